@@ -1,0 +1,150 @@
+"""The scenario: what is simulated, emulated or measured, without a word about the backend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from configs.errors import InputError, one_line
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class Strict(BaseModel):
+    """Base of every configuration model: unknown keys and loose types are errors."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Queue(Strict):
+    """The queue in front of a link. Exactly one of ``bdp``, ``packets`` and ``bytes`` sets its size."""
+
+    kind: Literal["droptail"] = "droptail"
+    bdp: Positive | None = None
+    """Size in bandwidth-delay products: the link's rate × the largest base RTT routed over it at the start."""
+    packets: Annotated[int, Field(ge=1)] | None = None
+    bytes: Annotated[int, Field(ge=1500)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_size(cls, data: Any) -> Any:
+        if isinstance(data, dict) and not {"bdp", "packets", "bytes"} & data.keys():
+            return {**data, "bdp": 1.0}
+        return data
+
+    @model_validator(mode="after")
+    def _one_size(self) -> Queue:
+        if sum(size is not None for size in (self.bdp, self.packets, self.bytes)) != 1:
+            raise ValueError("give exactly one of bdp, packets and bytes")
+        return self
+
+
+class Link(Strict):
+    """A one-way link; the reverse path has the same delay and is uncongested."""
+
+    rate_mbps: Positive | None = None
+    """IP packets of 1,500 bytes per second × 12,000, in Mbit/s. With a trace, it replaces the trace's capacity."""
+    delay_ms: NonNegative | None = None
+    """One-way propagation in ms; a link has either this or a trace."""
+    trace: str | None = None
+    """A named path (``sd-ny-bp``) or the file of a path trace."""
+    offset_s: NonNegative = 0.0
+    """Where in the trace the scenario starts, in s."""
+    loss: Probability = 0.0
+    """Independent random loss per packet, on top of the trace's."""
+    queue: Queue = Queue(bdp=1.0)
+
+    @model_validator(mode="after")
+    def _delay_or_trace(self) -> Link:
+        if (self.delay_ms is None) == (self.trace is None):
+            raise ValueError("give exactly one of delay_ms and trace")
+        if self.trace is None and self.rate_mbps is None:
+            raise ValueError("a link without a trace needs rate_mbps")
+        if self.trace is None and self.offset_s:
+            raise ValueError("offset_s needs a trace")
+        return self
+
+
+class Flow(Strict):
+    """A flow, or ``count`` equal ones."""
+
+    scheme: str
+    """A congestion control scheme, or ``agent``: steered from outside through `envs`."""
+    start_s: NonNegative = 0.0
+    stop_s: Positive | None = None
+    """When it stops, in s; by default it runs to the scenario's end."""
+    route: Annotated[list[str], Field(min_length=1)]
+    """The links from sender to receiver, by name."""
+    extra_delay_ms: NonNegative = 0.0
+    """Extra one-way access delay in ms, in both directions."""
+    count: Annotated[int, Field(ge=1, le=100_000)] = 1
+
+
+class Scenario(Strict):
+    """Links, flows and a duration. See the README's table of fields; units are in the names."""
+
+    name: str = "scenario"
+    duration_s: Positive
+    seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
+    links: Annotated[dict[str, Link], Field(min_length=1)]
+    flows: Annotated[list[Flow], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _references(self) -> Scenario:
+        for index, flow in enumerate(self.flows):
+            for link in flow.route:
+                if link not in self.links:
+                    known = ", ".join(self.links)
+                    raise ValueError(f"flows.{index}.route: no link is named {link!r} (there are: {known})")
+            if flow.stop_s is not None and flow.stop_s <= flow.start_s:
+                raise ValueError(f"flows.{index}.stop_s: must be after start_s")
+            if flow.start_s >= self.duration_s:
+                raise ValueError(f"flows.{index}.start_s: must be before duration_s")
+        return self
+
+    @property
+    def traces(self) -> set[str]:
+        """The names or files of all path traces that the links refer to."""
+        return {link.trace for link in self.links.values() if link.trace is not None}
+
+    def to_json(self) -> str:
+        """Return the JSON that `leosim` takes: every field, defaults included."""
+        return self.model_dump_json()
+
+
+def parse(data: Any, source: str) -> Scenario:
+    """Return the scenario that ``data`` (mappings and lists, as from YAML) describes.
+
+    Integers are taken where a number is asked for.
+
+    Raises:
+        InputError: one line with ``source``, field and rule.
+    """
+    try:
+        return Scenario.model_validate(data)
+    except ValidationError as error:
+        raise InputError(one_line(source, error)) from None
+
+
+def load_yaml(path: Path) -> Any:
+    """Return what the YAML file at ``path`` holds.
+
+    Raises:
+        InputError: the file is missing, unreadable or not YAML; one line that names it.
+    """
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: not YAML: {error}") from None
+
+
+def load(path: Path) -> Scenario:
+    """Return the scenario in the YAML file at ``path``."""
+    return parse(load_yaml(path), str(path))

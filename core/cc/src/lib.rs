@@ -1,0 +1,1 @@
+//! Congestion control schemes behind one small trait

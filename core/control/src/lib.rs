@@ -1,0 +1,1 @@
+//! Monitor interval, report, features, policy and action: defined once for training, simulation and the live kernel

@@ -1,0 +1,177 @@
+"""The simulator core. Everything here is deterministic: same scenario and seed, same bytes, on any number of threads."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__version__: str
+
+class InputError(ValueError):
+    """Bad input: one line that names source, field and rule."""
+
+def schemes() -> list[str]:
+    """Names of the congestion control schemes that the simulator runs without a policy."""
+
+@final
+class PathTrace:
+    """A path trace: piecewise constant rows that replay over and over.
+
+    Row ``i`` holds from ``time_ns[i]`` to ``time_ns[i + 1]``; the last row only ends the period.
+    """
+
+    @staticmethod
+    def parse(text: str, source: str = "trace") -> PathTrace:
+        """Parse the CSV ``text``. Raises `InputError`: ``source:line: field: rule``."""
+    @staticmethod
+    def read(path: str) -> PathTrace:
+        """Read and parse a file. Raises `InputError`; also when the file cannot be read."""
+
+    @property
+    def metadata(self) -> str:
+        """The JSON of the ``#`` lines."""
+    @property
+    def period_ns(self) -> int: ...
+    @property
+    def time_ns(self) -> NDArray[np.uint64]: ...
+    @property
+    def delay_ns(self) -> NDArray[np.uint64]:
+        """One-way propagation."""
+    @property
+    def uplink_bps(self) -> NDArray[np.uint64]: ...
+    @property
+    def downlink_bps(self) -> NDArray[np.uint64]: ...
+    @property
+    def loss(self) -> NDArray[np.float64]: ...
+    @property
+    def connected(self) -> NDArray[np.bool_]: ...
+    @property
+    def path_id(self) -> NDArray[np.uint64]: ...
+    @property
+    def event(self) -> list[str]: ...
+
+@final
+class Policy:
+    """An exported policy: ``policy.onnx`` with ``policy.json`` beside it."""
+
+    @staticmethod
+    def load(folder: str) -> Policy:
+        """Load ``folder``/policy.onnx and policy.json. Raises `InputError`, also for another spec version."""
+    @property
+    def spec(self) -> str:
+        """The agent specification it was trained for, such as ``astraea``."""
+    def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Map (n, observation_dim) to (n, action_dim)."""
+
+@final
+class RunLog:
+    """What a run measured. Series are in long form, sorted by time and then flow or link."""
+
+    @property
+    def flows(self) -> list[dict[str, Any]]:
+        """One dict a flow: flow, scheme, start_s, stop_s, goodput_mbps, capacity_mbps, normalized_goodput,
+        rtt_mean_ms, rtt_p95_ms, base_rtt_mean_ms, delay_inflation, loss_rate, retransmit_rate, power,
+        sent_packets, delivered_packets, retransmitted_packets, lost_packets, rtos."""
+    @property
+    def links(self) -> list[dict[str, Any]]:
+        """One dict a link: link, offered_packets, delivered_packets, dropped_packets, lost_packets,
+        queued_packets, in_flight_packets (offered = delivered + dropped + lost + queued + in flight)."""
+    @property
+    def flow_series(self) -> dict[str, NDArray[Any]]:
+        """Columns time_s, flow (u32), goodput_mbps, send_mbps, rtt_ms (nan without a sample), base_rtt_ms, cwnd_packets,
+        in_flight_packets, pacing_mbps (nan when unpaced), lost_packets, retransmitted_packets. A row closes an interval."""
+    @property
+    def link_series(self) -> dict[str, NDArray[Any]]:
+        """Columns time_s, link (u32), capacity_mbps, delay_ms, queue_packets, connected, dropped_packets, delivered_mbps."""
+    @property
+    def link_names(self) -> list[str]: ...
+
+def run(
+    scenarios: Sequence[str],
+    traces: Mapping[str, PathTrace],
+    policies: Mapping[str, Policy] = ...,
+    *,
+    interval_ms: float = 30.0,
+    series_ms: float = 100.0,
+    threads: int = 1,
+) -> list[RunLog]:
+    """Run scenarios (JSON of `configs.scenario.Scenario`) to their end, in parallel, the GIL released.
+
+    Args:
+        scenarios: one JSON text each.
+        traces: every path trace that a scenario's links name.
+        policies: scheme name to policy: flows of that scheme are steered by it, every ``interval_ms``.
+        interval_ms: the monitor interval of policies.
+        series_ms: the interval of the series; 0 keeps none.
+        threads: 0 takes one a core.
+
+    Raises:
+        InputError: a scenario that does not parse, a trace or scheme that is not there.
+    """
+
+@final
+class Batch:
+    """Independent simulations stepped together, one monitor interval at a time.
+
+    Every array property is a view of the batch's own memory: the same object for the batch's life, overwritten by
+    `reset` and `step`. Learning flows (scheme ``agent``, in the order of the scenario) take slots 0, 1, …
+    """
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        slots: int = 1,
+        agent: str = "astraea",
+        reward: str = "astraea",
+        interval_ms: float = 30.0,
+        series_ms: float = 0.0,
+        threads: int = 1,
+    ) -> None: ...
+    @staticmethod
+    def agents() -> list[str]:
+        """Names of the agent specifications: observation and action together."""
+    @staticmethod
+    def rewards() -> list[str]: ...
+    @property
+    def observation_dim(self) -> int: ...
+    @property
+    def action_dim(self) -> int: ...
+    @property
+    def global_dim(self) -> int: ...
+    @property
+    def report_fields(self) -> list[str]: ...
+    @property
+    def observations(self) -> NDArray[np.float32]:
+        """(size, slots, observation_dim)."""
+    @property
+    def rewards_view(self) -> NDArray[np.float32]:
+        """(size, slots): reward of the step for every flow that was active before it, else 0."""
+    @property
+    def global_states(self) -> NDArray[np.float32]:
+        """(size, global_dim): the centralised critic's state."""
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """(size, slots): the flow runs now and its next action counts. True to False: it stopped; False to True: it joined."""
+    @property
+    def finished(self) -> NDArray[np.bool_]:
+        """(size,): the simulation reached its duration; `step` leaves it alone until `reset`."""
+    @property
+    def reports(self) -> NDArray[np.float64]:
+        """(size, slots, len(report_fields)): the raw interval reports."""
+    @property
+    def time_s(self) -> NDArray[np.float64]:
+        """(size,): simulated time."""
+    def reset(
+        self,
+        index: int,
+        scenario: str,
+        traces: Mapping[str, PathTrace],
+        policies: Mapping[str, Policy] = ...,
+    ) -> None:
+        """Start simulation ``index`` anew and run it until its first learning flow has its first report."""
+    def step(self, actions: NDArray[np.float32]) -> None:
+        """Apply actions (size, slots, action_dim), advance every unfinished simulation by one monitor interval."""
+    def run_log(self, index: int) -> RunLog:
+        """What simulation ``index`` measured so far."""

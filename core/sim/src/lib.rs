@@ -1,0 +1,1 @@
+//! Topology, event loop and batches of simulations

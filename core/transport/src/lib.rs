@@ -1,0 +1,1 @@
+//! A Linux-faithful TCP sender and receiver as state machines without a clock
