@@ -6,11 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from leosim import InputError as InputError  # one class on both sides of the language border
 from pydantic import ValidationError
-
-
-class InputError(Exception):
-    """Bad input from a user: the message is one line that names file, field and rule."""
 
 
 def one_line(source: str, error: ValidationError) -> str:

@@ -26,7 +26,7 @@ class Queue(Strict):
 
     kind: Literal["droptail"] = "droptail"
     bdp: Positive | None = None
-    """Size in bandwidth-delay products: the link's rate × the largest base RTT routed over it at the start."""
+    """Size in bandwidth-delay products: link rate × largest base RTT routed over it at the start."""
     packets: Annotated[int, Field(ge=1)] | None = None
     bytes: Annotated[int, Field(ge=1500)] | None = None
 
@@ -48,7 +48,7 @@ class Link(Strict):
     """A one-way link; the reverse path has the same delay and is uncongested."""
 
     rate_mbps: Positive | None = None
-    """IP packets of 1,500 bytes per second × 12,000, in Mbit/s. With a trace, it replaces the trace's capacity."""
+    """Capacity, counting whole IP packets of 1,500 bytes; it replaces a trace's capacity."""
     delay_ms: NonNegative | None = None
     """One-way propagation in ms; a link has either this or a trace."""
     trace: str | None = None

@@ -1,4 +1,7 @@
-"""The simulator core. Everything here is deterministic: same scenario and seed, same bytes, on any number of threads."""
+"""The simulator core.
+
+Everything is deterministic: same scenario and seed, same bytes, on any number of threads.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, final
@@ -61,6 +64,9 @@ class Policy:
     @property
     def spec(self) -> str:
         """The agent specification it was trained for, such as ``astraea``."""
+    @property
+    def interval_ms(self) -> float:
+        """The monitor interval it was trained at."""
     def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Map (n, observation_dim) to (n, action_dim)."""
 
@@ -70,20 +76,34 @@ class RunLog:
 
     @property
     def flows(self) -> list[dict[str, Any]]:
-        """One dict a flow: flow, scheme, start_s, stop_s, goodput_mbps, capacity_mbps, normalized_goodput,
-        rtt_mean_ms, rtt_p95_ms, base_rtt_mean_ms, delay_inflation, loss_rate, retransmit_rate, power,
-        sent_packets, delivered_packets, retransmitted_packets, lost_packets, rtos."""
+        """One dict a flow.
+
+        Keys: flow, scheme, start_s, stop_s, goodput_mbps, capacity_mbps, normalized_goodput, rtt_mean_ms,
+        rtt_p95_ms, base_rtt_mean_ms, delay_inflation, loss_rate, retransmit_rate, power, sent_packets,
+        delivered_packets, retransmitted_packets, lost_packets, rtos.
+        """
     @property
     def links(self) -> list[dict[str, Any]]:
-        """One dict a link: link, offered_packets, delivered_packets, dropped_packets, lost_packets,
-        queued_packets, in_flight_packets (offered = delivered + dropped + lost + queued + in flight)."""
+        """One dict a link; offered = delivered + dropped + lost + queued + in flight.
+
+        Keys: link, offered_packets, delivered_packets, dropped_packets, lost_packets, queued_packets,
+        in_flight_packets.
+        """
     @property
     def flow_series(self) -> dict[str, NDArray[Any]]:
-        """Columns time_s, flow (u32), goodput_mbps, send_mbps, rtt_ms (nan without a sample), base_rtt_ms, cwnd_packets,
-        in_flight_packets, pacing_mbps (nan when unpaced), lost_packets, retransmitted_packets. A row closes an interval."""
+        """Columns of a row a running flow and interval; a row closes its interval.
+
+        time_s, flow (u32), goodput_mbps, send_mbps, rtt_ms (nan without a sample), base_rtt_ms,
+        cwnd_packets, in_flight_packets, pacing_mbps (nan when unpaced), lost_packets,
+        retransmitted_packets.
+        """
     @property
     def link_series(self) -> dict[str, NDArray[Any]]:
-        """Columns time_s, link (u32), capacity_mbps, delay_ms, queue_packets, connected, dropped_packets, delivered_mbps."""
+        """Columns of a row a link and interval.
+
+        time_s, link (u32, an index of link_names), capacity_mbps, delay_ms, queue_packets, connected,
+        dropped_packets, delivered_mbps.
+        """
     @property
     def link_names(self) -> list[str]: ...
 
@@ -114,8 +134,9 @@ def run(
 class Batch:
     """Independent simulations stepped together, one monitor interval at a time.
 
-    Every array property is a view of the batch's own memory: the same object for the batch's life, overwritten by
-    `reset` and `step`. Learning flows (scheme ``agent``, in the order of the scenario) take slots 0, 1, …
+    Every array property is a view of the batch's own memory: the same object for the batch's life,
+    overwritten by `reset` and `step`; nobody else may write it. Learning flows (scheme ``agent``) take the
+    slots 0, 1, … in the order of the scenario.
     """
 
     def __init__(
@@ -153,10 +174,13 @@ class Batch:
         """(size, global_dim): the centralised critic's state."""
     @property
     def active(self) -> NDArray[np.bool_]:
-        """(size, slots): the flow runs now and its next action counts. True to False: it stopped; False to True: it joined."""
+        """(size, slots): the flow runs and its next action counts.
+
+        True to False: it stopped; False to True: it joined.
+        """
     @property
     def finished(self) -> NDArray[np.bool_]:
-        """(size,): the simulation reached its duration; `step` leaves it alone until `reset`."""
+        """(size,): the end is reached, or no learning flow runs or will; `step` leaves it until `reset`."""
     @property
     def reports(self) -> NDArray[np.float64]:
         """(size, slots, len(report_fields)): the raw interval reports."""
@@ -172,6 +196,15 @@ class Batch:
     ) -> None:
         """Start simulation ``index`` anew and run it until its first learning flow has its first report."""
     def step(self, actions: NDArray[np.float32]) -> None:
-        """Apply actions (size, slots, action_dim), advance every unfinished simulation by one monitor interval."""
+        """Apply actions, advance every unfinished simulation by one monitor interval.
+
+        While no learning flow runs but one is yet to come, a simulation advances until that one has joined.
+
+        Args:
+            actions: (size, slots, action_dim), each in [-1, 1]; those of inactive flows are ignored.
+
+        Raises:
+            InputError: another shape, not C-contiguous, or NaN.
+        """
     def run_log(self, index: int) -> RunLog:
         """What simulation ``index`` measured so far."""

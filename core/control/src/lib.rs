@@ -1,1 +1,27 @@
-//! Monitor interval, report, features, policy and action: defined once for training, simulation and the live kernel
+//! Monitor interval → report → features → policy → action, defined once for training, simulation and the live kernel.
+//!
+//! A backend hands one [`Report`] a flow and monitor interval to the flow's [`AgentState`], which keeps the
+//! observation; a [`Policy`] (or a trainer) maps the observation to an action, and the state turns the action into
+//! a [`Command`]: congestion window and pacing rate. A trainer also asks for the [`Reward`] and for the critic's
+//! global state, both over the [`World`] and every flow's [`FlowState`].
+//!
+//! There is no clock here and no allocation per interval; only [`Policy::load`] reads files.
+
+mod action;
+mod agent;
+mod error;
+pub mod features;
+mod global_state;
+mod policy;
+mod report;
+mod reward;
+mod world;
+
+pub use action::{Command, MAX_CWND_PACKETS, MIN_CWND_PACKETS, map_action, pacing_rate_bytes_per_s};
+pub use agent::{AgentSpec, AgentState, MAX_OBSERVATION_DIM};
+pub use error::ControlError;
+pub use global_state::{GLOBAL_DIM, write_global_state};
+pub use policy::Policy;
+pub use report::Report;
+pub use reward::Reward;
+pub use world::{FlowState, HISTORY_INTERVALS, World};

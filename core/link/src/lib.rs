@@ -1,1 +1,24 @@
-//! The link: capacity, FIFO time-varying propagation, queues, loss and outages, as a state machine without a clock
+//! The link: capacity, FIFO propagation that varies in time, queues, loss and outages.
+//!
+//! State machines without a clock: time comes in with each call, in nanoseconds. The simulator drives them in virtual
+//! time, a shell can drive the same code with real packets.
+
+mod link;
+mod loss;
+mod path_trace;
+mod queue;
+mod schedule;
+mod server;
+
+pub use link::{Link, LinkStats, Offer, Packet};
+pub use loss::Loss;
+pub use path_trace::{Event, PathTrace, Row, TraceError};
+pub use queue::DropTail;
+pub use schedule::{Direction, Schedule, Span, UNLIMITED};
+pub use server::{Server, Transmission};
+
+/// Time or duration in nanoseconds.
+pub type Nanos = u64;
+
+/// The time of what never happens.
+pub const NEVER: Nanos = u64::MAX;

@@ -1,1 +1,38 @@
-//! Python module leosim.
+//! Python module `leosim`: the thin glue over the simulator core. Its signature, with documentation, is `leosim.pyi`.
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+mod batch;
+mod inputs;
+mod path_trace;
+mod policy;
+mod run;
+mod run_log;
+
+create_exception!(leosim, InputError, PyValueError, "Bad input: one line that names source, field and rule.");
+
+/// Any error of the core's as an `InputError`.
+fn input_error(error: impl std::fmt::Display) -> PyErr {
+    InputError::new_err(error.to_string())
+}
+
+/// Names of the schemes that the simulator runs without a policy.
+#[pyfunction]
+fn schemes() -> Vec<&'static str> {
+    leo_sim::SCHEMES.to_vec()
+}
+
+/// The simulator core.
+#[pymodule]
+fn leosim(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("InputError", module.py().get_type::<InputError>())?;
+    module.add_function(wrap_pyfunction!(schemes, module)?)?;
+    module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_class::<path_trace::PathTrace>()?;
+    module.add_class::<policy::Policy>()?;
+    module.add_class::<run_log::RunLog>()?;
+    module.add_class::<batch::Batch>()
+}

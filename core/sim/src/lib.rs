@@ -1,1 +1,24 @@
-//! Topology, event loop and batches of simulations
+//! The packet-level simulator: topology, event loop, run log, control loop and batches of simulations.
+//!
+//! Deterministic: a scenario and its seed give the same bytes on any number of threads.
+
+mod batch;
+mod control_loop;
+mod events;
+mod flow;
+mod histogram;
+mod network;
+mod packet;
+mod run_log;
+mod scenario;
+mod simulation;
+mod world;
+
+pub use batch::{Batch, BatchSettings, View};
+pub use network::{PolicySet, TraceSet};
+pub use run_log::{FlowSeries, FlowSummary, LinkSeries, LinkSummary, RunLog};
+pub use scenario::{AGENT_SCHEME, FlowSpec, LinkSpec, QueueSpec, Scenario, ScenarioError};
+pub use simulation::{Simulation, run_many};
+
+pub use leo_cc::NAMES as SCHEMES;
+pub use leo_link::Nanos;

@@ -1,1 +1,37 @@
-//! A Linux-faithful TCP sender and receiver as state machines without a clock
+//! A TCP sender and receiver like Linux's, as state machines without a clock.
+//!
+//! Sequence numbers count packets of one maximum segment size. The sender asks for nothing: whoever drives it delivers
+//! acknowledgements and timer expiries, and takes packets out with [`Sender::transmit`].
+
+mod delivery_rate;
+mod interval;
+mod pacing;
+mod prr;
+mod rack;
+mod ranges;
+mod receiver;
+mod rtt;
+mod sack;
+mod scoreboard;
+mod sender;
+
+pub use delivery_rate::RateSample;
+pub use interval::IntervalCounters;
+pub use receiver::{AckToSend, Receiver};
+pub use rtt::RttEstimator;
+pub use sack::{MAX_SACK_BLOCKS, SackBlocks};
+pub use sender::{Sender, SenderStats, Transmit};
+
+pub use leo_cc::Nanos;
+
+/// The time of what never happens.
+pub const NEVER: Nanos = u64::MAX;
+
+/// Payload of a full packet in bytes: 1,500 less 20 (IP), 20 (TCP) and 12 (timestamps).
+pub const SEGMENT_BYTES: u32 = 1448;
+
+/// A full packet on the wire in bytes.
+pub const PACKET_BYTES: u32 = 1500;
+
+/// A packet that only acknowledges, in bytes: IP, TCP and timestamps.
+pub const ACK_BYTES: u32 = 52;

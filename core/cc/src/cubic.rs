@@ -1,0 +1,215 @@
+//! CUBIC (RFC 9438) with HyStart.
+
+use crate::hystart::HyStart;
+use crate::reno::Window;
+use crate::{Ack, Congestion, CongestionControl, Nanos};
+
+/// RFC 9438 §4.6: "β_cubic SHOULD be set to 0.7"; Linux takes 717 / 1024.
+const BETA_NUMERATOR: u32 = 717;
+const BETA_DENOMINATOR: u32 = 1024;
+/// RFC 9438 §5: "C SHOULD be set to 0.4", packets / s³.
+const C: f64 = 0.4;
+
+/// CUBIC's window, a cubic function of the time since the last reduction.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    window: Window,
+    hystart: Option<HyStart>,
+    /// Window before the last reduction, W_max.
+    w_max: f64,
+    epoch: Option<Epoch>,
+}
+
+/// A congestion avoidance stage (RFC 9438 §4.1.1).
+#[derive(Clone, Debug)]
+struct Epoch {
+    start: Nanos,
+    /// Window at which the cubic function is flat.
+    origin: f64,
+    /// Time from the start until the origin, in s.
+    k: f64,
+    /// RFC 9438 §4.3: the window of a Reno flow with the same loss, W_est.
+    w_est: f64,
+}
+
+impl Cubic {
+    /// A new connection, with or without HyStart.
+    #[must_use]
+    pub fn new(hystart: bool) -> Self {
+        Self {
+            window: Window::new(),
+            hystart: hystart.then(HyStart::default),
+            w_max: 0.0,
+            epoch: None,
+        }
+    }
+
+    fn avoid_congestion(&mut self, ack: &Ack, acked: u32) {
+        let window = self.window.packets;
+        let w_max = self.w_max;
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(ack.now, f64::from(window), w_max));
+        let target = epoch.target(ack, window);
+        let target = target.max(epoch.reno_friendly(acked, window));
+        // RFC 9438 §4.4: cwnd grows by (target - cwnd) / cwnd for each packet acknowledged; counted the other way
+        // round, one packet for every cwnd / (target - cwnd). At most 1.5 × a round trip (§4.4's upper bound).
+        let window_f = f64::from(window);
+        let per_packet = if target > window_f { window_f / (target - window_f) } else { 100.0 * window_f };
+        // Before the first loss there is no W_max to aim at: grow by at least 5 % a round trip.
+        let per_packet = if self.w_max == 0.0 { per_packet.min(20.0) } else { per_packet };
+        self.window.increase(acked, (per_packet as u32).max(2));
+    }
+}
+
+impl Epoch {
+    fn begin(now: Nanos, window: f64, w_max: f64) -> Self {
+        let (origin, k) = if w_max > window {
+            // RFC 9438 §4.2, K = cbrt((W_max - cwnd_epoch) / C)
+            (w_max, libm::cbrt((w_max - window) / C))
+        } else {
+            (window, 0.0)
+        };
+        Self { start: now, origin, k, w_est: window }
+    }
+
+    /// RFC 9438 §4.2: W_cubic(t) = C * (t - K)³ + W_max, one RTT ahead, no more than 1.5 cwnd.
+    fn target(&self, ack: &Ack, window: u32) -> f64 {
+        let t = (ack.now - self.start + ack.min_rtt) as f64 * 1e-9 - self.k;
+        (self.origin + C * t * t * t).min(1.5 * f64::from(window))
+    }
+
+    /// RFC 9438 §4.3: W_est grows by α_cubic = 3 (1 - β) / (1 + β) packets a round trip.
+    fn reno_friendly(&mut self, acked: u32, window: u32) -> f64 {
+        const BETA: f64 = BETA_NUMERATOR as f64 / BETA_DENOMINATOR as f64;
+        const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+        self.w_est += ALPHA * f64::from(acked) / f64::from(window);
+        self.w_est
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn on_restart(&mut self, _now: Nanos, idle: Nanos) {
+        // RFC 9438 §4.2: time without anything to send must not count as growth.
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start += idle;
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        if self.window.in_slow_start()
+            && let Some(hystart) = &mut self.hystart
+            && hystart.exits(ack, self.window.packets)
+        {
+            self.window.threshold = self.window.packets;
+        }
+        if !ack.may_grow || !ack.window_limited {
+            return;
+        }
+        let mut acked = ack.acked;
+        if self.window.in_slow_start() {
+            acked = self.window.slow_start(acked);
+        }
+        if acked > 0 {
+            self.avoid_congestion(ack, acked);
+        }
+    }
+
+    fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
+        let window = self.window.packets;
+        // RFC 9438 §4.7, fast convergence: a flow whose share shrinks leaves room sooner.
+        self.w_max = if f64::from(window) < self.w_max {
+            f64::from(window) * f64::from(BETA_DENOMINATOR + BETA_NUMERATOR) / f64::from(2 * BETA_DENOMINATOR)
+        } else {
+            f64::from(window)
+        };
+        self.epoch = None;
+        let reduced = u64::from(window) * u64::from(BETA_NUMERATOR) / u64::from(BETA_DENOMINATOR);
+        self.window.reduce(reduced as u32, kind);
+        if kind != Congestion::Loss {
+            // RFC 9438 §4.8: after a timeout the next stage begins without a W_max; slow start searches anew.
+            self.w_max = 0.0;
+            if let Some(hystart) = &mut self.hystart {
+                hystart.reset();
+            }
+        }
+    }
+
+    fn window(&self) -> u32 {
+        self.window.packets
+    }
+
+    fn slow_start_threshold(&self) -> u32 {
+        self.window.threshold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Nanos = 100_000_000;
+
+    /// Feed one round of ACKs without queueing; returns the time after it.
+    fn round(cubic: &mut Cubic, mut now: Nanos) -> Nanos {
+        let window = cubic.window();
+        for _ in 0..window {
+            now += RTT / Nanos::from(window);
+            cubic.on_ack(&Ack {
+                now,
+                acked: 1,
+                delivered: 1,
+                rtt: Some(RTT),
+                min_rtt: RTT,
+                window_limited: true,
+                may_grow: true,
+                ..Ack::default()
+            });
+        }
+        now
+    }
+
+    fn after_loss_at(window: u32) -> Cubic {
+        let mut cubic = Cubic::new(false);
+        cubic.window.packets = window;
+        cubic.on_congestion(Congestion::Loss, 0);
+        cubic
+    }
+
+    #[test]
+    fn a_loss_takes_three_tenths_of_the_window() {
+        assert_eq!(after_loss_at(1000).window(), 700);
+    }
+
+    #[test]
+    fn the_window_follows_the_cubic_around_its_plateau_at_k_seconds() {
+        // RFC 9438 §4.2: K = cbrt(1000 × 0.3 / 0.4) = 9.09 s; 10 packets off the plateau are cbrt(10 / 0.4) = 2.92 s away.
+        let mut cubic = after_loss_at(1000);
+        let mut now = 0;
+        for (window, expected) in [(990, 9.09 - 2.92), (1010, 9.09 + 2.92)] {
+            while cubic.window() < window {
+                now = round(&mut cubic, now);
+            }
+            let seconds = now as f64 * 1e-9;
+            assert!((seconds - expected).abs() < 0.3, "{window} packets after {seconds} s");
+        }
+    }
+
+    #[test]
+    fn a_flow_that_loses_below_its_last_maximum_aims_lower() {
+        // RFC 9438 §4.7: W_max = cwnd (1 + β) / 2 = 700 × 0.85.
+        let mut cubic = after_loss_at(1000);
+        cubic.on_congestion(Congestion::Loss, 0);
+        assert!((cubic.w_max - 595.0).abs() < 1.0, "{}", cubic.w_max);
+    }
+
+    #[test]
+    fn at_small_windows_it_grows_like_reno() {
+        // RFC 9438 §4.3: α = 3 × 0.3 / 1.7 = 0.53 packets a round trip: faster than the cubic at 14 packets, 100 ms.
+        let mut cubic = after_loss_at(20);
+        let mut now = 0;
+        for _ in 0..20 {
+            now = round(&mut cubic, now);
+        }
+        let grown = f64::from(cubic.window()) - 14.0;
+        assert!((grown - 20.0 * 0.53).abs() < 1.5, "{grown}");
+    }
+}

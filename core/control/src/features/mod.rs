@@ -1,0 +1,3 @@
+//! Observations: what a policy sees of its flow's reports. One file for each definition.
+
+pub mod astraea;

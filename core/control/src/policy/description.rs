@@ -1,0 +1,152 @@
+//! `policy.json`: what a policy was trained for and how it came about.
+
+use serde::Deserialize;
+
+use crate::{AgentSpec, ControlError};
+
+const FORMAT: &str = "leogym-policy";
+const VERSION: u32 = 1;
+
+/// The fields of `policy.json`, version 1.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    format: String,
+    version: u32,
+    agent: String,
+    spec_version: u32,
+    observation_dim: usize,
+    action_dim: usize,
+    interval_ms: f64,
+    /// Command, seed, commit and so on: an object, for people.
+    provenance: serde_json::Map<String, serde_json::Value>,
+}
+
+/// What a policy was trained for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Description {
+    pub(super) spec: AgentSpec,
+    pub(super) interval_ns: u64,
+    /// How it came about: a JSON object.
+    pub(super) provenance: String,
+}
+
+impl Description {
+    /// Parse and check the text of `policy.json`; `source` names it in errors.
+    pub(super) fn parse(text: &str, source: &str) -> Result<Self, ControlError> {
+        let fail = |field: &str, rule: String| Err(ControlError::new(source, field, rule));
+        let value: serde_json::Value = match serde_json::from_str(text) {
+            Ok(value) => value,
+            Err(error) => return fail("file", format!("truncated or not JSON: {error}")),
+        };
+        // First of all, so that a later version of the format is named as such and not by a field it adds.
+        match (value.get("format"), value.get("version")) {
+            (Some(format), _) if *format != FORMAT => {
+                return fail("format", format!("must be {FORMAT:?}, not {format}"));
+            }
+            (_, Some(version)) if *version != VERSION => {
+                return fail("version", format!("must be {VERSION}, not {version}"));
+            }
+            _ => {}
+        }
+        let fields: Fields = match serde_json::from_value(value) {
+            Ok(fields) => fields,
+            Err(error) => return fail("fields", error.to_string()),
+        };
+        debug_assert!(fields.format == FORMAT && fields.version == VERSION);
+        let spec = AgentSpec::by_name(&fields.agent)
+            .map_err(|error| ControlError::new(source, "agent", error.rule))?;
+        if fields.spec_version != spec.version() {
+            let rule = format!(
+                "trained with version {} of the specification {}, this build runs version {}",
+                fields.spec_version,
+                spec.name(),
+                spec.version()
+            );
+            return fail("spec_version", rule);
+        }
+        for (field, got, must) in [
+            ("observation_dim", fields.observation_dim, spec.observation_dim()),
+            ("action_dim", fields.action_dim, spec.action_dim()),
+        ] {
+            if got != must {
+                return fail(field, format!("must be {must} for {}, not {got}", spec.name()));
+            }
+        }
+        if !(0.1..=10_000.0).contains(&fields.interval_ms) {
+            return fail("interval_ms", format!("must be within 0.1 and 10000, not {}", fields.interval_ms));
+        }
+        Ok(Self {
+            spec,
+            interval_ns: (fields.interval_ms * 1e6).round() as u64,
+            provenance: serde_json::Value::Object(fields.provenance).to_string(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"{"format": "leogym-policy", "version": 1, "agent": "astraea", "spec_version": 1,
+        "observation_dim": 50, "action_dim": 1, "interval_ms": 30.0, "provenance": {"seed": 7}}"#;
+
+    fn error(from: &str, to: &str) -> String {
+        assert!(GOOD.contains(from));
+        Description::parse(&GOOD.replace(from, to), "policy.json").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_good_description_says_what_the_policy_is_for() {
+        let description = Description::parse(GOOD, "policy.json").unwrap();
+        assert_eq!(description.spec, AgentSpec::Astraea);
+        assert_eq!(description.interval_ns, 30_000_000);
+        assert_eq!(description.provenance, r#"{"seed":7}"#);
+    }
+
+    #[test]
+    fn another_version_of_the_specification_is_refused_by_name() {
+        assert_eq!(
+            error("\"spec_version\": 1", "\"spec_version\": 2"),
+            "policy.json: spec_version: trained with version 2 of the specification astraea, this build runs version 1"
+        );
+    }
+
+    #[test]
+    fn each_broken_field_is_named_with_its_rule() {
+        let cases = [
+            ("leogym-policy", "zip", "format: must be \"leogym-policy\", not \"zip\""),
+            ("\"version\": 1, \"agent\"", "\"version\": 2, \"agent\"", "version: must be 1, not 2"),
+            ("astraea", "aurora", "agent: no agent specification is named \"aurora\" (there are: astraea)"),
+            (
+                "\"observation_dim\": 50",
+                "\"observation_dim\": 30",
+                "observation_dim: must be 50 for astraea, not 30",
+            ),
+            ("\"action_dim\": 1", "\"action_dim\": 2", "action_dim: must be 1 for astraea, not 2"),
+            ("30.0", "-30.0", "interval_ms: must be within 0.1 and 10000, not -30"),
+            (
+                "\"provenance\": {\"seed\": 7}",
+                "\"provenance\": {}, \"colour\": 1",
+                "fields: unknown field `colour`",
+            ),
+            ("\"action_dim\": 1, ", "", "fields: missing field `action_dim`"),
+            ("\"format\": \"leogym-policy\", ", "", "fields: missing field `format`"),
+        ];
+        for (from, to, rule) in cases {
+            let error = error(from, to);
+            assert!(error.starts_with(&format!("policy.json: {rule}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_truncation_is_an_error_of_one_line() {
+        for end in 0..GOOD.len() {
+            let error = Description::parse(&GOOD[..end], "policy.json").unwrap_err().to_string();
+            assert!(
+                error.starts_with("policy.json: file: truncated or not JSON: ") && !error.contains('\n'),
+                "{error}"
+            );
+        }
+    }
+}

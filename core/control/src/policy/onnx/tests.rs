@@ -1,0 +1,110 @@
+//! Tests of the reader on the models that `tests/fixtures/make.py` writes. What they compute is compared with
+//! onnxruntime in `tests/policy_folders.rs`.
+
+use super::*;
+
+const OPERATORS_MODEL: &[u8] = include_bytes!("../../../tests/fixtures/operators/policy.onnx");
+const PERCEPTRON_MODEL: &[u8] = include_bytes!("../../../tests/fixtures/perceptron/policy.onnx");
+
+/// The model with every `from` replaced by `to`, which must be as long.
+fn edit(model: &[u8], from: &str, to: &str) -> Vec<u8> {
+    assert_eq!(from.len(), to.len(), "lengths are part of the encoding");
+    let mut edited = model.to_vec();
+    let places: Vec<usize> =
+        (0..=model.len() - from.len()).filter(|at| model[*at..].starts_with(from.as_bytes())).collect();
+    assert!(!places.is_empty(), "{from} is in the model");
+    for at in places {
+        edited[at..at + to.len()].copy_from_slice(to.as_bytes());
+    }
+    edited
+}
+
+fn error(model: &[u8]) -> String {
+    let Broken { field, rule } = read(model, 50).expect_err("must not load");
+    format!("{field}: {rule}")
+}
+
+#[test]
+fn every_prefix_of_a_model_is_truncated() {
+    for end in 0..OPERATORS_MODEL.len() {
+        assert_eq!(error(&OPERATORS_MODEL[..end]), "file: truncated or not an ONNX model", "{end} bytes");
+    }
+    assert!(read(OPERATORS_MODEL, 50).is_ok());
+}
+
+#[test]
+fn no_damaged_byte_panics() {
+    let observation = [0.5; 50];
+    let mut refused = 0;
+    for at in 0..OPERATORS_MODEL.len() {
+        for flip in [0x01, 0x80, 0xff] {
+            let mut damaged = OPERATORS_MODEL.to_vec();
+            damaged[at] ^= flip;
+            match read(&damaged, 50) {
+                Ok(network) => network.run(&observation, &mut vec![0.0; network.output_dim()]),
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!(refused > 1_000, "{refused} damages refused");
+}
+
+#[test]
+fn input_and_output_must_have_their_names_and_shape() {
+    let renamed = |from, to| error(&edit(PERCEPTRON_MODEL, from, to));
+    assert_eq!(renamed("observation", "0bservation"), "input: must be one, named \"observation\"");
+    assert_eq!(renamed("action", "acti0n"), "output: must be named \"action\"");
+    let Broken { field, rule } = read(PERCEPTRON_MODEL, 30).unwrap_err();
+    assert_eq!((field.as_str(), rule.as_str()), ("input", "\"observation\" must have the shape (batch, 30)"));
+}
+
+#[test]
+fn an_operator_that_is_not_read_is_named_with_those_that_are() {
+    let error = error(&edit(PERCEPTRON_MODEL, "Tanh", "Sinh"));
+    assert!(
+        error.starts_with("node action (Sinh): no such operator in a policy (there are: Add, "),
+        "{error}"
+    );
+}
+
+#[test]
+fn weights_that_are_not_there_are_named() {
+    // The first place is the node's input, before the tensors.
+    let mut model = PERCEPTRON_MODEL.to_vec();
+    let at = model.windows(2).position(|name| name == b"w2").expect("named");
+    model[at..at + 2].copy_from_slice(b"w9");
+    assert_eq!(error(&model), "node d2 (Gemm): no earlier node computes its input \"w9\"");
+}
+
+#[test]
+fn numbers_that_are_not_finite_are_named_with_their_tensor() {
+    // The tensor's name, then the length of its bytes (8 floats), then the bytes.
+    let mut model = PERCEPTRON_MODEL.to_vec();
+    let at = model.windows(4).position(|bytes| bytes == b"b1J\x20").expect("raw data of 32 bytes") + 4;
+    model[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    assert_eq!(error(&model), "tensor b1: must hold finite numbers");
+}
+
+#[test]
+fn weights_of_another_shape_are_refused() {
+    // transB = 1: the attribute's name, then its field 3 (0x18) with the number.
+    let mut model = PERCEPTRON_MODEL.to_vec();
+    let at = model.windows(8).position(|bytes| bytes == b"transB\x18\x01").expect("an attribute") + 7;
+    model[at] = 0;
+    assert_eq!(error(&model), "node d1 (Gemm): the weights take 8 numbers, the input has 50");
+}
+
+#[test]
+fn weights_in_another_file_are_refused() {
+    let tensor = TensorProto {
+        dims: vec![1],
+        data_type: Some(DataType::FLOAT),
+        float_data: vec![1.0],
+        data_location: Some(DataLocation::EXTERNAL),
+        ..TensorProto::default()
+    };
+    let Broken { field, rule } = constant(&tensor, "w1").unwrap_err();
+    assert_eq!(field, "tensor w1");
+    assert!(rule.starts_with("its numbers must be in this file"), "{rule}");
+    assert!(constant(&TensorProto { data_location: None, ..tensor }, "w1").is_ok());
+}

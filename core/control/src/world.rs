@@ -1,0 +1,106 @@
+//! What only a simulator or a testbed knows: the path itself and every flow on it. Rewards and critics see it,
+//! policies do not.
+
+use crate::Report;
+
+/// The bottleneck and the path at the end of an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct World {
+    /// Capacity of the bottleneck, in bytes/s. In an outage, the rate that the link would have.
+    pub capacity_bytes_per_s: f64,
+    /// One-way propagation over the links now, without queueing and without a flow's own extra delay, in ns.
+    pub base_delay_ns: u64,
+    /// Size of the bottleneck's buffer, in bytes.
+    pub buffer_bytes: u64,
+}
+
+impl World {
+    /// Propagation both ways for a flow with that extra one-way delay, in µs.
+    pub fn base_rtt_us(&self, extra_delay_ns: u64) -> f64 {
+        2.0 * (self.base_delay_ns as f64 + extra_delay_ns as f64) / 1e3
+    }
+
+    /// The buffer in multiples of capacity × 2 × one-way propagation; 0 when that product is 0.
+    pub fn buffer_bdp(&self) -> f64 {
+        crate::report::ratio(
+            self.buffer_bytes as f64,
+            self.capacity_bytes_per_s * 2.0 * self.base_delay_ns as f64 / 1e9,
+        )
+    }
+}
+
+/// Intervals that averages and deviations of the rewards look back on: the w of Astraea's equations.
+pub const HISTORY_INTERVALS: usize = 5;
+
+/// One flow: its latest report and the last [`HISTORY_INTERVALS`] of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FlowState {
+    /// The latest report.
+    pub report: Report,
+    /// One-way access delay of this flow on top of the links', in ns.
+    pub extra_delay_ns: u64,
+    throughput_bytes_per_s: [f64; HISTORY_INTERVALS],
+    cwnd_packets: [f64; HISTORY_INTERVALS],
+    intervals: u64,
+}
+
+impl FlowState {
+    /// A flow that starts, with that extra one-way delay.
+    pub fn new(extra_delay_ns: u64) -> Self {
+        Self { extra_delay_ns, ..Self::default() }
+    }
+
+    /// Take the report of the interval that just ended.
+    pub fn observe(&mut self, report: &Report) {
+        let slot = (self.intervals % HISTORY_INTERVALS as u64) as usize;
+        self.throughput_bytes_per_s[slot] = report.avg_throughput as f64;
+        self.cwnd_packets[slot] = f64::from(report.cwnd);
+        self.intervals += 1;
+        self.report = *report;
+    }
+
+    /// Throughput of the last intervals, at most [`HISTORY_INTERVALS`], in bytes/s and in no particular order.
+    pub fn recent_throughput_bytes_per_s(&self) -> &[f64] {
+        &self.throughput_bytes_per_s[..self.recent()]
+    }
+
+    /// Windows at the end of the last intervals, at most [`HISTORY_INTERVALS`], in packets and in no particular order.
+    pub fn recent_cwnd_packets(&self) -> &[f64] {
+        &self.cwnd_packets[..self.recent()]
+    }
+
+    fn recent(&self) -> usize {
+        self.intervals.min(HISTORY_INTERVALS as u64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_buffer_is_counted_in_round_trips_of_the_capacity() {
+        // Astraea's evaluation world: 100 Mbit/s, 15 ms one way, 375,000 B are 1 BDP.
+        let world = World { capacity_bytes_per_s: 12.5e6, base_delay_ns: 15_000_000, buffer_bytes: 375_000 };
+        assert_eq!(world.buffer_bdp(), 1.0);
+        assert_eq!(World::default().buffer_bdp(), 0.0);
+        assert_eq!(world.base_rtt_us(5_000_000), 40_000.0);
+    }
+
+    #[test]
+    fn a_flow_remembers_its_last_five_intervals() {
+        let mut flow = FlowState::new(3);
+        assert!(flow.recent_throughput_bytes_per_s().is_empty());
+        for i in 1..=7 {
+            flow.observe(&Report { avg_throughput: i, cwnd: 10 * i as u32, ..Report::default() });
+            assert_eq!(flow.recent_cwnd_packets().len(), HISTORY_INTERVALS.min(i as usize));
+        }
+        let mut throughput = flow.recent_throughput_bytes_per_s().to_vec();
+        throughput.sort_by(f64::total_cmp);
+        assert_eq!(throughput, [3.0, 4.0, 5.0, 6.0, 7.0]);
+        let mut cwnd = flow.recent_cwnd_packets().to_vec();
+        cwnd.sort_by(f64::total_cmp);
+        assert_eq!(cwnd, [30.0, 40.0, 50.0, 60.0, 70.0]);
+        assert_eq!((flow.report.avg_throughput, flow.extra_delay_ns), (7, 3));
+    }
+}

@@ -1,0 +1,109 @@
+//! Policies as trainers export them, against onnxruntime (fixtures/make.py), and folders that are damaged.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use leo_control::{AgentSpec, Policy};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// The observations of make.py: five rows.
+fn observations() -> Vec<f32> {
+    (0..5 * 50).map(|i| ((i * 37 % 101) as f64 / 50.0 - 1.0) as f32).collect()
+}
+
+fn onnxruntime_actions(folder: &Path) -> Vec<f32> {
+    let text = fs::read_to_string(folder.join("policy.json")).unwrap();
+    let description: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let actions = description["provenance"]["onnxruntime_actions"].as_array().unwrap();
+    actions.iter().map(|action| action.as_f64().unwrap() as f32).collect()
+}
+
+/// A copy of a fixture in a folder of its own.
+fn copy(name: &str, to: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(to);
+    fs::create_dir_all(&folder).unwrap();
+    for file in ["policy.onnx", "policy.json"] {
+        fs::copy(fixture(name).join(file), folder.join(file)).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn actions_are_those_of_onnxruntime() {
+    for name in ["perceptron", "operators"] {
+        let folder = fixture(name);
+        let policy = Policy::load(&folder).unwrap();
+        assert_eq!((policy.spec(), policy.interval_ns()), (AgentSpec::Astraea, 30_000_000));
+        let expected = onnxruntime_actions(&folder);
+        let mut actions = vec![f32::NAN; expected.len()];
+        policy.act(&observations(), &mut actions);
+        for (row, (got, want)) in actions.iter().zip(&expected).enumerate() {
+            assert!((got - want).abs() < 2e-6, "{name}, row {row}: {got} is not {want}");
+        }
+        let spread = expected.iter().fold((1f32, -1f32), |(min, max), a| (min.min(*a), max.max(*a)));
+        assert!(spread.1 - spread.0 > 0.1, "{name} tells rows apart");
+    }
+}
+
+#[test]
+fn threads_and_batches_give_the_same_bits() {
+    let policy = Policy::load(&fixture("perceptron")).unwrap();
+    let observations = observations();
+    let mut batch = [0.0; 5];
+    policy.act(&observations, &mut batch);
+    let policy = &policy;
+    std::thread::scope(|scope| {
+        let rows: Vec<_> = observations
+            .chunks(50)
+            .map(|row| {
+                scope.spawn(move || {
+                    let mut action = [0.0];
+                    policy.act(row, &mut action);
+                    action[0]
+                })
+            })
+            .collect();
+        for (row, expected) in rows.into_iter().zip(batch) {
+            assert_eq!(row.join().unwrap().to_bits(), expected.to_bits());
+        }
+    });
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let nowhere = fixture("nowhere");
+    let error = Policy::load(&nowhere).unwrap_err().to_string();
+    let file = nowhere.join("policy.json");
+    assert!(error.starts_with(&format!("{}: file: cannot be read: ", file.display())), "{error}");
+
+    let folder = copy("perceptron", "without-network");
+    fs::remove_file(folder.join("policy.onnx")).unwrap();
+    let error = Policy::load(&folder).unwrap_err().to_string();
+    assert!(error.contains("policy.onnx: file: cannot be read: "), "{error}");
+}
+
+#[test]
+fn a_policy_of_another_version_of_the_specification_is_refused() {
+    let folder = copy("perceptron", "another-version");
+    let file = folder.join("policy.json");
+    let text = fs::read_to_string(&file).unwrap().replace("\"spec_version\": 1", "\"spec_version\": 9");
+    fs::write(&file, text).unwrap();
+    let expected = format!(
+        "{}: spec_version: trained with version 9 of the specification astraea, this build runs version 1",
+        file.display()
+    );
+    assert_eq!(Policy::load(&folder).unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn a_network_cut_short_is_named() {
+    let folder = copy("perceptron", "cut-short");
+    let file = folder.join("policy.onnx");
+    let whole = fs::read(&file).unwrap();
+    fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    let expected = format!("{}: file: truncated or not an ONNX model", file.display());
+    assert_eq!(Policy::load(&folder).unwrap_err().to_string(), expected);
+}

@@ -1,0 +1,208 @@
+//! The link: a queue, a transmitter and a stretch of propagation that varies in time but never reorders.
+
+use std::collections::VecDeque;
+
+use crate::loss::Loss;
+use crate::queue::DropTail;
+use crate::schedule::{Schedule, Span};
+use crate::server::{Server, Transmission};
+use crate::{NEVER, Nanos};
+
+/// What a link carries.
+pub trait Packet {
+    /// Size on the wire in bytes.
+    fn bytes(&self) -> u32;
+    /// Told, once a link, how long the packet propagates on it.
+    fn travels(&mut self, propagation: Nanos);
+}
+
+/// What became of an offered packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// It is queued.
+    Accepted,
+    /// The queue was full.
+    Dropped,
+}
+
+/// Counters in packets. At every instant offered = delivered + dropped + lost + queued + in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// Packets given to the link.
+    pub offered: u64,
+    /// Packets that came out.
+    pub delivered: u64,
+    /// Packets that the full queue turned away.
+    pub dropped: u64,
+    /// Packets lost on the way: by chance or by an outage.
+    pub lost: u64,
+    /// Bytes that came out.
+    pub delivered_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Delivered,
+    Lost,
+}
+
+#[derive(Clone, Debug)]
+struct Transit<P> {
+    /// When it leaves the transmitter.
+    departure: Nanos,
+    /// When it comes out, or is lost.
+    end: Nanos,
+    fate: Fate,
+    packet: P,
+}
+
+/// A one-way link. It has no clock: time comes with each call and must not go back.
+///
+/// With a FIFO drop-tail queue everything that will happen to a packet is known when it is accepted, because capacity,
+/// delay and outages are functions of time. So a packet costs one event, its arrival.
+#[derive(Clone, Debug)]
+pub struct Link<P> {
+    schedule: Schedule,
+    server: Server,
+    limit: DropTail,
+    loss: Loss,
+    /// All accepted packets that are not delivered or lost yet, in order.
+    transits: VecDeque<Transit<P>>,
+    /// How many of `transits`, from the front, have left the transmitter.
+    departed: usize,
+    queued_bytes: u64,
+    last_end: Nanos,
+    stats: LinkStats,
+}
+
+impl<P: Packet> Link<P> {
+    /// A link that is empty at time zero.
+    ///
+    /// # Panics
+    /// When the schedule never carries a packet (`Schedule::ever_carries`).
+    #[must_use]
+    pub fn new(schedule: Schedule, limit: DropTail, loss: Loss) -> Self {
+        assert!(schedule.ever_carries(), "a link needs capacity at some time");
+        Self {
+            schedule,
+            server: Server::default(),
+            limit,
+            loss,
+            transits: VecDeque::new(),
+            departed: 0,
+            queued_bytes: 0,
+            last_end: 0,
+            stats: LinkStats::default(),
+        }
+    }
+
+    /// Give the link a packet at `now`.
+    #[inline]
+    pub fn offer(&mut self, mut packet: P, now: Nanos) -> Offer {
+        let size = packet.bytes();
+        self.stats.offered += 1;
+        self.note_departures(now);
+        let queued = (self.transits.len() - self.departed) as u64;
+        if !self.limit.admits(queued, self.queued_bytes, size) {
+            self.stats.dropped += 1;
+            return Offer::Dropped;
+        }
+        self.queued_bytes += u64::from(size);
+        let (departure, end, fate) = match self.server.transmit(&mut self.schedule, size, now) {
+            Transmission::CutOff(at) => (at, at, Fate::Lost),
+            Transmission::Done(departure) if departure == NEVER => (NEVER, NEVER, Fate::Lost),
+            Transmission::Done(departure) => self.propagate(&mut packet, departure),
+        };
+        self.last_end = end;
+        self.transits.push_back(Transit { departure, end, fate, packet });
+        Offer::Accepted
+    }
+
+    /// When something next comes out or is lost; `NEVER` when the link is empty.
+    #[inline]
+    #[must_use]
+    pub fn next_event(&self) -> Nanos {
+        self.transits.front().map_or(NEVER, |transit| transit.end)
+    }
+
+    /// Take out the next packet that has arrived by `now`. Call until it returns `None`.
+    #[inline]
+    pub fn poll(&mut self, now: Nanos) -> Option<P> {
+        loop {
+            if self.transits.front()?.end > now {
+                return None;
+            }
+            if self.departed == 0 {
+                self.note_departures(now);
+            }
+            self.departed -= 1;
+            let transit = self.transits.pop_front()?;
+            if transit.fate == Fate::Lost {
+                self.stats.lost += 1;
+                continue;
+            }
+            self.stats.delivered += 1;
+            self.stats.delivered_bytes += u64::from(transit.packet.bytes());
+            return Some(transit.packet);
+        }
+    }
+
+    /// Counters since the beginning.
+    #[must_use]
+    pub const fn stats(&self) -> LinkStats {
+        self.stats
+    }
+
+    /// Packets waiting or on the transmitter at `now`.
+    pub fn queued_packets(&mut self, now: Nanos) -> u64 {
+        self.note_departures(now);
+        (self.transits.len() - self.departed) as u64
+    }
+
+    /// Packets that have left the transmitter and not arrived, at `now`.
+    pub fn in_flight_packets(&mut self, now: Nanos) -> u64 {
+        self.note_departures(now);
+        self.departed as u64
+    }
+
+    /// Delay, capacity and connectivity over time.
+    #[must_use]
+    pub const fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// The queue's limit.
+    #[must_use]
+    pub const fn limit(&self) -> DropTail {
+        self.limit
+    }
+
+    /// From the transmitter to the far end: an outage that begins meanwhile takes the packet.
+    #[inline]
+    fn propagate(&mut self, packet: &mut P, departure: Nanos) -> (Nanos, Nanos, Fate) {
+        // A packet whose last bit leaves as a span ends still travels on that span's path.
+        let Span { delay, loss, .. } = *self.schedule.seek(departure.saturating_sub(1));
+        // A path that gets shorter must not let this packet overtake the one before.
+        let arrival = (departure + delay).max(self.last_end);
+        let outage = self.schedule.next_outage_after(departure.saturating_sub(1));
+        packet.travels(delay);
+        if outage < arrival {
+            (departure, outage.max(self.last_end), Fate::Lost)
+        } else if self.loss.hits(loss) {
+            (departure, arrival, Fate::Lost)
+        } else {
+            (departure, arrival, Fate::Delivered)
+        }
+    }
+
+    #[inline]
+    fn note_departures(&mut self, now: Nanos) {
+        while let Some(transit) = self.transits.get(self.departed) {
+            if transit.departure > now {
+                break;
+            }
+            self.queued_bytes -= u64::from(transit.packet.bytes());
+            self.departed += 1;
+        }
+    }
+}

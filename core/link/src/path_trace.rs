@@ -1,0 +1,267 @@
+//! The path trace: delay, capacity, loss and outages of a path over time, and the strict parser of its CSV.
+//!
+//! Format version 1. First come lines that start with `#`; the very first is `# ` and a JSON object that has at least
+//! `"format": "leogym-path-trace"` and `"version": 1`. Then the header with the eight columns of [`COLUMNS`], then
+//! rows. A row holds until the next row's time. The last row only ends the period, and replay wraps. Every line ends
+//! with a line break, so that a file cut short is noticed.
+//!
+//! Whether the numbers are possible in nature (no packet overtakes another, no leg faster than light) is checked
+//! where traces are built; here they are only well-formed.
+
+use std::fmt;
+
+use decimal::{parse_probability, parse_scaled};
+
+mod decimal;
+
+/// The columns, in their order.
+pub const COLUMNS: [&str; 8] =
+    ["time_s", "delay_ms", "uplink_mbps", "downlink_mbps", "loss", "connected", "path_id", "event"];
+
+/// Value of `format` in the metadata.
+pub const FORMAT: &str = "leogym-path-trace";
+
+/// Value of `version` in the metadata.
+pub const VERSION: u64 = 1;
+
+const HEADER: &str = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event";
+const NS_PER_S: u64 = 1_000_000_000;
+const NS_PER_MS: u64 = 1_000_000;
+const BPS_PER_MBPS: u64 = 1_000_000;
+
+/// Delays are below this, in ns: no path between two points on Earth comes near.
+const DELAY_LIMIT_NS: u64 = 10 * NS_PER_S;
+
+/// What begins with a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Event {
+    /// Nothing but a new value.
+    #[default]
+    None,
+    /// The first row of an outage that a change of satellite causes.
+    HardHandover,
+    /// Another route without an outage.
+    SoftHandover,
+    /// The first row of a span without any path.
+    Unreachable,
+}
+
+impl Event {
+    /// Every event.
+    pub const ALL: [Self; 4] = [Self::None, Self::HardHandover, Self::SoftHandover, Self::Unreachable];
+
+    /// Its name in the file; empty for none.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::HardHandover => "hard_handover",
+            Self::SoftHandover => "soft_handover",
+            Self::Unreachable => "unreachable",
+        }
+    }
+}
+
+/// The state of the path from `time_ns` until the next row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// Start, in ns since the start of the period.
+    pub time_ns: u64,
+    /// One-way propagation, in ns; also while disconnected.
+    pub delay_ns: u64,
+    /// Capacity from the user, in bit/s of whole IP packets.
+    pub uplink_bps: u64,
+    /// Capacity to the user, in bit/s of whole IP packets.
+    pub downlink_bps: u64,
+    /// Probability that a packet is lost.
+    pub loss: f64,
+    /// Changes with the chain of nodes.
+    pub path_id: u32,
+    /// Whether packets get through.
+    pub connected: bool,
+    /// What begins here.
+    pub event: Event,
+}
+
+/// A path over one period; replay wraps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathTrace {
+    /// The metadata: a JSON object, as written in the file.
+    pub metadata: String,
+    /// At least one row; the first starts at 0. The file's last row, which only ends the period, is not among them.
+    pub rows: Vec<Row>,
+    /// Length of the period, in ns; later than every row's start.
+    pub period_ns: u64,
+}
+
+/// Why a text is not a path trace. Displays as one line: `source:line: field: rule`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceError {
+    /// The file or what else the text came from.
+    pub source: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column or part of the file.
+    pub field: &'static str,
+    /// The rule that is broken.
+    pub rule: String,
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}: {}", self.source, self.line, self.field, self.rule)
+    }
+}
+
+impl std::error::Error for TraceError {}
+
+/// A broken rule whose source and line the caller knows.
+struct Broken {
+    field: &'static str,
+    rule: String,
+}
+
+fn broken<T>(field: &'static str, rule: impl Into<String>) -> Result<T, Broken> {
+    Err(Broken { field, rule: rule.into() })
+}
+
+impl PathTrace {
+    /// Parse the CSV `text`. `source` names it in errors.
+    ///
+    /// Decimals become integers without going through floating point: ns and bit/s are exact, digits beyond them are
+    /// rounded to the nearest.
+    ///
+    /// # Errors
+    /// The first rule of the format that the text breaks.
+    pub fn parse(text: &str, source: &str) -> Result<Self, TraceError> {
+        let mut line = 1;
+        Self::parse_lines(text, &mut line).map_err(|Broken { field, rule }| TraceError {
+            source: source.to_owned(),
+            line,
+            field,
+            rule,
+        })
+    }
+
+    /// Parse, keeping `line` at the line that is being read.
+    fn parse_lines(text: &str, line: &mut usize) -> Result<Self, Broken> {
+        let Some(complete) = text.strip_suffix('\n') else {
+            *line = text.split('\n').count();
+            return broken("file", "truncated: the last line has no end");
+        };
+        let mut lines = complete.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
+        let metadata = parse_metadata(lines.next().unwrap_or_default())?;
+        let header = loop {
+            let Some(next) = lines.next() else { return broken("file", "truncated: there is no header") };
+            *line += 1;
+            if !next.starts_with('#') {
+                break next;
+            }
+        };
+        check_header(header)?;
+        let mut rows: Vec<Row> = Vec::new();
+        for text in lines {
+            *line += 1;
+            let row = parse_row(text)?;
+            match rows.last() {
+                None if row.time_ns != 0 => return broken("time_s", "the first row must start at 0"),
+                Some(last) if row.time_ns == last.time_ns => {
+                    return broken("time_s", "time stands still: must be after the row before");
+                }
+                Some(last) if row.time_ns < last.time_ns => {
+                    return broken("time_s", "time runs backwards: must be after the row before");
+                }
+                _ => rows.push(row),
+            }
+        }
+        match rows.pop() {
+            Some(end) if !rows.is_empty() => Ok(Self { metadata, rows, period_ns: end.time_ns }),
+            _ => broken("file", "truncated: at least two rows are needed, the last one ends the period"),
+        }
+    }
+
+    /// Index of the row that holds at `time_ns` into the period.
+    ///
+    /// A time beyond the period gives the last row.
+    pub fn index_at(&self, time_ns: u64) -> usize {
+        self.rows.partition_point(|row| row.time_ns <= time_ns).saturating_sub(1)
+    }
+}
+
+/// Check the first line and return its JSON.
+fn parse_metadata(line: &str) -> Result<String, Broken> {
+    let Some(json) = line.strip_prefix('#') else {
+        return broken("metadata", "the first line must be '# ' and a JSON object");
+    };
+    let json = json.trim();
+    let value: serde_json::Value = match serde_json::from_str(json) {
+        Ok(value) => value,
+        Err(error) => return broken("metadata", format!("not JSON: {error}")),
+    };
+    if !value.is_object() {
+        return broken("metadata", "must be a JSON object");
+    }
+    if value["format"] != FORMAT {
+        return broken("format", format!("must be \"{FORMAT}\", not {}", value["format"]));
+    }
+    if value["version"] != VERSION {
+        return broken("version", format!("must be {VERSION}, not {}", value["version"]));
+    }
+    Ok(json.to_owned())
+}
+
+fn check_header(line: &str) -> Result<(), Broken> {
+    if line == HEADER {
+        return Ok(());
+    }
+    let columns: Vec<&str> = line.split(',').collect();
+    if let Some(missing) = COLUMNS.iter().find(|name| !columns.contains(name)) {
+        return broken("header", format!("column {missing} is missing"));
+    }
+    if let Some(unknown) = columns.iter().find(|name| !COLUMNS.contains(name)) {
+        return broken("header", format!("unknown column {unknown:?}"));
+    }
+    broken("header", format!("must be {HEADER}"))
+}
+
+fn parse_row(line: &str) -> Result<Row, Broken> {
+    let mut cells = line.split(',');
+    let mut values = [""; COLUMNS.len()];
+    for (value, column) in values.iter_mut().zip(COLUMNS) {
+        let Some(cell) = cells.next() else { return broken(column, "truncated row: the column is missing") };
+        *value = cell;
+    }
+    if cells.next().is_some() {
+        return broken("row", format!("must have {} columns", COLUMNS.len()));
+    }
+    let scaled = |column: usize, scale| {
+        parse_scaled(values[column], scale).or_else(|rule| broken(COLUMNS[column], rule))
+    };
+    let delay_ns = scaled(1, NS_PER_MS)?;
+    if !(1..DELAY_LIMIT_NS).contains(&delay_ns) {
+        return broken("delay_ms", format!("must be above 0 and below 10000, not {}", values[1]));
+    }
+    let Ok(path_id) = values[6].parse() else {
+        return broken("path_id", format!("must be a non-negative integer, not {:?}", values[6]));
+    };
+    let Some(event) = Event::ALL.into_iter().find(|event| event.name() == values[7]) else {
+        let known = Event::ALL.map(Event::name)[1..].join(", ");
+        return broken("event", format!("must be empty or one of {known}, not {:?}", values[7]));
+    };
+    Ok(Row {
+        time_ns: scaled(0, NS_PER_S)?,
+        delay_ns,
+        uplink_bps: scaled(2, BPS_PER_MBPS)?,
+        downlink_bps: scaled(3, BPS_PER_MBPS)?,
+        loss: parse_probability(values[4]).or_else(|rule| broken("loss", rule))?,
+        path_id,
+        connected: match values[5] {
+            "1" => true,
+            "0" => false,
+            other => return broken("connected", format!("must be 0 or 1, not {other:?}")),
+        },
+        event,
+    })
+}
+
+#[cfg(test)]
+mod tests;

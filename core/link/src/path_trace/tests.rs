@@ -1,0 +1,204 @@
+//! Tests of the parser: each rule of the format, broken once, and texts that are written and read back.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const METADATA: &str = r#"# {"format": "leogym-path-trace", "version": 1, "name": "two-rows"}"#;
+
+fn trace(rows: &[&str]) -> String {
+    let mut text = format!("{METADATA}\n# a remark\n{HEADER}\n");
+    for row in rows {
+        text += row;
+        text += "\n";
+    }
+    text
+}
+
+fn error(text: &str) -> String {
+    PathTrace::parse(text, "x.csv").expect_err("must not parse").to_string()
+}
+
+/// The error of a trace whose second row is `row`: line 5 of the file.
+fn error_of_row(row: &str) -> String {
+    error(&trace(&["0,5,100,100,0,1,0,", row, "9,5,100,100,0,1,0,"]))
+}
+
+#[test]
+fn a_row_holds_every_value_in_integer_units() {
+    let text = trace(&[
+        "0,30.5,100,250.5,0.01,1,3,",
+        "14.9,30.25,100,250.5,0,0,4,hard_handover",
+        "15.0183,31,100,250.5,0,1,4,",
+        "20,31,100,250.5,0,1,4,",
+    ]);
+    let trace = PathTrace::parse(&text, "x.csv").expect("parses");
+    assert_eq!(trace.metadata, METADATA[2..]);
+    assert_eq!(trace.period_ns, 20_000_000_000);
+    assert_eq!(trace.rows.len(), 3);
+    let first = Row {
+        time_ns: 0,
+        delay_ns: 30_500_000,
+        uplink_bps: 100_000_000,
+        downlink_bps: 250_500_000,
+        loss: 0.01,
+        path_id: 3,
+        connected: true,
+        event: Event::None,
+    };
+    assert_eq!(trace.rows[0], first);
+    let outage = trace.rows[1];
+    assert_eq!(
+        (outage.time_ns, outage.connected, outage.event),
+        (14_900_000_000, false, Event::HardHandover)
+    );
+    assert_eq!(trace.rows[2].time_ns, 15_018_300_000);
+}
+
+#[test]
+fn a_row_holds_until_the_next_begins() {
+    let text = trace(&["0,5,1,1,0,1,0,", "1,5,1,1,0,1,1,soft_handover", "2,5,1,1,0,1,2,", "3,5,1,1,0,1,2,"]);
+    let trace = PathTrace::parse(&text, "x.csv").expect("parses");
+    let at = |time_ns| trace.index_at(time_ns);
+    assert_eq!([at(0), at(999_999_999), at(1_000_000_000), at(2_999_999_999), at(u64::MAX)], [0, 0, 1, 2, 2]);
+}
+
+#[test]
+fn line_breaks_of_other_systems_are_taken() {
+    let text = trace(&["0,5,1,1,0,1,0,unreachable", "1,5,1,1,0,1,0,"]);
+    let trace = PathTrace::parse(&text.replace('\n', "\r\n"), "x.csv").expect("parses");
+    assert_eq!(trace, PathTrace::parse(&text, "x.csv").expect("parses"));
+}
+
+#[test]
+fn the_metadata_must_name_the_format_and_its_version() {
+    let rest = format!("\n{HEADER}\n0,5,1,1,0,1,0,\n1,5,1,1,0,1,0,\n");
+    let with = |line: &str| error(&format!("{line}{rest}"));
+    assert_eq!(with("time_s"), "x.csv:1: metadata: the first line must be '# ' and a JSON object");
+    assert!(with("# {\"format\":").starts_with("x.csv:1: metadata: not JSON: "));
+    assert_eq!(with("# [1]"), "x.csv:1: metadata: must be a JSON object");
+    assert_eq!(with("# {}"), "x.csv:1: format: must be \"leogym-path-trace\", not null");
+    let other = r#"# {"format": "leogym-path-trace", "version": 2}"#;
+    assert_eq!(with(other), "x.csv:1: version: must be 1, not 2");
+}
+
+#[test]
+fn the_header_must_have_exactly_the_columns() {
+    let with = |header: &str| error(&format!("{METADATA}\n{header}\n0,5,1,1,0,1,0,\n"));
+    assert_eq!(with("time_s,uplink_mbps"), "x.csv:2: header: column delay_ms is missing");
+    assert_eq!(with(&format!("{HEADER},jitter")), "x.csv:2: header: unknown column \"jitter\"");
+    assert_eq!(with(&format!("event,{HEADER}")), format!("x.csv:2: header: must be {HEADER}"));
+}
+
+#[test]
+fn a_truncated_file_is_named_with_its_last_line() {
+    let text = trace(&["0,5,1,1,0,1,0,", "1,5,1,1,0,1,0,"]);
+    assert_eq!(error(&text[..text.len() - 1]), "x.csv:5: file: truncated: the last line has no end");
+    assert_eq!(error(""), "x.csv:1: file: truncated: the last line has no end");
+    assert_eq!(error(&format!("{METADATA}\n")), "x.csv:1: file: truncated: there is no header");
+    let two = "truncated: at least two rows are needed, the last one ends the period";
+    assert_eq!(error(&trace(&[])), format!("x.csv:3: file: {two}"));
+    assert_eq!(error(&trace(&["0,5,1,1,0,1,0,"])), format!("x.csv:4: file: {two}"));
+}
+
+#[test]
+fn a_row_that_breaks_a_rule_is_named_with_its_line_and_column() {
+    let cases = [
+        ("1,5,100,100,0,1,0", "event: truncated row: the column is missing"),
+        ("", "delay_ms: truncated row: the column is missing"),
+        ("1,5,100,100,0,1,0,,", "row: must have 8 columns"),
+        ("0,5,100,100,0,1,0,", "time_s: time stands still: must be after the row before"),
+        ("nan,5,100,100,0,1,0,", "time_s: must be finite, not nan"),
+        ("1,nan,100,100,0,1,0,", "delay_ms: must be finite, not nan"),
+        ("1,-5,100,100,0,1,0,", "delay_ms: must not be negative, not -5"),
+        ("1,0,100,100,0,1,0,", "delay_ms: must be above 0 and below 10000, not 0"),
+        ("1,10000,100,100,0,1,0,", "delay_ms: must be above 0 and below 10000, not 10000"),
+        ("1,5,inf,100,0,1,0,", "uplink_mbps: must be finite, not inf"),
+        ("1,5,100,-1,0,1,0,", "downlink_mbps: must not be negative, not -1"),
+        ("1,5,100,100,1.5,1,0,", "loss: must be within 0 and 1, not 1.5"),
+        ("1,5,100,100,0,2,0,", "connected: must be 0 or 1, not \"2\""),
+        ("1,5,100,100,0,1,-1,", "path_id: must be a non-negative integer, not \"-1\""),
+        (
+            "1,5,100,100,0,1,0,reboot",
+            "event: must be empty or one of hard_handover, soft_handover, unreachable, not \"reboot\"",
+        ),
+    ];
+    for (row, rule) in cases {
+        assert_eq!(error_of_row(row), format!("x.csv:5: {rule}"), "for {row:?}");
+    }
+}
+
+#[test]
+fn time_starts_at_zero_and_never_runs_backwards() {
+    let late = trace(&["0.1,5,1,1,0,1,0,", "1,5,1,1,0,1,0,"]);
+    assert_eq!(error(&late), "x.csv:4: time_s: the first row must start at 0");
+    let back = trace(&["0,5,1,1,0,1,0,", "2,5,1,1,0,1,0,", "1,5,1,1,0,1,0,"]);
+    assert_eq!(error(&back), "x.csv:6: time_s: time runs backwards: must be after the row before");
+}
+
+fn write(trace: &PathTrace) -> String {
+    let mut text = format!("# {}\n{HEADER}\n", trace.metadata);
+    let end = Row { time_ns: trace.period_ns, ..trace.rows[trace.rows.len() - 1] };
+    for row in trace.rows.iter().chain([&end]) {
+        let mega = |bps: u64| format!("{}.{:06}", bps / BPS_PER_MBPS, bps % BPS_PER_MBPS);
+        text += &format!(
+            "{}.{:09},{}.{:06},{},{},{},{},{},{}\n",
+            row.time_ns / NS_PER_S,
+            row.time_ns % NS_PER_S,
+            row.delay_ns / NS_PER_MS,
+            row.delay_ns % NS_PER_MS,
+            mega(row.uplink_bps),
+            mega(row.downlink_bps),
+            row.loss,
+            u8::from(row.connected),
+            row.path_id,
+            row.event.name(),
+        );
+    }
+    text
+}
+
+fn rows() -> impl Strategy<Value = Vec<(u64, Row)>> {
+    let row = (1..DELAY_LIMIT_NS, 0..1u64 << 40, 0..1u64 << 40, 0.0..=1.0, any::<(u32, bool)>(), 0..4usize)
+        .prop_map(|(delay_ns, uplink_bps, downlink_bps, loss, (path_id, connected), event)| Row {
+            time_ns: 0,
+            delay_ns,
+            uplink_bps,
+            downlink_bps,
+            loss,
+            path_id,
+            connected,
+            event: Event::ALL[event],
+        });
+    prop::collection::vec((1..1u64 << 40, row), 1..20)
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back_bit_for_bit(rows in rows()) {
+        let mut period_ns = 0;
+        let mut starting = Vec::new();
+        for (duration_ns, row) in rows {
+            starting.push(Row { time_ns: period_ns, ..row });
+            period_ns += duration_ns;
+        }
+        let trace = PathTrace { metadata: METADATA[2..].to_owned(), rows: starting, period_ns };
+        prop_assert_eq!(PathTrace::parse(&write(&trace), "x.csv"), Ok(trace));
+    }
+
+    #[test]
+    fn no_text_panics(text in "\\PC*") {
+        prop_assert!(PathTrace::parse(&text, "x.csv").is_err());
+    }
+
+    #[test]
+    fn no_damage_panics_and_every_error_is_one_line(at in 0usize..180, replacement in "[\\PC\n]{0,3}") {
+        let mut text = trace(&["0,5,1,1,0,1,0,", "1,5.25,1,1,0.5,0,1,unreachable", "2,5,1,1,0,1,0,"]);
+        let at = at.min(text.len() - 1);
+        text.replace_range(at..=at, &replacement);
+        if let Err(error) = PathTrace::parse(&text, "x.csv") {
+            let error = error.to_string();
+            prop_assert!(error.starts_with("x.csv:") && !error.contains('\n'), "{}", error);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What a link is like at a given time: delay, capacity, loss and connectivity, constant or replayed from a path trace.
+
+use std::sync::Arc;
+
+use crate::{NEVER, Nanos, PathTrace};
+
+/// A rate that takes no time: the link is uncongested.
+pub const UNLIMITED: u64 = u64::MAX;
+
+/// The link's properties over a span of time that ends at `end`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span {
+    /// First instant that this span does not cover.
+    pub end: Nanos,
+    /// One-way propagation.
+    pub delay: Nanos,
+    /// Capacity in bit/s; `UNLIMITED` serialises in no time.
+    pub rate_bps: u64,
+    /// Independent loss probability per packet.
+    pub loss: f64,
+    /// False during an outage.
+    pub connected: bool,
+}
+
+/// Which column of a path trace gives the capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the path's first site to its second.
+    Uplink,
+    /// From the second to the first.
+    Downlink,
+    /// Delay and outages of the path, but no queueing.
+    Uncongested,
+}
+
+/// An outage, in the trace's own time.
+#[derive(Clone, Copy, Debug)]
+struct Outage {
+    start: Nanos,
+    end: Nanos,
+}
+
+/// Delay, capacity, loss and outages over time. Replay of a trace wraps at its period.
+#[derive(Clone, Debug)]
+pub enum Schedule {
+    /// The same for ever.
+    Constant(Span),
+    /// Replayed from a path trace.
+    Traced(Traced),
+}
+
+/// A path trace being replayed, with what the scenario puts in place of its columns.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    trace: Arc<PathTrace>,
+    outages: Arc<[Outage]>,
+    direction: Direction,
+    rate_bps: Option<u64>,
+    /// Replay starts here in the trace's time.
+    offset: Nanos,
+    /// Row under the cursor, its beginning of period in simulated time (may precede zero, hence signed).
+    row: usize,
+    period_start: i128,
+    current: Span,
+    next_outage: usize,
+    outage_period_start: i128,
+}
+
+impl Schedule {
+    /// A link that never changes.
+    #[must_use]
+    pub const fn constant(delay: Nanos, rate_bps: u64) -> Self {
+        Self::Constant(Span { end: NEVER, delay, rate_bps, loss: 0.0, connected: true })
+    }
+
+    /// Replay `trace` from `offset` on; `rate_bps` takes the place of its capacity.
+    #[must_use]
+    pub fn traced(trace: Arc<PathTrace>, direction: Direction, rate_bps: Option<u64>, offset: Nanos) -> Self {
+        let mut outages: Vec<Outage> = Vec::new();
+        for (i, row) in trace.rows.iter().enumerate() {
+            if row.connected {
+                continue;
+            }
+            let end = trace.rows.get(i + 1).map_or(trace.period_ns, |next| next.time_ns);
+            match outages.last_mut() {
+                Some(last) if last.end == row.time_ns => last.end = end,
+                _ => outages.push(Outage { start: row.time_ns, end }),
+            }
+        }
+        let offset = offset % trace.period_ns;
+        let mut traced = Traced {
+            current: Span { end: 0, delay: 0, rate_bps: 0, loss: 0.0, connected: false },
+            outages: outages.into(),
+            direction,
+            rate_bps,
+            offset,
+            row: 0,
+            period_start: -i128::from(offset),
+            next_outage: 0,
+            outage_period_start: -i128::from(offset),
+            trace,
+        };
+        traced.row = traced.trace.rows.partition_point(|row| row.time_ns <= offset) - 1;
+        traced.current = traced.span_of_row();
+        Self::Traced(traced)
+    }
+
+    /// True when some span carries packets: otherwise nothing offered would ever leave.
+    #[must_use]
+    pub fn ever_carries(&self) -> bool {
+        match self {
+            Self::Constant(span) => span.connected && span.rate_bps > 0,
+            Self::Traced(traced) => {
+                traced.trace.rows.iter().any(|row| row.connected && traced.rate_of(row) > 0)
+            }
+        }
+    }
+
+    /// The span that covers `at`. The cursor only moves forward: for an earlier time it returns the latest span seen.
+    #[inline]
+    pub fn seek(&mut self, at: Nanos) -> &Span {
+        match self {
+            Self::Constant(span) => span,
+            Self::Traced(traced) => {
+                while at >= traced.current.end {
+                    traced.step();
+                }
+                &traced.current
+            }
+        }
+    }
+
+    /// The beginning of the first outage that begins after `at`, or `NEVER`. Calls must not go back in time.
+    #[inline]
+    pub fn next_outage_after(&mut self, at: Nanos) -> Nanos {
+        match self {
+            Self::Constant(_) => NEVER,
+            Self::Traced(traced) => traced.next_outage_after(at),
+        }
+    }
+
+    /// The span that covers `at`, without moving the cursor: any time may be asked for.
+    #[must_use]
+    pub fn at(&self, at: Nanos) -> Span {
+        match self {
+            Self::Constant(span) => *span,
+            Self::Traced(traced) => traced.at(at),
+        }
+    }
+
+    /// Bits that the schedule could carry in `from..to`; outages count as zero, an uncongested link as `f64::INFINITY`.
+    #[must_use]
+    pub fn capacity_bits(&self, from: Nanos, to: Nanos) -> f64 {
+        if self.at(from).rate_bps == UNLIMITED {
+            return f64::INFINITY;
+        }
+        let mut bits = 0.0;
+        let mut now = from;
+        while now < to {
+            let span = self.at(now);
+            let end = span.end.min(to);
+            if span.connected {
+                bits += span.rate_bps as f64 * (end - now) as f64 * 1e-9;
+            }
+            now = end;
+        }
+        bits
+    }
+}
+
+impl Traced {
+    fn rate_of(&self, row: &crate::Row) -> u64 {
+        match (self.direction, self.rate_bps) {
+            (Direction::Uncongested, _) => UNLIMITED,
+            (_, Some(rate)) => rate,
+            (Direction::Uplink, None) => row.uplink_bps,
+            (Direction::Downlink, None) => row.downlink_bps,
+        }
+    }
+
+    fn span(&self, row: usize, period_start: i128) -> Span {
+        let rows = &self.trace.rows;
+        let end = rows.get(row + 1).map_or(self.trace.period_ns, |next| next.time_ns);
+        let row = &rows[row];
+        Span {
+            end: Nanos::try_from(period_start + i128::from(end)).unwrap_or(0),
+            delay: row.delay_ns,
+            rate_bps: self.rate_of(row),
+            loss: if self.direction == Direction::Uncongested { 0.0 } else { row.loss },
+            connected: row.connected,
+        }
+    }
+
+    fn span_of_row(&self) -> Span {
+        self.span(self.row, self.period_start)
+    }
+
+    #[cold]
+    fn step(&mut self) {
+        self.row += 1;
+        if self.row == self.trace.rows.len() {
+            self.row = 0;
+            self.period_start += i128::from(self.trace.period_ns);
+        }
+        self.current = self.span_of_row();
+    }
+
+    fn at(&self, at: Nanos) -> Span {
+        let period = u128::from(self.trace.period_ns);
+        let total = u128::from(at) + u128::from(self.offset);
+        let in_period = (total % period) as Nanos;
+        let row = self.trace.rows.partition_point(|row| row.time_ns <= in_period) - 1;
+        self.span(row, i128::from(at) - i128::from(in_period))
+    }
+
+    fn next_outage_after(&mut self, at: Nanos) -> Nanos {
+        if self.outages.is_empty() {
+            return NEVER;
+        }
+        loop {
+            let start = self.outage_period_start + i128::from(self.outages[self.next_outage].start);
+            if start > i128::from(at) {
+                return start as Nanos;
+            }
+            self.next_outage += 1;
+            if self.next_outage == self.outages.len() {
+                self.next_outage = 0;
+                self.outage_period_start += i128::from(self.trace.period_ns);
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Arguments that several entry points share.
+
+use std::collections::BTreeMap;
+
+use leo_sim::{Nanos, PolicySet, TraceSet};
+use pyo3::prelude::*;
+
+use crate::input_error;
+use crate::path_trace::PathTrace;
+use crate::policy::Policy;
+
+/// Path traces by name, as Python hands them over.
+pub type Traces<'py> = BTreeMap<String, PyRef<'py, PathTrace>>;
+/// Policies by scheme name.
+pub type Policies<'py> = BTreeMap<String, PyRef<'py, Policy>>;
+
+pub fn trace_set(traces: &Traces<'_>) -> TraceSet {
+    traces.iter().map(|(name, trace)| (name.clone(), trace.inner.clone())).collect()
+}
+
+pub fn policy_set(policies: Option<&Policies<'_>>) -> PolicySet {
+    policies.into_iter().flatten().map(|(name, policy)| (name.clone(), policy.inner.clone())).collect()
+}
+
+/// Milliseconds to nanoseconds, for an interval named `field` that must be at least `minimum_ms`.
+pub fn interval(field: &str, milliseconds: f64, minimum_ms: f64) -> PyResult<Nanos> {
+    if milliseconds >= minimum_ms && milliseconds <= 3.6e6 {
+        Ok((milliseconds * 1e6).round() as Nanos)
+    } else {
+        Err(input_error(format!("arguments: {field}: must be at least {minimum_ms} and at most 3.6e6, not {milliseconds}")))
+    }
+}

@@ -1,0 +1,53 @@
+//! `leosim.Policy`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
+use pyo3::prelude::*;
+
+use crate::input_error;
+
+/// An exported policy: `policy.onnx` with `policy.json` beside it.
+#[pyclass(frozen, module = "leosim")]
+pub struct Policy {
+    pub inner: Arc<leo_control::Policy>,
+}
+
+#[pymethods]
+impl Policy {
+    #[staticmethod]
+    fn load(folder: &str) -> PyResult<Self> {
+        let inner = leo_control::Policy::load(Path::new(folder)).map_err(input_error)?;
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    #[getter]
+    fn spec(&self) -> &'static str {
+        self.inner.spec().name()
+    }
+
+    #[getter]
+    fn interval_ms(&self) -> f64 {
+        self.inner.interval_ns() as f64 * 1e-6
+    }
+
+    fn act<'py>(
+        &self,
+        py: Python<'py>,
+        observations: PyReadonlyArray2<'py, f32>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let spec = self.inner.spec();
+        let view = observations.as_array();
+        let (rows, columns) = view.dim();
+        if columns != spec.observation_dim() {
+            let rule = format!("must have {} columns, not {columns}", spec.observation_dim());
+            return Err(input_error(format!("arguments: observations: {rule}")));
+        }
+        let contiguous: Vec<f32> = view.iter().copied().collect();
+        let mut actions = vec![0.0; rows * spec.action_dim()];
+        py.detach(|| self.inner.act(&contiguous, &mut actions));
+        let flat: Bound<'py, PyArray1<f32>> = actions.into_pyarray(py);
+        flat.reshape([rows, spec.action_dim()])
+    }
+}

@@ -1,0 +1,35 @@
+//! `leosim.run`.
+
+use leo_sim::{Scenario, Simulation, run_many};
+use pyo3::prelude::*;
+
+use crate::input_error;
+use crate::inputs::{Policies, Traces, interval, policy_set, trace_set};
+use crate::run_log::RunLog;
+
+/// Run scenarios to their end.
+#[pyfunction]
+#[pyo3(signature = (scenarios, traces, policies = None, *, interval_ms = 30.0, series_ms = 100.0, threads = 1))]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
+pub fn run(
+    py: Python<'_>,
+    scenarios: Vec<String>,
+    traces: Traces<'_>,
+    policies: Option<Policies<'_>>,
+    interval_ms: f64,
+    series_ms: f64,
+    threads: usize,
+) -> PyResult<Vec<RunLog>> {
+    let interval_ns = interval("interval_ms", interval_ms, 0.1)?;
+    let series = if series_ms == 0.0 { 0 } else { interval("series_ms", series_ms, 0.1)? };
+    let traces = trace_set(&traces);
+    let policies = policy_set(policies.as_ref());
+    let logs = py.detach(|| {
+        let simulations = scenarios.iter().map(|json| {
+            let scenario = Scenario::from_json(json)?;
+            Simulation::new(&scenario, &traces, &policies, interval_ns, series)
+        });
+        simulations.collect::<Result<Vec<_>, _>>().map(|simulations| run_many(simulations, threads))
+    });
+    Ok(logs.map_err(input_error)?.into_iter().map(|inner| RunLog { inner }).collect())
+}

@@ -1,0 +1,262 @@
+//! Batches of simulations with learning flows, stepped together one monitor interval at a time.
+
+use leo_control::{AgentSpec, FlowState, GLOBAL_DIM, Report, Reward, write_global_state};
+use leo_link::Nanos;
+use rayon::prelude::*;
+
+use crate::control_loop;
+use crate::flow::{Phase, Steering};
+use crate::network::{PolicySet, TraceSet};
+use crate::run_log::RunLog;
+use crate::scenario::{AGENT_SCHEME, Scenario, ScenarioError};
+use crate::simulation::Simulation;
+use crate::world::world_of;
+
+/// What all simulations of a batch have in common.
+#[derive(Clone, Debug)]
+pub struct BatchSettings {
+    /// Learning flows a simulation may have.
+    pub slots: usize,
+    /// Observation and action of the learning flows.
+    pub spec: AgentSpec,
+    /// Their reward.
+    pub reward: Reward,
+    /// Monitor interval.
+    pub interval: Nanos,
+    /// Spacing of the run log's series; 0 for none.
+    pub series_interval: Nanos,
+    /// Threads that step; 0 for one a core.
+    pub threads: usize,
+}
+
+/// The arrays that a batch writes, row-major, one row a simulation.
+#[derive(Debug)]
+pub struct View<'a> {
+    /// (size, slots, observation_dim)
+    pub observations: &'a mut [f32],
+    /// (size, slots)
+    pub rewards: &'a mut [f32],
+    /// (size, global_dim)
+    pub global_states: &'a mut [f32],
+    /// (size, slots)
+    pub active: &'a mut [bool],
+    /// (size,)
+    pub finished: &'a mut [bool],
+    /// (size, slots, report fields)
+    pub reports: &'a mut [f64],
+    /// (size,)
+    pub time_s: &'a mut [f64],
+}
+
+/// One simulation's rows.
+struct Row<'a> {
+    observations: &'a mut [f32],
+    rewards: &'a mut [f32],
+    global_state: &'a mut [f32],
+    active: &'a mut [bool],
+    finished: &'a mut bool,
+    reports: &'a mut [f64],
+    time_s: &'a mut f64,
+}
+
+struct Environment {
+    simulation: Simulation,
+    /// Flow of each slot.
+    learners: Vec<usize>,
+}
+
+/// Independent simulations.
+pub struct Batch {
+    settings: BatchSettings,
+    environments: Vec<Option<Environment>>,
+    pool: Option<rayon::ThreadPool>,
+}
+
+impl Batch {
+    /// `size` simulations, none of them started.
+    ///
+    /// # Panics
+    /// When the system has no threads to give.
+    #[must_use]
+    pub fn new(size: usize, settings: BatchSettings) -> Self {
+        let pool = (settings.threads != 1).then(|| {
+            let builder = rayon::ThreadPoolBuilder::new().num_threads(settings.threads);
+            builder.build().expect("threads can be started")
+        });
+        Self { settings, environments: (0..size).map(|_| None).collect(), pool }
+    }
+
+    /// What its simulations have in common.
+    #[must_use]
+    pub const fn settings(&self) -> &BatchSettings {
+        &self.settings
+    }
+
+    /// How many simulations it holds.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.environments.len()
+    }
+
+    /// Start simulation `index` anew and run it until its first learning flow has a report.
+    ///
+    /// # Errors
+    /// The scenario lacks a trace, a scheme or a learning flow, or has more of those than slots.
+    ///
+    /// # Panics
+    /// When `index` is out of range or `view` has other dimensions.
+    pub fn reset(
+        &mut self,
+        index: usize,
+        scenario: &Scenario,
+        traces: &TraceSet,
+        policies: &PolicySet,
+        view: View<'_>,
+    ) -> Result<(), ScenarioError> {
+        let settings = &self.settings;
+        let mut simulation =
+            Simulation::new(scenario, traces, policies, settings.interval, settings.series_interval)?;
+        let learners: Vec<usize> = (0..simulation.flows().len())
+            .filter(|&flow| matches!(simulation.flows()[flow].steering, Steering::Outside))
+            .collect();
+        let some = format!("at least one flow needs the scheme {AGENT_SCHEME:?}");
+        scenario.check("flows", !learners.is_empty(), &some)?;
+        let few = format!("at most {} flows of the scheme {AGENT_SCHEME:?}", settings.slots);
+        scenario.check("flows", learners.len() <= settings.slots, &few)?;
+        for &flow in &learners {
+            simulation.flow_mut(flow).attach(settings.spec);
+        }
+        let mut environment = Environment { simulation, learners };
+        let row = rows(settings, view).nth(index).expect("the index is in range");
+        row.active.fill(false);
+        environment.advance(settings, row);
+        self.environments[index] = Some(environment);
+        Ok(())
+    }
+
+    /// Apply `actions` (size, slots, action_dim) and advance every simulation that is neither finished nor unstarted by
+    /// one monitor interval.
+    ///
+    /// # Panics
+    /// When `actions` or `view` have other dimensions.
+    pub fn step(&mut self, actions: &[f32], view: View<'_>) {
+        let settings = &self.settings;
+        let per_row = settings.slots * settings.spec.action_dim();
+        assert_eq!(actions.len(), per_row * self.environments.len(), "actions have the batch's shape");
+        let step = |((environment, actions), row): ((&mut Option<Environment>, &[f32]), Row<'_>)| {
+            if let Some(environment) = environment {
+                environment.step(settings, actions, row);
+            }
+        };
+        let work = self.environments.iter_mut().zip(actions.chunks_exact(per_row)).zip(rows(settings, view));
+        match &self.pool {
+            None => work.for_each(step),
+            Some(pool) => {
+                let work: Vec<_> = work.collect();
+                pool.install(|| work.into_par_iter().for_each(step));
+            }
+        }
+    }
+
+    /// What simulation `index` measured so far; `None` before its first reset.
+    pub fn run_log(&mut self, index: usize) -> Option<RunLog> {
+        self.environments.get_mut(index)?.as_mut().map(|environment| environment.simulation.run_log())
+    }
+}
+
+impl Environment {
+    fn step(&mut self, settings: &BatchSettings, actions: &[f32], row: Row<'_>) {
+        if *row.finished {
+            row.rewards.fill(0.0);
+            return;
+        }
+        for (slot, action) in actions.chunks_exact(settings.spec.action_dim()).enumerate() {
+            if row.active[slot] {
+                control_loop::act(&mut self.simulation, self.learners[slot], action);
+            }
+        }
+        self.advance(settings, row);
+    }
+
+    /// Run one interval, and on while no learning flow runs but one is yet to come.
+    fn advance(&mut self, settings: &BatchSettings, mut row: Row<'_>) {
+        row.rewards.fill(0.0);
+        loop {
+            self.simulation.run_interval();
+            self.observe(settings, &mut row);
+            let flows = self.simulation.flows();
+            let waiting = self.learners.iter().any(|&flow| flows[flow].phase == Phase::Waiting);
+            let running = row.active.contains(&true);
+            *row.finished = self.simulation.is_finished() || !(running || waiting);
+            *row.time_s = self.simulation.now() as f64 * 1e-9;
+            if running || *row.finished {
+                return;
+            }
+        }
+    }
+
+    /// Reports, observations, global state and reward at the end of an interval.
+    fn observe(&mut self, settings: &BatchSettings, row: &mut Row<'_>) {
+        let now = self.simulation.now();
+        let observation_dim = settings.spec.observation_dim();
+        let mut reporting = 0;
+        for (slot, &index) in self.learners.iter().enumerate() {
+            let flow = self.simulation.flow_mut(index);
+            let Some(report) = flow.report(now) else { continue };
+            reporting += 1;
+            report.write_f64(&mut row.reports[slot * Report::FIELDS.len()..][..Report::FIELDS.len()]);
+            if let Some(agent) = &flow.agent {
+                agent.state.write_observation(&mut row.observations[slot * observation_dim..][..observation_dim]);
+            }
+        }
+        if reporting > 0 {
+            self.judge(settings, row, now);
+        }
+        for (slot, &index) in self.learners.iter().enumerate() {
+            row.active[slot] = self.simulation.flows()[index].phase == Phase::Running;
+        }
+    }
+
+    /// Global state and reward over the flows whose interval ends now; the reward goes to those that had acted.
+    fn judge(&mut self, settings: &BatchSettings, row: &mut Row<'_>, now: Nanos) {
+        let flows = self.simulation.flows();
+        let reporting = |index: &&usize| {
+            flows[**index].agent.as_ref().is_some_and(|agent| agent.history.report.time_ns + settings.interval > now)
+        };
+        let Some(&first) = self.learners.iter().find(reporting) else { return };
+        let world = world_of(&self.simulation, first, now);
+        let states = || {
+            let learners = self.learners.iter().filter(reporting);
+            learners.filter_map(|&index| flows[index].agent.as_ref().map(|agent| &agent.history as &FlowState))
+        };
+        write_global_state(&world, states(), row.global_state);
+        let reward = settings.reward.evaluate(&world, states());
+        for (slot, &acted) in row.active.iter().enumerate() {
+            if acted {
+                row.rewards[slot] = reward;
+            }
+        }
+    }
+}
+
+fn rows<'a>(settings: &BatchSettings, view: View<'a>) -> impl Iterator<Item = Row<'a>> + use<'a> {
+    let slots = settings.slots;
+    let fields = Report::FIELDS.len();
+    view.observations
+        .chunks_exact_mut(slots * settings.spec.observation_dim())
+        .zip(view.rewards.chunks_exact_mut(slots))
+        .zip(view.global_states.chunks_exact_mut(GLOBAL_DIM))
+        .zip(view.active.chunks_exact_mut(slots))
+        .zip(view.finished.iter_mut())
+        .zip(view.reports.chunks_exact_mut(slots * fields))
+        .zip(view.time_s.iter_mut())
+        .map(|((((((observations, rewards), global_state), active), finished), reports), time_s)| Row {
+            observations,
+            rewards,
+            global_state,
+            active,
+            finished,
+            reports,
+            time_s,
+        })
+}

@@ -1,0 +1,184 @@
+//! One flow: sender, receiver, what steers it and what was measured.
+
+use std::sync::Arc;
+
+use leo_cc::Scheme;
+use leo_control::{AgentSpec, AgentState, FlowState, Policy, Report};
+use leo_link::{NEVER, Nanos};
+use leo_transport::{Receiver, SEGMENT_BYTES, Sender};
+
+use crate::histogram::Histogram;
+
+/// Who decides the window.
+#[derive(Clone, Debug)]
+pub enum Steering {
+    /// The congestion control scheme itself.
+    Scheme,
+    /// A policy, every monitor interval.
+    Policy(Arc<Policy>),
+    /// Somebody outside, every monitor interval.
+    Outside,
+}
+
+/// Where a flow is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Waiting,
+    Running,
+    Stopped,
+}
+
+/// RTT samples, as a whole or over an interval of the series.
+#[derive(Clone, Debug, Default)]
+pub struct RttLog {
+    pub samples: u64,
+    pub sum: Nanos,
+    pub base_sum: Nanos,
+    pub inflation_sum: f64,
+}
+
+impl RttLog {
+    #[inline]
+    fn record(&mut self, rtt: Nanos, base: Nanos) {
+        self.samples += 1;
+        self.sum += rtt;
+        self.base_sum += base;
+        self.inflation_sum += rtt as f64 / base as f64;
+    }
+}
+
+/// What a steered flow remembers between monitor intervals.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    pub state: AgentState,
+    pub history: FlowState,
+    pub max_rate: u64,
+    pub interval_start: Nanos,
+    /// It stopped and its last report has been made.
+    pub retired: bool,
+}
+
+/// A flow of the simulation.
+#[derive(Debug)]
+pub struct Flow {
+    pub name: String,
+    pub sender: Sender,
+    pub receiver: Receiver,
+    pub steering: Steering,
+    pub agent: Option<Box<Agent>>,
+    /// The scenario's links that it crosses.
+    pub route: Box<[u32]>,
+    /// Links that its data crosses, access included; and its acknowledgements.
+    pub forward: Box<[u32]>,
+    pub backward: Box<[u32]>,
+    pub extra_delay: Nanos,
+    pub start: Nanos,
+    pub stop: Nanos,
+    pub phase: Phase,
+    pub rtt_log: RttLog,
+    pub rtt_histogram: Histogram,
+}
+
+impl Flow {
+    #[expect(clippy::too_many_arguments, reason = "one call, each argument a field of the scenario")]
+    pub fn new(
+        name: String,
+        scheme: Scheme,
+        steering: Steering,
+        route: Vec<u32>,
+        forward: Vec<u32>,
+        backward: Vec<u32>,
+        extra_delay: Nanos,
+        start: Nanos,
+        stop: Nanos,
+    ) -> Self {
+        let steered = !matches!(steering, Steering::Scheme);
+        Self {
+            name,
+            sender: Sender::new(scheme, steered),
+            receiver: Receiver::new(),
+            steering,
+            agent: None,
+            route: route.into(),
+            forward: forward.into(),
+            backward: backward.into(),
+            extra_delay,
+            start,
+            stop,
+            phase: Phase::Waiting,
+            rtt_log: RttLog::default(),
+            rtt_histogram: Histogram::default(),
+        }
+    }
+
+    /// Begin to steer it by `spec`.
+    pub fn attach(&mut self, spec: AgentSpec) {
+        self.agent = Some(Box::new(Agent {
+            state: AgentState::new(spec),
+            history: FlowState::new(self.extra_delay),
+            max_rate: 0,
+            interval_start: self.start,
+            retired: false,
+        }));
+    }
+
+    /// When it must be called next: to start, to stop, or for a timer.
+    #[inline]
+    pub fn next_event(&self) -> Nanos {
+        match self.phase {
+            Phase::Waiting => self.start,
+            Phase::Running => self.sender.next_timer().min(self.receiver.next_timer()).min(self.stop),
+            Phase::Stopped => NEVER,
+        }
+    }
+
+    /// An RTT sample, with the propagation that the packet and its acknowledgement had.
+    #[inline]
+    pub fn record_rtt(&mut self, rtt: Nanos, base: Nanos) {
+        self.rtt_log.record(rtt, base.max(1));
+        self.rtt_histogram.record(rtt);
+    }
+
+    /// The report of the monitor interval that ends at `now`; `None` unless it is steered, has started and is not retired.
+    pub fn report(&mut self, now: Nanos) -> Option<Report> {
+        let agent = self.agent.as_mut().filter(|agent| !agent.retired)?;
+        if self.phase == Phase::Waiting {
+            return None;
+        }
+        agent.retired = self.phase == Phase::Stopped;
+        let end = now.min(self.stop);
+        let sums = self.sender.take_interval();
+        let mean_rate = sums.mean_rate().unwrap_or(0);
+        agent.max_rate = agent.max_rate.max(mean_rate);
+        let rtt = self.sender.rtt();
+        let min_rtt = if rtt.min() == Nanos::MAX { 0 } else { rtt.min() };
+        let bytes = |packets: u64| packets * u64::from(SEGMENT_BYTES);
+        let report = Report {
+            time_ns: end,
+            interval_ns: end.saturating_sub(agent.interval_start),
+            delivered_bytes: bytes(sums.delivered_packets),
+            sent_bytes: bytes(sums.sent_packets),
+            lost_bytes: bytes(sums.lost_packets),
+            avg_throughput: mean_rate,
+            avg_rtt_us: micros(sums.mean_rtt().unwrap_or(0)),
+            rtt_samples: sums.rtt_samples,
+            min_rtt_us: micros(min_rtt),
+            srtt_us: micros(rtt.smoothed()),
+            rttvar_us: micros(rtt.deviation()),
+            cwnd: leo_cc::CongestionControl::window(self.sender.scheme()),
+            packets_out: self.sender.packets_out(),
+            retrans_out: self.sender.retransmissions_out(),
+            mss: SEGMENT_BYTES,
+            pacing_rate: leo_cc::CongestionControl::pacing_rate(self.sender.scheme()).unwrap_or(0),
+            max_throughput: agent.max_rate,
+        };
+        agent.interval_start = end;
+        agent.history.observe(&report);
+        agent.state.observe(&report);
+        Some(report)
+    }
+}
+
+fn micros(time: Nanos) -> u32 {
+    u32::try_from(time / 1000).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,164 @@
+//! From a scenario to links, routes and flows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use leo_cc::{External, Scheme};
+use leo_control::Policy;
+use leo_link::{Direction, DropTail, Link, Loss, Nanos, PathTrace, Schedule};
+use leo_transport::PACKET_BYTES;
+use rand_core::{RngCore, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::flow::{Flow, Steering};
+use crate::packet::Packet;
+use crate::scenario::{AGENT_SCHEME, FlowSpec, LinkSpec, Scenario, ScenarioError, nanos};
+
+/// Path traces by the key that scenarios use.
+pub type TraceSet = BTreeMap<String, Arc<PathTrace>>;
+/// Policies by the scheme name that scenarios use.
+pub type PolicySet = BTreeMap<String, Arc<Policy>>;
+
+const NANOS_PER_S: f64 = 1e9;
+const NANOS_PER_MS: f64 = 1e6;
+
+/// Links and flows, ready to run.
+pub struct Network {
+    /// First the scenario's links, then their reverse directions in the same order, then access links.
+    pub links: Vec<Link<Packet>>,
+    pub link_names: Vec<String>,
+    pub flows: Vec<Flow>,
+}
+
+/// Build what `scenario` describes.
+pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Result<Network, ScenarioError> {
+    let names: Vec<String> = scenario.links.keys().cloned().collect();
+    let mut schedules = Vec::new();
+    for (name, link) in &scenario.links {
+        schedules.push(schedule(scenario, name, link, Direction::Uplink, traces)?);
+    }
+    let mut seeds = Pcg64Mcg::seed_from_u64(scenario.seed);
+    let mut links = Vec::new();
+    for ((name, spec), schedule) in scenario.links.iter().zip(&schedules) {
+        let limit = queue_limit(scenario, name, spec, schedule, &schedules, &names);
+        links.push(Link::new(schedule.clone(), limit, Loss::new(spec.loss, seeds.next_u64())));
+    }
+    for (name, link) in &scenario.links {
+        let schedule = schedule(scenario, name, link, Direction::Uncongested, traces)?;
+        links.push(Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0)));
+    }
+    let mut flows = Vec::new();
+    for (index, spec) in scenario.flows.iter().enumerate() {
+        for _ in 0..spec.count {
+            let flow = flow(scenario, index, spec, &names, policies, &mut links, seeds.next_u64())?;
+            flows.push(flow);
+        }
+    }
+    Ok(Network { links, link_names: names, flows })
+}
+
+fn schedule(
+    scenario: &Scenario,
+    name: &str,
+    link: &LinkSpec,
+    direction: Direction,
+    traces: &TraceSet,
+) -> Result<Schedule, ScenarioError> {
+    let rate = link.rate_mbps.map(|rate| (rate * 1e6).round() as u64);
+    let Some(key) = &link.trace else {
+        let delay = nanos(link.delay_ms.unwrap_or(0.0), NANOS_PER_MS);
+        return Ok(match direction {
+            Direction::Uncongested => Schedule::constant(delay, leo_link::UNLIMITED),
+            _ => Schedule::constant(delay, rate.unwrap_or(0).max(1)),
+        });
+    };
+    let Some(trace) = traces.get(key) else {
+        let rule = format!("no path trace {key:?} was given");
+        return Err(ScenarioError::new(&scenario.name, format!("links.{name}.trace"), rule));
+    };
+    let schedule = Schedule::traced(trace.clone(), direction, rate, nanos(link.offset_s, NANOS_PER_S));
+    let field = format!("links.{name}.trace");
+    scenario.check(&field, schedule.ever_carries(), "the trace never has capacity")?;
+    Ok(schedule)
+}
+
+/// Base RTT of a flow at the start: propagation both ways over its route.
+fn base_rtt(flow: &FlowSpec, schedules: &[Schedule], names: &[String]) -> Nanos {
+    let route = flow.route.iter().filter_map(|link| names.iter().position(|name| name == link));
+    let one_way: Nanos = route.map(|link| schedules[link].at(0).delay).sum();
+    2 * (one_way + nanos(flow.extra_delay_ms, NANOS_PER_MS))
+}
+
+/// A size in bandwidth-delay products refers to the largest base RTT of the flows routed over the link at the start.
+fn queue_limit(
+    scenario: &Scenario,
+    name: &str,
+    link: &LinkSpec,
+    schedule: &Schedule,
+    schedules: &[Schedule],
+    names: &[String],
+) -> DropTail {
+    let queue = &link.queue;
+    if let Some(packets) = queue.packets {
+        return DropTail::of_packets(packets);
+    }
+    if let Some(bytes) = queue.bytes {
+        return DropTail::of_bytes(bytes);
+    }
+    let routed = scenario.flows.iter().filter(|flow| flow.route.iter().any(|link| link == name));
+    let rtt = routed.map(|flow| base_rtt(flow, schedules, names)).max().unwrap_or(0);
+    let bits = schedule.at(0).rate_bps as f64 * rtt as f64 / NANOS_PER_S;
+    let packets = queue.bdp.unwrap_or(1.0) * bits / f64::from(8 * PACKET_BYTES);
+    DropTail::of_packets((packets.round() as u64).max(1))
+}
+
+fn flow(
+    scenario: &Scenario,
+    index: usize,
+    spec: &FlowSpec,
+    names: &[String],
+    policies: &PolicySet,
+    links: &mut Vec<Link<Packet>>,
+    seed: u64,
+) -> Result<Flow, ScenarioError> {
+    let (scheme, steering) = if let Some(policy) = policies.get(&spec.scheme) {
+        (Scheme::External(External::new()), Steering::Policy(policy.clone()))
+    } else if spec.scheme == AGENT_SCHEME {
+        (Scheme::External(External::new()), Steering::Outside)
+    } else if let Some(scheme) = Scheme::by_name(&spec.scheme) {
+        (scheme, Steering::Scheme)
+    } else {
+        let rule = format!(
+            "the simulator does not run the scheme {:?} (it runs: {}, and policies that are given)",
+            spec.scheme,
+            leo_cc::NAMES.join(", ")
+        );
+        return Err(ScenarioError::new(&scenario.name, format!("flows.{index}.scheme"), rule));
+    };
+    let route: Vec<u32> =
+        spec.route.iter().filter_map(|link| names.iter().position(|name| name == link)).map(|link| link as u32).collect();
+    let reverse: Vec<u32> = route.iter().rev().map(|&link| link + names.len() as u32).collect();
+    let extra_delay = nanos(spec.extra_delay_ms, NANOS_PER_MS);
+    let mut forward = route.clone();
+    let mut backward = reverse;
+    if extra_delay > 0 {
+        forward.insert(0, push_access(links, extra_delay));
+        backward.push(push_access(links, extra_delay));
+    }
+    let end = nanos(scenario.duration_s, NANOS_PER_S);
+    let start = nanos(spec.start_s, NANOS_PER_S) + host_jitter(seed);
+    let stop = spec.stop_s.map_or(end, |stop| nanos(stop, NANOS_PER_S)).min(end);
+    Ok(Flow::new(spec.scheme.clone(), scheme, steering, route, forward, backward, extra_delay, start, stop))
+}
+
+fn push_access(links: &mut Vec<Link<Packet>>, delay: Nanos) -> u32 {
+    let schedule = Schedule::constant(delay, leo_link::UNLIMITED);
+    links.push(Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0)));
+    (links.len() - 1) as u32
+}
+
+/// Real programs do not start to the nanosecond: up to a millisecond, from the seed. It also keeps flows that start
+/// together out of lockstep, in which drop-tail queues punish whichever arrives last, always.
+fn host_jitter(seed: u64) -> Nanos {
+    seed % 1_000_000
+}

@@ -1,0 +1,33 @@
+//! What travels over the simulated links.
+
+use leo_link::Nanos;
+use leo_transport::SackBlocks;
+
+/// A data packet or an acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    pub flow: u32,
+    pub bytes: u16,
+    /// Index of the link it is on, within its route.
+    pub hop: u8,
+    pub is_ack: bool,
+    /// Its number, or the next packet expected.
+    pub seq: u64,
+    /// When the data was sent; an acknowledgement echoes it.
+    pub timestamp: Nanos,
+    /// Propagation so far, there and back: the RTT that an empty path would have had.
+    pub propagation: Nanos,
+    pub sacks: SackBlocks,
+}
+
+impl leo_link::Packet for Packet {
+    #[inline]
+    fn bytes(&self) -> u32 {
+        u32::from(self.bytes)
+    }
+
+    #[inline]
+    fn travels(&mut self, propagation: Nanos) {
+        self.propagation += propagation;
+    }
+}

@@ -1,0 +1,246 @@
+//! What a run measured: a summary a flow and a link, and series in long form.
+
+use leo_cc::CongestionControl;
+use leo_link::{Link, LinkStats, NEVER, Nanos};
+use leo_transport::{PACKET_BYTES, SEGMENT_BYTES, SenderStats};
+
+use crate::flow::{Flow, Phase, RttLog};
+use crate::packet::Packet;
+
+/// One flow of a run. Metrics as `docs/metrics.md` defines them.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "names carry unit and meaning; metrics are defined in docs/metrics.md")]
+pub struct FlowSummary {
+    pub scheme: String,
+    pub start_s: f64,
+    pub stop_s: f64,
+    pub goodput_mbps: f64,
+    pub capacity_mbps: f64,
+    pub normalized_goodput: f64,
+    pub rtt_mean_ms: f64,
+    pub rtt_p95_ms: f64,
+    pub base_rtt_mean_ms: f64,
+    pub delay_inflation: f64,
+    pub loss_rate: f64,
+    pub retransmit_rate: f64,
+    pub power: f64,
+    pub sent_packets: u64,
+    pub delivered_packets: u64,
+    pub retransmitted_packets: u64,
+    pub lost_packets: u64,
+    pub rtos: u64,
+}
+
+/// One link of a run; offered = delivered + dropped + lost + queued + in flight.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "names carry unit and meaning")]
+pub struct LinkSummary {
+    pub link: String,
+    pub stats: LinkStats,
+    pub queued_packets: u64,
+    pub in_flight_packets: u64,
+}
+
+/// A row a running flow and interval; a row closes its interval.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "names carry unit and meaning")]
+pub struct FlowSeries {
+    pub time_s: Vec<f64>,
+    pub flow: Vec<u32>,
+    pub goodput_mbps: Vec<f64>,
+    pub send_mbps: Vec<f64>,
+    pub rtt_ms: Vec<f64>,
+    pub base_rtt_ms: Vec<f64>,
+    pub cwnd_packets: Vec<u32>,
+    pub in_flight_packets: Vec<u32>,
+    pub pacing_mbps: Vec<f64>,
+    pub lost_packets: Vec<u32>,
+    pub retransmitted_packets: Vec<u32>,
+}
+
+/// A row a link and interval.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "names carry unit and meaning")]
+pub struct LinkSeries {
+    pub time_s: Vec<f64>,
+    pub link: Vec<u32>,
+    pub capacity_mbps: Vec<f64>,
+    pub delay_ms: Vec<f64>,
+    pub queue_packets: Vec<u32>,
+    pub connected: Vec<bool>,
+    pub dropped_packets: Vec<u32>,
+    pub delivered_mbps: Vec<f64>,
+}
+
+/// Everything that a run measured.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "each field is what its type says")]
+pub struct RunLog {
+    pub flows: Vec<FlowSummary>,
+    pub links: Vec<LinkSummary>,
+    pub flow_series: FlowSeries,
+    pub link_series: LinkSeries,
+}
+
+/// A flow's totals at the last row.
+#[derive(Clone, Debug, Default)]
+struct FlowMark {
+    delivered: u64,
+    stats: SenderStats,
+    rtt: RttLog,
+}
+
+/// Keeps the series and makes the summary.
+pub struct Recorder {
+    interval: Nanos,
+    next: Nanos,
+    flow_marks: Vec<FlowMark>,
+    link_marks: Vec<LinkStats>,
+    flow_series: FlowSeries,
+    link_series: LinkSeries,
+}
+
+const NS: f64 = 1e-9;
+const NS_TO_MS: f64 = 1e-6;
+
+impl Recorder {
+    /// A row every `interval`; none when it is 0.
+    pub fn new(interval: Nanos, flows: usize, links: usize) -> Self {
+        Self {
+            interval,
+            next: if interval == 0 { NEVER } else { interval },
+            flow_marks: vec![FlowMark::default(); flows],
+            link_marks: vec![LinkStats::default(); links],
+            flow_series: FlowSeries::default(),
+            link_series: LinkSeries::default(),
+        }
+    }
+
+    /// When the next row is due.
+    pub const fn next_row(&self) -> Nanos {
+        self.next
+    }
+
+    /// Add a row for every running flow and every link.
+    pub fn record(&mut self, now: Nanos, flows: &[Flow], links: &mut [Link<Packet>]) {
+        let interval_s = self.interval as f64 * NS;
+        for (index, (flow, mark)) in flows.iter().zip(&mut self.flow_marks).enumerate() {
+            if flow.phase == Phase::Running {
+                self.flow_series.push(now, interval_s, index, flow, mark, links);
+            }
+        }
+        for (index, mark) in self.link_marks.iter_mut().enumerate() {
+            self.link_series.push(now, interval_s, index, &mut links[index], mark);
+        }
+        self.next = now + self.interval;
+    }
+
+    /// The log as it stands at `now`.
+    pub fn finish(&self, now: Nanos, flows: &[Flow], links: &mut [Link<Packet>], names: &[String]) -> RunLog {
+        RunLog {
+            flows: flows.iter().map(|flow| summarise(flow, links, now)).collect(),
+            links: names
+                .iter()
+                .zip(links.iter_mut())
+                .map(|(name, link)| LinkSummary {
+                    link: name.clone(),
+                    stats: link.stats(),
+                    queued_packets: link.queued_packets(now),
+                    in_flight_packets: link.in_flight_packets(now),
+                })
+                .collect(),
+            flow_series: self.flow_series.clone(),
+            link_series: self.link_series.clone(),
+        }
+    }
+}
+
+impl FlowSeries {
+    fn push(
+        &mut self,
+        now: Nanos,
+        interval_s: f64,
+        index: usize,
+        flow: &Flow,
+        mark: &mut FlowMark,
+        links: &[Link<Packet>],
+    ) {
+        let (stats, delivered, rtt) = (flow.sender.stats(), flow.receiver.delivered(), &flow.rtt_log);
+        let samples = rtt.samples - mark.rtt.samples;
+        let mean_rtt = (rtt.sum - mark.rtt.sum) as f64 / samples as f64;
+        let one_way: Nanos = flow.forward.iter().map(|&link| links[link as usize].schedule().at(now).delay).sum();
+        self.time_s.push(now as f64 * NS);
+        self.flow.push(index as u32);
+        self.goodput_mbps.push(mbps(delivered - mark.delivered, SEGMENT_BYTES, interval_s));
+        self.send_mbps.push(mbps(stats.sent - mark.stats.sent, PACKET_BYTES, interval_s));
+        self.rtt_ms.push(if samples == 0 { f64::NAN } else { mean_rtt * NS_TO_MS });
+        self.base_rtt_ms.push(2.0 * one_way as f64 * NS_TO_MS);
+        self.cwnd_packets.push(flow.sender.window());
+        self.in_flight_packets.push(flow.sender.in_flight());
+        let pacing = flow.sender.scheme().pacing_rate();
+        self.pacing_mbps.push(pacing.map_or(f64::NAN, |rate| rate as f64 * 8e-6));
+        self.lost_packets.push((stats.lost - mark.stats.lost) as u32);
+        self.retransmitted_packets.push((stats.retransmitted - mark.stats.retransmitted) as u32);
+        *mark = FlowMark { delivered, stats, rtt: rtt.clone() };
+    }
+}
+
+impl LinkSeries {
+    fn push(&mut self, now: Nanos, interval_s: f64, index: usize, link: &mut Link<Packet>, mark: &mut LinkStats) {
+        let span = link.schedule().at(now);
+        let stats = link.stats();
+        self.time_s.push(now as f64 * NS);
+        self.link.push(index as u32);
+        self.capacity_mbps.push(if span.connected { span.rate_bps as f64 * 1e-6 } else { 0.0 });
+        self.delay_ms.push(span.delay as f64 * NS_TO_MS);
+        self.queue_packets.push(link.queued_packets(now) as u32);
+        self.connected.push(span.connected);
+        self.dropped_packets.push((stats.dropped - mark.dropped) as u32);
+        self.delivered_mbps.push((stats.delivered_bytes - mark.delivered_bytes) as f64 * 8e-6 / interval_s);
+        *mark = stats;
+    }
+}
+
+fn mbps(packets: u64, bytes: u32, seconds: f64) -> f64 {
+    packets as f64 * f64::from(bytes) * 8e-6 / seconds
+}
+
+fn summarise(flow: &Flow, links: &[Link<Packet>], now: Nanos) -> FlowSummary {
+    let stop = flow.stop.min(now);
+    let seconds = stop.saturating_sub(flow.start) as f64 * NS;
+    let stats = flow.sender.stats();
+    let delivered = flow.receiver.delivered();
+    // What the bottleneck could have carried meanwhile, as payload: so that a flow alone can reach 1.
+    let bits = flow
+        .route
+        .iter()
+        .map(|&link| links[link as usize].schedule().capacity_bits(flow.start, stop))
+        .fold(f64::INFINITY, f64::min);
+    let capacity_mbps = bits * 1e-6 / seconds;
+    let goodput_mbps = mbps(delivered, SEGMENT_BYTES, seconds);
+    let payload_share = f64::from(SEGMENT_BYTES) / f64::from(PACKET_BYTES);
+    let normalized_goodput = goodput_mbps / (capacity_mbps * payload_share);
+    let rtt = &flow.rtt_log;
+    let samples = rtt.samples as f64;
+    let delay_inflation = rtt.inflation_sum / samples;
+    FlowSummary {
+        scheme: flow.name.clone(),
+        start_s: flow.start as f64 * NS,
+        stop_s: stop as f64 * NS,
+        goodput_mbps,
+        capacity_mbps,
+        normalized_goodput,
+        rtt_mean_ms: rtt.sum as f64 / samples * NS_TO_MS,
+        rtt_p95_ms: flow.rtt_histogram.quantile(0.95).map_or(f64::NAN, |rtt| rtt as f64 * NS_TO_MS),
+        base_rtt_mean_ms: rtt.base_sum as f64 / samples * NS_TO_MS,
+        delay_inflation,
+        loss_rate: stats.lost as f64 / stats.sent as f64,
+        retransmit_rate: stats.retransmitted as f64 / stats.sent as f64,
+        power: normalized_goodput / delay_inflation,
+        sent_packets: stats.sent,
+        delivered_packets: delivered,
+        retransmitted_packets: stats.retransmitted,
+        lost_packets: stats.lost,
+        rtos: stats.timeouts,
+    }
+}

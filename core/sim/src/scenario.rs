@@ -1,0 +1,246 @@
+//! The scenario as it comes across the language border: JSON, unknown keys are errors.
+
+use serde::Deserialize;
+
+use crate::Nanos;
+
+/// Scheme name of flows that are steered from outside.
+pub const AGENT_SCHEME: &str = "agent";
+
+/// Bad input: one line that names source, field and rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{source_name}: {field}: {rule}")]
+pub struct ScenarioError {
+    source_name: String,
+    field: String,
+    rule: String,
+}
+
+impl ScenarioError {
+    pub(crate) fn new(scenario: &str, field: impl Into<String>, rule: impl Into<String>) -> Self {
+        Self { source_name: scenario.to_owned(), field: field.into(), rule: rule.into() }
+    }
+}
+
+/// Links, flows and a duration.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Its name, for messages.
+    #[serde(default = "default_name")]
+    pub name: String,
+    /// How long it runs, in s.
+    pub duration_s: f64,
+    /// Seed of everything random.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// Links by name, in the order of the names.
+    pub links: std::collections::BTreeMap<String, LinkSpec>,
+    /// Flows.
+    pub flows: Vec<FlowSpec>,
+}
+
+/// A one-way link; the reverse path has its delay and outages, and no queue.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// Capacity in Mbit/s of IP packets; with a trace it replaces the trace's.
+    #[serde(default)]
+    pub rate_mbps: Option<f64>,
+    /// One-way propagation in ms.
+    #[serde(default)]
+    pub delay_ms: Option<f64>,
+    /// Key of a path trace.
+    #[serde(default)]
+    pub trace: Option<String>,
+    /// Where in the trace time zero is, in s.
+    #[serde(default)]
+    pub offset_s: f64,
+    /// Independent loss probability, on top of the trace's.
+    #[serde(default)]
+    pub loss: f64,
+    /// The queue in front of it.
+    #[serde(default)]
+    pub queue: QueueSpec,
+}
+
+/// A drop-tail queue; exactly one size.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueSpec {
+    /// The discipline.
+    #[serde(default)]
+    pub kind: QueueKind,
+    /// Size in bandwidth-delay products.
+    #[serde(default)]
+    pub bdp: Option<f64>,
+    /// Size in packets.
+    #[serde(default)]
+    pub packets: Option<u64>,
+    /// Size in bytes.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+}
+
+/// Queue disciplines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueKind {
+    /// First in, first out; what does not fit is dropped.
+    #[default]
+    Droptail,
+}
+
+/// A flow, or `count` equal ones.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowSpec {
+    /// Congestion control scheme, a policy's name, or [`AGENT_SCHEME`].
+    pub scheme: String,
+    /// When it starts, in s.
+    #[serde(default)]
+    pub start_s: f64,
+    /// When it stops, in s; the scenario's end by default.
+    #[serde(default)]
+    pub stop_s: Option<f64>,
+    /// Links from sender to receiver, by name.
+    pub route: Vec<String>,
+    /// Extra access delay each way, in ms.
+    #[serde(default)]
+    pub extra_delay_ms: f64,
+    /// How many such flows.
+    #[serde(default = "default_count")]
+    pub count: u32,
+}
+
+fn default_name() -> String {
+    "scenario".to_owned()
+}
+
+const fn default_seed() -> u64 {
+    1
+}
+
+const fn default_count() -> u32 {
+    1
+}
+
+const MAX_FLOWS: u64 = 1_000_000;
+/// A century: keeps every time in nanoseconds within 64 bits with room to add.
+const MAX_SECONDS: f64 = 3.2e9;
+
+impl Scenario {
+    /// Parse and validate.
+    ///
+    /// # Errors
+    /// Not JSON, an unknown key, a value out of range, or a route over a link that is not there.
+    pub fn from_json(text: &str) -> Result<Self, ScenarioError> {
+        let scenario: Self = serde_json::from_str(text).map_err(|error| {
+            ScenarioError::new("scenario", format!("line {} column {}", error.line(), error.column()), {
+                let message = error.to_string();
+                message.split(" at line ").next().unwrap_or_default().to_owned()
+            })
+        })?;
+        scenario.validate()?;
+        Ok(scenario)
+    }
+
+    fn validate(&self) -> Result<(), ScenarioError> {
+        self.check("duration_s", self.duration_s > 0.0 && self.duration_s < MAX_SECONDS, "must be positive")?;
+        self.check("links", !self.links.is_empty(), "at least one is needed")?;
+        self.check("flows", !self.flows.is_empty(), "at least one is needed")?;
+        for (name, link) in &self.links {
+            self.validate_link(&format!("links.{name}"), link)?;
+        }
+        let mut flows = 0;
+        for (index, flow) in self.flows.iter().enumerate() {
+            self.validate_flow(&format!("flows.{index}"), flow)?;
+            flows += u64::from(flow.count);
+        }
+        self.check("flows", flows <= MAX_FLOWS, "too many")
+    }
+
+    fn validate_link(&self, at: &str, link: &LinkSpec) -> Result<(), ScenarioError> {
+        let rate_ok = link.rate_mbps.is_none_or(|rate| rate > 1e-6 && rate < 1e7);
+        self.check(&format!("{at}.rate_mbps"), rate_ok, "must be above 1e-6 and below 1e7")?;
+        let delay_ok = link.delay_ms.is_none_or(|delay| (0.0..=1e7).contains(&delay));
+        self.check(&format!("{at}.delay_ms"), delay_ok, "must not be negative")?;
+        self.check(&format!("{at}.loss"), (0.0..=1.0).contains(&link.loss), "must be within 0 and 1")?;
+        let offset_ok = (0.0..MAX_SECONDS).contains(&link.offset_s);
+        self.check(&format!("{at}.offset_s"), offset_ok, "must not be negative")?;
+        let one = link.delay_ms.is_some() != link.trace.is_some();
+        self.check(at, one, "give exactly one of delay_ms and trace")?;
+        let rate_given = link.trace.is_some() || link.rate_mbps.is_some();
+        self.check(&format!("{at}.rate_mbps"), rate_given, "a link without a trace needs it")?;
+        let queue = &link.queue;
+        let sizes = [queue.bdp.is_some(), queue.packets.is_some(), queue.bytes.is_some()];
+        let one_size = sizes.iter().filter(|&&given| given).count() <= 1;
+        self.check(&format!("{at}.queue"), one_size, "give one of bdp, packets and bytes")?;
+        let bdp_ok = queue.bdp.is_none_or(|bdp| bdp > 0.0 && bdp < 1e6);
+        self.check(&format!("{at}.queue.bdp"), bdp_ok, "must be positive")?;
+        self.check(&format!("{at}.queue.packets"), queue.packets != Some(0), "must be positive")?;
+        let bytes_ok = queue.bytes.is_none_or(|bytes| bytes >= 1500);
+        self.check(&format!("{at}.queue.bytes"), bytes_ok, "must hold a packet of 1500 bytes")
+    }
+
+    fn validate_flow(&self, at: &str, flow: &FlowSpec) -> Result<(), ScenarioError> {
+        self.check(&format!("{at}.route"), !flow.route.is_empty(), "at least one link is needed")?;
+        self.check(&format!("{at}.route"), flow.route.len() <= 200, "at most 200 links")?;
+        for link in &flow.route {
+            if !self.links.contains_key(link) {
+                let known = self.links.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+                let rule = format!("no link is named {link:?} (there are: {known})");
+                return Err(ScenarioError::new(&self.name, format!("{at}.route"), rule));
+            }
+        }
+        let start_ok = flow.start_s >= 0.0 && flow.start_s < self.duration_s;
+        self.check(&format!("{at}.start_s"), start_ok, "must be within the duration")?;
+        let stop_ok = flow.stop_s.is_none_or(|stop| stop > flow.start_s && stop < MAX_SECONDS);
+        self.check(&format!("{at}.stop_s"), stop_ok, "must be after start_s")?;
+        let delay_ok = (0.0..=1e7).contains(&flow.extra_delay_ms);
+        self.check(&format!("{at}.extra_delay_ms"), delay_ok, "must not be negative")?;
+        self.check(&format!("{at}.count"), flow.count > 0, "must be positive")
+    }
+
+    pub(crate) fn check(&self, field: &str, holds: bool, rule: &str) -> Result<(), ScenarioError> {
+        if holds { Ok(()) } else { Err(ScenarioError::new(&self.name, field, rule)) }
+    }
+}
+
+/// Seconds or milliseconds to nanoseconds, rounded to nearest.
+pub(crate) fn nanos(value: f64, per_unit: f64) -> Nanos {
+    (value * per_unit).round() as Nanos
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error_of(text: &str) -> String {
+        Scenario::from_json(text).expect_err("the scenario is wrong").to_string()
+    }
+
+    #[test]
+    fn an_unknown_key_is_named() {
+        let error = error_of(r#"{"duration_s": 1, "links": {}, "flows": [], "lnks": {}}"#);
+        assert!(error.contains("unknown field `lnks`"), "{error}");
+    }
+
+    #[test]
+    fn a_route_over_a_missing_link_lists_the_links() {
+        let error = error_of(
+            r#"{"duration_s": 1, "links": {"a": {"rate_mbps": 1, "delay_ms": 1}},
+                "flows": [{"scheme": "cubic", "route": ["b"]}]}"#,
+        );
+        assert_eq!(error, r#"scenario: flows.0.route: no link is named "b" (there are: a)"#);
+    }
+
+    #[test]
+    fn negative_delay_is_refused() {
+        let error = error_of(
+            r#"{"duration_s": 1, "links": {"a": {"rate_mbps": 1, "delay_ms": -1}},
+                "flows": [{"scheme": "cubic", "route": ["a"]}]}"#,
+        );
+        assert_eq!(error, "scenario: links.a.delay_ms: must not be negative");
+    }
+}

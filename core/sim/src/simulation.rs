@@ -1,0 +1,283 @@
+//! The event loop: packets, acknowledgements and timers in the order of their times.
+
+use leo_link::{Link, NEVER, Nanos, Offer};
+use leo_transport::{ACK_BYTES, AckToSend, PACKET_BYTES, SackBlocks};
+use rayon::prelude::*;
+
+use crate::control_loop;
+use crate::events::EventQueue;
+use crate::flow::{Flow, Phase};
+use crate::network::{self, Network, PolicySet, TraceSet};
+use crate::packet::Packet;
+use crate::run_log::{Recorder, RunLog};
+use crate::scenario::{Scenario, ScenarioError, nanos};
+
+/// One simulation of a scenario.
+pub struct Simulation {
+    now: Nanos,
+    end: Nanos,
+    links: Vec<Link<Packet>>,
+    link_names: Vec<String>,
+    flows: Vec<Flow>,
+    events: EventQueue,
+    recorder: Recorder,
+    /// The monitor interval and the next instant on its grid.
+    interval: Nanos,
+    next_tick: Nanos,
+}
+
+impl Simulation {
+    /// Build the simulation of `scenario`.
+    ///
+    /// `series_interval`: spacing of the run log's series, 0 for none. `interval`: the monitor interval of policies.
+    ///
+    /// # Errors
+    /// A trace or scheme that the scenario names is not there.
+    pub fn new(
+        scenario: &Scenario,
+        traces: &TraceSet,
+        policies: &PolicySet,
+        interval: Nanos,
+        series_interval: Nanos,
+    ) -> Result<Self, ScenarioError> {
+        let Network { links, link_names, mut flows } = network::build(scenario, traces, policies)?;
+        control_loop::attach_policies(&mut flows);
+        let mut events = EventQueue::new(links.len() + flows.len());
+        for (index, flow) in flows.iter().enumerate() {
+            events.set(links.len() + index, flow.next_event());
+        }
+        Ok(Self {
+            now: 0,
+            end: nanos(scenario.duration_s, 1e9),
+            recorder: Recorder::new(series_interval, flows.len(), link_names.len()),
+            links,
+            link_names,
+            flows,
+            events,
+            interval,
+            next_tick: interval,
+        })
+    }
+
+    /// Simulated time.
+    #[must_use]
+    pub const fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// The scenario's end.
+    #[must_use]
+    pub const fn end(&self) -> Nanos {
+        self.end
+    }
+
+    /// True once the end is reached.
+    #[must_use]
+    pub const fn is_finished(&self) -> bool {
+        self.now >= self.end
+    }
+
+    pub(crate) fn flows(&self) -> &[Flow] {
+        &self.flows
+    }
+
+    pub(crate) fn flow_mut(&mut self, flow: usize) -> &mut Flow {
+        &mut self.flows[flow]
+    }
+
+    pub(crate) fn links(&self) -> &[Link<Packet>] {
+        &self.links
+    }
+
+    /// Run to the end.
+    pub fn run(&mut self) {
+        while !self.is_finished() {
+            self.run_interval();
+        }
+    }
+
+    /// Run to the next instant on the grid of monitor intervals, or to the end, and let policies act there.
+    pub fn run_interval(&mut self) {
+        let until = self.next_tick.min(self.end);
+        self.run_until(until);
+        self.next_tick = until + self.interval;
+        control_loop::steer_by_policies(self);
+    }
+
+    /// What was measured so far.
+    #[must_use]
+    pub fn run_log(&mut self) -> RunLog {
+        self.recorder.finish(self.now, &self.flows, &mut self.links, &self.link_names)
+    }
+
+    fn run_until(&mut self, until: Nanos) {
+        loop {
+            let boundary = self.recorder.next_row().min(until);
+            self.run_events(boundary);
+            self.now = boundary;
+            if boundary == self.recorder.next_row() {
+                self.recorder.record(boundary, &self.flows, &mut self.links);
+            }
+            if boundary == until {
+                return;
+            }
+        }
+    }
+
+    /// Everything that happens up to and at `until`.
+    fn run_events(&mut self, until: Nanos) {
+        let links = self.links.len();
+        loop {
+            let (time, source) = self.events.first();
+            if time > until {
+                return;
+            }
+            debug_assert!(time >= self.now, "time runs backwards");
+            self.now = time;
+            if source < links {
+                while let Some(packet) = self.links[source].poll(time) {
+                    self.arrive(packet);
+                }
+                self.events.set(source, self.links[source].next_event());
+            } else {
+                self.run_flow(source - links);
+            }
+        }
+    }
+
+    /// A packet comes out of a link: on to the next one, or to the receiver or sender.
+    #[inline]
+    fn arrive(&mut self, mut packet: Packet) {
+        let flow = &self.flows[packet.flow as usize];
+        packet.hop += 1;
+        let route = if packet.is_ack { &flow.backward } else { &flow.forward };
+        if let Some(&link) = route.get(usize::from(packet.hop)) {
+            self.offer(link, packet);
+        } else if flow.phase == Phase::Running {
+            if packet.is_ack { self.acknowledged(packet) } else { self.received(packet) }
+        }
+    }
+
+    fn received(&mut self, packet: Packet) {
+        let index = packet.flow as usize;
+        let flow = &mut self.flows[index];
+        match flow.receiver.on_data(self.now, packet.seq, packet.timestamp) {
+            Some(ack) => self.send_ack(index, ack, packet.propagation),
+            None => {
+                let timer = flow.receiver.next_timer();
+                self.events.set_earlier(self.links.len() + index, timer);
+            }
+        }
+    }
+
+    fn acknowledged(&mut self, packet: Packet) {
+        let index = packet.flow as usize;
+        let flow = &mut self.flows[index];
+        let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp };
+        if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
+            flow.record_rtt(rtt, packet.propagation);
+        }
+        self.pump(index);
+    }
+
+    fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos) {
+        let packet = Packet {
+            flow: index as u32,
+            bytes: ACK_BYTES as u16,
+            hop: 0,
+            is_ack: true,
+            seq: ack.cumulative,
+            timestamp: ack.echo,
+            propagation,
+            sacks: ack.sacks,
+        };
+        self.offer(self.flows[index].backward[0], packet);
+    }
+
+    /// Send whatever the flow may send now, and see to its timers.
+    pub(crate) fn pump(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        let link_index = flow.forward[0] as usize;
+        let link = &mut self.links[link_index];
+        let idle = link.next_event() == NEVER;
+        while let Some(transmit) = flow.sender.transmit(self.now) {
+            // The far end never says that the queue dropped it: the sender finds out as for any other loss.
+            let _: Offer = link.offer(
+                Packet {
+                    flow: index as u32,
+                    bytes: PACKET_BYTES as u16,
+                    hop: 0,
+                    is_ack: false,
+                    seq: transmit.seq,
+                    timestamp: self.now,
+                    propagation: 0,
+                    sacks: SackBlocks::default(),
+                },
+                self.now,
+            );
+        }
+        if idle {
+            self.events.set(link_index, link.next_event());
+        }
+        self.events.set_earlier(self.links.len() + index, flow.next_event());
+    }
+
+    #[inline]
+    fn offer(&mut self, link: u32, packet: Packet) {
+        let link = link as usize;
+        let idle = self.links[link].next_event() == NEVER;
+        self.links[link].offer(packet, self.now);
+        if idle {
+            self.events.set(link, self.links[link].next_event());
+        }
+    }
+
+    /// A flow starts, stops or has a timer to see to.
+    fn run_flow(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        match flow.phase {
+            Phase::Waiting if self.now >= flow.start => {
+                flow.phase = Phase::Running;
+                self.pump(index);
+            }
+            Phase::Running if self.now >= flow.stop => {
+                flow.phase = Phase::Stopped;
+                flow.sender.close();
+            }
+            Phase::Running => {
+                if let Some(ack) = flow.receiver.on_timer(self.now) {
+                    let propagation = self.propagation_now(index);
+                    self.send_ack(index, ack, propagation);
+                }
+                self.flows[index].sender.on_timer(self.now);
+                self.pump(index);
+            }
+            Phase::Waiting | Phase::Stopped => {}
+        }
+        self.events.set(self.links.len() + index, self.flows[index].next_event());
+    }
+
+    /// One-way propagation to the receiver at this time, for an acknowledgement that no packet triggers.
+    fn propagation_now(&self, index: usize) -> Nanos {
+        let forward = &self.flows[index].forward;
+        forward.iter().map(|&link| self.links[link as usize].schedule().at(self.now).delay).sum()
+    }
+}
+
+/// Run simulations to their end on `threads` threads (0: one a core); the logs come in the order of the simulations.
+///
+/// # Panics
+/// When the system has no threads to give.
+#[must_use]
+pub fn run_many(simulations: Vec<Simulation>, threads: usize) -> Vec<RunLog> {
+    let run = |mut simulation: Simulation| {
+        simulation.run();
+        simulation.run_log()
+    };
+    if threads == 1 || simulations.len() == 1 {
+        return simulations.into_iter().map(run).collect();
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
+    // Runs differ in length: hand them out one by one.
+    pool.install(|| simulations.into_par_iter().with_max_len(1).map(run).collect())
+}

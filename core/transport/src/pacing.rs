@@ -1,0 +1,69 @@
+//! Pacing: bursts of about a millisecond, spaced so that the rate holds (Linux's internal pacing and TSO autosizing).
+
+use crate::{Nanos, SEGMENT_BYTES};
+
+/// Linux sends no more at once than the rate carries in 2^-10 s …
+const BURST_SHIFT: u32 = 10;
+/// … but at least two packets and at most 64 KiB.
+const BURST_MIN: u64 = 2;
+const BURST_MAX: u64 = 65_536 / SEGMENT_BYTES as u64;
+
+/// When the next packet may leave.
+#[derive(Clone, Debug, Default)]
+pub struct Pacer {
+    next: Nanos,
+    burst_left: u64,
+}
+
+impl Pacer {
+    /// Whether a packet may leave at `now`; if not, when.
+    #[inline]
+    pub fn may_send(&mut self, now: Nanos, rate: u64) -> Result<(), Nanos> {
+        if self.burst_left > 0 {
+            return Ok(());
+        }
+        if now < self.next {
+            return Err(self.next);
+        }
+        self.burst_left = ((rate >> BURST_SHIFT) / u64::from(SEGMENT_BYTES)).clamp(BURST_MIN, BURST_MAX);
+        Ok(())
+    }
+
+    /// A packet left at `now`: charge it.
+    #[inline]
+    pub fn on_sent(&mut self, now: Nanos, rate: u64) {
+        self.burst_left = self.burst_left.saturating_sub(1);
+        // The schedule follows the rate, not the instants at which timers ran; credit for lateness is half a burst.
+        let length = (u128::from(SEGMENT_BYTES) * 1_000_000_000 / u128::from(rate.max(1))) as Nanos;
+        let earliest = now.saturating_sub(length / 2);
+        self.next = self.next.max(earliest) + length;
+    }
+
+    /// The window stopped the burst: what is left of it is forfeited.
+    #[inline]
+    pub fn end_burst(&mut self) {
+        self.burst_left = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_of_pacing_sends_a_second_of_the_rate() {
+        let rate = 12_500_000;
+        let mut pacer = Pacer::default();
+        let (mut now, mut sent) = (0, 0_u64);
+        while now < 1_000_000_000 {
+            match pacer.may_send(now, rate) {
+                Ok(()) => {
+                    pacer.on_sent(now, rate);
+                    sent += u64::from(SEGMENT_BYTES);
+                }
+                Err(at) => now = at,
+            }
+        }
+        assert!(sent.abs_diff(rate) < 20 * u64::from(SEGMENT_BYTES), "{sent}");
+    }
+}

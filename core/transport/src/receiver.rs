@@ -1,0 +1,206 @@
+//! The receiving side: in-order delivery, selective and delayed acknowledgements (RFC 5681 §4.2, RFC 2018).
+
+use crate::ranges::RangeSet;
+use crate::sack::{MAX_SACK_BLOCKS, SackBlocks};
+use crate::{NEVER, Nanos};
+
+/// Linux's TCP_ATO_MIN.
+const DELAYED_ACK: Nanos = 40_000_000;
+/// Linux acknowledges the first packets of a connection one by one, so that slow start gets going.
+const QUICK_ACKS: u32 = 16;
+
+/// An acknowledgement that must go out now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckToSend {
+    /// Next packet expected in order.
+    pub cumulative: u64,
+    /// What arrived beyond it.
+    pub sacks: SackBlocks,
+    /// Timestamp of the packet that RFC 7323 §4.3 says to echo.
+    pub echo: Nanos,
+}
+
+/// A receiver whose application reads at once.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    next: u64,
+    out_of_order: RangeSet,
+    /// Ends of recently arrived out-of-order packets, the most recent first: the order of the blocks.
+    recent: [u64; MAX_SACK_BLOCKS],
+    unacknowledged: u32,
+    quick: u32,
+    echo: Nanos,
+    deadline: Nanos,
+    duplicates: u64,
+}
+
+impl Receiver {
+    /// Nothing received yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            next: 0,
+            out_of_order: RangeSet::default(),
+            recent: [0; MAX_SACK_BLOCKS],
+            unacknowledged: 0,
+            quick: QUICK_ACKS,
+            echo: 0,
+            deadline: NEVER,
+            duplicates: 0,
+        }
+    }
+
+    /// Packets given to the application, in order.
+    #[must_use]
+    pub const fn delivered(&self) -> u64 {
+        self.next
+    }
+
+    /// Packets that had arrived before.
+    #[must_use]
+    pub const fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// When a delayed acknowledgement is due.
+    #[must_use]
+    pub const fn next_timer(&self) -> Nanos {
+        self.deadline
+    }
+
+    /// Packet `seq`, sent at `timestamp`, arrives at `now`.
+    #[inline]
+    pub fn on_data(&mut self, now: Nanos, seq: u64, timestamp: Nanos) -> Option<AckToSend> {
+        if seq == self.next && self.out_of_order.is_empty() {
+            self.next += 1;
+            if self.unacknowledged == 0 {
+                self.echo = timestamp;
+            }
+            self.unacknowledged += 1;
+            // RFC 5681 §4.2: "an ACK SHOULD be generated for at least every second full-sized segment".
+            if self.unacknowledged >= 2 || self.quick > 0 {
+                return Some(self.acknowledge(false));
+            }
+            self.deadline = now + DELAYED_ACK;
+            return None;
+        }
+        self.on_irregular(seq, timestamp)
+    }
+
+    /// The delayed acknowledgement's time has come, if it has.
+    pub fn on_timer(&mut self, now: Nanos) -> Option<AckToSend> {
+        (now >= self.deadline).then(|| self.acknowledge(false))
+    }
+
+    /// Around losses every packet is acknowledged at once.
+    #[cold]
+    fn on_irregular(&mut self, seq: u64, timestamp: Nanos) -> Option<AckToSend> {
+        let mut duplicate = seq < self.next;
+        if seq == self.next {
+            self.echo = timestamp;
+            self.next += 1;
+            if let Some((_, end)) = self.out_of_order.find(self.next) {
+                self.next = end;
+            }
+            self.out_of_order.remove_below(self.next);
+        } else if seq > self.next {
+            let mut new = false;
+            self.out_of_order.insert(seq, seq + 1, |_, _| new = true);
+            duplicate = !new;
+            if new && self.unacknowledged == 0 {
+                self.echo = self.echo.max(timestamp);
+            }
+            self.recent.rotate_right(1);
+            self.recent[0] = seq;
+        }
+        self.duplicates += u64::from(duplicate);
+        Some(self.acknowledge(duplicate))
+    }
+
+    fn acknowledge(&mut self, duplicate: bool) -> AckToSend {
+        self.unacknowledged = 0;
+        self.quick = self.quick.saturating_sub(1);
+        self.deadline = NEVER;
+        let mut sacks = SackBlocks::default();
+        if !self.out_of_order.is_empty() {
+            self.fill_blocks(&mut sacks);
+        }
+        if duplicate {
+            sacks.mark_duplicate();
+        }
+        AckToSend { cumulative: self.next, sacks, echo: self.echo }
+    }
+
+    /// RFC 2018 §4: the first block holds the packet that triggered the acknowledgement, the others repeat recent ones.
+    fn fill_blocks(&mut self, sacks: &mut SackBlocks) {
+        let mut used = [(0, 0); MAX_SACK_BLOCKS];
+        let mut recent = [0; MAX_SACK_BLOCKS];
+        let mut len = 0;
+        for seq in self.recent {
+            if let Some(range) = self.out_of_order.find(seq)
+                && !used[..len].contains(&range)
+            {
+                used[len] = range;
+                recent[len] = seq;
+                len += 1;
+                sacks.push(self.next, range.0, range.1);
+            }
+        }
+        // Two entries in one block leave room for older blocks.
+        self.recent = recent;
+    }
+}
+
+impl Default for Receiver {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warmed_up() -> Receiver {
+        let mut receiver = Receiver::new();
+        for seq in 0..u64::from(QUICK_ACKS) {
+            assert!(receiver.on_data(0, seq, 0).is_some());
+        }
+        receiver
+    }
+
+    #[test]
+    fn every_second_packet_is_acknowledged_and_a_single_one_after_40_ms() {
+        let mut receiver = warmed_up();
+        assert_eq!(receiver.on_data(0, 16, 7), None);
+        assert_eq!(receiver.next_timer(), DELAYED_ACK);
+        let ack = receiver.on_data(1, 17, 8).expect("the second packet is acknowledged");
+        assert_eq!((ack.cumulative, ack.echo), (18, 7));
+        assert_eq!(receiver.next_timer(), NEVER);
+        assert_eq!(receiver.on_data(2, 18, 9), None);
+        assert_eq!(receiver.on_timer(2 + DELAYED_ACK).map(|ack| ack.cumulative), Some(19));
+    }
+
+    #[test]
+    fn holes_are_reported_with_the_most_recent_block_first() {
+        let mut receiver = warmed_up();
+        receiver.on_data(0, 18, 0);
+        receiver.on_data(0, 20, 0);
+        let ack = receiver.on_data(0, 21, 0).expect("out of order packets are acknowledged at once");
+        assert_eq!(ack.cumulative, 16);
+        assert_eq!(ack.sacks.ranges(16).collect::<Vec<_>>(), [(20, 22), (18, 19)]);
+        receiver.on_data(0, 16, 0);
+        let ack = receiver.on_data(0, 17, 0).expect("a hole that closes is acknowledged at once");
+        assert_eq!(ack.cumulative, 19);
+        assert_eq!(ack.sacks.ranges(19).collect::<Vec<_>>(), [(20, 22)]);
+    }
+
+    #[test]
+    fn a_packet_that_comes_twice_is_counted_and_reported() {
+        let mut receiver = warmed_up();
+        let ack = receiver.on_data(0, 3, 0).expect("a duplicate is acknowledged at once");
+        assert!(ack.sacks.is_duplicate());
+        assert_eq!(receiver.duplicates(), 1);
+        assert_eq!(receiver.delivered(), 16);
+    }
+}

@@ -1,0 +1,131 @@
+//! RTT estimation and the retransmission timeout, as Linux computes them (RFC 6298 with a windowed deviation).
+
+use crate::Nanos;
+
+const MILLISECOND: Nanos = 1_000_000;
+/// Linux's TCP_RTO_MIN.
+pub const RTO_MIN: Nanos = 200 * MILLISECOND;
+/// Linux's TCP_RTO_MAX.
+pub const RTO_MAX: Nanos = 120_000 * MILLISECOND;
+/// RFC 6298 §2: before a sample the timeout is one second.
+const RTO_INITIAL: Nanos = 1_000 * MILLISECOND;
+
+/// Smoothed RTT, its deviation and the connection's minimum.
+#[derive(Clone, Debug)]
+pub struct RttEstimator {
+    /// Eight times the smoothed RTT; 0 before the first sample.
+    srtt_8: Nanos,
+    /// Four times the mean deviation, its maximum within the round, and what the timeout uses.
+    mdev_4: Nanos,
+    mdev_max_4: Nanos,
+    rttvar_4: Nanos,
+    round_end: u64,
+    min: Nanos,
+    latest: Nanos,
+}
+
+impl RttEstimator {
+    /// Nothing measured yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { srtt_8: 0, mdev_4: 0, mdev_max_4: 0, rttvar_4: 0, round_end: 0, min: Nanos::MAX, latest: 0 }
+    }
+
+    /// Take a sample, with the sender's `una` and `next`, which delimit rounds.
+    pub fn sample(&mut self, rtt: Nanos, una: u64, next: u64) {
+        let rtt = rtt.max(1);
+        self.latest = rtt;
+        self.min = self.min.min(rtt);
+        if self.srtt_8 == 0 {
+            self.srtt_8 = rtt * 8;
+            self.mdev_4 = rtt * 2;
+            self.rttvar_4 = self.mdev_4.max(RTO_MIN);
+            self.mdev_max_4 = self.rttvar_4;
+            self.round_end = next;
+            return;
+        }
+        let srtt = self.srtt_8 / 8;
+        let (falls, error) = if rtt >= srtt { (false, rtt - srtt) } else { (true, srtt - rtt) };
+        self.srtt_8 = self.srtt_8 - srtt + rtt;
+        // Linux: a falling RTT below the deviation counts an eighth of itself, lest a shrinking queue prolong the timer.
+        let mdev = self.mdev_4 / 4;
+        if falls && error > mdev {
+            self.mdev_4 += (error - mdev) / 8;
+        } else {
+            self.mdev_4 = self.mdev_4 - mdev + error;
+        }
+        if self.mdev_4 > self.mdev_max_4 {
+            self.mdev_max_4 = self.mdev_4;
+            self.rttvar_4 = self.rttvar_4.max(self.mdev_max_4);
+        }
+        if una > self.round_end {
+            if self.mdev_max_4 < self.rttvar_4 {
+                self.rttvar_4 -= (self.rttvar_4 - self.mdev_max_4) / 4;
+            }
+            self.round_end = next;
+            self.mdev_max_4 = RTO_MIN;
+        }
+    }
+
+    /// Smoothed RTT; 0 before the first sample.
+    #[must_use]
+    pub const fn smoothed(&self) -> Nanos {
+        self.srtt_8 / 8
+    }
+
+    /// Mean deviation of the RTT.
+    #[must_use]
+    pub const fn deviation(&self) -> Nanos {
+        self.mdev_4 / 4
+    }
+
+    /// Smallest RTT of the connection's life; `Nanos::MAX` before the first sample.
+    #[must_use]
+    pub const fn min(&self) -> Nanos {
+        self.min
+    }
+
+    /// The last sample.
+    #[must_use]
+    pub const fn latest(&self) -> Nanos {
+        self.latest
+    }
+
+    /// The retransmission timeout, without backoff: at least 200 ms over the smoothed RTT.
+    #[must_use]
+    pub fn timeout(&self) -> Nanos {
+        if self.srtt_8 == 0 { RTO_INITIAL } else { (self.srtt_8 / 8 + self.rttvar_4).min(RTO_MAX) }
+    }
+}
+
+impl Default for RttEstimator {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_constant_rtt_gives_a_timeout_200_ms_above_it() {
+        let mut rtt = RttEstimator::new();
+        assert_eq!(rtt.timeout(), 1_000 * MILLISECOND);
+        for packet in 0..1000 {
+            rtt.sample(50 * MILLISECOND, packet, packet + 10);
+        }
+        assert_eq!(rtt.smoothed(), 50 * MILLISECOND);
+        assert_eq!(rtt.timeout(), 250 * MILLISECOND);
+    }
+
+    #[test]
+    fn an_rtt_that_jumps_lengthens_the_timeout_at_once() {
+        let mut rtt = RttEstimator::new();
+        for packet in 0..100 {
+            rtt.sample(20 * MILLISECOND, packet, packet + 10);
+        }
+        rtt.sample(400 * MILLISECOND, 101, 111);
+        assert!(rtt.timeout() > 400 * MILLISECOND, "{}", rtt.timeout());
+    }
+}

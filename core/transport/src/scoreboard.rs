@@ -1,0 +1,214 @@
+//! The sender's record of every packet between the cumulative acknowledgement and the next new one (RFC 6675's scoreboard).
+
+use crate::Nanos;
+use crate::delivery_rate::SentState;
+
+/// One packet that has been sent and not been acknowledged in order.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Segment {
+    /// When it was last sent.
+    pub sent_at: Nanos,
+    /// The connection's delivery state at that time.
+    pub state: SentState,
+    /// Selectively acknowledged.
+    pub sacked: bool,
+    /// Deemed lost; stays set while its retransmission is out.
+    pub lost: bool,
+    /// Sent more than once.
+    pub retransmitted: bool,
+    /// A retransmission is in the network.
+    pub retransmission_out: bool,
+}
+
+/// A ring of segments and the counts that give what is in flight.
+#[derive(Clone, Debug)]
+pub struct Scoreboard {
+    ring: Box<[Segment]>,
+    una: u64,
+    next: u64,
+    sacked: u32,
+    lost: u32,
+    retransmissions_out: u32,
+    /// Lost packets whose retransmission has not been sent.
+    to_retransmit: u32,
+    /// No lost packet below this one waits for its retransmission.
+    hint: u64,
+}
+
+const INITIAL_CAPACITY: usize = 64;
+
+impl Scoreboard {
+    pub fn new() -> Self {
+        Self {
+            ring: vec![Segment::default(); INITIAL_CAPACITY].into(),
+            una: 0,
+            next: 0,
+            sacked: 0,
+            lost: 0,
+            retransmissions_out: 0,
+            to_retransmit: 0,
+            hint: 0,
+        }
+    }
+
+    /// First packet not acknowledged in order.
+    #[inline]
+    pub const fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// Next new packet.
+    #[inline]
+    pub const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Packets sent and not acknowledged in order.
+    #[inline]
+    pub const fn packets_out(&self) -> u32 {
+        (self.next - self.una) as u32
+    }
+
+    /// RFC 6675's pipe: packets that are presumably still in the network.
+    #[inline]
+    pub const fn in_flight(&self) -> u32 {
+        self.packets_out() + self.retransmissions_out - self.sacked - self.lost
+    }
+
+    pub const fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    pub const fn retransmissions_out(&self) -> u32 {
+        self.retransmissions_out
+    }
+
+    pub const fn to_retransmit(&self) -> u32 {
+        self.to_retransmit
+    }
+
+    #[inline]
+    pub fn get(&self, seq: u64) -> &Segment {
+        &self.ring[seq as usize & (self.ring.len() - 1)]
+    }
+
+    #[inline]
+    fn get_mut(&mut self, seq: u64) -> &mut Segment {
+        let mask = self.ring.len() - 1;
+        &mut self.ring[seq as usize & mask]
+    }
+
+    /// Send the next new packet; returns its number.
+    #[inline]
+    pub fn push(&mut self, sent_at: Nanos, state: SentState) -> u64 {
+        if self.packets_out() as usize == self.ring.len() {
+            self.grow();
+        }
+        let seq = self.next;
+        *self.get_mut(seq) = Segment { sent_at, state, ..Segment::default() };
+        self.next += 1;
+        seq
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut ring = vec![Segment::default(); self.ring.len() * 2].into_boxed_slice();
+        for seq in self.una..self.next {
+            ring[seq as usize & (ring.len() - 1)] = *self.get(seq);
+        }
+        self.ring = ring;
+    }
+
+    /// Take out the first packet: it is acknowledged in order.
+    #[inline]
+    pub fn pop(&mut self) -> Segment {
+        let segment = *self.get(self.una);
+        self.una += 1;
+        if segment.sacked {
+            self.sacked -= 1;
+        }
+        self.forget(segment);
+        segment
+    }
+
+    /// The packet is acknowledged selectively, for the first time.
+    pub fn sack(&mut self, seq: u64) -> Segment {
+        let segment = *self.get(seq);
+        debug_assert!(!segment.sacked && seq >= self.una && seq < self.next);
+        self.forget(segment);
+        self.sacked += 1;
+        let kept = self.get_mut(seq);
+        kept.sacked = true;
+        kept.lost = false;
+        kept.retransmission_out = false;
+        segment
+    }
+
+    /// It has arrived: it is neither lost nor on its way any more.
+    #[inline]
+    fn forget(&mut self, segment: Segment) {
+        if segment.lost {
+            self.lost -= 1;
+            if !segment.retransmission_out {
+                self.to_retransmit -= 1;
+            }
+        }
+        if segment.retransmission_out {
+            self.retransmissions_out -= 1;
+        }
+    }
+
+    /// Deem the packet, or its retransmission, lost. True when that is news.
+    pub fn mark_lost(&mut self, seq: u64) -> bool {
+        let segment = *self.get(seq);
+        if segment.sacked || (segment.lost && !segment.retransmission_out) {
+            return false;
+        }
+        if !segment.lost {
+            self.lost += 1;
+        }
+        if segment.retransmission_out {
+            self.retransmissions_out -= 1;
+        }
+        self.to_retransmit += 1;
+        self.hint = self.hint.min(seq);
+        let kept = self.get_mut(seq);
+        kept.lost = true;
+        kept.retransmission_out = false;
+        true
+    }
+
+    /// The first lost packet whose retransmission is due.
+    pub fn first_to_retransmit(&mut self) -> Option<u64> {
+        if self.to_retransmit == 0 {
+            self.hint = self.next;
+            return None;
+        }
+        let mut seq = self.hint.max(self.una);
+        loop {
+            let segment = self.get(seq);
+            if segment.lost && !segment.retransmission_out {
+                self.hint = seq;
+                return Some(seq);
+            }
+            seq += 1;
+        }
+    }
+
+    /// The packet goes out again.
+    pub fn retransmit(&mut self, seq: u64, sent_at: Nanos, state: SentState) {
+        let segment = *self.get(seq);
+        debug_assert!(!segment.sacked);
+        if segment.lost && !segment.retransmission_out {
+            self.to_retransmit -= 1;
+        }
+        if !segment.retransmission_out {
+            self.retransmissions_out += 1;
+        }
+        let kept = self.get_mut(seq);
+        kept.sent_at = sent_at;
+        kept.state = state;
+        kept.retransmitted = true;
+        kept.retransmission_out = true;
+    }
+}

@@ -1,0 +1,543 @@
+//! The sending side: what to send next, what is lost, when to time out.
+
+use leo_cc::{Ack, Congestion, CongestionControl, Scheme};
+
+use crate::delivery_rate::DeliveryRate;
+use crate::interval::IntervalCounters;
+use crate::pacing::Pacer;
+use crate::prr::RateReduction;
+use crate::rack::Rack;
+use crate::ranges::RangeSet;
+use crate::receiver::AckToSend;
+use crate::rtt::{RTO_MAX, RTO_MIN, RttEstimator};
+use crate::scoreboard::Scoreboard;
+use crate::{NEVER, Nanos, RateSample};
+
+/// A packet to put on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Its sequence number in packets.
+    pub seq: u64,
+    /// It has been sent before.
+    pub retransmission: bool,
+}
+
+/// Totals since the connection began, in packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderStats {
+    /// Sent, retransmissions included.
+    pub sent: u64,
+    /// Sent again.
+    pub retransmitted: u64,
+    /// Deemed lost.
+    pub lost: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+}
+
+/// Linux's tcp_ca_state, less the states that only an application or ECN brings about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// Losses are being repaired until `until` is acknowledged.
+    Recovery {
+        until: u64,
+    },
+    /// The retransmission timer ran out.
+    Loss {
+        until: u64,
+    },
+}
+
+/// Which of the two timers that watch for a silent tail is armed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tail {
+    Unarmed,
+    /// Tail loss probe (RFC 8985 §7).
+    Probe(Nanos),
+    /// Retransmission timeout (RFC 6298).
+    Timeout(Nanos),
+}
+
+/// A tail loss probe (RFC 8985 §7.4): TLP.end_seq and TLP.is_retrans.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    until: u64,
+    retransmission: bool,
+}
+
+/// A sender with data without end. Drive it with acknowledgements and timers, then take packets until `None`.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    scheme: Scheme,
+    board: Scoreboard,
+    sacked: RangeSet,
+    rtt: RttEstimator,
+    delivery: DeliveryRate,
+    rack: Rack,
+    pacer: Pacer,
+    state: State,
+    reduction: Option<RateReduction>,
+    tail: Tail,
+    /// A tail loss probe is to be sent now.
+    probe_due: bool,
+    /// A tail loss probe is out.
+    probe: Option<Probe>,
+    reordering_deadline: Nanos,
+    pacing_deadline: Nanos,
+    backoff: u32,
+    /// After a timeout a single packet asks whether the path is back; an acknowledgement lifts this.
+    asking: bool,
+    window_limited: bool,
+    max_packets_out: u32,
+    usage_until: u64,
+    closed: bool,
+    stats: SenderStats,
+    interval: IntervalCounters,
+    counts_intervals: bool,
+}
+
+impl Sender {
+    /// A connection that is established and has sent nothing.
+    ///
+    /// `counts_intervals`: keep [`IntervalCounters`], which cost a division an acknowledgement.
+    #[must_use]
+    pub fn new(scheme: Scheme, counts_intervals: bool) -> Self {
+        Self {
+            scheme,
+            board: Scoreboard::new(),
+            sacked: RangeSet::default(),
+            rtt: RttEstimator::new(),
+            delivery: DeliveryRate::default(),
+            rack: Rack::default(),
+            pacer: Pacer::default(),
+            state: State::Open,
+            reduction: None,
+            tail: Tail::Unarmed,
+            probe_due: false,
+            probe: None,
+            reordering_deadline: NEVER,
+            pacing_deadline: NEVER,
+            backoff: 0,
+            asking: false,
+            window_limited: false,
+            max_packets_out: 0,
+            usage_until: 0,
+            closed: false,
+            stats: SenderStats::default(),
+            interval: IntervalCounters::default(),
+            counts_intervals,
+        }
+    }
+
+    /// An acknowledgement arrives. Returns the RTT of the last packet it newly delivered, if that was sent only once.
+    #[inline]
+    pub fn on_ack(&mut self, now: Nanos, ack: &AckToSend) -> Option<Nanos> {
+        let prior_in_flight = self.board.in_flight();
+        let prior_una = self.board.una();
+        let prior_delivered = self.delivery.delivered();
+        let window_limited = self.is_window_limited();
+
+        let mut first_rtt = None;
+        let mut last_rtt = None;
+        let highest = self.sacked.end();
+        while self.board.una() < ack.cumulative {
+            let seq = self.board.una();
+            let segment = self.board.pop();
+            if segment.sacked {
+                continue;
+            }
+            self.delivery.on_delivered(now, segment.sent_at, segment.state);
+            self.rack.on_delivered(now, seq, &segment, highest, self.rtt.min());
+            if !segment.retransmitted {
+                last_rtt = Some(now - segment.sent_at);
+                first_rtt = first_rtt.or(last_rtt);
+            }
+        }
+        if !ack.sacks.is_empty() {
+            self.take_sacks(now, ack, highest, &mut last_rtt);
+        }
+        if highest > 0 {
+            self.sacked.remove_below(self.board.una());
+        }
+        let advanced = self.board.una() > prior_una;
+        let delivered = (self.delivery.delivered() - prior_delivered) as u32;
+
+        // Karn's rule with timestamps (RFC 7323 §4.1): the echo tells which transmission was answered.
+        let sample = first_rtt.or_else(|| (advanced && last_rtt.is_none()).then(|| now - ack.echo)).or(last_rtt);
+        if let Some(sample) = sample {
+            self.rtt.sample(sample, self.board.una(), self.board.next());
+            if advanced {
+                self.backoff = 0;
+            }
+        }
+        if delivered > 0 {
+            self.asking = false;
+        }
+        self.end_probe(now, ack);
+
+        let newly_lost = self.detect_losses(now);
+        self.advance_state(now, delivered, advanced && newly_lost == 0);
+
+        let rate = self.delivery.take_sample(now, self.rtt.min());
+        self.scheme.on_ack(&Ack {
+            now,
+            acked: (self.board.una() - prior_una) as u32,
+            delivered,
+            una: self.board.una(),
+            next: self.board.next(),
+            rtt: last_rtt,
+            min_rtt: self.rtt.min(),
+            srtt: self.rtt.smoothed(),
+            prior_in_flight,
+            window_limited,
+            may_grow: !matches!(self.state, State::Recovery { .. }),
+        });
+        if self.counts_intervals {
+            self.count(delivered, last_rtt, rate);
+        }
+        if delivered > 0 {
+            self.arm_tail(now);
+        }
+        last_rtt
+    }
+
+    /// A timer has run out, if one has.
+    pub fn on_timer(&mut self, now: Nanos) {
+        if now >= self.reordering_deadline {
+            self.detect_losses(now);
+            self.advance_state(now, 0, false);
+        }
+        if now >= self.pacing_deadline {
+            self.pacing_deadline = NEVER;
+        }
+        match self.tail {
+            Tail::Probe(at) if now >= at => self.begin_probe(now),
+            Tail::Timeout(at) if now >= at => self.time_out(now),
+            _ => {}
+        }
+    }
+
+    /// When [`Sender::on_timer`] and then [`Sender::transmit`] must be called next.
+    #[inline]
+    #[must_use]
+    pub fn next_timer(&self) -> Nanos {
+        let tail = match self.tail {
+            Tail::Unarmed => NEVER,
+            Tail::Probe(at) | Tail::Timeout(at) => at,
+        };
+        tail.min(self.reordering_deadline).min(self.pacing_deadline)
+    }
+
+    /// The next packet that may go out at `now`. Call until it returns `None`.
+    #[inline]
+    pub fn transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        if self.closed {
+            return None;
+        }
+        if self.probe_due {
+            return Some(self.send_probe(now));
+        }
+        if self.board.in_flight() >= self.window() {
+            self.note_usage(true);
+            self.pacer.end_burst();
+            return None;
+        }
+        let pacing_rate = self.scheme.pacing_rate();
+        if let Some(rate) = pacing_rate
+            && let Err(at) = self.pacer.may_send(now, rate)
+        {
+            self.pacing_deadline = at;
+            self.note_usage(false);
+            return None;
+        }
+        if let Some(rate) = pacing_rate {
+            self.pacer.on_sent(now, rate);
+        }
+        let transmit = match self.board.first_to_retransmit() {
+            Some(seq) => self.retransmit(now, seq),
+            None => self.send_new(now),
+        };
+        Some(transmit)
+    }
+
+    /// Send nothing more, wait for nothing more.
+    pub fn close(&mut self) {
+        self.closed = true;
+        self.probe_due = false;
+        self.tail = Tail::Unarmed;
+        self.reordering_deadline = NEVER;
+        self.pacing_deadline = NEVER;
+    }
+
+    /// The window that holds now, in packets: the scheme's, unless recovery brings it down or a timeout asks.
+    #[inline]
+    #[must_use]
+    pub fn window(&self) -> u32 {
+        if self.asking {
+            return 1;
+        }
+        match &self.reduction {
+            Some(reduction) => reduction.window(),
+            None => self.scheme.window(),
+        }
+    }
+
+    /// The congestion control scheme.
+    #[must_use]
+    pub const fn scheme(&self) -> &Scheme {
+        &self.scheme
+    }
+
+    /// The congestion control scheme, to command an external one.
+    pub const fn scheme_mut(&mut self) -> &mut Scheme {
+        &mut self.scheme
+    }
+
+    /// RTT estimates.
+    #[must_use]
+    pub const fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    /// Packets presumably in the network.
+    #[must_use]
+    pub const fn in_flight(&self) -> u32 {
+        self.board.in_flight()
+    }
+
+    /// Packets sent and not acknowledged in order.
+    #[must_use]
+    pub const fn packets_out(&self) -> u32 {
+        self.board.packets_out()
+    }
+
+    /// Retransmissions in the network.
+    #[must_use]
+    pub const fn retransmissions_out(&self) -> u32 {
+        self.board.retransmissions_out()
+    }
+
+    /// Packets delivered, in order or selectively.
+    #[must_use]
+    pub const fn delivered(&self) -> u64 {
+        self.delivery.delivered()
+    }
+
+    /// Totals.
+    #[must_use]
+    pub const fn stats(&self) -> SenderStats {
+        self.stats
+    }
+
+    /// The counters of the interval that ends now; the next one begins.
+    pub fn take_interval(&mut self) -> IntervalCounters {
+        std::mem::take(&mut self.interval)
+    }
+
+    fn send_new(&mut self, now: Nanos) -> Transmit {
+        let idle = self.board.packets_out() == 0;
+        let state = self.delivery.on_sent(now, idle);
+        let seq = self.board.push(now, state);
+        self.note_sent();
+        if idle || matches!(self.tail, Tail::Unarmed | Tail::Probe(_)) {
+            self.arm_tail(now);
+        }
+        Transmit { seq, retransmission: false }
+    }
+
+    fn retransmit(&mut self, now: Nanos, seq: u64) -> Transmit {
+        let state = self.delivery.on_sent(now, self.board.in_flight() == 0);
+        self.board.retransmit(seq, now, state);
+        self.rack.on_retransmitted(seq, now);
+        self.stats.retransmitted += 1;
+        self.note_sent();
+        if self.tail == Tail::Unarmed {
+            self.arm_tail(now);
+        }
+        Transmit { seq, retransmission: true }
+    }
+
+    #[inline]
+    fn note_sent(&mut self) {
+        self.stats.sent += 1;
+        self.interval.sent_packets += 1;
+        if let Some(reduction) = &mut self.reduction {
+            reduction.on_sent();
+        }
+    }
+
+    #[cold]
+    fn take_sacks(&mut self, now: Nanos, ack: &AckToSend, highest: u64, last_rtt: &mut Option<Nanos>) {
+        let Self { board, sacked, delivery, rack, rtt, .. } = self;
+        for (start, end) in ack.sacks.ranges(ack.cumulative) {
+            sacked.insert(start.max(board.una()), end.min(board.next()), |low, high| {
+                for seq in low..high {
+                    let segment = board.sack(seq);
+                    delivery.on_delivered(now, segment.sent_at, segment.state);
+                    rack.on_delivered(now, seq, &segment, highest, rtt.min());
+                    if !segment.retransmitted {
+                        *last_rtt = Some(now - segment.sent_at);
+                    }
+                }
+            });
+        }
+    }
+
+    #[inline]
+    fn detect_losses(&mut self, now: Nanos) -> u32 {
+        self.reordering_deadline = NEVER;
+        // Nothing beyond the cumulative point has been delivered: nothing can be missing.
+        if self.sacked.is_empty() && self.state == State::Open {
+            return 0;
+        }
+        let recovering = self.state != State::Open;
+        let (lost, look_again) = self.rack.detect(now, &mut self.board, &self.rtt, recovering);
+        self.reordering_deadline = look_again;
+        self.note_lost(lost);
+        lost
+    }
+
+    fn note_lost(&mut self, lost: u32) {
+        self.stats.lost += u64::from(lost);
+        self.interval.lost_packets += u64::from(lost);
+    }
+
+    /// Leave recovery when everything sent before it is acknowledged; enter it on a new loss.
+    #[inline]
+    fn advance_state(&mut self, now: Nanos, delivered: u32, advanced_without_loss: bool) {
+        if let State::Recovery { until } | State::Loss { until } = self.state
+            && self.board.una() >= until
+        {
+            self.state = State::Open;
+            self.reduction = None;
+        }
+        if self.state == State::Open && self.board.to_retransmit() > 0 {
+            self.begin_recovery(now);
+        }
+        if let Some(reduction) = &mut self.reduction {
+            reduction.on_ack(delivered, self.board.in_flight(), advanced_without_loss);
+        }
+    }
+
+    #[cold]
+    fn begin_recovery(&mut self, now: Nanos) {
+        self.state = State::Recovery { until: self.board.next() };
+        let prior_window = self.scheme.window();
+        self.scheme.on_congestion(Congestion::Loss, now);
+        if self.scheme.wants_rate_reduction() {
+            self.reduction = Some(RateReduction::new(prior_window, self.scheme.slow_start_threshold()));
+        }
+    }
+
+    #[cold]
+    fn time_out(&mut self, now: Nanos) {
+        if self.board.packets_out() == 0 {
+            self.tail = Tail::Unarmed;
+            return;
+        }
+        self.stats.timeouts += 1;
+        // A timeout while earlier losses are being repaired brings no new evidence of congestion.
+        let repeated = self.state != State::Open;
+        let kind = if repeated { Congestion::RepeatedTimeout } else { Congestion::Timeout };
+        self.scheme.on_congestion(kind, now);
+        self.reduction = None;
+        let lost = self.rack.on_timeout(now, &mut self.board);
+        self.note_lost(lost);
+        self.state = State::Loss { until: self.board.next() };
+        self.probe = None;
+        self.asking = true;
+        self.backoff = (self.backoff + 1).min(16);
+        self.pacer.end_burst();
+        self.tail = Tail::Timeout(now + self.timeout());
+    }
+
+    #[cold]
+    fn begin_probe(&mut self, now: Nanos) {
+        self.tail = Tail::Timeout(now + self.timeout());
+        self.probe_due = self.probe.is_none() && self.board.packets_out() > 0;
+    }
+
+    /// RFC 8985 §7.3: "send a new segment if one is available, else retransmit the highest-sequence segment"; the window
+    /// may stand in the new one's way.
+    #[cold]
+    fn send_probe(&mut self, now: Nanos) -> Transmit {
+        self.probe_due = false;
+        let last = self.board.next() - 1;
+        let retransmission = self.board.in_flight() >= self.window() && !self.board.get(last).sacked;
+        self.probe = Some(Probe { until: self.board.next(), retransmission });
+        if retransmission { self.retransmit(now, last) } else { self.send_new(now) }
+    }
+
+    /// RFC 8985 §7.4.2: unless a duplicate report says that both copies arrived, the probe repaired a loss, which the
+    /// window must answer.
+    #[inline]
+    fn end_probe(&mut self, now: Nanos, ack: &AckToSend) {
+        let Some(probe) = self.probe else { return };
+        if ack.cumulative < probe.until {
+            return;
+        }
+        if !probe.retransmission || ack.sacks.is_duplicate() {
+            self.probe = None;
+        } else if ack.cumulative > probe.until {
+            self.probe = None;
+            self.begin_recovery(now);
+        }
+    }
+
+    fn timeout(&self) -> Nanos {
+        (self.rtt.timeout() << self.backoff.min(16)).min(RTO_MAX)
+    }
+
+    /// RFC 8985 §7.2: a probe after two round trips while nothing is being repaired, else the timeout.
+    #[inline]
+    fn arm_tail(&mut self, now: Nanos) {
+        let packets_out = self.board.packets_out();
+        if packets_out == 0 {
+            self.tail = Tail::Unarmed;
+            return;
+        }
+        let timeout = now + self.timeout();
+        let srtt = self.rtt.smoothed();
+        let may_probe = self.state == State::Open && self.probe.is_none() && srtt > 0 && self.sacked.is_empty();
+        self.tail = if may_probe {
+            // A single packet's acknowledgement may be delayed.
+            let wait = 2 * srtt + if packets_out == 1 { RTO_MIN } else { 2_000_000 };
+            Tail::Probe((now + wait).min(timeout))
+        } else {
+            Tail::Timeout(timeout)
+        };
+    }
+
+    /// Linux's tcp_is_cwnd_limited: in slow start a window half used may still grow.
+    fn is_window_limited(&self) -> bool {
+        let window = self.scheme.window();
+        self.window_limited
+            || (window < self.scheme.slow_start_threshold() && window < 2 * self.max_packets_out)
+    }
+
+    /// Linux's tcp_cwnd_validate: remember, a round trip long, how much of the window was used.
+    #[inline]
+    fn note_usage(&mut self, limited: bool) {
+        let packets_out = self.board.packets_out();
+        if limited
+            || self.board.una() >= self.usage_until
+            || (!self.window_limited && packets_out > self.max_packets_out)
+        {
+            self.window_limited = limited;
+            self.max_packets_out = packets_out;
+            self.usage_until = self.board.next();
+        }
+    }
+
+    fn count(&mut self, delivered: u32, rtt: Option<Nanos>, rate: Option<RateSample>) {
+        self.interval.delivered_packets += u64::from(delivered);
+        if let Some(rtt) = rtt {
+            self.interval.rtt_sum += rtt;
+            self.interval.rtt_samples += 1;
+        }
+        if let Some(sample) = rate {
+            self.interval.on_rate(sample);
+        }
+    }
+}
