@@ -91,6 +91,8 @@ class Scenario(Strict):
     name: str = "scenario"
     duration_s: Positive
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
+    host_jitter_us: Annotated[float, Field(ge=0, le=1e6)] = 20.0
+    """Timing noise of the hosts: each acknowledgement takes up to this much longer, in µs."""
     links: Annotated[dict[str, Link], Field(min_length=1)]
     flows: Annotated[list[Flow], Field(min_length=1)]
 

@@ -3,6 +3,7 @@
 //! State machines without a clock: time comes in with each call, in nanoseconds. The simulator drives them in virtual
 //! time, a shell can drive the same code with real packets.
 
+mod jitter;
 mod link;
 mod loss;
 mod path_trace;
@@ -10,6 +11,7 @@ mod queue;
 mod schedule;
 mod server;
 
+pub use jitter::Jitter;
 pub use link::{Link, LinkStats, Offer, Packet};
 pub use loss::Loss;
 pub use path_trace::{Event, PathTrace, Row, TraceError};

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::jitter::Jitter;
 use crate::loss::Loss;
 use crate::queue::DropTail;
 use crate::schedule::{Schedule, Span};
@@ -66,6 +67,7 @@ pub struct Link<P> {
     server: Server,
     limit: DropTail,
     loss: Loss,
+    jitter: Jitter,
     /// All accepted packets that are not delivered or lost yet, in order.
     transits: VecDeque<Transit<P>>,
     /// How many of `transits`, from the front, have left the transmitter.
@@ -81,13 +83,14 @@ impl<P: Packet> Link<P> {
     /// # Panics
     /// When the schedule never carries a packet (`Schedule::ever_carries`).
     #[must_use]
-    pub fn new(schedule: Schedule, limit: DropTail, loss: Loss) -> Self {
+    pub fn new(schedule: Schedule, limit: DropTail, loss: Loss, jitter: Jitter) -> Self {
         assert!(schedule.ever_carries(), "a link needs capacity at some time");
         Self {
             schedule,
             server: Server::default(),
             limit,
             loss,
+            jitter,
             transits: VecDeque::new(),
             departed: 0,
             queued_bytes: 0,
@@ -183,7 +186,7 @@ impl<P: Packet> Link<P> {
         // A packet whose last bit leaves as a span ends still travels on that span's path.
         let Span { delay, loss, .. } = *self.schedule.seek(departure.saturating_sub(1));
         // A path that gets shorter must not let this packet overtake the one before.
-        let arrival = (departure + delay).max(self.last_end);
+        let arrival = (departure + delay + self.jitter.draw()).max(self.last_end);
         let outage = self.schedule.next_outage_after(departure.saturating_sub(1));
         packet.travels(delay);
         if outage < arrival {

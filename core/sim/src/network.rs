@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use leo_cc::{External, Scheme};
 use leo_control::Policy;
-use leo_link::{Direction, DropTail, Link, Loss, Nanos, PathTrace, Schedule};
+use leo_link::{Direction, DropTail, Jitter, Link, Loss, Nanos, PathTrace, Schedule};
 use leo_transport::PACKET_BYTES;
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -41,11 +41,12 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
     let mut links = Vec::new();
     for ((name, spec), schedule) in scenario.links.iter().zip(&schedules) {
         let limit = queue_limit(scenario, name, spec, schedule, &schedules, &names);
-        links.push(Link::new(schedule.clone(), limit, Loss::new(spec.loss, seeds.next_u64())));
+        links.push(Link::new(schedule.clone(), limit, Loss::new(spec.loss, seeds.next_u64()), Jitter::none()));
     }
     for (name, link) in &scenario.links {
         let schedule = schedule(scenario, name, link, Direction::Uncongested, traces)?;
-        links.push(Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0)));
+        let jitter = Jitter::new(nanos(scenario.host_jitter_us, 1e3), seeds.next_u64());
+        links.push(Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0), jitter));
     }
     let mut flows = Vec::new();
     for (index, spec) in scenario.flows.iter().enumerate() {
@@ -153,7 +154,7 @@ fn flow(
 
 fn push_access(links: &mut Vec<Link<Packet>>, delay: Nanos) -> u32 {
     let schedule = Schedule::constant(delay, leo_link::UNLIMITED);
-    links.push(Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0)));
+    links.push(Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0), Jitter::none()));
     (links.len() - 1) as u32
 }
 

@@ -34,6 +34,9 @@ pub struct Scenario {
     /// Seed of everything random.
     #[serde(default = "default_seed")]
     pub seed: u64,
+    /// Timing noise of the hosts: acknowledgements take up to this much longer, in µs.
+    #[serde(default = "default_host_jitter_us")]
+    pub host_jitter_us: f64,
     /// Links by name, in the order of the names.
     pub links: std::collections::BTreeMap<String, LinkSpec>,
     /// Flows.
@@ -121,6 +124,11 @@ const fn default_seed() -> u64 {
     1
 }
 
+/// What interrupts and schedulers of an idle Linux host add; enough to keep flows out of lockstep.
+const fn default_host_jitter_us() -> f64 {
+    20.0
+}
+
 const fn default_count() -> u32 {
     1
 }
@@ -147,6 +155,8 @@ impl Scenario {
 
     fn validate(&self) -> Result<(), ScenarioError> {
         self.check("duration_s", self.duration_s > 0.0 && self.duration_s < MAX_SECONDS, "must be positive")?;
+        let jitter_ok = (0.0..=1e6).contains(&self.host_jitter_us);
+        self.check("host_jitter_us", jitter_ok, "must be within 0 and 1e6")?;
         self.check("links", !self.links.is_empty(), "at least one is needed")?;
         self.check("flows", !self.flows.is_empty(), "at least one is needed")?;
         for (name, link) in &self.links {

@@ -3,6 +3,7 @@
 //! Sequence numbers count packets of one maximum segment size. The sender asks for nothing: whoever drives it delivers
 //! acknowledgements and timer expiries, and takes packets out with [`Sender::transmit`].
 
+mod burst;
 mod delivery_rate;
 mod interval;
 mod pacing;

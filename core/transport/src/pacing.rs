@@ -1,12 +1,7 @@
 //! Pacing: bursts of about a millisecond, spaced so that the rate holds (Linux's internal pacing and TSO autosizing).
 
+use crate::burst::paced_burst;
 use crate::{Nanos, SEGMENT_BYTES};
-
-/// Linux sends no more at once than the rate carries in 2^-10 s …
-const BURST_SHIFT: u32 = 10;
-/// … but at least two packets and at most 64 KiB.
-const BURST_MIN: u64 = 2;
-const BURST_MAX: u64 = 65_536 / SEGMENT_BYTES as u64;
 
 /// When the next packet may leave.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +20,7 @@ impl Pacer {
         if now < self.next {
             return Err(self.next);
         }
-        self.burst_left = ((rate >> BURST_SHIFT) / u64::from(SEGMENT_BYTES)).clamp(BURST_MIN, BURST_MAX);
+        self.burst_left = paced_burst(rate);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use leo_cc::{Ack, Congestion, CongestionControl, Scheme};
 
+use crate::burst::Burst;
 use crate::delivery_rate::DeliveryRate;
 use crate::interval::IntervalCounters;
 use crate::pacing::Pacer;
@@ -76,6 +77,9 @@ pub struct Sender {
     delivery: DeliveryRate,
     rack: Rack,
     pacer: Pacer,
+    /// A burst of an unpaced sender is going out.
+    bursting: bool,
+    last_sent: Nanos,
     state: State,
     reduction: Option<RateReduction>,
     tail: Tail,
@@ -111,6 +115,8 @@ impl Sender {
             delivery: DeliveryRate::default(),
             rack: Rack::default(),
             pacer: Pacer::default(),
+            bursting: false,
+            last_sent: 0,
             state: State::Open,
             reduction: None,
             tail: Tail::Unarmed,
@@ -238,21 +244,26 @@ impl Sender {
         if self.probe_due {
             return Some(self.send_probe(now));
         }
-        if self.board.in_flight() >= self.window() {
+        let (window, in_flight) = (self.window(), self.board.in_flight());
+        if in_flight >= window {
+            self.bursting = false;
             self.note_usage(true);
             self.pacer.end_burst();
             return None;
         }
-        let pacing_rate = self.scheme.pacing_rate();
-        if let Some(rate) = pacing_rate
-            && let Err(at) = self.pacer.may_send(now, rate)
-        {
-            self.pacing_deadline = at;
-            self.note_usage(false);
-            return None;
-        }
-        if let Some(rate) = pacing_rate {
+        if let Some(rate) = self.scheme.pacing_rate() {
+            if let Err(at) = self.pacer.may_send(now, rate) {
+                self.pacing_deadline = at;
+                self.note_usage(false);
+                return None;
+            }
             self.pacer.on_sent(now, rate);
+        } else if !self.bursting {
+            if self.should_wait(now, window, window - in_flight) {
+                self.note_usage(true);
+                return None;
+            }
+            self.bursting = true;
         }
         let transmit = match self.board.first_to_retransmit() {
             Some(seq) => self.retransmit(now, seq),
@@ -335,11 +346,28 @@ impl Sender {
         std::mem::take(&mut self.interval)
     }
 
+    /// Whether to gather a larger burst first. Repairs never wait.
+    #[inline]
+    fn should_wait(&self, now: Nanos, window: u32, available: u32) -> bool {
+        if self.state != State::Open || self.board.packets_out() == 0 {
+            return false;
+        }
+        let burst = Burst {
+            available,
+            window,
+            slow_start: window < self.scheme.slow_start_threshold() / 2,
+            srtt: self.rtt.smoothed(),
+            since_sent: now - self.last_sent,
+            head_age: now - self.board.get(self.board.una()).sent_at,
+        };
+        burst.should_wait()
+    }
+
     fn send_new(&mut self, now: Nanos) -> Transmit {
         let idle = self.board.packets_out() == 0;
         let state = self.delivery.on_sent(now, idle);
         let seq = self.board.push(now, state);
-        self.note_sent();
+        self.note_sent(now);
         if idle || matches!(self.tail, Tail::Unarmed | Tail::Probe(_)) {
             self.arm_tail(now);
         }
@@ -351,7 +379,7 @@ impl Sender {
         self.board.retransmit(seq, now, state);
         self.rack.on_retransmitted(seq, now);
         self.stats.retransmitted += 1;
-        self.note_sent();
+        self.note_sent(now);
         if self.tail == Tail::Unarmed {
             self.arm_tail(now);
         }
@@ -359,7 +387,8 @@ impl Sender {
     }
 
     #[inline]
-    fn note_sent(&mut self) {
+    fn note_sent(&mut self, now: Nanos) {
+        self.last_sent = now;
         self.stats.sent += 1;
         self.interval.sent_packets += 1;
         if let Some(reduction) = &mut self.reduction {
