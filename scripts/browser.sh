@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Chromium for the test of the report. Without root the test is skipped, by name.
+set -euo pipefail
+for name in chromium chromium-browser google-chrome; do
+    if command -v "$name" >/dev/null; then exit 0; fi
+done
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "installing chromium for the report's test"
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium >/dev/null
+else
+    echo "chromium is missing: the report's test in a browser will be skipped; install the package chromium" >&2
+fi

@@ -1,0 +1,26 @@
+"""Write requirements.lock: every package with its hashes, for all supported Python versions, without an address."""
+
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def main() -> int:
+    """Resolve pyproject.toml's dependencies and its dev group; leosim is built here, not resolved."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wanted = project["project"]["dependencies"] + project["dependency-groups"]["dev"]
+    with tempfile.NamedTemporaryFile("w", suffix=".in") as file:
+        file.write("\n".join(name for name in wanted if name != "leosim"))
+        file.flush()
+        command = [Path(sys.executable).with_name("uv"), "pip", "compile", "--quiet", "--universal"]
+        command += ["--python-version", "3.11", "--generate-hashes", "--no-header", "--no-annotate"]
+        command += ["--no-emit-index-url", "--output-file", ROOT / "requirements.lock", file.name]
+        return subprocess.run(command, check=False).returncode
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

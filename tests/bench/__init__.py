@@ -1,0 +1,1 @@
+"""Benchmarks: one JSON object a line, each beside the figure it is measured against."""

@@ -1,0 +1,31 @@
+"""``python -m tests.bench [NAME …]``: run the benchmarks whose name begins with one of NAME, or all."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.bench import environments, simulator
+
+QUICK = {"simulator": simulator.rows, "envs": environments.rows}
+
+
+def main(names: list[str]) -> int:
+    """Print every row; training comes last because it takes minutes."""
+    known = [*QUICK, "training"]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        print(f"bench: {unknown[0]}: no such benchmark (there are: {', '.join(known)})", file=sys.stderr)
+        return 2
+    for name, rows in QUICK.items():
+        if not names or name in names:
+            for row in rows():
+                row.print()
+    if not names or "training" in names:
+        command = [sys.executable, "-m", "agents.astraea.bench", "--seeds", "3", "--minutes", "4"]
+        return subprocess.run(command, check=False).returncode
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
