@@ -3,14 +3,14 @@
 use crate::{Ack, Nanos};
 
 const MILLISECOND: Nanos = 1_000_000;
-/// Below this window slow start is left alone (section 4.2 of the paper: 16 packets).
+/// Below this window slow start is left alone (Linux's hystart_low_window).
 const LOW_WINDOW: u32 = 16;
-/// RTT samples that make up a round's delay.
+/// RTT samples that make up a round's delay (RFC 9406 §4.3: N_RTT_SAMPLE).
 const MIN_SAMPLES: u32 = 8;
-/// Bounds of the delay increase that ends slow start.
+/// Bounds of the delay increase that ends slow start (RFC 9406 §4.3: MIN_RTT_THRESH and MAX_RTT_THRESH).
 const DELAY_MIN: Nanos = 4 * MILLISECOND;
 const DELAY_MAX: Nanos = 16 * MILLISECOND;
-/// ACKs closer together than this belong to one train.
+/// ACKs closer together than this belong to one train (Linux's hystart_ack_delta).
 const ACK_GAP: Nanos = 2 * MILLISECOND;
 
 /// The two heuristics, ACK train length and delay increase, over rounds of one window.
@@ -45,7 +45,7 @@ impl HyStart {
             return false;
         }
         let min_rtt = ack.min_rtt;
-        // Section 3.2, ACK train: ACKs that follow closely span the bottleneck's share of the round; once the train
+        // ACK train: ACKs that follow closely span the bottleneck's share of the round; once the train
         // is as long as the one-way delay, the pipe is full.
         if ack.now.saturating_sub(self.last_ack) <= ACK_GAP {
             self.last_ack = ack.now;
@@ -53,7 +53,7 @@ impl HyStart {
                 self.found = true;
             }
         }
-        // Section 3.3, delay increase: the round's smallest RTT over the path's.
+        // Delay increase: the round's smallest RTT over the path's.
         if let Some(rtt) = ack.rtt {
             self.round_rtt = self.round_rtt.min(rtt);
             if self.samples < MIN_SAMPLES {

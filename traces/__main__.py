@@ -1,0 +1,176 @@
+"""The command line: ``python -m traces list|build|check|plot``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from configs.errors import InputError, exit_2, reports_input_errors
+from traces import cache, constellation, ground, named_paths, path_trace, physics, plot, spec
+
+
+class _Parser(argparse.ArgumentParser):
+    """Bad usage is one line and exit status 2."""
+
+    def error(self, message: str) -> NoReturn:
+        exit_2(f"{self.prog}: {message}")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m traces", description="Path traces: orbits to delay, outages and capacity."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
+    commands.add_parser("list", help="named paths, constellations and cities", allow_abbrev=False)
+
+    build = commands.add_parser("build", help="build a path trace", allow_abbrev=False)
+    build.add_argument("name", nargs="?", help="a named path")
+    build.add_argument("--from", dest="origin", metavar="LAT,LON", help="degrees, or a city's key")
+    build.add_argument("--to", dest="destination", metavar="LAT,LON")
+    build.add_argument("--constellation", metavar="NAME|FILE", help="default starlink-1")
+    build.add_argument("--links", choices=["isl", "bent-pipe"], help="default isl")
+    build.add_argument("--attach", choices=["nearest", "shortest"], help="default nearest")
+    build.add_argument(
+        "--reattach-s",
+        type=_number,
+        metavar="S",
+        help="re-selection period, default 15 (shortest: every step)",
+    )
+    build.add_argument("--route-s", type=_number, metavar="S", help="route update period, default 1")
+    reach = build.add_mutually_exclusive_group()
+    reach.add_argument("--min-elevation", type=_number, metavar="DEG", help="default: the constellation's")
+    reach.add_argument("--max-slant-km", type=_number, metavar="KM", help="reach as a distance instead")
+    build.add_argument("--epoch", metavar="ISO", help="default 2000-01-01T00:00:00Z")
+    build.add_argument(
+        "--start", type=_number, metavar="S", help="first row, in s since the epoch, default 0"
+    )
+    build.add_argument("--duration", type=_number, metavar="S", help="default 5731, a revolution at 550 km")
+    build.add_argument("--step-ms", type=int, metavar="MS", help="default 100")
+    build.add_argument("--capacity-mbps", type=_number, metavar="MBPS", help="both ways, default 100")
+    build.add_argument(
+        "--out", type=Path, metavar="FILE", help="default NAME.csv, or path.csv without a name"
+    )
+
+    check = commands.add_parser(
+        "check", help="check format and physics; exit status 1 with line and rule", allow_abbrev=False
+    )
+    check.add_argument("file", type=Path)
+
+    draw = commands.add_parser("plot", help="draw a path trace", allow_abbrev=False)
+    draw.add_argument("file", help="a path trace file or a named path")
+    draw.add_argument(
+        "--out", type=Path, required=True, metavar="FILE", help=f"one of {', '.join(plot.FORMATS)}"
+    )
+    return parser
+
+
+def _list() -> int:
+    print(f"{'path':<12} {'from':<14} {'to':<14} {'links':<10} constellation")
+    for name in named_paths.names():
+        path = named_paths.spec(name)
+        print(
+            f"{name:<12} {path.from_site.name:<14} {path.to_site.name:<14} "
+            f"{path.links:<10} {path.constellation}"
+        )
+    print()
+    print(
+        f"{'constellation':<14} {'satellites':>10} {'altitude km':>12} {'inclination':>12} {'elevation':>10}"
+    )
+    for name in constellation.names():
+        data = constellation.load(name)
+        shell = data.shells[0]
+        print(
+            f"{name:<14} {len(data.elements.radius_km):>10} {shell.altitude_km:>12g} "
+            f"{shell.inclination_deg:>11g}° {data.min_elevation_deg:>9g}°"
+        )
+    print()
+    cities = ", ".join(f"{key} ({site.name})" for key, site in ground.cities().items())
+    print(f"cities: {cities}\ngateways: {len(ground.gateways())}")
+    return 0
+
+
+def _spec(arguments: argparse.Namespace) -> spec.PathSpec:
+    places = (arguments.origin, arguments.destination)
+    fields = {
+        "constellation": arguments.constellation,
+        "links": arguments.links,
+        "attach": arguments.attach,
+        "reattach_s": arguments.reattach_s,
+        "route_s": arguments.route_s,
+        "min_elevation_deg": arguments.min_elevation,
+        "max_slant_km": arguments.max_slant_km,
+        "epoch": None if arguments.epoch is None else spec.parse_epoch(arguments.epoch, "build"),
+        "start_s": arguments.start,
+        "duration_s": arguments.duration,
+        "step_ms": arguments.step_ms,
+        "capacity_mbps": arguments.capacity_mbps,
+    }
+    if arguments.name is not None:
+        if any(places):
+            raise InputError("build: give a named path or --from and --to, not both")
+        base = named_paths.spec(arguments.name)
+        given = {field: value for field, value in fields.items() if value is not None}
+        return spec.parse(
+            {**{field: getattr(base, field) for field in type(base).model_fields}, **given}, "build"
+        )
+    if not all(places):
+        raise InputError("build: give a named path, or both --from and --to")
+    origin, destination = ground.parse(places[0], "--from"), ground.parse(places[1], "--to")
+    return spec.parse({"name": "path", "from_site": origin, "to_site": destination, **fields}, "build")
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    wanted = _spec(arguments)
+    out = arguments.out or Path(f"{wanted.name}.csv")
+    summary = path_trace.write(wanted, out)
+    print(f"{out}: {summary}")
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    data = cache.read_bytes(arguments.file)
+    source = str(arguments.file)
+    try:
+        trace = cache.parse(data, source)
+        violations = physics.check(trace, source)
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 1
+    first_row_line = 2 + next(
+        number for number, line in enumerate(data.split(b"\n")) if not line.startswith(b"#")
+    )
+    for violation in violations:
+        more = f" ({violation.rows - 1} more rows)" if violation.rows > 1 else ""
+        line = first_row_line + violation.row
+        print(f"{source}:{line}: {violation.field}: {violation.rule}{more}", file=sys.stderr)
+    if violations:
+        return 1
+    print(f"{source}: ok, {len(trace.time_ns)} rows over {trace.period_ns / 1e9:g} s")
+    return 0
+
+
+def _plot(arguments: argparse.Namespace) -> int:
+    plot.save(cache.load(arguments.file), arguments.file, arguments.out)
+    print(arguments.out)
+    return 0
+
+
+def main() -> int:
+    """Run one command; return its exit status."""
+    arguments = _parser().parse_args()
+    if arguments.command == "list":
+        return _list()
+    return {"build": _build, "check": _check, "plot": _plot}[arguments.command](arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(reports_input_errors(main)())

@@ -1,0 +1,37 @@
+"""The grids of a build: steps, re-selections and route updates, all counted from the epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Integer steps since the epoch: a trace that starts later is the tail of one that starts earlier."""
+
+    step_ms: int
+    first_step: int
+    """The step of the trace's first row."""
+    end_step: int
+    """The step of the trace's last row."""
+    reattach_steps: int
+    """Users choose their satellite at every multiple of this."""
+    route_steps: int
+    """Routes are chosen anew at every multiple of this."""
+
+    def seconds(self, step: int) -> float:
+        """Return the time of ``step`` since the epoch."""
+        return step * self.step_ms / 1000
+
+    @property
+    def first_slot_step(self) -> int:
+        """The re-selection that is in force at the first row."""
+        return self.first_step // self.reattach_steps * self.reattach_steps
+
+    def next_reattach(self, step: int) -> int:
+        """Return the first re-selection after ``step``."""
+        return (step // self.reattach_steps + 1) * self.reattach_steps
+
+    def next_route(self, step: int) -> int:
+        """Return the first route update after ``step``."""
+        return (step // self.route_steps + 1) * self.route_steps

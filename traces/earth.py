@@ -1,0 +1,40 @@
+"""The Earth as the builder sees it: the turning ellipsoid of WGS 72, the model behind two-line elements."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+LIGHT_KM_PER_S = 299_792.458
+"""Speed of light in vacuum, exact by the definition of the metre; radio and lasers in space run at it."""
+
+EARTH_RADIUS_KM = 6_378.135
+"""Equatorial radius of WGS 72. Satellites' altitudes count from here: no site is nearer than the altitude."""
+
+FLATTENING = 1 / 298.26
+"""Of WGS 72: the poles are 21 km nearer to the centre than the equator."""
+
+EARTH_MU_KM3_PER_S2 = 398_600.8
+"""Gravitational parameter of WGS 72."""
+
+SIDEREAL_RATE_RAD_PER_S = 2 * math.pi * 1.002_737_909_350_795 / 86_400
+"""The Earth's rotation against the stars (IAU 1982)."""
+
+_J2000 = datetime(2000, 1, 1, 12, tzinfo=UTC)
+
+
+def sidereal_angle_rad(instant: datetime) -> float:
+    """Return Greenwich mean sidereal time at ``instant`` as an angle in [0, 2π).
+
+    IAU 1982 model (Aoki et al., Astronomy and Astrophysics 105, 1982), with UT1 taken as UTC: they differ by
+    less than 0.9 s, under 0.4 km at the equator, the same for every satellite and site.
+
+    Args:
+        instant: a time with a zone.
+    """
+    days = (instant - _J2000).total_seconds() / 86_400
+    centuries = days / 36_525
+    degrees = (
+        280.460_618_37 + 360.985_647_366_29 * days + 0.000_387_933 * centuries**2 - centuries**3 / 38_710_000
+    )
+    return math.radians(degrees % 360)

@@ -1,0 +1,64 @@
+"""Shortest routes over satellites, gateways and users at one instant."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
+Floats = NDArray[np.float64]
+Chain = tuple[int, ...]
+
+_ROUNDING = 1 + 1e-9
+"""Widens bounds on lengths, which are sums taken in different orders."""
+
+
+def chain_km(position_km: Floats, chain: Chain) -> float:
+    """Return the length of a chain of nodes; positions have shape (nodes, 3)."""
+    return float(np.linalg.norm(np.diff(position_km[list(chain)], axis=0), axis=1).sum())
+
+
+def within(position_km: Floats, source: int, target: int, bound_km: float) -> NDArray[np.bool_]:
+    """Return which nodes can lie on a chain from source to target of at most ``bound_km``, shape (nodes,).
+
+    They fill an ellipsoid with the two as foci: nothing is shorter than the straight lines to a node.
+    """
+    if np.isinf(bound_km):
+        return np.ones(len(position_km), dtype=bool)
+    detour = np.linalg.norm(position_km - position_km[source], axis=1)
+    detour += np.linalg.norm(position_km - position_km[target], axis=1)
+    return detour <= bound_km * _ROUNDING
+
+
+def shortest(
+    position_km: Floats, links: NDArray[np.int64], source: int, target: int, bound_km: float = np.inf
+) -> Chain | None:
+    """Return the shortest chain from source to target, both included, or None where there is none.
+
+    Args:
+        position_km: (nodes, 3).
+        links: (links, 2), usable in both directions.
+        source: index of the first node.
+        target: index of the last node.
+        bound_km: the length of a chain known to exist; only spares work.
+    """
+    if source == target:
+        return (source,)
+    length = np.linalg.norm(position_km[links[:, 0]] - position_km[links[:, 1]], axis=1)
+    # Both directions, so that scipy need not build the transposed graph at every call.
+    row, column = np.concatenate([links, links[:, ::-1]]).T
+    order = np.argsort(row, kind="stable")
+    start = np.zeros(len(position_km) + 1, dtype=np.int32)
+    np.cumsum(np.bincount(row, minlength=len(position_km)), out=start[1:])
+    graph = csr_array(
+        (np.concatenate([length, length])[order], column[order].astype(np.int32), start),
+        shape=(len(position_km), len(position_km)),
+    )
+    distance, previous = dijkstra(graph, indices=source, return_predecessors=True, limit=bound_km * _ROUNDING)
+    if np.isinf(distance[target]):
+        return None
+    chain = [target]
+    while chain[-1] != source:
+        chain.append(int(previous[chain[-1]]))
+    return tuple(reversed(chain))

@@ -1,0 +1,140 @@
+"""The command line: exit statuses, one-line errors, pictures."""
+
+import sys
+
+import pytest
+
+from configs.errors import reports_input_errors
+from traces import named_paths, path_trace
+from traces.__main__ import main
+
+SHORT = ["--duration", "30"]
+
+
+def _run(monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["traces", *map(str, words)])
+    try:
+        return reports_input_errors(main)()
+    except SystemExit as ended:
+        return ended.code
+
+
+@pytest.fixture
+def trace(tmp_path):
+    file = tmp_path / "x.csv"
+    path_trace.write(named_paths.spec("sd-ny-bp").model_copy(update={"duration_s": 40.0}), file)
+    return file
+
+
+def test_list_names_paths_constellations_and_cities(monkeypatch, capsys):
+    assert _run(monkeypatch, "list") == 0
+    out = capsys.readouterr().out
+    for name in (*named_paths.names(), "starlink-1", "kuiper-630", "San Diego"):
+        assert name in out
+
+
+def test_build_and_check_agree(monkeypatch, capsys, tmp_path):
+    out = tmp_path / "x.csv"
+    assert _run(monkeypatch, "build", "--from", "40.7,-74", "--to", "ldn", *SHORT, "--out", out) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"{out}: 30")
+    assert said.count("\n") == 1
+    assert _run(monkeypatch, "check", out) == 0
+    assert "ok, " in capsys.readouterr().out
+
+
+def test_check_names_file_line_and_rule_and_ends_with_1(monkeypatch, capsys, trace):
+    lines = trace.read_text().split("\n")
+    lines[5] = lines[5].replace(lines[5].split(",")[1], "2.5", 1)
+    trace.write_text("\n".join(lines))
+    assert _run(monkeypatch, "check", trace) == 1
+    assert capsys.readouterr().err.startswith(f"{trace}:6: delay_ms: faster than light: below 14.0")
+    trace.write_text("\n".join([*lines[:10], "nan" + lines[10], ""]))
+    assert _run(monkeypatch, "check", trace) == 1
+    assert capsys.readouterr().err.startswith(f"{trace}:11: time_s: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["build"], "build: give a named path, or both --from and --to"),
+        (["build", "atlantis"], "path: 'atlantis': no such named path"),
+        (
+            ["build", "sd-ny-isl", "--from", "1,2", "--to", "3,4"],
+            "build: give a named path or --from and --to, not both",
+        ),
+        (
+            ["build", "--from", "91,0", "--to", "ny"],
+            "--from: lat_deg: Input should be less than or equal to 90",
+        ),
+        (
+            ["build", "--from", "1,200", "--to", "ny"],
+            "--from: lon_deg: Input should be less than or equal to 180",
+        ),
+        (["build", "--from", "nan,0", "--to", "ny"], "--from: lat_deg: Input should be "),
+        (["build", "--from", "here", "--to", "ny"], "--from: 'here': must be LAT,LON in degrees or one of"),
+        (
+            ["build", "--from", "1,2", "--to", "1,2"],
+            "build: to: is the same place as from",
+        ),
+        (
+            ["build", "sd-ny-isl", "--min-elevation", "95"],
+            "build: min_elevation_deg: Input should be less than 90",
+        ),
+        (["build", "sd-ny-isl", "--min-elevation", "nan"], "build: min_elevation_deg: Input should be"),
+        (["build", "sd-ny-isl", "--duration", "-1"], "build: duration_s: Input should be greater than 0"),
+        (["build", "sd-ny-isl", "--duration", "inf"], "build: duration_s: Input should be"),
+        (
+            ["build", "sd-ny-isl", "--duration", "0.25"],
+            "build: duration_s: 0.25 is not a",
+        ),
+        (
+            ["build", "sd-ny-isl", "--epoch", "2025-01-01T00:00:00"],
+            "build: epoch: '2025-01-01T00:00:00': must have a zone",
+        ),
+        (["build", "sd-ny-isl", "--epoch", "soon"], "build: epoch: 'soon': must be ISO 8601"),
+        (
+            ["build", "sd-ny-isl", "--constellation", "teledesic"],
+            "constellation: 'teledesic': neither a file nor one of",
+        ),
+        (["build", "sd-ny-isl", "--reattach-s", "x"], "argument --reattach-s: 'x' is not a number"),
+        (["build", "sd-ny-isl", "--colour", "red"], "unrecognized arguments: --colour red"),
+        (
+            ["build", "--from", "89,0", "--to", "ny", *SHORT],
+            "path: 89,0 (89, 0) never sees a satellite of starlink-1",
+        ),
+        (
+            ["build", "sd-ny-isl", *SHORT, "--out", "missing/x.csv"],
+            "missing/x.csv: cannot be written: No such file",
+        ),
+        (["check", "missing.csv"], "missing.csv: file: cannot be read: No such file or directory"),
+        (["plot", "missing.csv", "--out", "x.png"], "missing.csv: trace: neither a file nor a named path"),
+        (["paint"], "argument command: invalid choice: 'paint'"),
+    ],
+)
+def test_bad_input_is_one_line_with_exit_status_2_and_leaves_nothing(
+    monkeypatch, capsys, tmp_path, words, message
+):
+    monkeypatch.chdir(tmp_path)
+    assert _run(monkeypatch, *words) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert not captured.out
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("ending", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_plots_are_drawn_in_every_format_and_the_same_twice(monkeypatch, trace, ending, magic):
+    out = trace.with_suffix(f".{ending}")
+    assert _run(monkeypatch, "plot", trace, "--out", out) == 0
+    first = out.read_bytes()
+    assert first.startswith(magic)
+    assert _run(monkeypatch, "plot", trace, "--out", out) == 0
+    assert out.read_bytes() == first
+
+
+def test_a_picture_of_unknown_format_is_refused(monkeypatch, capsys, trace):
+    assert _run(monkeypatch, "plot", trace, "--out", trace.with_suffix(".gif")) == 2
+    assert "must end in .png, .svg, .pdf" in capsys.readouterr().err
+    assert sorted(file.name for file in trace.parent.iterdir()) == ["x.csv"]

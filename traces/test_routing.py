@@ -1,0 +1,141 @@
+"""Shortest routes: the pruned search against the full one, and the published routes of Hypatia."""
+
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import floyd_warshall
+
+from traces import constellation, ground
+from traces.earth import LIGHT_KM_PER_S
+from traces.network import Network
+from traces.orbit import CircularOrbits
+from traces.routing import chain_km, shortest, within
+from traces.visibility import Visibility
+
+EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+HYPATIA = Path(__file__).parents[2] / "shared" / "data" / "hypatia"
+MANILA = ground.Site(name="Manila", lat_deg=14.6042, lon_deg=120.9822)
+DALIAN = ground.Site(name="Dalian", lat_deg=38.913811, lon_deg=121.602322)
+
+
+def _cloud(seed):
+    random = np.random.default_rng(seed)
+    position_km = random.normal(size=(40, 3)) * 1000
+    links = np.unique(np.sort(random.integers(0, 40, size=(90, 2)), axis=1), axis=0)
+    return position_km, links[links[:, 0] != links[:, 1]]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_bound_spares_work_and_changes_nothing(seed):
+    position_km, links = _cloud(seed)
+    length = np.linalg.norm(position_km[links[:, 0]] - position_km[links[:, 1]], axis=1)
+    distance_km = floyd_warshall(csr_array((length, links.T), shape=(40, 40)), directed=False)
+    for target in range(1, 40):
+        chain = shortest(position_km, links, 0, target)
+        if chain is None:
+            assert np.isinf(distance_km[0, target])
+            continue
+        assert chain[0] == 0
+        assert chain[-1] == target
+        assert chain_km(position_km, chain) == pytest.approx(distance_km[0, target])
+        bound_km = chain_km(position_km, chain)
+        inside = within(position_km, 0, target, bound_km)
+        kept = links[inside[links[:, 0]] & inside[links[:, 1]]]
+        assert shortest(position_km, kept, 0, target, bound_km) == chain
+
+
+@pytest.mark.parametrize("links", ["isl", "bent-pipe"])
+def test_knowing_the_last_route_never_changes_the_next(links):
+    data = constellation.load("starlink-1")
+    orbits = CircularOrbits(data, EPOCH)
+    visibility = Visibility(min_elevation_deg=25)
+    cities = ground.cities()
+    network = Network(data, orbits, visibility, links, (cities["sd"], cities["ny"]))
+    last = None
+    for time_s in np.arange(0.0, 60.0, 1.0):
+        ends = [
+            int(
+                np.argmin(visibility.slant_km(network.stations[side], orbits.positions_km(time_s // 15 * 15)))
+            )
+            for side in (0, 1)
+        ]
+        fresh = network.route(*ends, time_s, time_s + 1, None)
+        last = network.route(*ends, time_s, time_s + 1, last)
+        assert last == fresh
+
+
+def test_a_gateway_link_holds_until_the_route_is_chosen_anew():
+    data = constellation.load("starlink-1")
+    orbits = CircularOrbits(data, EPOCH)
+    cities = ground.cities()
+    network = Network(
+        data, orbits, Visibility(min_elevation_deg=25), "bent-pipe", (cities["sd"], cities["ny"])
+    )
+    gateways = ground.stations(ground.gateways())
+    checked = 0
+    for start_s in range(0, 300, 10):
+        chain = network.route_freely(start_s, start_s + 10, None)
+        for time_s in np.linspace(start_s, start_s + 10, 21):
+            for near, node in pairwise(chain[1:-1]):
+                satellite, gateway = min(near, node), max(near, node) - network.first_gateway
+                ray = orbits.positions_km(time_s, satellite) - gateways.position_km[gateway]
+                sine = ray @ gateways.up[gateway] / np.linalg.norm(ray)
+                assert np.degrees(np.arcsin(sine)) > 25 - 1e-6
+                checked += 1
+    assert checked > 2000
+
+
+def _published():
+    if not HYPATIA.is_dir():
+        pytest.skip(f"Hypatia's reference data is not at {HYPATIA}")
+    rtt_ms = np.loadtxt(HYPATIA / "rtt_manila_dalian.txt", delimiter=",") / [1e9, 1e6]
+    changes = [line.split(",") for line in (HYPATIA / "path_manila_dalian.txt").read_text().split()]
+    starts_s = np.array([int(start) for start, _ in changes]) / 1e9
+    chains = [tuple(int(node) for node in nodes.split("-")) for _, nodes in changes]
+    return rtt_ms, [chains[np.searchsorted(starts_s, time_s, side="right") - 1] for time_s in rtt_ms[:, 0]]
+
+
+def _kuiper():
+    data = constellation.load("kuiper-630")
+    orbits = CircularOrbits(data, EPOCH)
+    visibility = Visibility(min_elevation_deg=data.min_elevation_deg, max_slant_km=1260)
+    return Network(data, orbits, visibility, "isl", (MANILA, DALIAN))
+
+
+def test_hypatias_own_routes_take_as_long_as_hypatia_says():
+    rtt_ms, chains = _published()
+    network = _kuiper()
+    error_ms = []
+    for (time_s, theirs_ms), chain in zip(rtt_ms, chains, strict=True):
+        nodes = (network.users[0], *chain[1:-1], network.users[1])
+        ours_ms = 2 * chain_km(network.positions_km(time_s), nodes) / LIGHT_KM_PER_S * 1000
+        error_ms.append(ours_ms - theirs_ms)
+    assert len(error_ms) == 2000
+    assert np.abs(error_ms).max() < 0.07
+
+
+def test_the_shortest_rule_takes_hypatias_routes_except_at_the_edge_of_reach():
+    rtt_ms, chains = _published()
+    network = _kuiper()
+    last, same = None, 0
+    for (time_s, theirs_ms), chain in list(zip(rtt_ms, chains, strict=True))[::5]:
+        last = network.route_freely(time_s, time_s, last)
+        if last[1:-1] == chain[1:-1]:
+            ours_ms = 2 * chain_km(network.positions_km(time_s), last) / LIGHT_KM_PER_S * 1000
+            assert ours_ms == pytest.approx(theirs_ms, abs=0.07)
+            same += 1
+            continue
+        # Where routes differ, a satellite of one of them is within 10 km of the reach limit: that is how far
+        # the oblateness of the Earth, which Hypatia's orbits feel, moves satellites in these 200 s.
+        positions = network.positions_km(time_s)
+        slants_km = [
+            np.linalg.norm(positions[satellite] - positions[user])
+            for route in (last, chain)
+            for satellite, user in ((route[1], network.users[0]), (route[-2], network.users[1]))
+        ]
+        assert min(abs(slant_km - 1260) for slant_km in slants_km) < 10
+    assert same >= 385
