@@ -1,0 +1,57 @@
+"""The actor that both engines train, and its way into the policy folder.
+
+A perceptron whose mean action goes through tanh: it stays within the action's bounds, so that the policy that
+is exported acts as the one that was trained, without a clip that training never saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from torch import nn
+
+from agents.onnx_export import perceptron
+from agents.run_folder import RunFolder
+from agents.settings import TrainSettings
+
+NEGATIVE_SLOPE = 0.2
+"""Of the leaky ReLU between layers, as in Astraea's actor."""
+
+SPEC_VERSION = 1
+"""Version of the specification's observation and action that this build trains for."""
+
+
+class HiddenActivation(nn.LeakyReLU):
+    """The leaky ReLU between layers; a class, since that is what libraries ask for."""
+
+    def __init__(self) -> None:
+        super().__init__(NEGATIVE_SLOPE)
+
+
+def layers(inputs: int, hidden: Sequence[int], outputs: int) -> nn.Sequential:
+    """Return dense layers with `HiddenActivation` between them and nothing after the last."""
+    modules: list[nn.Module] = []
+    for width in hidden:
+        modules += [nn.Linear(inputs, width), HiddenActivation()]
+        inputs = width
+    return nn.Sequential(*modules, nn.Linear(inputs, outputs))
+
+
+def export(dense: Sequence[nn.Linear], settings: TrainSettings, run: RunFolder, steps: int) -> Path:
+    """Write the actor made of the layers ``dense`` as the run's policy; return the policy's folder."""
+    arrays = [(layer.weight.detach().cpu().numpy(), layer.bias.detach().cpu().numpy()) for layer in dense]
+    description = {
+        "agent": settings.spec,
+        "spec_version": SPEC_VERSION,
+        "observation_dim": dense[0].in_features,
+        "action_dim": dense[-1].out_features,
+        "interval_ms": settings.interval_ms,
+    }
+    name = f"{settings.agent} ({settings.engine}), {steps} environment steps"
+    return run.write_policy(perceptron(arrays, NEGATIVE_SLOPE, name), description, steps)
+
+
+def dense_layers(*parts: nn.Module) -> list[nn.Linear]:
+    """Return the dense layers of ``parts``, in order."""
+    return [module for part in parts for module in part.modules() if isinstance(module, nn.Linear)]

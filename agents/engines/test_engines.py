@@ -1,0 +1,156 @@
+"""One tiny training run of each engine, with everything that a run of hours does."""
+
+import csv
+import json
+import socket
+from pathlib import Path
+
+import leosim
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+
+from agents.engines import rllib, sb3
+from agents.ppo.settings import PpoSettings
+from agents.run_folder import RunFolder
+from configs.errors import InputError
+
+PROVENANCE = {"command": "a test"}
+
+TINY = {
+    "agent": "ppo",
+    "scenarios": {"sampler": "astraea", "flows": (2, 2), "rate_mbps": (5.0, 10.0), "duration_s": 1.0},
+    "num_envs": 2,
+    "rollout_steps": 16,
+    "minibatch_size": 16,
+    "epochs": 2,
+    "hidden": [16, 8],
+    "track": "none",
+    "progress_steps": 32,
+    "checkpoint_steps": 64,
+}
+
+
+def trained(engine, name: str, path: Path, steps: int, resume: bool = False, **changes) -> RunFolder:
+    settings = PpoSettings.model_validate({**TINY, "engine": name, "steps": steps, **changes})
+    if resume:
+        run = RunFolder.open(path, PROVENANCE)
+    else:
+        run = RunFolder.create(path, settings.to_yaml(), PROVENANCE)
+    engine.train(settings, run)
+    return run
+
+
+def rows(run: RunFolder) -> list[dict[str, str]]:
+    with (run.path / "progress.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def observations() -> np.ndarray:
+    return np.random.default_rng(1).uniform(0, 2, (7, 50)).astype(np.float32)
+
+
+def exported(run: RunFolder) -> np.ndarray:
+    """Return the actions of the run's policy, which the simulator's own runtime must agree on."""
+    session = onnxruntime.InferenceSession(run.policy / "policy.onnx")
+    actions = np.asarray(session.run(["action"], {"observation": observations()})[0])
+    policy = leosim.Policy.load(str(run.policy))
+    assert policy.spec == "astraea"
+    np.testing.assert_allclose(policy.act(observations()), actions, atol=1e-5)
+    assert np.abs(actions).max() <= 1
+    return actions
+
+
+def test_sb3_trains_checkpoints_exports_and_resumes(tmp_path):
+    run = trained(sb3, "sb3", tmp_path / "run", 64)
+    assert [row["steps"] for row in rows(run)] == ["32", "64"]
+    assert [folder.name for folder in run.kept_checkpoints()] == ["000000000064"]
+    settings = PpoSettings.model_validate({**TINY, "engine": "sb3", "steps": 64})
+    latest = run.latest_checkpoint()
+    assert latest is not None
+    model, state = sb3.load(latest, settings)
+    assert state["steps"] == model.num_timesteps == 64
+    np.testing.assert_allclose(exported(run), model.predict(observations(), deterministic=True)[0], atol=1e-5)
+
+    before = exported(run)
+    run = trained(sb3, "sb3", tmp_path / "run", 128, resume=True)
+    assert [row["steps"] for row in rows(run)] == ["32", "64", "96", "128"]
+    assert all(np.isfinite(float(row["reward"])) for row in rows(run))
+    assert json.loads((run.path / "summary.json").read_text())["steps"] == 128
+    after = exported(run)
+    assert not np.array_equal(after, before)
+
+    # Resumed once more with nothing left to do, after a kill between checkpoint and export.
+    (run.policy / "policy.onnx").unlink()
+    run = trained(sb3, "sb3", tmp_path / "run", 128, resume=True)
+    assert len(rows(run)) == 4
+    np.testing.assert_array_equal(exported(run), after)
+
+
+def test_sb3_repeats_itself_with_the_same_seed(tmp_path):
+    first, second, other = (
+        exported(trained(sb3, "sb3", tmp_path / name, 64, seed=seed))
+        for name, seed in (("one", 1), ("again", 1), ("other", 2))
+    )
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, other)
+
+
+def test_sb3_names_a_checkpoint_that_it_cannot_read(tmp_path):
+    run = trained(sb3, "sb3", tmp_path / "run", 32)
+    latest = run.latest_checkpoint()
+    assert latest is not None
+    (latest / "model.zip").write_bytes(b"not a zip")
+    with pytest.raises(InputError, match="cannot be read"):
+        trained(sb3, "sb3", tmp_path / "run", 64, resume=True)
+
+
+def test_a_cluster_that_is_not_there_is_bad_input(tmp_path):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # bound, but nobody listens
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        with pytest.raises(InputError, match=rf"^--ray: {address}: no cluster there"):
+            trained(rllib, "rllib", tmp_path / "run", 64, ray_address=address)
+
+
+@pytest.fixture
+def ray_once():
+    """One Ray for several runs, since it takes seconds to start."""
+    rllib.start_ray(PpoSettings.model_validate({**TINY, "engine": "rllib", "steps": 1}))
+    yield
+    rllib.ray.shutdown()
+
+
+@pytest.mark.usefixtures("ray_once")
+def test_rllib_trains_checkpoints_exports_and_resumes(tmp_path, monkeypatch):
+    """RLlib in this process, over flows that come and go."""
+    modules = []
+    export = rllib.export_policy
+
+    def remember(algorithm, *rest):
+        modules.append(algorithm.get_module(rllib.SHARED))
+        export(algorithm, *rest)
+
+    monkeypatch.setattr(rllib, "export_policy", remember)
+    scenarios = {**TINY["scenarios"], "leave_probability": 0.5, "minimum_life_s": 0.2}
+    run = trained(rllib, "rllib", tmp_path / "run", 64, scenarios=scenarios)
+    steps = [int(row["steps"]) for row in rows(run)]
+    assert steps[-1] >= 64
+    latest = run.latest_checkpoint()
+    assert latest is not None
+    assert latest.name == f"{steps[-1]:012d}"
+    with torch.no_grad():
+        outputs = modules[-1].forward_inference({"obs": torch.from_numpy(observations())})
+    mean = outputs["action_dist_inputs"].numpy()[:, :1]
+    np.testing.assert_allclose(exported(run), mean, atol=1e-5)
+
+    before = exported(run)
+    run = trained(rllib, "rllib", tmp_path / "run", steps[-1] + 1, resume=True, scenarios=scenarios)
+    more = [int(row["steps"]) for row in rows(run)]
+    assert more[: len(steps)] == steps
+    assert len(more) == len(steps) + 1
+    after = exported(run)
+    assert not np.array_equal(after, before)
+    # One more small update: the weights were restored, not drawn anew.
+    assert np.abs(after - before).max() < 0.1

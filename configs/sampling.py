@@ -1,0 +1,135 @@
+"""Ranges that training scenarios are drawn from (domain randomisation); `envs.sampling` draws from them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
+
+from configs.errors import InputError, one_line
+from configs.scenario import NonNegative, Positive, Probability, Strict
+
+
+def _pair(value: Any) -> Any:
+    """Take one number for a range without width, and YAML's list for a pair."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return (value, value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _sequence(value: Any) -> Any:
+    """Take YAML's list for a tuple."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _ordered(pair: tuple[Any, Any]) -> tuple[Any, Any]:
+    if pair[0] > pair[1]:
+        raise ValueError("a range is [low, high] with low <= high")
+    return pair
+
+
+PositiveRange = Annotated[tuple[Positive, Positive], BeforeValidator(_pair), AfterValidator(_ordered)]
+NonNegativeRange = Annotated[
+    tuple[NonNegative, NonNegative], BeforeValidator(_pair), AfterValidator(_ordered)
+]
+Count = Annotated[int, Field(ge=1, le=1000)]
+CountRange = Annotated[tuple[Count, Count], BeforeValidator(_pair), AfterValidator(_ordered)]
+Names = Annotated[tuple[str, ...], BeforeValidator(_sequence), Field(min_length=1)]
+
+
+class FlowMix(Strict):
+    """What every sampler says about the flows: how many, which of them learn, when they come and go."""
+
+    duration_s: Positive = 30.0
+    """Length of an episode in s."""
+    flows: CountRange = (1, 1)
+    """Number of flows, uniform in [low, high]."""
+    learning_flows: Count | None = None
+    """How many of the flows learn, drawn among them; by default all do."""
+    background: Names = ("cubic",)
+    """Schemes of the flows that do not learn, each drawn from this list."""
+    start_window: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    """The first flow starts at 0, the others within this share of the episode, as a Poisson process does."""
+    leave_probability: Probability = 0.0
+    """Probability that a flow stops before the end, uniformly within what is left of the episode."""
+    minimum_life_s: Positive = 1.0
+    """No flow stops sooner after its start, so that it has reports to learn from."""
+
+    @model_validator(mode="after")
+    def _enough_flows(self) -> FlowMix:
+        if self.learning_flows is not None and self.learning_flows > self.flows[0]:
+            raise ValueError("learning_flows must not exceed the lower end of flows")
+        return self
+
+    @property
+    def max_learning_flows(self) -> int:
+        """The most learning flows that an episode can have."""
+        return self.flows[1] if self.learning_flows is None else self.learning_flows
+
+
+class AstraeaSampling(FlowMix):
+    """One static drop-tail bottleneck shared by several flows: the ranges that Astraea published.
+
+    Published (Astraea, EuroSys 2024, training table): the rate, base RTT, buffer and number of flows, Poisson
+    starts, unequal RTTs, a link that is static within an episode. Not published and our choice: uniform draws
+    (the buffer log-uniform, so that shallow ones are not rare), the share of unequal RTTs, the duration.
+    """
+
+    sampler: Literal["astraea"] = "astraea"
+    flows: CountRange = (2, 5)
+    rate_mbps: PositiveRange = (40.0, 160.0)
+    base_rtt_ms: PositiveRange = (10.0, 140.0)
+    """Base RTT of the shortest flow; also bounds the longest."""
+    queue_bdp: PositiveRange = (0.1, 16.0)
+    unequal_rtt_probability: Probability = 0.5
+    """Share of the episodes in which each flow has its own base RTT, uniform up to the range's upper end."""
+    loss: Probability = 0.0
+    """Random loss per packet."""
+
+
+class LeoSampling(FlowMix):
+    """Flows over one LEO path: a named path or path trace file, entered at a random time of its period."""
+
+    sampler: Literal["leo"] = "leo"
+    duration_s: Positive = 60.0
+    flows: CountRange = (1, 3)
+    paths: Names = ("sd-ny-isl", "sd-ny-bp", "ny-ldn-isl")
+    """Named paths or path trace files, one drawn for each episode."""
+    rate_mbps: PositiveRange = (40.0, 160.0)
+    queue_bdp: PositiveRange = (0.5, 4.0)
+    """Log-uniform."""
+    extra_delay_ms: NonNegativeRange = (0.0, 0.0)
+    """Extra one-way access delay of each flow, uniform."""
+    loss: Probability = 0.0
+    """Random loss per packet, on top of the trace's."""
+
+
+Sampling = Annotated[AstraeaSampling | LeoSampling, Field(discriminator="sampler")]
+
+_SAMPLERS: dict[str, type[AstraeaSampling] | type[LeoSampling]] = {
+    "astraea": AstraeaSampling,
+    "leo": LeoSampling,
+}
+
+
+def names() -> list[str]:
+    """Names of the samplers."""
+    return list(_SAMPLERS)
+
+
+def parse(data: Any, source: str) -> AstraeaSampling | LeoSampling:
+    """Return the ranges that ``data`` describes: a sampler's name or a mapping with the key ``sampler``.
+
+    Raises:
+        InputError: one line with ``source``, field and rule.
+    """
+    if isinstance(data, str):
+        data = {"sampler": data}
+    if isinstance(data, dict) and data.get("sampler") not in _SAMPLERS:
+        raise InputError(
+            f"{source}: sampler: unknown sampler {data.get('sampler')!r} (there are: {', '.join(_SAMPLERS)})"
+        )
+    try:
+        return TypeAdapter(Sampling).validate_python(data)
+    except ValidationError as error:
+        raise InputError(one_line(source, error)) from None

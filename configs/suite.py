@@ -1,0 +1,217 @@
+"""The suite: one scenario template, the values it is run with, and which measurements answer its question."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from configs import scenario
+from configs.errors import InputError, one_line
+from configs.scenario import Positive, Scenario, Strict
+
+FOLDER = Path(__file__).parent / "suites"
+
+Value = int | float | str
+Metric = Literal[
+    "goodput_mbps",
+    "normalized_goodput",
+    "delay_inflation",
+    "power",
+    "rtt_mean_ms",
+    "rtt_p95_ms",
+    "base_rtt_mean_ms",
+    "loss_rate",
+    "retransmit_rate",
+    "utilization",
+    "goodput_ratio",
+    "jain",
+]
+Figure = Literal["tradeoff", "timeline", "sharing", "fairness"]
+
+_PLACEHOLDER = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+
+
+class Quick(Strict):
+    """What ``--quick`` changes: fewer repeats, shorter runs; the same question."""
+
+    repeats: Annotated[int, Field(ge=1)] | None = None
+    parameters: dict[str, Value] = Field(default={})
+    fairness_last_s: Positive | None = None
+
+
+class Suite(Strict):
+    """A scenario template and its values.
+
+    In ``scenario``, ``$name`` (or ``${name}`` inside a longer text) stands for ``scheme``, for a key of
+    ``parameters`` or for a key of ``grid``; every combination of the grid's values becomes one scenario.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[^/\s][^/]*$")]
+    title: str
+    question: str = ""
+    """What the suite asks, in a sentence or two for the report's reader."""
+    source: str = ""
+    """The paper and section that it follows."""
+    schemes: Annotated[list[str], Field(min_length=1)] = Field(default=["cubic", "reno"])
+    """Run when no ``--schemes`` are given."""
+    repeats: Annotated[int, Field(ge=1)] = 5
+    parameters: dict[str, Value] = Field(default={})
+    grid: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field(default={})
+    scenario: dict[str, Any]
+    vary_offset: bool = True
+    """Whether repeats start at different times of the path traces."""
+    first_as_written: bool = False
+    """Whether the first repeat keeps the seed and the offset that the template gives."""
+    fairness_last_s: Positive | None = None
+    """Goodput ratio and Jain's index count the last so many seconds in which all flows run; default: all."""
+    headline: Annotated[list[Metric], Field(min_length=1)] = Field(
+        default=["normalized_goodput", "delay_inflation", "power"]
+    )
+    """The metrics of the report's table, most important first."""
+    figures: list[Figure] = Field(default=["tradeoff", "timeline"])
+    quick: Quick = Quick()
+
+    @model_validator(mode="after")
+    def _names(self) -> Suite:
+        taken = {"scheme": "the scheme under test"}
+        for field in ("parameters", "grid"):
+            for name in getattr(self, field):
+                if name in taken:
+                    raise ValueError(f"{field}.{name}: is already {taken[name]}")
+                taken[name] = f"in {field}"
+        for name in self.quick.parameters:
+            if name not in self.parameters:
+                raise ValueError(f"quick.parameters.{name}: is not in parameters")
+        for name in sorted(placeholders(self.scenario)):
+            if name not in taken:
+                raise ValueError(f"scenario: ${name} is neither scheme nor in parameters or grid")
+        return self
+
+    @property
+    def tests_schemes(self) -> bool:
+        """Whether the template has a flow of ``$scheme``; else its flows name their schemes themselves."""
+        return "scheme" in placeholders(self.scenario)
+
+    def as_quick(self) -> Suite:
+        """Return the suite that ``--quick`` runs."""
+        return self.model_copy(
+            update={
+                "repeats": self.quick.repeats or self.repeats,
+                "parameters": {**self.parameters, **self.quick.parameters},
+                "fairness_last_s": self.quick.fairness_last_s or self.fairness_last_s,
+            }
+        )
+
+    def scenarios(self, scheme: str) -> Iterator[Scenario]:
+        """Yield one scenario for every combination of the grid's values, with ``scheme`` under test.
+
+        Raises:
+            InputError: a combination is no valid scenario; one line with suite, field and rule.
+        """
+        for values in itertools.product(*self.grid.values()):
+            known = {**self.parameters, **dict(zip(self.grid, values, strict=True)), "scheme": scheme}
+            data = substitute(self.scenario, known)
+            data.setdefault("name", self.name)
+            yield scenario.parse(data, f"{self.name}: scenario")
+
+
+def placeholders(node: Any) -> set[str]:
+    """Return the names of all placeholders in a template."""
+    if isinstance(node, str):
+        return {braced or bare for braced, bare in _PLACEHOLDER.findall(node)}
+    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    return set().union(*map(placeholders, children))
+
+
+def substitute(node: Any, values: dict[str, Value]) -> Any:
+    """Return a copy of a template with placeholders replaced.
+
+    A text that is nothing but a placeholder takes the value with its type.
+    """
+    if isinstance(node, dict):
+        return {key: substitute(child, values) for key, child in node.items()}
+    if isinstance(node, list):
+        return [substitute(child, values) for child in node]
+    if not isinstance(node, str):
+        return node
+    whole = _PLACEHOLDER.fullmatch(node)
+    if whole:
+        return values[whole[1] or whole[2]]
+    return _PLACEHOLDER.sub(lambda match: str(values[match[1] or match[2]]), node)
+
+
+def shipped() -> list[str]:
+    """Return the names of the suites in ``configs/suites``."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def parse(data: Any, source: str) -> Suite:
+    """Return the suite that ``data`` describes.
+
+    Raises:
+        InputError: one line with ``source``, field and rule.
+    """
+    try:
+        return Suite.model_validate(data)
+    except ValidationError as error:
+        raise InputError(one_line(source, error)) from None
+
+
+def load(name: str) -> Suite:
+    """Return the suite called ``name``, or the one that the YAML file ``name`` describes.
+
+    A file may hold a suite (it has the key ``scenario``) or a scenario, which becomes a suite of one; its
+    first repeat runs with the seed and the offset that the file gives.
+
+    Raises:
+        InputError: there is no such suite or file, or its content breaks a rule.
+    """
+    if not name.endswith((".yaml", ".yml")):
+        if name not in shipped():
+            raise InputError(f"{name}: no suite has this name (there are: {', '.join(shipped())})")
+        return parse(scenario.load_yaml(FOLDER / f"{name}.yaml"), f"configs/suites/{name}.yaml")
+    data = scenario.load_yaml(Path(name))
+    if not isinstance(data, dict):
+        raise InputError(f"{name}: (whole file): must be a mapping of a scenario's or a suite's fields")
+    if "scenario" in data:
+        return parse(data, name)
+    stem = Path(name).stem
+    flows = data.get("flows")
+    several = isinstance(flows, list) and len(flows) > 1
+    wrapped = parse(
+        {
+            "name": stem,
+            "title": str(data.get("name", stem)),
+            "source": name,
+            "scenario": data,
+            "vary_offset": not _has_offset(data),
+            "first_as_written": True,
+            "headline": [
+                "normalized_goodput",
+                "delay_inflation",
+                "power",
+                "goodput_mbps",
+                "rtt_p95_ms",
+                "retransmit_rate",
+                *(["jain"] if several else []),
+            ],
+            "figures": ["sharing", "fairness"] if several else ["tradeoff", "timeline"],
+        },
+        name,
+    )
+    # A fault in the file is named with the file, now, and not with the suite around it later.
+    scenario.parse(substitute(data, {"scheme": "cubic"}), name)
+    return wrapped
+
+
+def _has_offset(data: dict[str, Any]) -> bool:
+    """Whether a link of the scenario says where in its trace to start."""
+    links = data.get("links")
+    return isinstance(links, dict) and any(
+        isinstance(link, dict) and "offset_s" in link for link in links.values()
+    )

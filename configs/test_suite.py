@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+
+from configs import suite
+from configs.errors import InputError
+
+LINK = {"rate_mbps": 10, "delay_ms": 5}
+MINIMAL: dict[str, Any] = {
+    "name": "mine",
+    "title": "Mine",
+    "scenario": {"duration_s": 1, "links": {"a": LINK}, "flows": [{"scheme": "$scheme", "route": ["a"]}]},
+}
+
+
+def write(folder: Path, name: str, data: Any) -> str:
+    path = folder / name
+    path.write_text(yaml.safe_dump(data))
+    return str(path)
+
+
+@pytest.mark.parametrize("name", suite.shipped())
+def test_every_shipped_suite_expands_to_valid_scenarios_in_full_and_quick(name: str) -> None:
+    loaded = suite.load(name)
+    assert loaded.name == name
+    full, quick = list(loaded.scenarios("reno")), list(loaded.as_quick().scenarios("reno"))
+    assert [one.name for one in full] == [one.name for one in quick]
+    assert len({one.name for one in full}) == len(full)
+    assert sum(one.duration_s for one in quick) < sum(one.duration_s for one in full)
+
+
+def test_leo_single_is_one_flow_for_300_s_at_100_mbps_and_1_bdp_on_each_path() -> None:
+    scenarios = list(suite.load("leo-single").scenarios("cubic"))
+    assert [one.name for one in scenarios] == ["sd-ny-isl", "sd-ny-bp", "ny-ldn-isl"]
+    for one in scenarios:
+        assert one.duration_s == 300
+        assert [flow.scheme for flow in one.flows] == ["cubic"]
+        [link] = one.links.values()
+        assert (link.trace, link.rate_mbps, link.queue.bdp) == (one.name, 100, 1.0)
+
+
+def test_leo_pair_runs_both_flows_for_300_s_and_counts_the_last_100() -> None:
+    loaded = suite.load("leo-pair")
+    for one in loaded.scenarios("reno"):
+        assert [flow.start_s for flow in one.flows] == [0, 100]
+        assert one.duration_s - one.flows[1].start_s == 300
+    assert loaded.fairness_last_s == 100
+
+
+def test_a_placeholder_alone_keeps_the_type_of_its_value_and_within_a_text_becomes_text() -> None:
+    assert suite.substitute({"a": ["$x"], "b": "n-${x}-$y"}, {"x": 3, "y": 0.5}) == {"a": [3], "b": "n-3-0.5"}
+
+
+def test_a_grid_of_two_values_each_gives_four_scenarios() -> None:
+    data = {**MINIMAL, "grid": {"rate": [1, 2], "delay": [3, 4]}}
+    links = {"a": {"rate_mbps": "$rate", "delay_ms": "$delay"}}
+    data["scenario"] = {**MINIMAL["scenario"], "name": "$rate-$delay", "links": links}
+    names = [one.name for one in suite.parse(data, "here").scenarios("cubic")]
+    assert names == ["1-3", "1-4", "2-3", "2-4"]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"grid": {"scheme": ["a"]}}, "grid.scheme: is already the scheme under test"),
+        ({"parameters": {"x": 1}, "grid": {"x": [1]}}, "grid.x: is already in parameters"),
+        ({"quick": {"parameters": {"y": 1}}}, "quick.parameters.y: is not in parameters"),
+        ({"scenario": {"name": "$other"}}, "$other is neither scheme nor in parameters or grid"),
+        ({"headline": ["speed"]}, "headline.0"),
+        ({"repeats": 0}, "repeats"),
+        ({"repeat": 3}, "repeat: unknown key"),
+    ],
+)
+def test_a_fault_in_a_suite_is_one_line_with_file_field_and_rule(change: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError) as raised:
+        suite.parse({**MINIMAL, **change}, "mine.yaml")
+    assert str(raised.value).startswith("mine.yaml: ")
+    assert told in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_unknown_suite_is_told_with_the_known_ones() -> None:
+    with pytest.raises(InputError, match=r"leo-sngle: no suite has this name \(there are: .*leo-single"):
+        suite.load("leo-sngle")
+
+
+def test_a_scenario_file_becomes_a_suite_whose_first_repeat_is_as_written(tmp_path: Path) -> None:
+    loaded = suite.load(write(tmp_path, "two.yaml", MINIMAL["scenario"]))
+    assert (loaded.name, loaded.first_as_written, loaded.vary_offset) == ("two", True, True)
+    assert loaded.tests_schemes
+    assert [one.flows[0].scheme for one in loaded.scenarios("reno")] == ["reno"]
+
+
+def test_a_scenario_file_that_gives_an_offset_keeps_it(tmp_path: Path) -> None:
+    data = {**MINIMAL["scenario"], "links": {"a": {"trace": "sd-ny-bp", "offset_s": 7}}}
+    assert not suite.load(write(tmp_path, "two.yaml", data)).vary_offset
+
+
+def test_a_file_with_the_key_scenario_is_a_suite(tmp_path: Path) -> None:
+    assert suite.load(write(tmp_path, "any.yaml", MINIMAL)).name == "mine"
+
+
+def test_a_fault_in_a_scenario_file_is_told_with_that_file(tmp_path: Path) -> None:
+    path = write(tmp_path, "bad.yaml", {**MINIMAL["scenario"], "duration_s": -1})
+    with pytest.raises(InputError) as raised:
+        suite.load(path)
+    assert str(raised.value).startswith(f"{path}: duration_s: ")
+
+
+@pytest.mark.parametrize("text", ["- 1\n", "3\n", ""])
+def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.yaml").write_text(text)
+    with pytest.raises(InputError, match="must be a mapping"):
+        suite.load(str(tmp_path / "x.yaml"))
+
+
+def test_every_metric_and_figure_that_a_suite_may_ask_for_exists() -> None:
+    from evaluation.metrics import METRICS
+    from evaluation.report import figure_module
+
+    assert set(get_args(suite.Metric)) == set(METRICS)
+    for kind in get_args(suite.Figure):
+        assert figure_module(kind).TITLE

@@ -1,0 +1,244 @@
+"""``leo/Flow-v0``: one learning flow among any others, and its native vector environment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import gymnasium
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.spaces import Box
+from gymnasium.utils.seeding import np_random
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from envs.reports import FIELDS, ReportReader
+from envs.scenarios import ScenarioLike
+from envs.simulation import Options, Simulations, single_flow
+
+Observation = NDArray[np.float32]
+
+
+def observation_space(dimension: int) -> Box:
+    """Return the space of an observation: features are finite, but most have no bound of their own."""
+    return Box(-np.inf, np.inf, (dimension,), np.float32)
+
+
+def action_space(dimension: int) -> Box:
+    """Return the space of an action: each component in [-1, 1]."""
+    return Box(-1.0, 1.0, (dimension,), np.float32)
+
+
+class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
+    """One learning flow over simulated links, among any other flows.
+
+    ## Description
+    A TCP sender has data without end. Every monitor interval (30 ms of simulated time by default) the agent
+    sees what the flow measured and sets its congestion window. Links follow a static rate and delay or the
+    trace of a low-earth-orbit path with its handovers and outages; other flows run the schemes that the
+    scenario names. Packets, acknowledgements, losses and retransmissions are simulated one by one.
+
+    ## Observation Space
+    With ``agent="astraea"``: ``Box(-inf, inf, (50,), float32)``: the ten features below for each of the last
+    five intervals, oldest first. Features are at least 0; intervals before the first are all zeros.
+
+    | Num | Feature | Clip |
+    |---|---|---|
+    | 0 | mean delivery rate / its maximum so far (0.5 without a sample) | |
+    | 1 | mean RTT / minimum RTT (2 without a sample) | 2 |
+    | 2 | smoothed RTT / minimum RTT | 2 |
+    | 3 | congestion window in bits / minimum RTT, over ten times the maximum delivery rate in bytes/s | 2 |
+    | 4 | maximum delivery rate / 10 MB/s | |
+    | 5 | minimum RTT / 0.5 s | |
+    | 6 | bytes lost per second / maximum delivery rate | |
+    | 7 | packets in flight / congestion window | |
+    | 8 | pacing rate / maximum delivery rate | 2 |
+    | 9 | retransmissions in flight / congestion window | |
+
+    ## Action Space
+    With ``agent="astraea"``: ``Box(-1, 1, (1,), float32)``: the congestion window grows to
+    ``ceil(cwnd · (1 + 0.025 a))`` for a ≥ 0 and shrinks to ``floor(cwnd / (1 − 0.025 a))`` below.
+    The sender paces at window over smoothed RTT.
+
+    ## Rewards
+    ``reward="astraea"``: the weighted sum of throughput, queueing delay, loss, fairness and stability that
+    the Astraea paper describes, over all learning flows, within [-0.1, 0.1]. ``leosim.Batch.rewards()`` lists
+    the others.
+
+    ## Starting State
+    The first report of the learning flow: one interval after its start. The scenario is the given one, or
+    drawn; the simulation's seed is drawn from the environment's generator at every reset.
+
+    ## Episode End
+    Truncation when the scenario's duration is over; termination when the learning flow stops before that.
+
+    ## Information
+    ``info`` of `reset` and `step` has the interval's ``time_s``, ``goodput_mbps``, ``send_mbps``,
+    ``loss_mbps``, ``rtt_ms``, ``min_rtt_ms``, ``cwnd_packets`` and ``pacing_mbps``; 0 without a sample.
+
+    ## Arguments
+    - ``scenario``: a `configs.scenario.Scenario`, a mapping of one, a YAML file, a name from
+      ``configs/scenarios``, a sampler (``"astraea"``, ``"leo"`` or ranges of `configs.sampling`), or a
+      callable ``(rng) -> Scenario``. Default: 100 Mbit/s, 50 ms base RTT, a buffer of 1 BDP, 60 s, one flow.
+    - ``agent``: the agent specification. ``reward``: the reward's name. ``interval_ms``: the monitor
+      interval in ms.
+    - ``backend``: ``"simulator"``.
+    - ``policies``: policy folders by scheme, for other flows that a trained policy steers.
+
+    ## Vectorized environment
+    ``gymnasium.make_vec("envs:leo/Flow-v0", num_envs=16)`` steps all simulations in one native call, with
+    the same numbers as this environment for the same seeds; ``threads=0`` spreads them over all cores.
+
+    ## Version History
+    - v0: first version.
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012 (declared so by gymnasium.Env)
+
+    def __init__(
+        self,
+        scenario: ScenarioLike = None,
+        agent: str = "astraea",
+        backend: str = "simulator",
+        *,
+        render_mode: None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        self.render_mode = render_mode
+        self._simulations = single_flow(
+            Simulations(1, scenario=scenario, agent=agent, backend=backend, **options),
+            "leo/Flow-v0",
+        )
+        batch = self._batch = self._simulations.batch
+        self.observation_space = observation_space(batch.observation_dim)
+        self.action_space = action_space(batch.action_dim)
+        self._observation = batch.observations[0, 0]
+        self._rewards = batch.rewards_view
+        self._active, self._finished = batch.active, batch.finished
+        self._report = batch.reports[0, 0]
+        self._reader = ReportReader(batch.report_fields)
+        self._actions = np.zeros((1, 1, batch.action_dim), np.float32)
+        self._over = True
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start the next episode; with a ``seed``, the same one every time. ``options`` are not used."""
+        super().reset(seed=seed)
+        self._simulations.reset(0, self.np_random)
+        self._over = False
+        return self._observation.copy(), self._reader.one(self._report)
+
+    def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Apply ``action``, of shape (action_dim,), and run one monitor interval."""
+        if self._over:
+            raise ResetNeeded("the episode is over: call reset")
+        self._actions[0, 0] = action
+        self._batch.step(self._actions)
+        self._over = bool(self._finished[0] or not self._active[0, 0])
+        truncated = self._over and bool(self._simulations.at_end()[0, 0])
+        terminated = self._over and not truncated
+        return (
+            self._observation.copy(),
+            float(self._rewards[0, 0]),
+            terminated,
+            truncated,
+            self._reader.one(self._report),
+        )
+
+
+class FlowVectorEnv(VectorEnv[Observation, NDArray[np.float32], NDArray[Any]]):
+    """Many `FlowEnv` stepped together by native code; what ``gymnasium.make_vec`` makes.
+
+    Arguments are those of `FlowEnv`, and ``threads``: 0 takes one a core. A sub-environment that ended is
+    reset by the next `step`, which ignores its action (``AutoresetMode.NEXT_STEP``).
+    """
+
+    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        scenario: ScenarioLike = None,
+        agent: str = "astraea",
+        backend: str = "simulator",
+        *,
+        threads: int = 1,
+        render_mode: None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        self.num_envs = num_envs
+        self.render_mode = render_mode
+        self._simulations = single_flow(
+            Simulations(
+                num_envs, scenario=scenario, agent=agent, backend=backend, threads=threads, **options
+            ),
+            "leo/Flow-v0",
+        )
+        batch = self._batch = self._simulations.batch
+        self.single_observation_space = observation_space(batch.observation_dim)
+        self.single_action_space = action_space(batch.action_dim)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._observations = batch.observations[:, 0]
+        self._rewards = batch.rewards_view[:, 0]
+        self._active, self._finished = batch.active[:, 0], batch.finished
+        self._reports = batch.reports[:, 0]
+        self._reader = ReportReader(batch.report_fields)
+        self._action_shape = (num_envs, 1, batch.action_dim)
+        self._rngs: list[np.random.Generator | None] = [None] * num_envs
+        self._ended: NDArray[np.intp] = np.arange(0)
+        self._present = np.ones(num_envs, dtype=bool)
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start new episodes; sub-environment i is seeded with ``seed + i`` or ``seed[i]``."""
+        if seed is None:
+            seeds: Sequence[int | None] = [None] * self.num_envs
+        elif isinstance(seed, int):
+            seeds = [seed + index for index in range(self.num_envs)]
+        else:
+            seeds = seed
+        for index, one in zip(range(self.num_envs), seeds, strict=True):
+            if one is not None or self._rngs[index] is None:
+                self._rngs[index] = np_random(one)[0]
+            self._reset_one(index)
+        self._ended = np.arange(0)
+        return self._observations.copy(), self._info()
+
+    def step(
+        self, actions: NDArray[np.float32]
+    ) -> tuple[Observation, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+        """Apply ``actions``, of shape (num_envs, action_dim), and run one monitor interval of each."""
+        if self._rngs[0] is None:
+            raise ResetNeeded("call reset before step")
+        self._batch.step(np.ascontiguousarray(actions, np.float32).reshape(self._action_shape))
+        rewards = self._rewards.astype(np.float64)
+        # Simulations that ended before this step may have run on: they start anew here, whatever they did.
+        for index in self._ended:
+            self._reset_one(index)
+            rewards[index] = 0.0
+        over = self._finished | ~self._active
+        truncated = over & self._simulations.at_end()[:, 0]
+        terminated = over & ~truncated
+        self._ended = np.flatnonzero(over)
+        return self._observations.copy(), rewards, terminated, truncated, self._info()
+
+    def _reset_one(self, index: int) -> None:
+        rng = self._rngs[index]
+        assert rng is not None
+        self._simulations.reset(int(index), rng)
+
+    def _info(self) -> dict[str, Any]:
+        """Return the report's fields as arrays of shape (num_envs,), with Gymnasium's ``_`` masks."""
+        columns = np.ascontiguousarray(self._reader.table(self._reports).T)
+        info: dict[str, Any] = dict(zip(FIELDS, columns, strict=True))
+        for name in FIELDS:
+            info[f"_{name}"] = self._present
+        return info

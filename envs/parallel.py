@@ -1,0 +1,144 @@
+"""Any number of learning flows that start and stop during an episode, as a PettingZoo ``ParallelEnv``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack, cast
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.spaces import Box
+from gymnasium.utils.seeding import np_random
+from numpy.typing import NDArray
+from pettingzoo import ParallelEnv
+
+from envs.flow import action_space, observation_space
+from envs.reports import ReportReader
+from envs.scenarios import ScenarioLike
+from envs.simulation import Options, Simulations
+
+Observations = dict[str, NDArray[np.float32]]
+Infos = dict[str, dict[str, Any]]
+
+
+class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]]):
+    """Learning flows over simulated links that share one clock; an agent is a flow.
+
+    ## Description
+    As `envs.flow.FlowEnv`, for every flow of scheme ``agent`` in the scenario. All of them act together, once
+    a monitor interval. Agents are called ``flow_0``, ``flow_1``, … in the scenario's order.
+
+    ## Observation Space
+    That of `envs.flow.FlowEnv` for each agent. `state` is the global state of a centralised critic: with
+    ``agent="astraea"`` 12 numbers (sum, minimum and maximum of throughput; mean RTT; minimum, maximum and
+    mean window; mean loss; number of flows; one-way delay, buffer and rate of the bottleneck).
+
+    ## Action Space
+    That of `envs.flow.FlowEnv` for each agent. An agent that is not given an action keeps its window.
+
+    ## Rewards
+    The same for all agents of a step when ``reward="astraea"``.
+
+    ## Starting State
+    The first report of the first learning flow.
+
+    ## Episode End
+    An agent is terminated when its flow stops and truncated when the scenario's duration is over. A flow
+    that starts during the episode joins `agents` with its first report: `step` returns its observation,
+    reward 0 and neither flag. While no learning flow runs but one is still to come, the simulation runs on to
+    it within the same `step`. When no learning flow is left, the episode is over and `agents` is empty.
+
+    ## Arguments
+    Those of `envs.flow.FlowEnv`, and ``max_learning_flows`` for a callable scenario without that attribute.
+
+    ## Version History
+    - v0: first version.
+    """
+
+    metadata = {"name": "leo/Flows-v0", "render_modes": [], "is_parallelizable": True}  # noqa: RUF012
+
+    def __init__(
+        self,
+        scenario: ScenarioLike = None,
+        agent: str = "astraea",
+        backend: str = "simulator",
+        *,
+        render_mode: None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        self.render_mode = render_mode
+        self._simulations = Simulations(1, scenario=scenario, agent=agent, backend=backend, **options)
+        batch = self._batch = self._simulations.batch
+        self.possible_agents = [f"flow_{slot}" for slot in range(self._simulations.slots)]
+        self._slot = {name: slot for slot, name in enumerate(self.possible_agents)}
+        self.agents: list[str] = []
+        # One object per agent and always the same one, so that seeding a space sticks.
+        self.observation_spaces = {name: observation_space(batch.observation_dim) for name in self._slot}
+        self.action_spaces = {name: action_space(batch.action_dim) for name in self._slot}
+        self.state_space = observation_space(batch.global_dim)
+        self._observations, self._rewards = batch.observations[0], batch.rewards_view[0]
+        self._active, self._finished = batch.active[0], batch.finished
+        self._reports = batch.reports[0]
+        self._reader = ReportReader(batch.report_fields)
+        self._actions = np.zeros((1, self._simulations.slots, batch.action_dim), np.float32)
+        self._rng: np.random.Generator | None = None
+
+    def observation_space(self, agent: str) -> Box:
+        """Return the observation space of ``agent``, the same object every time."""
+        return cast(Box, self.observation_spaces[agent])
+
+    def action_space(self, agent: str) -> Box:
+        """Return the action space of ``agent``, the same object every time."""
+        return cast(Box, self.action_spaces[agent])
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observations, Infos]:
+        """Start the next episode; with a ``seed``, the same one every time. ``options`` are not used."""
+        if seed is not None or self._rng is None:
+            self._rng = np_random(seed)[0]
+        self._simulations.reset(0, self._rng)
+        self.agents = self._running()
+        return self._observed(self.agents), self._informed(self.agents)
+
+    def step(
+        self, actions: Mapping[str, NDArray[np.float32]]
+    ) -> tuple[Observations, dict[str, float], dict[str, bool], dict[str, bool], Infos]:
+        """Apply one action of shape (action_dim,) for each agent and run one monitor interval."""
+        if not self.agents:
+            raise ResetNeeded("the episode is over: call reset")
+        acting = self.agents
+        self._actions[:] = 0.0
+        for name, action in actions.items():
+            self._actions[0, self._slot[name]] = action
+        self._batch.step(self._actions)
+
+        self.agents = [] if self._finished[0] else self._running()
+        joined = [name for name in self.agents if name not in acting]
+        reported = acting + joined
+        at_end = self._simulations.at_end()[0]
+        ended = {name: name not in self.agents for name in reported}
+        truncations = {name: ended[name] and bool(at_end[self._slot[name]]) for name in reported}
+        terminations = {name: ended[name] and not truncations[name] for name in reported}
+        # The batch rewards only flows that had acted: those that joined have 0.
+        rewards = {name: float(self._rewards[self._slot[name]]) for name in reported}
+        return self._observed(reported), rewards, terminations, truncations, self._informed(reported)
+
+    def state(self) -> NDArray[np.float32]:
+        """Return the global state, of shape (global_dim,)."""
+        return self._batch.global_states[0].copy()
+
+    def _running(self) -> list[str]:
+        return [self.possible_agents[slot] for slot in np.flatnonzero(self._active)]
+
+    def _observed(self, agents: list[str]) -> Observations:
+        return {name: self._observations[self._slot[name]].copy() for name in agents}
+
+    def _informed(self, agents: list[str]) -> Infos:
+        slots = [self._slot[name] for name in agents]
+        return dict(zip(agents, self._reader.many(self._reports[slots]), strict=True))
+
+
+def parallel_env(scenario: ScenarioLike = None, agent: str = "astraea", **arguments: Any) -> FlowsParallelEnv:
+    """Make a `FlowsParallelEnv`, under the name that PettingZoo's modules give it."""
+    return FlowsParallelEnv(scenario, agent, **arguments)

@@ -1,0 +1,63 @@
+"""Interval reports in the units of the project's public names: what ``info`` carries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+FIELDS = (
+    "time_s",
+    "goodput_mbps",
+    "send_mbps",
+    "loss_mbps",
+    "rtt_ms",
+    "min_rtt_ms",
+    "cwnd_packets",
+    "pacing_mbps",
+)
+"""Keys of ``info``, in this order."""
+
+_SOURCES = (
+    "time_ns",
+    "delivered_bytes",
+    "sent_bytes",
+    "lost_bytes",
+    "avg_rtt_us",
+    "min_rtt_us",
+    "cwnd_packets",
+    "pacing_rate_bytes_per_s",
+)
+_DIVISORS = (1e9, 1.0, 1.0, 1.0, 1e3, 1e3, 1.0, 125e3)
+_RATES = slice(1, 4)
+"""Bytes of an interval, which become rates: 8 bit / 1 ns = 8e3 Mbit/s."""
+
+
+class ReportReader:
+    """Reads `FIELDS` out of raw interval reports.
+
+    Args:
+        names: the fields of a raw report, as ``leosim.Batch.report_fields`` lists them.
+
+    A field without a measurement in the interval (no RTT sample, no pacing) is 0.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._columns = [names.index(name) for name in _SOURCES]
+        self._interval = names.index("interval_ns")
+        self._divisors = np.array(_DIVISORS)
+
+    def one(self, report: NDArray[np.float64]) -> dict[str, float]:
+        """Return `FIELDS` of one raw report of shape (fields,)."""
+        return dict(zip(FIELDS, self.table(report[None])[0].tolist(), strict=True))
+
+    def table(self, reports: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return `FIELDS` of raw reports of shape (n, fields), as an array of its own of shape (n, 8)."""
+        table = reports[:, self._columns] / self._divisors
+        table[:, _RATES] *= (8e3 / np.maximum(reports[:, self._interval], 1.0))[:, None]
+        return table
+
+    def many(self, reports: NDArray[np.float64]) -> list[dict[str, float]]:
+        """Return `FIELDS` of raw reports of shape (n, fields), one dictionary a report."""
+        return [dict(zip(FIELDS, row, strict=True)) for row in self.table(reports).tolist()]

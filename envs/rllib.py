@@ -1,0 +1,79 @@
+"""Flows that come and go as RLlib's ``MultiAgentEnv``.
+
+RLlib 2.60's own ``ParallelPettingZooEnv`` takes the agents of the first `reset` for all there will ever be,
+in an order that varies between processes, and sets ``__all__`` only when every agent ended in the same way.
+Kept out of ``import envs``, since importing RLlib takes seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ray.rllib.env.multi_agent_env import MultiAgentEnv
+from ray.rllib.utils.typing import MultiAgentDict
+
+from envs.parallel import FlowsParallelEnv
+
+Step = tuple[MultiAgentDict, MultiAgentDict, MultiAgentDict, MultiAgentDict, MultiAgentDict]
+
+
+class MultiFlowEnv(MultiAgentEnv):
+    """`envs.parallel.FlowsParallelEnv` for RLlib's new API stack.
+
+    ``__all__`` is set once, when the episode is over: as truncation at the scenario's end, as termination
+    when every learning flow stopped before it.
+
+    RLlib takes an episode for over, and terminated, as soon as all agents that it has seen so far are done.
+    Hence two things that differ from PettingZoo:
+
+    - When the last running flow stops and a new one joins in the same step, the report of the flow that
+      stopped comes one step later, after RLlib has got to know the new one; the flow's data are unchanged.
+    - At the scenario's end only ``__all__`` is truncated. Were the agents flagged as well, RLlib would call
+      them terminated, and learn that a value of 0 follows.
+
+    Args:
+        config: arguments of `FlowsParallelEnv` by name, as in
+            ``PPOConfig().environment(MultiFlowEnv, env_config={"scenario": "leo"})``.
+
+    Raises:
+        InputError: an argument that is unknown or out of range; one line that names it.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None) -> None:
+        self._flows = FlowsParallelEnv(**dict(config or {}))
+        self.possible_agents = [*self._flows.possible_agents]
+        self.agents = []
+        self.observation_spaces = {**self._flows.observation_spaces}
+        self.action_spaces = {**self._flows.action_spaces}
+        self._late: Step | None = None
+        super().__init__()
+
+    def reset(
+        self, *, seed: int | None = None, options: dict | None = None
+    ) -> tuple[MultiAgentDict, MultiAgentDict]:
+        """Start the next episode; with a ``seed``, the same one every time."""
+        observations, infos = self._flows.reset(seed=seed, options=options)
+        self.agents = [*self._flows.agents]
+        self._late = None
+        return {**observations}, {**infos}
+
+    def step(self, action_dict: MultiAgentDict) -> Step:
+        """Apply one action for each agent that was given an observation and run one monitor interval."""
+        observations, rewards, terminateds, truncateds, infos = self._flows.step(action_dict)  # type: ignore[arg-type]
+        step: Step = ({**observations}, {**rewards}, {**terminateds}, {**truncateds}, {**infos})
+        before, self.agents = self.agents, list[Any](self._flows.agents)
+        late, self._late = self._late, None
+        if self.agents and not set(before) & set(self.agents):
+            postponed = [{name: part.pop(name) for name in before} for part in step]
+            self._late = (postponed[0], postponed[1], postponed[2], postponed[3], postponed[4])
+        if late is not None:
+            for part, late_part in zip(step, late, strict=True):
+                part.update(late_part)
+        over = not self.agents
+        truncated = over and any(truncateds.values())
+        step[2]["__all__"] = over and not truncated
+        if truncated:
+            step[3].update(dict.fromkeys(step[3], False))
+        step[3]["__all__"] = truncated
+        return step

@@ -1,0 +1,149 @@
+"""Draws training scenarios from ranges: domain randomisation by name.
+
+A sampler is a callable ``(rng) -> Scenario``; the same state of ``rng`` gives the same scenario.
+
+Example:
+    >>> import numpy as np
+    >>> draw = sampler("astraea", flows=[2, 2], duration_s=10.0)
+    >>> draw(np.random.default_rng(1)).duration_s
+    10.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from configs import sampling
+from configs.sampling import AstraeaSampling, FlowMix, LeoSampling
+from configs.scenario import Flow, Link, Queue, Scenario
+
+ScenarioSampler = Callable[[np.random.Generator], Scenario]
+
+
+class Sampler:
+    """A callable ``(rng) -> Scenario`` over ranges, with the number of slots that its scenarios need.
+
+    Attributes:
+        ranges: the typed ranges, as in `configs.sampling`.
+        max_learning_flows: the most learning flows of any scenario that it draws.
+    """
+
+    def __init__(self, ranges: AstraeaSampling | LeoSampling) -> None:
+        self.ranges = ranges
+        self.max_learning_flows = ranges.max_learning_flows
+
+    def __call__(self, rng: np.random.Generator) -> Scenario:
+        """Draw one scenario."""
+        if isinstance(self.ranges, AstraeaSampling):
+            return draw_astraea(self.ranges, rng)
+        return draw_leo(self.ranges, rng)
+
+    def __repr__(self) -> str:
+        return f"Sampler({self.ranges!r})"
+
+
+def sampler(name: str, **ranges: Any) -> Sampler:
+    """Return the sampler ``name`` (see `configs.sampling.names`) with some ranges of its own.
+
+    Raises:
+        InputError: an unknown sampler or range; one line that names it.
+    """
+    return Sampler(sampling.parse({"sampler": name, **ranges}, f"sampler {name}"))
+
+
+def draw_astraea(ranges: AstraeaSampling, rng: np.random.Generator) -> Scenario:
+    """Draw a static bottleneck that several flows share, in Astraea's published ranges."""
+    rtt_ms = _uniform(rng, ranges.base_rtt_ms)
+    link = Link(
+        rate_mbps=_uniform(rng, ranges.rate_mbps),
+        delay_ms=rtt_ms / 2,
+        loss=ranges.loss,
+        queue=Queue(bdp=_log_uniform(rng, ranges.queue_bdp)),
+    )
+    count = _count(rng, ranges)
+    longest_extra_ms = (ranges.base_rtt_ms[1] - rtt_ms) / 2
+    unequal = rng.random() < ranges.unequal_rtt_probability
+    extra_delay_ms = rng.uniform(0.0, longest_extra_ms, count) if unequal else np.zeros(count)
+    # One flow keeps the link's own RTT, so that the drawn RTT is the shortest of the episode.
+    extra_delay_ms[int(rng.integers(count))] = 0.0
+    return _scenario(rng, ranges, "astraea", link, extra_delay_ms)
+
+
+def draw_leo(ranges: LeoSampling, rng: np.random.Generator) -> Scenario:
+    """Draw a LEO path, a time to enter it at, and the flows that share it.
+
+    A named path is built on its first use and cached, see `traces.load`.
+    """
+    path = ranges.paths[int(rng.integers(len(ranges.paths)))]
+    link = Link(
+        trace=path,
+        # Whole milliseconds keep scenario files short; a trace's rows are 100 ms apart.
+        offset_s=int(rng.integers(_period_ms(path))) / 1e3,
+        rate_mbps=_uniform(rng, ranges.rate_mbps),
+        loss=ranges.loss,
+        queue=Queue(bdp=_log_uniform(rng, ranges.queue_bdp)),
+    )
+    extra_delay_ms = rng.uniform(*ranges.extra_delay_ms, _count(rng, ranges))
+    return _scenario(rng, ranges, f"leo-{path}", link, extra_delay_ms)
+
+
+def _scenario(
+    rng: np.random.Generator, ranges: FlowMix, name: str, link: Link, extra_delay_ms: np.ndarray
+) -> Scenario:
+    """Put flows on ``link``, one for each entry of ``extra_delay_ms``, and draw the simulation's seed."""
+    count = len(extra_delay_ms)
+    # Given their number, the arrivals of a Poisson process are independent and uniform, then sorted.
+    window_s = ranges.start_window * ranges.duration_s
+    starts_s = np.concatenate([[0.0], np.sort(rng.uniform(0.0, window_s, count - 1))])
+    learning = count if ranges.learning_flows is None else ranges.learning_flows
+    # Which flows learn is drawn, so that a learner meets a busy link as often as an empty one.
+    learns = np.zeros(count, dtype=bool)
+    learns[rng.permutation(count)[:learning]] = True
+    flows = []
+    for start_s, extra_ms, agent in zip(starts_s.tolist(), extra_delay_ms.tolist(), learns, strict=True):
+        earliest_s = start_s + ranges.minimum_life_s
+        leaves = rng.random() < ranges.leave_probability and earliest_s < ranges.duration_s
+        stop_s = float(rng.uniform(earliest_s, ranges.duration_s)) if leaves else None
+        scheme = "agent" if agent else ranges.background[int(rng.integers(len(ranges.background)))]
+        flows.append(
+            Flow(
+                scheme=scheme,
+                start_s=start_s,
+                stop_s=stop_s,
+                route=["bottleneck"],
+                extra_delay_ms=extra_ms,
+            )
+        )
+    return Scenario(
+        name=name,
+        duration_s=ranges.duration_s,
+        seed=int(rng.integers(2**63)),
+        links={"bottleneck": link},
+        flows=flows,
+    )
+
+
+def _count(rng: np.random.Generator, ranges: FlowMix) -> int:
+    low, high = ranges.flows
+    return int(rng.integers(low, high + 1))
+
+
+def _uniform(rng: np.random.Generator, pair: tuple[float, float]) -> float:
+    return float(rng.uniform(*pair))
+
+
+def _log_uniform(rng: np.random.Generator, pair: tuple[float, float]) -> float:
+    """Draw log-uniformly: each octave of the range is as likely as any other."""
+    return float(np.clip(np.exp(rng.uniform(*np.log(pair))), *pair))
+
+
+@lru_cache(maxsize=256)
+def _period_ms(path: str) -> int:
+    """Period of a path trace in whole ms, at least 1."""
+    import traces  # here, because it builds orbits: the other sampler does without
+
+    return max(1, traces.load(path).period_ns // 1_000_000)

@@ -1,0 +1,127 @@
+"""The native batch as the vector environment that Stable-Baselines3 trains on.
+
+Kept out of ``import envs``, since importing Stable-Baselines3 takes seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import gymnasium
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.seeding import np_random
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
+
+from envs.flow import action_space, observation_space
+from envs.reports import ReportReader
+from envs.scenarios import ScenarioLike
+from envs.simulation import Options, Simulations, single_flow
+
+
+class LeoVecEnv(VecEnv):
+    """`envs.flow.FlowEnv` many times over, as Stable-Baselines3's ``VecEnv``.
+
+    A sub-environment that ends is reset within the same `step`: its ``info`` then has
+    ``terminal_observation``, the last observation of the old episode, and ``TimeLimit.truncated``, true at
+    the scenario's end. Other entries of ``info`` are those of `FlowEnv`, and of the interval that ended.
+
+    Args:
+        num_envs: number of simulations.
+        scenario: see `FlowEnv`, as for all other arguments but ``threads``.
+        agent: agent specification.
+        backend: ``"simulator"``.
+        threads: threads that step the simulations; 0 takes one a core.
+        options: the further arguments of `FlowEnv`.
+
+    Raises:
+        InputError: an argument that is unknown or out of range; one line that names it.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        scenario: ScenarioLike = None,
+        agent: str = "astraea",
+        backend: str = "simulator",
+        *,
+        threads: int = 1,
+        **options: Unpack[Options],
+    ) -> None:
+        self._simulations = single_flow(
+            Simulations(
+                num_envs, scenario=scenario, agent=agent, backend=backend, threads=threads, **options
+            ),
+            "LeoVecEnv",
+        )
+        batch = self._batch = self._simulations.batch
+        self.render_mode = None
+        super().__init__(num_envs, observation_space(batch.observation_dim), action_space(batch.action_dim))
+        self._observations = batch.observations[:, 0]
+        self._rewards = batch.rewards_view[:, 0]
+        self._active, self._finished = batch.active[:, 0], batch.finished
+        self._reports = batch.reports[:, 0]
+        self._reader = ReportReader(batch.report_fields)
+        self._actions = np.zeros((num_envs, 1, batch.action_dim), np.float32)
+        self._rngs: list[np.random.Generator | None] = [None] * num_envs
+
+    def reset(self) -> NDArray[np.float32]:
+        """Start new episodes, seeded if `seed` was called before; return (num_envs, observation_dim)."""
+        for index, seed in enumerate(self._seeds):
+            if seed is not None or self._rngs[index] is None:
+                self._rngs[index] = np_random(seed)[0]
+            self._reset_one(index)
+        self._reset_seeds()
+        self._reset_options()
+        self.reset_infos = list(self._reader.many(self._reports))
+        return self._observations.copy()
+
+    def step_async(self, actions: NDArray[np.float32]) -> None:
+        """Take the actions, of shape (num_envs, action_dim), for `step_wait`."""
+        if self._rngs[0] is None:
+            raise ResetNeeded("call reset before step")
+        self._actions[:, 0] = actions
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Run one monitor interval; return observations, rewards, dones and infos."""
+        self._batch.step(self._actions)
+        observations, rewards = self._observations.copy(), self._rewards.copy()
+        infos: list[dict[str, Any]] = list(self._reader.many(self._reports))
+        dones = self._finished | ~self._active
+        truncated = self._simulations.at_end()[:, 0]
+        for index in np.flatnonzero(dones):
+            infos[index]["terminal_observation"] = observations[index].copy()
+            infos[index]["TimeLimit.truncated"] = bool(truncated[index])
+            self._reset_one(int(index))
+            observations[index] = self._observations[index]
+        return observations, rewards, dones, infos
+
+    def _reset_one(self, index: int) -> None:
+        rng = self._rngs[index]
+        assert rng is not None
+        self._simulations.reset(index, rng)
+
+    def close(self) -> None:
+        """Do nothing: there are no processes or files to close."""
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """Return this object's attribute once for each index: simulations are no objects of their own."""
+        return [getattr(self, attr_name) for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Raise: sub-environments have no attributes of their own."""
+        raise AttributeError(f"{attr_name}: simulations of a native batch have no attributes")
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """Raise: sub-environments have no methods of their own."""
+        raise AttributeError(f"{method_name}: simulations of a native batch have no methods")
+
+    def env_is_wrapped(
+        self, wrapper_class: type[gymnasium.Wrapper], indices: VecEnvIndices = None
+    ) -> list[bool]:
+        """Return False for each index."""
+        return [False for _ in self._get_indices(indices)]

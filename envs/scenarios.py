@@ -1,0 +1,150 @@
+"""What the ``scenario`` argument of an environment may be, and the scenarios of its episodes.
+
+Everything that an environment takes becomes one callable ``(rng) -> Scenario``, so that a fixed scenario is
+domain randomisation over a single one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import configs
+from configs import sampling
+from configs.errors import InputError
+from configs.sampling import AstraeaSampling, LeoSampling
+from configs.scenario import Flow, Link, Queue, Scenario, load, parse
+from envs.sampling import Sampler
+
+ScenarioLike = (
+    None
+    | str
+    | Path
+    | Scenario
+    | Mapping[str, Any]
+    | AstraeaSampling
+    | LeoSampling
+    | Callable[[np.random.Generator], Scenario]
+)
+
+SCENARIOS = Path(configs.__file__).parent / "scenarios"
+LEARNER = "agent"
+"""The scheme of a flow that is steered from outside."""
+
+
+def default() -> Scenario:
+    """Return the scenario of an environment that is not told any: 100 Mbit/s, 50 ms, 1 BDP, one learner."""
+    return Scenario(
+        name="static-100",
+        duration_s=60.0,
+        links={"bottleneck": Link(rate_mbps=100.0, delay_ms=25.0, queue=Queue(bdp=1.0))},
+        flows=[Flow(scheme=LEARNER, route=["bottleneck"])],
+    )
+
+
+def named() -> dict[str, Path]:
+    """Return the scenario files of ``configs/scenarios`` by name."""
+    return {path.stem: path for path in sorted(SCENARIOS.glob("*.yaml"))}
+
+
+def learning_flows(scenario: Scenario) -> int:
+    """Return how many flows of ``scenario`` are steered from outside."""
+    return sum(flow.count for flow in scenario.flows if flow.scheme == LEARNER)
+
+
+class ScenarioSource:
+    """The scenarios of an environment's episodes.
+
+    Args:
+        scenario: a `Scenario`; a mapping of one; the path of a YAML file; the name of a file in
+            ``configs/scenarios``; a sampler's name or ranges (`configs.sampling`); a callable
+            ``(rng) -> Scenario``; or None for a static link of 100 Mbit/s, 50 ms and 1 BDP with one learner.
+        max_learning_flows: the most learning flows of any episode; needed when a callable does not tell
+            by an attribute of this name.
+
+    Raises:
+        InputError: the argument describes no scenario, or one without a learning flow.
+    """
+
+    def __init__(self, scenario: ScenarioLike = None, max_learning_flows: int | None = None) -> None:
+        resolved = resolve(scenario)
+        if isinstance(resolved, Scenario):
+            self._fixed: Scenario | None = resolved
+            _require_learner(resolved)
+            known: int | None = learning_flows(resolved)
+        else:
+            self._fixed = None
+            self._draw = resolved
+            known = getattr(resolved, "max_learning_flows", None)
+        if max_learning_flows is None and known is None:
+            raise InputError(
+                "scenario: max_learning_flows: tell it, since a callable does not say how many flows it draws"
+            )
+        self.max_learning_flows: int = known if max_learning_flows is None else max_learning_flows  # type: ignore[assignment]
+
+    def draw(self, rng: np.random.Generator) -> Scenario:
+        """Return the scenario of the next episode.
+
+        A fixed scenario keeps everything but its seed, which is drawn: else every episode would be the same.
+
+        Raises:
+            InputError: a callable returned something else, or a scenario with no or too many learning flows.
+        """
+        if self._fixed is not None:
+            return self._fixed.model_copy(update={"seed": int(rng.integers(2**63))})
+        scenario = self._draw(rng)
+        if not isinstance(scenario, Scenario):
+            raise InputError(f"scenario: the callable returned {type(scenario).__name__}, not a Scenario")
+        _require_learner(scenario)
+        if (count := learning_flows(scenario)) > self.max_learning_flows:
+            raise InputError(
+                f"{scenario.name}: flows: {count} flows of scheme agent, "
+                f"more than max_learning_flows = {self.max_learning_flows}"
+            )
+        return scenario
+
+
+def resolve(scenario: ScenarioLike) -> Scenario | Callable[[np.random.Generator], Scenario]:
+    """Return ``scenario`` (see `ScenarioSource`) as a `Scenario` or a callable that draws one.
+
+    Raises:
+        InputError: it describes neither; one line that names what is wrong.
+    """
+    if scenario is None:
+        return default()
+    if isinstance(scenario, Scenario):
+        return scenario
+    if isinstance(scenario, AstraeaSampling | LeoSampling):
+        return Sampler(scenario)
+    if isinstance(scenario, Mapping):
+        if "sampler" in scenario:
+            return Sampler(sampling.parse(dict(scenario), "scenario"))
+        return parse(dict(scenario), "scenario")
+    if isinstance(scenario, Path):
+        return load(scenario)
+    if isinstance(scenario, str):
+        return _by_name(scenario)
+    if callable(scenario):
+        return scenario
+    raise InputError(f"scenario: cannot be a {type(scenario).__name__}")
+
+
+def _by_name(name: str) -> Scenario | Sampler:
+    """Look ``name`` up among samplers, scenario files of the project, and files, in this order."""
+    if name in sampling.names():
+        return Sampler(sampling.parse(name, "scenario"))
+    files = named()
+    if name in files:
+        return load(files[name])
+    if Path(name).suffix in (".yaml", ".yml", ".json") or Path(name).exists():
+        return load(Path(name))
+    known = ", ".join([*sampling.names(), *files])
+    raise InputError(f"scenario: {name!r} is neither a file nor a known name (there are: {known})")
+
+
+def _require_learner(scenario: Scenario) -> None:
+    if not learning_flows(scenario):
+        raise InputError(f"{scenario.name}: flows: none has scheme agent, so there is nothing to steer")

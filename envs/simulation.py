@@ -1,0 +1,134 @@
+"""The batch of simulations behind every face: scenarios, traces and policies in, NumPy views out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypedDict
+
+import leosim
+import numpy as np
+from numpy.typing import NDArray
+
+from configs.errors import InputError
+from envs.scenarios import ScenarioLike, ScenarioSource
+
+BACKENDS = ("simulator",)
+"""The backends that this build can step."""
+
+
+class Options(TypedDict, total=False):
+    """What every face hands on to `Simulations` as it is."""
+
+    reward: str
+    interval_ms: float
+    policies: Mapping[str, str | Path] | None
+    max_learning_flows: int | None
+
+
+class Simulations:
+    """Independent simulations stepped together, one monitor interval at a time.
+
+    Args:
+        size: number of simulations.
+        scenario: see `envs.scenarios.ScenarioSource`.
+        agent: agent specification (observation and action), one of ``leosim.Batch.agents()``.
+        backend: where episodes run; this build knows ``simulator``.
+        reward: name of the reward, one of ``leosim.Batch.rewards()``.
+        interval_ms: the monitor interval in ms, from one action to the next.
+        policies: policy folders of flows that are steered by a trained policy, by the flow's scheme.
+        max_learning_flows: the most learning flows of any episode; only a plain callable needs it.
+        threads: threads that step the simulations; 0 takes one a core. Results do not depend on it.
+
+    Attributes:
+        batch: the `leosim.Batch`; its arrays are views that `step` and `reset` overwrite.
+        slots: number of learning flows that an episode can have.
+
+    Raises:
+        InputError: an argument that is unknown or out of range; one line that names it.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        scenario: ScenarioLike = None,
+        agent: str = "astraea",
+        backend: str = "simulator",
+        reward: str = "astraea",
+        interval_ms: float = 30.0,
+        policies: Mapping[str, str | Path] | None = None,
+        max_learning_flows: int | None = None,
+        threads: int = 1,
+    ) -> None:
+        _require("backend", backend, BACKENDS)
+        _require("agent", agent, leosim.Batch.agents())
+        _require("reward", reward, leosim.Batch.rewards())
+        if not (np.isfinite(interval_ms) and interval_ms > 0):
+            raise InputError(f"interval_ms: {interval_ms}: must be a positive number")
+        self._source = ScenarioSource(scenario, max_learning_flows)
+        self.slots = self._source.max_learning_flows
+        self._traces: dict[str, leosim.PathTrace] = {}
+        self._ends_s = np.zeros(size)
+        try:
+            self._policies = {name: leosim.Policy.load(str(at)) for name, at in (policies or {}).items()}
+            self.batch = leosim.Batch(
+                size, slots=self.slots, agent=agent, reward=reward, interval_ms=interval_ms, threads=threads
+            )
+        except leosim.InputError as error:
+            raise InputError(str(error)) from None
+        self._time_ns = self.batch.reports[:, :, self.batch.report_fields.index("time_ns")]
+
+    def reset(self, index: int, rng: np.random.Generator) -> None:
+        """Start simulation ``index`` with a new scenario and run it to the first report of a learning flow.
+
+        Args:
+            index: which simulation.
+            rng: where the scenario and its seed are drawn from.
+
+        Raises:
+            InputError: the scenario cannot be run, or no learning flow in it lives for an interval.
+        """
+        scenario = self._source.draw(rng)
+        used = {name: self._trace(name) for name in scenario.traces}
+        try:
+            self.batch.reset(index, scenario.to_json(), used, self._policies)
+        except leosim.InputError as error:
+            raise InputError(str(error)) from None
+        if not self.batch.active[index].any():
+            raise InputError(f"{scenario.name}: flows: no learning flow runs for a whole monitor interval")
+        self._ends_s[index] = scenario.duration_s
+
+    def at_end(self) -> NDArray[np.bool_]:
+        """Return for each learning flow, (size, slots), whether its last report is of the scenario's end.
+
+        It tells a flow that the end cuts off (truncation) from one that stopped before (termination).
+        """
+        # The core rounds the end to whole nanoseconds.
+        return self._time_ns >= self._ends_s[:, None] * 1e9 - 1.0
+
+    def _trace(self, name: str) -> leosim.PathTrace:
+        if name not in self._traces:
+            import traces  # here, because it builds orbits: static links do without
+
+            self._traces[name] = traces.load(name)
+        return self._traces[name]
+
+
+def _require(what: str, name: str, known: list[str] | tuple[str, ...]) -> None:
+    if name not in known:
+        raise InputError(f"{what}: {name!r}: this build knows {', '.join(known)}")
+
+
+def single_flow(simulations: Simulations, face: str) -> Simulations:
+    """Return ``simulations``, made for a ``face`` that steers one flow.
+
+    Raises:
+        InputError: episodes may have more learning flows.
+    """
+    if simulations.slots != 1:
+        raise InputError(
+            f"{face}: scenario: has up to {simulations.slots} flows of scheme agent, this face steers one "
+            "(use envs.parallel_env, or learning_flows: 1 in a sampler)"
+        )
+    return simulations

@@ -1,0 +1,247 @@
+import warnings
+
+import gymnasium
+import leosim
+import numpy as np
+import pytest
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env, data_equivalence
+from gymnasium.vector import AutoresetMode
+from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
+
+import envs
+from configs.errors import InputError
+from envs.reports import FIELDS
+
+REGISTERED = [spec for spec in gymnasium.registry.values() if spec.namespace == "leo"]
+
+SHORT = {
+    "sampler": "astraea",
+    "flows": [1, 3],
+    "learning_flows": 1,
+    "rate_mbps": [5.0, 20.0],
+    "duration_s": 1.2,
+    "leave_probability": 0.5,
+    "minimum_life_s": 0.2,
+    "loss": 0.01,
+}
+"""Short episodes of all kinds: with losses and other flows, ended by the clock or by the flow's stop."""
+
+SINGLE = {"sampler": "astraea", "flows": 1, "rate_mbps": [5.0, 20.0], "duration_s": 1.0}
+"""One flow on a link of random rate, delay and buffer."""
+
+
+def static(*flows: dict, duration_s: float = 1.0, rate_mbps: float = 10.0) -> dict:
+    link = {"rate_mbps": rate_mbps, "delay_ms": 10.0, "queue": {"bdp": 1.0}}
+    return {
+        "duration_s": duration_s,
+        "links": {"link": link},
+        "flows": [{"scheme": "agent", "route": ["link"], **flow} for flow in flows],
+    }
+
+
+def test_the_registry_has_the_environment():
+    assert [spec.id for spec in REGISTERED] == [envs.FLOW_ID] == ["leo/Flow-v0"]
+
+
+@pytest.mark.parametrize("spec", REGISTERED, ids=lambda spec: spec.id)
+def test_every_registered_id_passes_gymnasiums_check(spec: EnvSpec):
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        check_env(gymnasium.make(f"envs:{spec.id}").unwrapped)
+    # Most features have no bound; nothing else may be remarked upon.
+    assert [str(one.message) for one in warned if "A Box observation space" not in str(one.message)] == []
+
+
+@pytest.mark.parametrize("spec", REGISTERED, ids=lambda spec: spec.id)
+def test_every_registered_id_passes_the_check_of_stable_baselines(spec: EnvSpec):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env_of_sb3(gymnasium.make(spec.id).unwrapped)
+
+
+@pytest.mark.parametrize("spec", REGISTERED, ids=lambda spec: spec.id)
+def test_the_vector_env_equals_scalar_envs_step_for_step(spec: EnvSpec):
+    size, seed = 4, 7
+    native = gymnasium.make_vec(spec.id, num_envs=size, scenario=SHORT)
+    scalar = gymnasium.make_vec(spec.id, num_envs=size, vectorization_mode="sync", scenario=SHORT)
+    assert native.single_observation_space == scalar.single_observation_space
+    assert native.single_action_space == scalar.single_action_space
+    assert same(native.reset(seed=seed), scalar.reset(seed=seed))
+    native.action_space.seed(1)
+    ends = np.zeros(2, dtype=int)
+    for _ in range(150):
+        actions = native.action_space.sample()
+        ours, theirs = native.step(actions), scalar.step(actions)
+        assert same(ours, theirs)
+        ends += [ours[2].sum(), ours[3].sum()]
+    assert (ends > 3).all(), "too few episodes ended to compare how they end"
+
+
+def same(ours: tuple, theirs: tuple) -> bool:
+    return all(data_equivalence(one, other, exact=True) for one, other in zip(ours, theirs, strict=True))
+
+
+def test_a_reset_without_a_seed_goes_on_with_the_generator():
+    first, second = (gymnasium.make(envs.FLOW_ID, scenario=SHORT) for _ in range(2))
+    first.reset(seed=3), second.reset(seed=3)
+    again, other = first.reset(), second.reset()
+    assert data_equivalence(again, other, exact=True)
+    assert not data_equivalence(again, first.reset(seed=3), exact=True)
+
+
+def test_vectors_that_are_not_seeded_differ():
+    env = gymnasium.make_vec(envs.FLOW_ID, num_envs=2, scenario=SINGLE)
+    env.reset()
+    for _ in range(10):  # at the first of them most flows have no sample yet
+        observations, *_ = env.step(np.zeros((2, 1), np.float32))
+    assert not np.array_equal(observations[0], observations[1])
+
+
+def test_the_number_of_threads_does_not_change_the_results():
+    runs = []
+    for threads in (1, 2):
+        env = gymnasium.make_vec(envs.FLOW_ID, num_envs=5, scenario=SHORT, threads=threads)
+        rng = np.random.default_rng(1)
+        steps = [env.reset(seed=1)]
+        steps += [env.step(rng.uniform(-1, 1, (5, 1)).astype(np.float32)) for _ in range(60)]
+        runs.append(steps)
+    assert all(same(one, two) for one, two in zip(*runs, strict=True))
+
+
+def test_the_scenarios_end_truncates():
+    env = gymnasium.make(envs.FLOW_ID, scenario=static({}, duration_s=0.9))
+    env.reset(seed=1)
+    steps = [env.step(np.zeros(1, np.float32)) for _ in range(29)]
+    assert [step[2] for step in steps] == [False] * 29
+    assert [step[3] for step in steps] == [False] * 28 + [True]
+    with pytest.raises(ResetNeeded):
+        env.unwrapped.step(np.zeros(1, np.float32))
+
+
+def test_the_stop_of_the_flow_terminates():
+    env = gymnasium.make(envs.FLOW_ID, scenario=static({"stop_s": 0.6}))
+    _, info = env.reset(seed=1)
+    terminated = truncated = False
+    while not (terminated or truncated):
+        *_, terminated, truncated, info = env.step(np.zeros(1, np.float32))
+    assert (terminated, truncated) == (True, False)
+    assert info["time_s"] == pytest.approx(0.6, abs=0.031)
+
+
+def test_an_ended_sub_environment_is_reset_by_the_next_step():
+    env = gymnasium.make_vec(envs.FLOW_ID, num_envs=2, scenario=static({}, duration_s=0.3))
+    assert env.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    env.reset(seed=[1, 2])
+    zeros = np.zeros((2, 1), np.float32)
+    for _ in range(9):
+        observations, _, _, truncated, info = env.step(zeros)
+    assert truncated.all()
+    assert info["time_s"] == pytest.approx([0.3, 0.3])
+    after, rewards, terminated, truncated, info = env.step(zeros)
+    assert not truncated.any()
+    assert not terminated.any()
+    assert rewards.tolist() == [0.0, 0.0]
+    assert info["time_s"] == pytest.approx([0.03, 0.03])
+    assert not np.array_equal(after, observations)
+
+
+def test_what_step_returned_is_not_overwritten_by_the_next_step():
+    env = gymnasium.make(envs.FLOW_ID, scenario=static({}))
+    vector = gymnasium.make_vec(envs.FLOW_ID, num_envs=2, scenario=static({}))
+    for one, action in ((env, np.ones(1, np.float32)), (vector, np.ones((2, 1), np.float32))):
+        observation, info = one.reset(seed=1)
+        kept = observation.copy(), dict(info)
+        for _ in range(5):
+            one.step(action)
+        assert data_equivalence((observation, info), kept, exact=True)
+
+
+def test_the_window_follows_the_action():
+    env = gymnasium.make(envs.FLOW_ID, scenario=static({}, rate_mbps=100.0))
+    _, info = env.reset(seed=1)
+    grown, shrunk = (lambda cwnd: np.ceil(cwnd * 1.025)), (lambda cwnd: np.floor(cwnd / 1.025))
+    for action, expected in ((1.0, grown), (1.0, grown), (0.0, float), (-1.0, shrunk)):
+        before = info["cwnd_packets"]
+        *_, info = env.step(np.array([action], np.float32))
+        assert info["cwnd_packets"] == expected(before)
+
+
+def test_goodput_and_rtt_in_info_are_those_of_the_link():
+    env = gymnasium.make(envs.FLOW_ID, scenario=static({}, duration_s=3.0, rate_mbps=10.0))
+    _, info = env.reset(seed=1)
+    assert tuple(info) == FIELDS
+    truncated, goodputs_mbps = False, []
+    while not truncated:
+        *_, truncated, info = env.step(np.ones(1, np.float32))
+        goodputs_mbps.append(info["goodput_mbps"])
+    # 1,448 of 1,500 bytes are payload; the window has grown beyond the path by then.
+    assert np.mean(goodputs_mbps[-30:]) == pytest.approx(10 * 1448 / 1500, rel=0.03)
+    # 20 ms of propagation, plus 1.2 ms that a packet of 1,500 bytes takes at 10 Mbit/s
+    assert info["min_rtt_ms"] == pytest.approx(21.2, abs=0.1)
+    assert info["min_rtt_ms"] <= info["rtt_ms"] <= 2 * 21.2 + 2.4
+
+
+def test_a_path_trace_file_moves_the_rtt(tmp_path):
+    columns = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event"
+    rows = ["0,20,10,10,0,1,0,", "1,30,10,10,0,1,1,soft_handover", "2,20,10,10,0,1,0,"]
+    # Delays fall no faster than time runs.
+    rows[2:2] = ["1.98,25,10,10,0,1,1,", "1.99,20,10,10,0,1,1,"]
+    metadata = '# {"format": "leogym-path-trace", "version": 1}'
+    file = tmp_path / "two-delays.csv"
+    file.write_text("\n".join([metadata, columns, *rows, ""]), encoding="utf-8")
+    link = {"trace": str(file), "queue": {"bdp": 1.0}}
+    flows = [{"scheme": "agent", "route": ["link"]}]
+    scenario = {"duration_s": 1.9, "links": {"link": link}, "flows": flows}
+    env = gymnasium.make(envs.FLOW_ID, scenario=scenario)
+    env.reset(seed=1)
+    rtts_ms, truncated = [], False
+    while not truncated:
+        *_, truncated, info = env.step(np.zeros(1, np.float32))
+        rtts_ms.append((info["time_s"], info["rtt_ms"]))
+    before = [rtt_ms for time_s, rtt_ms in rtts_ms if 0.5 < time_s < 1.0]
+    after = [rtt_ms for time_s, rtt_ms in rtts_ms if time_s > 1.2]
+    assert 40 < min(before) <= max(before) < 60 < min(after) < 80
+
+
+@pytest.mark.parametrize("reward", leosim.Batch.rewards())
+def test_every_reward_is_finite(reward: str):
+    env = gymnasium.make(envs.FLOW_ID, scenario=SHORT, reward=reward)
+    env.reset(seed=1)
+    rewards = [env.step(env.action_space.sample())[1] for _ in range(5)]
+    assert np.isfinite(rewards).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        ({"backend": "moon"}, "backend: 'moon': this build knows simulator"),
+        ({"agent": "moon"}, "agent: 'moon': this build knows astraea"),
+        ({"reward": "moon"}, "reward: 'moon': this build knows astraea"),
+        ({"interval_ms": 0.0}, "interval_ms"),
+        ({"interval_ms": float("nan")}, "interval_ms"),
+        ({"scenario": static({}, {})}, "up to 2 flows of scheme agent"),
+        ({"scenario": "astraea"}, "up to 5 flows of scheme agent"),
+        ({"policies": {"astraea": "nowhere"}}, "nowhere"),
+    ],
+)
+def test_a_bad_argument_is_named_in_one_line(arguments: dict, rule: str):
+    for make in (gymnasium.make, gymnasium.make_vec):
+        with pytest.raises(InputError, match=rule) as caught:
+            make(envs.FLOW_ID, **arguments)
+        assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_scheme_and_a_flow_too_short_to_report_are_bad_input():
+    with pytest.raises(InputError, match="moonshot"):
+        gymnasium.make(envs.FLOW_ID, scenario=static({}, {"scheme": "moonshot"})).reset(seed=1)
+    with pytest.raises(InputError, match="no learning flow runs for a whole monitor interval"):
+        gymnasium.make(envs.FLOW_ID, scenario=static({"start_s": 0.99})).reset(seed=1)
+
+
+def test_an_action_that_is_not_a_number_is_refused():
+    env = gymnasium.make(envs.FLOW_ID, disable_env_checker=True)
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match=r"(?i)nan|finite"):
+        env.step(np.array([np.nan], np.float32))

@@ -1,0 +1,138 @@
+import numpy as np
+import pettingzoo
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import data_equivalence
+from pettingzoo.test import parallel_api_test, parallel_seed_test
+
+import envs
+from configs.errors import InputError
+from envs.test_flow import static
+
+REGISTERED = [name for name in pettingzoo.parallel_registry if name.startswith("leo/")]
+
+MANY = {
+    "sampler": "astraea",
+    "flows": 3,
+    "rate_mbps": [5.0, 20.0],
+    "duration_s": 1.5,
+    "leave_probability": 0.5,
+    "minimum_life_s": 0.2,
+}
+
+COME_AND_GO = static({"stop_s": 0.6}, {"start_s": 0.3}, duration_s=0.9)
+
+
+def test_the_registry_has_the_environment():
+    assert REGISTERED == [envs.FLOWS_ID] == ["leo/Flows-v0"]
+
+
+@pytest.mark.parametrize("scenario", [None, COME_AND_GO, MANY], ids=["default", "come-and-go", "sampled"])
+@pytest.mark.parametrize("name", REGISTERED)
+@pytest.mark.filterwarnings("error")
+def test_every_registered_id_passes_pettingzoos_api_test(name: str, scenario):
+    parallel_api_test(pettingzoo.make("parallel", name, scenario=scenario), num_cycles=100)
+
+
+@pytest.mark.parametrize("scenario", [None, COME_AND_GO, MANY], ids=["default", "come-and-go", "sampled"])
+@pytest.mark.parametrize("name", REGISTERED)
+@pytest.mark.filterwarnings("error")
+def test_every_registered_id_passes_pettingzoos_seed_test(name: str, scenario):
+    parallel_seed_test(lambda: pettingzoo.make("parallel", name, scenario=scenario), num_cycles=100)
+
+
+def played(env, seed: int = 1) -> list[tuple]:
+    """Play one episode with the window kept; return (agents before, then what step returned) of each step."""
+    env.reset(seed=seed)
+    steps = []
+    while env.agents:
+        acting = list(env.agents)
+        steps.append((acting, *env.step({name: np.zeros(1, np.float32) for name in acting})))
+    return steps
+
+
+def test_flows_join_and_leave_during_an_episode():
+    env = envs.parallel_env(COME_AND_GO)
+    observations, infos = env.reset(seed=1)
+    assert env.possible_agents == ["flow_0", "flow_1"]
+    assert env.agents == list(observations) == list(infos) == ["flow_0"]
+    steps = played(env)
+    seen = [set(step[0]) for step in steps]
+    first, both, second = {"flow_0"}, {"flow_0", "flow_1"}, {"flow_1"}
+    order = [one for one, before in zip(seen, [None, *seen], strict=False) if one != before]
+    assert order == [first, both, second]
+
+    joining = steps[seen.index(both) - 1]
+    assert joining[1].keys() == both
+    assert joining[2]["flow_1"] == 0.0
+    assert joining[3]["flow_1"] is joining[4]["flow_1"] is False
+    assert joining[5]["flow_1"]["time_s"] == pytest.approx(0.33, abs=0.031)
+
+    leaving = steps[seen.index(second) - 1]
+    assert leaving[3] == {"flow_0": True, "flow_1": False}
+    assert leaving[4] == {"flow_0": False, "flow_1": False}
+
+    assert steps[-1][3] == {"flow_1": False}
+    assert steps[-1][4] == {"flow_1": True}
+
+
+def test_a_step_runs_on_to_the_next_flow_while_none_is_running():
+    env = envs.parallel_env(static({"stop_s": 0.3}, {"start_s": 0.6}, duration_s=0.9))
+    steps = played(env)
+    handing_over = next(step for step in steps if step[0] == ["flow_0"] and step[3]["flow_0"])
+    assert handing_over[1].keys() == {"flow_0", "flow_1"}
+    assert handing_over[5]["flow_0"]["time_s"] == pytest.approx(0.3, abs=0.031)
+    assert handing_over[5]["flow_1"]["time_s"] == pytest.approx(0.63, abs=0.031)
+    assert steps[-1][4] == {"flow_1": True}
+
+
+def test_the_episode_is_over_when_the_last_flow_stopped():
+    steps = played(
+        envs.parallel_env(static({"stop_s": 0.3}, {"start_s": 0.1, "stop_s": 0.6}, duration_s=60.0))
+    )
+    assert steps[-1][0] == ["flow_1"]
+    assert steps[-1][3] == {"flow_1": True}
+    assert steps[-1][4] == {"flow_1": False}
+    assert len(steps) < 25
+
+
+def test_no_step_after_the_end():
+    env = envs.parallel_env(COME_AND_GO)
+    with pytest.raises(ResetNeeded):
+        env.step({})
+    played(env)
+    with pytest.raises(ResetNeeded):
+        env.step({})
+
+
+def test_a_flow_without_an_action_keeps_its_window():
+    first, second = envs.parallel_env(COME_AND_GO), envs.parallel_env(COME_AND_GO)
+    first.reset(seed=1), second.reset(seed=1)
+    for _ in range(5):
+        assert data_equivalence(first.step({}), second.step({"flow_0": np.zeros(1, np.float32)}), exact=True)
+
+
+def test_one_flow_gets_the_numbers_of_flow_v0():
+    import gymnasium
+
+    alone, among = gymnasium.make(envs.FLOW_ID), envs.parallel_env()
+    observation, info = alone.reset(seed=4)
+    observations, infos = among.reset(seed=4)
+    assert data_equivalence((observation, info), (observations["flow_0"], infos["flow_0"]), exact=True)
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        action = rng.uniform(-1, 1, 1).astype(np.float32)
+        step, steps = alone.step(action), among.step({"flow_0": action})
+        assert data_equivalence(list(step), [part["flow_0"] for part in steps], exact=True)
+
+
+def test_the_global_state_has_its_space():
+    env = envs.parallel_env(COME_AND_GO)
+    env.reset(seed=1)
+    assert env.state() in env.state_space
+    assert env.state().shape == (12,)
+
+
+def test_flows_that_never_come_to_life_are_bad_input():
+    with pytest.raises(InputError, match="no learning flow runs for a whole monitor interval"):
+        envs.parallel_env(static({"start_s": 0.99})).reset(seed=1)

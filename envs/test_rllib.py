@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
+from ray.rllib.utils.pre_checks.env import check_multiagent_environments
+
+import envs
+from envs.rllib import MultiFlowEnv
+from envs.test_flow import static
+from envs.test_parallel import COME_AND_GO, MANY, played
+
+ZERO = np.zeros(1, np.float32)
+
+
+def episode_of(scenario, seed: int = 1) -> MultiAgentEpisode:
+    """Play one episode as RLlib's runner does, into RLlib's own record of it."""
+    env = MultiFlowEnv({"scenario": scenario})
+    episode = MultiAgentEpisode(
+        observation_space=env.observation_spaces,
+        action_space=env.action_spaces,
+        agent_to_module_mapping_fn=lambda agent, episode: "shared",
+    )
+    observations, infos = env.reset(seed=seed)
+    episode.add_env_reset(observations=observations, infos=infos)
+    while not episode.is_done:
+        actions = {agent: ZERO for agent in episode.get_agents_to_act()}
+        observations, rewards, terminateds, truncateds, infos = env.step(actions)
+        episode.add_env_step(
+            observations, actions, rewards, infos, terminateds=terminateds, truncateds=truncateds
+        )
+        assert episode.is_done == (terminateds["__all__"] or truncateds["__all__"])
+    return episode
+
+
+def assert_complete(episode: MultiAgentEpisode, scenario) -> None:
+    """Check that RLlib's record has every observation and reward of the PettingZoo environment."""
+    flows = envs.parallel_env(scenario)
+    first, _ = flows.reset(seed=1)
+    observations = {name: [value] for name, value in first.items()}
+    rewards: dict[str, list] = {}
+    for acting, seen, rewarded, *_ in played(flows):
+        for name, value in seen.items():
+            observations.setdefault(name, []).append(value)
+        for name in acting:
+            rewards.setdefault(name, []).append(rewarded[name])
+    assert episode.agent_episodes.keys() == observations.keys()
+    for name, record in episode.agent_episodes.items():
+        np.testing.assert_array_equal(np.stack(record.get_observations()), np.stack(observations[name]))
+        np.testing.assert_array_equal(record.get_rewards(), rewards[name])
+
+
+def test_rllibs_own_check_passes():
+    check_multiagent_environments(MultiFlowEnv({"scenario": COME_AND_GO}))
+
+
+def test_all_flows_that_may_ever_run_are_possible_agents_in_a_fixed_order():
+    env = MultiFlowEnv({"scenario": MANY})
+    assert env.possible_agents == ["flow_0", "flow_1", "flow_2"]
+    assert list(env.observation_spaces) == list(env.action_spaces) == env.possible_agents
+
+
+@pytest.mark.parametrize("scenario", [COME_AND_GO, MANY], ids=["come-and-go", "sampled"])
+def test_late_joiners_and_leavers_are_in_rllibs_record(scenario):
+    episode = episode_of(scenario)
+    assert len(episode.agent_episodes) > 1
+    assert_complete(episode, scenario)
+
+
+def test_at_the_scenarios_end_all_is_truncated():
+    episode = episode_of(COME_AND_GO)
+    assert episode.is_truncated
+    assert not episode.is_terminated
+    first, second = (episode.agent_episodes[name] for name in ("flow_0", "flow_1"))
+    assert (first.is_terminated, first.is_truncated) == (True, False)
+    assert (second.is_terminated, second.is_truncated) == (False, True)
+
+
+def test_when_the_last_flow_stopped_all_is_terminated():
+    episode = episode_of(static({"stop_s": 0.3}, {"start_s": 0.1, "stop_s": 0.6}, duration_s=60.0))
+    assert episode.is_terminated
+    assert not episode.is_truncated
+
+
+@pytest.mark.parametrize("start_s", [0.24, 0.27, 0.3, 0.6])
+def test_an_episode_outlives_the_moment_when_one_flow_hands_over_to_the_next(start_s: float):
+    scenario = static({"stop_s": 0.3}, {"start_s": start_s}, duration_s=0.9)
+    episode = episode_of(scenario)
+    assert_complete(episode, scenario)
+    assert episode.agent_episodes["flow_0"].is_terminated
+    assert episode.agent_episodes["flow_1"].is_truncated
+
+
+def test_a_flow_that_ends_with_the_last_of_the_others_is_reported():
+    # flow_1 joins when flow_0 stops and lives for about one interval, with the report of flow_0 under way.
+    scenario = static({"stop_s": 0.3}, {"start_s": 0.6, "stop_s": 0.67}, duration_s=60.0)
+    episode = episode_of(scenario)
+    assert_complete(episode, scenario)
+    assert episode.is_terminated

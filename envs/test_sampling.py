@@ -1,0 +1,131 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import envs.sampling
+from configs import sampling
+from configs.errors import InputError
+from configs.scenario import Scenario, parse
+from envs.sampling import sampler
+from envs.scenarios import learning_flows
+
+SEEDS = st.integers(0, 2**32)
+
+
+@pytest.fixture
+def period_of_95_minutes(monkeypatch):
+    """Every path repeats after 5,731 s, without a path being built."""
+    monkeypatch.setattr(envs.sampling, "_period_ms", lambda path: 5_731_000)
+    return 5_731.0
+
+
+def drawn(seed: int, name: str = "astraea", **ranges) -> Scenario:
+    return sampler(name, **ranges)(np.random.default_rng(seed))
+
+
+@given(SEEDS)
+def test_astraeas_draws_stay_in_the_published_ranges(seed: int):
+    scenario = drawn(seed)
+    link = scenario.links["bottleneck"]
+    assert link.rate_mbps is not None
+    assert link.delay_ms is not None
+    assert link.queue.bdp is not None
+    assert 40 <= link.rate_mbps <= 160
+    assert 0.1 <= link.queue.bdp <= 16
+    rtts_ms = [2 * (link.delay_ms + flow.extra_delay_ms) for flow in scenario.flows]
+    assert min(rtts_ms) == pytest.approx(2 * link.delay_ms)
+    assert 10 <= min(rtts_ms) <= max(rtts_ms) <= 140 + 1e-9
+    assert 2 <= len(scenario.flows) == learning_flows(scenario) <= 5
+    starts_s = [flow.start_s for flow in scenario.flows]
+    assert starts_s[0] == 0
+    assert starts_s == sorted(starts_s)
+    assert starts_s[-1] <= scenario.duration_s / 2
+
+
+@given(SEEDS)
+def test_what_is_drawn_is_a_scenario_that_survives_json(seed: int):
+    scenario = drawn(seed, leave_probability=0.5)
+    assert parse(json.loads(scenario.to_json()), "json") == scenario
+
+
+@given(SEEDS)
+def test_the_same_generator_draws_the_same_scenario(seed: int):
+    assert drawn(seed) == drawn(seed)
+
+
+@given(SEEDS)
+def test_a_flow_that_leaves_lived_for_a_while(seed: int):
+    scenario = drawn(seed, leave_probability=1.0, minimum_life_s=2.0)
+    for flow in scenario.flows:
+        assert flow.stop_s is not None
+        assert flow.start_s + 2 <= flow.stop_s <= scenario.duration_s
+
+
+@given(SEEDS)
+def test_some_flows_learn_and_the_others_run_background_schemes(seed: int):
+    scenario = drawn(seed, flows=[3, 5], learning_flows=1, background=["cubic", "reno"])
+    schemes = [flow.scheme for flow in scenario.flows]
+    assert schemes.count("agent") == 1
+    assert set(schemes) <= {"agent", "cubic", "reno"}
+
+
+def test_the_learner_is_any_of_the_flows():
+    schemes = [drawn(seed, flows=3, learning_flows=1).flows for seed in range(40)]
+    assert {[flow.scheme for flow in flows].index("agent") for flows in schemes} == {0, 1, 2}
+
+
+def test_half_of_the_episodes_have_equal_rtts():
+    equal = [not any(flow.extra_delay_ms for flow in drawn(seed).flows) for seed in range(400)]
+    assert 150 < sum(equal) < 250
+
+
+def test_shallow_buffers_are_as_frequent_as_an_octave_anywhere():
+    sizes = [drawn(seed).links["bottleneck"].queue.bdp for seed in range(1000)]
+    # log-uniform on 0.1 to 16: ln 10 / ln 160 of the draws are below 1
+    assert np.mean(np.array(sizes) < 1) == pytest.approx(np.log(10) / np.log(160), abs=0.05)
+
+
+def test_leo_draws_name_a_path_and_a_time_within_its_period(period_of_95_minutes: float):
+    offsets_s, paths = [], set()
+    for seed in range(300):
+        scenario = drawn(seed, "leo")
+        link = scenario.links["bottleneck"]
+        assert link.delay_ms is None
+        assert link.queue.bdp is not None
+        assert 0.5 <= link.queue.bdp <= 4
+        assert 1 <= len(scenario.flows) <= 3
+        offsets_s.append(link.offset_s)
+        paths.add(link.trace)
+    assert paths == {"sd-ny-isl", "sd-ny-bp", "ny-ldn-isl"}
+    assert 0 <= min(offsets_s) < 0.05 * period_of_95_minutes
+    assert 0.95 * period_of_95_minutes < max(offsets_s) < period_of_95_minutes
+
+
+def test_a_single_number_is_a_range_without_width():
+    assert drawn(1, rate_mbps=100.0).links["bottleneck"].rate_mbps == 100.0
+
+
+@pytest.mark.parametrize(
+    ("ranges", "rule"),
+    [
+        ({"rate_mbps": [160, 40]}, "rate_mbps: .*low <= high"),
+        ({"rate_mbps": [float("nan"), 40.0]}, "rate_mbps"),
+        ({"queue_bdp": [0.0, 1.0]}, "queue_bdp.*greater than 0"),
+        ({"flows": [0, 2]}, "flows.*greater than or equal to 1"),
+        ({"flows": [1, 2], "learning_flows": 2}, "learning_flows must not exceed"),
+        ({"colour": "red"}, "colour: unknown key"),
+        ({"background": []}, "background"),
+    ],
+)
+def test_a_bad_range_is_named_in_one_line(ranges, rule: str):
+    with pytest.raises(InputError, match=rule) as caught:
+        sampler("astraea", **ranges)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_named_sampler_has_defaults():
+    for name in sampling.names():
+        assert sampler(name).max_learning_flows >= 1

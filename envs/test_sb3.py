@@ -1,0 +1,67 @@
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+
+import envs
+from configs.errors import InputError
+from envs.reports import FIELDS
+from envs.sb3 import LeoVecEnv
+from envs.test_flow import SHORT, SINGLE, static
+
+
+def test_it_equals_scalar_environments_step_for_step_with_reset_in_the_same_step():
+    size = 3
+    ours = LeoVecEnv(size, SHORT)
+    scalars = [gymnasium.make(envs.FLOW_ID, scenario=SHORT) for _ in range(size)]
+    ours.seed(7)
+    first = ours.reset()
+    np.testing.assert_array_equal(first, [env.reset(seed=7 + index)[0] for index, env in enumerate(scalars)])
+    rng = np.random.default_rng(1)
+    ends = {True: 0, False: 0}
+    for _ in range(150):
+        actions = rng.uniform(-1, 1, (size, 1)).astype(np.float32)
+        observations, rewards, dones, infos = ours.step(actions)
+        for index, env in enumerate(scalars):
+            observation, reward, terminated, truncated, info = env.step(actions[index])
+            assert {name: infos[index][name] for name in FIELDS} == info
+            assert rewards[index] == np.float32(reward)
+            assert dones[index] == (terminated or truncated)
+            if dones[index]:
+                np.testing.assert_array_equal(infos[index]["terminal_observation"], observation)
+                assert infos[index]["TimeLimit.truncated"] is truncated
+                ends[truncated] += 1
+                observation, _ = env.reset()
+            np.testing.assert_array_equal(observations[index], observation)
+    assert min(ends.values()) > 3, "too few episodes ended to compare how they end"
+
+
+def test_actions_are_float32_within_one():
+    env = LeoVecEnv(2)
+    assert env.action_space.dtype == np.float32
+    assert (env.action_space.low == -1).all()
+    assert (env.action_space.high == 1).all()
+
+
+def test_unseeded_environments_differ_and_a_seed_repeats():
+    env = LeoVecEnv(2, SINGLE)
+
+    def after_ten_steps() -> np.ndarray:
+        env.reset()
+        for _ in range(10):  # at the first of them most flows have no sample yet
+            observations, *_ = env.step(np.zeros((2, 1), np.float32))
+        return observations
+
+    assert not np.array_equal(*after_ten_steps())
+    env.seed(3)
+    first = after_ten_steps()
+    assert not np.array_equal(after_ten_steps(), first)
+    env.seed(3)
+    np.testing.assert_array_equal(after_ten_steps(), first)
+
+
+def test_step_before_reset_and_several_learners_are_refused():
+    with pytest.raises(ResetNeeded):
+        LeoVecEnv(1).step(np.zeros((1, 1), np.float32))
+    with pytest.raises(InputError, match="LeoVecEnv: scenario: has up to 2 flows"):
+        LeoVecEnv(1, static({}, {}))
