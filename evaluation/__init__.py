@@ -1,0 +1,1 @@
+"""From runs to figures: suites, runs, metrics, intervals, tables, the report."""

@@ -1,0 +1,223 @@
+"""The command line of ``evaluate.py``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NoReturn
+
+import leosim
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from configs import suite as suites
+from configs.errors import InputError, reports_input_errors
+from configs.suite import Suite
+from evaluation import description, execute, inputs, plan, report
+from evaluation.backends import BACKENDS, backend
+from evaluation.metrics import METRICS
+from evaluation.plan import Run
+from evaluation.results import Results
+from evaluation.schemes import Contestants, parse
+from evaluation.store import Store, write_atomically
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """A parser whose complaints are an `InputError`, so that they are one line like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse would print after its usage."""
+        raise InputError(f"evaluate.py: {message}")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of ``evaluate.py``."""
+    found = OneLineParser(
+        prog="evaluate.py",
+        description="Run suites of scenarios with the schemes given and write tables, figures and a report.",
+        allow_abbrev=False,
+    )
+    add = found.add_argument
+    add(
+        "suites",
+        nargs="*",
+        metavar="SUITE|FILE.yaml",
+        help="shipped suites (--list), or your own scenario files",
+    )
+    add("--list", action="store_true", help="list suites, schemes and backends, and leave")
+    add("--schemes", metavar="A,B=PATH,…", help="schemes, each with its policy folder if it is a trained one")
+    add("--backend", default="simulator", metavar="NAME", help="what runs them (default: simulator)")
+    add("--repeats", type=_positive, metavar="N", help="repeats of each scenario, instead of the suite's")
+    add("--quick", action="store_true", help="shorter runs and fewer repeats: a look, not a result")
+    add(
+        "--seed",
+        type=_natural,
+        default=1,
+        metavar="S",
+        help="what seeds and offsets are drawn from (default: 1)",
+    )
+    add("--jobs", type=_natural, default=0, metavar="N", help="runs at a time (default: 0, one a core)")
+    add("--ray", metavar="ADDRESS", help="run on the Ray cluster at this address; local starts one here")
+    add("--out", type=Path, metavar="DIR", help="where to write (default: runs/evaluation-DATE-TIME)")
+    add("--resume", action="store_true", help="keep the runs that --out holds, do the rest")
+    return found
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number of at least 1")
+    return int(text)
+
+
+def _natural(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number of at least 0")
+    return int(text)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Do what the command line says; the last line printed is the report's path."""
+    options = parser().parse_args(arguments)
+    if options.list:
+        print_list(Console())
+        return 0
+    if not options.suites:
+        raise InputError(f"evaluate.py: SUITE: name at least one (there are: {', '.join(suites.shipped())})")
+    if options.resume and options.out is None:
+        raise InputError("evaluate.py: --resume: needs --out, the folder to go on in")
+    engine = backend(options.backend)
+    chosen = load_suites(options.suites, options.quick)
+    contestants = parse(options.schemes, engine.schemes()) if options.schemes else None
+    traces = inputs.load_traces(chosen)
+    runs = planned(chosen, contestants, traces, options, engine.schemes())
+    described = description.describe(
+        chosen,
+        contestants,
+        runs,
+        seed=options.seed,
+        options={"backend": options.backend, "repeats": options.repeats, "quick": options.quick},
+    )
+    if options.ray:
+        execute.connect_ray(options.ray)
+    folder = options.out or Path("runs") / f"evaluation-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    if options.resume and (folder / "runs.parquet").exists():
+        described = description.merge(described, description.read(folder))
+        store = Store.resume(folder, described, runs)
+    else:
+        store = Store.create(folder, described)
+    write_atomically(folder / "run.json", description.encode(described))
+    carry_out(runs, store, inputs.gather(runs, traces, contestants), options)
+    results = Results.read(folder)
+    path = report.write(results)
+    print_summary(Console(), results, chosen)
+    print(path)
+    return 0
+
+
+def load_suites(names: Sequence[str], quick: bool) -> list[Suite]:
+    """Return the suites called ``names``, each once."""
+    loaded = [suites.load(name) for name in names]
+    seen: set[str] = set()
+    for one in loaded:
+        if one.name in seen:
+            raise InputError(f"evaluate.py: {one.name}: two of the suites and files given have this name")
+        seen.add(one.name)
+    return [one.as_quick() for one in loaded] if quick else loaded
+
+
+def planned(
+    chosen: list[Suite],
+    contestants: Contestants | None,
+    traces: dict[str, inputs.LoadedTrace],
+    options: argparse.Namespace,
+    known: list[str],
+) -> list[Run]:
+    """Return every run of every suite, checked."""
+    classic = [name for name in contestants.names if name not in contestants.policies] if contestants else []
+    if classic and not any(one.tests_schemes for one in chosen):
+        raise InputError(
+            f"--schemes: {classic[0]}: no flow of these scenarios has scheme: $scheme to put it in"
+        )
+    runs = []
+    for one in chosen:
+        runs += plan.expand(
+            one,
+            contestants,
+            {name: plan.Trace(trace.period_s, trace.sha256) for name, trace in traces.items()},
+            backend=options.backend,
+            known=known,
+            base_seed=options.seed,
+            repeats=options.repeats,
+            version=leosim.__version__,
+        )
+    return runs
+
+
+def carry_out(runs: list[Run], store: Store, needed: execute.Inputs, options: argparse.Namespace) -> None:
+    """Run what is not recorded yet, recording each run as it ends."""
+    console = Console(stderr=True)
+    missing = [one for one in runs if one.run_id not in store.recorded]
+    if len(missing) < len(runs):
+        console.print(f"{len(runs) - len(missing)} of {len(runs)} runs are recorded already", highlight=False)
+    if options.ray:
+        finished = execute.run_on_ray(missing, needed)
+    else:
+        finished = execute.run_here(missing, needed, options.jobs)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("runs", total=len(missing))
+        for done, (one, measurement) in enumerate(finished, start=1):
+            store.record(one, measurement)
+            bar.advance(task)
+            # Logs get ten lines, not a bar.
+            if not console.is_terminal and done * 10 // len(missing) > (done - 1) * 10 // len(missing):
+                print(f"{done} of {len(missing)} runs done", file=sys.stderr, flush=True)
+
+
+def print_list(console: Console) -> None:
+    """Print what can be run."""
+    table = Table("suite", "what it asks", "default schemes", "repeats", box=None, pad_edge=False)
+    for name in suites.shipped():
+        one = suites.load(name)
+        table.add_row(name, one.question, ", ".join(one.schemes), str(one.repeats))
+    console.print(table)
+    console.print()
+    for name, engine in BACKENDS.items():
+        console.print(
+            f"backend {name}: {', '.join(engine.schemes())}; a trained policy as NAME=PATH", markup=False
+        )
+
+
+def print_summary(console: Console, results: Results, chosen: list[Suite]) -> None:
+    """Print the foremost metrics of every suite just run: as many as fit."""
+    shown = 3 if console.width >= 100 else 2
+    for one in chosen:
+        table = Table(title=one.title, title_justify="left", box=None, pad_edge=False)
+        table.add_column("scenario", no_wrap=True)
+        table.add_column("scheme", no_wrap=True)
+        for name in one.headline[:shown]:
+            metric = METRICS[name]
+            table.add_column(metric.label + (f" ({metric.unit})" if metric.unit else ""), no_wrap=True)
+        for scenario in results.scenarios(one.name):
+            for scheme, cells in report.table(results, one, scenario):
+                texts = [
+                    f"{c.mean} [{c.low}, {c.high}]" if c and c.low else c.mean if c else "–" for c in cells
+                ]
+                table.add_row(scenario, scheme, *map(escape, texts[:shown]))
+        console.print(table)
+        console.print()
+
+
+@reports_input_errors
+def main() -> int:
+    """Run the command line of this process."""
+    try:
+        return run(sys.argv[1:])
+    except KeyboardInterrupt:
+        print("interrupted: what is recorded is kept, go on with --resume", file=sys.stderr)
+        return 130

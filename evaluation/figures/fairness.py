@@ -1,0 +1,79 @@
+"""Goodput ratio, or Jain's index of more than two flows: bars with intervals and every single run."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from matplotlib.patches import Patch
+
+from configs.suite import Suite
+from evaluation.figures.style import INK, MUTED, Panel, canvas, legend_above, looks
+from evaluation.results import Results
+
+TITLE = "Fairness"
+CAPTION = (
+    "Bars are means over repeats with their 95 % intervals; each dot is one run. 1 is an even share. "
+    "Runs of the same scheme differ widely: judge the interval, not the bar."
+)
+PER_PANEL = 4
+"""Scenarios side by side in a panel."""
+
+
+def panels(results: Results, suite: Suite) -> list[Panel]:
+    """Return panels of up to `PER_PANEL` scenarios each."""
+    mine = results.summary.filter(pl.col("suite") == suite.name)
+    metric = "goodput_ratio" if "goodput_ratio" in set(mine["metric"]) else "jain"
+    mine = mine.filter(pl.col("metric") == metric)
+    names = [name for name in results.scenarios(suite.name) if name in set(mine["scenario"])]
+    return [
+        _panel(results, suite, metric, names[at : at + PER_PANEL], at // PER_PANEL)
+        for at in range(0, len(names), PER_PANEL)
+    ]
+
+
+def _panel(results: Results, suite: Suite, metric: str, scenarios: list[str], number: int) -> Panel:
+    look = looks(results.schemes)
+    title = "Goodput ratio of two flows" if metric == "goodput_ratio" else "Jain’s index"
+    width = 0.8 / max(1, len(results.schemes))
+    with canvas(4.8, 3.2) as (figure, [axes]):
+        told = []
+        for group, scenario in enumerate(scenarios):
+            for rank, scheme in enumerate(results.schemes):
+                found = results.interval(suite.name, scenario, scheme, metric)
+                if not found:
+                    continue
+                x = group + (rank - (len(results.schemes) - 1) / 2) * width
+                axes.bar(
+                    x,
+                    found["mean"],
+                    0.86 * width,
+                    color=look[scheme].color,
+                    alpha=0.75,
+                    linewidth=0,
+                    zorder=2,
+                )
+                if found["ci_low"] is not None:
+                    axes.vlines(x, found["ci_low"], found["ci_high"], color=INK, linewidth=1.2, zorder=4)
+                values = _runs(results, suite, scenario, scheme, metric)
+                spread = np.linspace(-0.25, 0.25, len(values)) * width if len(values) > 1 else [0.0]
+                axes.plot(x + np.asarray(spread), values, ".", color=MUTED, markersize=4, zorder=3)
+                told.append(f"{scenario} {scheme} {found['mean']:.2f}")
+        axes.set_xticks(range(len(scenarios)), scenarios)
+        axes.grid(False, axis="x")
+        axes.tick_params(axis="x", length=0)
+        axes.set(xlim=(-0.5, len(scenarios) - 0.5), ylim=(0.0, 1.05), title=title)
+        handles = [
+            Patch(color=look[name].color, alpha=0.75, linewidth=0, label=name) for name in results.schemes
+        ]
+        legend_above(figure, [*handles], columns=4)
+        name = f"{suite.name}--fairness" + (f"-{number}" if number else "")
+        return Panel(name, f"{title}: {'; '.join(told)}", figure)
+
+
+def _runs(results: Results, suite: Suite, scenario: str, scheme: str, metric: str) -> list[float]:
+    """Return one value a run, in the order of repeats."""
+    mine = results.runs.filter(
+        (pl.col("suite") == suite.name) & (pl.col("scenario") == scenario) & (pl.col("scheme") == scheme)
+    )
+    by_run = mine.group_by("run_id", "repeat").agg(pl.col(metric).mean()).sort("repeat")
+    return by_run[metric].drop_nulls().to_list()

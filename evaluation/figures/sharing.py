@@ -1,0 +1,64 @@
+"""How flows share a path over time: one panel a scenario and scheme, one line a flow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+from matplotlib.lines import Line2D
+
+from configs.suite import Suite
+from evaluation.figures.style import FAINT, Panel, canvas, legend_above, looks
+from evaluation.figures.timeline import draw_flow, draw_path, finish, path_handles, title_with_offset
+from evaluation.results import Results, Series
+
+TITLE = "How the flows share the path"
+CAPTION = (
+    "The first repeat of each scenario, in steps of one second: the first flow a full line, later ones "
+    "dashed. "
+    "The shaded window is the one that goodput ratio, Jain’s index and utilization count."
+)
+DASHES: tuple[Any, ...] = ("-", (0, (3, 1.2)), (0, (1, 1)), (0, (5, 1, 1, 1)))
+
+
+def panels(results: Results, suite: Suite) -> list[Panel]:
+    """Return a panel for every scenario and scheme of the suite whose series are there."""
+    found = []
+    for scenario in results.scenarios(suite.name):
+        for contest in results.contests(suite.name, scenario):
+            series = results.first_series(suite.name, scenario, contest)
+            if series is not None:
+                found.append(_panel(results, suite, scenario, contest, series))
+    return found
+
+
+def _panel(results: Results, suite: Suite, scenario: str, contest: str, series: Series) -> Panel:
+    look = looks(results.schemes)
+    window_s = _window_s(results, suite, scenario, contest)
+    with canvas(4.3, 4.2, heights=(1.4, 1)) as (figure, [above, below]):
+        if window_s:
+            above.axvspan(*window_s, color=FAINT, alpha=0.45, linewidth=0, zorder=0)
+        draw_path(above, below, series)
+        handles = []
+        for (flow, scheme), mine in series.flows.group_by(["flow", "flow_scheme"], maintain_order=True):
+            color, dash = look[str(scheme)].color, DASHES[int(str(flow)) % len(DASHES)]
+            draw_flow(above, below, mine.filter(pl.col("flow") == flow), color, dash)
+            handles.append(
+                Line2D([], [], color=color, linestyle=dash, label=f"{scheme} {int(str(flow)) + 1}")
+            )
+        title_with_offset(above, f"{scenario}, {contest}", series)
+        finish(above, below)
+        legend_above(figure, [*handles[:4], *path_handles()])
+        label = f"{scenario}: goodput and RTT over time of {len(handles)} flows of {contest}"
+        return Panel(f"{suite.name}--{scenario}--{contest}--sharing", label, figure, scenario)
+
+
+def _window_s(results: Results, suite: Suite, scenario: str, contest: str) -> tuple[float, float] | None:
+    """Return the window in which the run's shares are counted."""
+    rows = results.runs.filter(
+        (pl.col("suite") == suite.name) & (pl.col("scenario") == scenario) & (pl.col("run_scheme") == contest)
+    )
+    begin, end = max(rows["start_s"].to_list()), min(rows["stop_s"].to_list())
+    if suite.fairness_last_s is not None:
+        begin = max(begin, end - suite.fairness_last_s)
+    return (begin, end) if end > begin else None

@@ -1,0 +1,144 @@
+"""Goodput and RTT over time: one panel a scenario, all schemes on the same stretch of the path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from configs.suite import Suite
+from evaluation.figures.style import FAINT, MUTED, Panel, canvas, legend_above, looks
+from evaluation.measurement import Column
+from evaluation.results import Results, Series
+
+TITLE = "Goodput and RTT over time"
+CAPTION = (
+    "The first repeat of each scenario, in steps of one second; every scheme meets the same stretch of "
+    "the path. Grey: the capacity above, the base RTT (propagation alone) below; ticks under the "
+    "goodput mark outages. Goodput counts bytes in order, so for a moment after a gap is filled it can "
+    "exceed the capacity."
+)
+STEP_S = 1.0
+
+
+def panels(results: Results, suite: Suite) -> list[Panel]:
+    """Return a panel for every scenario of the suite whose series are there."""
+    found = []
+    for scenario in results.scenarios(suite.name):
+        series = {
+            contest: one
+            for contest in results.contests(suite.name, scenario)
+            if (one := results.first_series(suite.name, scenario, contest)) is not None
+        }
+        if series:
+            found.append(_panel(suite, scenario, series, results.schemes))
+    return found
+
+
+def _panel(suite: Suite, scenario: str, series: dict[str, Series], schemes: list[str]) -> Panel:
+    look = looks(list(dict.fromkeys([*schemes, *series])))
+    first = next(iter(series.values()))
+    with canvas(4.3, 4.4, heights=(1.25, 1)) as (figure, [above, below]):
+        draw_path(above, below, first)
+        for contest, one in series.items():
+            for flow in one.flows["flow"].unique(maintain_order=True):
+                mine = one.flows.filter(pl.col("flow") == flow)
+                draw_flow(above, below, mine, look[contest].color)
+        title_with_offset(above, scenario, first)
+        finish(above, below)
+        handles = [Line2D([], [], color=look[name].color, label=name) for name in series]
+        legend_above(figure, [*handles, *path_handles()])
+        label = f"{scenario}: goodput and RTT over time of {', '.join(series)}"
+        return Panel(f"{suite.name}--{scenario}--timeline", label, figure)
+
+
+def draw_path(above: Axes, below: Axes, series: Series) -> None:
+    """Draw what the path offers: capacity and outages above, base RTT below."""
+    least = series.links.group_by("time_s", maintain_order=True).agg(
+        pl.col("capacity_mbps").min(), pl.col("connected").cast(pl.Boolean).all()
+    )
+    time, capacity = binned(least["time_s"].to_numpy(), least["capacity_mbps"].to_numpy())
+    above.plot(time, capacity, color=FAINT, linewidth=1.6, zorder=1)
+    # A filled gap delivers what waited behind it at once: such peaks would flatten all else.
+    above.set_ylim(0.0, 1.15 * float(np.nanmax(capacity)))
+    outages = least.filter(~pl.col("connected"))["time_s"].to_numpy()
+    if len(outages):
+        above.plot(
+            outages,
+            np.zeros(len(outages)),
+            color=MUTED,
+            marker="|",
+            markersize=6,
+            linestyle="none",
+            transform=above.get_xaxis_transform(),
+            clip_on=False,
+        )
+    base = series.flows.filter(pl.col("flow") == pl.col("flow").first())
+    below.plot(
+        *binned(base["time_s"].to_numpy(), base["base_rtt_ms"].to_numpy()),
+        color=MUTED,
+        linewidth=1.0,
+        zorder=4,
+    )
+
+
+def draw_flow(above: Axes, below: Axes, flow: pl.DataFrame, color: str, dash: Any = "-") -> None:
+    """Draw one flow's goodput above and its RTT below."""
+    time = flow["time_s"].to_numpy()
+    for axes, name in ((above, "goodput_mbps"), (below, "rtt_ms")):
+        axes.plot(*binned(time, flow[name].to_numpy()), color=color, linestyle=dash, linewidth=1.2, zorder=3)
+
+
+def title_with_offset(axes: Axes, title: str, series: Series) -> None:
+    """Set the title, and beside it which repeat this is and where in the path trace it starts."""
+    axes.set_title(title)
+    axes.set_title(
+        f"repeat {series.repeat}, from {series.offset_s:,.0f} s"
+        if series.offset_s
+        else f"repeat {series.repeat}",
+        loc="right",
+        fontsize=8,
+        fontweight="normal",
+        color=MUTED,
+    )
+
+
+def finish(above: Axes, below: Axes) -> None:
+    """Set labels and limits that every panel of two rows shares."""
+    above.set_ylabel("goodput (Mbit/s)")
+    below.set_ylabel("RTT (ms)")
+    below.set_ylim(bottom=0.0)
+    below.set_xlabel("time (s)")
+    below.margins(x=0.0)
+    below.set_xlim(left=0.0)
+
+
+def path_handles() -> list[Line2D]:
+    """Return the legend's entries for what the path offers."""
+    return [
+        Line2D([], [], color=FAINT, linewidth=2.5, label="capacity"),
+        Line2D([], [], color=MUTED, linewidth=1.0, label="base RTT"),
+    ]
+
+
+def binned(time_s: Column, values: Column, step_s: float = STEP_S) -> tuple[Column, Column]:
+    """Return a series averaged over steps, each at its middle; NaN where a step has no value.
+
+    Args:
+        time_s: (n,) increasing; each closes an interval.
+        values: (n,).
+        step_s: the step.
+    """
+    if not len(time_s):
+        return np.empty(0), np.empty(0)
+    # An interval that closes at a step's end belongs to that step; 1e-9 absorbs the rounding of sums of 0.1.
+    index = np.maximum(np.ceil(time_s / step_s - 1e-9).astype(int) - 1, 0)
+    valid = ~np.isnan(values)
+    count = np.bincount(index[valid], minlength=index[-1] + 1)
+    total = np.bincount(index[valid], weights=values[valid], minlength=index[-1] + 1)
+    used = np.unique(index)
+    with np.errstate(invalid="ignore"):
+        return (used + 0.5) * step_s, (total / np.where(count, count, np.nan))[used]

@@ -1,0 +1,110 @@
+"""Normalized goodput against delay inflation: how near each scheme comes to the physical limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from configs.suite import Suite
+from evaluation.figures.style import FAINT, INK, MUTED, Panel, canvas, legend_above, looks
+from evaluation.results import Results
+
+TITLE = "Goodput against delay"
+CAPTION = (
+    "Each mark is a scheme’s mean over repeats with its 95 % interval both ways. The star is the physical "
+    "limit: all of the capacity and not one packet queued. Along a grey line, power (goodput over delay) is "
+    "the same."
+)
+
+
+def panels(results: Results, suite: Suite) -> list[Panel]:
+    """Return a panel for every scenario of the suite."""
+    points = {scenario: _points(results, suite, scenario) for scenario in results.scenarios(suite.name)}
+    worst = max((p["x"][2] for found in points.values() for p in found.values()), default=2.0)
+    return [
+        _panel(suite, scenario, found, results.schemes, max(2.0, worst * 1.06))
+        for scenario, found in points.items()
+        if found
+    ]
+
+
+def _points(results: Results, suite: Suite, scenario: str) -> dict[str, dict[str, Any]]:
+    """Return (mean, low, high) of both axes for every scheme that has them."""
+    # A single flow's share of the capacity is its own; several flows are judged by what they use together.
+    goodput = "utilization" if "utilization" in suite.headline else "normalized_goodput"
+    found = {}
+    for scheme in results.schemes:
+        x = results.interval(suite.name, scenario, scheme, "delay_inflation")
+        y = results.interval(suite.name, scenario, scheme, goodput)
+        if x and y:
+            found[scheme] = {"x": _edges(x), "y": _edges(y), "n": x["n"]}
+    return found
+
+
+def _edges(row: dict[str, Any]) -> tuple[float, float, float]:
+    """Return mean, low and high; without an interval all three are the mean."""
+    low, high = row["ci_low"], row["ci_high"]
+    return row["mean"], row["mean"] if low is None else low, row["mean"] if high is None else high
+
+
+def _panel(
+    suite: Suite, scenario: str, points: dict[str, dict[str, Any]], schemes: list[str], x_max: float
+) -> Panel:
+    look = looks(schemes)
+    with canvas(4.3, 3.5) as (figure, [axes]):
+        _guides(axes, x_max)
+        for scheme, point in points.items():
+            (x, *x_edges), (y, *y_edges) = point["x"], point["y"]
+            axes.errorbar(
+                x,
+                y,
+                xerr=[[max(0.0, x - x_edges[0])], [max(0.0, x_edges[1] - x)]],
+                yerr=[[max(0.0, y - y_edges[0])], [max(0.0, y_edges[1] - y)]],
+                fmt=look[scheme].marker,
+                color=look[scheme].color,
+                markersize=7,
+                elinewidth=1.2,
+                capsize=2.5,
+                zorder=3,
+            )
+        axes.set(xlim=(0.93, x_max), ylim=(0.0, 1.06), title=scenario)
+        axes.set_xlabel("delay inflation (×)")
+        axes.set_ylabel("utilization" if "utilization" in suite.headline else "normalized goodput")
+        handles = [
+            Line2D([], [], color=look[name].color, marker=look[name].marker, linestyle="none", label=name)
+            for name in points
+        ]
+        legend_above(figure, [*handles])
+        told = "; ".join(f"{name} {p['y'][0]:.2f} at {p['x'][0]:.2f}×" for name, p in points.items())
+        label = f"{scenario}: normalized goodput at delay inflation: {told}"
+        return Panel(f"{suite.name}--{scenario}--tradeoff", label, figure)
+
+
+def _guides(axes: Axes, x_max: float) -> None:
+    """Draw the physical limit and lines of equal power."""
+    axes.grid(False)
+    axes.axhline(1.0, color=FAINT, linewidth=0.8)
+    axes.axvline(1.0, color=FAINT, linewidth=0.8)
+    for power in (0.25, 0.5, 0.75):
+        end = min(x_max, 1.0 / power)
+        axes.plot([1.0, end], [power, power * end], color=FAINT, linewidth=0.8, zorder=1)
+        axes.annotate(
+            f"power {power:g}",
+            (1.0, power),
+            xytext=(4, -2),
+            textcoords="offset points",
+            va="top",
+            rotation=np.degrees(np.arctan(power)),
+            rotation_mode="anchor",
+            transform_rotates_text=True,
+            fontsize=7,
+            color=MUTED,
+        )
+    axes.plot(1.0, 1.0, marker="*", markersize=11, color=INK, linestyle="none", clip_on=False, zorder=4)
+    axes.annotate(
+        "physical limit", (1.0, 1.0), xytext=(8, 4), textcoords="offset points", fontsize=8, color=MUTED
+    )
+    axes.set_yticks(np.arange(0.0, 1.01, 0.2))

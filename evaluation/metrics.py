@@ -1,0 +1,247 @@
+"""What is measured, in which unit and which way is better; and the rows of ``runs.parquet`` from a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from configs.scenario import Scenario
+from evaluation.measurement import Measurement, step_mean
+
+PAYLOAD_SHARE = 1448 / 1500
+"""Data bytes in a full packet over the packet's bytes on the link."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric: a column of ``runs.parquet`` and a value of ``metric`` in ``summary.csv``."""
+
+    name: str
+    label: str
+    unit: str
+    digits: int
+    better: Literal["higher", "lower", ""]
+    meaning: str
+    scale: float = 1.0
+    """Shown value over stored value: 100 for a share shown in %."""
+
+    def show(self, value: float) -> str:
+        """Return a stored value as the report prints it, without the unit."""
+        return f"{value * self.scale:,.{self.digits}f}"
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            "normalized_goodput",
+            "Normalized goodput",
+            "",
+            3,
+            "higher",
+            "Goodput over the payload that the bottleneck could have carried in the same time: its rate × "
+            "1,448/1,500, integrated, with outages counted as zero. 1 is everything there was to have.",
+        ),
+        Metric(
+            "delay_inflation",
+            "Delay inflation",
+            "×",
+            3,
+            "lower",
+            "Mean over all RTT samples of the measured RTT over the path's base RTT at that very time. "
+            "1 means empty queues; 1 + buffer/BDP is a queue that is always full.",
+        ),
+        Metric(
+            "power",
+            "Power",
+            "",
+            3,
+            "higher",
+            "Normalized goodput over delay inflation. 1 is the physical limit: all of the capacity, no "
+            "queue.",
+        ),
+        Metric(
+            "goodput_mbps",
+            "Goodput",
+            "Mbit/s",
+            1,
+            "higher",
+            "New in-order bytes given to the receiving application, per second.",
+        ),
+        Metric(
+            "rtt_mean_ms",
+            "Mean RTT",
+            "ms",
+            1,
+            "lower",
+            "Mean of all RTT samples, propagation and queueing together.",
+        ),
+        Metric(
+            "rtt_p95_ms",
+            "95th percentile RTT",
+            "ms",
+            1,
+            "lower",
+            "95 % of the RTT samples lie below. It contains the path's own delay: compare within a "
+            "scenario only.",
+        ),
+        Metric(
+            "base_rtt_mean_ms",
+            "Mean base RTT",
+            "ms",
+            1,
+            "",
+            "Propagation there and back without any queueing, averaged over time: a property of the path.",
+        ),
+        Metric(
+            "loss_rate",
+            "Loss rate",
+            "%",
+            3,
+            "lower",
+            "Packets lost on the way, in queues, outages or by random loss, over packets sent.",
+            scale=100.0,
+        ),
+        Metric(
+            "retransmit_rate",
+            "Retransmit rate",
+            "%",
+            3,
+            "lower",
+            "Packets sent again over packets sent; above the loss rate where packets were resent needlessly.",
+            scale=100.0,
+        ),
+        Metric(
+            "utilization",
+            "Utilization",
+            "",
+            3,
+            "higher",
+            "Goodput of all flows together over the payload that their common bottleneck could have carried, "
+            "in the window in which all flows run.",
+        ),
+        Metric(
+            "goodput_ratio",
+            "Goodput ratio",
+            "",
+            3,
+            "higher",
+            "Goodput of the slower of two flows over that of the faster, in the same window. 1 is an "
+            "even share.",
+        ),
+        Metric(
+            "jain",
+            "Jain’s index",
+            "",
+            3,
+            "higher",
+            "(Σx)² / (n Σx²) over the flows’ goodputs in the same window: 1 is an even share, 1/n is "
+            "one flow taking everything.",
+        ),
+    )
+}
+
+PER_FLOW = (
+    "goodput_mbps",
+    "capacity_mbps",
+    "normalized_goodput",
+    "rtt_mean_ms",
+    "rtt_p95_ms",
+    "base_rtt_mean_ms",
+    "delay_inflation",
+    "loss_rate",
+    "retransmit_rate",
+    "power",
+)
+COUNTS = ("sent_packets", "delivered_packets", "retransmitted_packets", "lost_packets", "rtos")
+
+
+def flow_rows(
+    measurement: Measurement, scenario: Scenario, fairness_last_s: float | None
+) -> list[dict[str, Any]]:
+    """Return one dict a flow: its own metrics, its counts and those of the run as a whole.
+
+    Values that a run does not define (an RTT without samples, the ratio of one flow) are None, never NaN.
+    """
+    window = shared_window_s(measurement.flows, fairness_last_s)
+    whole = run_metrics(measurement, scenario, window)
+    rows = []
+    for flow in measurement.flows:
+        row = {key: flow[key] for key in ("flow", "scheme", "start_s", "stop_s")}
+        row |= {name: _number(flow[name]) for name in PER_FLOW}
+        row |= {name: int(flow[name]) for name in COUNTS}
+        rows.append(row | whole)
+    return rows
+
+
+def shared_window_s(flows: list[dict[str, Any]], last_s: float | None) -> tuple[float, float] | None:
+    """Return begin and end of the time in which all flows run (its last ``last_s`` seconds), or None."""
+    begin, end = max(flow["start_s"] for flow in flows), min(flow["stop_s"] for flow in flows)
+    if last_s is not None:
+        begin = max(begin, end - last_s)
+    return (begin, end) if end > begin else None
+
+
+def run_metrics(
+    measurement: Measurement, scenario: Scenario, window_s: tuple[float, float] | None
+) -> dict[str, float | None]:
+    """Return the metrics of a run as a whole, all over ``window_s``: utilization, goodput_ratio and jain."""
+    if window_s is None:
+        return {"utilization": None, "goodput_ratio": None, "jain": None}
+    goodputs = flow_goodputs_mbps(measurement, window_s)
+    capacity = shared_capacity_mbps(measurement, scenario, window_s)
+    return {
+        "utilization": _number(sum(goodputs) / (capacity * PAYLOAD_SHARE)) if capacity else None,
+        "goodput_ratio": goodput_ratio(goodputs),
+        "jain": jain(goodputs),
+    }
+
+
+def goodput_ratio(goodputs: list[float]) -> float | None:
+    """Return the lower over the higher of two goodputs; None for another number of flows, or two zeros."""
+    if len(goodputs) != 2 or max(goodputs) <= 0:
+        return None
+    return min(goodputs) / max(goodputs)
+
+
+def jain(goodputs: list[float]) -> float | None:
+    """Return Jain's fairness index of two or more goodputs; None for fewer, or all zeros.
+
+    Jain, Chiu and Hawe: "A quantitative measure of fairness and discrimination for resource allocation",
+    1984.
+    """
+    if len(goodputs) < 2 or not any(goodputs):
+        return None
+    return sum(goodputs) ** 2 / (len(goodputs) * sum(x * x for x in goodputs))
+
+
+def flow_goodputs_mbps(measurement: Measurement, window_s: tuple[float, float]) -> list[float]:
+    """Return each flow's mean goodput over a window, from the series' intervals that lie in it."""
+    means = []
+    for flow in measurement.flows:
+        series = measurement.of_flow(flow["flow"])
+        means.append(step_mean(series["time_s"], series["goodput_mbps"], window_s, flow["start_s"]))
+    return means
+
+
+def shared_capacity_mbps(
+    measurement: Measurement, scenario: Scenario, window_s: tuple[float, float]
+) -> float | None:
+    """Return the mean capacity of the flows' common bottleneck over a window; outages count as zero in it.
+
+    It is the least of the links that every flow crosses; None where there is no such link.
+    """
+    common = set.intersection(*(set(flow.route) for flow in scenario.flows))
+    means = []
+    for index, name in enumerate(measurement.link_names):
+        if name in common:
+            series = measurement.of_link(index)
+            means.append(step_mean(series["time_s"], series["capacity_mbps"], window_s))
+    return min(means, default=None)
+
+
+def _number(value: float | None) -> float | None:
+    """Return a finite float, or None."""
+    return float(value) if value is not None and np.isfinite(value) else None

@@ -1,0 +1,106 @@
+"""What every output says about itself: command line, configuration, commit, seed, traces, versions."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("leogym", "leosim", "numpy", "scipy", "polars", "torch", "gymnasium", "pydantic")
+"""Distributions whose versions can change a result; absent ones are reported as absent."""
+
+_REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+def describe(
+    config: dict[str, Any] | None = None,
+    seed: int | None = None,
+    traces: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return the self-description of an output, made of JSON types only.
+
+    Args:
+        config: the resolved configuration (defaults filled in).
+        seed: the seed that everything else is drawn from.
+        traces: path trace name to the SHA-256 of its CSV bytes.
+
+    Returns:
+        ``command``, ``commit`` (None without a git checkout; ``-dirty`` when tracked files differ), ``date``
+        (UTC, ISO 8601, whole seconds), ``versions``, ``platform``, ``seed``, ``config`` and ``traces``.
+    """
+    return {
+        "command": command_line(),
+        "commit": commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+        "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "seed": seed,
+        "config": config or {},
+        "traces": dict(sorted((traces or {}).items())),
+    }
+
+
+def command_line(argv: list[str] | None = None, orig_argv: list[str] | None = None) -> str:
+    """Return the command to type again, quoted for a shell, without the user's folders.
+
+    ``python -m package`` is kept as such; a script is named relative to the working folder where it can be.
+    """
+    argv = sys.argv if argv is None else argv
+    orig_argv = sys.orig_argv if orig_argv is None else orig_argv
+    head, *arguments = argv or [""]
+    if "-m" in orig_argv[: len(orig_argv) - len(arguments)]:
+        program = ["python", "-m", orig_argv[orig_argv.index("-m") + 1]]
+    elif head.endswith(".py"):
+        program = ["python", anonymous(head)]
+    else:
+        program = [Path(head).name or "python"]
+    return shlex.join(program + [anonymous(argument) for argument in arguments])
+
+
+def anonymous(text: str) -> str:
+    """Return ``text`` with the working folder made relative and the home folder written as ``~``."""
+    for folder, short in ((os.getcwd(), ""), (str(Path.home()), "~/")):
+        if folder not in ("", "/"):
+            text = text.replace(folder + "/", short)
+            text = (short.rstrip("/") or ".") if text == folder else text
+    return text
+
+
+def commit() -> str | None:
+    """Return the commit of the checkout that this package lies in, or None where there is none."""
+    head = _git("rev-parse", "HEAD")
+    if not head or _git("rev-parse", "--show-toplevel") != str(_REPOSITORY):
+        return None
+    return f"{head}-dirty" if _git("status", "--porcelain", "--untracked-files=no") else head
+
+
+def versions() -> dict[str, str]:
+    """Return the version of Python and of every distribution in `PACKAGES`."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "absent"
+    return found
+
+
+def _git(*arguments: str) -> str | None:
+    """Return what git prints, stripped, or None where git or the checkout is missing."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(_REPOSITORY), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

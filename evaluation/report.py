@@ -1,0 +1,203 @@
+"""``report.html``: one offline file with tables, figures, how to read them and what was run."""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from configs.suite import Suite
+from evaluation.figures import style
+from evaluation.intervals import RESAMPLES
+from evaluation.metrics import METRICS, Metric
+from evaluation.results import Results
+from evaluation.store import write_atomically
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One metric of one scheme, as the table prints it."""
+
+    metric: Metric
+    mean: str
+    low: str
+    high: str
+    n: int
+    best: bool
+
+
+@dataclass(frozen=True)
+class FigureGroup:
+    """One kind of figure of one suite: its panels as inline SVG."""
+
+    kind: str
+    title: str
+    caption: str
+    panels: list[str]
+    columns: int
+    """How many belong side by side where there is room for them; 0: as many as there is room for."""
+
+
+def write(results: Results) -> Path:
+    """Write ``summary.csv``, ``figures/`` and ``report.html`` into the folder; return the report's path."""
+    folder = results.folder
+    write_atomically(folder / "summary.csv", results.summary.write_csv().encode())
+    groups: dict[str, list[FigureGroup]] = {}
+    written = set()
+    for suite in results.suites:
+        groups[suite.name] = []
+        for kind in suite.figures:
+            module = figure_module(kind)
+            panels = module.panels(results, suite)
+            inline = []
+            for panel in panels:
+                text = style.svg(panel)
+                inline.append(style.themed(text, panel.label))
+                write_atomically(folder / "figures" / f"{panel.name}.svg", text.encode())
+                written.add(f"{panel.name}.svg")
+            if inline:
+                groups[suite.name].append(
+                    FigureGroup(kind, module.TITLE, module.CAPTION, inline, columns_of(panels))
+                )
+    for stale in (folder / "figures").iterdir():
+        if stale.name not in written:
+            stale.unlink()
+    path = folder / "report.html"
+    write_atomically(path, render(results, groups).encode())
+    return path
+
+
+def columns_of(panels: list[style.Panel]) -> int:
+    """Return the length that all rows of panels have, where it is 2 or 3, else 0."""
+    lengths = set(Counter(panel.row for panel in panels if panel.row).values())
+    return lengths.pop() if lengths in ({2}, {3}) else 0
+
+
+def figure_module(kind: str) -> ModuleType:
+    """Return the module in ``evaluation/figures`` of a kind: it has ``panels``, ``TITLE`` and ``CAPTION``."""
+    return importlib.import_module(f"evaluation.figures.{kind}")
+
+
+def render(results: Results, groups: dict[str, list[FigureGroup]]) -> str:
+    """Return the report's HTML."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    looks = style.looks(results.schemes)
+    used = [
+        metric
+        for metric in METRICS.values()
+        if any(metric.name in suite.headline for suite in results.suites)
+    ]
+    return environment.get_template("report.html.j2").render(
+        results=results,
+        title=_title(results.schemes),
+        suites=[
+            {
+                "suite": suite,
+                "metrics": [METRICS[name] for name in suite.headline],
+                "tables": [
+                    {"scenario": scenario, "rows": table(results, suite, scenario)}
+                    for scenario in results.scenarios(suite.name)
+                ],
+                "figures": groups[suite.name],
+                "size": _size(results, suite),
+                "config": yaml.safe_dump(suite.model_dump(mode="json"), sort_keys=False, allow_unicode=True),
+            }
+            for suite in results.suites
+        ],
+        metrics=used,
+        looks=looks,
+        about=results.description["config"]["schemes"],
+        description=results.description,
+        seeds=_seeds(results),
+        resamples=RESAMPLES,
+        light=style.css_variables(dark=False),
+        dark=style.css_variables(dark=True),
+    )
+
+
+def table(results: Results, suite: Suite, scenario: str) -> list[tuple[str, list[Cell | None]]]:
+    """Return one row a scheme with a cell for each of the suite's headline metrics.
+
+    A cell is ``best`` when its mean is, or when its interval overlaps the best one's: what the runs cannot
+    tell apart is not ranked. Where that holds for all of them, none is.
+    """
+    found = {
+        (scheme, name): results.interval(suite.name, scenario, scheme, name)
+        for scheme in results.schemes
+        for name in suite.headline
+    }
+    best = {
+        name: best_of(
+            {scheme: row for scheme in results.schemes if (row := found[scheme, name])}, METRICS[name]
+        )
+        for name in suite.headline
+    }
+    rows = []
+    for scheme in results.schemes:
+        cells = [
+            _cell(METRICS[name], row, scheme in best[name]) if (row := found[scheme, name]) else None
+            for name in suite.headline
+        ]
+        if any(cells):
+            rows.append((scheme, cells))
+    return rows
+
+
+def best_of(rows: dict[str, dict[str, Any]], metric: Metric) -> set[str]:
+    """Return the schemes that nothing beats: the best mean's, and those whose interval overlaps its."""
+    if not metric.better or not rows:
+        return set()
+    top = (max if metric.better == "higher" else min)(rows.values(), key=lambda row: row["mean"])
+    low, high = _edges(top)
+    tied = {scheme for scheme, row in rows.items() if _edges(row)[0] <= high and low <= _edges(row)[1]}
+    return tied if len(tied) < len(rows) else set()
+
+
+def _cell(metric: Metric, row: dict[str, Any], best: bool) -> Cell:
+    low, high = (
+        ("", "") if row["ci_low"] is None else (metric.show(row["ci_low"]), metric.show(row["ci_high"]))
+    )
+    return Cell(metric, metric.show(row["mean"]), low, high, row["n"], best)
+
+
+def _edges(row: dict[str, Any]) -> tuple[float, float]:
+    return (row["mean"], row["mean"]) if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
+
+
+def _title(schemes: list[str]) -> str:
+    """Return the report's title, which names up to four schemes."""
+    if len(schemes) == 1:
+        return f"How {schemes[0]} performs"
+    if len(schemes) > 4:
+        return f"How {len(schemes)} schemes compare"
+    return f"How {', '.join(schemes[:-1])} and {schemes[-1]} compare"
+
+
+def _size(results: Results, suite: Suite) -> dict[str, Any]:
+    """Return how many runs a suite has, over how many scenarios, schemes and repeats."""
+    mine = results.runs.filter(results.runs["suite"] == suite.name)
+    return {
+        "runs": mine["run_id"].n_unique(),
+        "scenarios": mine["scenario"].n_unique(),
+        "contests": mine["run_scheme"].n_unique(),
+        "repeats": mine["repeat"].n_unique(),
+        "backends": ", ".join(sorted(mine["backend"].unique())),
+    }
+
+
+def _seeds(results: Results) -> list[dict[str, Any]]:
+    """Return seed and offset of every scenario and repeat: equal for all schemes."""
+    keys = ["suite", "scenario", "repeat", "seed", "offset_s"]
+    return results.runs.select(keys).unique().sort(keys).to_dicts()

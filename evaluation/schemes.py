@@ -1,0 +1,122 @@
+"""The schemes under test, ``--schemes cubic,astraea=runs/x/policy``, and a sentence about each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import leosim
+
+from configs.errors import InputError
+
+POLICY_FILES = ("policy.onnx", "policy.json")
+
+ABOUT = {
+    "reno": "NewReno (RFC 6582): adds one packet per RTT, halves on loss. The textbook yardstick.",
+    "cubic": "CUBIC (RFC 9438) with HyStart, the default of most operating systems: window growth is a cubic "
+    "function of the time since the last loss; multiplies by 0.7 on loss.",
+    "cubic-nohystart": "CUBIC (RFC 9438) whose slow start ends at the first loss.",
+    "bbr": "BBRv1: paces at its estimate of the bottleneck's bandwidth and probes it every eight RTTs.",
+    "bbr3": "BBRv3: BBR that also backs off on loss and ECN.",
+    "astraea": "Astraea (Liao et al., EuroSys 2024): multi-agent reinforcement learning for fairness; "
+    "one action per monitor interval multiplies the window.",
+}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """An exported policy that a scheme's name stands for."""
+
+    folder: Path
+    files: dict[str, bytes] = field(repr=False)
+    metadata: dict[str, Any]
+    """What ``policy.json`` says."""
+
+    @property
+    def interval_ms(self) -> float:
+        """The monitor interval that it was trained for."""
+        return float(self.metadata["interval_ms"])
+
+    @property
+    def sha256(self) -> str:
+        """The hash of its network and its description."""
+        return hashlib.sha256(b"".join(self.files[name] for name in POLICY_FILES)).hexdigest()
+
+
+@dataclass(frozen=True)
+class Contestants:
+    """Schemes in the order that the user gave them, and the policies of those that have one."""
+
+    names: list[str]
+    policies: dict[str, Policy]
+
+
+def about(name: str, policy: Policy | None) -> str:
+    """Return what the report says about a scheme."""
+    text = ABOUT.get(policy.metadata.get("agent", "") if policy else name, "")
+    if policy:
+        text += f" Policy {policy.folder.as_posix()}, SHA-256 {policy.sha256[:12]}…"
+        steps = policy.metadata.get("provenance", {}).get("steps")
+        text += f", trained for {steps:,} steps" if isinstance(steps, int) else ""
+        text += f", monitor interval {policy.interval_ms:g} ms."
+    return text.strip() or "No description."
+
+
+def parse(text: str, known: list[str]) -> Contestants:
+    """Return the schemes that ``NAME,NAME=PATH,…`` names, their policies loaded and checked.
+
+    Args:
+        text: the value of ``--schemes``.
+        known: what the backend runs without a policy.
+
+    Raises:
+        InputError: an unknown scheme, a name twice, or a policy that cannot be loaded.
+    """
+    names: list[str] = []
+    policies: dict[str, Policy] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, path = item.partition("=")
+        if name in names:
+            raise InputError(f"--schemes: {name}: is named twice")
+        if equals and name in known:
+            raise InputError(f"--schemes: {name}: is built in; give the policy another name")
+        if equals:
+            policies[name] = load_policy(Path(path))
+        else:
+            require_known(name, "--schemes", known)
+        names.append(name)
+    if not names:
+        raise InputError("--schemes: (empty): must name at least one scheme")
+    return Contestants(names, policies)
+
+
+def require_known(name: str, source: str, known: Collection[str]) -> None:
+    """Raise an `InputError` unless ``name`` is among the ``known`` schemes; its line lists them."""
+    if name not in known:
+        raise InputError(
+            f"{source}: {name}: not a scheme that this backend runs ({', '.join(known)}; "
+            f"a trained policy is given as --schemes {name}=PATH)"
+        )
+
+
+def load_policy(path: Path) -> Policy:
+    """Return the policy in the folder ``path``, or in the folder ``policy`` of a training run.
+
+    Raises:
+        InputError: there is none, it is damaged or of another specification.
+    """
+    folder = path if (path / "policy.json").exists() else path / "policy"
+    if not (folder / "policy.json").is_file():
+        raise InputError(f"{path}: policy.json: there is no policy in this folder")
+    try:
+        leosim.Policy.load(str(folder))
+        files = {name: (folder / name).read_bytes() for name in POLICY_FILES}
+    except leosim.InputError as error:
+        raise InputError(str(error)) from None
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be read: {error.strerror}") from None
+    return Policy(folder, files, json.loads(files["policy.json"]))

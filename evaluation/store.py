@@ -1,0 +1,228 @@
+"""The output folder: ``runs.parquet``, ``series/`` and what is written from them, each file whole or absent.
+
+A run is recorded by its rows in ``runs.parquet``, which is replaced only after the run's series are in place.
+So whatever instant an evaluation is killed at, every file can be read, and ``--resume`` repeats only what was
+running.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from configs.errors import InputError
+from evaluation.measurement import Column, Measurement
+from evaluation.metrics import COUNTS, PER_FLOW, flow_rows
+from evaluation.plan import Run
+
+METADATA_KEY = "leogym"
+"""Where a Parquet file's own metadata holds the self-description, as JSON."""
+
+SCHEMA: dict[str, Any] = {
+    "suite": pl.String,
+    "scenario": pl.String,
+    "scheme": pl.String,
+    "backend": pl.String,
+    "repeat": pl.Int64,
+    "seed": pl.Int64,
+    "offset_s": pl.Float64,
+    "flow": pl.Int64,
+    "start_s": pl.Float64,
+    "stop_s": pl.Float64,
+    **dict.fromkeys(PER_FLOW, pl.Float64),
+    **dict.fromkeys(COUNTS, pl.Int64),
+    "utilization": pl.Float64,
+    "goodput_ratio": pl.Float64,
+    "jain": pl.Float64,
+    "run_scheme": pl.String,
+    "interval_ms": pl.Float64,
+    "trace_sha256": pl.String,
+    "policy_sha256": pl.String,
+    "setup_id": pl.String,
+    "run_id": pl.String,
+}
+GROUP = ["suite", "scenario", "run_scheme", "backend"]
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace ``path`` so that a reader finds the old bytes or the new ones, whenever a kill comes."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    with temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def write_parquet(path: Path, table: pl.DataFrame, description: dict[str, Any]) -> None:
+    """Write a table with its self-description atomically."""
+    buffer = io.BytesIO()
+    table.write_parquet(buffer, metadata={METADATA_KEY: json.dumps(description)})
+    write_atomically(path, buffer.getvalue())
+
+
+def file_name(suite: str, scenario: str, scheme: str, repeat: int) -> str:
+    """Return a run's name in ``series/``: ``leo-single--sd-ny-bp--cubic--0``."""
+    return "--".join(re.sub(r"[^\w.+-]+", "_", part) for part in (suite, scenario, scheme, str(repeat)))
+
+
+class Store:
+    """An evaluation's folder. Create it with `create` or `resume`."""
+
+    def __init__(self, folder: Path, description: dict[str, Any], rows: pl.DataFrame) -> None:
+        self.folder = folder
+        self._description = description
+        self._rows = rows
+
+    @classmethod
+    def create(cls, folder: Path, description: dict[str, Any]) -> Store:
+        """Start an evaluation in ``folder``, made with its parents where it is missing.
+
+        Raises:
+            InputError: the folder cannot be written or holds an evaluation.
+        """
+        path = folder / "runs.parquet"
+        if path.exists() and not _read_rows(path).is_empty():
+            raise InputError(
+                f"{folder}: runs.parquet: holds an evaluation (go on with --resume, or name another --out)"
+            )
+        return cls._open(folder, description, pl.DataFrame(schema=SCHEMA))
+
+    @classmethod
+    def resume(cls, folder: Path, description: dict[str, Any], planned: Iterable[Run]) -> Store:
+        """Continue in ``folder``: keep what is recorded, except other setups of what is planned now.
+
+        Raises:
+            InputError: the folder cannot be written or its ``runs.parquet`` is not one of ours.
+        """
+        path = folder / "runs.parquet"
+        if not path.exists():
+            return cls.create(folder, description)
+        rows = _read_rows(path)
+        setups = {(run.suite, run.scenario.name, run.scheme, run.backend): run.setup_id for run in planned}
+        current = [
+            setups.get((row["suite"], row["scenario"], row["run_scheme"], row["backend"]), row["setup_id"])
+            == row["setup_id"]
+            for row in rows.iter_rows(named=True)
+        ]
+        return cls._open(folder, description, rows.filter(pl.Series(current, dtype=pl.Boolean)))
+
+    @classmethod
+    def _open(cls, folder: Path, description: dict[str, Any], rows: pl.DataFrame) -> Store:
+        store = cls(folder, description, rows)
+        try:
+            for part in (folder, folder / "series", folder / "figures"):
+                part.mkdir(parents=True, exist_ok=True)
+            for leftover in folder.rglob(".*.tmp"):
+                leftover.unlink()
+            store._write_rows()
+        except OSError as error:
+            raise InputError(f"{folder}: --out: cannot be written: {error.strerror}") from None
+        return store
+
+    @property
+    def rows(self) -> pl.DataFrame:
+        """Every recorded row, one a flow and run."""
+        return self._rows.sort(
+            "suite", "scenario", "run_scheme", "backend", "repeat", "flow", maintain_order=True
+        )
+
+    @property
+    def recorded(self) -> set[str]:
+        """The ``run_id`` of every run that need not be run again."""
+        return set(self._rows["run_id"])
+
+    def record(self, run: Run, measurement: Measurement) -> None:
+        """Write a finished run's series, then its rows."""
+        self.write_series(run, measurement)
+        identity = {
+            "suite": run.suite,
+            "scenario": run.scenario.name,
+            "run_scheme": run.scheme,
+            "backend": run.backend,
+            "repeat": run.repeat,
+            "seed": run.scenario.seed,
+            "offset_s": run.offset_s,
+            "interval_ms": run.interval_ms,
+            "trace_sha256": ",".join(run.traces.values()) or None,
+            "setup_id": run.setup_id,
+            "run_id": run.run_id,
+        }
+        rows = [
+            {**identity, **row, "policy_sha256": run.policies.get(row["scheme"])}
+            for row in flow_rows(measurement, run.scenario, run.fairness_last_s)
+        ]
+        added = pl.DataFrame(rows, schema=SCHEMA)
+        self._rows = pl.concat([self._rows, added])
+        self._write_rows()
+
+    def write_series(self, run: Run, measurement: Measurement) -> None:
+        """Write a run's two tables: ``series/flows--NAME.parquet`` and ``series/links--NAME.parquet``.
+
+        Each has the run's identity as its first columns, so that all files of a kind read as one long table.
+        """
+        description = {**self._description, "run": run_description(run)}
+        links = dict(measurement.link_series)
+        links["link"] = np.array(measurement.link_names)[links["link"]]
+        flow_scheme = np.array([str(flow["scheme"]) for flow in measurement.flows])
+        flows = {"flow_scheme": flow_scheme[measurement.flow_series["flow"]], **measurement.flow_series}
+        for kind, columns in (("flows", flows), ("links", links)):
+            name = file_name(run.suite, run.scenario.name, run.scheme, run.repeat)
+            path = self.folder / "series" / f"{kind}--{name}.parquet"
+            write_parquet(path, _with_identity(run, columns), description)
+
+    def _write_rows(self) -> None:
+        write_parquet(self.folder / "runs.parquet", self.rows, self._description)
+
+
+def _read_rows(path: Path) -> pl.DataFrame:
+    """Return the rows of a ``runs.parquet`` that this version wrote.
+
+    Raises:
+        InputError: it is damaged or has other columns.
+    """
+    try:
+        rows = pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+    if dict(rows.schema) != SCHEMA:
+        raise InputError(f"{path}: columns: are not those of this version; name another --out")
+    return rows
+
+
+def run_description(run: Run) -> dict[str, Any]:
+    """Return what identifies a run: its resolved scenario, its traces and policies by hash."""
+    return {
+        "suite": run.suite,
+        "scheme": run.scheme,
+        "backend": run.backend,
+        "repeat": run.repeat,
+        "scenario": run.scenario.model_dump(mode="json"),
+        "interval_ms": run.interval_ms,
+        "fairness_last_s": run.fairness_last_s,
+        "traces": run.traces,
+        "policies": run.policies,
+        "run_id": run.run_id,
+    }
+
+
+def _with_identity(run: Run, columns: dict[str, Column]) -> pl.DataFrame:
+    identity = {
+        "suite": run.suite,
+        "scenario": run.scenario.name,
+        "scheme": run.scheme,
+        "backend": run.backend,
+    }
+    return pl.DataFrame(columns).select(
+        *(pl.lit(value).alias(name) for name, value in identity.items()),
+        pl.lit(run.repeat, dtype=pl.Int64).alias("repeat"),
+        pl.all(),
+    )

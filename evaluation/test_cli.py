@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from configs.errors import InputError
+from evaluation import cli, execute
+from evaluation.backends import backend
+from evaluation.intervals import SUMMARY_COLUMNS
+from evaluation.metrics import METRICS
+
+ROOT = Path(__file__).parents[1]
+PAIR = """
+duration_s: 3
+links: {l: {rate_mbps: 10, delay_ms: 5}}
+flows:
+  - {scheme: $scheme, route: [l]}
+  - {scheme: $scheme, start_s: 0.5, route: [l]}
+"""
+# Two seconds of a path with one outage, replayed over and over.
+TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "short"}
+time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
+0,5,10,10,0,1,0,
+1,6,10,10,0,0,1,hard_handover
+1.05,6,10,10,0,1,1,
+2,6,10,10,0,1,1,
+"""
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> str:
+    path = tmp_path / "pair.yaml"
+    path.write_text(PAIR)
+    return str(path)
+
+
+def test_a_scenario_file_gives_every_output_and_the_reports_path_last(
+    tmp_path: Path, pair: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert cli.run([pair, "--repeats", "2", "--out", str(out)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == str(out / "report.html")
+    rows = pl.read_parquet(out / "runs.parquet")
+    assert rows.select("scheme", "repeat", "flow").n_unique() == len(rows) == 2 * 2 * 2
+    assert rows["normalized_goodput"].is_between(0, 1).all()
+    assert (rows["delay_inflation"] >= 1).all()
+    summary = pl.read_csv(out / "summary.csv")
+    assert tuple(summary.columns) == SUMMARY_COLUMNS
+    assert set(summary["metric"]) == set(METRICS)
+    assert len(list((out / "series").iterdir())) == 2 * 4
+    assert sorted(path.suffix for path in (out / "figures").iterdir()) == [".svg"] * 3
+    described = json.loads((out / "run.json").read_text())
+    assert {"command", "commit", "versions", "config", "seed", "traces"} <= set(described)
+
+
+def test_the_number_of_jobs_leaves_no_trace_in_the_results(tmp_path: Path, pair: str) -> None:
+    for jobs in ("1", "3"):
+        cli.run([pair, "--repeats", "2", "--jobs", jobs, "--out", str(tmp_path / jobs)])
+    assert pl.read_parquet(tmp_path / "1" / "runs.parquet").equals(
+        pl.read_parquet(tmp_path / "3" / "runs.parquet")
+    )
+    for path in (tmp_path / "1" / "series").iterdir():
+        assert pl.read_parquet(path).equals(pl.read_parquet(tmp_path / "3" / "series" / path.name))
+    summaries = [(tmp_path / jobs / "summary.csv").read_bytes() for jobs in ("1", "3")]
+    assert summaries[0] == summaries[1]
+
+
+def test_a_resume_runs_only_what_is_missing_and_ends_as_if_never_interrupted(
+    tmp_path: Path, pair: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once, twice = str(tmp_path / "once"), str(tmp_path / "twice")
+    cli.run([pair, "--repeats", "3", "--out", once])
+    cli.run([pair, "--repeats", "1", "--out", twice])
+    started: list[str] = []
+    run_here = execute.run_here
+
+    def counting(runs, inputs, jobs):  # type: ignore[no-untyped-def]
+        started.extend(run.run_id for run in runs)
+        return run_here(runs, inputs, jobs)
+
+    monkeypatch.setattr(execute, "run_here", counting)
+    cli.run([pair, "--repeats", "3", "--out", twice, "--resume"])
+    assert len(started) == 2 * 2
+    cli.run([pair, "--repeats", "3", "--out", twice, "--resume"])
+    assert len(started) == 2 * 2
+    tables = [pl.read_parquet(Path(folder) / "runs.parquet") for folder in (once, twice)]
+    assert tables[0].equals(tables[1])
+    assert len(json.loads((tmp_path / "twice" / "run.json").read_text())["earlier"]) == 2
+
+
+def test_a_resume_with_another_suite_reports_both(tmp_path: Path, pair: str) -> None:
+    solo = tmp_path / "solo.yaml"
+    solo.write_text(PAIR.replace("  - {scheme: $scheme, start_s: 0.5, route: [l]}\n", ""))
+    out = tmp_path / "out"
+    cli.run([pair, "--repeats", "1", "--schemes", "cubic", "--out", str(out)])
+    cli.run([str(solo), "--repeats", "1", "--schemes", "reno", "--out", str(out), "--resume"])
+    summary = pl.read_csv(out / "summary.csv")
+    assert set(summary.select("suite", "scheme").rows()) == {("pair", "cubic"), ("solo", "reno")}
+    assert '<section id="pair">' in (out / "report.html").read_text()
+
+
+def test_repeats_start_at_their_own_times_of_a_path_trace(tmp_path: Path) -> None:
+    (tmp_path / "short.csv").write_text(TRACE)
+    scenario = tmp_path / "traced.yaml"
+    link = f"{{trace: '{tmp_path / 'short.csv'}', rate_mbps: 10}}"
+    scenario.write_text(f"duration_s: 3\nlinks: {{l: {link}}}\nflows: [{{scheme: reno, route: [l]}}]\n")
+    cli.run([str(scenario), "--repeats", "4", "--out", str(tmp_path / "out")])
+    rows = pl.read_parquet(tmp_path / "out" / "runs.parquet").sort("repeat")
+    assert rows["offset_s"][0] == 0
+    assert rows["offset_s"].n_unique() == 4
+    assert rows["offset_s"].is_between(0, 2).all()
+    assert rows["trace_sha256"].n_unique() == 1
+
+
+def test_a_policy_steers_the_scheme_that_it_is_given_for(tmp_path: Path, pair: str) -> None:
+    policy = ROOT / "core" / "control" / "tests" / "fixtures" / "perceptron"
+    out = tmp_path / "out"
+    cli.run([pair, "--repeats", "1", "--schemes", f"mine={policy},reno", "--out", str(out)])
+    rows = pl.read_parquet(out / "runs.parquet")
+    assert set(rows["scheme"]) == {"mine", "reno"}
+    hashes = rows.group_by("scheme").agg(pl.col("policy_sha256").unique())
+    found = dict(hashes.rows())
+    assert found["reno"] == [None]
+    assert len(found["mine"][0]) == 64
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "name at least one"),
+        (["leo-sngle"], "leo-sngle: no suite has this name"),
+        (["missing.yaml"], "missing.yaml: cannot be read"),
+        (["PAIR", "--schemes", "vegas9"], "vegas9: not a scheme that this backend runs (cubic"),
+        (["PAIR", "--schemes", "cubic,cubic"], "cubic: is named twice"),
+        (["PAIR", "--schemes", "cubic=x"], "cubic: is built in"),
+        (["PAIR", "--schemes", "mine=nowhere"], "nowhere: policy.json"),
+        (["PAIR", "--schemes", ","], "must name at least one scheme"),
+        (["PAIR", "--backend", "kernel"], "kernel: not a backend that this build runs (simulator)"),
+        (["PAIR", "--repeats", "0"], "must be a whole number of at least 1"),
+        (["PAIR", "--jobs", "-1"], "--jobs"),
+        (["PAIR", "--reapeats", "2"], "unrecognized arguments: --reapeats"),
+        (["PAIR", "PAIR"], "two of the suites and files given have this name"),
+        (["PAIR", "--ray", "127.0.0.1:1"], "127.0.0.1:1: no cluster answers"),
+        (["PAIR", "--ray", "nonsense"], "nonsense: must be HOST:PORT"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(
+    tmp_path: Path, pair: str, arguments: list[str], told: str
+) -> None:
+    arguments = [pair if argument == "PAIR" else argument for argument in arguments]
+    out = tmp_path / "out"
+    with pytest.raises(InputError) as raised:
+        cli.run([*arguments, "--out", str(out)])
+    assert told in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert not out.exists()
+
+
+def test_a_resume_needs_a_folder(pair: str) -> None:
+    with pytest.raises(InputError, match="--resume: needs --out"):
+        cli.run([pair, "--resume"])
+
+
+def test_schemes_that_no_scenario_takes_are_refused(tmp_path: Path) -> None:
+    fixed = tmp_path / "fixed.yaml"
+    fixed.write_text(PAIR.replace("$scheme", "reno"))
+    with pytest.raises(InputError, match="cubic: no flow of these scenarios has scheme: \\$scheme"):
+        cli.run([str(fixed), "--schemes", "cubic", "--out", str(tmp_path / "out")])
+
+
+def test_the_script_exits_with_2_and_one_line_on_bad_input() -> None:
+    done = subprocess.run(
+        [sys.executable, "evaluate.py", "no-such-suite"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert "leo-single" in done.stderr
+
+
+def test_the_list_names_suites_schemes_and_backends(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["--list"]) == 0
+    shown = capsys.readouterr().out
+    for name in ("leo-single", "leo-pair", "simulator", *backend("simulator").schemes()):
+        assert name in shown
+
+
+def test_the_same_runs_come_home_from_a_ray_cluster(tmp_path: Path, pair: str) -> None:
+    for name, more in (("here", []), ("ray", ["--ray", "local"])):
+        cli.run([pair, "--schemes", "reno", "--repeats", "2", "--out", str(tmp_path / name), *more])
+    tables = [pl.read_parquet(tmp_path / name / "runs.parquet") for name in ("here", "ray")]
+    assert tables[0].equals(tables[1])
