@@ -57,6 +57,8 @@ class Suite(Strict):
     """What the suite asks, in a sentence or two for the report's reader."""
     source: str = ""
     """The paper and section that it follows."""
+    file: str = Field(default="", exclude=True)
+    """Where it was read from, for messages; `load` sets it."""
     schemes: Annotated[list[str], Field(min_length=1)] = Field(default=["cubic", "reno"])
     """Run when no ``--schemes`` are given."""
     repeats: Annotated[int, Field(ge=1)] = 5
@@ -174,12 +176,13 @@ def load(name: str) -> Suite:
     if not name.endswith((".yaml", ".yml")):
         if name not in shipped():
             raise InputError(f"{name}: no suite has this name (there are: {', '.join(shipped())})")
-        return parse(scenario.load_yaml(FOLDER / f"{name}.yaml"), f"configs/suites/{name}.yaml")
+        file = f"configs/suites/{name}.yaml"
+        return parse(scenario.load_yaml(FOLDER / f"{name}.yaml"), file).model_copy(update={"file": file})
     data = scenario.load_yaml(Path(name))
     if not isinstance(data, dict):
         raise InputError(f"{name}: (whole file): must be a mapping of a scenario's or a suite's fields")
     if "scenario" in data:
-        return parse(data, name)
+        return parse(data, name).model_copy(update={"file": name})
     stem = Path(name).stem
     flows = data.get("flows")
     several = isinstance(flows, list) and len(flows) > 1
@@ -188,6 +191,7 @@ def load(name: str) -> Suite:
             "name": stem,
             "title": str(data.get("name", stem)),
             "source": name,
+            "file": name,
             "scenario": data,
             "vary_offset": not _has_offset(data),
             "first_as_written": True,

@@ -93,10 +93,10 @@ def expand(
     runs = []
     for scheme in names if suite.tests_schemes else [None]:
         if scheme is not None:
-            require_known(scheme, f"{suite.name}: schemes", runnable)
+            require_known(scheme, f"{suite.file}: schemes", runnable)
         for template in suite.scenarios(scheme or ""):
-            for flow in template.flows:
-                require_known(flow.scheme, f"{suite.name}: {template.name}: flows", runnable)
+            for index, flow in enumerate(template.flows):
+                require_known(flow.scheme, f"{suite.file}: flows.{index}.scheme", runnable)
             label = scheme or "+".join(dict.fromkeys(flow.scheme for flow in template.flows))
             base = Run(
                 suite=suite.name,

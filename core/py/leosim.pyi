@@ -99,10 +99,10 @@ class RunLog:
         """
     @property
     def link_series(self) -> dict[str, NDArray[Any]]:
-        """Columns of a row a link and interval.
+        """Columns of a row a link and interval; a row closes its interval.
 
-        time_s, link (u32, an index of link_names), capacity_mbps, delay_ms, queue_packets, connected,
-        dropped_packets, delivered_mbps.
+        time_s, link (u32, an index of link_names), capacity_mbps (mean; outages count as zero), delay_ms,
+        queue_packets, connected (throughout), dropped_packets, delivered_mbps.
         """
     @property
     def link_names(self) -> list[str]: ...

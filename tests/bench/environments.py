@@ -1,4 +1,4 @@
-"""How fast the environments step on one core, with Python in the loop: 30 ms intervals, 100 Mbit/s, 50 ms, 1 BDP."""
+"""How fast the environments step on one core with Python in the loop: 30 ms intervals, 100 Mbit/s, 50 ms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STATIC = Scenario(
 
 
 def hold_queue(observations: np.ndarray) -> np.ndarray:
-    """Return actions that keep the newest RTT near 1.2 × the minimum, so that the link is full: (n, 50) to (n, 1)."""
+    """Return actions that keep the newest RTT near 1.2 × the minimum: (n, 50) to (n, 1)."""
     return np.clip((1.2 - observations[..., -9:-8]) * 5, -1, 1).astype(np.float32)
 
 

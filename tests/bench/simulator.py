@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 
 import leosim
+
 from configs.scenario import Flow, Link, Queue, Scenario
 from tests.bench.row import Row
 

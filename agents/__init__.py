@@ -1,0 +1,1 @@
+"""Learned congestion control: one folder per scheme, the training loops, and what they share."""

@@ -1,0 +1,27 @@
+"""Astraea (Liao et al., EuroSys 2024): multi-agent TD3 whose reward sees all flows of the bottleneck.
+
+Every flow runs the same actor on its own observation; in training, twin critics also see the global state of
+the bottleneck. `leosim` computes observation, action, global state and reward; this package learns from them.
+
+Known faults of published implementations, and what is done about them:
+
+- *The exploration budget burns too fast.* A counter of decisions that all flows share reaches the end of the
+  schedule n times as fast with n flows. Here the schedule counts monitor intervals (`exploration`).
+- *tanh saturates.* With an actor's learning rate of 1e-3 every action is ±1 before the critics are any good,
+  and its gradient is gone. The rate is 5e-5 as released; progress.csv has the share as
+  ``action_saturated``.
+- *The delay baseline.* A latency term relative to the one-way delay is positive without any queue, so that
+  starving is optimal. `leosim` takes the round-trip propagation delay.
+- *Replay flooded by slow paths.* Where episodes run in wall time, those on slow links are over sooner and
+  fill the memory. Here all simulations step together, so that each contributes alike.
+"""
+
+from agents.astraea.settings import AstraeaSettings
+from agents.scheme import Scheme
+
+SCHEME = Scheme(
+    name="astraea",
+    summary="Astraea (EuroSys 2024): parameter-shared TD3 with centralised twin critics",
+    settings=AstraeaSettings,
+    trainers={"native": "agents.astraea.train:train"},
+)

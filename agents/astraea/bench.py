@@ -1,0 +1,93 @@
+"""Does training for minutes pay? ``python -m agents.astraea.bench --seeds 3 --minutes M``.
+
+For each seed, a policy is trained with ``configs/agents/astraea-minutes.yaml`` and earns its reward on
+held-out scenarios; the baseline is the same network before training. Prints one JSON object per line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+
+from agents.astraea.settings import AstraeaSettings
+from agents.astraea.td3 import Td3
+from agents.astraea.train import read_checkpoint, train
+from agents.rollout import Act, evaluate
+from agents.run_folder import RunFolder
+from agents.settings import build, read_config
+from agents.simulations import Simulations
+from agents.train_cli import CONFIGS
+from configs.errors import InputError, reports_input_errors
+
+EPISODES = 12
+
+
+def untrained(settings: AstraeaSettings) -> Td3:
+    """Return the networks that a run with ``settings`` begins with."""
+    batch = Simulations(settings).batch
+    dims = (batch.observation_dim, batch.global_dim, batch.action_dim)
+    return Td3(settings, *dims, seed=settings.seed)
+
+
+def trained(settings: AstraeaSettings, run: RunFolder) -> Td3:
+    """Return the networks of the run's latest checkpoint."""
+    latest = run.latest_checkpoint()
+    if latest is None:
+        raise InputError(f"{run.path}: checkpoints/latest: no checkpoint")
+    learner = untrained(settings)
+    learner.restore(read_checkpoint(latest)["learner"])
+    return learner
+
+
+def measure(settings: AstraeaSettings) -> dict[str, object]:
+    """Train with ``settings`` and return the benchmark's line."""
+    before: Act = untrained(settings).act_as_exported
+    with tempfile.TemporaryDirectory(prefix="leogym-bench-") as folder:
+        run = RunFolder.create(Path(folder) / "run", settings.to_yaml(), {})
+        with contextlib.redirect_stdout(sys.stderr):  # standard output is for the benchmark's lines
+            train(settings, run)
+        after: Act = trained(settings, run).act_as_exported
+    value, baseline = evaluate(after, settings, EPISODES), evaluate(before, settings, EPISODES)
+    positive = baseline["reward"] > 0
+    return {
+        "bench": f"astraea-learns-seed-{settings.seed}",
+        "value": round(value["reward"], 5),
+        "unit": "reward per flow and interval, held-out scenarios",
+        "baseline": round(baseline["reward"], 5),
+        "ratio": round(value["reward"] / baseline["reward"], 3) if positive else None,
+        "trained": {name: round(number, 4) for name, number in value.items()},
+        "untrained": {name: round(number, 4) for name, number in baseline.items()},
+    }
+
+
+@reports_input_errors
+def main() -> int:
+    """Print a line for each seed; exit 1 if any seed learned nothing."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--minutes", type=float, default=4.0)
+    parser.add_argument("--config", type=Path, default=CONFIGS / "astraea-minutes.yaml")
+    flags = parser.parse_args()
+    torch.set_num_threads(1)
+    data = read_config(flags.config)
+    data.pop("steps", None)
+    learned = True
+    for seed in range(1, flags.seeds + 1):
+        changes = {"seed": seed, "minutes": flags.minutes, "track": "none"}
+        line = measure(build(AstraeaSettings, str(flags.config), {**data, **changes}))
+        print(json.dumps(line), flush=True)
+        value, baseline = line["value"], line["baseline"]
+        assert isinstance(value, float)
+        assert isinstance(baseline, float)
+        learned &= value > baseline
+    return 0 if learned else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

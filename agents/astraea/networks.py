@@ -1,0 +1,91 @@
+"""Astraea's actor and twin critics."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+HIDDEN = (256, 128, 64)
+NEGATIVE_SLOPE = 0.2
+BATCH_NORM_EPSILON = 1e-3
+
+
+class Actor(nn.Module):
+    """Maps a flow's observation to its action: 50-256-128-64-1, batch norm and leaky ReLU, tanh at the end.
+
+    Batch norm only shifts; it has no scale, as the layer after it would learn the same.
+    """
+
+    def __init__(self, observation_dim: int, action_dim: int, momentum: float) -> None:
+        super().__init__()
+        widths = (observation_dim, *HIDDEN)
+        self.dense = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
+        self.norm = nn.ModuleList(
+            nn.BatchNorm1d(width, eps=BATCH_NORM_EPSILON, momentum=momentum) for width in HIDDEN
+        )
+        self.last = nn.Linear(HIDDEN[-1], action_dim)
+        for norm in self.norm:
+            assert isinstance(norm, nn.BatchNorm1d)
+            norm.weight.requires_grad_(False)
+        for layer in [*self.dense, self.last]:
+            assert isinstance(layer, nn.Linear)
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def before_tanh(self, observation: Tensor) -> Tensor:
+        """Map (n, observation_dim) to (n, action_dim), unbounded."""
+        x = observation
+        for dense, norm in zip(self.dense, self.norm, strict=True):
+            x = functional.leaky_relu(norm(dense(x)), NEGATIVE_SLOPE)
+        return self.last(x)
+
+    def forward(self, observation: Tensor) -> Tensor:
+        """Map (n, observation_dim) to actions (n, action_dim) in [-1, 1]."""
+        return torch.tanh(self.before_tanh(observation))
+
+    def folded(self) -> list[tuple[Tensor, Tensor]]:
+        """Return (weight, bias) of each layer, batch norm's running statistics folded in."""
+        layers = []
+        for dense, norm in zip(self.dense, self.norm, strict=True):
+            assert isinstance(dense, nn.Linear)
+            assert isinstance(norm, nn.BatchNorm1d)
+            assert norm.running_mean is not None
+            assert norm.running_var is not None
+            scale = torch.rsqrt(norm.running_var + norm.eps)
+            layers.append(
+                (dense.weight * scale[:, None], (dense.bias - norm.running_mean) * scale + norm.bias)
+            )
+        return [(w.detach(), b.detach()) for w, b in [*layers, (self.last.weight, self.last.bias)]]
+
+
+class TwinCritics(nn.Module):
+    """Two critics, side by side: local observation and global state (62) -256-[+action]-128-64-1.
+
+    Their weights are stacked along a leading axis of 2, so that one batched product serves both.
+    """
+
+    def __init__(self, observation_dim: int, global_dim: int, action_dim: int) -> None:
+        super().__init__()
+        first, second, third = HIDDEN
+        inputs = (observation_dim + global_dim, first + action_dim, second, third)
+        self.weights = nn.ParameterList()
+        self.biases = nn.ParameterList()
+        for fan_in, fan_out in zip(inputs, (*HIDDEN, 1), strict=True):
+            bound = math.sqrt(6 / (fan_in + fan_out))  # Glorot and Bengio (2010)
+            self.weights.append(nn.Parameter(torch.empty(2, fan_in, fan_out).uniform_(-bound, bound)))
+            self.biases.append(nn.Parameter(torch.zeros(2, 1, fan_out)))
+
+    def forward(self, state: Tensor, action: Tensor) -> Tensor:
+        """Map states (n, observation_dim + global_dim) and actions (n, action_dim) to values (2, n)."""
+        x = state.expand(2, -1, -1)
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            if layer:
+                x = functional.leaky_relu(x, NEGATIVE_SLOPE)
+            if layer == 1:
+                x = torch.cat([x, action.expand(2, -1, -1)], dim=-1)
+            x = torch.baddbmm(bias, x, weight)
+        return x.squeeze(-1)

@@ -1,0 +1,56 @@
+"""Astraea's hyperparameters; the defaults are the published ones."""
+
+from __future__ import annotations
+
+from agents.settings import Count, Fraction, TrainSettings
+from configs.scenario import NonNegative, Positive
+
+
+class AstraeaSettings(TrainSettings):
+    """Settings of multi-agent TD3 as in Astraea (Liao et al., EuroSys 2024).
+
+    Defaults are the values of the released ``astraea.json`` and of the technical report's table of
+    hyperparameters; where a default is ours, its line says so.
+    """
+
+    actor_learning_rate: Positive = 5e-5
+    """Far above it the tanh of the output saturates before the critics know anything; 1e-3 surely does."""
+    critic_learning_rate: Positive = 1e-3
+    critic_decay: Fraction = 0.96
+    """Factor on the critics' learning rate, exponentially, every ``critic_decay_updates``."""
+    critic_decay_updates: Count = 100_000
+    gamma: Fraction = 0.98
+    tau: Fraction = 0.005
+    """Share of the online weights in the target weights' moving average."""
+    batch_size: Count = 192
+    policy_delay: Count = 20
+    """Critic updates per update of the actor and the targets."""
+    target_noise: NonNegative = 0.05
+    """Standard deviation of the target policy's smoothing noise, in actions."""
+    target_noise_clip: NonNegative = 0.1
+    memory: Count = 400_000
+    """Capacity of the replay buffer in transitions of single flows."""
+    batch_norm_momentum: Fraction = 0.01
+    """Share of a batch in the actor's running statistics (Keras counts the rest, 0.99)."""
+    action_penalty: NonNegative = 0.0
+    """Weight of the actor's squared pre-tanh output in its loss; ours, 0 as published."""
+
+    policy_average: Fraction = 0.0
+    """Share that the exported policy, an average of the actor's weights, keeps at each update of the actor:
+    evens out what its last updates happened to do (Polyak and Juditsky, 1992). Ours, 0 (the actor itself) as
+    published."""
+
+    learning_starts: Count = 1_000
+    """Transitions in memory before the first update."""
+    train_every: Count = 167
+    """Monitor intervals between trainings; published: 5 s, which 167 intervals of 30 ms are."""
+    updates_per_training: Count = 20
+
+    exploration_start: Fraction = 1.0
+    """Probability that a decision is replaced by a uniformly random action, at first …"""
+    exploration_end: Fraction = 0.05
+    """… and at last."""
+    exploration_intervals: Count = 1_500_000
+    """Intervals over which it falls linearly, counted once for all flows: see `exploration`."""
+    exploration_hold: Count = 1
+    """Intervals that one decision to explore holds for; ours, 1 as published."""

@@ -1,0 +1,149 @@
+"""Twin delayed deep deterministic policy gradient (Fujimoto et al., 2018) with centralised critics."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+from torch.nn import functional
+
+from agents.astraea.networks import Actor, TwinCritics
+from agents.astraea.replay import Transitions
+from agents.astraea.settings import AstraeaSettings
+
+
+class Td3:
+    """Actor, twin critics, their targets and optimisers.
+
+    The actor sees a flow's own observation; the critics see the global state too (centralised training,
+    decentralised execution). All flows share the one actor.
+
+    Args:
+        settings: hyperparameters.
+        observation_dim: width of a flow's observation.
+        global_dim: width of the bottleneck's global state.
+        action_dim: width of an action.
+        seed: of initial weights and target noise.
+    """
+
+    def __init__(
+        self, settings: AstraeaSettings, observation_dim: int, global_dim: int, action_dim: int, seed: int
+    ) -> None:
+        self._settings = settings
+        self._observation_dim = observation_dim
+        # Layers draw their initial weights from torch's global generator; it is left as it was found.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.actor = Actor(observation_dim, action_dim, settings.batch_norm_momentum)
+            self.critics = TwinCritics(observation_dim, global_dim, action_dim)
+        self.target_actor = copy.deepcopy(self.actor).requires_grad_(False).eval()
+        self.target_critics = copy.deepcopy(self.critics).requires_grad_(False)
+        self.policy = copy.deepcopy(self.actor).requires_grad_(False).eval()
+        """What is exported: the average of the actor, see `AstraeaSettings.policy_average`."""
+        trained = [parameter for parameter in self.actor.parameters() if parameter.requires_grad]
+        self._actor_optimiser = torch.optim.Adam(trained, lr=settings.actor_learning_rate, foreach=True)
+        self._critic_optimiser = torch.optim.Adam(
+            self.critics.parameters(), lr=settings.critic_learning_rate, foreach=True
+        )
+        self._noise = torch.Generator().manual_seed(seed)
+        self.updates = 0
+        """Critic updates so far."""
+
+    def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Map observations (n, observation_dim) to the actor's actions (n, action_dim), unexplored."""
+        return _act(self.actor.eval(), observations)
+
+    def act_as_exported(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Map observations (n, observation_dim) to the exported policy's actions (n, action_dim)."""
+        return _act(self.policy, observations)
+
+    def update(self, batch: Transitions) -> dict[str, float]:
+        """Do one critic update, and every ``policy_delay`` of them one of the actor and the targets.
+
+        Returns:
+            ``critic_loss``, and with an actor update ``value`` (mean of the first critic under the actor).
+        """
+        settings = self._settings
+        decay = settings.critic_decay ** (self.updates / settings.critic_decay_updates)
+        self._critic_optimiser.param_groups[0]["lr"] = settings.critic_learning_rate * decay
+        measured = {"critic_loss": self._update_critics(batch)}
+        self.updates += 1
+        if self.updates % settings.policy_delay == 0:
+            measured["value"] = self._update_actor(batch)
+            _follow(self.target_actor, self.actor, settings.tau)
+            _follow(self.target_critics, self.critics, settings.tau)
+            # The first updates count for more, or the average would remember the untrained actor for long.
+            kept = min(settings.policy_average, 1 - 1 / (1 + self.updates / settings.policy_delay / 5))
+            _follow(self.policy, self.actor, 1 - kept)
+        return measured
+
+    def _update_critics(self, batch: Transitions) -> float:
+        settings = self._settings
+        with torch.no_grad():
+            proposed = self.target_actor(batch.next_state[:, : self._observation_dim])
+            # Target policy smoothing: similar actions have similar values.
+            noise = torch.randn(proposed.shape, generator=self._noise) * settings.target_noise
+            noise = noise.clamp_(-settings.target_noise_clip, settings.target_noise_clip)
+            values = self.target_critics(batch.next_state, (proposed + noise).clamp_(-1, 1))
+            # Clipped double Q-learning: the lower of the two, against overestimation.
+            target = batch.reward + settings.gamma * values.amin(dim=0)
+        loss = 2 * functional.huber_loss(self.critics(batch.state, batch.action), target.expand(2, -1))
+        self._critic_optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        self._critic_optimiser.step()
+        return loss.item()
+
+    def _update_actor(self, batch: Transitions) -> float:
+        self.actor.train()
+        raw = self.actor.before_tanh(batch.state[:, : self._observation_dim])
+        self.critics.requires_grad_(False)
+        value = self.critics(batch.state, torch.tanh(raw))[0].mean()
+        self.critics.requires_grad_(True)
+        loss = -value + self._settings.action_penalty * raw.square().mean()
+        self._actor_optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        self._actor_optimiser.step()
+        return value.item()
+
+    def state(self) -> dict[str, Any]:
+        """Return all that `restore` needs, as `torch.save` takes it."""
+        return {
+            "actor": self.actor.state_dict(),
+            "critics": self.critics.state_dict(),
+            "target_actor": self.target_actor.state_dict(),
+            "target_critics": self.target_critics.state_dict(),
+            "policy": self.policy.state_dict(),
+            "actor_optimiser": self._actor_optimiser.state_dict(),
+            "critic_optimiser": self._critic_optimiser.state_dict(),
+            "noise": self._noise.get_state(),
+            "updates": self.updates,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `state` returned."""
+        self.actor.load_state_dict(state["actor"])
+        self.critics.load_state_dict(state["critics"])
+        self.target_actor.load_state_dict(state["target_actor"])
+        self.target_critics.load_state_dict(state["target_critics"])
+        self.policy.load_state_dict(state["policy"])
+        self._actor_optimiser.load_state_dict(state["actor_optimiser"])
+        self._critic_optimiser.load_state_dict(state["critic_optimiser"])
+        self._noise.set_state(state["noise"])
+        self.updates = state["updates"]
+
+
+def _act(actor: Actor, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+    with torch.inference_mode():
+        return actor(torch.from_numpy(np.ascontiguousarray(observations))).numpy()
+
+
+def _follow(target: nn.Module, online: nn.Module, share: float) -> None:
+    """Move ``target`` by ``share`` of the way to ``online``, batch norm's running statistics included."""
+    with torch.no_grad():
+        for slow, fast in zip(target.state_dict().values(), online.state_dict().values(), strict=True):
+            if slow.is_floating_point():
+                slow.lerp_(fast, share)

@@ -1,0 +1,226 @@
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+
+from agents.astraea.settings import AstraeaSettings
+from agents.astraea.train import read_checkpoint, train
+from agents.run_folder import RunFolder
+from agents.settings import build
+
+REPOSITORY = Path(__file__).parents[2]
+TINY = {
+    "agent": "astraea",
+    "num_envs": 3,
+    "scenarios": {
+        "sampler": "astraea",
+        "duration_s": 1.5,
+        "rate_mbps": 40,
+        "base_rtt_ms": [20, 40],
+        "flows": [1, 2],
+    },
+    "learning_starts": 20,
+    "train_every": 3,
+    "updates_per_training": 1,
+    "policy_delay": 2,
+    "batch_size": 8,
+    "memory": 150,
+    "exploration_intervals": 200,
+    "exploration_hold": 3,
+    "progress_steps": 50,
+    "checkpoint_steps": 90,
+    "track": "none",
+}
+
+
+def settings(steps, **changes):
+    return build(AstraeaSettings, "test", {**TINY, "steps": steps, **changes})
+
+
+def start(path, steps, **changes):
+    chosen = settings(steps, **changes)
+    run = RunFolder.create(path, chosen.to_yaml(), {"seed": chosen.seed})
+    train(chosen, run)
+    return run
+
+
+def resume(path, steps, **changes):
+    run = RunFolder.open(path, {"seed": 1})
+    train(settings(steps, **changes), run)
+    return run
+
+
+def policy(run):
+    """Return the exported weights' bytes."""
+    model = onnx.load(str(run.policy / "policy.onnx"))
+    return b"".join(tensor.raw_data for tensor in model.graph.initializer)
+
+
+def progress(run):
+    """Return progress.csv without its column of wall time."""
+    with (run.path / "progress.csv").open() as file:
+        return [{key: row[key] for key in row if key != "wall_s"} for row in csv.DictReader(file)]
+
+
+def everything(run):
+    """Return the latest checkpoint as plain comparable values, wall time left out."""
+    latest = run.latest_checkpoint()
+    assert latest is not None
+    state = read_checkpoint(latest)
+    del state["wall_s"]
+    return flatten(state)
+
+
+def flatten(value):
+    if isinstance(value, dict):
+        return {str(key): flatten(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [flatten(item) for item in value]
+    if isinstance(value, torch.Tensor):
+        return value.numpy().tobytes()
+    return value.tobytes() if isinstance(value, np.ndarray) else repr(value)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run of 480 steps in one go."""
+    return start(tmp_path_factory.mktemp("whole") / "run", 480)
+
+
+@pytest.fixture(scope="module")
+def half(tmp_path_factory):
+    """A run of 240 steps; never resumed itself, only in copies."""
+    return start(tmp_path_factory.mktemp("half") / "run", 240)
+
+
+def test_a_run_leaves_what_it_promises(whole):
+    names = {path.name for path in whole.path.iterdir()}
+    assert names == {"config.yaml", "progress.csv", "checkpoints", "policy", "summary.json"}
+    description = json.loads((whole.policy / "policy.json").read_text())
+    assert (description["agent"], description["spec_version"]) == ("astraea", 1)
+    assert (description["observation_dim"], description["action_dim"]) == (50, 1)
+    assert description["interval_ms"] == 30.0
+    assert description["provenance"] == {"seed": 1, "steps": 480}
+    summary = json.loads((whole.path / "summary.json").read_text())
+    assert summary["steps"] == 480
+    assert summary["updates"] > 30
+    # 3 simulations: the first multiple of 3 from each multiple of 50 on.
+    steps = [51, 102, 150, 201, 252, 300, 351, 402, 450]
+    assert [int(row["steps"]) for row in progress(whole)] == steps
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(whole, tmp_path):
+    again = start(tmp_path / "again", 480)
+    assert everything(again) == everything(whole)
+    assert policy(start(tmp_path / "other", 120, seed=2)) != policy(start(tmp_path / "same", 120))
+
+
+def test_simulator_threads_change_nothing(whole, tmp_path):
+    assert policy(start(tmp_path / "threads", 480, workers=2)) == policy(whole)
+
+
+def test_a_resumed_run_ends_with_the_bytes_of_one_that_never_stopped(whole, half, tmp_path):
+    shutil.copytree(half.path, tmp_path / "run")
+    run = resume(tmp_path / "run", 480)
+    assert everything(run) == everything(whole)
+    assert policy(run) == policy(whole)
+    assert progress(run) == progress(whole)
+
+
+def test_resuming_a_finished_run_changes_nothing(half, tmp_path):
+    shutil.copytree(half.path, tmp_path / "run")
+    run = resume(tmp_path / "run", 240)
+    assert everything(run) == everything(half)
+    assert progress(run) == progress(half)
+
+
+def test_a_checkpoint_does_not_disturb_the_run(whole, tmp_path):
+    run = start(tmp_path / "often", 480, checkpoint_steps=30)
+    assert policy(run) == policy(whole)
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+OPERATIONS = ((os, "replace"), (os, "fsync"), (torch, "save"), (np, "save"), (shutil, "rmtree"))
+
+
+def killed_at(monkeypatch, count):
+    """Let the run die at its ``count``-th operation on files, from 0; return the list of those done."""
+    done = []
+
+    def dying(operation):
+        def wrapped(*arguments, **options):
+            if len(done) == count:
+                raise Killed
+            done.append(operation)
+            return operation(*arguments, **options)
+
+        return wrapped
+
+    for module, name in OPERATIONS:
+        monkeypatch.setattr(module, name, dying(getattr(module, name)))
+    return done
+
+
+def test_killed_between_any_two_operations_on_files_a_run_can_be_read_and_resumed(
+    whole, half, tmp_path, monkeypatch
+):
+    # From 240 steps on, there is a checkpoint at 270; what one checkpoint does, they all do.
+    with monkeypatch.context() as patched:
+        done = killed_at(patched, -1)
+        shutil.copytree(half.path, tmp_path / "counted")
+        resume(tmp_path / "counted", 270)
+        operations = len(done)
+    assert operations > 10
+    for count in range(operations):
+        path = tmp_path / str(count)
+        shutil.copytree(half.path, path)
+        with monkeypatch.context() as patched:
+            killed_at(patched, count)
+            with pytest.raises(Killed):
+                resume(path, 270)
+        assert read_checkpoint_steps(path) in (240, 270)
+        onnx.load(str(path / "policy" / "policy.onnx"))
+        json.loads((path / "policy" / "policy.json").read_text())
+        run = resume(path, 300)
+        assert [row["steps"] for row in progress(run)] == ["51", "102", "150", "201", "252", "300"]
+        assert progress(run) == progress(whole)[:6]
+        shutil.rmtree(path)
+
+
+def read_checkpoint_steps(path):
+    latest = RunFolder(path, {}).latest_checkpoint()
+    assert latest is not None
+    return read_checkpoint(latest)["steps"]
+
+
+def test_kill_9_at_any_line_and_resume_end_with_the_same_bytes(whole, tmp_path):
+    path = tmp_path / "run"
+    config = tmp_path / "tiny.yaml"
+    config.write_text(settings(480).to_yaml())
+    command = [sys.executable, "train.py", "--agent", "astraea", "--out", str(path)]
+    arguments = ["--config", str(config)]
+    for line_to_die_at in ("checkpoint 90\n", "checkpoint 270\n"):
+        with subprocess.Popen(
+            [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY
+        ) as process:
+            assert process.stdout is not None
+            said = iter(process.stdout)
+            assert any(line == line_to_die_at for line in said), process.stderr and process.stderr.read()
+            process.send_signal(signal.SIGKILL)
+        assert read_checkpoint_steps(path) >= int(line_to_die_at.split()[1])
+        arguments = ["--resume", "--track", "none"]
+    run = resume(path, 480)
+    assert policy(run) == policy(whole)
+    assert progress(run) == progress(whole)

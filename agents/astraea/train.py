@@ -1,0 +1,210 @@
+"""Astraea's training loop: act, step the simulations, remember, learn; checkpoint and export now and then."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from agents.astraea.exploration import Exploration
+from agents.astraea.export import export
+from agents.astraea.meters import Meters
+from agents.astraea.replay import ReplayBuffer
+from agents.astraea.settings import AstraeaSettings
+from agents.astraea.td3 import Td3
+from agents.reporter import Reporter
+from agents.run_folder import KEPT_CHECKPOINTS, RunFolder
+from agents.settings import TrainSettings
+from agents.simulations import Simulations
+from configs.errors import InputError
+
+
+class Training:
+    """All that a training run changes as it goes; `save` and `load` carry the whole of it."""
+
+    def __init__(self, settings: AstraeaSettings) -> None:
+        self.settings = settings
+        self.simulations = Simulations(settings)
+        batch = self.simulations.batch
+        dims = (batch.observation_dim, batch.global_dim, batch.action_dim)
+        self.learner = Td3(settings, *dims, seed=settings.seed)
+        self.exploration = Exploration(settings, self.simulations.action_shape, settings.seed)
+        self.replay = ReplayBuffer(
+            settings.memory, batch.observation_dim + batch.global_dim, batch.action_dim, settings.seed
+        )
+        self.meters = Meters()
+        self.steps = 0
+        """Environment steps: intervals, summed over the simulations."""
+
+    def start(self) -> None:
+        """Begin from nothing."""
+        self.simulations.start()
+
+    def interval(self, simulator: ThreadPoolExecutor) -> None:
+        """Advance every simulation by one monitor interval, and learn meanwhile.
+
+        The simulations release the GIL, so they run beside the updates. The updates draw from transitions up
+        to the interval before: the same numbers however long either takes.
+        """
+        batch = self.simulations.batch
+        active = batch.active.copy()
+        states = self._states()
+        actions = self._decide(active, states)
+        stepping = simulator.submit(self.simulations.step, actions)
+        self._learn()
+        stepping.result()
+        self._remember(active, states, actions)
+        for index in np.flatnonzero(batch.finished):
+            self.meters.episode(batch.run_log(int(index)))
+            self.simulations.restart(int(index))
+        self.steps += self.settings.num_envs
+
+    def _states(self) -> NDArray[np.float32]:
+        """Return (size, slots, observation_dim + global_dim): own observation, then global state."""
+        batch = self.simulations.batch
+        slots = self.simulations.slots
+        shared = np.repeat(batch.global_states[:, None, :], slots, axis=1)
+        return np.concatenate([batch.observations, shared], axis=-1)
+
+    def _decide(self, active: NDArray[np.bool_], states: NDArray[np.float32]) -> NDArray[np.float32]:
+        actions = np.zeros(self.simulations.action_shape, dtype=np.float32)
+        if active.any():
+            proposed = self.learner.act(states[active][:, : self.simulations.batch.observation_dim])
+            self.meters.actions(proposed)
+            actions[active] = proposed
+        return self.exploration.apply(actions)
+
+    def _remember(
+        self, active: NDArray[np.bool_], states: NDArray[np.float32], actions: NDArray[np.float32]
+    ) -> None:
+        """Keep the transitions of flows that were active before and after the interval."""
+        batch = self.simulations.batch
+        rewards = batch.rewards_view
+        self.meters.rewards(rewards[active])
+        kept = active & batch.active
+        self.replay.add(states[kept], actions[kept], rewards[kept], self._states()[kept])
+
+    def _learn(self) -> None:
+        settings = self.settings
+        interval = self.exploration.intervals
+        if len(self.replay) < settings.learning_starts or interval % settings.train_every:
+            return
+        for _ in range(settings.updates_per_training):
+            self.meters.update(self.learner.update(self.replay.sample(settings.batch_size)))
+
+    def save(self, folder: Path, chunks: Path, wall_s: float) -> None:
+        """Write everything to ``folder``, and new transitions to ``chunks``."""
+        torch.save(
+            {
+                "steps": self.steps,
+                "wall_s": wall_s,
+                "learner": self.learner.state(),
+                "exploration": self.exploration.state(),
+                "replay": self.replay.save(chunks),
+                "simulations": self.simulations.state(),
+                "meters": self.meters.state(),
+            },
+            folder / "training.pt",
+        )
+
+    def load(self, folder: Path, chunks: Path) -> float:
+        """Continue from what `save` wrote; return the seconds of wall time spent until then.
+
+        Raises:
+            InputError: the checkpoint cannot be read.
+        """
+        state = read_checkpoint(folder)
+        self.steps = state["steps"]
+        self.learner.restore(state["learner"])
+        self.exploration.restore(state["exploration"])
+        self.replay.load(chunks, state["replay"])
+        self.simulations.restore(state["simulations"])
+        self.meters.restore(state["meters"])
+        return state["wall_s"]
+
+
+def read_checkpoint(folder: Path) -> dict[str, Any]:
+    """Return what `Training.save` wrote to ``folder``.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    path = folder / "training.pt"
+    try:
+        # Not only weights, but arrays and generators' states too; the file is this project's own.
+        return torch.load(path, weights_only=False)
+    except Exception as error:  # torch.load raises whatever its unpickler stumbles on
+        raise InputError(f"{path}: cannot be read: {error}") from None
+
+
+def train(settings: TrainSettings, run: RunFolder) -> None:
+    """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one."""
+    assert isinstance(settings, AstraeaSettings)
+    # These networks are too small for a second thread to help, and sums are the same on every machine.
+    torch.set_num_threads(1)
+    training = Training(settings)
+    chunks = run.checkpoints / "replay"
+    latest = run.latest_checkpoint()
+    wall_s = 0.0
+    if latest is None:
+        training.start()
+    else:
+        wall_s = training.load(latest, chunks)
+
+    added = deque([0], maxlen=KEPT_CHECKPOINTS)  # transitions at the checkpoints on disk
+
+    def checkpoint() -> None:
+        run.save_checkpoint(training.steps, lambda folder: training.save(folder, chunks, reporter.wall_s))
+        export(training.learner.policy, settings, run, training.steps)
+        added.append(training.replay.added)
+        ReplayBuffer.prune(chunks, added[0], settings.memory)
+        reporter.checkpointed(training.steps)
+
+    shown = ("reward", "normalized_goodput", "delay_inflation")
+    reporter = Reporter(settings, run, steps=training.steps, wall_s=wall_s, shown=shown)
+    with reporter, ThreadPoolExecutor(1, thread_name_prefix="simulator") as simulator:
+        if latest is None:
+            checkpoint()
+        next_row = _next(training.steps, settings.progress_steps)
+        next_checkpoint = _next(training.steps, settings.checkpoint_steps)
+        while reporter.done(training.steps) < 1:
+            training.interval(simulator)
+            if training.steps >= next_row:
+                reporter.row(_row(training, reporter))
+                next_row = _next(training.steps, settings.progress_steps)
+            if training.steps >= next_checkpoint:
+                checkpoint()
+                next_checkpoint = _next(training.steps, settings.checkpoint_steps)
+        if run.latest_checkpoint() != run.checkpoint_path(training.steps):
+            checkpoint()
+        run.write_summary(
+            {
+                "agent": settings.agent,
+                "steps": training.steps,
+                "wall_s": round(reporter.wall_s, 1),
+                "updates": training.learner.updates,
+                "episodes": training.simulations.next_episode - settings.num_envs,
+                "last": training.meters.last,
+            }
+        )
+
+
+def _next(steps: int, every: int) -> int:
+    """Return the first multiple of ``every`` after ``steps``."""
+    return (steps // every + 1) * every
+
+
+def _row(training: Training, reporter: Reporter) -> dict[str, Any]:
+    return {
+        "steps": training.steps,
+        "wall_s": round(reporter.wall_s, 3),
+        "episodes": training.simulations.next_episode - training.settings.num_envs,
+        "updates": training.learner.updates,
+        "exploration": training.exploration.probability,
+        **training.meters.flush(),
+    }

@@ -1,0 +1,152 @@
+"""What every training run is told: the settings that all agents and engines share.
+
+An agent adds its own hyperparameters by subclassing `TrainSettings` in its folder. Files in
+``configs/agents`` hold only what differs from the defaults here.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import yaml
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from configs.errors import InputError, one_line
+from configs.sampling import AstraeaSampling, Sampling
+from configs.scenario import Positive, Strict, load_yaml
+
+Engine = Literal["native", "sb3", "rllib"]
+Backend = Literal["simulator", "mahimahi", "kernel", "lab"]
+Tracker = Literal["none", "tensorboard", "wandb"]
+
+Count = Annotated[int, Field(ge=1)]
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+FREE_ON_RESUME = frozenset({"steps", "minutes", "workers", "ray_address", "track"})
+"""Settings that ``--resume`` may change, because they do not change what is learned."""
+
+
+def _by_name(value: Any) -> Any:
+    """Take a sampler's name for its default ranges, and ranges without a name for Astraea's."""
+    if isinstance(value, str):
+        return {"sampler": value}
+    return {"sampler": "astraea", **value} if isinstance(value, dict) else value
+
+
+class TrainSettings(Strict):
+    """Settings of one training run, whatever the agent and engine."""
+
+    agent: str
+    """A name that `agents.registry` knows, such as ``astraea``."""
+    engine: Engine = "native"
+    backend: Backend = "simulator"
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
+    steps: Count | None = None
+    """Length of the run in environment steps: monitor intervals, summed over all simulations."""
+    minutes: Positive | None = None
+    """Length of the run in minutes of wall time, instead of ``steps``; those before a ``--resume`` count."""
+
+    spec: str = "astraea"
+    """The agent specification (observation and action) that `leosim` computes."""
+    reward: str = "astraea"
+    """The reward that `leosim` computes."""
+    scenarios: Annotated[Sampling, BeforeValidator(_by_name)] = AstraeaSampling()
+    """The ranges that episodes are drawn from: a sampler's name, or its ranges (`configs.sampling`)."""
+    interval_ms: Positive = 30.0
+    """The monitor interval in ms."""
+    num_envs: Count = 16
+    """Simulations stepped together; with Ray, per worker."""
+    workers: Count = 1
+    """Simulator threads of the native and sb3 engines; env runner processes of rllib."""
+    ray_address: str | None = None
+    """An existing Ray cluster; by default Ray starts on this machine."""
+
+    track: Tracker = "tensorboard"
+    progress_steps: Count = 10_000
+    """A row of progress.csv every so many environment steps."""
+    checkpoint_steps: Count = 100_000
+    """A checkpoint every so many environment steps; the last steps are always followed by one."""
+
+    @model_validator(mode="after")
+    def _one_length(self) -> TrainSettings:
+        if self.steps is not None and self.minutes is not None:
+            raise ValueError("give steps or minutes, not both")
+        return self
+
+    def to_yaml(self) -> str:
+        """Return every setting as YAML, defaults included."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False)
+
+
+Settings = TypeVar("Settings", bound=TrainSettings)
+
+_EXPONENT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+")
+
+
+def _with_exponents(value: Any) -> Any:
+    """Turn texts such as ``5e-5`` into numbers: YAML 1.1 takes them for strings for want of a point."""
+    if isinstance(value, dict):
+        return {key: _with_exponents(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_exponents(item) for item in value]
+    return float(value) if isinstance(value, str) and _EXPONENT.fullmatch(value) else value
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Return the mapping in the YAML file at ``path``; an empty file is an empty mapping.
+
+    Raises:
+        InputError: the file cannot be read or does not hold a mapping.
+    """
+    data = _with_exponents(load_yaml(path))
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise InputError(f"{path}: (whole file): must be a mapping of settings")
+    return data
+
+
+def parse_assignment(text: str) -> tuple[str, Any]:
+    """Return key and value of a ``--set`` argument such as ``batch_size=256``; the value is YAML.
+
+    Raises:
+        InputError: no key, no equals sign, or a value that is not YAML.
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise InputError(f"--set: {text}: must be KEY=VALUE")
+    try:
+        return key.strip(), _with_exponents(yaml.safe_load(value))
+    except yaml.YAMLError:
+        raise InputError(f"--set: {key.strip()}: {value!r} is not YAML") from None
+
+
+def assign(data: dict[str, Any], key: str, value: Any) -> None:
+    """Set ``key`` of ``data`` to ``value``; ``scenarios.duration_s`` names a key of a mapping within.
+
+    Raises:
+        InputError: the path leads through something that is not a mapping.
+    """
+    *parents, last = key.split(".")
+    for parent in parents:
+        inner = data.setdefault(parent, {})
+        if parent == "scenarios" and isinstance(inner, str):
+            inner = data[parent] = {"sampler": inner}
+        if not isinstance(inner, dict):
+            raise InputError(f"--set: {key}: {parent} is not a mapping of settings")
+        data = inner
+    data[last] = value
+
+
+def build(model: type[Settings], source: str, data: dict[str, Any]) -> Settings:
+    """Return ``data`` as settings of type ``model``.
+
+    Raises:
+        InputError: one line with ``source``, field and rule.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise InputError(one_line(source, error)) from None

@@ -1,0 +1,110 @@
+"""The training worlds: a batch of simulations on one scenario after another, which can be rebuilt exactly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import leosim
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.settings import TrainSettings
+from configs.scenario import Scenario
+from envs.sampling import Sampler
+
+LEARNER = "agent"
+"""The scheme of a flow that is steered from outside."""
+
+
+class Simulations:
+    """``num_envs`` simulations that step together; a finished one goes on with the next scenario.
+
+    Episode ``k`` of a run is drawn from a generator seeded by (seed, k), so that a counter is all the state
+    there is to its scenarios. A simulation's own state is rebuilt by repeating the actions since its reset:
+    it is deterministic and much faster than life.
+
+    Args:
+        settings: which scenarios, how many simulations, which agent specification.
+        first_episode: episodes are counted from here.
+    """
+
+    def __init__(self, settings: TrainSettings, first_episode: int = 0) -> None:
+        self._seed = settings.seed
+        self._draw = Sampler(settings.scenarios)
+        self.batch = leosim.Batch(
+            settings.num_envs,
+            slots=self._draw.max_learning_flows,
+            agent=settings.spec,
+            reward=settings.reward,
+            interval_ms=settings.interval_ms,
+            threads=settings.workers,
+        )
+        self.size, self.slots = settings.num_envs, self._draw.max_learning_flows
+        self.action_shape = (self.size, self.slots, self.batch.action_dim)
+        self.next_episode = first_episode
+        self._episodes = [0] * self.size
+        self._actions: list[list[NDArray[np.float32]]] = [[] for _ in range(self.size)]
+        self._traces: dict[str, leosim.PathTrace] = {}
+
+    def scenario(self, episode: int) -> Scenario:
+        """Return the scenario of ``episode``."""
+        return self._draw(np.random.default_rng([self._seed, 1, episode]))
+
+    def start(self) -> None:
+        """Give every simulation its first episode."""
+        for index in range(self.size):
+            self.restart(index)
+
+    def restart(self, index: int) -> None:
+        """Give simulation ``index`` the next episode."""
+        self._episodes[index] = self.next_episode
+        self.next_episode += 1
+        self._actions[index].clear()
+        self._reset(index)
+
+    def step(self, actions: NDArray[np.float32]) -> None:
+        """Step every simulation by one interval with ``actions`` (size, slots, action_dim)."""
+        for index, history in enumerate(self._actions):
+            history.append(actions[index].copy())
+        self.batch.step(actions)
+
+    def state(self) -> dict[str, Any]:
+        """Return all that `restore` needs: counters and arrays."""
+        return {
+            "next_episode": self.next_episode,
+            "episodes": list(self._episodes),
+            "actions": [
+                np.stack(history) if history else np.empty((0, *self.action_shape[1:]), np.float32)
+                for history in self._actions
+            ],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Rebuild the simulations that `state` described, step by step."""
+        self.next_episode = state["next_episode"]
+        self._episodes = list(state["episodes"])
+        self._actions = [list(history) for history in state["actions"]]
+        longest = max(len(history) for history in self._actions)
+        actions = np.zeros(self.action_shape, dtype=np.float32)
+        for index in range(self.size):
+            self._reset(index)
+        # Simulations step together but were reset at different times: each is reset once more when as many
+        # steps are left as it has behind it.
+        for left in range(longest, 0, -1):
+            for index, history in enumerate(self._actions):
+                if len(history) == left < longest:
+                    self._reset(index)
+                if len(history) >= left:
+                    actions[index] = history[len(history) - left]
+            self.batch.step(actions)
+        for index, history in enumerate(self._actions):
+            if not history:
+                self._reset(index)
+
+    def _reset(self, index: int) -> None:
+        scenario = self.scenario(self._episodes[index])
+        for name in scenario.traces - self._traces.keys():
+            import traces  # here, because it builds orbits: static scenarios do without
+
+            self._traces.update(traces.load_all({name}))
+        self.batch.reset(index, scenario.to_json(), self._traces)

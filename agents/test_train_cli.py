@@ -1,0 +1,122 @@
+import pytest
+import yaml
+
+from agents import train_cli
+from configs.errors import InputError
+
+TINY = """
+agent: astraea
+num_envs: 2
+scenarios: {sampler: astraea, duration_s: 1, rate_mbps: 40, base_rtt_ms: 20, flows: 1}
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "tiny.yaml"
+    path.write_text(TINY)
+    return path
+
+
+def run(tmp_path, *arguments):
+    return train_cli.run([*map(str, arguments), "--out", str(tmp_path / "run"), "--track", "none"])
+
+
+def test_an_agent_with_nothing_to_train_says_so(tmp_path, capsys):
+    assert run(tmp_path, "--agent", "vivace") == 0
+    assert "nothing to train" in capsys.readouterr().out
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--agent", "sage", "--steps", 1], "--agent: sage: .*astraea, ppo"),
+        (["--agent", "astraea"], "--steps or --minutes: give one"),
+        (["--agent", "astraea", "--steps", 1, "--set", "foo=1"], "^--set: foo: unknown key$"),
+        (["--agent", "astraea", "--steps", 1, "--set", "gamma=high"], "^--set: gamma: "),
+        (["--agent", "astraea", "--steps", 0], "steps: .*greater"),
+        (["--agent", "astraea", "--minutes", "nan"], "minutes: "),
+        (["--agent", "astraea", "--steps", 1, "--seed", -1], "seed: "),
+        (
+            ["--agent", "astraea", "--steps", 1, "--engine", "sb3"],
+            "--engine: sb3: .* trained by native",
+        ),
+        (["--agent", "astraea", "--steps", 1, "--engine", "tf"], "engine: .*'native', 'sb3' or 'rllib'"),
+        (["--agent", "astraea", "--steps", 1, "--backend", "lab"], "--backend: lab: .*simulator"),
+        (["--agent", "astraea", "--steps", 1, "--set", "spec=orca"], "spec: 'orca' is not one of astraea"),
+        (["--agent", "astraea", "--steps", 1, "--set", "reward=none"], "reward: 'none' is not one of "),
+        (["--agent", "astraea", "--steps", 1, "--config", "missing.yaml"], "^missing.yaml: cannot be read"),
+        (["--agent", "ppo", "--steps", 1, "--config", "CONFIG"], "tiny.yaml: agent: is 'astraea'"),
+        (["--agent", "astraea", "--steps", 1, "--resume"], "run/config.yaml: no run to resume"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, config, arguments, message):
+    given = [config if argument == "CONFIG" else argument for argument in arguments]
+    if "--config" not in given and given[1] == "astraea" and "--resume" not in given:
+        given += ["--config", config]
+    with pytest.raises(InputError, match=message) as caught:
+        run(tmp_path, *given)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_trace_that_is_missing_or_broken_is_named_and_leaves_nothing(tmp_path):
+    broken = tmp_path / "broken.csv"
+    broken.write_text("time_s,delay_ms\n0,1\n")
+    for path in (broken, tmp_path / "missing.csv", "no-such-path"):
+        scenarios = f"scenarios={{sampler: leo, paths: [{path}]}}"
+        with pytest.raises(InputError, match=f"^{path}"):
+            run(tmp_path, "--agent", "astraea", "--steps", 1, "--set", scenarios)
+        assert not (tmp_path / "run").exists()
+
+
+def test_an_argument_that_cannot_be_parsed_is_one_line_and_status_2(capsys):
+    with pytest.raises(SystemExit) as caught:
+        train_cli.run(["--agent", "astraea", "--steps", "many"])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_flags_win_over_assignments_and_assignments_over_the_file(tmp_path, config):
+    config.write_text(TINY + "seed: 5\ntau: 0.1\ngamma: 0.5\nsteps: 1000\n")
+    run(
+        tmp_path, "--agent", "astraea", "--config", config, "--set", "seed=6", "tau=2e-1",
+        "--set", "scenarios.loss=0.01", "--seed", 7, "--steps", 10,
+    )  # fmt: skip
+    written = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
+    assert {key: written[key] for key in ("seed", "tau", "gamma", "steps")} == {
+        "seed": 7,
+        "tau": 0.2,
+        "gamma": 0.5,
+        "steps": 10,
+    }
+    assert written["scenarios"]["loss"] == 0.01
+
+
+def test_resuming_takes_the_settings_of_the_run_and_only_a_new_length(tmp_path, config):
+    run(tmp_path, "--agent", "astraea", "--config", config, "--seed", 7, "--steps", 10)
+    with pytest.raises(InputError, match="has a run already"):
+        run(tmp_path, "--agent", "astraea", "--config", config, "--steps", 10)
+    for change in (["--seed", 8], ["--set", "tau=0.1"], ["--config", config]):
+        with pytest.raises(InputError, match=r"config\.yaml"):
+            run(tmp_path, "--agent", "astraea", "--resume", *change)
+    assert run(tmp_path, "--agent", "astraea", "--resume", "--seed", 7, "--steps", 20) == 0
+    assert (tmp_path / "run" / "checkpoints" / "latest").read_text() == "000000000020\n"
+
+
+def test_every_shipped_configuration_is_valid():
+    shipped = sorted(train_cli.CONFIGS.glob("*.yaml"))
+    assert {"astraea", "astraea-leo", "astraea-minutes", "ppo"} <= {path.stem for path in shipped}
+    for path in shipped:
+        agent = path.stem.partition("-")[0]
+        flags = train_cli.parser().parse_args(["--agent", agent, "--config", str(path)])
+        settings = train_cli.fresh(train_cli.registry.get(agent), flags)
+        assert settings.agent == agent
+        assert settings.steps or settings.minutes
+
+
+def test_the_published_configuration_is_the_defaults():
+    flags = train_cli.parser().parse_args(["--agent", "astraea"])
+    settings = train_cli.fresh(train_cli.registry.get("astraea"), flags)
+    assert settings.model_dump(exclude_defaults=True).keys() <= {"agent", "steps"}

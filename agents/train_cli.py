@@ -1,0 +1,164 @@
+"""The command line of ``train.py``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import configs
+from agents import registry
+from agents.run_folder import RunFolder
+from agents.scheme import Scheme
+from agents.settings import FREE_ON_RESUME, TrainSettings, assign, build, parse_assignment, read_config
+from configs.errors import InputError, exit_2, reports_input_errors
+from evaluation.provenance import describe
+
+CONFIGS = Path(configs.__file__).parent / "agents"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        exit_2(f"{self.prog}: {message}")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of ``train.py``'s arguments."""
+    made = _Parser(prog="train.py", description="Train a congestion control agent.", allow_abbrev=False)
+    add = made.add_argument
+    add("--agent", required=True, metavar="NAME", help=", ".join(registry.schemes()))
+    add("--config", type=Path, metavar="FILE", help="YAML settings; default: configs/agents/NAME.yaml")
+    add("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="override settings")
+    length = made.add_mutually_exclusive_group()
+    length.add_argument("--steps", type=int, metavar="N", help="environment steps, over all simulations")
+    length.add_argument("--minutes", type=float, metavar="M", help="wall time")
+    add("--seed", type=int, metavar="S")
+    add("--out", type=Path, metavar="DIR", help="default: runs/NAME")
+    add("--resume", action="store_true", help="continue the run in DIR from its latest checkpoint")
+    add("--backend", help="simulator, mahimahi, kernel or lab")
+    add("--engine", help="native, sb3 or rllib")
+    add("--workers", type=int, metavar="N", help="simulator threads, or Ray's env runners")
+    add("--ray", dest="ray_address", metavar="ADDRESS", help="a Ray cluster; default: this machine")
+    add("--track", help="none, tensorboard (default) or wandb (offline unless WANDB_MODE says otherwise)")
+    return made
+
+
+@reports_input_errors
+def main() -> int:
+    """Run ``train.py`` with the process's arguments; return its exit status."""
+    return run(sys.argv[1:])
+
+
+def run(arguments: list[str]) -> int:
+    """Run ``train.py`` with ``arguments``; return its exit status.
+
+    Raises:
+        InputError: bad arguments, settings or files.
+    """
+    flags = parser().parse_args(arguments)
+    scheme = registry.get(flags.agent)
+    if not scheme.trainers:
+        print(f"{scheme.summary}.")
+        return 0
+    out = flags.out or Path("runs") / scheme.name
+    settings = resumed(scheme, flags, out) if flags.resume else fresh(scheme, flags)
+    check(settings)
+    trainer = scheme.trainer(settings.engine)
+    provenance = describe(settings.model_dump(mode="json"), settings.seed, trace_hashes(settings))
+    if flags.resume:
+        folder = RunFolder.open(out, provenance)
+    else:
+        folder = RunFolder.create(out, settings.to_yaml(), provenance)
+    try:
+        trainer(settings, folder)
+    except KeyboardInterrupt:
+        print(f"stopped; --resume continues from the latest checkpoint in {out}", file=sys.stderr)
+        return 130
+    print(f"policy: {folder.policy}")
+    return 0
+
+
+def overrides(flags: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings that have a flag of their own, as given."""
+    names = ("steps", "minutes", "seed", "backend", "engine", "workers", "ray_address", "track")
+    return {name: getattr(flags, name) for name in names if getattr(flags, name) is not None}
+
+
+def fresh(scheme: Scheme, flags: argparse.Namespace) -> TrainSettings:
+    """Return the settings of a new run: the file, then ``--set``, then flags; later ones win."""
+    source = flags.config or CONFIGS / f"{scheme.name}.yaml"
+    data = read_config(source) if flags.config or source.exists() else {}
+    if data.setdefault("agent", scheme.name) != scheme.name:
+        raise InputError(f"{source}: agent: is {data['agent']!r}, but --agent says {scheme.name!r}")
+    given = overrides(flags)
+    if {"steps", "minutes"} & given.keys():
+        data.pop("steps", None)
+        data.pop("minutes", None)
+    build(scheme.settings, str(source), data)  # for errors that name the file
+    for text in flags.set:
+        key, value = parse_assignment(text)
+        assign(data, key, value)
+    if flags.set:
+        build(scheme.settings, "--set", data)
+    return build(scheme.settings, "train.py", {**data, **given})
+
+
+def resumed(scheme: Scheme, flags: argparse.Namespace, out: Path) -> TrainSettings:
+    """Return the settings of the run in ``out``, with the few changes that a resumed run may have.
+
+    Raises:
+        InputError: no run there, or a flag that would change what the run is.
+    """
+    source = out / "config.yaml"
+    if not source.is_file():
+        raise InputError(f"{source}: no run to resume here")
+    data = read_config(source)
+    given = overrides(flags)
+    if flags.config or flags.set:
+        raise InputError(f"{source}: --config and --set cannot change a run that is resumed")
+    for name, value in given.items():
+        if name not in FREE_ON_RESUME and data.get(name) != value:
+            raise InputError(
+                f"{source}: {name}: is {data.get(name)!r}; --resume cannot change it to {value!r}"
+            )
+    if data.get("agent") != scheme.name:
+        raise InputError(f"{source}: agent: is {data.get('agent')!r}, but --agent says {scheme.name!r}")
+    if {"steps", "minutes"} & given.keys():
+        data["steps"] = data["minutes"] = None
+    return build(scheme.settings, str(source), {**data, **given})
+
+
+def check(settings: TrainSettings) -> None:
+    """Check what only other rooms know.
+
+    Raises:
+        InputError: no length, or a backend, specification or reward that this build does not train with.
+    """
+    if settings.steps is None and settings.minutes is None:
+        raise InputError("train.py: --steps or --minutes: give one")
+    if settings.backend != "simulator":
+        raise InputError(f"--backend: {settings.backend}: {settings.agent} is trained on simulator")
+    import leosim  # here, so that --help needs no compiled module
+
+    for field, value, known in (
+        ("spec", settings.spec, leosim.Batch.agents()),
+        ("reward", settings.reward, leosim.Batch.rewards()),
+    ):
+        if value not in known:
+            raise InputError(f"settings: {field}: {value!r} is not one of {', '.join(known)}")
+
+
+def trace_hashes(settings: TrainSettings) -> dict[str, str]:
+    """Return the SHA-256 of every path trace that episodes can be drawn on; builds those not built yet.
+
+    Raises:
+        InputError: a trace that is missing or not valid.
+    """
+    names = getattr(settings.scenarios, "paths", ())
+    if not names:
+        return {}
+    import traces  # here, because it builds orbits: static scenarios do without
+
+    traces.load_all(set(names))
+    return {name: traces.sha256(name) for name in names}
