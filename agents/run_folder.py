@@ -6,6 +6,7 @@ name only once its bytes are on disk, and `progress.csv` sheds a half-written la
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -101,6 +102,16 @@ class RunFolder:
         except OSError as error:
             raise InputError(f"{path}: (folder): cannot be written: {error.strerror}") from None
         return cls(path, provenance)
+
+    def discard(self) -> None:
+        """Take back what `create` made, when the run could not begin; a run with a checkpoint stays."""
+        if self.latest_checkpoint() is not None:
+            return
+        for name in ("config.yaml", "progress.csv"):
+            (self.path / name).unlink(missing_ok=True)
+        for folder in (self.path / "checkpoints", self.path / "policy", self.path):
+            with contextlib.suppress(OSError):  # it holds something that is not this run's
+                folder.rmdir()
 
     @classmethod
     def open(cls, path: Path, provenance: Mapping[str, Any]) -> RunFolder:

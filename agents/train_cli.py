@@ -72,6 +72,10 @@ def run(arguments: list[str]) -> int:
         folder = RunFolder.create(out, settings.to_yaml(), provenance)
     try:
         trainer(settings, folder)
+    except InputError:
+        if not flags.resume:
+            folder.discard()
+        raise
     except KeyboardInterrupt:
         print(f"stopped; --resume continues from the latest checkpoint in {out}", file=sys.stderr)
         return 130

@@ -191,8 +191,9 @@ def test_an_output_that_cannot_be_written_is_named(
         (("--agent", "astraea", "--config", "nowhere.yaml", "--steps", "9"), ("nowhere.yaml",)),
         (("--agent", "astraea", "--resume", "--steps", "9"), ("resume",)),
         (("--agent", "astraea", "--steps", "9", "--engine", "jax"), ("engine", "native")),
+        (("--agent", "ppo", "--steps", "9", "--engine", "rllib", "--ray", "127.0.0.1:1"), ("127.0.0.1:1",)),
     ],
-    ids=["agent", "key", "type", "config", "resume", "engine"],
+    ids=["agent", "key", "type", "config", "resume", "engine", "Ray address"],
 )
 def test_train_names_what_is_wrong(
     run: Run, tmp_path: Path, arguments: tuple[str, ...], parts: tuple[str, ...]
