@@ -42,7 +42,7 @@ train: setup
 	out=runs/train-$$(date +%Y%m%d-%H%M%S); \
 	$(BIN)/python train.py --agent astraea --config configs/agents/astraea-minutes.yaml \
 	    --minutes $(MINUTES) --seed $(SEED) --out $$out; \
-	$(BIN)/python evaluate.py leo-single leo-pair --quick \
+	$(BIN)/python evaluate.py leo-single leo-pair \
 	    --schemes cubic,reno,astraea=$$out/policy --out $$out/evaluation
 
 test: test-core test-python lint

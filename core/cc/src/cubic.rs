@@ -36,12 +36,7 @@ impl Cubic {
     /// A new connection, with or without HyStart.
     #[must_use]
     pub fn new(hystart: bool) -> Self {
-        Self {
-            window: Window::new(),
-            hystart: hystart.then(HyStart::default),
-            w_max: 0.0,
-            epoch: None,
-        }
+        Self { window: Window::new(), hystart: hystart.then(HyStart::default), w_max: 0.0, epoch: None }
     }
 
     fn avoid_congestion(&mut self, ack: &Ack, acked: u32) {

@@ -78,14 +78,6 @@ impl AgentSpec {
             Self::Astraea => 30_000_000,
         }
     }
-
-    /// Congestion window of a flow that starts, in packets: TCP's initial window (RFC 6928). Astraea has no slow
-    /// start of its own.
-    pub const fn initial_window_packets(self) -> u32 {
-        match self {
-            Self::Astraea => 10,
-        }
-    }
 }
 
 /// What an agent remembers of one flow.

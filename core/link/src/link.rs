@@ -74,6 +74,8 @@ pub struct Link<P> {
     departed: usize,
     queued_bytes: u64,
     last_end: Nanos,
+    /// When the last packet would have arrived if no outage had taken it: nothing in flight behind it comes sooner.
+    last_arrival: Nanos,
     stats: LinkStats,
 }
 
@@ -95,6 +97,7 @@ impl<P: Packet> Link<P> {
             departed: 0,
             queued_bytes: 0,
             last_end: 0,
+            last_arrival: 0,
             stats: LinkStats::default(),
         }
     }
@@ -186,7 +189,11 @@ impl<P: Packet> Link<P> {
         // A packet whose last bit leaves as a span ends still travels on that span's path.
         let Span { delay, loss, .. } = *self.schedule.seek(departure.saturating_sub(1));
         // A path that gets shorter must not let this packet overtake the one before.
-        let arrival = (departure + delay + self.jitter.draw()).max(self.last_end);
+        let mut arrival = departure + delay + self.jitter.draw();
+        if departure <= self.last_end {
+            arrival = arrival.max(self.last_arrival);
+        }
+        self.last_arrival = arrival;
         let outage = self.schedule.next_outage_after(departure.saturating_sub(1));
         packet.travels(delay);
         if outage < arrival {
@@ -209,3 +216,6 @@ impl<P: Packet> Link<P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

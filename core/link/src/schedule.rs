@@ -154,17 +154,29 @@ impl Schedule {
         if self.at(from).rate_bps == UNLIMITED {
             return f64::INFINITY;
         }
-        let mut bits = 0.0;
+        let carried = self.spans(from, to).filter(|(span, _)| span.connected);
+        carried.map(|(span, duration)| span.rate_bps as f64 * duration as f64 * 1e-9).sum()
+    }
+
+    /// Whether no outage touches `from..to`.
+    #[must_use]
+    pub fn stays_connected(&self, from: Nanos, to: Nanos) -> bool {
+        self.spans(from, to).all(|(span, _)| span.connected)
+    }
+
+    /// The spans that `from..to` falls into, each with how long it does.
+    fn spans(&self, from: Nanos, to: Nanos) -> impl Iterator<Item = (Span, Nanos)> + '_ {
         let mut now = from;
-        while now < to {
+        std::iter::from_fn(move || {
+            if now >= to {
+                return None;
+            }
             let span = self.at(now);
             let end = span.end.min(to);
-            if span.connected {
-                bits += span.rate_bps as f64 * (end - now) as f64 * 1e-9;
-            }
+            let duration = end - now;
             now = end;
-        }
-        bits
+            Some((span, duration))
+        })
     }
 }
 
@@ -230,3 +242,6 @@ impl Traced {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,10 @@
 
 use leo_control::{AgentSpec, Report, Reward};
 use leo_sim::{BatchSettings, Scenario, View};
-use numpy::{Element, PyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray3};
+use numpy::ndarray::Dimension;
+use numpy::{
+    Element, PyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray3, PyUntypedArrayMethods,
+};
 use pyo3::prelude::*;
 
 use crate::input_error;
@@ -22,26 +25,24 @@ pub struct Batch {
     time_s: Py<PyArray1<f64>>,
 }
 
-/// The array's memory.
+/// The array's memory, for as long as the caller says.
 ///
 /// # Safety
-/// Nobody else may write it while the slice lives. Only `reset` and `step` write, and they hold the batch exclusively;
-/// Python code of another thread that writes the arrays during a step breaks the documented contract and races.
-unsafe fn memory<'a, T: Element, D: numpy::ndarray::Dimension>(
-    py: Python<'_>,
-    array: &'a Py<PyArray<T, D>>,
-) -> &'a mut [T] {
+/// The array must outlive the slice, and nobody else may write it meanwhile. Only `reset` and `step` write, and they
+/// hold the batch, which owns the arrays, exclusively; Python code of another thread that writes the arrays during a
+/// step breaks the documented contract and races.
+unsafe fn memory<'a, T: Element, D: Dimension>(py: Python<'_>, array: &Py<PyArray<T, D>>) -> &'a mut [T] {
     let array = array.bind(py);
-    // SAFETY: the batch keeps the array alive and contiguous; exclusivity is the caller's duty.
+    // SAFETY: NumPy arrays made by `zeros` are contiguous; lifetime and exclusivity are the caller's duty.
     unsafe { std::slice::from_raw_parts_mut(array.data(), array.len()) }
 }
 
-use numpy::PyUntypedArrayMethods as _;
-
 impl Batch {
+    /// All arrays, not tied to the borrow of `self`, so that the simulations can be borrowed beside them.
+    ///
     /// # Safety
     /// As for [`memory`].
-    unsafe fn view<'a>(&'a self, py: Python<'_>) -> View<'a> {
+    unsafe fn view<'a>(&self, py: Python<'_>) -> View<'a> {
         // SAFETY: each array is borrowed once.
         unsafe {
             View {
@@ -55,15 +56,6 @@ impl Batch {
             }
         }
     }
-}
-
-/// The whole view, tied to the arrays and not to the `Batch` that must be borrowed mutably beside it.
-///
-/// # Safety
-/// As for [`memory`].
-unsafe fn detached_view(batch: &Batch, py: Python<'_>) -> View<'static> {
-    // SAFETY: the arrays outlive the call in which the view is used, because the batch owns a reference to each.
-    unsafe { std::mem::transmute::<View<'_>, View<'static>>(batch.view(py)) }
 }
 
 #[pymethods]
@@ -181,12 +173,15 @@ impl Batch {
         policies: Option<Policies<'_>>,
     ) -> PyResult<()> {
         if index >= self.inner.size() {
-            return Err(input_error(format!("arguments: index: must be below {}, not {index}", self.inner.size())));
+            return Err(input_error(format!(
+                "arguments: index: must be below {}, not {index}",
+                self.inner.size()
+            )));
         }
         let traces = trace_set(&traces);
         let policies = policy_set(policies.as_ref());
         // SAFETY: this method holds the batch exclusively.
-        let view = unsafe { detached_view(self, py) };
+        let view = unsafe { self.view(py) };
         py.detach(|| {
             let scenario = Scenario::from_json(scenario)?;
             self.inner.reset(index, &scenario, &traces, &policies, view)
@@ -209,7 +204,7 @@ impl Batch {
             return Err(input_error("arguments: actions: must not be NaN"));
         }
         // SAFETY: this method holds the batch exclusively.
-        let view = unsafe { detached_view(self, py) };
+        let view = unsafe { self.view(py) };
         py.detach(|| self.inner.step(actions, view));
         Ok(())
     }

@@ -27,6 +27,8 @@ pub fn interval(field: &str, milliseconds: f64, minimum_ms: f64) -> PyResult<Nan
     if milliseconds >= minimum_ms && milliseconds <= 3.6e6 {
         Ok((milliseconds * 1e6).round() as Nanos)
     } else {
-        Err(input_error(format!("arguments: {field}: must be at least {minimum_ms} and at most 3.6e6, not {milliseconds}")))
+        Err(input_error(format!(
+            "arguments: {field}: must be at least {minimum_ms} and at most 3.6e6, not {milliseconds}"
+        )))
     }
 }

@@ -15,7 +15,11 @@ pub struct PathTrace {
 }
 
 impl PathTrace {
-    fn column<'py, T: numpy::Element>(&self, py: Python<'py>, value: impl Fn(&Row) -> T) -> Bound<'py, PyArray1<T>> {
+    fn column<'py, T: numpy::Element>(
+        &self,
+        py: Python<'py>,
+        value: impl Fn(&Row) -> T,
+    ) -> Bound<'py, PyArray1<T>> {
         self.inner.rows.iter().map(value).collect::<Vec<_>>().into_pyarray(py)
     }
 }

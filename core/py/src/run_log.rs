@@ -34,9 +34,26 @@ impl RunLog {
             let dict = PyDict::new(py);
             dict.set_item("flow", index)?;
             fields!(
-                dict, flow, scheme, start_s, stop_s, goodput_mbps, capacity_mbps, normalized_goodput, rtt_mean_ms,
-                rtt_p95_ms, base_rtt_mean_ms, delay_inflation, loss_rate, retransmit_rate, power, sent_packets,
-                delivered_packets, retransmitted_packets, lost_packets, rtos,
+                dict,
+                flow,
+                scheme,
+                start_s,
+                stop_s,
+                goodput_mbps,
+                capacity_mbps,
+                normalized_goodput,
+                rtt_mean_ms,
+                rtt_p95_ms,
+                base_rtt_mean_ms,
+                delay_inflation,
+                loss_rate,
+                retransmit_rate,
+                power,
+                sent_packets,
+                delivered_packets,
+                retransmitted_packets,
+                lost_packets,
+                rtos,
             );
             list.append(dict)?;
         }
@@ -64,8 +81,20 @@ impl RunLog {
     fn flow_series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         columns!(
-            py, dict, &self.inner.flow_series, time_s, flow, goodput_mbps, send_mbps, rtt_ms, base_rtt_ms, cwnd_packets,
-            in_flight_packets, pacing_mbps, lost_packets, retransmitted_packets,
+            py,
+            dict,
+            &self.inner.flow_series,
+            time_s,
+            flow,
+            goodput_mbps,
+            send_mbps,
+            rtt_ms,
+            base_rtt_ms,
+            cwnd_packets,
+            in_flight_packets,
+            pacing_mbps,
+            lost_packets,
+            retransmitted_packets,
         );
         Ok(dict)
     }
@@ -74,8 +103,17 @@ impl RunLog {
     fn link_series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         columns!(
-            py, dict, &self.inner.link_series, time_s, link, capacity_mbps, delay_ms, queue_packets, connected,
-            dropped_packets, delivered_mbps,
+            py,
+            dict,
+            &self.inner.link_series,
+            time_s,
+            link,
+            capacity_mbps,
+            delay_ms,
+            queue_packets,
+            connected,
+            dropped_packets,
+            delivered_mbps,
         );
         Ok(dict)
     }

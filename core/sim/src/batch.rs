@@ -128,6 +128,10 @@ impl Batch {
         }
         let mut environment = Environment { simulation, learners };
         let row = rows(settings, view).nth(index).expect("the index is in range");
+        // Nothing of the simulation before stays behind in slots that this one does not use.
+        row.observations.fill(0.0);
+        row.global_state.fill(0.0);
+        row.reports.fill(0.0);
         row.active.fill(false);
         environment.advance(settings, row);
         self.environments[index] = Some(environment);
@@ -206,7 +210,9 @@ impl Environment {
             reporting += 1;
             report.write_f64(&mut row.reports[slot * Report::FIELDS.len()..][..Report::FIELDS.len()]);
             if let Some(agent) = &flow.agent {
-                agent.state.write_observation(&mut row.observations[slot * observation_dim..][..observation_dim]);
+                agent
+                    .state
+                    .write_observation(&mut row.observations[slot * observation_dim..][..observation_dim]);
             }
         }
         if reporting > 0 {
@@ -220,14 +226,14 @@ impl Environment {
     /// Global state and reward over the flows whose interval ends now; the reward goes to those that had acted.
     fn judge(&mut self, settings: &BatchSettings, row: &mut Row<'_>, now: Nanos) {
         let flows = self.simulation.flows();
-        let reporting = |index: &&usize| {
-            flows[**index].agent.as_ref().is_some_and(|agent| agent.history.report.time_ns + settings.interval > now)
-        };
+        let reporting =
+            |index: &&usize| flows[**index].agent.as_ref().is_some_and(|agent| agent.reported_at == now);
         let Some(&first) = self.learners.iter().find(reporting) else { return };
         let world = world_of(&self.simulation, first, now);
         let states = || {
             let learners = self.learners.iter().filter(reporting);
-            learners.filter_map(|&index| flows[index].agent.as_ref().map(|agent| &agent.history as &FlowState))
+            learners
+                .filter_map(|&index| flows[index].agent.as_ref().map(|agent| &agent.history as &FlowState))
         };
         write_global_state(&world, states(), row.global_state);
         let reward = settings.reward.evaluate(&world, states());

@@ -47,7 +47,8 @@ impl EventQueue {
                 return;
             }
             let sibling = self.winners[node ^ 1] as usize;
-            winner = if node & 1 == 0 { self.earlier(winner, sibling) } else { self.earlier(sibling, winner) };
+            winner =
+                if node & 1 == 0 { self.earlier(winner, sibling) } else { self.earlier(sibling, winner) };
             node >>= 1;
         }
     }

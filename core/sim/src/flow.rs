@@ -56,6 +56,8 @@ pub struct Agent {
     pub interval_start: Nanos,
     /// It stopped and its last report has been made.
     pub retired: bool,
+    /// End of the monitor interval in which its last report was made.
+    pub reported_at: Nanos,
 }
 
 /// A flow of the simulation.
@@ -75,6 +77,8 @@ pub struct Flow {
     pub start: Nanos,
     pub stop: Nanos,
     pub phase: Phase,
+    /// Propagation of the packet whose acknowledgement is being delayed.
+    pub delayed_propagation: Nanos,
     pub rtt_log: RttLog,
     pub rtt_histogram: Histogram,
 }
@@ -106,6 +110,7 @@ impl Flow {
             start,
             stop,
             phase: Phase::Waiting,
+            delayed_propagation: 0,
             rtt_log: RttLog::default(),
             rtt_histogram: Histogram::default(),
         }
@@ -119,6 +124,7 @@ impl Flow {
             max_rate: 0,
             interval_start: self.start,
             retired: false,
+            reported_at: 0,
         }));
     }
 
@@ -135,6 +141,7 @@ impl Flow {
     /// An RTT sample, with the propagation that the packet and its acknowledgement had.
     #[inline]
     pub fn record_rtt(&mut self, rtt: Nanos, base: Nanos) {
+        debug_assert!(rtt >= base, "an RTT of {rtt} ns on a path of {base} ns");
         self.rtt_log.record(rtt, base.max(1));
         self.rtt_histogram.record(rtt);
     }
@@ -146,6 +153,7 @@ impl Flow {
             return None;
         }
         agent.retired = self.phase == Phase::Stopped;
+        agent.reported_at = now;
         let end = now.min(self.stop);
         let sums = self.sender.take_interval();
         let mean_rate = sums.mean_rate().unwrap_or(0);

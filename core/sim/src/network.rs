@@ -41,7 +41,12 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
     let mut links = Vec::new();
     for ((name, spec), schedule) in scenario.links.iter().zip(&schedules) {
         let limit = queue_limit(scenario, name, spec, schedule, &schedules, &names);
-        links.push(Link::new(schedule.clone(), limit, Loss::new(spec.loss, seeds.next_u64()), Jitter::none()));
+        links.push(Link::new(
+            schedule.clone(),
+            limit,
+            Loss::new(spec.loss, seeds.next_u64()),
+            Jitter::none(),
+        ));
     }
     for (name, link) in &scenario.links {
         let schedule = schedule(scenario, name, link, Direction::Uncongested, traces)?;
@@ -136,8 +141,12 @@ fn flow(
         );
         return Err(ScenarioError::new(&scenario.name, format!("flows.{index}.scheme"), rule));
     };
-    let route: Vec<u32> =
-        spec.route.iter().filter_map(|link| names.iter().position(|name| name == link)).map(|link| link as u32).collect();
+    let route: Vec<u32> = spec
+        .route
+        .iter()
+        .filter_map(|link| names.iter().position(|name| name == link))
+        .map(|link| link as u32)
+        .collect();
     let reverse: Vec<u32> = route.iter().rev().map(|&link| link + names.len() as u32).collect();
     let extra_delay = nanos(spec.extra_delay_ms, NANOS_PER_MS);
     let mut forward = route.clone();
@@ -147,8 +156,9 @@ fn flow(
         backward.push(push_access(links, extra_delay));
     }
     let end = nanos(scenario.duration_s, NANOS_PER_S);
-    let start = nanos(spec.start_s, NANOS_PER_S) + host_jitter(seed);
+    let start = nanos(spec.start_s, NANOS_PER_S);
     let stop = spec.stop_s.map_or(end, |stop| nanos(stop, NANOS_PER_S)).min(end);
+    let start = start + host_jitter(seed).min(stop.saturating_sub(start) / 2);
     Ok(Flow::new(spec.scheme.clone(), scheme, steering, route, forward, backward, extra_delay, start, stop))
 }
 

@@ -125,7 +125,8 @@ impl Recorder {
     pub fn record(&mut self, now: Nanos, flows: &[Flow], links: &mut [Link<Packet>]) {
         let interval_s = self.interval as f64 * NS;
         for (index, (flow, mark)) in flows.iter().zip(&mut self.flow_marks).enumerate() {
-            if flow.phase == Phase::Running {
+            // A flow that stops at this instant ran until now.
+            if flow.phase == Phase::Running || (flow.phase == Phase::Stopped && flow.stop == now) {
                 self.flow_series.push(now, interval_s, index, flow, mark, links);
             }
         }
@@ -168,7 +169,8 @@ impl FlowSeries {
         let (stats, delivered, rtt) = (flow.sender.stats(), flow.receiver.delivered(), &flow.rtt_log);
         let samples = rtt.samples - mark.rtt.samples;
         let mean_rtt = (rtt.sum - mark.rtt.sum) as f64 / samples as f64;
-        let one_way: Nanos = flow.forward.iter().map(|&link| links[link as usize].schedule().at(now).delay).sum();
+        let one_way: Nanos =
+            flow.forward.iter().map(|&link| links[link as usize].schedule().at(now).delay).sum();
         self.time_s.push(now as f64 * NS);
         self.flow.push(index as u32);
         self.goodput_mbps.push(mbps(delivered - mark.delivered, SEGMENT_BYTES, interval_s));
@@ -186,15 +188,24 @@ impl FlowSeries {
 }
 
 impl LinkSeries {
-    fn push(&mut self, now: Nanos, interval_s: f64, index: usize, link: &mut Link<Packet>, mark: &mut LinkStats) {
+    fn push(
+        &mut self,
+        now: Nanos,
+        interval_s: f64,
+        index: usize,
+        link: &mut Link<Packet>,
+        mark: &mut LinkStats,
+    ) {
         let span = link.schedule().at(now);
         let stats = link.stats();
         self.time_s.push(now as f64 * NS);
         self.link.push(index as u32);
-        self.capacity_mbps.push(if span.connected { span.rate_bps as f64 * 1e-6 } else { 0.0 });
+        // Outages are shorter than a row: count what the whole interval could carry.
+        let from = now - (interval_s * 1e9).round() as Nanos;
+        self.capacity_mbps.push(link.schedule().capacity_bits(from, now) * 1e-6 / interval_s);
         self.delay_ms.push(span.delay as f64 * NS_TO_MS);
         self.queue_packets.push(link.queued_packets(now) as u32);
-        self.connected.push(span.connected);
+        self.connected.push(link.schedule().stays_connected(from, now));
         self.dropped_packets.push((stats.dropped - mark.dropped) as u32);
         self.delivered_mbps.push((stats.delivered_bytes - mark.delivered_bytes) as f64 * 8e-6 / interval_s);
         *mark = stats;
@@ -206,8 +217,9 @@ fn mbps(packets: u64, bytes: u32, seconds: f64) -> f64 {
 }
 
 fn summarise(flow: &Flow, links: &[Link<Packet>], now: Nanos) -> FlowSummary {
-    let stop = flow.stop.min(now);
-    let seconds = stop.saturating_sub(flow.start) as f64 * NS;
+    // A flow that is yet to start has had no time.
+    let stop = flow.stop.min(now).max(flow.start);
+    let seconds = (stop - flow.start) as f64 * NS;
     let stats = flow.sender.stats();
     let delivered = flow.receiver.delivered();
     // What the bottleneck could have carried meanwhile, as payload: so that a flow alone can reach 1.

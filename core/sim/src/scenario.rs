@@ -18,7 +18,13 @@ pub struct ScenarioError {
 
 impl ScenarioError {
     pub(crate) fn new(scenario: &str, field: impl Into<String>, rule: impl Into<String>) -> Self {
-        Self { source_name: scenario.to_owned(), field: field.into(), rule: rule.into() }
+        // Names and keys come from the input; the message stays one line.
+        let one_line = |text: String| text.replace(char::is_control, " ");
+        Self {
+            source_name: one_line(scenario.to_owned()),
+            field: one_line(field.into()),
+            rule: one_line(rule.into()),
+        }
     }
 }
 

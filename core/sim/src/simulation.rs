@@ -33,6 +33,9 @@ impl Simulation {
     ///
     /// # Errors
     /// A trace or scheme that the scenario names is not there.
+    ///
+    /// # Panics
+    /// When `interval` is 0.
     pub fn new(
         scenario: &Scenario,
         traces: &TraceSet,
@@ -40,6 +43,7 @@ impl Simulation {
         interval: Nanos,
         series_interval: Nanos,
     ) -> Result<Self, ScenarioError> {
+        assert!(interval > 0, "time must go on from interval to interval");
         let Network { links, link_names, mut flows } = network::build(scenario, traces, policies)?;
         control_loop::attach_policies(&mut flows);
         let mut events = EventQueue::new(links.len() + flows.len());
@@ -164,6 +168,7 @@ impl Simulation {
         match flow.receiver.on_data(self.now, packet.seq, packet.timestamp) {
             Some(ack) => self.send_ack(index, ack, packet.propagation),
             None => {
+                flow.delayed_propagation = packet.propagation;
                 let timer = flow.receiver.next_timer();
                 self.events.set_earlier(self.links.len() + index, timer);
             }
@@ -246,7 +251,7 @@ impl Simulation {
             }
             Phase::Running => {
                 if let Some(ack) = flow.receiver.on_timer(self.now) {
-                    let propagation = self.propagation_now(index);
+                    let propagation = flow.delayed_propagation;
                     self.send_ack(index, ack, propagation);
                 }
                 self.flows[index].sender.on_timer(self.now);
@@ -255,12 +260,6 @@ impl Simulation {
             Phase::Waiting | Phase::Stopped => {}
         }
         self.events.set(self.links.len() + index, self.flows[index].next_event());
-    }
-
-    /// One-way propagation to the receiver at this time, for an acknowledgement that no packet triggers.
-    fn propagation_now(&self, index: usize) -> Nanos {
-        let forward = &self.flows[index].forward;
-        forward.iter().map(|&link| self.links[link as usize].schedule().at(self.now).delay).sum()
     }
 }
 

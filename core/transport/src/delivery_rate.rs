@@ -43,7 +43,8 @@ impl RateSample {
     /// Packets a second, times `unit` (bytes of a segment, for instance).
     #[must_use]
     pub fn per_second(&self, unit: u32) -> u64 {
-        (u128::from(self.delivered) * u128::from(unit) * 1_000_000_000 / u128::from(self.interval.max(1))) as u64
+        (u128::from(self.delivered) * u128::from(unit) * 1_000_000_000 / u128::from(self.interval.max(1)))
+            as u64
     }
 }
 

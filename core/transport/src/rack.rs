@@ -44,6 +44,12 @@ impl Rack {
         }
     }
 
+    /// A packet that was sent again turned out to have been late, not lost.
+    #[cold]
+    pub fn on_reordering(&mut self) {
+        self.reordering_seen = true;
+    }
+
     /// A packet went out again.
     pub fn on_retransmitted(&mut self, seq: u64, sent_at: Nanos) {
         self.retransmissions.push_back((seq, sent_at));

@@ -92,7 +92,8 @@ impl Receiver {
         (now >= self.deadline).then(|| self.acknowledge(false))
     }
 
-    /// Around losses every packet is acknowledged at once.
+    /// Around losses every packet is acknowledged at once. RFC 7323 §4.3 (B): an acknowledgement of out-of-order data
+    /// echoes the packet that last advanced the cumulative point.
     #[cold]
     fn on_irregular(&mut self, seq: u64, timestamp: Nanos) -> Option<AckToSend> {
         let mut duplicate = seq < self.next;
@@ -107,9 +108,6 @@ impl Receiver {
             let mut new = false;
             self.out_of_order.insert(seq, seq + 1, |_, _| new = true);
             duplicate = !new;
-            if new && self.unacknowledged == 0 {
-                self.echo = self.echo.max(timestamp);
-            }
             self.recent.rotate_right(1);
             self.recent[0] = seq;
         }
@@ -193,6 +191,23 @@ mod tests {
         let ack = receiver.on_data(0, 17, 0).expect("a hole that closes is acknowledged at once");
         assert_eq!(ack.cumulative, 19);
         assert_eq!(ack.sacks.ranges(19).collect::<Vec<_>>(), [(20, 22)]);
+    }
+
+    #[test]
+    fn the_echo_is_that_of_the_packet_which_last_advanced_the_cumulative_point() {
+        // RFC 7323 §4.3: (A) delayed acknowledgements echo the earliest packet, (B) out-of-order data is not echoed,
+        // (C) a filled hole is.
+        let mut receiver = warmed_up();
+        let echo = |receiver: &mut Receiver, seq, timestamp| {
+            receiver.on_data(100, seq, timestamp).map(|ack| (ack.cumulative, ack.echo))
+        };
+        assert_eq!(echo(&mut receiver, 16, 10), None);
+        assert_eq!(echo(&mut receiver, 17, 11), Some((18, 10)));
+        assert_eq!(echo(&mut receiver, 19, 13), Some((18, 10)));
+        assert_eq!(echo(&mut receiver, 20, 14), Some((18, 10)));
+        assert_eq!(echo(&mut receiver, 18, 30), Some((21, 30)));
+        assert_eq!(echo(&mut receiver, 21, 31), None);
+        assert_eq!(echo(&mut receiver, 20, 40), Some((22, 31)));
     }
 
     #[test]

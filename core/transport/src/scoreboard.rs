@@ -83,8 +83,9 @@ impl Scoreboard {
         self.retransmissions_out
     }
 
-    pub const fn to_retransmit(&self) -> u32 {
-        self.to_retransmit
+    /// Packets deemed lost and not delivered since, retransmitted or not.
+    pub const fn lost(&self) -> u32 {
+        self.lost
     }
 
     #[inline]

@@ -90,8 +90,8 @@ pub struct Sender {
     reordering_deadline: Nanos,
     pacing_deadline: Nanos,
     backoff: u32,
-    /// After a timeout a single packet asks whether the path is back; an acknowledgement lifts this.
-    asking: bool,
+    /// After a timeout a single packet asks whether the path is back: the window until a delivery lifts it, else 0.
+    asking: u32,
     window_limited: bool,
     max_packets_out: u32,
     usage_until: u64,
@@ -125,7 +125,7 @@ impl Sender {
             reordering_deadline: NEVER,
             pacing_deadline: NEVER,
             backoff: 0,
-            asking: false,
+            asking: 0,
             window_limited: false,
             max_packets_out: 0,
             usage_until: 0,
@@ -146,6 +146,7 @@ impl Sender {
 
         let mut first_rtt = None;
         let mut last_rtt = None;
+        let mut repaired = false;
         let highest = self.sacked.end();
         while self.board.una() < ack.cumulative {
             let seq = self.board.una();
@@ -155,10 +156,20 @@ impl Sender {
             }
             self.delivery.on_delivered(now, segment.sent_at, segment.state);
             self.rack.on_delivered(now, seq, &segment, highest, self.rtt.min());
-            if !segment.retransmitted {
+            if segment.retransmitted {
+                repaired = true;
+                // RFC 3522 §3.2: an echo from before the retransmission answers the original, which was only late.
+                if ack.echo < segment.sent_at && seq < highest {
+                    self.rack.on_reordering();
+                }
+            } else {
                 last_rtt = Some(now - segment.sent_at);
                 first_rtt = first_rtt.or(last_rtt);
             }
+        }
+        if repaired {
+            // What a repair lets acknowledge may have arrived long ago (Linux: FLAG_RETRANS_DATA_ACKED).
+            (first_rtt, last_rtt) = (None, None);
         }
         if !ack.sacks.is_empty() {
             self.take_sacks(now, ack, highest, &mut last_rtt);
@@ -170,7 +181,8 @@ impl Sender {
         let delivered = (self.delivery.delivered() - prior_delivered) as u32;
 
         // Karn's rule with timestamps (RFC 7323 §4.1): the echo tells which transmission was answered.
-        let sample = first_rtt.or_else(|| (advanced && last_rtt.is_none()).then(|| now - ack.echo)).or(last_rtt);
+        let sample =
+            first_rtt.or_else(|| (advanced && last_rtt.is_none()).then(|| now - ack.echo)).or(last_rtt);
         if let Some(sample) = sample {
             self.rtt.sample(sample, self.board.una(), self.board.next());
             if advanced {
@@ -178,7 +190,7 @@ impl Sender {
             }
         }
         if delivered > 0 {
-            self.asking = false;
+            self.asking = 0;
         }
         self.end_probe(now, ack);
 
@@ -211,8 +223,10 @@ impl Sender {
     /// A timer has run out, if one has.
     pub fn on_timer(&mut self, now: Nanos) {
         if now >= self.reordering_deadline {
+            // Linux's tcp_rack_reo_timeout: where the timer begins a recovery, it counts as one delivery.
+            let delivered = u32::from(self.state == State::Open);
             self.detect_losses(now);
-            self.advance_state(now, 0, false);
+            self.advance_state(now, delivered, false);
         }
         if now >= self.pacing_deadline {
             self.pacing_deadline = NEVER;
@@ -285,8 +299,8 @@ impl Sender {
     #[inline]
     #[must_use]
     pub fn window(&self) -> u32 {
-        if self.asking {
-            return 1;
+        if self.asking > 0 {
+            return self.asking;
         }
         match &self.reduction {
             Some(reduction) => reduction.window(),
@@ -406,7 +420,9 @@ impl Sender {
                     delivery.on_delivered(now, segment.sent_at, segment.state);
                     rack.on_delivered(now, seq, &segment, highest, rtt.min());
                     if !segment.retransmitted {
-                        *last_rtt = Some(now - segment.sent_at);
+                        // Older blocks follow; after lost acknowledgements they hold packets that arrived long ago.
+                        let rtt = now - segment.sent_at;
+                        *last_rtt = Some(last_rtt.map_or(rtt, |latest| latest.min(rtt)));
                     }
                 }
             });
@@ -441,7 +457,8 @@ impl Sender {
             self.state = State::Open;
             self.reduction = None;
         }
-        if self.state == State::Open && self.board.to_retransmit() > 0 {
+        // Whatever is lost now was sent after the last reduction began, repaired or not (Linux's tcp_time_to_recover).
+        if self.state == State::Open && self.board.lost() > 0 {
             self.begin_recovery(now);
         }
         if let Some(reduction) = &mut self.reduction {
@@ -452,6 +469,8 @@ impl Sender {
     #[cold]
     fn begin_recovery(&mut self, now: Nanos) {
         self.state = State::Recovery { until: self.board.next() };
+        // One reduction answers the losses of a round trip, the probe's among them (Linux's tcp_init_cwnd_reduction).
+        self.probe = None;
         let prior_window = self.scheme.window();
         self.scheme.on_congestion(Congestion::Loss, now);
         if self.scheme.wants_rate_reduction() {
@@ -475,7 +494,8 @@ impl Sender {
         self.note_lost(lost);
         self.state = State::Loss { until: self.board.next() };
         self.probe = None;
-        self.asking = true;
+        // RFC 6298 §5.4: "Retransmit the earliest segment", whatever else may still be on its way.
+        self.asking = self.board.in_flight() + 1;
         self.backoff = (self.backoff + 1).min(16);
         self.pacer.end_burst();
         self.tail = Tail::Timeout(now + self.timeout());
@@ -528,7 +548,8 @@ impl Sender {
         }
         let timeout = now + self.timeout();
         let srtt = self.rtt.smoothed();
-        let may_probe = self.state == State::Open && self.probe.is_none() && srtt > 0 && self.sacked.is_empty();
+        let may_probe =
+            self.state == State::Open && self.probe.is_none() && srtt > 0 && self.sacked.is_empty();
         self.tail = if may_probe {
             // A single packet's acknowledgement may be delayed.
             let wait = 2 * srtt + if packets_out == 1 { RTO_MIN } else { 2_000_000 };
@@ -570,3 +591,6 @@ impl Sender {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

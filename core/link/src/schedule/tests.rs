@@ -1,0 +1,121 @@
+//! The cursor that the packet path uses, against looking up each time afresh.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Event, Row};
+
+fn trace(parts: &[(Nanos, bool)]) -> Arc<PathTrace> {
+    let mut period_ns = 0;
+    let mut rows = Vec::new();
+    for (&(duration, connected), id) in parts.iter().zip(1..) {
+        rows.push(Row {
+            time_ns: period_ns,
+            delay_ns: id,
+            uplink_bps: id * 1_000_000_000,
+            downlink_bps: id,
+            loss: 0.0,
+            path_id: 0,
+            connected,
+            event: Event::None,
+        });
+        period_ns += duration;
+    }
+    Arc::new(PathTrace { metadata: String::new(), rows, period_ns })
+}
+
+/// Connected at `at`, from the first instant on.
+fn connected(parts: &[(Nanos, bool)], offset: Nanos, at: Nanos) -> bool {
+    let period: Nanos = parts.iter().map(|part| part.0).sum();
+    let mut left = (at + offset) % period;
+    for &(duration, connected) in parts {
+        if left < duration {
+            return connected;
+        }
+        left -= duration;
+    }
+    unreachable!("the remainder is within the period")
+}
+
+proptest! {
+    #[test]
+    fn the_cursor_finds_what_a_look_up_finds(
+        parts in prop::collection::vec((1_u64..50, any::<bool>()), 1..6),
+        offset in 0_u64..500,
+        steps in prop::collection::vec(0_u64..120, 1..40),
+    ) {
+        let mut schedule = Schedule::traced(trace(&parts), Direction::Uplink, None, offset);
+        let mut now = 0;
+        for step in steps {
+            now += step;
+            let span = *schedule.seek(now);
+            prop_assert_eq!(span, schedule.at(now));
+            prop_assert!(span.end > now);
+            for inside in now..span.end {
+                prop_assert_eq!(schedule.at(inside), span);
+            }
+            prop_assert_ne!((schedule.at(span.end).end, span.delay), (span.end, span.delay));
+            prop_assert_eq!(span.connected, connected(&parts, offset, now));
+        }
+    }
+
+    #[test]
+    fn the_next_outage_is_the_next_instant_at_which_the_link_goes_down(
+        parts in prop::collection::vec((1_u64..20, any::<bool>()), 1..6)
+            .prop_filter("goes up and down", |parts| parts.iter().any(|part| part.1) && parts.iter().any(|part| !part.1)),
+        offset in 0_u64..200,
+        steps in prop::collection::vec(0_u64..40, 1..40),
+    ) {
+        let mut schedule = Schedule::traced(trace(&parts), Direction::Uplink, None, offset);
+        let mut now = 0;
+        for step in steps {
+            now += step;
+            let goes_down = |at: &Nanos| !connected(&parts, offset, *at) && connected(&parts, offset, *at - 1);
+            let expected = (now + 1..).find(goes_down).expect("there are outages");
+            let found = schedule.next_outage_after(now);
+            // The wrap may cut one outage in two: its second half begins while the link is down, where nothing departs.
+            if connected(&parts, offset, now) {
+                prop_assert_eq!(found, expected);
+            } else {
+                prop_assert!(found <= expected && !connected(&parts, offset, found));
+            }
+        }
+    }
+
+    #[test]
+    fn capacity_is_the_integral_of_the_rate_while_connected(
+        parts in prop::collection::vec((1_u64..20, any::<bool>()), 1..6),
+        offset in 0_u64..200,
+        from in 0_u64..100,
+        length in 0_u64..200,
+    ) {
+        let schedule = Schedule::traced(trace(&parts), Direction::Uplink, None, offset);
+        let expected: u64 = (from..from + length)
+            .filter(|&at| connected(&parts, offset, at))
+            // Rates are whole Gbit/s, a bit a nanosecond.
+            .map(|at| schedule.at(at).rate_bps / 1_000_000_000)
+            .sum();
+        let bits = schedule.capacity_bits(from, from + length);
+        prop_assert!((bits - expected as f64).abs() < 1e-6, "{bits} for {expected}");
+        let up = (from..from + length).all(|at| connected(&parts, offset, at));
+        prop_assert_eq!(schedule.stays_connected(from, from + length), up);
+    }
+}
+
+#[test]
+fn the_scenarios_rate_replaces_the_traces() {
+    let trace = trace(&[(5, true), (5, true)]);
+    let rates = |direction, rate| {
+        let schedule = Schedule::traced(trace.clone(), direction, rate, 5);
+        (schedule.at(0).rate_bps, schedule.at(5).rate_bps)
+    };
+    assert_eq!(rates(Direction::Uplink, None), (2_000_000_000, 1_000_000_000));
+    assert_eq!(rates(Direction::Downlink, None), (2, 1));
+    assert_eq!(rates(Direction::Downlink, Some(7)), (7, 7));
+    assert_eq!(rates(Direction::Uncongested, Some(7)), (UNLIMITED, UNLIMITED));
+}
+
+#[test]
+fn an_uncongested_link_has_capacity_without_bound() {
+    assert_eq!(Schedule::constant(1, UNLIMITED).capacity_bits(0, 10), f64::INFINITY);
+}

@@ -1,0 +1,236 @@
+//! What holds in every scenario: conservation, causality, bounds, and the same bytes from the same seed.
+
+mod support;
+
+use leo_sim::{RunLog, TraceSet, run_many};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use support::{MS, PACKET_BITS, assert_conserved, simulation, text, trace};
+
+/// One to three links in a row, one to six flows over any stretch of them.
+fn scenarios() -> impl Strategy<Value = (Value, TraceSet)> {
+    let queue = prop_oneof![
+        3 => (0.1..8.0).prop_map(|bdp| json!({"bdp": bdp})),
+        1 => (1_u64..500).prop_map(|packets| json!({"packets": packets})),
+        1 => (1_500_u64..500_000).prop_map(|bytes| json!({"bytes": bytes})),
+    ];
+    let loss = prop_oneof![2 => Just(0.0), 1 => 0.0..0.05];
+    let medium = prop_oneof![
+        3 => (1.0..150.0).prop_map(|delay: f64| json!({"delay_ms": delay})),
+        1 => (0.0..5.0).prop_map(|offset: f64| json!({"trace": "path", "offset_s": offset})),
+    ];
+    let rate = prop_oneof![1.0..20.0, 1.0..200.0];
+    let link = (rate, medium, loss, queue).prop_map(|(rate, mut link, loss, queue)| {
+        link["rate_mbps"] = json!(rate);
+        link["loss"] = json!(loss);
+        link["queue"] = queue;
+        link
+    });
+    let scheme = prop::sample::select(vec!["cubic", "cubic-nohystart", "reno", "policy", "agent"]);
+    let extra = prop_oneof![Just(0.0), 0.0..50.0];
+    let flow = (
+        scheme,
+        0.0..3.9,
+        prop::option::of(0.0001..3.0),
+        extra,
+        any::<(prop::sample::Index, prop::sample::Index)>(),
+        1_u32..3,
+    );
+    let parts = (50 * MS..2_000 * MS, 5 * MS..80 * MS, 0_u64..100, prop::bool::weighted(0.8));
+    (
+        prop::collection::vec(link, 1..4),
+        prop::collection::vec(flow, 1..5),
+        prop::collection::vec(parts, 1..6).prop_map(|mut parts| {
+            // At some time it carries something.
+            parts.push((500 * MS, 20 * MS, 50, true));
+            parts
+        }),
+        any::<u64>(),
+        prop_oneof![Just(0.0), 0.0..500.0],
+    )
+        .prop_map(|(links, flows, parts, seed, jitter)| {
+            let names: Vec<String> = (0..links.len()).map(|index| format!("link{index}")).collect();
+            let flows: Vec<Value> = flows
+                .into_iter()
+                .map(|(scheme, start, length, extra, (from, to), count)| {
+                    let (from, to) = (from.index(names.len()), to.index(names.len()));
+                    json!({
+                        "scheme": scheme,
+                        "start_s": start,
+                        "stop_s": length.map(|length| start + length),
+                        "route": names[from.min(to)..=from.max(to)],
+                        "extra_delay_ms": extra,
+                        "count": count,
+                    })
+                })
+                .collect();
+            let links: serde_json::Map<String, Value> = names.into_iter().zip(links).collect();
+            let scenario =
+                json!({"duration_s": 4.0, "seed": seed, "host_jitter_us": jitter, "links": links, "flows": flows});
+            (scenario, TraceSet::from([("path".to_owned(), trace(&parts))]))
+        })
+}
+
+fn assert_sound(log: &RunLog) {
+    assert_conserved(log);
+    for flow in &log.flows {
+        assert!(flow.delivered_packets <= flow.sent_packets, "{flow:?}");
+        assert!(flow.retransmitted_packets <= flow.sent_packets, "{flow:?}");
+        assert!(flow.stop_s >= flow.start_s && flow.stop_s <= 4.0, "{flow:?}");
+        // Without a sample there is no mean: NaN.
+        assert!(flow.delay_inflation.is_nan() || flow.delay_inflation >= 1.0, "{flow:?}");
+        assert!(flow.rtt_mean_ms.is_nan() || flow.rtt_mean_ms >= flow.base_rtt_mean_ms, "{flow:?}");
+        assert!(flow.goodput_mbps.is_nan() || flow.goodput_mbps >= 0.0, "{flow:?}");
+    }
+    let series = &log.flow_series;
+    let rows = series.time_s.len();
+    assert!(series.cwnd_packets.iter().all(|&cwnd| cwnd >= 1));
+    assert_eq!([series.flow.len(), series.rtt_ms.len(), series.cwnd_packets.len()], [rows; 3]);
+    assert!(series.time_s.windows(2).all(|pair| pair[0] <= pair[1]));
+    assert!(log.link_series.time_s.windows(2).all(|pair| pair[0] <= pair[1]));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+    #[test]
+    fn any_scenario_conserves_packets_and_repeats_bit_for_bit((scenario, traces) in scenarios()) {
+        let build = || simulation(&scenario, &traces, 100 * MS);
+        let mut steps = build();
+        while !steps.is_finished() {
+            let before = steps.now();
+            steps.run_interval();
+            prop_assert!(steps.now() > before);
+            assert_sound(&steps.run_log());
+        }
+        let expected = text(&steps.run_log());
+        let alone = run_many(vec![build()], 1);
+        prop_assert_eq!(&text(&alone[0]), &expected);
+        for log in run_many((0..4).map(|_| build()).collect(), 3) {
+            prop_assert_eq!(&text(&log), &expected);
+        }
+        let mut other = scenario.clone();
+        other["seed"] = json!(scenario["seed"].as_u64().map(|seed| seed ^ 1));
+        let other = run_many(vec![simulation(&other, &traces, 100 * MS)], 1);
+        prop_assert_ne!(text(&other[0]), expected);
+    }
+
+    #[test]
+    fn a_flow_alone_never_waits_longer_than_the_buffer_takes_to_drain(
+        scheme in prop::sample::select(leo_sim::SCHEMES.to_vec()),
+        rate in 10.0_f64..200.0,
+        delay in 10.0_f64..150.0,
+        bdp in 0.1_f64..4.0,
+        seed in any::<u64>(),
+    ) {
+        let scenario = json!({
+            "duration_s": 8.0,
+            "seed": seed,
+            "links": {"b": {"rate_mbps": rate, "delay_ms": delay, "queue": {"bdp": bdp}}},
+            "flows": [{"scheme": scheme, "route": ["b"]}],
+        });
+        let log = support::run(&scenario, 0);
+        let flow = &log.flows[0];
+        let packet_ms = PACKET_BITS / (rate * 1e3);
+        let queue_ms = (bdp * 2.0 * delay / packet_ms).round().max(1.0) * packet_ms;
+        // 20 µs of host jitter; a lone packet's acknowledgement may be delayed by 40 ms, once in many.
+        let bound = 1.0 + (queue_ms + packet_ms + 0.02) / (2.0 * delay) + 0.002;
+        prop_assert!((1.0..=bound).contains(&flow.delay_inflation), "{} above {bound}", flow.delay_inflation);
+        prop_assert!(flow.normalized_goodput > 0.0 && flow.normalized_goodput <= 1.0, "{flow:?}");
+    }
+}
+
+#[test]
+fn a_flow_shorter_than_the_hosts_jitter_starts_before_it_stops() {
+    // Starts are spread over a millisecond; this flow lives for 10 µs.
+    for seed in 0..50 {
+        let scenario = json!({
+            "duration_s": 1.0,
+            "seed": seed,
+            "links": {"b": {"rate_mbps": 10, "delay_ms": 5}},
+            "flows": [
+                {"scheme": "cubic", "route": ["b"], "start_s": 0.5, "stop_s": 0.50001},
+                {"scheme": "cubic", "route": ["b"], "start_s": 0.9999},
+            ],
+        });
+        let log = support::run(&scenario, 0);
+        assert_conserved(&log);
+        for flow in &log.flows {
+            assert!(flow.start_s < flow.stop_s, "{flow:?}");
+            assert_eq!(flow.sent_packets, 10, "the initial window");
+        }
+    }
+}
+
+#[test]
+fn packets_of_a_flow_that_stopped_still_leave_the_links() {
+    let scenario = json!({
+        "duration_s": 4.0,
+        "links": {"a": {"rate_mbps": 50, "delay_ms": 20}, "b": {"rate_mbps": 10, "delay_ms": 20}},
+        "flows": [{"scheme": "cubic", "route": ["a", "b"], "stop_s": 2.0}],
+    });
+    let log = support::run(&scenario, 0);
+    for link in &log.links {
+        assert_eq!((link.queued_packets, link.in_flight_packets), (0, 0), "{link:?}");
+        assert_eq!(link.stats.offered, link.stats.delivered + link.stats.dropped);
+    }
+    let (first, second) = (log.links[0].stats, log.links[1].stats);
+    assert_eq!(first.delivered, second.offered);
+    assert!(log.flows[0].delivered_packets < second.delivered, "what came after the stop is not counted");
+}
+
+#[test]
+fn count_stands_for_as_many_equal_flows() {
+    let flows = |flows: Value| {
+        let scenario = json!({
+            "duration_s": 3.0,
+            "links": {"b": {"rate_mbps": 30, "delay_ms": 20}},
+            "flows": flows,
+        });
+        text(&support::run(&scenario, 100 * MS))
+    };
+    let one = json!({"scheme": "reno", "route": ["b"], "start_s": 0.5});
+    assert_eq!(
+        flows(json!([{"scheme": "reno", "route": ["b"], "start_s": 0.5, "count": 3}])),
+        flows(json!([one, one, one]))
+    );
+}
+
+#[test]
+fn the_series_has_a_row_for_each_interval_to_the_very_end() {
+    let log = support::run(&support::dumbbell(10.0, 10.0, 2.0, &["cubic"]), 500 * MS);
+    assert_eq!(log.flow_series.time_s, [0.5, 1.0, 1.5, 2.0]);
+    assert_eq!(log.link_series.time_s, [0.5, 1.0, 1.5, 2.0]);
+    let goodput: f64 = log.flow_series.goodput_mbps.iter().sum::<f64>() / 4.0;
+    let summary = log.flows[0].goodput_mbps * (log.flows[0].stop_s - log.flows[0].start_s) / 2.0;
+    assert!((goodput / summary - 1.0).abs() < 1e-9, "{goodput} against {summary}");
+}
+
+#[test]
+fn an_outage_across_the_wrap_stops_traffic_for_as_long_as_it_lasts() {
+    // Down from 1.9 s to 2.2 s of every 2 s: the replay wraps in the middle of the outage.
+    let path = trace(&[
+        (200 * MS, 20 * MS, 10, false),
+        (1_700 * MS, 20 * MS, 10, true),
+        (100 * MS, 20 * MS, 10, false),
+    ]);
+    let scenario = json!({
+        "duration_s": 8.0,
+        "links": {"b": {"trace": "path", "offset_s": 1.0, "queue": {"packets": 50}}},
+        "flows": [{"scheme": "cubic", "route": ["b"]}],
+    });
+    let traces = TraceSet::from([("path".to_owned(), path)]);
+    let log = run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0);
+    assert_conserved(&log);
+    let series = &log.link_series;
+    for row in 0..series.time_s.len() {
+        let (mbps, connected, capacity) =
+            (series.delivered_mbps[row], series.connected[row], series.capacity_mbps[row]);
+        // Rows close intervals of 0.1 s; the outage lasts from 0.9 s to 1.2 s, and so on every 2 s.
+        let down = (9..=11).contains(&(row % 20));
+        assert_eq!((!connected, capacity == 0.0), (down, down), "row {row}");
+        assert!(!down || mbps == 0.0, "row {row}: {mbps} Mbit/s during the outage");
+    }
+    let flow = &log.flows[0];
+    assert!((flow.capacity_mbps - 8.5).abs() < 0.01, "an outage has no capacity: {}", flow.capacity_mbps);
+    assert!(flow.normalized_goodput > 0.6, "{flow:?}");
+}

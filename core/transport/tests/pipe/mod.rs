@@ -1,0 +1,200 @@
+//! A sender and a receiver joined by a pipe that does to each packet what a test says.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use leo_cc::{External, Scheme};
+use leo_transport::{AckToSend, NEVER, Nanos, Receiver, Sender};
+
+pub const MS: Nanos = 1_000_000;
+/// RFC 6298 §2.5 allows an upper bound of the timeout; Linux's TCP_RTO_MAX.
+const TIMEOUT_MAX: Nanos = 120_000 * MS;
+
+/// A packet that went out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    pub at: Nanos,
+    pub seq: u64,
+    /// 1 for the original, 2 for its first retransmission, …
+    pub transmission: u32,
+}
+
+/// One-way delays of the copies that arrive: none for a loss, two for a duplication.
+pub type Fate = Vec<Nanos>;
+
+pub struct Pipe {
+    pub sender: Sender,
+    pub receiver: Receiver,
+    pub now: Nanos,
+    pub sent: Vec<Sent>,
+    /// Samples that acknowledgements gave.
+    pub rtts: Vec<Nanos>,
+    /// Time on the wire of a packet, behind a queue without end.
+    pub serialisation: Nanos,
+    free_at: Nanos,
+    transmissions: BTreeMap<u64, u32>,
+    data: Box<dyn FnMut(Sent) -> Fate>,
+    back: Box<dyn FnMut(Nanos) -> Fate>,
+    acks: Vec<AckToSend>,
+    events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
+    order: u64,
+    /// Expiries of the retransmission timer since the cumulative acknowledgement last advanced.
+    silence: u32,
+    una: u64,
+    timeouts: u64,
+}
+
+/// Of equal times the earlier scheduled comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Data { seq: u64, timestamp: Nanos },
+    Ack(usize),
+}
+
+impl Pipe {
+    /// `data` decides the fate of each packet, `back` of each acknowledgement, by the time it is sent.
+    pub fn new(
+        scheme: Scheme,
+        data: impl FnMut(Sent) -> Fate + 'static,
+        back: impl FnMut(Nanos) -> Fate + 'static,
+    ) -> Self {
+        Self {
+            sender: Sender::new(scheme, true),
+            receiver: Receiver::new(),
+            now: 0,
+            sent: Vec::new(),
+            rtts: Vec::new(),
+            serialisation: 0,
+            free_at: 0,
+            transmissions: BTreeMap::new(),
+            data: Box::new(data),
+            back: Box::new(back),
+            acks: Vec::new(),
+            events: BinaryHeap::new(),
+            order: 0,
+            silence: 0,
+            una: 0,
+            timeouts: 0,
+        }
+    }
+
+    /// Run until `until`, checking after each event what must always hold.
+    pub fn run(&mut self, until: Nanos) {
+        self.pump();
+        loop {
+            let event = self.events.peek().map_or(NEVER, |Reverse(event)| event.0);
+            let next = event.min(self.sender.next_timer()).min(self.receiver.next_timer());
+            if next > until {
+                self.now = until;
+                return;
+            }
+            assert!(next >= self.now, "time runs backwards");
+            self.now = next;
+            if event == next
+                && let Some(Reverse((_, _, event))) = self.events.pop()
+            {
+                self.arrive(event);
+            } else {
+                let ack = self.receiver.on_timer(self.now);
+                self.answer(ack);
+                self.sender.on_timer(self.now);
+                self.pump();
+                assert!(self.sender.next_timer() > self.now, "a timer that does not move fires for ever");
+            }
+            self.pump();
+            self.check();
+        }
+    }
+
+    /// First packet that the sender does not know to have arrived in order.
+    pub fn una(&self) -> u64 {
+        self.next() - u64::from(self.sender.packets_out())
+    }
+
+    /// Next new packet.
+    pub fn next(&self) -> u64 {
+        self.sender.stats().sent - self.sender.stats().retransmitted
+    }
+
+    /// Every transmission of `seq`.
+    pub fn transmissions_of(&self, seq: u64) -> Vec<Nanos> {
+        self.sent.iter().filter(|sent| sent.seq == seq).map(|sent| sent.at).collect()
+    }
+
+    fn arrive(&mut self, event: Event) {
+        match event {
+            Event::Data { seq, timestamp } => {
+                let ack = self.receiver.on_data(self.now, seq, timestamp);
+                self.answer(ack);
+            }
+            Event::Ack(index) => {
+                let rtt = self.sender.on_ack(self.now, &self.acks[index]);
+                self.rtts.extend(rtt);
+            }
+        }
+    }
+
+    fn answer(&mut self, ack: Option<AckToSend>) {
+        let Some(ack) = ack else { return };
+        self.acks.push(ack);
+        for delay in (self.back)(self.now) {
+            self.schedule(self.now + delay, Event::Ack(self.acks.len() - 1));
+        }
+    }
+
+    fn pump(&mut self) {
+        while let Some(transmit) = self.sender.transmit(self.now) {
+            let count = self.transmissions.entry(transmit.seq).or_default();
+            *count += 1;
+            assert_eq!(transmit.retransmission, *count > 1, "{transmit:?}");
+            let sent = Sent { at: self.now, seq: transmit.seq, transmission: *count };
+            self.sent.push(sent);
+            self.free_at = self.free_at.max(self.now) + self.serialisation;
+            for delay in (self.data)(sent) {
+                self.schedule(self.free_at + delay, Event::Data { seq: sent.seq, timestamp: self.now });
+            }
+        }
+    }
+
+    fn schedule(&mut self, at: Nanos, event: Event) {
+        self.order += 1;
+        self.events.push(Reverse((at, self.order, event)));
+    }
+
+    fn check(&mut self) {
+        let sender = &self.sender;
+        let stats = sender.stats();
+        assert_eq!(stats.sent, self.sent.len() as u64);
+        let una = self.una();
+        assert!(
+            una >= self.una && una <= self.receiver.delivered() && self.receiver.delivered() <= self.next()
+        );
+        // An underflow of any of the scoreboard's counts would show here as billions.
+        assert!(sender.retransmissions_out() <= sender.packets_out(), "{stats:?}");
+        assert!(sender.in_flight() <= sender.packets_out() + sender.retransmissions_out(), "{stats:?}");
+        assert!(sender.delivered() <= self.next() && sender.delivered() >= una);
+        assert!(sender.window() >= 1);
+        if una > self.una {
+            self.silence = 0;
+        } else {
+            self.silence += (stats.timeouts - self.timeouts) as u32;
+        }
+        (self.una, self.timeouts) = (una, stats.timeouts);
+        // RFC 6298 §5: while anything is outstanding a timer runs, doubled for each expiry (5.5).
+        if sender.packets_out() > 0 {
+            let timeout = (sender.rtt().timeout() << self.silence.min(16)).min(TIMEOUT_MAX);
+            assert!(sender.next_timer() <= self.now + timeout, "stalled at {} ms: {stats:?}", self.now / MS);
+        } else {
+            panic!("a sender with data and a window has something out");
+        }
+    }
+}
+
+/// A window that stays as it is, so that only loss detection is at work.
+pub fn fixed_window(packets: u32) -> Scheme {
+    let mut external = External::new();
+    external.command(packets, 0);
+    Scheme::External(external)
+}
