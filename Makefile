@@ -48,7 +48,7 @@ train: setup
 test: test-core test-python lint
 
 test-core: setup
-	cargo test --quiet --locked --workspace --exclude leosim
+	cargo test --quiet --locked --workspace --exclude leosim --lib --tests
 
 test-python: setup browser
 	$(BIN)/python -m pytest

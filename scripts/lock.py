@@ -1,4 +1,4 @@
-"""Write requirements.lock: every package with its hashes, for all supported Python versions, without an address."""
+"""Write requirements.lock: every package with hashes, for every supported Python, without an address."""
 
 import subprocess
 import sys
