@@ -85,8 +85,23 @@ class Flow(Strict):
     count: Annotated[int, Field(ge=1, le=100_000)] = 1
 
 
+class Reroute(Strict):
+    """Flows take another route. What is on the old one stays on it and arrives."""
+
+    flows: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    """Indices of the scenario's flows."""
+    route: Annotated[list[str], Field(min_length=1)]
+
+
+class Event(Strict):
+    """Something that happens at a given time."""
+
+    at_s: NonNegative
+    reroute: Reroute
+
+
 class Scenario(Strict):
-    """Links, flows and a duration. See the README's table of fields; units are in the names."""
+    """Links, flows and a duration; units are in the names."""
 
     name: str = "scenario"
     duration_s: Positive
@@ -95,19 +110,27 @@ class Scenario(Strict):
     """Timing noise of the hosts: each acknowledgement takes up to this much longer, in µs."""
     links: Annotated[dict[str, Link], Field(min_length=1)]
     flows: Annotated[list[Flow], Field(min_length=1)]
+    events: list[Event] = []
 
     @model_validator(mode="after")
     def _references(self) -> Scenario:
         for index, flow in enumerate(self.flows):
-            for link in flow.route:
-                if link not in self.links:
-                    known = ", ".join(self.links)
-                    raise ValueError(f"flows.{index}.route: no link is named {link!r} (there are: {known})")
+            self._check_route(f"flows.{index}.route", flow.route)
             if flow.stop_s is not None and flow.stop_s <= flow.start_s:
                 raise ValueError(f"flows.{index}.stop_s: must be after start_s")
             if flow.start_s >= self.duration_s:
                 raise ValueError(f"flows.{index}.start_s: must be before duration_s")
+        for index, event in enumerate(self.events):
+            self._check_route(f"events.{index}.reroute.route", event.reroute.route)
+            if max(event.reroute.flows) >= len(self.flows):
+                raise ValueError(f"events.{index}.reroute.flows: there are only {len(self.flows)} flows")
         return self
+
+    def _check_route(self, field: str, route: list[str]) -> None:
+        for link in route:
+            if link not in self.links:
+                known = ", ".join(self.links)
+                raise ValueError(f"{field}: no link is named {link!r} (there are: {known})")
 
     @property
     def traces(self) -> set[str]:

@@ -71,6 +71,28 @@ class Policy:
         """Map (n, observation_dim) to (n, action_dim)."""
 
 @final
+class Sgp4:
+    """SGP4 propagation of many satellites at many times, with the constants of WGS 72."""
+
+    def __init__(self, elements: NDArray[np.float64]) -> None:
+        """Initialise satellites.
+
+        Args:
+            elements: (satellites, 8): epoch in Julian years since 2000-01-01 12:00 UTC, inclination, right
+                ascension of the ascending node, eccentricity, argument of perigee, mean anomaly (radians),
+                Kozai's mean motion (rad/min), B* (per Earth radius).
+
+        Raises:
+            InputError: the satellite whose elements describe no orbit.
+        """
+    def positions_km(self, minutes: NDArray[np.float64], satellite: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return TEME positions (n, 3) of satellites (n,), ``minutes`` (n,) after each one's own epoch.
+
+        Raises:
+            InputError: a satellite that has decayed by then, or an index out of range.
+        """
+
+@final
 class RunLog:
     """What a run measured. Series are in long form, sorted by time and then flow or link."""
 

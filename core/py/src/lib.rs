@@ -10,6 +10,7 @@ mod path_trace;
 mod policy;
 mod run;
 mod run_log;
+mod sgp4;
 
 create_exception!(leosim, InputError, PyValueError, "Bad input: one line that names source, field and rule.");
 
@@ -34,5 +35,6 @@ fn leosim(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<path_trace::PathTrace>()?;
     module.add_class::<policy::Policy>()?;
     module.add_class::<run_log::RunLog>()?;
+    module.add_class::<sgp4::Sgp4>()?;
     module.add_class::<batch::Batch>()
 }

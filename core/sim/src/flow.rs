@@ -8,6 +8,7 @@ use leo_link::{NEVER, Nanos};
 use leo_transport::{Receiver, SEGMENT_BYTES, Sender};
 
 use crate::histogram::Histogram;
+use crate::route::Routes;
 
 /// Who decides the window.
 #[derive(Clone, Debug)]
@@ -68,11 +69,7 @@ pub struct Flow {
     pub receiver: Receiver,
     pub steering: Steering,
     pub agent: Option<Box<Agent>>,
-    /// The scenario's links that it crosses.
-    pub route: Box<[u32]>,
-    /// Links that its data crosses, access included; and its acknowledgements.
-    pub forward: Box<[u32]>,
-    pub backward: Box<[u32]>,
+    pub routes: Routes,
     pub extra_delay: Nanos,
     pub start: Nanos,
     pub stop: Nanos,
@@ -84,14 +81,11 @@ pub struct Flow {
 }
 
 impl Flow {
-    #[expect(clippy::too_many_arguments, reason = "one call, each argument a field of the scenario")]
     pub fn new(
         name: String,
         scheme: Scheme,
         steering: Steering,
-        route: Vec<u32>,
-        forward: Vec<u32>,
-        backward: Vec<u32>,
+        routes: Routes,
         extra_delay: Nanos,
         start: Nanos,
         stop: Nanos,
@@ -103,9 +97,7 @@ impl Flow {
             receiver: Receiver::new(),
             steering,
             agent: None,
-            route: route.into(),
-            forward: forward.into(),
-            backward: backward.into(),
+            routes,
             extra_delay,
             start,
             stop,
@@ -128,12 +120,15 @@ impl Flow {
         }));
     }
 
-    /// When it must be called next: to start, to stop, or for a timer.
+    /// When it must be called next: to start, to change its route, to stop, or for a timer.
     #[inline]
     pub fn next_event(&self) -> Nanos {
         match self.phase {
             Phase::Waiting => self.start,
-            Phase::Running => self.sender.next_timer().min(self.receiver.next_timer()).min(self.stop),
+            Phase::Running => {
+                let timers = self.sender.next_timer().min(self.receiver.next_timer());
+                timers.min(self.routes.next_change()).min(self.stop)
+            }
             Phase::Stopped => NEVER,
         }
     }

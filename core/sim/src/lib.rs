@@ -9,6 +9,7 @@ mod flow;
 mod histogram;
 mod network;
 mod packet;
+mod route;
 mod run_log;
 mod scenario;
 mod simulation;
@@ -17,7 +18,9 @@ mod world;
 pub use batch::{Batch, BatchSettings, View};
 pub use network::{PolicySet, TraceSet};
 pub use run_log::{FlowSeries, FlowSummary, LinkSeries, LinkSummary, RunLog};
-pub use scenario::{AGENT_SCHEME, FlowSpec, LinkSpec, QueueSpec, Scenario, ScenarioError};
+pub use scenario::{
+    AGENT_SCHEME, EventSpec, FlowSpec, LinkSpec, QueueSpec, RerouteSpec, Scenario, ScenarioError,
+};
 pub use simulation::{Simulation, run_many};
 
 pub use leo_cc::NAMES as SCHEMES;

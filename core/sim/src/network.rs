@@ -12,6 +12,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::flow::{Flow, Steering};
 use crate::packet::Packet;
+use crate::route::{Route, Routes};
 use crate::scenario::{AGENT_SCHEME, FlowSpec, LinkSpec, Scenario, ScenarioError, nanos};
 
 /// Path traces by the key that scenarios use.
@@ -88,11 +89,25 @@ fn schedule(
     Ok(schedule)
 }
 
-/// Base RTT of a flow at the start: propagation both ways over its route.
-fn base_rtt(flow: &FlowSpec, schedules: &[Schedule], names: &[String]) -> Nanos {
-    let route = flow.route.iter().filter_map(|link| names.iter().position(|name| name == link));
+/// Base RTT of a flow over `route` at the start: propagation both ways.
+fn base_rtt(flow: &FlowSpec, route: &[String], schedules: &[Schedule], names: &[String]) -> Nanos {
+    let route = route.iter().filter_map(|link| names.iter().position(|name| name == link));
     let one_way: Nanos = route.map(|link| schedules[link].at(0).delay).sum();
     2 * (one_way + nanos(flow.extra_delay_ms, NANOS_PER_MS))
+}
+
+/// The largest base RTT of the flows routed over the link at the start, or, when there are none, ever.
+fn largest_base_rtt(scenario: &Scenario, name: &str, schedules: &[Schedule], names: &[String]) -> Nanos {
+    let crosses = |route: &[String]| route.iter().any(|link| link == name);
+    let at_start = scenario.flows.iter().map(|flow| (flow, &flow.route));
+    let later = scenario
+        .events
+        .iter()
+        .map(|event| &event.reroute)
+        .flat_map(|reroute| reroute.flows.iter().map(|&flow| (&scenario.flows[flow], &reroute.route)));
+    let rtt = |(flow, route): (&FlowSpec, &Vec<String>)| base_rtt(flow, route, schedules, names);
+    let of_start = at_start.filter(|(_, route)| crosses(route)).map(rtt).max();
+    of_start.or_else(|| later.filter(|(_, route)| crosses(route)).map(rtt).max()).unwrap_or(0)
 }
 
 /// A size in bandwidth-delay products refers to the largest base RTT of the flows routed over the link at the start.
@@ -111,8 +126,7 @@ fn queue_limit(
     if let Some(bytes) = queue.bytes {
         return DropTail::of_bytes(bytes);
     }
-    let routed = scenario.flows.iter().filter(|flow| flow.route.iter().any(|link| link == name));
-    let rtt = routed.map(|flow| base_rtt(flow, schedules, names)).max().unwrap_or(0);
+    let rtt = largest_base_rtt(scenario, name, schedules, names);
     let bits = schedule.at(0).rate_bps as f64 * rtt as f64 / NANOS_PER_S;
     let packets = queue.bdp.unwrap_or(1.0) * bits / f64::from(8 * PACKET_BYTES);
     DropTail::of_packets((packets.round() as u64).max(1))
@@ -141,25 +155,34 @@ fn flow(
         );
         return Err(ScenarioError::new(&scenario.name, format!("flows.{index}.scheme"), rule));
     };
-    let route: Vec<u32> = spec
-        .route
-        .iter()
-        .filter_map(|link| names.iter().position(|name| name == link))
-        .map(|link| link as u32)
-        .collect();
-    let reverse: Vec<u32> = route.iter().rev().map(|&link| link + names.len() as u32).collect();
     let extra_delay = nanos(spec.extra_delay_ms, NANOS_PER_MS);
-    let mut forward = route.clone();
-    let mut backward = reverse;
-    if extra_delay > 0 {
-        forward.insert(0, push_access(links, extra_delay));
-        backward.push(push_access(links, extra_delay));
-    }
+    let access =
+        (extra_delay > 0).then(|| [push_access(links, extra_delay), push_access(links, extra_delay)]);
+    let later = scenario.events.iter().filter(|event| event.reroute.flows.contains(&index));
+    let routes = Routes::new(
+        route(0, &spec.route, names, access),
+        later
+            .map(|event| route(nanos(event.at_s, NANOS_PER_S), &event.reroute.route, names, access))
+            .collect(),
+    );
     let end = nanos(scenario.duration_s, NANOS_PER_S);
     let start = nanos(spec.start_s, NANOS_PER_S);
     let stop = spec.stop_s.map_or(end, |stop| nanos(stop, NANOS_PER_S)).min(end);
     let start = start + host_jitter(seed).min(stop.saturating_sub(start) / 2);
-    Ok(Flow::new(spec.scheme.clone(), scheme, steering, route, forward, backward, extra_delay, start, stop))
+    Ok(Flow::new(spec.scheme.clone(), scheme, steering, routes, extra_delay, start, stop))
+}
+
+/// The route over the links called `route`, behind the access links there and back where the flow has them.
+fn route(from: Nanos, route: &[String], names: &[String], access: Option<[u32; 2]>) -> Route {
+    let index = |link: &String| names.iter().position(|name| name == link).map(|link| link as u32);
+    let links: Vec<u32> = route.iter().filter_map(index).collect();
+    let reverse = links.iter().rev().map(|&link| link + names.len() as u32);
+    Route {
+        from,
+        forward: access.map(|[there, _]| there).into_iter().chain(links.iter().copied()).collect(),
+        backward: reverse.chain(access.map(|[_, back]| back)).collect(),
+        links: links.into(),
+    }
 }
 
 fn push_access(links: &mut Vec<Link<Packet>>, delay: Nanos) -> u32 {

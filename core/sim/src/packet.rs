@@ -8,7 +8,8 @@ use leo_transport::SackBlocks;
 pub struct Packet {
     pub flow: u32,
     pub bytes: u16,
-    /// Index of the link it is on, within its route.
+    /// Number of its flow's route that it takes, and of the link it is on within that.
+    pub route: u16,
     pub hop: u8,
     pub is_ack: bool,
     /// Its number, or the next packet expected.

@@ -169,8 +169,13 @@ impl FlowSeries {
         let (stats, delivered, rtt) = (flow.sender.stats(), flow.receiver.delivered(), &flow.rtt_log);
         let samples = rtt.samples - mark.rtt.samples;
         let mean_rtt = (rtt.sum - mark.rtt.sum) as f64 / samples as f64;
-        let one_way: Nanos =
-            flow.forward.iter().map(|&link| links[link as usize].schedule().at(now).delay).sum();
+        let one_way: Nanos = flow
+            .routes
+            .current()
+            .forward
+            .iter()
+            .map(|&link| links[link as usize].schedule().at(now).delay)
+            .sum();
         self.time_s.push(now as f64 * NS);
         self.flow.push(index as u32);
         self.goodput_mbps.push(mbps(delivered - mark.delivered, SEGMENT_BYTES, interval_s));
@@ -223,11 +228,15 @@ fn summarise(flow: &Flow, links: &[Link<Packet>], now: Nanos) -> FlowSummary {
     let stats = flow.sender.stats();
     let delivered = flow.receiver.delivered();
     // What the bottleneck could have carried meanwhile, as payload: so that a flow alone can reach 1.
-    let bits = flow
-        .route
-        .iter()
-        .map(|&link| links[link as usize].schedule().capacity_bits(flow.start, stop))
-        .fold(f64::INFINITY, f64::min);
+    let bits: f64 = flow
+        .routes
+        .over(flow.start, stop)
+        .map(|(route, from, to)| {
+            let carried =
+                route.links.iter().map(|&link| links[link as usize].schedule().capacity_bits(from, to));
+            carried.fold(f64::INFINITY, f64::min)
+        })
+        .sum();
     let capacity_mbps = bits * 1e-6 / seconds;
     let goodput_mbps = mbps(delivered, SEGMENT_BYTES, seconds);
     let payload_share = f64::from(SEGMENT_BYTES) / f64::from(PACKET_BYTES);

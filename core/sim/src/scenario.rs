@@ -47,6 +47,29 @@ pub struct Scenario {
     pub links: std::collections::BTreeMap<String, LinkSpec>,
     /// Flows.
     pub flows: Vec<FlowSpec>,
+    /// What changes on the way.
+    #[serde(default)]
+    pub events: Vec<EventSpec>,
+}
+
+/// Something that happens at a given time.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventSpec {
+    /// When, in s.
+    pub at_s: f64,
+    /// Flows take another route.
+    pub reroute: RerouteSpec,
+}
+
+/// Flows take another route; what is on the old one stays on it and arrives.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RerouteSpec {
+    /// Indices of the scenario's `flows`; all equal flows of an entry go together.
+    pub flows: Vec<usize>,
+    /// Links from sender to receiver, by name.
+    pub route: Vec<String>,
 }
 
 /// A one-way link; the reverse path has its delay and outages, and no queue.
@@ -140,6 +163,7 @@ const fn default_count() -> u32 {
 }
 
 const MAX_FLOWS: u64 = 1_000_000;
+const MAX_EVENTS: usize = 60_000;
 /// A century: keeps every time in nanoseconds within 64 bits with room to add.
 const MAX_SECONDS: f64 = 3.2e9;
 
@@ -173,7 +197,17 @@ impl Scenario {
             self.validate_flow(&format!("flows.{index}"), flow)?;
             flows += u64::from(flow.count);
         }
-        self.check("flows", flows <= MAX_FLOWS, "too many")
+        self.check("flows", flows <= MAX_FLOWS, "too many")?;
+        self.check("events", self.events.len() <= MAX_EVENTS, "too many")?;
+        for (index, event) in self.events.iter().enumerate() {
+            let at = format!("events.{index}");
+            let time_ok = event.at_s >= 0.0 && event.at_s < MAX_SECONDS;
+            self.check(&format!("{at}.at_s"), time_ok, "must not be negative")?;
+            let flows_ok = event.reroute.flows.iter().all(|&flow| flow < self.flows.len());
+            self.check(&format!("{at}.reroute.flows"), flows_ok, "must be indices of flows")?;
+            self.validate_route(&format!("{at}.reroute.route"), &event.reroute.route)?;
+        }
+        Ok(())
     }
 
     fn validate_link(&self, at: &str, link: &LinkSpec) -> Result<(), ScenarioError> {
@@ -200,15 +234,7 @@ impl Scenario {
     }
 
     fn validate_flow(&self, at: &str, flow: &FlowSpec) -> Result<(), ScenarioError> {
-        self.check(&format!("{at}.route"), !flow.route.is_empty(), "at least one link is needed")?;
-        self.check(&format!("{at}.route"), flow.route.len() <= 200, "at most 200 links")?;
-        for link in &flow.route {
-            if !self.links.contains_key(link) {
-                let known = self.links.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-                let rule = format!("no link is named {link:?} (there are: {known})");
-                return Err(ScenarioError::new(&self.name, format!("{at}.route"), rule));
-            }
-        }
+        self.validate_route(&format!("{at}.route"), &flow.route)?;
         let start_ok = flow.start_s >= 0.0 && flow.start_s < self.duration_s;
         self.check(&format!("{at}.start_s"), start_ok, "must be within the duration")?;
         let stop_ok = flow.stop_s.is_none_or(|stop| stop > flow.start_s && stop < MAX_SECONDS);
@@ -216,6 +242,15 @@ impl Scenario {
         let delay_ok = (0.0..=1e7).contains(&flow.extra_delay_ms);
         self.check(&format!("{at}.extra_delay_ms"), delay_ok, "must not be negative")?;
         self.check(&format!("{at}.count"), flow.count > 0, "must be positive")
+    }
+
+    fn validate_route(&self, at: &str, route: &[String]) -> Result<(), ScenarioError> {
+        self.check(at, !route.is_empty(), "at least one link is needed")?;
+        self.check(at, route.len() <= 200, "at most 200 links")?;
+        let Some(missing) = route.iter().find(|link| !self.links.contains_key(*link)) else { return Ok(()) };
+        let known = self.links.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let rule = format!("no link is named {missing:?} (there are: {known})");
+        Err(ScenarioError::new(&self.name, at, rule))
     }
 
     pub(crate) fn check(&self, field: &str, holds: bool, rule: &str) -> Result<(), ScenarioError> {

@@ -154,8 +154,9 @@ impl Simulation {
     fn arrive(&mut self, mut packet: Packet) {
         let flow = &self.flows[packet.flow as usize];
         packet.hop += 1;
-        let route = if packet.is_ack { &flow.backward } else { &flow.forward };
-        if let Some(&link) = route.get(usize::from(packet.hop)) {
+        let route = flow.routes.get(packet.route);
+        let links = if packet.is_ack { &route.backward } else { &route.forward };
+        if let Some(&link) = links.get(usize::from(packet.hop)) {
             self.offer(link, packet);
         } else if flow.phase == Phase::Running {
             if packet.is_ack { self.acknowledged(packet) } else { self.received(packet) }
@@ -186,9 +187,11 @@ impl Simulation {
     }
 
     fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos) {
+        let routes = &self.flows[index].routes;
         let packet = Packet {
             flow: index as u32,
             bytes: ACK_BYTES as u16,
+            route: routes.index(),
             hop: 0,
             is_ack: true,
             seq: ack.cumulative,
@@ -196,13 +199,14 @@ impl Simulation {
             propagation,
             sacks: ack.sacks,
         };
-        self.offer(self.flows[index].backward[0], packet);
+        self.offer(routes.current().backward[0], packet);
     }
 
     /// Send whatever the flow may send now, and see to its timers.
     pub(crate) fn pump(&mut self, index: usize) {
         let flow = &mut self.flows[index];
-        let link_index = flow.forward[0] as usize;
+        let link_index = flow.routes.current().forward[0] as usize;
+        let route = flow.routes.index();
         let link = &mut self.links[link_index];
         let idle = link.next_event() == NEVER;
         while let Some(transmit) = flow.sender.transmit(self.now) {
@@ -211,6 +215,7 @@ impl Simulation {
                 Packet {
                     flow: index as u32,
                     bytes: PACKET_BYTES as u16,
+                    route,
                     hop: 0,
                     is_ack: false,
                     seq: transmit.seq,
@@ -237,9 +242,10 @@ impl Simulation {
         }
     }
 
-    /// A flow starts, stops or has a timer to see to.
+    /// A flow starts, changes its route, stops or has a timer to see to.
     fn run_flow(&mut self, index: usize) {
         let flow = &mut self.flows[index];
+        flow.routes.follow(self.now);
         match flow.phase {
             Phase::Waiting if self.now >= flow.start => {
                 flow.phase = Phase::Running;

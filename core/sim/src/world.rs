@@ -10,7 +10,7 @@ use crate::simulation::Simulation;
 pub fn world_of(simulation: &Simulation, flow: usize, now: Nanos) -> World {
     let mut world = World::default();
     let mut slowest = u64::MAX;
-    for &link in &simulation.flows()[flow].route {
+    for &link in &simulation.flows()[flow].routes.current().links {
         let link = &simulation.links()[link as usize];
         let span = link.schedule().at(now);
         world.base_delay_ns += span.delay;

@@ -1,0 +1,72 @@
+//! The ways that a flow takes through the links, one after another.
+
+use leo_link::{NEVER, Nanos};
+
+/// A way through the links, from an instant on.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// When the flow begins to take it.
+    pub from: Nanos,
+    /// The scenario's links that it crosses.
+    pub links: Box<[u32]>,
+    /// Links that data crosses, access included.
+    pub forward: Box<[u32]>,
+    /// Links that acknowledgements cross.
+    pub backward: Box<[u32]>,
+}
+
+/// A flow's routes in the order of their times. What is on an old one stays on it: a change loses no packets.
+#[derive(Clone, Debug)]
+pub struct Routes {
+    all: Vec<Route>,
+    current: usize,
+}
+
+impl Routes {
+    /// The route of the start, and later ones in any order.
+    pub fn new(first: Route, mut later: Vec<Route>) -> Self {
+        later.sort_by_key(|route| route.from);
+        later.insert(0, first);
+        Self { all: later, current: 0 }
+    }
+
+    /// The route that packets take now.
+    #[inline]
+    pub fn current(&self) -> &Route {
+        &self.all[self.current]
+    }
+
+    /// The number of the current route, for packets to remember.
+    #[inline]
+    pub fn index(&self) -> u16 {
+        self.current as u16
+    }
+
+    /// The route of that number.
+    #[inline]
+    pub fn get(&self, index: u16) -> &Route {
+        &self.all[usize::from(index)]
+    }
+
+    /// When the next change is due.
+    #[inline]
+    pub fn next_change(&self) -> Nanos {
+        self.all.get(self.current + 1).map_or(NEVER, |route| route.from)
+    }
+
+    /// Take the route that `now` asks for.
+    pub fn follow(&mut self, now: Nanos) {
+        while self.next_change() <= now {
+            self.current += 1;
+        }
+    }
+
+    /// Every route with the part of `from..to` in which it is taken.
+    pub fn over(&self, from: Nanos, to: Nanos) -> impl Iterator<Item = (&Route, Nanos, Nanos)> {
+        let ends = self.all.iter().skip(1).map(|route| route.from).chain([NEVER]);
+        let parts = self.all.iter().zip(ends);
+        parts
+            .map(move |(route, end)| (route, route.from.max(from), end.min(to)))
+            .filter(|(_, from, to)| from < to)
+    }
+}
