@@ -3,6 +3,7 @@
 //! State machines without a clock: time comes in with each call, in nanoseconds. The simulator drives them in virtual
 //! time, a shell can drive the same code with real packets.
 
+mod disruption;
 mod jitter;
 mod link;
 mod loss;
@@ -11,10 +12,11 @@ mod queue;
 mod schedule;
 mod server;
 
+pub use disruption::{Disruption, DisruptionKind};
 pub use jitter::Jitter;
 pub use link::{Link, LinkStats, Offer, Packet};
 pub use loss::Loss;
-pub use path_trace::{Event, PathTrace, Row, TraceError};
+pub use path_trace::{Event, PathTrace, Row, Stretch, TraceError};
 pub use queue::DropTail;
 pub use schedule::{Direction, Schedule, Span, UNLIMITED};
 pub use server::{Server, Transmission};

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::disruption::{Disruption, DisruptionKind};
 use crate::jitter::Jitter;
 use crate::loss::Loss;
 use crate::queue::DropTail;
@@ -183,7 +184,7 @@ impl<P: Packet> Link<P> {
         self.limit
     }
 
-    /// From the transmitter to the far end: an outage that begins meanwhile takes the packet.
+    /// From the transmitter to the far end: an outage or a cut that comes meanwhile takes the packet.
     #[inline]
     fn propagate(&mut self, packet: &mut P, departure: Nanos) -> (Nanos, Nanos, Fate) {
         // A packet whose last bit leaves as a span ends still travels on that span's path.
@@ -193,11 +194,14 @@ impl<P: Packet> Link<P> {
         if departure <= self.last_end {
             arrival = arrival.max(self.last_arrival);
         }
-        self.last_arrival = arrival;
-        let outage = self.schedule.next_outage_after(departure.saturating_sub(1));
+        let disruption = self.schedule.disruption(departure, arrival);
+        // What a cut takes holds up nobody; an outage also takes what would have come behind.
+        if !matches!(disruption, Some((_, Disruption { kind: DisruptionKind::Cut { .. }, .. }))) {
+            self.last_arrival = arrival;
+        }
         packet.travels(delay);
-        if outage < arrival {
-            (departure, outage.max(self.last_end), Fate::Lost)
+        if let Some((at, _)) = disruption {
+            (departure, at.max(self.last_end), Fate::Lost)
         } else if self.loss.hits(loss) {
             (departure, arrival, Fate::Lost)
         } else {

@@ -27,6 +27,7 @@ pub const VERSION: u64 = 1;
 const HEADER: &str = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event";
 const NS_PER_S: u64 = 1_000_000_000;
 const NS_PER_MS: u64 = 1_000_000;
+const US_PER_MS: u64 = 1_000;
 const BPS_PER_MBPS: u64 = 1_000_000;
 
 /// Delays are below this, in ns: no path between two points on Earth comes near.
@@ -41,22 +42,55 @@ pub enum Event {
     /// The first row of an outage that a change of satellite causes.
     HardHandover,
     /// Another route without an outage.
-    SoftHandover,
+    SoftHandover(Stretch),
     /// The first row of a span without any path.
     Unreachable,
 }
 
-impl Event {
-    /// Every event.
-    pub const ALL: [Self; 4] = [Self::None, Self::HardHandover, Self::SoftHandover, Self::Unreachable];
+/// The part of the old path that a soft handover dismantles, in µs of propagation from the path's first site.
+///
+/// What is in flight on it is lost. Empty when the routes part without taking anything down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stretch {
+    /// Where it begins.
+    pub from_us: u32,
+    /// Where it ends.
+    pub to_us: u32,
+}
 
-    /// Its name in the file; empty for none.
-    pub const fn name(self) -> &'static str {
+impl Event {
+    /// Its text in the file; empty for none.
+    ///
+    /// A soft handover names the dismantled stretch in ms, as in `soft_handover(1.25..4.5)`, if there is one.
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "" => Some(Self::None),
+            "hard_handover" => Some(Self::HardHandover),
+            "soft_handover" => Some(Self::SoftHandover(Stretch::default())),
+            "unreachable" => Some(Self::Unreachable),
+            _ => {
+                let (from, to) = text.strip_prefix("soft_handover(")?.strip_suffix(')')?.split_once("..")?;
+                let us = |text| parse_scaled(text, US_PER_MS).ok().and_then(|us| u32::try_from(us).ok());
+                let stretch = Stretch { from_us: us(from)?, to_us: us(to)? };
+                (stretch.from_us < stretch.to_us).then_some(Self::SoftHandover(stretch))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::None => "",
-            Self::HardHandover => "hard_handover",
-            Self::SoftHandover => "soft_handover",
-            Self::Unreachable => "unreachable",
+            Self::None => Ok(()),
+            Self::HardHandover => f.write_str("hard_handover"),
+            Self::SoftHandover(Stretch { from_us, to_us }) if from_us == to_us => {
+                f.write_str("soft_handover")
+            }
+            Self::SoftHandover(Stretch { from_us, to_us }) => {
+                let ms = |us: &u32| f64::from(*us) / US_PER_MS as f64;
+                write!(f, "soft_handover({}..{})", ms(from_us), ms(to_us))
+            }
+            Self::Unreachable => f.write_str("unreachable"),
         }
     }
 }
@@ -243,8 +277,8 @@ fn parse_row(line: &str) -> Result<Row, Broken> {
     let Ok(path_id) = values[6].parse() else {
         return broken("path_id", format!("must be a non-negative integer, not {:?}", values[6]));
     };
-    let Some(event) = Event::ALL.into_iter().find(|event| event.name() == values[7]) else {
-        let known = Event::ALL.map(Event::name)[1..].join(", ");
+    let Some(event) = Event::parse(values[7]) else {
+        let known = "hard_handover, soft_handover, soft_handover(FROM_MS..TO_MS), unreachable";
         return broken("event", format!("must be empty or one of {known}, not {:?}", values[7]));
     };
     Ok(Row {

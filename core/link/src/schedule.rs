@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::disruption::{self, Disruption};
 use crate::{NEVER, Nanos, PathTrace};
 
 /// A rate that takes no time: the link is uncongested.
@@ -22,22 +23,13 @@ pub struct Span {
     pub connected: bool,
 }
 
-/// Which column of a path trace gives the capacity.
+/// Which way along a path trace, and which of its columns gives the capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the path's first site to its second.
     Uplink,
     /// From the second to the first.
     Downlink,
-    /// Delay and outages of the path, but no queueing.
-    Uncongested,
-}
-
-/// An outage, in the trace's own time.
-#[derive(Clone, Copy, Debug)]
-struct Outage {
-    start: Nanos,
-    end: Nanos,
 }
 
 /// Delay, capacity, loss and outages over time. Replay of a trace wraps at its period.
@@ -53,7 +45,7 @@ pub enum Schedule {
 #[derive(Clone, Debug)]
 pub struct Traced {
     trace: Arc<PathTrace>,
-    outages: Arc<[Outage]>,
+    disruptions: Arc<[Disruption]>,
     direction: Direction,
     rate_bps: Option<u64>,
     /// Replay starts here in the trace's time.
@@ -62,8 +54,9 @@ pub struct Traced {
     row: usize,
     period_start: i128,
     current: Span,
-    next_outage: usize,
-    outage_period_start: i128,
+    /// The first disruption that the link has not seen the end of, and its period.
+    next_disruption: usize,
+    disruption_period_start: i128,
 }
 
 impl Schedule {
@@ -74,30 +67,21 @@ impl Schedule {
     }
 
     /// Replay `trace` from `offset` on; `rate_bps` takes the place of its capacity.
+    ///
+    /// With [`UNLIMITED`] the link has the path's delay and disruptions, but neither queueing nor random loss.
     #[must_use]
     pub fn traced(trace: Arc<PathTrace>, direction: Direction, rate_bps: Option<u64>, offset: Nanos) -> Self {
-        let mut outages: Vec<Outage> = Vec::new();
-        for (i, row) in trace.rows.iter().enumerate() {
-            if row.connected {
-                continue;
-            }
-            let end = trace.rows.get(i + 1).map_or(trace.period_ns, |next| next.time_ns);
-            match outages.last_mut() {
-                Some(last) if last.end == row.time_ns => last.end = end,
-                _ => outages.push(Outage { start: row.time_ns, end }),
-            }
-        }
         let offset = offset % trace.period_ns;
         let mut traced = Traced {
             current: Span { end: 0, delay: 0, rate_bps: 0, loss: 0.0, connected: false },
-            outages: outages.into(),
+            disruptions: disruption::of(&trace, direction).into(),
             direction,
             rate_bps,
             offset,
             row: 0,
             period_start: -i128::from(offset),
-            next_outage: 0,
-            outage_period_start: -i128::from(offset),
+            next_disruption: 0,
+            disruption_period_start: -i128::from(offset),
             trace,
         };
         traced.row = traced.trace.rows.partition_point(|row| row.time_ns <= offset) - 1;
@@ -130,12 +114,14 @@ impl Schedule {
         }
     }
 
-    /// The beginning of the first outage that begins after `at`, or `NEVER`. Calls must not go back in time.
+    /// What takes a packet that is on its way from `departure` to `arrival`, if anything does, and when.
+    ///
+    /// Departures must not go back in time.
     #[inline]
-    pub fn next_outage_after(&mut self, at: Nanos) -> Nanos {
+    pub fn disruption(&mut self, departure: Nanos, arrival: Nanos) -> Option<(Nanos, Disruption)> {
         match self {
-            Self::Constant(_) => NEVER,
-            Self::Traced(traced) => traced.next_outage_after(at),
+            Self::Constant(_) => None,
+            Self::Traced(traced) => traced.disruption(departure, arrival),
         }
     }
 
@@ -182,11 +168,10 @@ impl Schedule {
 
 impl Traced {
     fn rate_of(&self, row: &crate::Row) -> u64 {
-        match (self.direction, self.rate_bps) {
-            (Direction::Uncongested, _) => UNLIMITED,
-            (_, Some(rate)) => rate,
-            (Direction::Uplink, None) => row.uplink_bps,
-            (Direction::Downlink, None) => row.downlink_bps,
+        match (self.rate_bps, self.direction) {
+            (Some(rate), _) => rate,
+            (None, Direction::Uplink) => row.uplink_bps,
+            (None, Direction::Downlink) => row.downlink_bps,
         }
     }
 
@@ -198,7 +183,7 @@ impl Traced {
             end: Nanos::try_from(period_start + i128::from(end)).unwrap_or(0),
             delay: row.delay_ns,
             rate_bps: self.rate_of(row),
-            loss: if self.direction == Direction::Uncongested { 0.0 } else { row.loss },
+            loss: if self.rate_bps == Some(UNLIMITED) { 0.0 } else { row.loss },
             connected: row.connected,
         }
     }
@@ -225,20 +210,35 @@ impl Traced {
         self.span(row, i128::from(at) - i128::from(in_period))
     }
 
-    fn next_outage_after(&mut self, at: Nanos) -> Nanos {
-        if self.outages.is_empty() {
-            return NEVER;
+    fn disruption(&mut self, departure: Nanos, arrival: Nanos) -> Option<(Nanos, Disruption)> {
+        if self.disruptions.is_empty() {
+            return None;
         }
+        let (departure, arrival) = (i128::from(departure), i128::from(arrival));
+        while self.disruption_period_start + i128::from(self.disruptions[self.next_disruption].at) < departure
+        {
+            (self.next_disruption, self.disruption_period_start) =
+                self.disruption_after(self.next_disruption, self.disruption_period_start);
+        }
+        let (mut index, mut period_start) = (self.next_disruption, self.disruption_period_start);
         loop {
-            let start = self.outage_period_start + i128::from(self.outages[self.next_outage].start);
-            if start > i128::from(at) {
-                return start as Nanos;
+            let disruption = self.disruptions[index];
+            let at = period_start + i128::from(disruption.at);
+            if at >= arrival {
+                return None;
             }
-            self.next_outage += 1;
-            if self.next_outage == self.outages.len() {
-                self.next_outage = 0;
-                self.outage_period_start += i128::from(self.trace.period_ns);
+            if disruption.takes((at - departure) as Nanos) {
+                return Some((at as Nanos, disruption));
             }
+            (index, period_start) = self.disruption_after(index, period_start);
+        }
+    }
+
+    fn disruption_after(&self, index: usize, period_start: i128) -> (usize, i128) {
+        if index + 1 < self.disruptions.len() {
+            (index + 1, period_start)
+        } else {
+            (0, period_start + i128::from(self.trace.period_ns))
         }
     }
 }

@@ -88,7 +88,7 @@ impl PathTrace {
     }
 
     #[getter]
-    fn event(&self) -> Vec<&'static str> {
-        self.inner.rows.iter().map(|row| row.event.name()).collect()
+    fn event(&self) -> Vec<String> {
+        self.inner.rows.iter().map(|row| row.event.to_string()).collect()
     }
 }

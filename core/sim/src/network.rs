@@ -50,7 +50,7 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
         ));
     }
     for (name, link) in &scenario.links {
-        let schedule = schedule(scenario, name, link, Direction::Uncongested, traces)?;
+        let schedule = schedule(scenario, name, link, Direction::Downlink, traces)?;
         let jitter = Jitter::new(nanos(scenario.host_jitter_us, 1e3), seeds.next_u64());
         links.push(Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0), jitter));
     }
@@ -71,13 +71,14 @@ fn schedule(
     direction: Direction,
     traces: &TraceSet,
 ) -> Result<Schedule, ScenarioError> {
-    let rate = link.rate_mbps.map(|rate| (rate * 1e6).round() as u64);
+    // The reverse path has no queue.
+    let rate = match direction {
+        Direction::Uplink => link.rate_mbps.map(|rate| (rate * 1e6).round() as u64),
+        Direction::Downlink => Some(leo_link::UNLIMITED),
+    };
     let Some(key) = &link.trace else {
         let delay = nanos(link.delay_ms.unwrap_or(0.0), NANOS_PER_MS);
-        return Ok(match direction {
-            Direction::Uncongested => Schedule::constant(delay, leo_link::UNLIMITED),
-            _ => Schedule::constant(delay, rate.unwrap_or(0).max(1)),
-        });
+        return Ok(Schedule::constant(delay, rate.unwrap_or(0).max(1)));
     };
     let Some(trace) = traces.get(key) else {
         let rule = format!("no path trace {key:?} was given");

@@ -177,8 +177,8 @@ proptest! {
         loss in prop_oneof![Just(0.0), Just(1.0), 0.0..0.5],
         jitter in prop_oneof![Just(0), 0_u64..500_000],
     ) {
-        let direction = if uncongested { Direction::Uncongested } else { Direction::Uplink };
-        let schedule = Schedule::traced(trace(&parts, 0.0), direction, None, offset);
+        let rate = uncongested.then_some(UNLIMITED);
+        let schedule = Schedule::traced(trace(&parts, 0.0), Direction::Uplink, rate, offset);
         let mut link = Link::new(schedule, limit, Loss::new(loss, 3), Jitter::new(jitter, 4));
         let out = drive(&mut link, &offers);
         assert_fifo(&out);

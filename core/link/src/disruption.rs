@@ -1,0 +1,142 @@
+//! What takes packets that are in flight: outages and the dismantling of a stretch of the path.
+
+use crate::schedule::Direction;
+use crate::{Event, Nanos, PathTrace};
+
+/// Something that takes packets in flight, in the trace's own time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disruption {
+    /// When.
+    pub at: Nanos,
+    /// What.
+    pub kind: DisruptionKind,
+}
+
+/// What a disruption takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DisruptionKind {
+    /// An outage begins: everything in flight.
+    Outage,
+    /// A soft handover: what has been on its way at least so long and less than that.
+    Cut {
+        /// Shortest time on the way.
+        from: Nanos,
+        /// Longest.
+        to: Nanos,
+    },
+}
+
+impl Disruption {
+    /// Whether it takes a packet that has been on its way for `travelled`.
+    #[inline]
+    pub fn takes(&self, travelled: Nanos) -> bool {
+        match self.kind {
+            DisruptionKind::Outage => true,
+            DisruptionKind::Cut { from, to } => (from..to).contains(&travelled),
+        }
+    }
+}
+
+/// All disruptions of a period, in order, for packets that go in `direction`.
+pub fn of(trace: &PathTrace, direction: Direction) -> Vec<Disruption> {
+    let rows = &trace.rows;
+    // Replay wraps: the row before the first is the last, and an outage may span the wrap.
+    let before = |index: usize| &rows[(index + rows.len() - 1) % rows.len()];
+    let mut disruptions = Vec::new();
+    for (index, row) in rows.iter().enumerate() {
+        if !row.connected {
+            if before(index).connected {
+                disruptions.push(Disruption { at: row.time_ns, kind: DisruptionKind::Outage });
+            }
+        } else if let Event::SoftHandover(stretch) = row.event
+            && stretch.from_us < stretch.to_us
+        {
+            let old_delay = before(index).delay_ns;
+            let (from, to) = (u64::from(stretch.from_us) * 1000, u64::from(stretch.to_us) * 1000);
+            // The other way, the same stretch is as far from the second site as it ends before it.
+            let (from, to) = match direction {
+                Direction::Uplink => (from, to),
+                Direction::Downlink => (old_delay.saturating_sub(to), old_delay.saturating_sub(from)),
+            };
+            disruptions.push(Disruption { at: row.time_ns, kind: DisruptionKind::Cut { from, to } });
+        }
+    }
+    disruptions
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{DropTail, Jitter, Link, Loss, NEVER, Packet, Row, Schedule, Stretch, UNLIMITED};
+
+    const MS: Nanos = 1_000_000;
+
+    struct Probe {
+        offered_at: Nanos,
+    }
+
+    impl Packet for Probe {
+        fn bytes(&self) -> u32 {
+            1500
+        }
+
+        fn travels(&mut self, _propagation: Nanos) {}
+    }
+
+    /// A path of 10 ms that becomes one of 8 ms after a second, when the stretch between 4 and 7 ms is taken down.
+    fn rerouted(direction: Direction) -> Link<Probe> {
+        let row = |time_ns, delay_ns, path_id, event| Row {
+            time_ns,
+            delay_ns,
+            uplink_bps: 1_000_000_000,
+            downlink_bps: 1_000_000_000,
+            loss: 0.0,
+            path_id,
+            connected: true,
+            event,
+        };
+        let stretch = Stretch { from_us: 4_000, to_us: 7_000 };
+        let trace = PathTrace {
+            metadata: "{}".to_owned(),
+            rows: vec![
+                row(0, 10 * MS, 0, Event::None),
+                row(1_000 * MS, 8 * MS, 1, Event::SoftHandover(stretch)),
+            ],
+            period_ns: 2_000 * MS,
+        };
+        let schedule = Schedule::traced(Arc::new(trace), direction, Some(UNLIMITED), 0);
+        Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0), Jitter::none())
+    }
+
+    /// When packets that leave every millisecond before the change arrive, by how long they had been on their way then.
+    fn survivors(direction: Direction) -> Vec<u64> {
+        let mut link = rerouted(direction);
+        for age_ms in (0..10).rev() {
+            // Half a millisecond keeps them off the stretch's ends.
+            let now = 1_000 * MS - age_ms * MS - MS / 2;
+            link.offer(Probe { offered_at: now }, now);
+        }
+        let mut ages = Vec::new();
+        while link.next_event() != NEVER {
+            let now = link.next_event();
+            while let Some(probe) = link.poll(now) {
+                ages.push((1_000 * MS - probe.offered_at) / MS);
+            }
+        }
+        assert_eq!(link.stats().lost, 3);
+        ages
+    }
+
+    #[test]
+    fn a_soft_handover_takes_what_is_on_the_dismantled_stretch_and_nothing_else() {
+        assert_eq!(survivors(Direction::Uplink), [9, 8, 7, 3, 2, 1, 0]);
+    }
+
+    #[test]
+    fn the_other_way_the_dismantled_stretch_comes_after_what_remains_of_the_path() {
+        // From the second site it lies between 10 - 7 and 10 - 4 ms.
+        assert_eq!(survivors(Direction::Downlink), [9, 8, 7, 6, 2, 1, 0]);
+    }
+}
