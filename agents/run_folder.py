@@ -17,36 +17,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from configs.atomic import sync_file, sync_folder, write_atomically
 from configs.errors import InputError
 
 KEPT_CHECKPOINTS = 2
 """Older checkpoints are removed: the latest, and one more in case a reader holds it."""
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write ``data`` to ``path`` so that a reader sees the old file or the new one, never a part."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make renames in ``folder`` durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_file(path: Path) -> None:
-    """Wait until the bytes of the file at ``path`` are on disk."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 def _json(data: Mapping[str, Any]) -> bytes:
@@ -204,7 +179,7 @@ class RunFolder:
         for path in temporary.rglob("*"):
             if path.is_file():
                 sync_file(path)
-        _sync_folder(temporary)
+        sync_folder(temporary)
         if target.exists():  # a run whose last steps were checkpointed already: same steps, same state
             shutil.rmtree(temporary)
         else:

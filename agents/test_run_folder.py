@@ -3,7 +3,8 @@ import os
 
 import pytest
 
-from agents.run_folder import RunFolder, write_atomically
+from agents.run_folder import RunFolder
+from configs.atomic import write_atomically
 from configs.errors import InputError
 
 

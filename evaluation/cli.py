@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from configs import suite as suites
+from configs.atomic import write_atomically
 from configs.errors import InputError, reports_input_errors
 from configs.suite import Suite
 from evaluation import description, execute, inputs, plan, report
@@ -24,7 +25,7 @@ from evaluation.metrics import METRICS
 from evaluation.plan import Run
 from evaluation.results import Results
 from evaluation.schemes import Contestants, parse
-from evaluation.store import Store, write_atomically
+from evaluation.store import Store
 
 
 class OneLineParser(argparse.ArgumentParser):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from configs import suite as suites
+from configs.atomic import write_atomically
 from configs.scenario import Scenario
 from evaluation import description, plan
 from evaluation.measurement import Measurement
@@ -15,7 +16,7 @@ from evaluation.metrics import PAYLOAD_SHARE
 from evaluation.plan import Run, Trace
 from evaluation.results import Results
 from evaluation.schemes import Contestants
-from evaluation.store import Store, write_atomically
+from evaluation.store import Store
 
 MADE_UP_TRACES = {
     name: Trace(5731.0, f"{rank:064x}") for rank, name in enumerate(["sd-ny-isl", "sd-ny-bp", "ny-ldn-isl"])

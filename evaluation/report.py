@@ -12,12 +12,12 @@ from typing import Any
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from configs.atomic import write_atomically
 from configs.suite import Suite
 from evaluation.figures import style
 from evaluation.intervals import RESAMPLES
 from evaluation.metrics import METRICS, Metric
 from evaluation.results import Results
-from evaluation.store import write_atomically
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from configs.atomic import write_atomically
 from configs.errors import InputError
 from evaluation.measurement import Column, Measurement
 from evaluation.metrics import COUNTS, PER_FLOW, flow_rows
@@ -50,16 +50,6 @@ SCHEMA: dict[str, Any] = {
     "run_id": pl.String,
 }
 GROUP = ["suite", "scenario", "run_scheme", "backend"]
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace ``path`` so that a reader finds the old bytes or the new ones, whenever a kill comes."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
 
 
 def write_parquet(path: Path, table: pl.DataFrame, description: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from agents.run_folder import sync_file
+from configs.atomic import sync_file
 from configs.errors import InputError
 
 
