@@ -15,6 +15,7 @@ mod rtt;
 mod sack;
 mod scoreboard;
 mod sender;
+mod window_usage;
 
 pub use delivery_rate::RateSample;
 pub use interval::IntervalCounters;

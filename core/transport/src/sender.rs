@@ -12,6 +12,7 @@ use crate::ranges::RangeSet;
 use crate::receiver::AckToSend;
 use crate::rtt::{RTO_MAX, RTO_MIN, RttEstimator};
 use crate::scoreboard::Scoreboard;
+use crate::window_usage::WindowUsage;
 use crate::{NEVER, Nanos, RateSample};
 
 /// A packet to put on the wire.
@@ -92,9 +93,7 @@ pub struct Sender {
     backoff: u32,
     /// After a timeout a single packet asks whether the path is back: the window until a delivery lifts it, else 0.
     asking: u32,
-    window_limited: bool,
-    max_packets_out: u32,
-    usage_until: u64,
+    usage: WindowUsage,
     closed: bool,
     stats: SenderStats,
     interval: IntervalCounters,
@@ -126,9 +125,7 @@ impl Sender {
             pacing_deadline: NEVER,
             backoff: 0,
             asking: 0,
-            window_limited: false,
-            max_packets_out: 0,
-            usage_until: 0,
+            usage: WindowUsage::default(),
             closed: false,
             stats: SenderStats::default(),
             interval: IntervalCounters::default(),
@@ -559,25 +556,15 @@ impl Sender {
         };
     }
 
-    /// Linux's tcp_is_cwnd_limited: in slow start a window half used may still grow.
     fn is_window_limited(&self) -> bool {
         let window = self.scheme.window();
-        self.window_limited
-            || (window < self.scheme.slow_start_threshold() && window < 2 * self.max_packets_out)
+        self.usage.is_limited(window, window < self.scheme.slow_start_threshold())
     }
 
-    /// Linux's tcp_cwnd_validate: remember, a round trip long, how much of the window was used.
     #[inline]
     fn note_usage(&mut self, limited: bool) {
-        let packets_out = self.board.packets_out();
-        if limited
-            || self.board.una() >= self.usage_until
-            || (!self.window_limited && packets_out > self.max_packets_out)
-        {
-            self.window_limited = limited;
-            self.max_packets_out = packets_out;
-            self.usage_until = self.board.next();
-        }
+        let board = &self.board;
+        self.usage.note(limited, board.packets_out(), board.una(), board.next());
     }
 
     fn count(&mut self, delivered: u32, rtt: Option<Nanos>, rate: Option<RateSample>) {

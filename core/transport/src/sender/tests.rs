@@ -1,6 +1,6 @@
 //! Whether the window limits what is sent, which decides if it may grow (RFC 7661, Linux's tcp_is_cwnd_limited).
 
-use leo_cc::{External, Reno};
+use leo_cc::External;
 
 use super::*;
 use crate::Receiver;
@@ -35,15 +35,6 @@ fn a_sender_that_its_pacing_holds_back_is_not() {
     sender.scheme_mut().external_mut().expect("it is external").command(40, 1_448_000);
     assert_eq!(send_all(&mut sender, 60 * MS), 0);
     assert!(sender.is_window_limited());
-}
-
-#[test]
-fn in_slow_start_a_window_half_used_may_grow() {
-    let mut sender = Sender::new(Scheme::Reno(Reno::new()), false);
-    for (used, limited) in [(4, false), (5, false), (6, true)] {
-        sender.max_packets_out = used;
-        assert_eq!(sender.is_window_limited(), limited, "{used} of {} packets", sender.window());
-    }
 }
 
 #[test]

@@ -1,0 +1,42 @@
+//! How much of the window a flow uses: a window that is not used must not grow (RFC 7661; Linux's tcp_cwnd_validate).
+
+/// The fullest that the window was in the last round trip.
+#[derive(Clone, Debug, Default)]
+pub struct WindowUsage {
+    limited: bool,
+    max_packets_out: u32,
+    /// The round trip ends when this packet is acknowledged.
+    until: u64,
+}
+
+impl WindowUsage {
+    /// Sending stopped, with so many packets out; `limited` when the window stopped it.
+    #[inline]
+    pub fn note(&mut self, limited: bool, packets_out: u32, una: u64, next: u64) {
+        let fuller = !self.limited && packets_out > self.max_packets_out;
+        if limited || fuller || una >= self.until {
+            *self = Self { limited, max_packets_out: packets_out, until: next };
+        }
+    }
+
+    /// Whether the window is what limits the flow; in slow start one that is half used may still grow.
+    #[inline]
+    pub fn is_limited(&self, window: u32, slow_start: bool) -> bool {
+        self.limited || (slow_start && window < 2 * self.max_packets_out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_slow_start_a_window_half_used_may_grow() {
+        for (used, limited) in [(4, false), (5, false), (6, true)] {
+            let mut usage = WindowUsage::default();
+            usage.note(false, used, 0, u64::from(used));
+            assert_eq!(usage.is_limited(10, true), limited, "{used} of 10 packets");
+            assert!(!usage.is_limited(10, false));
+        }
+    }
+}
