@@ -1,8 +1,8 @@
-# make setup | train | test | bench | lint | report
+# make setup | train | test | bench | lint | report | fuzz
 # Needs Linux, git, make, Python >= 3.11 with pip and a Rust toolchain; everything else goes into .venv.
 
 PYTHON ?= python3
-# Minutes that `make train` trains for.
+# Minutes that `make train` trains for, and that `make fuzz` spends on each parser.
 MINUTES ?= 4
 SEED ?= 1
 
@@ -18,7 +18,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup train test test-core test-python bench lint report lock browser clean
+.PHONY: setup train test test-core test-python bench lint report lock browser mahimahi fuzz clean
 
 setup: $(STAMPS)/project $(STAMPS)/core
 
@@ -50,12 +50,21 @@ test: test-core test-python lint
 test-core: setup
 	cargo test --quiet --locked --workspace --exclude leosim --lib --tests
 
-test-python: setup browser
+test-python: setup browser mahimahi
 	$(BIN)/python -m pytest
 
 # The report's test wants a real browser; root gets it from the system's package manager.
 browser:
 	@scripts/browser.sh
+
+# The tests behind real link shells want mahimahi and iperf3; root gets them the same way.
+mahimahi:
+	@scripts/mahimahi.sh
+
+# MINUTES for each parser; coverage-guided where atheris can be had (a wheel for this Python), else with hypothesis.
+fuzz: setup
+	$(UV) pip install --quiet 'atheris>=3,<4' || echo 'fuzz: atheris is not to be had here; using hypothesis' >&2
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
 bench: setup
 	$(BIN)/python -m tests.bench

@@ -16,7 +16,8 @@ import configs
 from configs import sampling
 from configs.errors import InputError
 from configs.sampling import AstraeaSampling, LeoSampling
-from configs.scenario import Flow, Link, Queue, Scenario, load, parse
+from configs.scenario import Flow, Link, Queue, Scenario, load_yaml, parse
+from configs.suite import substitute
 from envs.sampling import Sampler
 
 ScenarioLike = (
@@ -124,12 +125,21 @@ def resolve(scenario: ScenarioLike) -> Scenario | Callable[[np.random.Generator]
             return Sampler(sampling.parse(dict(scenario), "scenario"))
         return parse(dict(scenario), "scenario")
     if isinstance(scenario, Path):
-        return load(scenario)
+        return _load(scenario)
     if isinstance(scenario, str):
         return _by_name(scenario)
     if callable(scenario):
         return scenario
     raise InputError(f"scenario: cannot be a {type(scenario).__name__}")
+
+
+def _load(path: Path) -> Scenario:
+    """Read a scenario file; ``$scheme``, which an evaluation fills in, is the agent here."""
+    data = load_yaml(path)
+    try:
+        return parse(substitute(data, {"scheme": LEARNER}), str(path))
+    except KeyError as error:
+        raise InputError(f"{path}: ${error.args[0]}: no such placeholder (there is: $scheme)") from None
 
 
 def _by_name(name: str) -> Scenario | Sampler:
@@ -138,9 +148,9 @@ def _by_name(name: str) -> Scenario | Sampler:
         return Sampler(sampling.parse(name, "scenario"))
     files = named()
     if name in files:
-        return load(files[name])
+        return _load(files[name])
     if Path(name).suffix in (".yaml", ".yml", ".json") or Path(name).exists():
-        return load(Path(name))
+        return _load(Path(name))
     known = ", ".join([*sampling.names(), *files])
     raise InputError(f"scenario: {name!r} is neither a file nor a known name (there are: {known})")
 

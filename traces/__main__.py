@@ -1,21 +1,40 @@
-"""The command line: ``python -m traces list|build|check|plot``."""
+"""The command line: ``python -m traces list|build|check|export|import|plot``."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import shlex
 import sys
+import textwrap
 from pathlib import Path
 from typing import NoReturn
 
-from configs.errors import InputError, exit_2, reports_input_errors
-from traces import cache, constellation, ground, named_paths, path_trace, physics, plot, spec
+import leosim
+
+from configs.errors import InputError, reports_input_errors
+from traces import (
+    batch,
+    cache,
+    constellation,
+    ground,
+    named_paths,
+    path_trace,
+    physics,
+    plot,
+    shared,
+    spec,
+    synth,
+)
+from traces.capacity import spec as capacity_spec
+from traces.formats import cli as exchange_cli
 
 
 class _Parser(argparse.ArgumentParser):
     """Bad usage is one line and exit status 2."""
 
     def error(self, message: str) -> NoReturn:
-        exit_2(f"{self.prog}: {message}")
+        raise InputError(f"{self.prog}: {message}")
 
 
 def _number(text: str) -> float:
@@ -34,6 +53,8 @@ def _parser() -> argparse.ArgumentParser:
 
     build = commands.add_parser("build", help="build a path trace", allow_abbrev=False)
     build.add_argument("name", nargs="?", help="a named path")
+    build.add_argument("--all", action="store_true", help="every named path, to NAME.csv in the folder --out")
+    build.add_argument("--jobs", type=int, metavar="N", help="processes for --all, default one a core")
     build.add_argument("--from", dest="origin", metavar="LAT,LON", help="degrees, or a city's key")
     build.add_argument("--to", dest="destination", metavar="LAT,LON")
     build.add_argument("--constellation", metavar="NAME|FILE", help="default starlink-1")
@@ -44,6 +65,12 @@ def _parser() -> argparse.ArgumentParser:
         type=_number,
         metavar="S",
         help="re-selection period, default 15 (shortest: every step)",
+    )
+    build.add_argument(
+        "--reattach-phase-s",
+        type=_number,
+        metavar="S",
+        help="re-selections come this much after the multiples of the period, default 0 (Starlink: 12)",
     )
     build.add_argument("--route-s", type=_number, metavar="S", help="route update period, default 1")
     reach = build.add_mutually_exclusive_group()
@@ -57,6 +84,12 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--step-ms", type=int, metavar="MS", help="default 100")
     build.add_argument("--capacity-mbps", type=_number, metavar="MBPS", help="both ways, default 100")
     build.add_argument(
+        "--report-error",
+        metavar="normal:SIGMA|uniform:T|empirical:FILE",
+        help="error of the predicted times of handovers in s, default 90 percent within 0.6 s",
+    )
+    capacity_spec.add_arguments(build)
+    build.add_argument(
         "--out", type=Path, metavar="FILE", help="default NAME.csv, or path.csv without a name"
     )
 
@@ -64,6 +97,15 @@ def _parser() -> argparse.ArgumentParser:
         "check", help="check format and physics; exit status 1 with line and rule", allow_abbrev=False
     )
     check.add_argument("file", type=Path)
+    check.add_argument("--format", choices=exchange_cli.CHECKS, help="check another tool's log instead")
+
+    pairs = commands.add_parser(
+        "shared", help="two user pairs that share links: traces and a scenario", allow_abbrev=False
+    )
+    shared.add_arguments(pairs, _number)
+
+    exchange_cli.add(commands)
+    synth.add(commands)
 
     draw = commands.add_parser("plot", help="draw a path trace", allow_abbrev=False)
     draw.add_argument("file", help="a path trace file or a named path")
@@ -93,8 +135,11 @@ def _list() -> int:
             f"{shell.inclination_deg:>11g}° {data.min_elevation_deg:>9g}°"
         )
     print()
-    cities = ", ".join(f"{key} ({site.name})" for key, site in ground.cities().items())
-    print(f"cities: {cities}\ngateways: {len(ground.gateways())}")
+    # Blanks that do not break keep a city on one line.
+    cities = ", ".join(f"{key} ({site.name})".replace(" ", "\xa0") for key, site in ground.cities().items())
+    print(textwrap.fill(f"cities: {cities}", 100, subsequent_indent="  ").replace("\xa0", " "))
+    print(f"gateways: {len(ground.gateways())}")
+    print(f"shared paths: {', '.join(shared.names())}")
     return 0
 
 
@@ -105,6 +150,7 @@ def _spec(arguments: argparse.Namespace) -> spec.PathSpec:
         "links": arguments.links,
         "attach": arguments.attach,
         "reattach_s": arguments.reattach_s,
+        "reattach_phase_s": arguments.reattach_phase_s,
         "route_s": arguments.route_s,
         "min_elevation_deg": arguments.min_elevation,
         "max_slant_km": arguments.max_slant_km,
@@ -113,6 +159,8 @@ def _spec(arguments: argparse.Namespace) -> spec.PathSpec:
         "duration_s": arguments.duration,
         "step_ms": arguments.step_ms,
         "capacity_mbps": arguments.capacity_mbps,
+        "report_error": arguments.report_error,
+        **capacity_spec.fields(arguments),
     }
     if arguments.name is not None:
         if any(places):
@@ -128,7 +176,23 @@ def _spec(arguments: argparse.Namespace) -> spec.PathSpec:
     return spec.parse({"name": "path", "from_site": origin, "to_site": destination, **fields}, "build")
 
 
+def _build_all(arguments: argparse.Namespace) -> int:
+    if arguments.name is not None or arguments.origin is not None or arguments.destination is not None:
+        raise InputError("build: give --all, or one path")
+    if arguments.jobs is not None and not 1 <= arguments.jobs <= 1024:
+        raise InputError(f"build: --jobs: must be from 1 to 1024, not {arguments.jobs}")
+    specs = []
+    for name in named_paths.names():
+        arguments.name = name
+        specs.append(_spec(arguments))
+    for file, summary in batch.write_all(specs, arguments.out or Path(), arguments.jobs):
+        print(f"{file}: {summary}", flush=True)
+    return 0
+
+
 def _build(arguments: argparse.Namespace) -> int:
+    if arguments.all:
+        return _build_all(arguments)
     wanted = _spec(arguments)
     out = arguments.out or Path(f"{wanted.name}.csv")
     summary = path_trace.write(wanted, out)
@@ -137,6 +201,8 @@ def _build(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
+    if arguments.format is not None:
+        return exchange_cli.run_check(arguments.file)
     data = cache.read_bytes(arguments.file)
     source = str(arguments.file)
     try:
@@ -158,8 +224,21 @@ def _check(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _spec_of(trace: leosim.PathTrace) -> spec.PathSpec | None:
+    """Return what a trace was built from, or None and a word on stderr where only its rows are known."""
+    words = shlex.split(str(json.loads(trace.metadata).get("command", "")))
+    if words[:4] != ["python", "-m", "traces", "build"]:
+        return None
+    try:
+        return _spec(_parser().parse_args(words[3:]))
+    except InputError as error:
+        print(f"no chains are drawn: the trace's command cannot be read: {error}", file=sys.stderr)
+        return None
+
+
 def _plot(arguments: argparse.Namespace) -> int:
-    plot.save(cache.load(arguments.file), arguments.file, arguments.out)
+    trace = cache.load(arguments.file)
+    plot.save(trace, arguments.file, arguments.out, _spec_of(trace))
     print(arguments.out)
     return 0
 
@@ -169,7 +248,8 @@ def main() -> int:
     arguments = _parser().parse_args()
     if arguments.command == "list":
         return _list()
-    return {"build": _build, "check": _check, "plot": _plot}[arguments.command](arguments)
+    runs = {"build": _build, "check": _check, "plot": _plot, "shared": shared.run, "synth": synth.run}
+    return {**runs, **exchange_cli.RUNS}[arguments.command](arguments)
 
 
 if __name__ == "__main__":

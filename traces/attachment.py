@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from traces.clock import Clock
 from traces.ground import Stations
-from traces.orbit import CircularOrbits
+from traces.orbit import Orbits
+from traces.routing import Chain
 from traces.visibility import Visibility
 
 NONE = -1
@@ -28,25 +29,28 @@ class Hold:
     end_step: int
     ingress: int
     egress: int
+    chain: Chain | None = None
+    """The route at ``first_step``, where it decided the satellites."""
 
 
 def nearest(
-    station: Stations, orbits: CircularOrbits, visibility: Visibility, clock: Clock
+    station: Stations, orbits: Orbits, visibility: Visibility, clock: Clock
 ) -> Iterator[tuple[int, int]]:
     """Yield (step, satellite) of one site's choices: the nearest satellite in reach, or `NONE`.
 
     A choice is made at every re-selection and, when the chosen satellite leaves the site's reach in between,
     at the first step at which it is gone. A site without a satellite waits for the next re-selection.
     """
-    slots = np.arange(clock.first_slot_step, clock.end_step, clock.reattach_steps)
-    for block in np.array_split(slots, max(1, len(slots) // _SLOTS_AT_ONCE)):
+    stride = clock.reattach_steps * _SLOTS_AT_ONCE
+    for first in range(clock.first_slot_step, clock.end_step, stride):
+        block = np.arange(first, min(first + stride, clock.end_step), clock.reattach_steps)
         chosen = _nearest_at(block * clock.step_ms / 1000, station, orbits, visibility)
         for slot, satellite in zip(block.tolist(), chosen.tolist(), strict=True):
             yield from _through_slot(slot, satellite, station, orbits, visibility, clock)
 
 
 def _nearest_at(
-    time_s: NDArray[np.float64], station: Stations, orbits: CircularOrbits, visibility: Visibility
+    time_s: NDArray[np.float64], station: Stations, orbits: Orbits, visibility: Visibility
 ) -> NDArray[np.intp]:
     slant = visibility.slant_km(station, orbits.positions_km(time_s[:, None]))
     best = np.argmin(slant, axis=1)
@@ -57,7 +61,7 @@ def _through_slot(
     step: int,
     satellite: int,
     station: Stations,
-    orbits: CircularOrbits,
+    orbits: Orbits,
     visibility: Visibility,
     clock: Clock,
 ) -> Iterator[tuple[int, int]]:
@@ -77,7 +81,7 @@ def sets_at(
     end_step: int,
     satellite: int,
     station: Stations,
-    orbits: CircularOrbits,
+    orbits: Orbits,
     visibility: Visibility,
     clock: Clock,
 ) -> int | None:
@@ -107,7 +111,7 @@ def holds(
         if since is None:
             since = step
         elif current != before:
-            yield Hold(since, step, *before)
+            yield Hold(since, step, before[0], before[1])
             since = step
     if since is not None:
-        yield Hold(since, end_step, *current)
+        yield Hold(since, end_step, current[0], current[1])

@@ -13,8 +13,8 @@ from traces import attachment, constellation, handover
 from traces.attachment import Hold
 from traces.clock import Clock
 from traces.network import Network
-from traces.orbit import CircularOrbits
-from traces.path import Block, blocks
+from traces.orbit import propagator
+from traces.path import Block, NoRouteError, blocks
 from traces.routing import Chain
 from traces.spec import PathSpec
 from traces.visibility import Visibility
@@ -26,11 +26,18 @@ class Builder:
     def __init__(self, spec: PathSpec) -> None:
         self.spec = spec
         self.constellation = constellation.load(spec.constellation)
-        self.orbits = CircularOrbits(self.constellation, spec.epoch)
+        if spec.links == "isl" and self.constellation.isl == "none":
+            raise InputError(
+                f"{spec.name}: links: {self.constellation.name} has no links between satellites: "
+                "use bent-pipe"
+            )
+        self.orbits = propagator(self.constellation, spec.epoch)
         self.min_elevation_deg = (
             self.constellation.min_elevation_deg if spec.min_elevation_deg is None else spec.min_elevation_deg
         )
-        self.visibility = Visibility(min_elevation_deg=self.min_elevation_deg, max_slant_km=spec.max_slant_km)
+        self.visibility = Visibility(
+            min_elevation_deg=self.min_elevation_deg, max_slant_km=spec.max_slant_km, epoch=spec.epoch
+        )
         self.users = (spec.from_site, spec.to_site)
         self.network = Network(self.constellation, self.orbits, self.visibility, spec.links, self.users)
         first = spec.steps(spec.start_s)
@@ -40,6 +47,7 @@ class Builder:
             end_step=first + spec.steps(spec.duration_s),
             reattach_steps=spec.reattach_steps,
             route_steps=spec.route_steps,
+            reattach_phase_steps=spec.reattach_phase_steps,
         )
 
     def blocks(self) -> Iterator[Block]:
@@ -48,31 +56,37 @@ class Builder:
         Raises:
             InputError: a user never sees a satellite, or no route ever joins them.
         """
-        if self.spec.attach == "nearest":
-            holds = self._nearest()
-        else:
-            self._nearest()
-            holds = self._shortest()
+        holds = self._nearest() if self.spec.attach == "nearest" else self._shortest()
+        segments = handover.segments(self.network, holds, self.clock, released=self.spec.released)
         try:
-            yield from blocks(self.network, handover.segments(self.network, holds, self.clock), self.clock)
-        except ValueError:
-            raise InputError(
-                f"{self.spec.name}: no {self.spec.links} route ever joins {self.users[0].name} and "
-                f"{self.users[1].name} over {self.spec.constellation}"
-            ) from None
+            yield from blocks(self.network, segments, self.clock)
+        except NoRouteError:
+            raise InputError(self._why_never()) from None
 
-    def _nearest(self) -> Iterator[Hold]:
-        choices: list[list[tuple[int, int]]] = []
+    def _why_never(self) -> str:
         for index, site in enumerate(self.users):
             station = self.network.stations[index]
-            own = list(attachment.nearest(station, self.orbits, self.visibility, self.clock))
-            if all(satellite == attachment.NONE for _, satellite in own):
-                raise InputError(
+            choices = attachment.nearest(station, self.orbits, self.visibility, self.clock)
+            if all(satellite == attachment.NONE for _, satellite in choices):
+                return (
                     f"{self.spec.name}: {site.name} ({site.lat_deg:g}, {site.lon_deg:g}) "
                     f"never sees a satellite of {self.spec.constellation}"
                 )
-            choices.append(own)
-        return attachment.holds(iter(choices[0]), iter(choices[1]), self.clock.end_step)
+        apart = (
+            self.spec.links == "isl" and self.spec.attach == "nearest" and len(self.constellation.shells) > 1
+        )
+        return (
+            f"{self.spec.name}: no {self.spec.links} route ever joins {self.users[0].name} and "
+            f"{self.users[1].name} over {self.spec.constellation}"
+            + (": its shells are not linked with each other, try --attach shortest" if apart else "")
+        )
+
+    def _nearest(self) -> Iterator[Hold]:
+        ends = [
+            attachment.nearest(self.network.stations[index], self.orbits, self.visibility, self.clock)
+            for index in (0, 1)
+        ]
+        return attachment.holds(ends[0], ends[1], self.clock.end_step)
 
     def _shortest(self) -> Iterator[Hold]:
         clock, last, step = self.clock, None, self.clock.first_slot_step
@@ -89,7 +103,7 @@ class Builder:
                         step, end, satellite, station, self.orbits, self.visibility, clock
                     )
                     end = end if gone is None else gone
-            yield Hold(step, end, *ends)
+            yield Hold(step, end, *ends, last)
             step = end
 
 

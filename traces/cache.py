@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -13,7 +14,7 @@ from pathlib import Path
 import leosim
 
 from configs.errors import InputError
-from traces import named_paths, path_trace
+from traces import named_paths, path_trace, shared, synth
 
 MAX_BYTES = 1 << 30
 """Larger files are refused rather than read into memory."""
@@ -43,23 +44,54 @@ def file(name_or_file: str) -> Path:
     Raises:
         InputError: neither a named path nor a file, or the cache folder cannot be written.
     """
-    if name_or_file not in named_paths.names():
+    owner = shared.pairs_of_trace(name_or_file)
+    if owner is not None:
+        return _stretch(owner, name_or_file)
+    synthetic = synth.named(name_or_file)
+    if name_or_file not in named_paths.names() and synthetic is None:
         path = Path(name_or_file)
         if not path.is_file():
-            known = ", ".join(named_paths.names())
+            known = ", ".join([*named_paths.names(), *synth.PRESETS])
             raise InputError(f"{name_or_file}: trace: neither a file nor a named path ({known})")
         return path
     path = folder() / f"{name_or_file}-{_builder_digest()}.csv"
     if not path.is_file():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{path.parent}: LEOGYM_CACHE: cannot be written: {error.strerror}") from None
+        _make_folder(path.parent)
         with _locked(path.with_suffix(".lock")):
             # Another process may have built it while this one waited.
             if not path.is_file():
-                path_trace.write(named_paths.spec(name_or_file), path)
+                if synthetic is None:
+                    path_trace.write(named_paths.spec(name_or_file), path)
+                else:
+                    synth.write(synthetic, path)
     return path
+
+
+def _stretch(owner: str, name: str) -> Path:
+    """Return the file of a stretch of shared paths; all stretches are built together."""
+    path = folder() / f"{owner}-{_builder_digest()}" / f"{name.partition('/')[2]}.csv"
+    if not path.parent.is_dir():
+        _make_folder(folder())
+        with _locked(path.parent.with_suffix(".lock")):
+            if not path.parent.is_dir():
+                wanted = shared.named(owner)
+                # A folder of its own first, so that the name stands for a complete set only.
+                with tempfile.TemporaryDirectory(dir=folder(), prefix=f".{owner}-") as temporary:
+                    whole = Path(temporary) / "whole"
+                    whole.mkdir()
+                    shared.write_traces(wanted, shared.split(wanted.specs), whole)
+                    os.replace(whole, path.parent)
+    if not path.is_file():
+        known = ", ".join(sorted(f"{owner}/{file.stem}" for file in path.parent.glob("*.csv")))
+        raise InputError(f"{name}: trace: no such stretch (there are: {known})")
+    return path
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: LEOGYM_CACHE: cannot be written: {error.strerror}") from None
 
 
 @contextmanager
@@ -85,9 +117,14 @@ def read_bytes(path: Path) -> bytes:
             raise InputError(
                 f"{path}: file: {size} bytes are more than the {MAX_BYTES} that a trace may have"
             )
-        return path.read_bytes()
+        with path.open("rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
     except OSError as error:
         raise InputError(f"{path}: file: cannot be read: {error.strerror}") from None
+    # A pipe or device has no size beforehand.
+    if len(data) > MAX_BYTES:
+        raise InputError(f"{path}: file: more than the {MAX_BYTES} bytes that a trace may have")
+    return data
 
 
 def parse(data: bytes, source: str) -> leosim.PathTrace:

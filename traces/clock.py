@@ -15,9 +15,11 @@ class Clock:
     end_step: int
     """The step of the trace's last row."""
     reattach_steps: int
-    """Users choose their satellite at every multiple of this."""
+    """Users choose their satellite at every multiple of this, and ``reattach_phase_steps`` more."""
     route_steps: int
     """Routes are chosen anew at every multiple of this."""
+    reattach_phase_steps: int = 0
+    """Re-selections are this much later than the multiples."""
 
     def seconds(self, step: int) -> float:
         """Return the time of ``step`` since the epoch."""
@@ -26,11 +28,12 @@ class Clock:
     @property
     def first_slot_step(self) -> int:
         """The re-selection that is in force at the first row."""
-        return self.first_step // self.reattach_steps * self.reattach_steps
+        return self.next_reattach(self.first_step) - self.reattach_steps
 
     def next_reattach(self, step: int) -> int:
         """Return the first re-selection after ``step``."""
-        return (step // self.reattach_steps + 1) * self.reattach_steps
+        slot = (step - self.reattach_phase_steps) // self.reattach_steps
+        return (slot + 1) * self.reattach_steps + self.reattach_phase_steps
 
     def next_route(self, step: int) -> int:
         """Return the first route update after ``step``."""

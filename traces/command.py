@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from traces import ground, named_paths
+from traces.capacity.spec import FLAGS as CONDITIONS_FLAGS
 from traces.spec import DEFAULT_EPOCH, PathSpec
 
 _FLAGS = {
@@ -12,6 +13,7 @@ _FLAGS = {
     "links": "--links",
     "attach": "--attach",
     "reattach_s": "--reattach-s",
+    "reattach_phase_s": "--reattach-phase-s",
     "route_s": "--route-s",
     "min_elevation_deg": "--min-elevation",
     "max_slant_km": "--max-slant-km",
@@ -19,10 +21,13 @@ _FLAGS = {
     "duration_s": "--duration",
     "step_ms": "--step-ms",
     "capacity_mbps": "--capacity-mbps",
+    "report_error": "--report-error",
+    **CONDITIONS_FLAGS,
 }
 
 
-def _place(site: ground.Site) -> str:
+def place(site: ground.Site) -> str:
+    """Return a site as ``--from`` and ``--to`` take it."""
     for key, city in ground.cities().items():
         if city == site:
             return key
@@ -38,11 +43,18 @@ def canonical(spec: PathSpec) -> str:
     else:
         default = PathSpec(name=spec.name, from_site=spec.from_site, to_site=spec.to_site)
         # With =, so that a negative latitude is not taken for a flag.
-        words += [f"--from={_place(spec.from_site)}", f"--to={_place(spec.to_site)}"]
+        words += [f"--from={place(spec.from_site)}", f"--to={place(spec.to_site)}"]
+    words += flags(spec, default)
+    return shlex.join(words)
+
+
+def flags(spec: PathSpec, default: PathSpec) -> list[str]:
+    """Return the flags for what differs from ``default``, sites and name aside."""
+    words = []
     for field, flag in _FLAGS.items():
         value = getattr(spec, field)
         if value != getattr(default, field):
             words += [flag, f"{value:.12g}" if isinstance(value, float) else str(value)]
     if spec.epoch != DEFAULT_EPOCH:
         words += ["--epoch", spec.epoch.isoformat().replace("+00:00", "Z")]
-    return shlex.join(words)
+    return words

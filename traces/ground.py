@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+import unicodedata
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -51,19 +53,46 @@ def gateways() -> list[Site]:
     return [_site(row["name"], row["lat_deg"], row["lon_deg"]) for row in _rows("gateways.csv")]
 
 
+@cache
+def coastlines() -> list[Floats]:
+    """Return the world's coasts as lines of (longitude, latitude) in degrees, each of shape (points, 2).
+
+    Fit for a map of the whole Earth: the source's scale is 1 to 110 million.
+    """
+    with (FOLDER / "coastlines.json").open(encoding="utf-8") as file:
+        return [np.array(line) for line in json.load(file)["lines"]]
+
+
+def _folded(text: str) -> str:
+    """Return a name as it is compared: without case, accents and runs of blanks."""
+    plain = "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))
+    return " ".join(plain.casefold().split())
+
+
+@cache
+def _by_text() -> dict[str, Site]:
+    by_name = {_folded(site.name): site for site in cities().values()}
+    return {**by_name, **cities()}
+
+
 def parse(text: str, field: str) -> Site:
-    """Return the site that ``text`` means: a key of `cities`, or ``LAT,LON`` in degrees.
+    """Return the site that ``text`` means: a city's key or name, or ``LAT,LON`` in degrees.
+
+    Case and accents do not matter: ``sd``, ``San Diego``, ``sao paulo``.
 
     Raises:
-        InputError: neither; the line names ``field``.
+        InputError: none of them; the line names ``field``.
     """
-    if text in cities():
-        return cities()[text]
+    city = _by_text().get(_folded(text))
+    if city is not None:
+        return city
     try:
         lat, lon = (float(part) for part in text.split(","))
     except ValueError:
-        known = ", ".join(cities())
-        raise InputError(f"{field}: {text!r}: must be LAT,LON in degrees or one of {known}") from None
+        raise InputError(
+            f"{field}: {text!r}: must be LAT,LON in degrees or one of the {len(cities())} cities "
+            "that `python -m traces list` names"
+        ) from None
     try:
         return Site(name=f"{lat:g},{lon:g}", lat_deg=lat, lon_deg=lon)
     except ValidationError as error:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from traces import ground, isl
 from traces.constellation import Constellation
-from traces.orbit import CircularOrbits
+from traces.orbit import Orbits, Sgp4Orbits
 from traces.routing import Chain, chain_km, shortest, within
 from traces.visibility import Visibility
 
@@ -23,7 +23,7 @@ class Network:
     def __init__(
         self,
         constellation: Constellation,
-        orbits: CircularOrbits,
+        orbits: Orbits,
         visibility: Visibility,
         links: Links,
         users: tuple[ground.Site, ground.Site],
@@ -39,9 +39,14 @@ class Network:
         self.first_user = orbits.count + len(relays)
         self.users = (self.first_user, self.first_user + 1)
         self._names = [site.name for site in [*relays, *users]]
-        self._grid = isl.plus_grid(constellation)
+        self._grid = (
+            np.empty((0, 2), dtype=np.int64)
+            if self.bent_pipe
+            else isl.plus_grid(constellation, orbits if isinstance(orbits, Sgp4Orbits) else None)
+        )
+        self._isl_max_km = np.inf if constellation.isl_max_km is None else constellation.isl_max_km
         self._horizon_km = isl.horizon_km(constellation)
-        self._grid_max_km = self._horizon_km[self._grid].sum(axis=1)
+        self._grid_max_km = np.minimum(self._horizon_km[self._grid].sum(axis=1), self._isl_max_km)
 
     def node_name(self, node: int) -> str:
         """Return a readable name of a node."""
@@ -134,8 +139,8 @@ class Network:
     def _lasers_hold(self, chain: Chain, positions: Floats) -> bool:
         nodes = np.array(chain)
         length = np.linalg.norm(np.diff(positions[nodes], axis=0), axis=1)
-        # Both ends of a laser link are in one shell, so that their horizons are alike.
-        return bool((length <= 2 * self._horizon_km[nodes[1:]]).all())
+        horizon = self._horizon_km[nodes]
+        return bool((length <= np.minimum(horizon[1:] + horizon[:-1], self._isl_max_km)).all())
 
     def _candidate(self, last: Chain | None, ingress: int, egress: int) -> Chain | None:
         """Return a likely chain between two satellites, made of the last one: not yet known to be usable."""

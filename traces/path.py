@@ -17,6 +17,10 @@ from traces.routing import Chain
 Ints = NDArray[np.int64]
 
 
+class NoRouteError(Exception):
+    """No segment has a chain, so that there is no delay to write."""
+
+
 @dataclass(frozen=True)
 class Block:
     """Rows of a path that share one chain of nodes. All arrays have shape (rows,)."""
@@ -32,13 +36,15 @@ class Block:
     chain: Chain | None
     leg_km: NDArray[np.float64]
     """(rows, legs): every leg of the chain; no columns without a chain."""
+    side: str = ""
+    """Whose satellite changes at a hard handover: ``from``, ``to`` or ``both``."""
 
 
 def blocks(network: Network, segments: Iterable[Segment], clock: Clock) -> Iterator[Block]:
     """Yield a block for each segment, and at the end one for the last row, which only ends the period.
 
     Raises:
-        ValueError: no segment has a chain.
+        NoRouteError: no segment has a chain.
     """
     rows = _Rows(network, clock)
     waiting: list[Segment] = []
@@ -52,7 +58,7 @@ def blocks(network: Network, segments: Iterable[Segment], clock: Clock) -> Itera
         else:
             waiting.append(segment)
     if not rows.started:
-        raise ValueError("no segment has a chain")
+        raise NoRouteError
     yield rows.end()
 
 
@@ -103,7 +109,9 @@ class _Rows:
         self._arrival_ns = int(arrival_ns[-1])
         delay_ns = arrival_ns - time_ns
         self._delay_ns, self._connected = int(delay_ns[-1]), bool(connected[-1])
-        return Block(time_ns, delay_ns, connected, self._path_id, segment.event, segment.chain, leg_km)
+        return Block(
+            time_ns, delay_ns, connected, self._path_id, segment.event, segment.chain, leg_km, segment.side
+        )
 
     def end(self) -> Block:
         """Return the last row: a copy of the one before."""

@@ -15,10 +15,14 @@ import numpy as np
 from configs.errors import InputError
 from traces import handover
 from traces.build import Builder
+from traces.capacity.conditions import Conditions
+from traces.capacity.rows import decimal
+from traces.clock import Clock
 from traces.command import canonical
 from traces.earth import LIGHT_KM_PER_S
 from traces.ground import Site
 from traces.path import Block
+from traces.report import ReportError
 from traces.spec import PathSpec
 
 FORMAT = "leogym-path-trace"
@@ -26,8 +30,7 @@ VERSION = 1
 COLUMNS = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event"
 
 _PROVENANCE = (
-    "computed by LeoGym: circular two-body orbits over the WGS 72 Earth, "
-    "every leg straight at the speed of light in vacuum"
+    "computed by LeoGym: {} orbits over the WGS 72 Earth, every leg straight at the speed of light in vacuum"
 )
 
 
@@ -44,10 +47,13 @@ class Summary:
     """Time without connection: outages and unreachable spans."""
     off_grid_s: list[float] = field(default_factory=list)
     """Hard handovers between re-selections, because a satellite went out of reach."""
+    handovers: list[dict[str, Any]] = field(default_factory=list)
+    """Every handover with the time at which handover-aware schemes expect it."""
     _last: tuple[int, bool] = (0, True)
 
-    def add(self, block: Block, origin_ns: int, reattach_ns: int) -> None:
+    def add(self, block: Block, clock: Clock, report: ReportError) -> None:
         """Count a block's rows; they end where the next block's begin."""
+        step_ns = clock.step_ms * 1_000_000
         last_ns, last_connected = self._last
         time_ns = np.concatenate([[last_ns], block.time_ns])
         connected = np.concatenate([[last_connected], block.connected[:-1]])
@@ -56,11 +62,25 @@ class Summary:
         self.rows += len(block.time_ns)
         self.min_delay_ms = min(self.min_delay_ms, float(block.delay_ns.min()) / 1e6)
         self.max_delay_ms = max(self.max_delay_ms, float(block.delay_ns.max()) / 1e6)
-        self.soft_handovers += block.event == handover.SOFT
-        if block.event == handover.HARD:
-            self.hard_handovers += 1
-            if (int(block.time_ns[0]) + origin_ns) % reattach_ns:
-                self.off_grid_s.append(float(block.time_ns[0]) / 1e9)
+        if not block.event or block.event == handover.UNREACHABLE:
+            return
+        first_ns = int(block.time_ns[0])
+        instant_ns = first_ns + clock.first_step * step_ns
+        kind = "soft" if handover.is_soft(block.event) else "hard"
+        self.soft_handovers += kind == "soft"
+        self.hard_handovers += kind == "hard"
+        phase_ns = clock.reattach_phase_steps * step_ns
+        if kind == "hard" and (instant_ns - phase_ns) % (clock.reattach_steps * step_ns):
+            self.off_grid_s.append(first_ns / 1e9)
+        time_s = first_ns / 1e9
+        self.handovers.append(
+            {
+                "time_s": time_s,
+                "kind": kind,
+                "end": block.side or None,
+                "predicted_s": report.predicted_s(time_s, instant_ns),
+            }
+        )
 
     def __str__(self) -> str:
         return (
@@ -74,7 +94,7 @@ def _site(site: Site) -> dict[str, Any]:
     return {"name": site.name, "lat_deg": site.lat_deg, "lon_deg": site.lon_deg}
 
 
-def metadata(builder: Builder, summary: Summary) -> dict[str, Any]:
+def metadata(builder: Builder, summary: Summary, conditions: Conditions | None = None) -> dict[str, Any]:
     """Return what a trace's first line says. Nothing in it depends on when or where it was built."""
     spec, clock = builder.spec, builder.clock
     return {
@@ -85,10 +105,12 @@ def metadata(builder: Builder, summary: Summary) -> dict[str, Any]:
         "to": _site(spec.to_site),
         "constellation": builder.constellation.name,
         "constellation_source": builder.constellation.source,
-        "altitude_km": builder.constellation.altitude_km,
+        "orbits": "SGP4" if builder.constellation.sgp4 else "circular two-body",
+        "altitude_km": round(builder.orbits.lowest_km(), 3),
         "links": spec.links,
         "attach": spec.attach,
         "reattach_s": clock.reattach_steps * clock.step_ms / 1000,
+        "reattach_phase_s": clock.reattach_phase_steps * clock.step_ms / 1000,
         "off_grid_handovers_s": summary.off_grid_s,
         "route_s": clock.route_steps * clock.step_ms / 1000,
         "min_elevation_deg": builder.min_elevation_deg if spec.max_slant_km is None else None,
@@ -100,16 +122,12 @@ def metadata(builder: Builder, summary: Summary) -> dict[str, Any]:
         "earth": "WGS 72",
         "light_km_per_s": LIGHT_KM_PER_S,
         "command": canonical(spec),
-        "seed": 0,
-        "provenance": _PROVENANCE,
+        "seed": spec.seed,
+        **({} if conditions is None else conditions.metadata()),
+        "report_error": spec.report_error,
+        "handovers": summary.handovers,
+        "provenance": _PROVENANCE.format("SGP4" if builder.constellation.sgp4 else "circular two-body"),
     }
-
-
-def decimal(value: int, places: int) -> str:
-    """Return ``value`` / 10 ** ``places`` exactly, without trailing zeros."""
-    whole, fraction = divmod(value, 10**places)
-    digits = f"{fraction:0{places}d}".rstrip("0")
-    return f"{whole}.{digits}" if digits else str(whole)
 
 
 def rows_text(block: Block, capacity_mbps: float) -> str:
@@ -136,14 +154,19 @@ def write(spec: PathSpec, out: Path) -> Summary:
         InputError: the folder cannot be written, or the path cannot be built.
     """
     builder = Builder(spec)
-    clock, summary = builder.clock, Summary()
-    step_ns = clock.step_ms * 1_000_000
+    conditions = None if spec.plain else Conditions(builder)
+    summary, report = Summary(), ReportError(spec.report_error, spec.seed)
     try:
         with _temporary(out, "rows") as rows, _temporary(out, "whole") as whole:
             for block in builder.blocks():
-                summary.add(block, clock.first_step * step_ns, clock.reattach_steps * step_ns)
-                rows.write(rows_text(block, spec.capacity_mbps))
-            whole.write(f"# {json.dumps(metadata(builder, summary))}\n{COLUMNS}\n")
+                summary.add(block, builder.clock, report)
+                text = rows_text(block, spec.capacity_mbps) if conditions is None else conditions.add(block)
+                rows.write(text)
+            if conditions is not None:
+                rows.write(conditions.end())
+                summary.rows, summary.down_s = conditions.rows, conditions.down_s
+                summary.max_delay_ms = conditions.max_delay_ms
+            whole.write(f"# {json.dumps(metadata(builder, summary, conditions))}\n{COLUMNS}\n")
             rows.seek(0)
             while part := rows.read(1 << 20):
                 whole.write(part)

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import leosim
 import numpy as np
@@ -22,6 +22,7 @@ FROZEN_S = 2.0
 
 _ROUNDING_NS = 1
 _GRID_TOLERANCE_NS = 1_000_000
+_MAX_S = 4e9
 
 
 class _Place(BaseModel):
@@ -37,10 +38,12 @@ class TraceMetadata(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
     origin: _Place | None = Field(default=None, alias="from")
     to: _Place | None = None
-    altitude_km: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    reattach_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    start_s: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    off_grid_handovers_s: list[float] = []
+    altitude_km: float | None = Field(default=None, gt=0, le=1e6, allow_inf_nan=False)
+    # At least a nanosecond, and at most what nanoseconds in 64 bits can count.
+    reattach_s: float | None = Field(default=None, ge=1e-9, le=_MAX_S, allow_inf_nan=False)
+    reattach_phase_s: float = Field(default=0.0, ge=0, le=_MAX_S, allow_inf_nan=False)
+    start_s: float = Field(default=0.0, ge=0, le=_MAX_S, allow_inf_nan=False)
+    off_grid_handovers_s: list[Annotated[float, Field(ge=0, le=_MAX_S, allow_inf_nan=False)]] = []
     name: str = ""
     links: str = ""
     constellation: str | None = None
@@ -70,13 +73,17 @@ def metadata(trace: leosim.PathTrace, source: str) -> TraceMetadata:
 
 
 def floor_ns(data: TraceMetadata) -> tuple[int, str] | None:
-    """Return the shortest delay that geometry allows and its reason, or None without both sites.
+    """Return the shortest delay that geometry allows and its reason, or None if nothing is known.
 
     With the altitude: from one site to any one point at that height and on to the other site. Every path over
-    satellites passes such a point, and by the triangle inequality detours only add to it.
+    satellites passes such a point, and by the triangle inequality detours only add to it. Without the sites:
+    up and down once.
     """
     if data.origin is None or data.to is None:
-        return None
+        if data.altitude_km is None:
+            return None
+        limit_ns = math.floor(2 * data.altitude_km / LIGHT_KM_PER_S * 1e9) - _ROUNDING_NS
+        return limit_ns, f"up to a satellite at {data.altitude_km:g} km and down"
     sites = [
         ground.Site(name=place.name, lat_deg=place.lat_deg, lon_deg=place.lon_deg)
         for place in (data.origin, data.to)
@@ -113,6 +120,7 @@ def check(trace: leosim.PathTrace, source: str) -> list[Violation]:
         _light,
         _first_in_first_out,
         _handovers,
+        _outages,
         _frozen,
     ]
     found = []
@@ -151,7 +159,9 @@ def _handovers(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[N
     yield changed & none, "event", "the route (path_id) changes without an event"
     if data.reattach_s is not None:
         period_ns = round(data.reattach_s * 1e9)
-        past_ns = (trace.time_ns.astype(np.int64) + round(data.start_s * 1e9)) % period_ns
+        past_ns = (
+            trace.time_ns.astype(np.int64) + round((data.start_s - data.reattach_phase_s) * 1e9)
+        ) % period_ns
         off_grid = np.minimum(past_ns, period_ns - past_ns) > _GRID_TOLERANCE_NS
         announced = np.isin(
             trace.time_ns.astype(np.int64), [round(t * 1e9) for t in data.off_grid_handovers_s]
@@ -160,6 +170,26 @@ def _handovers(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[N
             f"hard_handover off the {data.reattach_s:g} s re-selection grid, and not in off_grid_handovers_s"
         )
         yield hard & off_grid & ~announced, "time_s", rule
+
+
+def _outages(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+    """A hard handover's outage tells how long the user links are: three times the old one and the new one."""
+    if data.altitude_km is None:
+        return
+    leg_ns = math.floor(3 * data.altitude_km / LIGHT_KM_PER_S * 1e9) - _ROUNDING_NS
+    time_ns, connected = trace.time_ns.astype(np.int64), trace.connected
+    hard = np.array(trace.event, dtype=object) == "hard_handover"
+    # The next row with a connection; an outage that the period cuts off has none.
+    back = np.minimum.accumulate(np.where(connected, np.arange(len(connected)), len(connected))[::-1])[::-1]
+    ends_ns = np.append(time_ns, np.iinfo(np.int64).max)[back]
+    # After a span without a path there is no old user link.
+    was_connected = np.concatenate([[False], connected[:-1]])
+    least_ns = np.where(was_connected, 2 * leg_ns, leg_ns)
+    rule = (
+        f"outage below {2 * leg_ns / 1e6:.3f} ms: its user links are shorter than satellites are high, "
+        f"{data.altitude_km:g} km"
+    )
+    yield hard & ~connected & (ends_ns - time_ns < least_ns), "connected", rule
 
 
 def _frozen(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:

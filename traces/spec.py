@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, Field, ValidationError, model_validator
 
 from configs.errors import InputError, one_line
-from configs.scenario import Strict
+from traces import report
+from traces.capacity.spec import ConditionsSpec
 from traces.ground import Site
 
 DEFAULT_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
@@ -26,7 +27,7 @@ DEFAULT_ROUTE_S = 1.0
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class PathSpec(Strict):
+class PathSpec(ConditionsSpec):
     """A path to build. `python -m traces build` has one flag for every field."""
 
     name: str
@@ -40,6 +41,9 @@ class PathSpec(Strict):
     of the shortest path (Hypatia's rule)."""
     reattach_s: Annotated[Finite, Field(gt=0, le=3600)] | None = None
     """Seconds between re-selections: 15 for ``nearest`` and every step for ``shortest`` unless given."""
+    reattach_phase_s: Annotated[Finite, Field(ge=0, lt=3600)] = 0.0
+    """Re-selections are this much later than the multiples of ``reattach_s``: 12 for Starlink's :12 :27 :42
+    :57, with an epoch at a full minute."""
     route_s: Annotated[Finite, Field(gt=0, le=60)] = DEFAULT_ROUTE_S
     min_elevation_deg: Annotated[Finite, Field(ge=0, lt=90)] | None = None
     """The constellation's own by default."""
@@ -52,6 +56,8 @@ class PathSpec(Strict):
     step_ms: Annotated[int, Field(ge=1, le=60_000)] = 100
     capacity_mbps: Annotated[Finite, Field(gt=0, le=1e6)] = 100.0
     """Both ways."""
+    report_error: str = report.DEFAULT
+    """The error of handovers' predicted times: see `traces.report.ReportError`."""
 
     @model_validator(mode="after")
     def _grids(self) -> PathSpec:
@@ -64,10 +70,16 @@ class PathSpec(Strict):
             "start_s": self.start_s,
             "duration_s": self.duration_s,
             "reattach_s": held_s if self.reattach_s is None else self.reattach_s,
+            "reattach_phase_s": self.reattach_phase_s,
         }
         for field, value in grids.items():
             if value is not None and abs(value * 1000 / self.step_ms - self.steps(value)) > 1e-6:
                 raise ValueError(f"{field}: {value:g} is not a multiple of step_ms, {self.step_ms} ms")
+        period_s = self.reattach_steps * self.step_ms / 1000
+        if self.reattach_phase_s and self.reattach_phase_s >= period_s:
+            raise ValueError(
+                f"reattach_phase_s: {self.reattach_phase_s:g} is not below reattach_s, {period_s:g}"
+            )
         return self
 
     def steps(self, seconds: float) -> int:
@@ -80,6 +92,16 @@ class PathSpec(Strict):
         if self.reattach_s is not None:
             return max(1, self.steps(self.reattach_s))
         return max(1, self.steps(DEFAULT_REATTACH_S)) if self.attach == "nearest" else 1
+
+    @property
+    def reattach_phase_steps(self) -> int:
+        """Steps by which re-selections are later than the multiples of `reattach_steps`."""
+        return self.steps(self.reattach_phase_s)
+
+    @property
+    def released(self) -> bool:
+        """Whether sites hold no satellite but talk to all in reach (Hypatia's rule as a whole)."""
+        return self.attach == "shortest" and self.reattach_s is None
 
     @property
     def route_steps(self) -> int:

@@ -1,12 +1,13 @@
 """Built paths: geometry, attachments, handovers, events."""
 
+import re
 from datetime import UTC, datetime
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from configs.errors import InputError
@@ -123,8 +124,59 @@ def test_route_changes_are_events_and_events_are_route_changes(name):
     changed = np.diff(path.path_id) != 0
     named = np.array([event != "" for event in path.event])[1:]
     assert (changed == named).all()
-    assert {"hard_handover", "soft_handover"} <= set(path.event)
+    assert {"hard_handover", "soft_handover"} <= {event.partition("(")[0] for event in path.event}
     assert not path.event[0]
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_soft_handovers_name_the_stretch_of_the_old_route_that_the_new_one_leaves(name):
+    builder, path = _revolution(name)
+    rows = [row for row, event in enumerate(path.event) if handover.is_soft(event)]
+    assert len(rows) > 20
+    for row in rows:
+        old, new = path.chains[path.path_id[row - 1]], path.chains[path.path_id[row]]
+        where_km = builder.network.positions_km(path.time_ns[row] / 1e9)
+        reached_ms = [0.0]
+        for near, node in pairwise(old):
+            leg_km = np.linalg.norm(where_km[near] - where_km[node])
+            reached_ms.append(reached_ms[-1] + leg_km / LIGHT_KM_PER_S * 1000)
+        from_ms, to_ms = map(float, path.event[row].partition("(")[2].rstrip(")").split(".."))
+        first, last = (int(np.argmin(np.abs(np.array(reached_ms) - at))) for at in (from_ms, to_ms))
+        assert [reached_ms[first], reached_ms[last]] == pytest.approx([from_ms, to_ms], abs=6e-4)
+        # Up to there and from there on both routes have the same nodes, right beside them they differ.
+        assert old[: first + 1] == new[: first + 1]
+        assert old[first + 1] != new[first + 1]
+        assert old[last:] == new[len(new) - (len(old) - last) :]
+        assert old[last - 1] != new[len(new) - (len(old) - last) - 1] or last - 1 == first
+
+
+def test_re_selections_come_at_their_phase():
+    path = build(_spec(duration_s=120.0, reattach_phase_s=12.0, start_s=5.0))
+    before, changes = None, []
+    for row, number in enumerate(path.path_id[:-1]):
+        users = path.chains[number][1], path.chains[number][-2]
+        if before is not None and users != before:
+            changes.append(path.time_ns[row] / 1e9 + 5.0)
+        before = users
+    assert len(changes) >= 3
+    assert all((change_s - 12) % 15 == 0 for change_s in changes)
+
+
+def test_a_trace_that_starts_before_the_first_phase_is_attached_by_the_slot_before_it():
+    whole = build(_spec(duration_s=30.0, reattach_phase_s=12.0, start_s=15.0))
+    early = build(_spec(duration_s=45.0, reattach_phase_s=12.0))
+    assert early.chains[0][1] >= 0
+    rows = np.flatnonzero(early.time_ns >= 15_000_000_000)
+    assert whole.delay_ns[1:].tolist() == early.delay_ns[rows][1:].tolist()
+
+
+def test_shortest_holds_its_satellites_only_where_a_period_is_given():
+    held = build(_spec(attach="shortest", reattach_s=15.0))
+    free = build(_spec(attach="shortest"))
+    assert handover.HARD in held.event
+    assert handover.HARD not in free.event
+    assert free.connected.all()
+    assert not held.connected.all()
 
 
 def test_a_bent_pipe_alternates_between_satellites_and_gateways():
@@ -237,33 +289,72 @@ def test_spans_without_a_satellite_are_recorded_and_hold_the_last_delay(tmp_path
     assert (path.delay_ns > 0).all()
 
 
-@settings(max_examples=25, deadline=None)
+def _path_or_none(spec) -> Path | None:
+    """Return a path, or None where the sites see no satellite or no route joins them."""
+    try:
+        return build(spec)
+    except InputError as error:
+        if re.search(r"never sees a satellite|route ever joins", str(error)):
+            return None
+        raise
+
+
+@settings(max_examples=40, deadline=None)
 @given(
-    lat_deg=st.floats(-56, 56),
-    lon_deg=st.floats(-180, 180),
+    constellation=st.sampled_from(
+        ["starlink-1", "starlink-leoem", "starlink-4", "kuiper-630", "kuiper-590", "telesat", "oneweb"]
+    ),
+    origin=st.tuples(st.floats(-56, 56), st.floats(-180, 180)),
+    destination=st.tuples(st.floats(-56, 56), st.floats(-180, 180)),
+    attach=st.sampled_from(["nearest", "shortest"]),
     start_s=st.integers(0, 86_400),
+    phase_s=st.integers(0, 14),
     epoch_days=st.integers(0, 9_000),
 )
 def test_anywhere_and_at_any_time_legs_are_real_and_satellites_high_enough(
-    lat_deg, lon_deg, start_s, epoch_days
+    constellation, origin, destination, attach, start_s, phase_s, epoch_days
 ):
+    assume(origin != destination)
     spec = _spec(
-        from_site=Site(name="anywhere", lat_deg=lat_deg, lon_deg=lon_deg),
+        constellation=constellation,
+        links="bent-pipe" if constellation == "oneweb" else "isl",
+        attach=attach,
+        reattach_s=15.0,
+        reattach_phase_s=float(phase_s),
+        from_site=Site(name="here", lat_deg=origin[0], lon_deg=origin[1]),
+        to_site=Site(name="there", lat_deg=destination[0], lon_deg=destination[1]),
         start_s=float(start_s),
-        duration_s=16.0,
+        duration_s=40.0,
         step_ms=1000,
         epoch=datetime.fromtimestamp(946_684_800 + 86_400 * epoch_days, tz=UTC),
     )
-    builder, path = Builder(spec), build(spec)
+    builder, path = Builder(spec), _path_or_none(spec)
+    if path is None:
+        return
+    lowest_km, least_deg = builder.orbits.lowest_km(), builder.constellation.min_elevation_deg
+    before = None
     for row, number in enumerate(path.path_id[:-1]):
-        chain = path.chains[number]
+        chain, time_s = path.chains[number], start_s + path.time_ns[row] / 1e9
         if chain is None:
+            assert not path.connected[row]
+            before = None
             continue
-        time_s = start_s + path.time_ns[row] / 1e9
-        assert min(path.leg_km[row][[0, -1]]) >= 550
-        for side, satellite in ((0, chain[1]), (1, chain[-2])):
-            position = builder.orbits.positions_km(time_s, satellite)
-            assert elevation_deg(builder.network.stations[side], position) >= 25 - 1e-9
+        where_km = builder.network.positions_km(time_s)
+        straight_km = np.linalg.norm(np.diff(where_km[list(chain)], axis=0), axis=1)
+        assert path.leg_km[row] == pytest.approx(straight_km, rel=1e-9)
+        assert path.delay_ns[row] >= straight_km.sum() / LIGHT_KM_PER_S * 1e9 - 1e-3
+        assert min(straight_km[0], straight_km[-1]) >= lowest_km
+        users = (chain[1], chain[-2])
+        for side, satellite in enumerate(users):
+            assert elevation_deg(builder.network.stations[side], where_km[satellite]) >= least_deg - 1e-9
+        if before is not None and users != before and (time_s - phase_s) % 15:
+            # Off the grid only because a satellite is gone now.
+            gone = [
+                elevation_deg(builder.network.stations[side], where_km[satellite]) < least_deg
+                for side, satellite in enumerate(before)
+            ]
+            assert any(gone)
+        before = users
 
 
 @pytest.mark.parametrize(

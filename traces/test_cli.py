@@ -59,6 +59,24 @@ def test_check_names_file_line_and_rule_and_ends_with_1(monkeypatch, capsys, tra
     [
         (["build"], "build: give a named path, or both --from and --to"),
         (["build", "atlantis"], "path: 'atlantis': no such named path"),
+        (["build", "--all", "sd-ny-isl"], "build: give --all, or one path"),
+        (["build", "--all", "--jobs", "0"], "build: --jobs: must be from 1 to 1024, not 0"),
+        (
+            ["build", "sd-ny-isl", "--reattach-phase-s", "15"],
+            "build: reattach_phase_s: 15 is not below reattach_s, 15",
+        ),
+        (
+            ["build", "sd-ny-isl", "--report-error", "often"],
+            "report_error: must be normal:SIGMA, uniform:T or empirical:FILE",
+        ),
+        (
+            ["build", "--from", "sd", "--to", "ny", "--constellation", "oneweb"],
+            "path: links: oneweb has no links between satellites: use bent-pipe",
+        ),
+        (
+            ["build", "--from", "ny", "--to", "ldn", "--constellation", "starlink", *SHORT],
+            "path: no isl route ever joins New York and London over starlink: its shells are not linked",
+        ),
         (
             ["build", "sd-ny-isl", "--from", "1,2", "--to", "3,4"],
             "build: give a named path or --from and --to, not both",

@@ -6,21 +6,66 @@ import numpy as np
 import pytest
 
 from configs.errors import InputError
-from traces import constellation, isl
+from traces import constellation, ground, isl
+from traces.build import Builder, build
 from traces.orbit import CircularOrbits
+from traces.spec import PathSpec
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
     ("name", "satellites", "altitude_km"),
-    [("starlink-1", 72 * 22, 550), ("kuiper-630", 34 * 34, 630), ("telesat-1015", 27 * 13, 1015)],
+    [
+        ("starlink", 4408, 540),
+        ("starlink-1", 72 * 22, 550),
+        ("starlink-2", 72 * 22, 540),
+        ("starlink-3", 36 * 20, 570),
+        ("starlink-4", 6 * 58 + 4 * 43, 560),
+        ("starlink-leoem", 24 * 66, 550),
+        ("kuiper", 3236, 590),
+        ("kuiper-590", 28 * 28, 590),
+        ("kuiper-610", 36 * 36, 610),
+        ("kuiper-630", 34 * 34, 630),
+        ("telesat", 351 + 1320, 1015),
+        ("telesat-1015", 27 * 13, 1015),
+        ("telesat-1325", 40 * 33, 1325),
+        ("oneweb", 720, 1200),
+    ],
 )
 def test_every_constellation_that_comes_along_loads(name, satellites, altitude_km):
     data = constellation.load(name)
     assert len(data.elements.radius_km) == satellites
-    assert data.altitude_km == altitude_km
+    assert data.altitude_km == pytest.approx(altitude_km)
     assert name in constellation.names()
+
+
+def test_every_constellation_that_comes_along_is_tested():
+    names = test_every_constellation_that_comes_along_loads.pytestmark[0].args[1]
+    assert sorted(name for name, *_ in names) == constellation.names()
+
+
+def test_a_constellation_without_lasers_has_no_links_and_says_so():
+    data = constellation.load("oneweb")
+    assert isl.plus_grid(data).shape == (0, 2)
+    cities = ground.cities()
+    spec = PathSpec(name="x", from_site=cities["sd"], to_site=cities["ny"], constellation="oneweb")
+    with pytest.raises(InputError, match="x: links: oneweb has no links between satellites: use bent-pipe"):
+        Builder(spec)
+
+
+def test_links_are_no_longer_than_a_constellation_says(tmp_path):
+    file = tmp_path / "short.yaml"
+    text = (constellation.FOLDER / "starlink-1.yaml").read_text()
+    file.write_text(text + "isl_max_km: 1500\n")
+    cities = ground.cities()
+    longest_km = []
+    for name in (str(file), "starlink-1"):
+        spec = PathSpec(
+            name="x", from_site=cities["sd"], to_site=cities["ny"], constellation=name, duration_s=20.0
+        )
+        longest_km.append(max(legs_km[1:-1].max() for legs_km in build(spec).leg_km[:-1]))
+    assert longest_km[0] <= 1500 < longest_km[1]
 
 
 def test_no_two_satellites_of_starlinks_shell_come_close():
@@ -127,6 +172,6 @@ def test_a_bad_constellation_file_is_named_with_field_and_rule(tmp_path, text, r
 
 def test_an_unknown_constellation_is_named_with_those_there_are():
     with pytest.raises(
-        InputError, match=r"constellation: 'starlink-9': neither a file nor one of kuiper-630, "
+        InputError, match=r"constellation: 'starlink-9': neither a file nor one of kuiper, kuiper-590, "
     ):
         constellation.load("starlink-9")

@@ -10,7 +10,7 @@ from skyfield.toposlib import Geoid, ITRSPosition
 from skyfield.units import Distance
 
 from traces import constellation, earth, ground
-from traces.orbit import CircularOrbits
+from traces.orbit import CircularOrbits, Sgp4Orbits
 from traces.visibility import elevation_deg
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
@@ -83,10 +83,56 @@ def test_satellites_keep_their_height_and_return_after_a_period():
     assert back == pytest.approx(now, abs=1e-6)
 
 
+def test_shells_by_sgp4_are_where_the_reference_implementation_has_them():
+    shells = constellation.load("kuiper-630")
+    orbits, elements = Sgp4Orbits(shells, EPOCH), shells.elements
+    time_s = np.arange(0, 86_400, 600.0)
+    for index in range(0, orbits.count, 97):
+        satellite = Satrec()
+        satellite.sgp4init(
+            WGS72,
+            "i",
+            index,
+            18_263.0,  # days from 1949-12-31 to 2000-01-01
+            0.0,
+            0.0,
+            0.0,
+            1e-7,
+            0.0,
+            elements.inclination_rad[index],
+            np.radians(round(np.degrees(elements.argument_rad[index]), 4)),
+            14.8 * 2 * np.pi / 1440,
+            np.radians(round(np.degrees(elements.node_rad[index]), 4)),
+        )
+        _, theirs, _ = satellite.sgp4_array(np.full(len(time_s), 2_451_544.5), time_s / 86_400)
+        # Both follow the same published algorithm: a centimetre is rounding.
+        assert orbits.inertial_km(time_s, index) == pytest.approx(theirs, abs=1e-5)
+        ours = orbits.positions_km(time_s, index)
+        assert ours == pytest.approx(_turned(theirs, time_s), abs=1e-5)
+        assert np.linalg.norm(ours, axis=1).min() > earth.EARTH_RADIUS_KM + orbits.lowest_km()
+
+
+def test_leaving_out_the_oblateness_costs_a_user_link_70_us_in_a_revolution():
+    shells = constellation.load("starlink-1")
+    circular, sgp4 = CircularOrbits(shells, EPOCH), Sgp4Orbits(shells, EPOCH)
+    times = np.arange(0, 5740, 60.0)
+    apart_km, leg_ms = [], []
+    station = ground.stations([ground.cities()["ny"]]).position_km[0]
+    for time_s in times:
+        ours, theirs = circular.positions_km(time_s), sgp4.positions_km(time_s)
+        apart_km.append(np.linalg.norm(ours - theirs, axis=1).max())
+        slant = [np.linalg.norm(where - station, axis=1) for where in (ours, theirs)]
+        near = slant[0] < 1100
+        leg_ms.append(np.abs(slant[0] - slant[1])[near].max() / earth.LIGHT_KM_PER_S * 1000)
+    # What README.md says: position and the delay of one user link over the same satellite.
+    assert 30 < max(apart_km) < 33
+    assert 0.04 < max(leg_ms) < 0.07
+
+
 def test_positions_of_some_are_those_of_all():
-    orbits = CircularOrbits(constellation.load("kuiper-630"), EPOCH)
+    orbits = CircularOrbits(constellation.load("starlink-leoem"), EPOCH)
     everyone = orbits.positions_km(np.array([[0.0], [77.7]]))
-    assert everyone.shape == (2, 1156, 3)
+    assert everyone.shape == (2, 1584, 3)
     some = orbits.positions_km(77.7, np.array([5, 700]))
     assert some == pytest.approx(everyone[1, [5, 700]])
 

@@ -1,6 +1,7 @@
 """The written file: read back by the format's parser, whole or not at all, the same bytes every time."""
 
 import json
+import tracemalloc
 
 import leosim
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 import traces
 from configs.errors import InputError
-from traces import cache, command, named_paths, path_trace, spec
+from traces import batch, cache, command, named_paths, path_trace, spec
 from traces.__main__ import _parser, _spec
 from traces.build import build
 
@@ -80,10 +81,62 @@ def test_the_summary_counts_what_is_in_the_file(tmp_path):
     trace = leosim.PathTrace.read(str(tmp_path / "x.csv"))
     assert summary.rows == len(trace.time_ns) + 1
     assert summary.hard_handovers == list(trace.event).count("hard_handover") > 5
-    assert summary.soft_handovers == list(trace.event).count("soft_handover")
+    assert summary.soft_handovers == sum(event.startswith("soft_handover") for event in trace.event)
     held_ns = np.diff(np.append(trace.time_ns, np.uint64(trace.period_ns)).astype(np.int64))
     assert summary.down_s == pytest.approx(held_ns[~trace.connected].sum() / 1e9)
     assert summary.min_delay_ms == trace.delay_ns.min() / 1e6
+
+
+def test_every_handover_is_in_the_metadata_with_a_time_at_which_it_is_expected(tmp_path):
+    wanted = named_paths.spec("ny-ldn-isl").model_copy(update={"duration_s": 900.0, "seed": 5})
+    path_trace.write(wanted, tmp_path / "x.csv")
+    trace = leosim.PathTrace.read(str(tmp_path / "x.csv"))
+    handovers = json.loads(trace.metadata)["handovers"]
+    said = [
+        (time_ns / 1e9, event.partition("_")[0])
+        for time_ns, event in zip(trace.time_ns.tolist(), trace.event, strict=True)
+        if event
+    ]
+    assert [(event["time_s"], event["kind"]) for event in handovers] == said
+    assert {event["end"] for event in handovers if event["kind"] == "hard"} <= {"from", "to", "both"}
+    assert {event["end"] for event in handovers if event["kind"] == "soft"} == {None}
+    errors = [event["predicted_s"] - event["time_s"] for event in handovers]
+    assert len(set(errors)) > len(errors) // 2
+    assert 0 < np.abs(errors).max() < 3
+    # A trace that starts later has the same errors; another seed has others.
+    path_trace.write(wanted.model_copy(update={"start_s": 300.0, "duration_s": 600.0}), tmp_path / "y.csv")
+    later = json.loads(leosim.PathTrace.read(str(tmp_path / "y.csv")).metadata)["handovers"]
+    again = {event["time_s"]: event["predicted_s"] for event in handovers}
+    for event in later:
+        assert event["predicted_s"] + 300 == pytest.approx(again[event["time_s"] + 300])
+    path_trace.write(wanted.model_copy(update={"seed": 6}), tmp_path / "z.csv")
+    other = json.loads(leosim.PathTrace.read(str(tmp_path / "z.csv")).metadata)["handovers"]
+    assert [event["time_s"] for event in other] == [event["time_s"] for event in handovers]
+    assert [event["predicted_s"] for event in other] != [event["predicted_s"] for event in handovers]
+
+
+def test_memory_does_not_grow_with_the_duration(tmp_path):
+    def peak_bytes(duration_s):
+        spec = _short("ny-ldn-isl", duration_s=duration_s, route_s=5.0)
+        tracemalloc.start()
+        path_trace.write(spec, tmp_path / "x.csv")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    peak_bytes(15.0)  # fills caches
+    # 18,000 more rows are 0.7 MB of text: only the list of handovers may grow, by some 80 of 500 bytes.
+    assert peak_bytes(2400.0) < peak_bytes(600.0) + 100_000
+
+
+def test_all_paths_at_once_are_those_built_one_by_one(tmp_path):
+    specs = [_short(name) for name in ("sd-ny-bp", "sd-ny-isl")]
+    written = list(batch.write_all(specs, tmp_path / "all", jobs=2))
+    for spec_, (file, summary) in zip(specs, written, strict=True):
+        alone = path_trace.write(spec_, tmp_path / "alone.csv")
+        assert file == tmp_path / "all" / f"{spec_.name}.csv"
+        assert file.read_bytes() == (tmp_path / "alone.csv").read_bytes()
+        assert summary == str(alone)
 
 
 @pytest.mark.parametrize(

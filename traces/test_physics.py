@@ -117,3 +117,29 @@ def test_metadata_out_of_range_is_one_line(text):
     bad = text.replace('"lat_deg": 32.7157', '"lat_deg": 132.7157')
     with pytest.raises(InputError, match=r"^x\.csv:1: metadata: from\.lat_deg: Input should be less"):
         _check(bad)
+
+
+def test_the_grid_counts_from_the_re_selection_phase(text):
+    row = _hard_row(text)
+    shifted = text.replace('"start_s": 0.0', '"start_s": 7.0, "reattach_phase_s": 7.0')
+    assert _check(shifted) == []
+    [violation] = _check(shifted.replace('"reattach_phase_s": 7.0', '"reattach_phase_s": 8.0'))
+    assert violation.row == row
+
+
+def test_an_outage_too_short_for_its_user_links_is_found(text):
+    # LeoEM's dropped z axis: user links of 0.1 to 2.7 ms make outages of 5 to 9 ms, where 11 are the least.
+    row = _hard_row(text)
+    time_s = float(text.split("\n")[2 + row].split(",")[0])
+    [violation] = _check(_edit(text, row + 1, time_s=f"{time_s + 0.0109:.4f}"))
+    assert (violation.row, violation.field) == (row, "connected")
+    assert violation.rule.startswith("outage below 11.008 ms: its user links are shorter than satellites")
+    assert _check(_edit(text, row + 1, time_s=f"{time_s + 0.0111:.4f}")) == []
+
+
+def test_without_sites_a_path_still_goes_up_and_down():
+    data = physics.TraceMetadata(altitude_km=550)
+    floor_ns, reason = physics.floor_ns(data)
+    assert floor_ns == pytest.approx(2 * 550 / 299_792.458e-9, abs=2)
+    assert reason == "up to a satellite at 550 km and down"
+    assert physics.floor_ns(physics.TraceMetadata()) is None

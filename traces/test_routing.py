@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,16 +9,12 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import floyd_warshall
 
 from traces import constellation, ground
-from traces.earth import LIGHT_KM_PER_S
 from traces.network import Network
 from traces.orbit import CircularOrbits
 from traces.routing import chain_km, shortest, within
 from traces.visibility import Visibility
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
-HYPATIA = Path(__file__).parents[2] / "shared" / "data" / "hypatia"
-MANILA = ground.Site(name="Manila", lat_deg=14.6042, lon_deg=120.9822)
-DALIAN = ground.Site(name="Dalian", lat_deg=38.913811, lon_deg=121.602322)
 
 
 def _cloud(seed):
@@ -87,55 +82,3 @@ def test_a_gateway_link_holds_until_the_route_is_chosen_anew():
                 assert np.degrees(np.arcsin(sine)) > 25 - 1e-6
                 checked += 1
     assert checked > 2000
-
-
-def _published():
-    if not HYPATIA.is_dir():
-        pytest.skip(f"Hypatia's reference data is not at {HYPATIA}")
-    rtt_ms = np.loadtxt(HYPATIA / "rtt_manila_dalian.txt", delimiter=",") / [1e9, 1e6]
-    changes = [line.split(",") for line in (HYPATIA / "path_manila_dalian.txt").read_text().split()]
-    starts_s = np.array([int(start) for start, _ in changes]) / 1e9
-    chains = [tuple(int(node) for node in nodes.split("-")) for _, nodes in changes]
-    return rtt_ms, [chains[np.searchsorted(starts_s, time_s, side="right") - 1] for time_s in rtt_ms[:, 0]]
-
-
-def _kuiper():
-    data = constellation.load("kuiper-630")
-    orbits = CircularOrbits(data, EPOCH)
-    visibility = Visibility(min_elevation_deg=data.min_elevation_deg, max_slant_km=1260)
-    return Network(data, orbits, visibility, "isl", (MANILA, DALIAN))
-
-
-def test_hypatias_own_routes_take_as_long_as_hypatia_says():
-    rtt_ms, chains = _published()
-    network = _kuiper()
-    error_ms = []
-    for (time_s, theirs_ms), chain in zip(rtt_ms, chains, strict=True):
-        nodes = (network.users[0], *chain[1:-1], network.users[1])
-        ours_ms = 2 * chain_km(network.positions_km(time_s), nodes) / LIGHT_KM_PER_S * 1000
-        error_ms.append(ours_ms - theirs_ms)
-    assert len(error_ms) == 2000
-    assert np.abs(error_ms).max() < 0.07
-
-
-def test_the_shortest_rule_takes_hypatias_routes_except_at_the_edge_of_reach():
-    rtt_ms, chains = _published()
-    network = _kuiper()
-    last, same = None, 0
-    for (time_s, theirs_ms), chain in list(zip(rtt_ms, chains, strict=True))[::5]:
-        last = network.route_freely(time_s, time_s, last)
-        if last[1:-1] == chain[1:-1]:
-            ours_ms = 2 * chain_km(network.positions_km(time_s), last) / LIGHT_KM_PER_S * 1000
-            assert ours_ms == pytest.approx(theirs_ms, abs=0.07)
-            same += 1
-            continue
-        # Where routes differ, a satellite of one of them is within 10 km of the reach limit: that is how far
-        # the oblateness of the Earth, which Hypatia's orbits feel, moves satellites in these 200 s.
-        positions = network.positions_km(time_s)
-        slants_km = [
-            np.linalg.norm(positions[satellite] - positions[user])
-            for route in (last, chain)
-            for satellite, user in ((route[1], network.users[0]), (route[-2], network.users[1]))
-        ]
-        assert min(abs(slant_km - 1260) for slant_km in slants_km) < 10
-    assert same >= 385

@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.bench import environments, simulator
+from tests.bench import environments, simulator, traces
 
-QUICK = {"simulator": simulator.rows, "envs": environments.rows}
+QUICK = {"simulator": simulator.rows, "envs": environments.rows, "traces": traces.rows}
 
 
 def main(names: list[str]) -> int:

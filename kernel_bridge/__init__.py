@@ -1,0 +1,1 @@
+"""The host's real TCP stack behind link shells."""

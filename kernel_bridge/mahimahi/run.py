@@ -1,0 +1,218 @@
+"""Running a command inside mahimahi's shells, in namespaces of its own.
+
+Everything that mahimahi changes on a host (interfaces, addresses, routes, iptables rules, forwarding) it
+changes in a private network namespace, and the program that stands in for iptables is mounted in a private
+mount namespace; so the machine stays as it was, two sessions never meet, and no packet leaves the machine.
+All processes of a session live in one PID namespace, whose end is theirs, also when this process is killed.
+
+The shells refuse to be started by root: they, the command and the servers run as an ordinary user.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from configs.errors import InputError
+from kernel_bridge.mahimahi import inside
+from kernel_bridge.mahimahi.shell import Link, Shell, chain
+
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PROGRAMS = {
+    "mm-link": "scripts/mahimahi.sh installs mahimahi",
+    "iptables": "install iptables",
+    "cc": "install a C compiler",
+    "ip": "install iproute2",
+    "unshare": "install util-linux",
+    "setpriv": "install util-linux",
+}
+
+
+@dataclass(frozen=True)
+class Server:
+    """A program outside the shells that the command inside talks to, at ``$MAHIMAHI_BASE`` and a TCP port."""
+
+    command: Sequence[str]
+    port: int
+    """The command inside starts once this port is listened on."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A session that came to its end."""
+
+    command_line: str
+    """What ran, as one could type it."""
+    status: int
+    """The exit status of the command inside."""
+    stdout: str = field(repr=False)
+    stderr: str = field(repr=False)
+
+
+def missing() -> str | None:
+    """Say in one line what this machine lacks for `run`, or None."""
+    for program, remedy in _PROGRAMS.items():
+        if shutil.which(program, path=_PATH) is None:
+            return f"mahimahi: {program} is not installed: {remedy}"
+    if os.geteuid() != 0:
+        return "mahimahi: private namespaces need root: start this as root; what runs in them is not root"
+    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        return "mahimahi: /dev/net/tun: this kernel or container has no TUN device"
+    return None
+
+
+def run(
+    shells: Sequence[Shell],
+    command: Sequence[str],
+    *,
+    servers: Sequence[Server] = (),
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float | None = None,
+) -> Finished:
+    """Run ``command`` inside ``shells`` (the first one outermost), with ``servers`` outside of them.
+
+    The command runs as an ordinary user in an empty folder that is removed afterwards; `Link`'s traces are
+    copied there, and its logs brought back to where they were asked for, also if the command failed.
+
+    Args:
+        shells: the chain of shells; none runs the command in the private namespaces alone.
+        command: program and arguments; no shell reads it.
+        servers: started before the shells.
+        environment: variables besides PATH, HOME and LANG; the shells add ``MAHIMAHI_BASE``.
+        timeout_s: wall-clock limit, after which everything is ended.
+
+    Raises:
+        InputError: the machine lacks something, or a trace cannot be read.
+        RuntimeError: namespaces, servers or shells could not be set up, or ended before the command.
+        TimeoutError: ``timeout_s`` passed.
+    """
+    if (lack := missing()) is not None:
+        raise InputError(lack)
+    with _folders() as (root, folder):
+        local, copies, logs = _bring_in(shells, folder)
+        private, noted = root / "private", folder / "status"
+        # mahimahi turns every failure into exit status 1, so the command's own is noted before.
+        line = ["/bin/sh", "-c", '"$@"; echo $? >"$0"', str(noted), *command]
+        for position, shell in reversed(list(enumerate(local))):
+            nested = [str(private / "forwarding")] if position else []
+            line = [*nested, *shell.arguments(), *line]
+        uid, gid = _ordinary_user()
+        session = {
+            "private": str(private),
+            "folder": str(folder),
+            "uid": uid,
+            "gid": gid,
+            "env": {"PATH": _PATH, "HOME": str(folder), "LANG": "C.UTF-8", **(environment or {})},
+            "servers": [{"command": list(server.command), "port": server.port} for server in servers],
+            "command": line,
+        }
+        (root / "session.json").write_text(json.dumps(session))
+        status, stdout, stderr = _in_namespaces(root / "session.json", timeout_s)
+        for inner, outer in logs.items():
+            if _is_plain_file(inner):
+                shutil.copyfile(inner, outer)
+        if status or not _is_plain_file(noted):
+            why = "; ".join(stderr.strip().splitlines()) or f"exit status {status}"
+            for copy, original in copies.items():
+                why = why.replace(str(copy), str(original))
+            raise RuntimeError(f"mahimahi: {why}")
+        return Finished(shlex.join(chain(shells, command)), int(noted.read_text()), stdout, stderr)
+
+
+def _in_namespaces(session: Path, timeout_s: float | None) -> tuple[int, str, str]:
+    """Run `inside` as the first process of new namespaces; return its exit status and output."""
+    # Both options pass an end on: this process's to unshare, and unshare's to the namespaces.
+    start = ["setpriv", "--pdeathsig", "KILL"]
+    start += ["unshare", "--kill-child", "--pid", "--fork", "--mount-proc", "--net"]
+    start += ["--mount", "--propagation", "private", "--", sys.executable, "-I", inside.__file__]
+    process = subprocess.Popen(
+        [*start, str(session)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env={"PATH": _PATH, "LANG": "C.UTF-8"},
+        start_new_session=True,
+    )
+    with process:
+        try:
+            stdout, stderr = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"mahimahi: not done after {timeout_s:g} s") from None
+        finally:
+            process.kill()
+    return process.returncode, stdout, stderr
+
+
+@contextmanager
+def _folders() -> Iterator[tuple[Path, Path]]:
+    """Make a folder of root's, and in it one of the ordinary user's; remove them afterwards."""
+    # Not $TMPDIR, which may be closed to others.
+    root = Path(tempfile.mkdtemp(prefix=f"leogym-mahimahi-{os.getpid()}-", dir="/tmp"))
+    try:
+        root.chmod(0o755)
+        (root / "private").mkdir()
+        folder = root / "work"
+        folder.mkdir()
+        os.chown(folder, *_ordinary_user())
+        yield root, folder
+    finally:
+        shutil.rmtree(root)
+
+
+def _bring_in(
+    shells: Sequence[Shell], folder: Path
+) -> tuple[list[Shell], dict[Path, Path], dict[Path, Path]]:
+    """Copy links' traces into ``folder``.
+
+    Returns:
+        The shells with paths in ``folder``; each trace's copy with its original; each log there with where it
+        shall be.
+    """
+    local: list[Shell] = []
+    copies: dict[Path, Path] = {}
+    logs: dict[Path, Path] = {}
+    for position, shell in enumerate(shells):
+        if not isinstance(shell, Link):
+            local.append(shell)
+            continue
+        changed: dict[str, Path] = {}
+        for direction in ("uplink", "downlink"):
+            trace: Path = getattr(shell, direction)
+            copy = folder / f"{position}-{direction}.trace"
+            try:
+                shutil.copyfile(trace, copy)
+            except OSError as error:
+                raise InputError(f"{trace}: cannot be read: {error.strerror}") from None
+            copy.chmod(0o644)
+            changed[direction], copies[copy] = copy, trace
+            if (wanted := getattr(shell, f"{direction}_log")) is not None:
+                log = folder / f"{position}-{direction}.log"
+                changed[f"{direction}_log"], logs[log] = log, wanted
+        local.append(replace(shell, **changed))
+    return local, copies, logs
+
+
+def _is_plain_file(path: Path) -> bool:
+    # The folder is the ordinary user's, who could leave links in it to files that only root may read.
+    return path.is_file() and not path.is_symlink()
+
+
+def _ordinary_user() -> tuple[int, int]:
+    """Return user and group of whoever called sudo, else of nobody."""
+    uid, gid = int(os.environ.get("SUDO_UID", 0)), int(os.environ.get("SUDO_GID", 0))
+    if uid and gid:
+        return uid, gid
+    nobody = pwd.getpwnam("nobody")
+    return nobody.pw_uid, nobody.pw_gid

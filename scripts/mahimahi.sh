@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# mahimahi, iperf3 and a C compiler for the tests behind real link shells. Without root those tests are skipped, by name.
+#
+# Debian has mahimahi up to 11 (bullseye), Ubuntu up to 20.04. Debian 12 and later run Debian 11's package: it is
+# looked up on the mirror that this machine already uses, through a configuration that only this script sees, so that
+# nothing about the machine's own sources, pins or package lists changes.
+set -euo pipefail
+
+missing=()
+command -v mm-link >/dev/null || missing+=(mahimahi)
+command -v iperf3 >/dev/null || missing+=(iperf3)
+command -v iptables >/dev/null || [ -x /usr/sbin/iptables ] || missing+=(iptables)
+command -v cc >/dev/null || missing+=(gcc libc6-dev)
+[ ${#missing[@]} = 0 ] && exit 0
+
+unavailable() {
+    echo "${missing[*]}: $1: the tests behind mahimahi's shells will be skipped; $2" >&2
+    exit 0
+}
+source_of="see mahimahi.mit.edu for its source"
+command -v apt-get >/dev/null ||
+    unavailable "not installed" "install the packages ${missing[*]}, or build mahimahi ($source_of)"
+[ "$(id -u)" = 0 ] ||
+    unavailable "not installed" "run scripts/mahimahi.sh as root, or ask for the packages ${missing[*]}"
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+chmod 755 "$folder"  # apt fetches as a user of its own
+mkdir -p "$folder"/{sources.list.d,preferences.d,lists/partial}
+for part in sources.list.d preferences.d; do
+    if [ -d /etc/apt/$part ]; then cp -a /etc/apt/$part "$folder"; fi
+done
+private=(
+    -o Dir::Etc::sourceparts="$folder/sources.list.d"
+    -o Dir::Etc::preferencesparts="$folder/preferences.d"
+    -o Dir::State::lists="$folder/lists"
+    -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=
+    -o DPkg::Lock::Timeout=120
+    -o Acquire::Languages=none
+)
+echo "installing ${missing[*]} for the tests behind mahimahi's shells"
+apt-get "${private[@]}" update -qq
+
+if [[ " ${missing[*]} " == *" mahimahi "* ]] && ! apt-cache "${private[@]}" show mahimahi >/dev/null 2>&1; then
+    mirror=$(apt-get "${private[@]}" indextargets --format '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(SITE)' 'Created-By: Packages' |
+        awk -F'|' '$1 == "Debian" && $2 == "Debian" && $3 == "main" {print $4; exit}')
+    [ -n "$mirror" ] || unavailable "no package on this system" "build mahimahi ($source_of)"
+    printf 'deb [signed-by=%s] %s bullseye main\n' \
+        /usr/share/keyrings/debian-archive-keyring.gpg "$mirror" >"$folder/sources.list.d/bullseye.list"
+    missing+=(gnuplot-nox)  # mahimahi depends on gnuplot, which would bring a desktop's libraries
+    # Only what nothing newer provides comes from there.
+    printf 'Package: *\nPin: release n=bullseye\nPin-Priority: 100\n' >"$folder/preferences.d/bullseye"
+    apt-get "${private[@]}" update -qq
+fi
+DEBIAN_FRONTEND=noninteractive apt-get "${private[@]}" install -qq -y --no-install-recommends "${missing[@]}" \
+    >/dev/null 2> >(grep -v '^debconf: delaying' >&2) ||
+    unavailable "not installed" "see the package manager's messages above"

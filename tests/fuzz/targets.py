@@ -1,0 +1,176 @@
+"""What is fuzzed: every parser of something that users bring. One function and a few good inputs each.
+
+The rule: any input either parses or raises InputError with one line; nothing else, and not for long.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import leosim
+
+from configs import scenario
+from configs.errors import InputError
+from traces import cache, physics, tle
+from traces.formats import hypatia, leoem, leoreplayer, mahimahi, netem_trace, series, starlink_csv
+
+ROOT = Path(__file__).resolve().parents[2]
+_FIXTURE = ROOT / "core" / "control" / "tests" / "fixtures" / "perceptron"
+_HEAD = b'# {"format": "leogym-path-trace", "version": 1, "name": "x"}\n'
+_COLUMNS = b"time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event\n"
+_MAX_RUN_S = 0.05
+
+
+class Target(NamedTuple):
+    """A parser and inputs that it takes."""
+
+    parse: Callable[[bytes], object]
+    seeds: tuple[bytes, ...]
+
+
+def _path_trace(data: bytes) -> None:
+    trace = cache.parse(data, "x.csv")
+    physics.check(trace, "x.csv")
+    rows = series.from_trace(trace)
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        netem_trace.write_delay(rows, nowhere)
+        mahimahi.check(rows, "x.csv")
+        turned = rows.rotated(mahimahi.starting_offset_ns(rows, "x.csv"))
+        if turned.period_ns < 10**10 and int(turned.uplink_bps.max()) < 10**9:
+            mahimahi.write(turned, "uplink", nowhere)
+
+
+def _file(read: Callable[[Path], object]) -> Callable[[bytes], object]:
+    folder = Path(tempfile.mkdtemp(prefix="leogym-fuzz-"))
+
+    def parse(data: bytes) -> object:
+        path = folder / "input"
+        path.write_bytes(data)
+        return read(path)
+
+    return parse
+
+
+def _leoem(path: Path) -> None:
+    rows, seconds = leoem.read(path, 100.0)
+    leoem.faults(seconds)
+    series.without_overtaking(rows)
+
+
+def _mahimahi(path: Path) -> None:
+    # Bins of a second: a trace may last for months.
+    mahimahi.read(path, path, 20.0, bin_ms=60_000)
+
+
+def _scenario(data: bytes) -> None:
+    try:
+        text = data.decode("utf-8")
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        text, value = data.decode("utf-8", "replace"), None
+    refused = None
+    try:
+        scenario.parse(value, "x.json")
+    except InputError as error:
+        refused = error
+    duration_s = value.get("duration_s") if isinstance(value, dict) else None
+    # The core has no parser apart from a run: give it what it refuses, or what ends soon.
+    if not isinstance(duration_s, int | float) or duration_s <= _MAX_RUN_S:
+        leosim.run([text], {}, series_ms=0.0)
+    if refused is not None:
+        raise refused
+
+
+def _policy(name: str) -> Callable[[bytes], object]:
+    folder = Path(tempfile.mkdtemp(prefix="leogym-fuzz-"))
+    for file in ("policy.json", "policy.onnx"):
+        (folder / file).write_bytes((_FIXTURE / file).read_bytes())
+
+    def parse(data: bytes) -> object:
+        (folder / name).write_bytes(data)
+        return leosim.Policy.load(str(folder))
+
+    return parse
+
+
+_SCENARIO = {
+    "name": "x",
+    "duration_s": 0.04,
+    "seed": 1,
+    "links": {
+        "a": {"rate_mbps": 10, "delay_ms": 2, "loss": 0.0, "queue": {"kind": "droptail", "packets": 10}}
+    },
+    "flows": [{"scheme": "cubic", "start_s": 0, "route": ["a"], "extra_delay_ms": 1, "count": 2}],
+}
+_TLE = (
+    b"ISS (ZARYA)\n"
+    b"1 25544U 98067A   08264.51782528 -.00002182  00000-0 -11606-4 0  2927\n"
+    b"2 25544  51.6416 247.4627 0006703 130.5360 325.0288 15.72125391563537\n"
+)
+_LEOEM = (
+    b"0$[-1, 5, 1600, 6, -2]$5$[0.0019, 0.002, 0.002, 0.0021]$0.008\n1$NULL\n"
+    b"2$[-1, 5, 7, -2]$4$[0.0005, 0.01, 0.002]$0.0125\n3$[-1, 8, 7, -2]$4$[0.0005, 0.01, 0.002]$0.0125\n"
+)
+
+TARGETS: dict[str, Target] = {
+    "path-trace": Target(
+        _path_trace,
+        (
+            _HEAD
+            + _COLUMNS
+            + b"0,20,100,50,0,1,0,\n0.1,21,0.5,1.5,0.01,0,1,hard_handover\n0.2,20.5,1,1,0,1,1,\n",
+            _HEAD.replace(
+                b"}",
+                b', "from": {"lat_deg": 1, "lon_deg": 2}, "to": {"lat_deg": 3, "lon_deg": 4}, '
+                b'"altitude_km": 550, "reattach_s": 15, "constellation": "s", "start_s": 1}',
+            )
+            + _COLUMNS
+            + b"0,20,1,1,0,0,0,unreachable\n5,20,1,1,1,1,0,\n"
+            + b"9.000000001,21,1,1,0,1,1,soft_handover(1.5..20)\n10,1,1,1,0,1,1,\n",
+        ),
+    ),
+    "tle": Target(lambda data: tle.parse(data, "x.tle"), (_TLE, _TLE.split(b"\n", 1)[1])),
+    "leoem": Target(_file(_leoem), (_LEOEM,)),
+    "hypatia": Target(
+        _file(lambda path: hypatia.read(path, 100.0)),
+        (b"0,29423137.75\n100000000,0\n200000000,29420274.7\n",),
+    ),
+    "leoreplayer": Target(
+        _file(lambda path: leoreplayer.read(path, None, None, 100.0)), (b"20\n21\n19\n0\n300\n",)
+    ),
+    "mahimahi": Target(_file(_mahimahi), (b"0\n1\n1\n5\n20\n",)),
+    "starlink-csv": Target(
+        _file(lambda path: starlink_csv.read(path, {}, None, 100.0)),
+        (
+            b"timestamp,rtt,uplink,downlink\n1700000000000000000,40.5,20,20\n1700000000010000000,-1,0,0\n",
+            b"timestamp,rtt\n1700000000.5,40.5\n1700000000.6,41\n",
+            b"time_iso,delay_ms,uplink_mbps,downlink_mbps,loss_percent\n2024-01-01T00:00:00Z,20,5,50,1\n",
+            b"time_ms,rtt_s,loss,uplink_lost\n0,0.04,0.1,1\n1000,-1,0,-1\n",
+        ),
+    ),
+    "scenario": Target(_scenario, (json.dumps(_SCENARIO).encode(),)),
+    "policy-json": Target(_policy("policy.json"), ((_FIXTURE / "policy.json").read_bytes(),)),
+    "policy-onnx": Target(_policy("policy.onnx"), ((_FIXTURE / "policy.onnx").read_bytes(),)),
+}
+
+
+def run(name: str, data: bytes) -> bool:
+    """Give a target one input; return whether it parsed.
+
+    Raises:
+        AssertionError: it was refused in more than a line.
+        Exception: whatever else the parser raised: a finding.
+    """
+    try:
+        TARGETS[name].parse(data)
+    except InputError as error:
+        # Not splitlines(): terminals and log readers break lines at these two only.
+        if not str(error) or "\n" in str(error) or "\r" in str(error):
+            raise AssertionError(f"{name}: must be refused in one line, not {str(error)!r}") from error
+        return False
+    return True

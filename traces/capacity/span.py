@@ -1,0 +1,166 @@
+"""What every model returns: values that hold from row to row, over a stretch of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+End = Literal["from", "to"]
+"""Of a path."""
+
+NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class View:
+    """The stretch of a path that models are asked about. Stretches come in order, without gaps."""
+
+    time_ns: Ints
+    """The path's own rows, since the trace's start."""
+    end_ns: int
+    """Where the stretch ends; the time of its only row for the trace's last row."""
+    elevation_deg: Callable[[End], Floats | None]
+    """(rows,): at which a user sees its satellite, None while it has none."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Piecewise constant values. All arrays have shape (rows,); a row holds until the next."""
+
+    time_ns: Ints
+    """Strictly increasing; the first is the stretch's start."""
+    forward: Floats
+    """Capacity from → to, in Mbit/s or, for models that only take away, as a share."""
+    backward: Floats
+    """The same, to → from."""
+    extra_ns: Ints
+    """Delay on top of propagation, one way."""
+    loss: Floats
+    """0 to 1."""
+    up: NDArray[np.bool_]
+    """Whether the link is usable at all."""
+
+    def at(self, time_ns: Ints) -> Span:
+        """Return the values at other times, none of them before the first."""
+        rows = np.searchsorted(self.time_ns, time_ns, side="right") - 1
+        return Span(
+            time_ns,
+            self.forward[rows],
+            self.backward[rows],
+            self.extra_ns[rows],
+            self.loss[rows],
+            self.up[rows],
+        )
+
+    def cut(self, start_ns: int, end_ns: int) -> Span:
+        """Return the part from ``start_ns`` on and before ``end_ns``, a row at its start."""
+        inside = self.time_ns[(self.time_ns > start_ns) & (self.time_ns < end_ns)]
+        return self.at(np.concatenate([[start_ns], inside]).astype(np.int64))
+
+
+def span(
+    time_ns: Ints,
+    *,
+    forward: Floats | float = 1.0,
+    backward: Floats | float = 1.0,
+    extra_ns: Ints | int = 0,
+    loss: Floats | float = 0.0,
+    up: NDArray[np.bool_] | bool = True,
+) -> Span:
+    """Return a span; what is not given changes nothing."""
+    rows = len(time_ns)
+    return Span(
+        time_ns,
+        np.broadcast_to(np.asarray(forward, dtype=np.float64), rows),
+        np.broadcast_to(np.asarray(backward, dtype=np.float64), rows),
+        np.broadcast_to(np.asarray(extra_ns, dtype=np.int64), rows),
+        np.broadcast_to(np.asarray(loss, dtype=np.float64), rows),
+        np.broadcast_to(np.asarray(up, dtype=np.bool_), rows),
+    )
+
+
+def combined(spans: Sequence[Span], time_ns: Ints) -> Span:
+    """Return what several models do together, with a row at each of theirs and at ``time_ns``."""
+    times = np.unique(np.concatenate([time_ns, *(one.time_ns for one in spans)]))
+    total = span(times)
+    for one in (part.at(times) for part in spans):
+        total = Span(
+            times,
+            total.forward * one.forward,
+            total.backward * one.backward,
+            total.extra_ns + one.extra_ns,
+            1 - (1 - total.loss) * (1 - one.loss),
+            total.up & one.up,
+        )
+    return total
+
+
+class Model(Protocol):
+    """A model of capacity, loss or weather. The same seed gives the same values however a trace is cut."""
+
+    def window(self, view: View) -> Span:
+        """Return what holds from the view's first row to its end."""
+        ...
+
+    def metadata(self) -> dict[str, Any]:
+        """Return the model's parameters and source, for the trace's first line."""
+        ...
+
+
+@dataclass(frozen=True)
+class Grid:
+    """When a model's slots begin: those of re-selections, so that both happen at the same instant."""
+
+    period_ns: int
+    origin_ns: int = 0
+    """The time of the trace's first row, counted from any slot's begin."""
+
+    def slots(self, start_ns: int, end_ns: int) -> range:
+        """Return the numbers of the slots that the stretch touches, times counted from the first row."""
+        first = (start_ns + self.origin_ns) // self.period_ns
+        last = (max(end_ns, start_ns + 1) - 1 + self.origin_ns) // self.period_ns
+        return range(first, last + 1)
+
+    def begin_ns(self, slot: int) -> int:
+        """Return when a slot begins, counted from the trace's first row."""
+        return slot * self.period_ns - self.origin_ns
+
+
+class SlotModel:
+    """A model whose slots are drawn independently, each from its own generator."""
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+        self._last: tuple[int, Span] | None = None
+
+    def draw(self, slot: int) -> Span:
+        """Return a slot's values, times counted from its begin."""
+        raise NotImplementedError
+
+    def window(self, view: View) -> Span:
+        """Return what holds from the view's first row to its end."""
+        start_ns = int(view.time_ns[0])
+        parts: list[Span] = []
+        for slot in self.grid.slots(start_ns, view.end_ns):
+            if self._last is None or self._last[0] != slot:
+                self._last = (slot, self.draw(slot))
+            own, begin_ns = self._last[1], self.grid.begin_ns(slot)
+            times = own.time_ns + begin_ns
+            moved = Span(times, own.forward, own.backward, own.extra_ns, own.loss, own.up)
+            next_ns = self.grid.begin_ns(slot + 1)
+            # A stretch of no length, the trace's last row, still has one row.
+            parts.append(moved.cut(max(start_ns, begin_ns), min(next_ns, view.end_ns)))
+        return Span(
+            *(
+                np.concatenate([getattr(part, field) for part in parts])
+                for field in ("time_ns", "forward", "backward", "extra_ns", "loss", "up")
+            )
+        )

@@ -1,0 +1,138 @@
+"""What may be asked for on top of a path's geometry, and its flags."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from configs.scenario import Probability, Strict
+
+FLAGS = {
+    "seed": "--seed",
+    "capacity": "--capacity",
+    "terminal_at": "--terminal-at",
+    "loss": "--loss",
+    "loss_burst": "--loss-burst",
+    "rain": "--rain",
+    "rain_at": "--rain-at",
+}
+"""Field to flag."""
+
+
+class ConditionsSpec(Strict):
+    """Capacity, loss and rain of a path."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Of everything that is drawn."""
+    capacity: Literal["constant", "starlink", "uniform-steps"] = "constant"
+    """The model of capacity over time; each file of `traces.capacity` documents its own."""
+    terminal_at: Literal["from", "to"] = "to"
+    """At which end the user terminal of the ``starlink`` model is: ``to`` makes from → to a download."""
+    loss: Probability = 0.0
+    """Independent loss per packet, all the time."""
+    loss_burst: str | None = None
+    """``MEAN,BURST_MS[,LOSS]``: bursts of loss, see `LossBurst`."""
+    rain: str | None = None
+    """``MM_PER_H``, ``P%`` or ``any``: see `traces.capacity.rain`."""
+    rain_at: Literal["from", "to"] = "to"
+    """At which end it rains."""
+
+    @model_validator(mode="after")
+    def _texts(self) -> ConditionsSpec:
+        if self.loss_burst is not None:
+            parse_loss_burst(self.loss_burst)
+        if self.rain is not None:
+            parse_rain(self.rain)
+        return self
+
+    @property
+    def plain(self) -> bool:
+        """Whether capacity is constant and nothing is lost."""
+        return self.capacity == "constant" and not self.loss and self.loss_burst is None and self.rain is None
+
+
+@dataclass(frozen=True)
+class LossBurst:
+    """Gilbert-Elliott loss in continuous time: bursts and the time between them are exponential."""
+
+    mean: float
+    """Of the loss over a long time."""
+    burst_ms: float
+    """Mean length of a burst."""
+    burst_loss: float
+    """Loss per packet during a burst."""
+
+    @property
+    def pause_ms(self) -> float:
+        """Mean time between bursts."""
+        return self.burst_ms * (self.burst_loss / self.mean - 1)
+
+
+def parse_loss_burst(text: str) -> LossBurst:
+    """Return the bursts that ``MEAN,BURST_MS[,LOSS]`` means; LOSS is 1 unless given.
+
+    Raises:
+        ValueError: it means none.
+    """
+    rule = "loss_burst: must be MEAN,BURST_MS[,LOSS] with 0 < MEAN < LOSS <= 1 and 0.1 <= BURST_MS <= 60000"
+    try:
+        mean, burst_ms, *rest = map(float, text.split(","))
+        (burst_loss,) = rest or (1.0,)
+    except ValueError:
+        raise ValueError(f"{rule}, not {text!r}") from None
+    if not (0 < mean < burst_loss <= 1 and 0.1 <= burst_ms <= 60_000):
+        raise ValueError(f"{rule}, not {text!r}")
+    return LossBurst(mean, burst_ms, burst_loss)
+
+
+def parse_rain(text: str) -> tuple[Literal["mm_per_h", "percent", "any"], float]:
+    """Return what a ``--rain`` means.
+
+    Raises:
+        ValueError: it means nothing.
+    """
+    if text == "any":
+        return "any", 0.0
+    kind, limit = ("percent", 10.0) if text.endswith("%") else ("mm_per_h", 250.0)
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = 0.0
+    if not 0.001 <= value <= limit:
+        raise ValueError(
+            "rain: must be a rate of 0.001 to 250 mm/h, a share of the year of 0.001% to 10%, or any, "
+            f"not {text!r}"
+        )
+    return ("percent", value) if kind == "percent" else ("mm_per_h", value)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of `FLAGS`."""
+    parser.add_argument(
+        "--capacity",
+        choices=["constant", "starlink", "uniform-steps"],
+        help="how capacity varies, default constant",
+    )
+    parser.add_argument("--terminal-at", choices=["from", "to"], help="where starlink's dish is, default to")
+    parser.add_argument("--seed", type=int, metavar="N", help="of everything that is drawn, default 0")
+    parser.add_argument("--loss", type=_number, metavar="P", help="loss per packet, 0 to 1, default 0")
+    parser.add_argument(
+        "--loss-burst", metavar="MEAN,BURST_MS[,LOSS]", help="Gilbert-Elliott bursts, such as 0.01,40"
+    )
+    parser.add_argument("--rain", metavar="MM_PER_H|P%|any", help="rain fade after ITU-R P.618 and P.1853")
+    parser.add_argument("--rain-at", choices=["from", "to"], help="where it rains, default to")
+
+
+def fields(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what those flags gave, None where they were not given."""
+    return {field: getattr(arguments, field) for field in FLAGS}
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None

@@ -1,0 +1,69 @@
+"""Uniform steps: the papers' responsiveness. Every 15 s capacity, base RTT and loss are drawn anew.
+
+Mazilu, Valentine and Parisis, "Evaluating Learning Congestion Control Schemes for LEO Constellations",
+section IV-A: 50 to 100 Mbit/s, 10 to 100 ms, 0 to 1 % loss. Valentine and Parisis, "LeoTCP", section
+IV-B: 5 to 100 ms.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from traces.capacity.span import NS_PER_MS, Grid, SlotModel, Span, span
+
+CAPACITY_MBPS = (50.0, 100.0)
+RTT_MS = (10.0, 100.0)
+MAX_LOSS = 0.0
+
+_STREAM = 1
+"""Tells this model's draws from the others' with the same seed."""
+
+
+class UniformSteps(SlotModel):
+    """Capacity, and where asked delay and loss, uniform and independent in every slot."""
+
+    def __init__(
+        self,
+        grid: Grid,
+        seed: int,
+        *,
+        capacity_mbps: tuple[float, float] = CAPACITY_MBPS,
+        rtt_ms: tuple[float, float] | None = None,
+        max_loss: float = MAX_LOSS,
+    ) -> None:
+        """Keep the ranges; without ``rtt_ms`` the delay stays that of the path."""
+        super().__init__(grid)
+        self._seed = seed
+        self._capacity_mbps = capacity_mbps
+        self._rtt_ms = rtt_ms
+        self._max_loss = max_loss
+
+    def draw(self, slot: int) -> Span:
+        """Return a slot's one row."""
+        # Always the same draws in the same order: paths with and without loss share their capacities.
+        share = np.random.default_rng([self._seed, _STREAM, slot]).random(3)
+        low, high = self._capacity_mbps
+        mbps = low + (high - low) * share[0]
+        extra_ns = 0
+        if self._rtt_ms is not None:
+            low, high = self._rtt_ms
+            extra_ns = round((low + (high - low) * share[1]) / 2 * NS_PER_MS)
+        return span(
+            np.zeros(1, dtype=np.int64),
+            forward=mbps,
+            backward=mbps,
+            extra_ns=extra_ns,
+            loss=self._max_loss * share[2],
+        )
+
+    def metadata(self) -> dict[str, Any]:
+        """Return the model's parameters."""
+        return {
+            "model": "uniform-steps",
+            "period_s": self.grid.period_ns / 1e9,
+            "capacity_mbps": list(self._capacity_mbps),
+            "rtt_ms": None if self._rtt_ms is None else list(self._rtt_ms),
+            "max_loss": self._max_loss,
+        }

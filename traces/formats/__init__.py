@@ -1,0 +1,1 @@
+"""Exchange formats: other tools' traces in and out. One file a format."""

@@ -1,0 +1,130 @@
+"""The subcommands ``export`` and ``import``, and ``check`` for other tools' logs."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+
+from configs.errors import InputError
+from traces.formats import exchange, leoem, starlink_csv
+from traces.formats import series as rows
+
+DEFAULT_CAPACITY_MBPS = 100.0
+
+_OPTIONS = ("uplink", "downlink", "delay_ms", "capacity_mbps", "bin_ms", "columns")
+_TAKES = {
+    "leoem": {"capacity_mbps"},
+    "hypatia": {"capacity_mbps"},
+    "leoreplayer": {"uplink", "downlink", "capacity_mbps"},
+    "mahimahi": {"uplink", "downlink", "delay_ms", "bin_ms"},
+    "starlink-csv": {"columns", "delay_ms", "capacity_mbps", "bin_ms"},
+}
+"""The options that mean something for each format."""
+
+CHECKS = ("leoem",)
+"""Formats of others that ``check --format`` knows faults of."""
+
+
+def add(commands: argparse._SubParsersAction) -> None:
+    """Add both subcommands to the command line."""
+    out = commands.add_parser(
+        "export", help="write a path trace in another tool's format", allow_abbrev=False
+    )
+    out.add_argument("file", help="a path trace file or a named path")
+    out.add_argument("--format", required=True, choices=exchange.EXPORTS)
+    out.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new or empty folder")
+
+    into = commands.add_parser(
+        "import", help="turn another tool's trace into a path trace", allow_abbrev=False
+    )
+    into.add_argument("file", type=Path, help="a file, or for mahimahi and leoreplayer an exported folder")
+    into.add_argument("--format", required=True, choices=exchange.IMPORTS)
+    into.add_argument("--out", type=Path, required=True, metavar="FILE")
+    into.add_argument(
+        "--uplink", type=Path, metavar="FILE", help="mahimahi and leoreplayer: the uplink's own trace"
+    )
+    into.add_argument("--downlink", type=Path, metavar="FILE")
+    into.add_argument("--delay-ms", type=float, metavar="MS", help="one way, for files that have no delay")
+    into.add_argument(
+        "--capacity-mbps",
+        type=float,
+        metavar="MBPS",
+        help="both ways, for files that have none, default 100",
+    )
+    into.add_argument("--bin-ms", type=int, metavar="MS", help="mahimahi and starlink-csv, default 100")
+    into.add_argument(
+        "--columns",
+        metavar="FIELD=COLUMN,…",
+        help=f"starlink-csv: which column is which of {', '.join(starlink_csv.FIELDS)}",
+    )
+
+
+def run_export(arguments: argparse.Namespace) -> int:
+    """Run ``export``."""
+    for line in exchange.export(arguments.file, arguments.format, arguments.out):
+        print(line)
+    return 0
+
+
+def _options(arguments: argparse.Namespace) -> exchange.Options:
+    for name in _OPTIONS:
+        if getattr(arguments, name) is not None and name not in _TAKES[arguments.format]:
+            flag = name.replace("_", "-")
+            raise InputError(f"import: --{flag}: means nothing for {arguments.format}")
+    for name, low, high in (
+        ("delay_ms", 0.0, rows.MAX_DELAY_MS),
+        ("capacity_mbps", 0.0, rows.MAX_MBPS),
+        ("bin_ms", 0, 60_000),
+    ):
+        value = getattr(arguments, name)
+        if value is not None and not low < value <= high:
+            flag = name.replace("_", "-")
+            raise InputError(f"import: --{flag}: must be above {low:g} and at most {high:g}, not {value:g}")
+    return exchange.Options(
+        arguments.uplink,
+        arguments.downlink,
+        arguments.delay_ms,
+        DEFAULT_CAPACITY_MBPS if arguments.capacity_mbps is None else arguments.capacity_mbps,
+        arguments.bin_ms,
+        arguments.columns,
+    )
+
+
+def run_import(arguments: argparse.Namespace) -> int:
+    """Run ``import``; notes and warnings go to standard error."""
+    words = ["python", "-m", "traces", "import", str(arguments.file), "--format", arguments.format]
+    for name in _OPTIONS:
+        value = getattr(arguments, name)
+        if value is not None:
+            words += [
+                f"--{name.replace('_', '-')}",
+                f"{value:.12g}" if isinstance(value, float) else str(value),
+            ]
+    done, warnings = exchange.import_file(
+        arguments.file, arguments.format, _options(arguments), shlex.join(words), arguments.out
+    )
+    for line in warnings:
+        print(f"note: {line}", file=sys.stderr)
+    print(done)
+    return 0
+
+
+def run_check(file: Path) -> int:
+    """Check a LeoEM log: format, physical floor, moving user legs, the 15 s grid."""
+    try:
+        seconds = leoem.read_log(file)
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 1
+    found = leoem.faults(seconds)
+    for fault in found:
+        print(f"{file}:{fault.line}: {fault.field}: {fault.rule}", file=sys.stderr)
+    if found:
+        return 1
+    print(f"{file}: ok, {len(seconds)} rows")
+    return 0
+
+
+RUNS = {"export": run_export, "import": run_import}

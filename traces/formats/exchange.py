@@ -1,0 +1,333 @@
+"""Export to and import from files: which file holds what, and what a format cannot say."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import leosim
+import numpy as np
+
+from configs.errors import InputError
+from traces import cache
+from traces.formats import hypatia, leoem, leoreplayer, mahimahi, netem_trace, starlink_csv
+from traces.formats import series as rows
+from traces.formats.mahimahi import DIRECTIONS
+from traces.formats.series import NS_PER_MS, Series
+
+EXPORTS = ("mahimahi", "leoreplayer", "netem-trace")
+IMPORTS = ("leoem", "hypatia", "leoreplayer", "mahimahi", "starlink-csv")
+SIDECAR = "export.json"
+"""What every exported folder says about itself."""
+
+_SHOWN_FAULTS = 20
+_SHOWN_RANGES = 12
+_FAULTS = {
+    "below-floor": "legs to the ground below the physical floor, altitude over the speed of light",
+    "frozen": "user legs that stand still although the satellites move",
+    "off-grid": "handovers off the re-selection grid",
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What an import cannot take from the file."""
+
+    uplink: Path | None = None
+    downlink: Path | None = None
+    delay_ms: float | None = None
+    capacity_mbps: float = 100.0
+    bin_ms: int | None = None
+    columns: str | None = None
+
+
+def export(name_or_file: str, kind: str, out: Path) -> list[str]:
+    """Write a path trace in another format into the folder ``out``, whole or not at all.
+
+    Returns:
+        What was written, a line each.
+
+    Raises:
+        InputError: the trace cannot be read or expressed, or ``out`` exists or cannot be written.
+    """
+    path = cache.file(name_or_file)
+    data = cache.read_bytes(path)
+    trace = cache.parse(data, str(path))
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise InputError(f"{out}: --out: must be a new or empty folder")
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".tmp", dir=out.parent))
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {error.strerror}") from None
+    try:
+        said = _write_folder(trace, str(path), name_or_file, kind, folder)
+        folder.chmod(0o755)
+        if out.exists():
+            out.rmdir()
+        folder.rename(out)
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {error.strerror}") from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return [f"{out / name}: {what}" for name, what in said.items()]
+
+
+def _write_folder(
+    trace: leosim.PathTrace, source: str, name_or_file: str, kind: str, folder: Path
+) -> dict[str, str]:
+    series = rows.from_trace(trace)
+    said: dict[str, str] = {}
+    lost: list[str] = []
+    sidecar: dict[str, Any] = {
+        "format": f"leogym-export-{kind}",
+        "version": 1,
+        "command": shlex.join(
+            ["python", "-m", "traces", "export", name_or_file, "--format", kind, "--out", "DIR"]
+        ),
+        "trace": json.loads(trace.metadata),
+        "trace_sha256": cache.sha256(name_or_file),
+        "period_s": series.period_ns / 1e9,
+    }
+    if kind == "netem-trace":
+        for direction in DIRECTIONS:
+            with rows.whole_file(folder / f"{direction}.bw.json") as file:
+                spans = netem_trace.write_capacity(series, direction, file)
+            said[f"{direction}.bw.json"] = f"BwTraceConfig, {spans} spans"
+        with rows.whole_file(folder / "delay.json") as file:
+            said["delay.json"] = f"DelayTraceConfig, {netem_trace.write_delay(series, file)} spans, one way"
+        with rows.whole_file(folder / "loss.json") as file:
+            said["loss.json"] = f"LossTraceConfig, {netem_trace.write_loss(series, file)} spans"
+        lost.append("connected: an outage is a bandwidth of 0; path_id and events are left out")
+        sidecar["offset_s"] = 0.0
+    else:
+        unit_ms = leoreplayer.INTERVAL_MS if kind == "leoreplayer" else 1
+        mahimahi.check(series, source, unit_ms)
+        offset_ns = mahimahi.starting_offset_ns(series, source)
+        series = series.rotated(offset_ns)
+        sidecar["offset_s"] = offset_ns / 1e9
+        if offset_ns:
+            lost.append(
+                f"start: an outage lies across the end of the period, which needs an opportunity; "
+                f"time 0 of these files is {offset_ns / 1e9:.9g} s into the trace"
+            )
+        for direction in DIRECTIONS:
+            with rows.whole_file(folder / f"{direction}.txt") as file:
+                count = mahimahi.write(series, direction, file)
+            mean_mbps = count * mahimahi.PACKET_BITS / (series.period_ns / 1e9) / 1e6
+            sidecar[f"{direction}_opportunities"] = count
+            sidecar[f"{direction}_mean_mbps"] = round(mean_mbps, 6)
+            said[f"{direction}.txt"] = f"{count} opportunities, {mean_mbps:.3f} Mbit/s on average"
+        lost.append("time: opportunities come in whole milliseconds, rounded up")
+        lost.append("connected: an outage has no opportunity; path_id and events are left out")
+        lost += _delay_sidecar(series, kind, folder, sidecar, said)
+        if series.loss.any():
+            lengths = series.end_ns - series.time_ns
+            mean = float((series.loss * lengths).sum() / series.period_ns)
+            sidecar["mean_loss"] = mean
+            lost.append(f"loss: {mean:.6g} on average, left out: use mm-loss")
+        delay = f"mm-delay {sidecar['delay_ms']}"
+        if kind == "leoreplayer":
+            delay = f"mm-delay {leoreplayer.INTERVAL_MS} delay.txt"
+        sidecar["run"] = f"{delay} mm-link uplink.txt downlink.txt -- COMMAND"
+        sidecar["rates"] = "an opportunity is 1,504 bytes of mahimahi and 1,500 bytes of IP packet"
+    sidecar["not_expressed"] = lost
+    with rows.whole_file(folder / SIDECAR) as file:
+        file.write(json.dumps(sidecar, indent=1) + "\n")
+    said[SIDECAR] = "; ".join(lost)
+    return said
+
+
+def _delay_sidecar(
+    series: Series, kind: str, folder: Path, sidecar: dict[str, Any], said: dict[str, str]
+) -> list[str]:
+    """Write what the format can of the delay; return what it cannot."""
+    lengths = series.end_ns - series.time_ns
+    order = np.argsort(series.delay_ns, kind="stable")
+    half = int(np.searchsorted(np.cumsum(lengths[order]), series.period_ns / 2))
+    median_ms = int(series.delay_ns[order][half]) / NS_PER_MS
+    # mm-delay takes whole milliseconds.
+    sidecar["delay_ms"] = max(1, round(median_ms))
+    low, high = int(series.delay_ns.min()) / NS_PER_MS, int(series.delay_ns.max()) / NS_PER_MS
+    if kind == "leoreplayer":
+        with rows.whole_file(folder / "delay.txt") as file:
+            count = leoreplayer.write_delays(series, file)
+        said["delay.txt"] = f"{count} delays of {leoreplayer.INTERVAL_MS} ms each, one way"
+        return [f"delay: one-way, to the nearest ms at every {leoreplayer.INTERVAL_MS} ms"]
+    if low == high and low == sidecar["delay_ms"]:
+        return []
+    return [
+        f"delay: varies from {low:g} to {high:g} ms; mm-delay has one: {sidecar['delay_ms']} ms, the median"
+    ]
+
+
+def _folder_files(path: Path, names: tuple[str, ...]) -> dict[str, Path]:
+    missing = [name for name in names if not (path / name).is_file()]
+    if missing:
+        raise InputError(f"{path}: file: has no {missing[0]}, as exported folders do")
+    return {name: path / name for name in names}
+
+
+def _sidecar(folder: Path) -> dict[str, Any]:
+    path = folder / SIDECAR
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(cache.read_bytes(path))
+    except (ValueError, RecursionError):
+        raise InputError(f"{path}: file: not JSON") from None
+    return found if isinstance(found, dict) else {}
+
+
+def _unrotated(series: Series, sidecar: dict[str, Any]) -> Series:
+    """Undo what the export did to an outage across the wrap, to the rows' own resolution."""
+    offset = sidecar.get("offset_s", 0)
+    if not isinstance(offset, int | float) or not 0 <= offset < series.period_ns / 1e9:
+        return series
+    start_ns = series.period_ns - round(offset * 1e9)
+    row = int(np.searchsorted(series.time_ns, start_ns, side="right")) - 1
+    return series.rotated(int(series.time_ns[row])) if start_ns < series.period_ns else series
+
+
+def read(
+    path: Path, kind: str, options: Options
+) -> tuple[Series, dict[str, Any], list[str], list[leoem.Fault]]:
+    """Read a file (or, as exported, a folder) of another tool.
+
+    Returns:
+        Its rows, what the metadata says of it, notes for the user, and LeoEM's faults.
+
+    Raises:
+        InputError: file, line and the rule that is broken; or an option is missing.
+    """
+    notes: list[str] = []
+    faults: list[leoem.Fault] = []
+    extra: dict[str, Any] = {}
+    bin_ms = options.bin_ms
+    if kind == "leoem":
+        series, seconds = leoem.read(path, options.capacity_mbps)
+        extra = {
+            "constellation": "starlink-leoem",
+            "altitude_km": leoem.ALTITUDE_KM,
+            "attach": "nearest",
+            # What its paper says, so that `check` finds what its logs do instead.
+            "reattach_s": float(leoem.REATTACH_S),
+        }
+        faults = leoem.faults(seconds)
+    elif kind == "hypatia":
+        series = hypatia.read(path, options.capacity_mbps)
+        extra = {"attach": "shortest"}
+    elif kind == "leoreplayer":
+        delay, uplink, downlink = path, options.uplink, options.downlink
+        if path.is_dir():
+            delay, uplink, downlink = _folder_files(
+                path, ("delay.txt", "uplink.txt", "downlink.txt")
+            ).values()
+            series = _unrotated(
+                leoreplayer.read(delay, uplink, downlink, options.capacity_mbps), _sidecar(path)
+            )
+        else:
+            beside = path.with_name(path.name.replace("delay", "bw", 1))
+            if uplink is None and downlink is None and beside != path and beside.is_file():
+                uplink = downlink = beside
+                notes.append(f"capacity of both directions from {beside}")
+            series = leoreplayer.read(delay, uplink, downlink, options.capacity_mbps)
+    elif kind == "mahimahi":
+        series = _read_mahimahi(path, options, bin_ms or mahimahi.DEFAULT_BIN_MS, notes)
+    else:
+        columns = starlink_csv.parse_mapping(options.columns) if options.columns else {}
+        series, note = starlink_csv.read(
+            path, columns, options.delay_ms, options.capacity_mbps, bin_ms or starlink_csv.DEFAULT_BIN_MS
+        )
+        notes.append(note)
+    series, raised = rows.without_overtaking(series)
+    if raised:
+        notes.append(
+            f"{raised} of {len(series.time_ns)} delays raised so that no packet overtakes an earlier one"
+        )
+        extra["raised_delays"] = raised
+    return series, extra, notes, faults
+
+
+def _read_mahimahi(path: Path, options: Options, bin_ms: int, notes: list[str]) -> Series:
+    if path.is_dir():
+        uplink, downlink = _folder_files(path, ("uplink.txt", "downlink.txt")).values()
+        sidecar = _sidecar(path)
+        delay_ms = options.delay_ms
+        if delay_ms is None and isinstance(sidecar.get("delay_ms"), int):
+            delay_ms = float(sidecar["delay_ms"])
+            notes.append(f"delay_ms: {delay_ms:g}, from {path / SIDECAR}")
+    else:
+        uplink, downlink = options.uplink or path, options.downlink or path
+        sidecar, delay_ms = {}, options.delay_ms
+    if delay_ms is None or not 0 < delay_ms <= rows.MAX_DELAY_MS:
+        raise InputError(f"{path}: delay_ms: mahimahi's traces have no delay: give --delay-ms, above 0")
+    return _unrotated(mahimahi.read(uplink, downlink, delay_ms, bin_ms), sidecar)
+
+
+def line_ranges(lines: list[int], shown: int = _SHOWN_RANGES) -> str:
+    """Return ascending line numbers as ranges, such as ``1-3, 7``, the first few of them."""
+    ranges: list[list[int]] = []
+    for line in lines:
+        if ranges and line <= ranges[-1][1] + 1:
+            ranges[-1][1] = line
+        else:
+            ranges.append([line, line])
+    texts = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
+    return ", ".join(texts[:shown]) + (", …" if len(texts) > shown else "")
+
+
+def fault_lines(faults: list[leoem.Fault], path: Path, listing: Path | None) -> list[str]:
+    """Return one warning a kind of fault, with the lines that have it, and where all of them are listed."""
+    warnings = []
+    for kind, what in _FAULTS.items():
+        found = [fault for fault in faults if fault.kind == kind]
+        if found:
+            first = found[0].rule
+            lines = line_ranges([fault.line for fault in found], _SHOWN_RANGES if listing else len(found))
+            warnings.append(f"{path}: {len(found)} rows with {what}: lines {lines}; the first: {first}")
+    if listing is not None:
+        warnings.append(f"{path}: every one of them is listed in {listing.name}")
+    return warnings
+
+
+def import_file(path: Path, kind: str, options: Options, command: str, out: Path) -> tuple[str, list[str]]:
+    """Turn another tool's file into a path trace.
+
+    Returns:
+        What was written, and warnings.
+
+    Raises:
+        InputError: the file breaks its format, or ``out`` cannot be written.
+    """
+    series, extra, notes, faults = read(path, kind, options)
+    listing = out.with_name(f"{out.name}.faults.csv")
+    long = len(faults) > _SHOWN_FAULTS
+    warnings = [*notes, *fault_lines(faults, path, listing if long else None)]
+    metadata = {
+        "name": path.stem,
+        "from": None,
+        "to": None,
+        "constellation": None,
+        "step_ms": None,
+        "command": command,
+        "seed": 0,
+        "provenance": f"imported from {path.name} ({kind})",
+        "notes": warnings,
+        **extra,
+    }
+    rows.write(series, metadata, out)
+    if long:
+        with rows.whole_file(listing) as file:
+            file.write("line,kind,field,rule\n")
+            file.writelines(f'{fault.line},{fault.kind},{fault.field},"{fault.rule}"\n' for fault in faults)
+    down_s = float((series.end_ns - series.time_ns)[~series.connected].sum()) / 1e9
+    delays = series.delay_ns / NS_PER_MS
+    return (
+        f"{out}: {len(series.time_ns)} rows over {series.period_ns / 1e9:g} s, "
+        f"delay {delays.min():.3f} to {delays.max():.3f} ms, down for {down_s:.3f} s"
+    ), warnings

@@ -1,0 +1,56 @@
+"""Hypatia's round-trip times over satellites: ``time_ns,rtt_ns`` a line, 0 while unreachable.
+
+Facts of the format: satgenpy's analysis of a pair of ground stations (snkas/hypatia, commit 0ac531c) writes
+the RTT of the shortest path at fixed steps, 100 ms as a rule, without a header.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from traces.formats import series as rows
+from traces.formats.series import NS_PER_MS, Series
+from traces.formats.source import Source
+
+COLUMNS = ("time_ns", "rtt_ns")
+_MAX_TIME_NS = round(rows.MAX_PERIOD_S * rows.NS_PER_S)
+_MAX_RTT_NS = 2 * rows.MAX_DELAY_MS * NS_PER_MS
+
+
+def read(path: Path, capacity_mbps: float) -> Series:
+    """Return the file's rows, half of each RTT as the delay; the last one lasts as long as the one before.
+
+    The format does not say which satellites are in use: there is one ``path_id`` and no handover.
+
+    Raises:
+        InputError: file, line and the rule that is broken.
+    """
+    source, number = Source(path), 0
+    time_ns: list[int] = []
+    rtt_ns: list[float] = []
+    for number, line in source.lines():
+        cells = line.split(",")
+        if len(cells) != len(COLUMNS):
+            raise source.error(number, "row", f"must be {','.join(COLUMNS)}, not {len(cells)} columns")
+        time = source.integer(number, "time_ns", cells[0], 0, _MAX_TIME_NS)
+        if time_ns and time <= time_ns[-1]:
+            raise source.error(number, "time_ns", "must be after the row before")
+        time_ns.append(time)
+        rtt_ns.append(source.number(number, "rtt_ns", cells[1], 0, _MAX_RTT_NS))
+        if len(time_ns) > rows.MAX_ROWS:
+            raise source.error(number, "file", f"more than {rows.MAX_ROWS} rows")
+    if len(time_ns) < 2:
+        raise source.error(number, "file", "must have at least two rows")
+    times = np.array(time_ns, dtype=np.int64) - time_ns[0]
+    rtts = np.array(rtt_ns)
+    connected = rtts > 0
+    if not connected.any():
+        raise source.error(number, "rtt_ns", "is 0 in every row: the pair never reaches each other")
+    delay_ns = rows.held_delays(np.round(rtts / 2).astype(np.int64), connected)
+    period_ns = int(2 * times[-1] - times[-2])
+    series = rows.constant(times, period_ns, delay_ns, capacity_mbps)
+    series.connected[:] = connected
+    series.event[:] = rows.unreachable_events(connected)
+    return series

@@ -1,0 +1,231 @@
+"""LeoEM's path logs, and what is wrong with the published ones.
+
+Facts of the format (XuyangCaoUCSD/LeoEM, commit 4488b00): a line a second, ``cycle$[-1, nodes, -2]$number
+of nodes$[delay of each hop in s]$their sum``, or ``cycle$NULL`` without a path. -1 and -2 are the users,
+satellites come next, and numbers from the constellation's size (1,584) on are gateways. Its emulator takes
+the path down for 1.5 round trips over the old and 1.5 over the new user link when an end changes its
+satellite, and not at all for other changes.
+
+The published logs leave out the z axis, so that most legs to the ground are shorter than the satellites are
+high; their user legs stand still between re-selections; and those come every 16 s instead of 15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from traces.earth import LIGHT_KM_PER_S
+from traces.formats import series as rows
+from traces.formats.series import NS_PER_S, Series
+from traces.formats.source import Source
+
+SATELLITES = 1584
+ALTITUDE_KM = 550.0
+REATTACH_S = 15
+FROZEN_S = 3
+"""Satellites move 7 km a second; a user leg that stands still over this many seconds was not updated."""
+
+_NULL = "NULL"
+_ORIGIN, _DESTINATION = -1, -2
+_MAX_CYCLE = round(rows.MAX_PERIOD_S)
+_MAX_HOPS = 10_000
+# Sums and delays are printed as floating point; they agree to better than a nanosecond a hop.
+_SUM_TOLERANCE_S = 1e-9
+
+
+@dataclass(frozen=True)
+class Second:
+    """One line of a log."""
+
+    line: int
+    cycle: int
+    nodes: tuple[int, ...]
+    """From the one user to the other; empty without a path."""
+    delay_s: tuple[float, ...]
+    """Of each hop."""
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The satellites that the users hold."""
+        return self.nodes[1], self.nodes[-2]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A rule of physics or of the log's own claims that a line breaks."""
+
+    line: int
+    kind: str
+    """``below-floor``, ``frozen`` or ``off-grid``."""
+    field: str
+    rule: str
+
+
+def _listed(source: Source, line: int, field: str, text: str) -> list[str]:
+    if not (text.startswith("[") and text.endswith("]")):
+        raise source.error(line, field, "must be a list in brackets")
+    cells = [cell.strip() for cell in text[1:-1].split(",")]
+    if len(cells) > _MAX_HOPS:
+        raise source.error(line, field, f"has more than {_MAX_HOPS} entries")
+    return cells
+
+
+def _second(source: Source, number: int, line: str) -> Second:
+    cells = line.strip().split("$")
+    cycle = source.integer(number, "cycle", cells[0], 0, _MAX_CYCLE)
+    if cells[1:] == [_NULL]:
+        return Second(number, cycle, (), ())
+    if len(cells) != 5:
+        raise source.error(number, "row", f"must have 5 fields between $, or be cycle$NULL, not {len(cells)}")
+    texts = _listed(source, number, "nodes", cells[1])
+    nodes = tuple(source.integer(number, "nodes", text, -2, 10**9) for text in texts)
+    if len(nodes) < 3 or (nodes[0], nodes[-1]) != (_ORIGIN, _DESTINATION) or min(nodes[1:-1]) < 0:
+        raise source.error(number, "nodes", "must go from -1 over at least one satellite to -2")
+    source.integer(number, "node_num", cells[2], 0, _MAX_HOPS)
+    texts = _listed(source, number, "delays", cells[3])
+    delays = tuple(source.number(number, "delays", text, 0, rows.MAX_DELAY_MS / 1000) for text in texts)
+    if len(delays) != len(nodes) - 1:
+        raise source.error(number, "delays", f"must be {len(nodes) - 1}, one a hop, not {len(delays)}")
+    total = source.number(number, "delay_sum", cells[4], 0, rows.MAX_DELAY_MS / 1000)
+    if abs(total - sum(delays)) > _SUM_TOLERANCE_S * len(delays):
+        raise source.error(
+            number, "delay_sum", f"is {total:g} s, while the delays add up to {sum(delays):g} s"
+        )
+    return Second(number, cycle, nodes, delays)
+
+
+def read_log(path: Path) -> list[Second]:
+    """Return a log's lines.
+
+    Raises:
+        InputError: file, line and the rule that is broken.
+    """
+    source, seconds, number = Source(path), [], 0
+    for number, line in source.lines():
+        second = _second(source, number, line)
+        if seconds and second.cycle <= seconds[-1].cycle:
+            raise source.error(number, "cycle", f"{second.cycle} must be after {seconds[-1].cycle}")
+        seconds.append(second)
+    if not any(second.nodes for second in seconds):
+        raise source.error(number, "nodes", "is NULL in every row: there is never a path")
+    return seconds
+
+
+def _ground_legs(second: Second, satellites: int) -> list[int]:
+    """Return the hops that have the ground at one end or the other."""
+    ground = [node < 0 or node >= satellites for node in second.nodes]
+    return [hop for hop in range(len(second.delay_s)) if ground[hop] or ground[hop + 1]]
+
+
+def below_floor(
+    seconds: Sequence[Second], altitude_km: float = ALTITUDE_KM, satellites: int = SATELLITES
+) -> list[Fault]:
+    """Return every line with legs to the ground that are shorter than the satellites are high."""
+    floor_s = altitude_km / LIGHT_KM_PER_S
+    faults = []
+    for second in seconds:
+        legs = _ground_legs(second, satellites)
+        short = [hop for hop in legs if second.delay_s[hop] < floor_s - 1e-9]
+        if short:
+            least_ms = min(second.delay_s[hop] for hop in short) * 1000
+            rule = (
+                f"{len(short)} of {len(legs)} legs to the ground are below {floor_s * 1000:.3f} ms "
+                f"({altitude_km:g} km at the speed of light), the shortest {least_ms:.3f} ms"
+            )
+            faults.append(Fault(second.line, "below-floor", "delays", rule))
+    return faults
+
+
+def frozen_legs(seconds: Sequence[Second]) -> list[Fault]:
+    """Return the lines at which a user leg has stood still for `FROZEN_S` over the same satellite."""
+    faults = []
+    for side, name in ((0, "first"), (1, "last")):
+        still_s, last = 0, None
+        for second in seconds:
+            if not second.nodes:
+                still_s, last = 0, None
+                continue
+            now = (second.ends[side], second.delay_s[-side])
+            still_s = still_s + second.cycle - last[1] if last is not None and last[0] == now else 0
+            last = (now, second.cycle)
+            if still_s == FROZEN_S:
+                rule = f"the {name} user leg stands still for {FROZEN_S} s although its satellite moves"
+                faults.append(Fault(second.line, "frozen", "delays", rule))
+    return sorted(faults, key=lambda fault: fault.line)
+
+
+def off_grid(seconds: Sequence[Second], reattach_s: int = REATTACH_S) -> list[Fault]:
+    """Return the lines in which an end changes its satellite off the grid that the first change sets."""
+    faults, first = [], None
+    for before, after in pairwise(seconds):
+        if not before.nodes or not after.nodes or before.ends == after.ends:
+            continue
+        first = after.cycle if first is None else first
+        if (after.cycle - first) % reattach_s:
+            rule = f"a handover {after.cycle - first} s after the first is off the {reattach_s} s grid"
+            faults.append(Fault(after.line, "off-grid", "nodes", rule))
+    return faults
+
+
+def faults(seconds: Sequence[Second]) -> list[Fault]:
+    """Return every fault of a log, in the order of its lines."""
+    found = [*below_floor(seconds), *frozen_legs(seconds), *off_grid(seconds)]
+    return sorted(found, key=lambda fault: fault.line)
+
+
+def read(path: Path, capacity_mbps: float) -> tuple[Series, list[Second]]:
+    """Return a log as rows, with the emulator's outages, and its lines.
+
+    Raises:
+        InputError: file, line and the rule that is broken.
+    """
+    seconds = read_log(path)
+    known = np.array([bool(second.nodes) for second in seconds])
+    sums_ns = np.array([round(sum(second.delay_s) * NS_PER_S) for second in seconds], dtype=np.int64)
+    held_ns = rows.held_delays(sums_ns, known)
+    start = seconds[0].cycle
+    spans = [(second.cycle - start) * NS_PER_S for second in seconds]
+    # A row lasts a second; the period ends with the last one's.
+    period_ns = spans[-1] + NS_PER_S
+    time_ns: list[int] = []
+    columns: list[tuple[int, bool, int, str]] = []
+    path_id, before = 0, None
+    last: Second | None = None
+    for index, second in enumerate(seconds):
+        event, outage_ns = "", 0
+        if not second.nodes:
+            event = "unreachable" if before is None or before.nodes else ""
+        elif last is not None and second.nodes != last.nodes:
+            event, outage_ns = _change(last, second)
+            path_id += 1
+        end_ns = spans[index + 1] if index + 1 < len(spans) else period_ns
+        time_ns.append(spans[index])
+        connected = bool(second.nodes) and outage_ns == 0
+        columns.append((int(held_ns[index]), connected, path_id, event))
+        if 0 < outage_ns < end_ns - spans[index]:
+            time_ns.append(spans[index] + outage_ns)
+            columns.append((int(held_ns[index]), True, path_id, ""))
+        before = second
+        last = second if second.nodes else last
+    delay, connected, paths, events = zip(*columns, strict=True)
+    series = rows.constant(
+        np.array(time_ns, dtype=np.int64), period_ns, np.array(delay, dtype=np.int64), capacity_mbps
+    )
+    series.connected[:] = connected
+    series.path_id[:] = paths
+    series.event[:] = events
+    return series, seconds
+
+
+def _change(old: Second, new: Second) -> tuple[str, int]:
+    """Return the event and the outage of the change from one path to another."""
+    sums_s = [old.delay_s[-side] + new.delay_s[-side] for side in (0, 1) if old.ends[side] != new.ends[side]]
+    if not sums_s:
+        return "soft_handover", 0
+    # Both ends hand over side by side, so the path is down for the longer of the two.
+    return "hard_handover", max(1, round(3 * max(sums_s) * NS_PER_S))

@@ -1,0 +1,191 @@
+"""Mahimahi's link traces: one line a delivery opportunity, in milliseconds.
+
+Facts of the format (mahimahi's mm-link, commit ae477d4): a line is a non-negative integer and lines never
+decrease; each is an opportunity to deliver one 1,504-byte frame, which is an IP packet of 1,500 bytes and
+four bytes of tunnel header; unused opportunities are lost; after the last line the trace starts over with
+the last line's time as its period, so that time 0 and the period are the same moment. Every trace therefore
+needs an opportunity at its very end, and an outage there would have a hole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from configs.errors import InputError
+from traces.formats import series as rows
+from traces.formats.series import NS_PER_MS, Series
+from traces.formats.source import Source
+
+PACKET_BITS = 12_000
+"""Of an opportunity that count as capacity: a whole IP packet of 1,500 bytes."""
+
+DIRECTIONS = ("uplink", "downlink")
+DEFAULT_BIN_MS = 100
+MAX_PERIOD_MS = round(rows.MAX_PERIOD_S * 1000)
+MAX_OPPORTUNITIES = 1 << 29
+"""A day at 70 Mbit/s; mahimahi keeps all of them in memory."""
+
+# Capacities are in bit/s and times in ns: one opportunity is this many of their products.
+_OPPORTUNITY = PACKET_BITS * rows.NS_PER_S
+_CHUNK_NS = rows.NS_PER_S
+_INT64_MAX = 2**63 - 1
+
+
+def starting_offset_ns(series: Series, source: str) -> int:
+    """Return when the exported period should start, in ns into the trace: 0 unless an outage spans the wrap.
+
+    Such an outage would have a hole, for the last opportunity ends the period. The export then starts where
+    the outage ends.
+
+    Raises:
+        InputError: a direction never has capacity, or there is no moment at which both have.
+    """
+    has = {direction: series.capacity_bps(direction) > 0 for direction in DIRECTIONS}
+    for direction, capacity in has.items():
+        if not capacity.any():
+            raise InputError(f"{source}: {direction}_mbps: is never above 0: mahimahi has no such trace")
+    if all(capacity[0] or capacity[-1] for capacity in has.values()):
+        return 0
+    both = has["uplink"] & has["downlink"]
+    if not both.any():
+        raise InputError(f"{source}: uplink_mbps: is never above 0 while downlink_mbps is")
+    return int(series.time_ns[int(np.argmax(both))])
+
+
+def opportunities_ms(series: Series, direction: str) -> Iterator[NDArray[np.int64]]:
+    """Yield the delivery opportunities of ``direction`` in ascending order, piece by piece.
+
+    The capacity adds up, exactly, and an opportunity comes in the millisecond in which another whole packet
+    is there, rounded up. The whole period has the nearest whole number of packets, at least one, and its
+    last is at the period's end: where the last rows have no capacity, the first packet of the next round is
+    it.
+
+    Args:
+        series: its period is a whole number of milliseconds, and one of its two ends has capacity.
+        direction: ``uplink`` or ``downlink``.
+    """
+    capacity = series.capacity_bps(direction)
+    period_ms = series.period_ns // NS_PER_MS
+    lengths = (series.end_ns - series.time_ns).tolist()
+    total = sum(bps * length for bps, length in zip(capacity.tolist(), lengths, strict=True))
+    count = max(1, (2 * total + _OPPORTUNITY) // (2 * _OPPORTUNITY))
+    # What is missing to a whole number of packets is there before the period starts.
+    credit = count * _OPPORTUNITY - total
+    ends_with_capacity = bool(capacity[-1])
+    # The last packet is due at the very end, and is set apart: it comes there in either case.
+    left = count - 1
+    if not ends_with_capacity:
+        # It stands for the packet at time 0 of the next round; the others follow it at whole packets.
+        credit = 0
+    for start_ns, bps, length in zip(series.time_ns.tolist(), capacity.tolist(), lengths, strict=True):
+        if bps == 0:
+            continue
+        step = max(1, min(_CHUNK_NS, _INT64_MAX // bps - 1))
+        for at in range(0, length, step):
+            span = min(step, length - at)
+            gained = credit + bps * span
+            due = min(gained // _OPPORTUNITY, left) if gained > 0 else 0
+            if due > 0:
+                need = np.arange(1, due + 1, dtype=np.int64) * _OPPORTUNITY - credit
+                after_ns = -(-need // bps)
+                time_ns = start_ns + at + np.maximum(after_ns, 0)
+                yield np.minimum(np.maximum(-(-time_ns // NS_PER_MS), 1), period_ms)
+            left -= due
+            credit = gained - due * _OPPORTUNITY
+    # Rounding up to whole packets can leave some for the end.
+    yield np.full(left + 1, period_ms, dtype=np.int64)
+
+
+def write(series: Series, direction: str, file: IO[str]) -> int:
+    """Write a direction's trace; return how many opportunities it has."""
+    count = 0
+    for piece in opportunities_ms(series, direction):
+        file.write("\n".join(map(str, piece.tolist())) + "\n")
+        count += len(piece)
+    return count
+
+
+def check(series: Series, source: str, unit_ms: int = 1) -> None:
+    """Refuse what cannot be expressed.
+
+    Raises:
+        InputError: the period is no multiple of ``unit_ms``, so that replay would drift away from the
+        trace; or
+            there would be more than `MAX_OPPORTUNITIES`.
+    """
+    seconds = (series.end_ns - series.time_ns) / 1e9
+    for direction in DIRECTIONS:
+        packets = float((series.capacity_bps(direction) * seconds).sum()) / PACKET_BITS
+        if packets > MAX_OPPORTUNITIES:
+            raise InputError(
+                f"{source}: {direction}_mbps: {packets:.3g} packets a period are more than "
+                f"{MAX_OPPORTUNITIES} opportunities"
+            )
+    if series.period_ns % (unit_ms * NS_PER_MS):
+        raise InputError(
+            f"{source}: time_s: the period, {series.period_ns / 1e9:g} s, must be a multiple of {unit_ms} ms"
+        )
+
+
+def read_ms(path: Path) -> NDArray[np.int64]:
+    """Return a trace's opportunities in ms.
+
+    Raises:
+        InputError: file, line and the rule that is broken.
+    """
+    source, pieces, piece, last, number = Source(path), [], [], 0, 0
+    for number, line in source.lines():
+        value = source.integer(number, "opportunity", line, 0, MAX_PERIOD_MS)
+        if value < last:
+            raise source.error(number, "opportunity", f"{value} ms is before the line above, {last} ms")
+        last = value
+        piece.append(value)
+        if len(piece) == 1 << 16:
+            pieces.append(np.array(piece, dtype=np.int64))
+            piece = []
+    if last == 0:
+        raise source.error(number, "opportunity", "the last one ends the period and must be above 0 ms")
+    return np.concatenate([*pieces, np.array(piece, dtype=np.int64)])
+
+
+def capacity_bps(opportunity_ms: NDArray[np.int64], period_ms: int, bin_ms: int) -> NDArray[np.int64]:
+    """Return the mean capacity in bins of ``bin_ms``, the last of which may be shorter.
+
+    The opportunity at ``t`` counts for the millisecond that ends there, and one at 0 for the period's last.
+    """
+    bins = -(-period_ms // bin_ms)
+    index = np.where(opportunity_ms == 0, period_ms, opportunity_ms) - 1
+    counts = np.bincount(index // bin_ms, minlength=bins)
+    length_ms = np.full(bins, bin_ms)
+    length_ms[-1] = period_ms - (bins - 1) * bin_ms
+    return np.round(counts * PACKET_BITS * 1000 / length_ms).astype(np.int64)
+
+
+def read(uplink: Path, downlink: Path, delay_ms: float, bin_ms: int = DEFAULT_BIN_MS) -> Series:
+    """Return a pair of traces as rows of ``bin_ms`` with a constant delay.
+
+    A bin without an opportunity has capacity 0 and stays connected: the trace does not say why.
+
+    Raises:
+        InputError: a file breaks the format, or the two have different periods.
+    """
+    traces = {uplink: read_ms(uplink)}
+    traces.setdefault(downlink, traces[uplink] if downlink == uplink else read_ms(downlink))
+    period_ms, other_ms = int(traces[uplink][-1]), int(traces[downlink][-1])
+    if period_ms != other_ms:
+        raise InputError(f"{downlink}: period: {other_ms} ms, while {uplink} has {period_ms} ms")
+    if period_ms // bin_ms > rows.MAX_ROWS:
+        raise InputError(
+            f"{uplink}: period: {period_ms} ms are more than {rows.MAX_ROWS} bins of {bin_ms} ms"
+        )
+    time_ns = np.arange(0, period_ms, bin_ms, dtype=np.int64) * NS_PER_MS
+    delay_ns = np.full(len(time_ns), round(delay_ms * NS_PER_MS))
+    series = rows.constant(time_ns, period_ms * NS_PER_MS, delay_ns, 0)
+    series.uplink_bps[:] = capacity_bps(traces[uplink], period_ms, bin_ms)
+    series.downlink_bps[:] = capacity_bps(traces[downlink], period_ms, bin_ms)
+    return series

@@ -1,0 +1,55 @@
+"""JSON for the netem-trace crate and for rattan: capacity, delay and loss as repeated patterns.
+
+Facts of the format (netem-trace 0.5, features ``serde`` and ``human``): a model is an object whose only key
+is the name of its configuration type; bandwidths and durations are texts with units; ``count`` 0 repeats
+forever. Delay and loss have a static and a repeated model only, so each span of constant delay is an object
+of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traces.formats.series import Series
+
+
+def _spans(series: Series, values: NDArray[Any]) -> tuple[list[Any], list[int]]:
+    """Return the values and lengths in ns of the spans in which ``values`` does not change."""
+    starts = np.concatenate([[True], values[1:] != values[:-1]])
+    edges = np.append(series.time_ns[starts], series.period_ns)
+    return values[starts].tolist(), np.diff(edges).tolist()
+
+
+def _write_repeated(file: IO[str], kind: str, models: list[dict[str, Any]]) -> int:
+    # One model a line: files stay readable and differences small.
+    lines = ",\n".join(json.dumps({f"Static{kind}Config": model}) for model in models)
+    name = f"Repeated{kind}PatternConfig"
+    file.write(f'{{"{name}": {{"pattern": [\n{lines}\n], "count": 0}}}}\n')
+    return len(models)
+
+
+def write_capacity(series: Series, direction: str, file: IO[str]) -> int:
+    """Write a ``BwTraceConfig`` in bit/s of whole IP packets; outages are 0. Return its number of spans."""
+    values, lengths = _spans(series, series.capacity_bps(direction))
+    models = [{"bw": f"{bps}bps", "duration": f"{ns}ns"} for bps, ns in zip(values, lengths, strict=True)]
+    return _write_repeated(file, "Bw", models)
+
+
+def write_delay(series: Series, file: IO[str]) -> int:
+    """Write a ``DelayTraceConfig`` of one-way delays. Return its number of spans."""
+    values, lengths = _spans(series, series.delay_ns)
+    models = [
+        {"delay": f"{delay}ns", "duration": f"{ns}ns"} for delay, ns in zip(values, lengths, strict=True)
+    ]
+    return _write_repeated(file, "Delay", models)
+
+
+def write_loss(series: Series, file: IO[str]) -> int:
+    """Write a ``LossTraceConfig`` of independent loss. Return its number of spans."""
+    values, lengths = _spans(series, series.loss)
+    models = [{"loss": [loss], "duration": f"{ns}ns"} for loss, ns in zip(values, lengths, strict=True)]
+    return _write_repeated(file, "Loss", models)

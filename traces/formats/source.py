@@ -1,0 +1,90 @@
+"""Reading what others wrote: bounded, line by line, and every complaint one line with file, line and rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from configs.errors import InputError
+from traces.cache import MAX_BYTES
+
+MAX_LINE_BYTES = 1 << 20
+"""Longer lines are refused: no format has any, and a file without line breaks must not fill the memory."""
+
+
+class Source:
+    """A text file of another tool."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def error(self, line: int, field: str, rule: str) -> InputError:
+        """Return the complaint about ``field`` in ``line`` (from 1)."""
+        return InputError(f"{self.path}:{line}: {field}: {rule}")
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yield line numbers, from 1, and lines without their ends.
+
+        Raises:
+            InputError: the file cannot be read, is empty, larger than `MAX_BYTES` or not UTF-8.
+        """
+        number = 0
+        for number, raw in self._raw_lines():
+            try:
+                yield number, raw.decode("utf-8")
+            except UnicodeDecodeError:
+                raise self.error(number, "file", "not UTF-8 text") from None
+        if number == 0:
+            raise InputError(f"{self.path}: file: is empty")
+
+    def _raw_lines(self) -> Iterator[tuple[int, bytes]]:
+        try:
+            size = self.path.stat().st_size
+            if size > MAX_BYTES:
+                raise InputError(
+                    f"{self.path}: file: {size} bytes are more than the {MAX_BYTES} that a trace may have"
+                )
+            with self.path.open("rb") as file:
+                number, read = 0, 0
+                while raw := file.readline(MAX_LINE_BYTES + 1):
+                    number, read = number + 1, read + len(raw)
+                    if len(raw) > MAX_LINE_BYTES:
+                        raise self.error(number, "file", f"the line is longer than {MAX_LINE_BYTES} bytes")
+                    # A pipe or device has no size beforehand.
+                    if read > MAX_BYTES:
+                        raise self.error(number, "file", f"more than {MAX_BYTES} bytes")
+                    yield number, raw.rstrip(b"\r\n")
+        except OSError as error:
+            raise InputError(f"{self.path}: file: cannot be read: {error.strerror}") from None
+
+    def number(self, line: int, field: str, text: str, low: float, high: float) -> float:
+        """Return a finite number in [``low``, ``high``].
+
+        Raises:
+            InputError: it is none.
+        """
+        try:
+            # float() also takes digit groups and signs of other scripts, which no tool writes.
+            value = float(text) if text.isascii() and "_" not in text else math.nan
+        except ValueError:
+            value = math.nan
+        if not low <= value <= high:
+            raise self.error(line, field, f"must be a number from {low:g} to {high:g}, not {_shown(text)}")
+        return value
+
+    def integer(self, line: int, field: str, text: str, low: int, high: int) -> int:
+        """Return an integer in [``low``, ``high``].
+
+        Raises:
+            InputError: it is none.
+        """
+        digits = text.removeprefix("-")
+        value = int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 20 else None
+        if value is None or not low <= value <= high:
+            raise self.error(line, field, f"must be an integer from {low} to {high}, not {_shown(text)}")
+        return value
+
+
+def _shown(text: str) -> str:
+    return ascii(text if len(text) <= 40 else f"{text[:37]}...")

@@ -1,0 +1,229 @@
+"""CSV of measured Starlink series: probes of delay, rates of capacity, or both, told apart by their header.
+
+Known headers: LENS's IRTT (``timestamp,rtt,uplink,downlink``: time in ns, the rest in ms; -1 in any of them
+is a probe that was lost both ways, on the way up or on the way down) and its ping (``timestamp,rtt``: s and
+ms; clarkzjw/LENS, scripts/convert_csv.py), and columns that go by the names and units of `FIELDS`. Any
+other header needs a mapping.
+
+Samples are gathered in bins: delay is half of the median RTT (probes travel the queues that others fill,
+and the two ways differ), loss the share of lost probes, capacity the mean; a bin in which every probe was
+lost is an outage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from configs.errors import InputError
+from traces.formats import series as rows
+from traces.formats.series import NS_PER_MS, NS_PER_S, Series
+from traces.formats.source import Source
+
+FIELDS = {
+    "time_s": "time in s",
+    "time_ms": "time in ms",
+    "time_ns": "time in ns",
+    "time_iso": "ISO 8601 time with zone",
+    "rtt_ms": "RTT in ms, negative if lost",
+    "rtt_s": "RTT in s, negative if lost",
+    "delay_ms": "one-way delay in ms, negative if lost",
+    "uplink_mbps": "capacity from the user in Mbit/s",
+    "downlink_mbps": "capacity to the user in Mbit/s",
+    "loss": "loss from 0 to 1",
+    "loss_percent": "loss in %",
+    "uplink_lost": "negative if the probe was lost on the way up",
+    "downlink_lost": "negative if the probe was lost on the way down",
+}
+_TIMES = {"time_s": NS_PER_S, "time_ms": NS_PER_MS, "time_ns": 1, "time_iso": 0}
+_DELAYS_NS = {"rtt_ms": NS_PER_MS / 2, "rtt_s": NS_PER_S / 2, "delay_ms": float(NS_PER_MS)}
+_LOST = ("uplink_lost", "downlink_lost")
+_LOSSES = {"loss": 1.0, "loss_percent": 0.01}
+_KNOWN = {
+    "LENS IRTT": {
+        "time_ns": "timestamp",
+        "rtt_ms": "rtt",
+        "uplink_lost": "uplink",
+        "downlink_lost": "downlink",
+    },
+    "LENS ping": {"time_s": "timestamp", "rtt_ms": "rtt"},
+}
+DEFAULT_BIN_MS = 100
+_MAX_TIME_NS = 1 << 62
+
+
+def parse_mapping(text: str) -> dict[str, str]:
+    """Return the mapping ``field=column,…`` as field to column.
+
+    Raises:
+        InputError: an unknown field, or one without a column.
+    """
+    mapping = {}
+    for part in text.split(","):
+        field, _, column = part.partition("=")
+        if field not in FIELDS or not column:
+            raise InputError(f"--columns: {part!r}: must be FIELD=COLUMN, FIELD one of {', '.join(FIELDS)}")
+        mapping[field] = column
+    return mapping
+
+
+def _mapping(source: Source, header: list[str], wanted: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Return what the columns are called, and the field that each column is."""
+    if wanted:
+        found, name = dict(wanted), "--columns"
+    else:
+        fits = [name for name, known in _KNOWN.items() if list(known.values()) == header]
+        name = fits[0] if fits else "its header"
+        found = _KNOWN[name] if fits else {field: field for field in FIELDS if field in header}
+    for field, column in found.items():
+        if header.count(column) != 1:
+            raise source.error(1, "header", f"must have one column {column!r} for {field}")
+    for kind, names in {"time": _TIMES, "delay or RTT": _DELAYS_NS, "loss": _LOSSES}.items():
+        chosen = [field for field in names if field in found]
+        if len(chosen) > 1 or (not chosen and kind == "time"):
+            known = ", ".join(names)
+            raise source.error(1, "header", f"must have one column of {kind} ({known}); use --columns")
+    return name, found
+
+
+def _time_ns(source: Source, line: int, field: str, text: str) -> int:
+    if field == "time_iso":
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            moment = None
+        if moment is None or moment.tzinfo is None:
+            raise source.error(line, field, "must be ISO 8601 with a zone, such as 2024-01-01T00:00:00Z")
+        time_ns = round(moment.timestamp() * 1_000_000) * 1000
+        if not 0 <= time_ns <= _MAX_TIME_NS:
+            raise source.error(line, field, "must be from 1970 to 2116")
+        return time_ns
+    if field == "time_ns":
+        return source.integer(line, field, text, 0, _MAX_TIME_NS)
+    scale = _TIMES[field]
+    # Seconds since 1970 in floating point are good to 0.2 µs.
+    return round(source.number(line, field, text, 0, _MAX_TIME_NS / scale) * scale)
+
+
+def _value(source: Source, line: int, field: str, text: str) -> float:
+    if field in _DELAYS_NS:
+        high = rows.MAX_DELAY_MS * NS_PER_MS / _DELAYS_NS[field]
+        return source.number(line, field, text, -1e9, high)
+    if field in _LOST:
+        return source.number(line, field, text, -1e9, 1e9)
+    if field in _LOSSES:
+        return source.number(line, field, text, 0, 1 / _LOSSES[field])
+    return source.number(line, field, text, 0, rows.MAX_MBPS)
+
+
+def read(
+    path: Path,
+    columns: Mapping[str, str],
+    delay_ms: float | None,
+    capacity_mbps: float,
+    bin_ms: int = DEFAULT_BIN_MS,
+) -> tuple[Series, str]:
+    """Return the file's series in bins of ``bin_ms``, and which columns were read as what.
+
+    Args:
+        path: a CSV file with a header.
+        columns: field to column; empty to go by the header.
+        delay_ms: the one-way delay of a file that has none.
+        capacity_mbps: the capacity of directions that have none.
+        bin_ms: length of a row; bins without a sample hold the one before.
+
+    Raises:
+        InputError: file, line and the rule that is broken.
+    """
+    source = Source(path)
+    lines = source.lines()
+    _, first = next(lines)
+    header = [cell.strip() for cell in first.removeprefix("\ufeff").split(",")]
+    name, found = _mapping(source, header, columns)
+    if delay_ms is None and not set(found) & set(_DELAYS_NS):
+        raise InputError(f"{path}: delay_ms: has no column of delays: give --delay-ms")
+    where = {field: header.index(column) for field, column in found.items()}
+    time_field = next(field for field in _TIMES if field in found)
+    times: list[int] = []
+    values: dict[str, list[float]] = {field: [] for field in found if field not in _TIMES}
+    number = 1
+    for number, line in lines:
+        cells = [cell.strip() for cell in line.split(",")]
+        if len(cells) != len(header):
+            raise source.error(number, "row", f"must have {len(header)} columns, not {len(cells)}")
+        times.append(_time_ns(source, number, time_field, cells[where[time_field]]))
+        if len(times) > 1 and times[-1] < times[-2]:
+            raise source.error(number, time_field, "time runs backwards: must not be before the row before")
+        for field, sink in values.items():
+            sink.append(_value(source, number, field, cells[where[field]]))
+        if len(times) > rows.MAX_ROWS:
+            raise source.error(number, "file", f"more than {rows.MAX_ROWS} rows")
+    if not times:
+        raise source.error(number, "file", "has a header and no rows")
+    time_ns = np.array(times, dtype=np.int64) - times[0]
+    if time_ns[-1] > rows.MAX_PERIOD_S * NS_PER_S:
+        raise source.error(number, time_field, f"more than {rows.MAX_PERIOD_S:g} s after the first row")
+    arrays = {field: np.array(sink) for field, sink in values.items()}
+    series = _binned(time_ns, arrays, delay_ms, capacity_mbps, bin_ms * NS_PER_MS, path)
+    said = ", ".join(f"{column} as {field} ({FIELDS[field]})" for field, column in found.items())
+    return series, f"columns by {name}: {said}"
+
+
+def _binned(
+    time_ns: NDArray[np.int64],
+    values: Mapping[str, NDArray[np.float64]],
+    delay_ms: float | None,
+    capacity_mbps: float,
+    bin_ns: int,
+    path: Path,
+) -> Series:
+    # Only bins with a sample become rows: a row holds until the next one.
+    bins, index = np.unique(time_ns // bin_ns, return_inverse=True)
+    counts = np.bincount(index)
+    starts_ns = bins * bin_ns
+    delays = next((field for field in _DELAYS_NS if field in values), None)
+    lost = np.zeros(len(time_ns), dtype=bool)
+    for field in (*_LOST, *([delays] if delays else [])):
+        if field in values:
+            lost |= values[field] < 0
+    if delays is None:
+        delay_ns = np.full(len(bins), round((delay_ms or 0) * NS_PER_MS), dtype=np.int64)
+        if delay_ms is None:
+            raise InputError(f"{path}: delay_ms: has no column of delays: give --delay-ms")
+    else:
+        answered = ~lost
+        if not answered.any():
+            raise InputError(f"{path}: {delays}: every probe was lost")
+        medians = _medians(index[answered], values[delays][answered] * _DELAYS_NS[delays], len(bins))
+        known = ~np.isnan(medians)
+        delay_ns = rows.held_delays(np.round(np.where(known, medians, 0)).astype(np.int64), known)
+    series = rows.constant(starts_ns, int(starts_ns[-1]) + bin_ns, delay_ns, capacity_mbps)
+    for field, capacity in (("uplink_mbps", series.uplink_bps), ("downlink_mbps", series.downlink_bps)):
+        if field in values:
+            capacity[:] = np.round(np.bincount(index, values[field]) / counts * 1e6)
+    lost_share = np.bincount(index, lost) / counts
+    random_loss = lost_share.copy()
+    for field, scale in _LOSSES.items():
+        if field in values:
+            random_loss = np.maximum(random_loss, np.bincount(index, values[field]) / counts * scale)
+    series.connected[:] = lost_share < 1
+    series.loss[:] = np.where(series.connected, np.clip(random_loss, 0, 1), 0)
+    series.event[:] = rows.unreachable_events(series.connected)
+    return series
+
+
+def _medians(index: NDArray[np.int64], values: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
+    """Return the median of each bin's values, nan for those without."""
+    order = np.lexsort((values, index))
+    ordered = values[order]
+    counts = np.bincount(index, minlength=bins)
+    first = np.cumsum(counts) - counts
+    medians = np.full(bins, np.nan)
+    some = counts > 0
+    low = ordered[first[some] + (counts[some] - 1) // 2]
+    medians[some] = (low + ordered[first[some] + counts[some] // 2]) / 2
+    return medians

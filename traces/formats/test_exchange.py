@@ -1,0 +1,291 @@
+"""Export and import from the command line: folders whole or not at all, sidecars, notes, one-line errors."""
+
+import json
+import os
+import sys
+
+import leosim
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from configs.errors import reports_input_errors
+from traces import cache
+from traces.__main__ import main
+from traces.formats import exchange, mahimahi
+from traces.formats import series as rows
+from traces.formats.conftest import random_series
+
+HEAD = '# {"format": "leogym-path-trace", "version": 1, "name": "x"}\n'
+COLUMNS = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event\n"
+GOOD = (
+    HEAD
+    + COLUMNS
+    + "0,20.25,12,24,0.01,0,1,\n0.05,21,12,24,0,1,1,\n"
+    + "0.3,20.5,12,24,0,0,1,hard_handover\n0.5,20.5,12,24,0,0,1,\n"
+)
+
+
+def _run(monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["traces", *map(str, words)])
+    try:
+        return reports_input_errors(main)()
+    except SystemExit as ended:
+        return ended.code
+
+
+@pytest.fixture
+def trace(tmp_path):
+    file = tmp_path / "x.csv"
+    file.write_text(GOOD)
+    return file
+
+
+def _sidecar(folder):
+    return json.loads((folder / "export.json").read_text())
+
+
+def test_a_mahimahi_export_says_what_it_leaves_out(monkeypatch, capsys, tmp_path, trace):
+    out = tmp_path / "out"
+    assert _run(monkeypatch, "export", trace, "--format", "mahimahi", "--out", out) == 0
+    assert f"{out}/uplink.txt: 250 opportunities, 6.000 Mbit/s on average" in capsys.readouterr().out
+    assert sorted(file.name for file in out.iterdir()) == ["downlink.txt", "export.json", "uplink.txt"]
+    said = _sidecar(out)
+    assert said["run"] == "mm-delay 20 mm-link uplink.txt downlink.txt -- COMMAND"
+    assert said["trace_sha256"] == cache.sha256(str(trace))
+    assert said["offset_s"] == 0.05
+    assert said["mean_loss"] == pytest.approx(0.001)
+    fields = {line.partition(":")[0] for line in said["not_expressed"]}
+    assert fields == {"start", "time", "connected", "delay", "loss"}
+    assert oct(out.stat().st_mode)[-3:] == "755"
+
+
+def test_an_outage_across_the_wrap_comes_back_where_it_was(monkeypatch, capsys, tmp_path, trace):
+    out, back = tmp_path / "out", tmp_path / "back.csv"
+    assert _run(monkeypatch, "export", trace, "--format", "mahimahi", "--out", out) == 0
+    words = ["import", out, "--format", "mahimahi", "--bin-ms", "10", "--out", back]
+    assert _run(monkeypatch, *words) == 0
+    assert "note: delay_ms: 20, from" in capsys.readouterr().err
+    series = rows.from_trace(cache.load(str(back)))
+    has = series.uplink_bps > 0
+    # The opportunity that ends the exported period is the one with which the outage ends.
+    expected = (series.time_ns >= 40_000_000) & (series.time_ns < 300_000_000)
+    assert has.tolist() == expected.tolist()
+
+
+def test_a_leoreplayer_export_comes_back(monkeypatch, tmp_path, trace):
+    out, back = tmp_path / "out", tmp_path / "back.csv"
+    assert _run(monkeypatch, "export", trace, "--format", "leoreplayer", "--out", out) == 0
+    assert _sidecar(out)["run"] == "mm-delay 10 delay.txt mm-link uplink.txt downlink.txt -- COMMAND"
+    assert _run(monkeypatch, "import", out, "--format", "leoreplayer", "--out", back) == 0
+    series = rows.from_trace(cache.load(str(back)))
+    assert series.period_ns == 500_000_000
+    assert series.delay_ns.tolist() == [20_000_000] * 5 + [21_000_000] * 45
+    assert series.uplink_bps[6:29].tolist() == [12_000_000] * 23
+
+
+@settings(max_examples=25)
+@given(random_series(unit_ms=10))
+def test_every_export_is_read_back_in_every_format(tmp_path_factory, series):
+    folder = tmp_path_factory.mktemp("exchange")
+    rows.write(series, {"name": "x"}, folder / "x.csv")
+    written = rows.from_trace(leosim.PathTrace.read(str(folder / "x.csv")))
+    for name in ("time_ns", "delay_ns", "uplink_bps", "downlink_bps", "connected"):
+        assert np.array_equal(getattr(written, name), getattr(series, name))
+    exchange.export(str(folder / "x.csv"), "netem-trace", folder / "netem")
+    if not all(series.capacity_bps(direction).any() for direction in mahimahi.DIRECTIONS):
+        return
+    if not (series.capacity_bps("uplink").astype(bool) & series.capacity_bps("downlink").astype(bool)).any():
+        return
+    for kind in ("mahimahi", "leoreplayer"):
+        exchange.export(str(folder / "x.csv"), kind, folder / kind)
+        options = exchange.Options(bin_ms=10)
+        back, *_ = exchange.read(folder / kind, kind, options)
+        assert back.period_ns == series.period_ns
+        for direction in mahimahi.DIRECTIONS:
+            lengths = (series.end_ns - series.time_ns) / 1e9
+            packets = float((series.capacity_bps(direction) * lengths).sum()) / 12_000
+            lengths = (back.end_ns - back.time_ns) / 1e9
+            got = float((back.capacity_bps(direction) * lengths).sum()) / 12_000
+            assert abs(got - packets) <= max(0.51, 1.01 - packets)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["export", "x.csv", "--format", "csv", "--out", "o"], "argument --format: invalid choice: 'csv'"),
+        (["export", "atlantis", "--format", "mahimahi", "--out", "o"], "atlantis: trace: neither a file nor"),
+        (["export", "x.csv", "--format", "mahimahi", "--out", "full"], "full: --out: must be a new or empty"),
+        (
+            ["export", "x.csv", "--format", "mahimahi", "--out", "no/o"],
+            "no/o: cannot be written: No such file",
+        ),
+        (
+            ["export", "odd.csv", "--format", "mahimahi", "--out", "o"],
+            "odd.csv: time_s: the period, 0.5001 s, must",
+        ),
+        (["export", "x5.csv", "--format", "leoreplayer", "--out", "o"], "must be a multiple of 10 ms"),
+        (
+            ["export", "fast.csv", "--format", "mahimahi", "--out", "o"],
+            "fast.csv: uplink_mbps: 8.33e+11 packets",
+        ),
+        (
+            ["export", "dead.csv", "--format", "mahimahi", "--out", "o"],
+            "dead.csv: uplink_mbps: is never above 0",
+        ),
+        (
+            ["import", "none.txt", "--format", "leoem", "--out", "o"],
+            "none.txt: file: cannot be read: No such file",
+        ),
+        (
+            ["import", "up.txt", "--format", "mahimahi", "--out", "o"],
+            "up.txt: delay_ms: mahimahi's traces have no",
+        ),
+        (
+            ["import", "full", "--format", "mahimahi", "--out", "o"],
+            "full: file: has no uplink.txt, as exported",
+        ),
+        (
+            ["import", "up.txt", "--format", "leoreplayer", "--out", "no/o"],
+            "no/o: cannot be written: No such",
+        ),
+        (
+            ["import", "up.txt", "--format", "mahimahi", "--delay-ms", "0", "--out", "o"],
+            "import: --delay-ms: must be above 0 and at most 9999, not 0",
+        ),
+        (
+            ["import", "up.txt", "--format", "mahimahi", "--delay-ms", "nan", "--out", "o"],
+            "import: --delay-ms: must be above 0 and at most 9999, not nan",
+        ),
+        (
+            ["import", "up.txt", "--format", "starlink-csv", "--columns", "x", "--out", "o"],
+            "--columns: 'x': must be FIELD=COLUMN",
+        ),
+        (
+            ["import", "up.txt", "--format", "hypatia", "--columns", "x=y", "--out", "o"],
+            "import: --columns: means nothing for hypatia",
+        ),
+        (["check", "none.txt", "--format", "csv"], "argument --format: invalid choice: 'csv'"),
+    ],
+)
+def test_bad_input_is_one_line_with_exit_status_2_and_leaves_nothing(
+    monkeypatch, capsys, tmp_path, words, message
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.csv").write_text(GOOD)
+    (tmp_path / "x5.csv").write_text(GOOD.replace("0.5,", "0.505,"))
+    (tmp_path / "odd.csv").write_text(GOOD.replace("0.5,", "0.5001,"))
+    (tmp_path / "fast.csv").write_text(
+        HEAD + COLUMNS + "0,20,1e6,1,0,1,0,\n10000,20,1,1,0,1,0,\n".replace("1e6", "1000000")
+    )
+    (tmp_path / "dead.csv").write_text(GOOD.replace(",12,", ",0,"))
+    (tmp_path / "up.txt").write_text("5\n")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").write_text("x")
+    before = sorted(path for path in tmp_path.rglob("*"))
+    assert _run(monkeypatch, *words) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert not captured.out
+    assert sorted(path for path in tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("kind", exchange.IMPORTS)
+def test_a_file_of_10_gb_is_refused_without_reading_it(monkeypatch, capsys, tmp_path, kind):
+    with (tmp_path / "big").open("wb") as file:
+        os.truncate(file.fileno(), 10 * 10**9)
+    words = ["import", tmp_path / "big", "--format", kind, "--out", tmp_path / "o.csv"]
+    words += ["--delay-ms", "20"] if kind == "mahimahi" else []
+    assert _run(monkeypatch, *words) == 2
+    rule = f"10000000000 bytes are more than the {cache.MAX_BYTES} that a trace may have"
+    assert capsys.readouterr().err == f"{tmp_path / 'big'}: file: {rule}\n"
+
+
+@pytest.mark.parametrize("words", [["check"], ["check", "--format", "leoem"]])
+def test_check_refuses_a_file_of_10_gb_too(monkeypatch, capsys, tmp_path, words):
+    with (tmp_path / "big").open("wb") as file:
+        os.truncate(file.fileno(), 10 * 10**9)
+    assert _run(monkeypatch, words[0], tmp_path / "big", *words[1:]) in (1, 2)
+    captured = capsys.readouterr().err
+    assert captured.startswith(f"{tmp_path / 'big'}: file: 10000000000 bytes are more than")
+    assert captured.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "1: file: truncated"),
+        (HEAD + COLUMNS, "2: file: truncated: at least two rows are needed"),
+        (GOOD.replace("0.3,", "0.03,"), "5: time_s: time runs backwards"),
+        (GOOD.replace('"version": 1', '"version": 2'), "1: version: must be 1, not 2"),
+        (GOOD.replace("0.3,20.5", "0.3,fast"), "5: delay_ms: "),
+    ],
+)
+def test_check_names_line_and_rule_of_a_file_that_is_no_trace(monkeypatch, capsys, tmp_path, text, line):
+    (tmp_path / "x.csv").write_text(text)
+    assert _run(monkeypatch, "check", tmp_path / "x.csv") == 1
+    assert capsys.readouterr().err.startswith(f"{tmp_path / 'x.csv'}:{line}")
+
+
+def _leoem_line(cycle, satellite, leg_ms):
+    delays = [leg_ms / 1000, 0.015 + cycle / 1e6, 0.002 + cycle / 1e7]
+    return f"{cycle}$[-1, {satellite}, 90, -2]$4${delays}${sum(delays)}\n"
+
+
+def test_leoems_faults_are_warned_of_at_import_and_found_by_check(monkeypatch, capsys, tmp_path):
+    log, out = tmp_path / "log.txt", tmp_path / "o.csv"
+    # No z axis, a user leg that stands still, and a slot of 16 s.
+    log.write_text("".join(_leoem_line(cycle, cycle // 16, 0.5 + cycle // 16 / 100) for cycle in range(50)))
+    assert _run(monkeypatch, "import", log, "--format", "leoem", "--out", out) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith(
+        f"note: {log}: 50 rows with legs to the ground below the physical floor, altitude over the speed of "
+        "light: lines 1-50; the first: 1 of 2 legs to the ground are below 1.835 ms"
+    )
+    assert said[1].startswith(
+        f"note: {log}: 3 rows with user legs that stand still although the satellites move: lines 4,"
+    )
+    assert said[2].startswith(f"note: {log}: 2 rows with handovers off the re-selection grid: lines 33, 49;")
+    assert said[3] == f"note: {log}: every one of them is listed in o.csv.faults.csv"
+    listed = (tmp_path / "o.csv.faults.csv").read_text().splitlines()
+    assert listed[0] == "line,kind,field,rule"
+    assert len(listed) == 1 + 50 + 3 + 2
+    # The path trace that comes of it fails too: outages too short, and handovers off the grid.
+    assert _run(monkeypatch, "check", out) == 1
+    found = capsys.readouterr().err
+    assert "outage below 11.008 ms: its user links are shorter than satellites are high" in found
+    assert "hard_handover off the 15 s re-selection grid" in found
+    assert _run(monkeypatch, "check", log, "--format", "leoem") == 1
+    assert capsys.readouterr().err.count("\n") == 55
+
+
+def test_a_log_without_faults_is_imported_without_a_word(monkeypatch, capsys, tmp_path):
+    log, out = tmp_path / "log.txt", tmp_path / "o.csv"
+    log.write_text("".join(_leoem_line(cycle, cycle // 15, 2.0 + cycle / 1000) for cycle in range(50)))
+    assert _run(monkeypatch, "import", log, "--format", "leoem", "--out", out) == 0
+    assert capsys.readouterr().err == ""
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["log.txt", "o.csv"]
+    assert _run(monkeypatch, "check", out) == 0
+    assert _run(monkeypatch, "check", log, "--format", "leoem") == 0
+
+
+def test_an_import_says_how_it_was_made(monkeypatch, capsys, tmp_path):
+    (tmp_path / "m.csv").write_text("time_s,rtt_ms\n0,90\n0.1,30\n0.2,3\n")
+    words = [
+        "import",
+        tmp_path / "m.csv",
+        "--format",
+        "starlink-csv",
+        "--bin-ms",
+        "20",
+        "--out",
+        tmp_path / "o.csv",
+    ]
+    assert _run(monkeypatch, *words) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("note: columns by its header: time_s as time_s (time in s), rtt_ms as rtt_ms")
+    metadata = json.loads(cache.load(str(tmp_path / "o.csv")).metadata)
+    assert metadata["command"].endswith("--format starlink-csv --bin-ms 20")
+    assert metadata["notes"] == [line.removeprefix("note: ") for line in said]
+    assert metadata["provenance"] == "imported from m.csv (starlink-csv)"

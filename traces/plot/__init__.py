@@ -1,0 +1,37 @@
+"""Pictures of a path trace: a figure (PNG, SVG, PDF) or a globe that plays it (HTML)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import leosim
+
+from configs.errors import InputError
+from traces.atomic_write import write_file
+from traces.plot import figure, globe
+from traces.plot.geometry import chain_spans
+from traces.spec import PathSpec
+
+FORMATS = (*figure.FORMATS, "html")
+
+
+def save(trace: leosim.PathTrace, source: str, out: Path, spec: PathSpec | None = None) -> None:
+    """Draw a trace into ``out``, whole or not at all; its ending decides the format.
+
+    Args:
+        trace: the path trace.
+        source: its name or file, for messages and titles.
+        out: the picture.
+        spec: what the trace was built from; without it no chains are drawn.
+
+    Raises:
+        InputError: another ending than `FORMATS`, or the file cannot be written.
+    """
+    kind = out.suffix.removeprefix(".").lower()
+    if kind not in FORMATS:
+        raise InputError(f"--out: {out}: must end in {', '.join('.' + known for known in FORMATS)}")
+    spans = [] if spec is None else chain_spans(spec)
+    if kind == "html":
+        write_file(out, globe.page(trace, source, spans).encode())
+    else:
+        write_file(out, figure.render(trace, source, spans, kind))

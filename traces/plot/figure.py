@@ -1,0 +1,75 @@
+"""The still picture of a path trace: delay, capacity and handovers over time, and a map."""
+
+from __future__ import annotations
+
+import io
+
+import leosim
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from traces import ground, physics
+from traces.plot import map as path_map
+from traces.plot import timeline
+from traces.plot.geometry import ChainSpan
+
+FORMATS = ("png", "svg", "pdf")
+
+
+def figure(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> Figure:
+    """Return the figure of a trace; ``spans`` are its chains, if they are known.
+
+    Raises:
+        InputError: its metadata is out of range.
+    """
+    data = physics.metadata(trace, source)
+    floor = physics.floor_ns(data)
+    chart = Figure(figsize=(10, 10.5), layout="constrained")
+    delay, capacity, events, where = chart.subplots(4, 1, height_ratios=[3, 1, 1, 3.6])
+    for axes in (capacity, events):
+        axes.sharex(delay)
+    timeline.delay(delay, trace, None if floor is None else floor[0] / 1e6)
+    timeline.capacity(capacity, trace)
+    timeline.events(events, trace)
+    for axes in (delay, capacity):
+        timeline.shade_down(axes, trace)
+        axes.tick_params(labelbottom=False)
+    delay.set_xlim(0, trace.period_ns / 1e9)
+    path_map.draw(where, sites(data), spans, data.links == "bent-pipe")
+    share = connected_share(trace)
+    chart.suptitle(
+        f"{data.name or source}   connected {share:.2%} of {trace.period_ns / 1e9:g} s", fontsize=11
+    )
+    return chart
+
+
+def sites(data: physics.TraceMetadata) -> list[ground.Site]:
+    """Return the two sites that a trace's metadata names, or none."""
+    if data.origin is None or data.to is None:
+        return []
+    return [
+        ground.Site(name=place.name, lat_deg=place.lat_deg, lon_deg=place.lon_deg)
+        for place in (data.origin, data.to)
+    ]
+
+
+def connected_share(trace: leosim.PathTrace) -> float:
+    """Return the part of the period in which the path is connected."""
+    length_ns = np.diff(np.append(trace.time_ns, np.uint64(trace.period_ns)).astype(np.int64))
+    return float((length_ns * trace.connected).sum() / trace.period_ns)
+
+
+def render(trace: leosim.PathTrace, source: str, spans: list[ChainSpan], kind: str) -> bytes:
+    """Return the picture as a file of one of `FORMATS`; the same trace gives the same bytes.
+
+    Raises:
+        InputError: the trace's metadata is out of range.
+    """
+    chart = figure(trace, source, spans)
+    file = io.BytesIO()
+    # No date in the file and fixed ids in SVG.
+    with mpl.rc_context({"svg.hashsalt": "leogym"}):
+        stamp = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
+        chart.savefig(file, format=kind, dpi=120, metadata=stamp)
+    return file.getvalue()

@@ -1,0 +1,103 @@
+"""A page with a globe that plays a path trace: one file that needs no network."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+from typing import Any
+
+import leosim
+import numpy as np
+from numpy.typing import NDArray
+
+from traces import ground, physics
+from traces.earth import EARTH_RADIUS_KM
+from traces.plot.figure import sites
+from traces.plot.geometry import ChainSpan
+
+_FOLDER = Path(__file__).parent
+_SERIES_POINTS = 4000
+"""More rows than a screen has columns would only make the file larger."""
+
+
+def page(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> str:
+    """Return the page.
+
+    Raises:
+        InputError: the trace's metadata is out of range.
+    """
+    data = physics.metadata(trace, source)
+    content = {
+        "name": data.name or source,
+        "links": data.links,
+        "period_s": trace.period_ns / 1e9,
+        "earth_km": EARTH_RADIUS_KM,
+        "sites": [[site.name, site.lon_deg, site.lat_deg] for site in sites(data)],
+        "gateways": [[site.lon_deg, site.lat_deg] for site in ground.gateways()]
+        if data.links == "bent-pipe"
+        else [],
+        # A tenth of a degree is less than a pixel of the globe.
+        "coasts": [np.rint(coast * 10).astype(int).ravel().tolist() for coast in ground.coastlines()],
+        "chains": _chains(spans),
+        "series": _series(trace),
+        "events": [
+            [at_ns / 1e9, event.partition("(")[0]]
+            for at_ns, event in zip(trace.time_ns.tolist(), trace.event, strict=True)
+            if event
+        ],
+    }
+    template = (_FOLDER / "globe.html").read_text(encoding="utf-8")
+    # Inside a script element, only a "<" could end the element early.
+    payload = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
+    script = (_FOLDER / "globe.js").read_text(encoding="utf-8")
+    for mark, text in (
+        ("{{title}}", html.escape(f"{content['name']}: path trace")),
+        ("{{data}}", payload),
+        ("{{script}}", script),
+    ):
+        template = template.replace(mark, text, 1)
+    return template
+
+
+def _chains(spans: list[ChainSpan]) -> dict[str, Any]:
+    """Return the chains with their nodes by number, and every node's name and kind once."""
+    numbers: dict[str, int] = {}
+    nodes: list[list[str]] = []
+    chains = []
+    for span in spans:
+        for name, kind in zip(span.names, span.kinds, strict=True):
+            if name not in numbers:
+                numbers[name] = len(nodes)
+                nodes.append([name, kind])
+        chains.append(
+            {
+                "start_s": span.start_s,
+                "end_s": span.end_s,
+                "event": span.event,
+                "nodes": [numbers[name] for name in span.names],
+                "samples": len(span.sample_s),
+                # Whole kilometres: a pixel is ten of them.
+                "km": np.rint(span.position_km).astype(int).ravel().tolist(),
+            }
+        )
+    return {"nodes": nodes, "spans": chains}
+
+
+def _series(trace: leosim.PathTrace) -> dict[str, list[float]]:
+    rows = np.arange(len(trace.time_ns))
+    stride = max(1, len(rows) // _SERIES_POINTS)
+    changes = np.flatnonzero(np.diff(trace.connected.astype(int), prepend=0) != 0)
+    # Every stride-th row, and all where the connection comes or goes.
+    kept = np.union1d(rows[::stride], changes)
+
+    def column(values: NDArray[Any], digits: int) -> list[float]:
+        return [round(value, digits) for value in values[kept].tolist()]
+
+    return {
+        "time_s": column(trace.time_ns / 1e9, 4),
+        "delay_ms": column(trace.delay_ns / 1e6, 3),
+        "uplink_mbps": column(trace.uplink_bps / 1e6, 1),
+        "downlink_mbps": column(trace.downlink_bps / 1e6, 1),
+        "connected": column(trace.connected.astype(int), 0),
+    }

@@ -1,0 +1,14 @@
+"""Colours that mean the same in every picture of a path trace."""
+
+from __future__ import annotations
+
+from traces import handover
+
+DELAY, DOWN, HARD, SOFT, DARK = "#0b5cad", "#c8c8c8", "#b3261e", "#8a6d00", "#444444"
+
+EVENTS = {
+    handover.HARD: ("hard handover", HARD),
+    handover.SOFT: ("soft handover", SOFT),
+    handover.UNREACHABLE: ("unreachable", DARK),
+}
+"""Label and colour of every kind of event."""

@@ -1,0 +1,172 @@
+"""Two-line element sets: the format in which operators and trackers publish orbits.
+
+Columns as in Hoots and Roehrich, Spacetrack Report No. 3 (1980), and on CelesTrak's page on the format.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from configs.errors import InputError
+
+MAX_BYTES = 64 << 20
+"""Over 300,000 satellites: larger files are refused rather than read into memory."""
+
+_LENGTH = 69
+_GRID = re.compile(r"([1-9]\d{0,4}) +([1-9]\d{0,4})")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)", re.ASCII)
+_EXPONENTIAL = re.compile(r"([+-]?)(\d{1,5})([+-]\d)", re.ASCII)
+_DIGITS = re.compile(r"\d+", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Tle:
+    """Mean elements of one satellite at its own epoch, for SGP4."""
+
+    name: str
+    epoch: datetime
+    inclination_rad: float
+    node_rad: float
+    """Right ascension of the ascending node."""
+    eccentricity: float
+    perigee_rad: float
+    mean_anomaly_rad: float
+    motion_rad_per_min: float
+    """Kozai's mean motion."""
+    bstar: float
+    """Drag term, per Earth radius."""
+
+
+@dataclass(frozen=True)
+class TleFile:
+    """The satellites of a file, in its order."""
+
+    tles: list[Tle]
+    grid: tuple[int, int] | None
+    """Planes and satellites per plane, where the file's first line has these two numbers (as in Hypatia)."""
+
+
+def checksum(line: str) -> int:
+    """Return the last digit that a line must have: the sum of its digits, and 1 for each minus, modulo 10."""
+    return sum(int(c) if c in "0123456789" else c == "-" for c in line[: _LENGTH - 1]) % 10
+
+
+def read(path: Path) -> TleFile:
+    """Return what a file holds.
+
+    Raises:
+        InputError: file, line and rule.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(
+                f"{path}: file: more than the {MAX_BYTES} bytes that a file of elements may have"
+            )
+        return parse(path.read_bytes(), str(path))
+    except OSError as error:
+        raise InputError(f"{path}: file: cannot be read: {error.strerror}") from None
+
+
+def parse(data: bytes, source: str) -> TleFile:
+    """Return the satellites in two- or three-line sets; blank lines and lines that start with # are skipped.
+
+    Raises:
+        InputError: ``source``, line and rule: length, checksum, numbers, order of lines.
+    """
+    try:
+        text = data.decode("ascii")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InputError(f"{source}:{line}: file: not ASCII text") from None
+    lines = [
+        (number, line.rstrip("\r "))
+        for number, line in enumerate(text.split("\n"), start=1)
+        if line.strip() and not line.startswith("#")
+    ]
+    grid: tuple[int, int] | None = None
+    if lines and (header := _GRID.fullmatch(lines[0][1])):
+        grid = int(header[1]), int(header[2])
+        lines = lines[1:]
+    tles: list[Tle] = []
+    place = 0
+    while place < len(lines):
+        number, line = lines[place]
+        name = ""
+        if not line.startswith("1 "):
+            if line.startswith("2 ") and len(line) == _LENGTH:
+                raise InputError(f"{source}:{number}: line 2: comes without its line 1")
+            name = line.removeprefix("0 ").strip()
+            place += 1
+            if place == len(lines) or not lines[place][1].startswith("1 "):
+                raise InputError(f"{source}:{number}: line 1: must follow the name {name[:40]!r}")
+        number, first = lines[place]
+        if place + 1 == len(lines) or not lines[place + 1][1].startswith("2 "):
+            raise InputError(f"{source}:{number}: line 2: must follow line 1")
+        other, second = lines[place + 1]
+        tles.append(_tle(name, first, second, f"{source}:{number}", f"{source}:{other}"))
+        place += 2
+    if not tles:
+        raise InputError(f"{source}: file: has no two-line elements")
+    if grid and grid[0] * grid[1] != len(tles):
+        raise InputError(f"{source}:1: file: says {grid[0]} x {grid[1]} satellites, but {len(tles)} follow")
+    return TleFile(tles, grid)
+
+
+def _tle(name: str, first: str, second: str, source1: str, source2: str) -> Tle:
+    for line, source in ((first, source1), (second, source2)):
+        if len(line) != _LENGTH:
+            raise InputError(f"{source}: length: must be {_LENGTH} characters, not {len(line)}")
+        if line[-1] != str(checksum(line)):
+            raise InputError(f"{source}: checksum: must be {checksum(line)}, not {line[-1]!r}")
+    if first[2:7] != second[2:7]:
+        raise InputError(f"{source2}: satellite: must be that of line 1, {first[2:7]!r}, not {second[2:7]!r}")
+    turn = 2 * math.pi
+    eccentricity = _digits(second[26:33], "eccentricity", source2)
+    return Tle(
+        name=name or first[2:7].strip(),
+        epoch=_epoch(first[18:32], source1),
+        bstar=_exponential(first[53:61], "B*", source1),
+        inclination_rad=math.radians(_number(second[8:16], "inclination", source2, 0, 180)),
+        node_rad=math.radians(_number(second[17:25], "right ascension", source2, 0, 360)),
+        eccentricity=eccentricity / 10 ** len(second[26:33]),
+        perigee_rad=math.radians(_number(second[34:42], "argument of perigee", source2, 0, 360)),
+        mean_anomaly_rad=math.radians(_number(second[43:51], "mean anomaly", source2, 0, 360)),
+        motion_rad_per_min=_number(second[52:63], "mean motion", source2, 0.01, 18) * turn / 1440,
+    )
+
+
+def _number(text: str, field: str, source: str, least: float, most: float) -> float:
+    # Only blanks may pad a field; strip() alone takes control characters that float() refuses.
+    if not _NUMBER.fullmatch(text.strip(" ")):
+        raise InputError(f"{source}: {field}: {text!r} is not a number")
+    value = float(text.strip(" "))
+    if not least <= value <= most:
+        raise InputError(f"{source}: {field}: must be from {least:g} to {most:g}, not {value:g}")
+    return value
+
+
+def _digits(text: str, field: str, source: str) -> int:
+    if not _DIGITS.fullmatch(text.replace(" ", "0")):
+        raise InputError(f"{source}: {field}: {text!r} must be digits only")
+    return int(text.replace(" ", "0"))
+
+
+def _exponential(text: str, field: str, source: str) -> float:
+    """Return a number like `` 28098-4``: the point before the digits and the power of ten are left out."""
+    parts = _EXPONENTIAL.fullmatch(text.replace(" ", "") or "00000+0")
+    if parts is None:
+        raise InputError(f"{source}: {field}: {text!r} is not a number like ' 28098-4'")
+    sign, digits, power = parts.groups()
+    return float(f"{sign}0.{digits}e{power}")
+
+
+def _epoch(text: str, source: str) -> datetime:
+    """Return the instant of a two-digit year (57 to 99 mean the 20th century) and a day from 1 on."""
+    year = _digits(text[:2], "epoch", source)
+    day = _number(text[2:], "epoch", source, 1, 367)
+    start = datetime(year + (1900 if year >= 57 else 2000), 1, 1, tzinfo=UTC)
+    return start + timedelta(days=day - 1)
