@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from configs.atomic import write_atomically
 from configs.errors import InputError
@@ -18,3 +22,23 @@ def write_file(out: Path, data: bytes) -> None:
         write_atomically(out, data)
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror}") from None
+
+
+@contextmanager
+def whole_file(out: Path) -> Iterator[IO[str]]:
+    """Open a file that appears under its name only if all of it could be written.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, out)
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {error.strerror}") from None
+    finally:
+        temporary.unlink(missing_ok=True)

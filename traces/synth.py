@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shlex
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,6 +13,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from configs.errors import InputError, one_line
 from configs.scenario import NonNegative, Positive, Probability, Strict
+from traces.atomic_write import whole_file
 from traces.capacity import starlink, uniform_steps
 from traces.capacity.loss import ConstantLoss, GilbertElliott
 from traces.capacity.rows import Overlay
@@ -176,22 +176,13 @@ def write(spec: SynthSpec, out: Path) -> int:
     end_ns, period_ns = round(spec.duration_s * NS_PER_S), round(spec.period_s * NS_PER_S)
     none, connected = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.bool_)
     rows = 0
-    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(f"# {json.dumps(metadata)}\n{columns}\n")
-            for start_ns in [*range(0, end_ns, period_ns), end_ns]:
-                view = View(np.array([start_ns]), min(start_ns + period_ns, end_ns), lambda _: None)
-                part = overlay.rows(view, none, connected, 0, "")
-                file.write(part.text())
-                rows += len(part.time_ns)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, out)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(out) as file:
+        file.write(f"# {json.dumps(metadata)}\n{columns}\n")
+        for start_ns in [*range(0, end_ns, period_ns), end_ns]:
+            view = View(np.array([start_ns]), min(start_ns + period_ns, end_ns), lambda _: None)
+            part = overlay.rows(view, none, connected, 0, "")
+            file.write(part.text())
+            rows += len(part.time_ns)
     return rows
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from configs.errors import InputError
 from traces import cache
+from traces.atomic_write import whole_file
 from traces.formats import hypatia, leoem, leoreplayer, mahimahi, netem_trace, starlink_csv
 from traces.formats import series as rows
 from traces.formats.mahimahi import DIRECTIONS
@@ -95,12 +96,12 @@ def _write_folder(
     }
     if kind == "netem-trace":
         for direction in DIRECTIONS:
-            with rows.whole_file(folder / f"{direction}.bw.json") as file:
+            with whole_file(folder / f"{direction}.bw.json") as file:
                 spans = netem_trace.write_capacity(series, direction, file)
             said[f"{direction}.bw.json"] = f"BwTraceConfig, {spans} spans"
-        with rows.whole_file(folder / "delay.json") as file:
+        with whole_file(folder / "delay.json") as file:
             said["delay.json"] = f"DelayTraceConfig, {netem_trace.write_delay(series, file)} spans, one way"
-        with rows.whole_file(folder / "loss.json") as file:
+        with whole_file(folder / "loss.json") as file:
             said["loss.json"] = f"LossTraceConfig, {netem_trace.write_loss(series, file)} spans"
         lost.append("connected: an outage is a bandwidth of 0; path_id and events are left out")
         sidecar["offset_s"] = 0.0
@@ -116,7 +117,7 @@ def _write_folder(
                 f"time 0 of these files is {offset_ns / 1e9:.9g} s into the trace"
             )
         for direction in DIRECTIONS:
-            with rows.whole_file(folder / f"{direction}.txt") as file:
+            with whole_file(folder / f"{direction}.txt") as file:
                 count = mahimahi.write(series, direction, file)
             mean_mbps = count * mahimahi.PACKET_BITS / (series.period_ns / 1e9) / 1e6
             sidecar[f"{direction}_opportunities"] = count
@@ -136,7 +137,7 @@ def _write_folder(
         sidecar["run"] = f"{delay} mm-link uplink.txt downlink.txt -- COMMAND"
         sidecar["rates"] = "an opportunity is 1,504 bytes of mahimahi and 1,500 bytes of IP packet"
     sidecar["not_expressed"] = lost
-    with rows.whole_file(folder / SIDECAR) as file:
+    with whole_file(folder / SIDECAR) as file:
         file.write(json.dumps(sidecar, indent=1) + "\n")
     said[SIDECAR] = "; ".join(lost)
     return said
@@ -154,7 +155,7 @@ def _delay_sidecar(
     sidecar["delay_ms"] = max(1, round(median_ms))
     low, high = int(series.delay_ns.min()) / NS_PER_MS, int(series.delay_ns.max()) / NS_PER_MS
     if kind == "leoreplayer":
-        with rows.whole_file(folder / "delay.txt") as file:
+        with whole_file(folder / "delay.txt") as file:
             count = leoreplayer.write_delays(series, file)
         said["delay.txt"] = f"{count} delays of {leoreplayer.INTERVAL_MS} ms each, one way"
         return [f"delay: one-way, to the nearest ms at every {leoreplayer.INTERVAL_MS} ms"]
@@ -322,7 +323,7 @@ def import_file(path: Path, kind: str, options: Options, command: str, out: Path
     }
     rows.write(series, metadata, out)
     if long:
-        with rows.whole_file(listing) as file:
+        with whole_file(listing) as file:
             file.write("line,kind,field,rule\n")
             file.writelines(f'{fault.line},{fault.kind},{fault.field},"{fault.rule}"\n' for fault in faults)
     down_s = float((series.end_ns - series.time_ns)[~series.connected].sum()) / 1e9

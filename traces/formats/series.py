@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from configs.errors import InputError
+from traces.atomic_write import whole_file
 from traces.path_trace import COLUMNS, FORMAT, VERSION, decimal
 
 NS_PER_MS = 1_000_000
@@ -174,23 +171,3 @@ def write(series: Series, metadata: dict[str, Any], out: Path) -> None:
             )
             file.write(f"{decimal(time_ns, 9)},{values},{event}\n")
         file.write(f"{decimal(series.period_ns, 9)},{values},\n")
-
-
-@contextmanager
-def whole_file(out: Path) -> Iterator[IO[str]]:
-    """Open a file that appears under its name only if all of it could be written.
-
-    Raises:
-        InputError: it cannot be written.
-    """
-    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, out)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
