@@ -19,7 +19,12 @@ def one_line(source: str, error: ValidationError) -> str:
     field = ".".join(str(part) for part in first["loc"]) or "(whole file)"
     rule = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
     more = f" (and {len(others)} more)" if others else ""
-    return f"{source}: {field}: {rule}{more}"
+    return printable(f"{source}: {field}: {rule}{more}")
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with whatever would break or garble a line escaped: keys come from the user's file."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def exit_2(message: object) -> NoReturn:
