@@ -18,6 +18,8 @@ pub struct Cubic {
     /// Window before the last reduction, W_max.
     w_max: f64,
     epoch: Option<Epoch>,
+    /// W_max and epoch before the last reduction.
+    prior: (f64, Option<Epoch>),
 }
 
 /// A congestion avoidance stage (RFC 9438 §4.1.1).
@@ -36,7 +38,13 @@ impl Cubic {
     /// A new connection, with or without HyStart.
     #[must_use]
     pub fn new(hystart: bool) -> Self {
-        Self { window: Window::new(), hystart: hystart.then(HyStart::default), w_max: 0.0, epoch: None }
+        Self {
+            window: Window::new(),
+            hystart: hystart.then(HyStart::default),
+            w_max: 0.0,
+            epoch: None,
+            prior: (0.0, None),
+        }
     }
 
     fn avoid_congestion(&mut self, ack: &Ack, acked: u32) {
@@ -110,6 +118,9 @@ impl CongestionControl for Cubic {
 
     fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
         let window = self.window.packets;
+        if kind != Congestion::RepeatedTimeout {
+            self.prior = (self.w_max, self.epoch.clone());
+        }
         // RFC 9438 §4.7, fast convergence: a flow whose share shrinks leaves room sooner.
         self.w_max = if f64::from(window) < self.w_max {
             f64::from(window) * f64::from(BETA_DENOMINATOR + BETA_NUMERATOR) / f64::from(2 * BETA_DENOMINATOR)
@@ -119,13 +130,19 @@ impl CongestionControl for Cubic {
         self.epoch = None;
         let reduced = u64::from(window) * u64::from(BETA_NUMERATOR) / u64::from(BETA_DENOMINATOR);
         self.window.reduce(reduced as u32, kind);
-        if kind != Congestion::Loss {
+        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) {
             // RFC 9438 §4.8: after a timeout the next stage begins without a W_max; slow start searches anew.
             self.w_max = 0.0;
             if let Some(hystart) = &mut self.hystart {
                 hystart.reset();
             }
         }
+    }
+
+    fn on_undo(&mut self, _now: Nanos) {
+        // RFC 9438 §4.9.1: restore cwnd, ssthresh, W_max and the epoch as they were.
+        self.window.undo();
+        (self.w_max, self.epoch) = std::mem::take(&mut self.prior);
     }
 
     fn window(&self) -> u32 {

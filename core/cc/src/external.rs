@@ -34,6 +34,8 @@ impl CongestionControl for External {
 
     fn on_congestion(&mut self, _kind: Congestion, _now: Nanos) {}
 
+    fn on_undo(&mut self, _now: Nanos) {}
+
     fn window(&self) -> u32 {
         self.window
     }

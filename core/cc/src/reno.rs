@@ -10,11 +10,13 @@ pub(crate) struct Window {
     pub packets: u32,
     pub threshold: u32,
     counted: u32,
+    /// Window and threshold before the last reduction.
+    prior: (u32, u32),
 }
 
 impl Window {
     pub const fn new() -> Self {
-        Self { packets: INITIAL_WINDOW, threshold: u32::MAX, counted: 0 }
+        Self { packets: INITIAL_WINDOW, threshold: u32::MAX, counted: 0, prior: (0, u32::MAX) }
     }
 
     pub const fn in_slow_start(&self) -> bool {
@@ -46,13 +48,21 @@ impl Window {
         }
     }
 
-    /// Come down to `threshold` (at least 2 packets) after a loss, to one packet after a timeout.
+    /// Come down to `threshold` (at least 2 packets) after a loss or a mark, to one packet after a timeout.
     pub fn reduce(&mut self, threshold: u32, kind: Congestion) {
         if kind != Congestion::RepeatedTimeout {
+            self.prior = (self.packets, self.threshold);
             self.threshold = threshold.max(2);
         }
-        self.packets = if kind == Congestion::Loss { self.threshold } else { 1 };
+        self.packets = if matches!(kind, Congestion::Loss | Congestion::Ecn) { self.threshold } else { 1 };
         self.counted = 0;
+    }
+
+    /// Take the last reduction back (Linux's tcp_undo_cwnd_reduction).
+    pub fn undo(&mut self) {
+        let (packets, threshold) = self.prior;
+        self.packets = self.packets.max(packets);
+        self.threshold = self.threshold.max(threshold);
     }
 }
 
@@ -94,6 +104,10 @@ impl CongestionControl for Reno {
     fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
         // RFC 5681 §3.1 (4): ssthresh = max(FlightSize / 2, 2*SMSS). Like Linux, from cwnd.
         self.window.reduce(self.window.packets / 2, kind);
+    }
+
+    fn on_undo(&mut self, _now: Nanos) {
+        self.window.undo();
     }
 
     fn window(&self) -> u32 {

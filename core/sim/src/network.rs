@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use leo_cc::{External, Scheme};
+use leo_cc::{Context, External, Scheme};
 use leo_control::Policy;
 use leo_link::{Direction, DropTail, Jitter, Link, Loss, Nanos, PathTrace, Schedule};
 use leo_transport::PACKET_BYTES;
@@ -146,7 +146,7 @@ fn flow(
         (Scheme::External(External::new()), Steering::Policy(policy.clone()))
     } else if spec.scheme == AGENT_SCHEME {
         (Scheme::External(External::new()), Steering::Outside)
-    } else if let Some(scheme) = Scheme::by_name(&spec.scheme) {
+    } else if let Some(scheme) = Scheme::by_name(&spec.scheme, &Context { seed, ..Context::default() }) {
         (scheme, Steering::Scheme)
     } else {
         let rule = format!(

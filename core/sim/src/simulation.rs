@@ -249,6 +249,7 @@ impl Simulation {
         match flow.phase {
             Phase::Waiting if self.now >= flow.start => {
                 flow.phase = Phase::Running;
+                flow.sender.start(self.now);
                 self.pump(index);
             }
             Phase::Running if self.now >= flow.stop => {

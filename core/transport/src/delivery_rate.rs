@@ -1,5 +1,7 @@
 //! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation), as Linux's tcp_rate.c does it.
 
+use leo_cc::{AtSending, RateSample};
+
 use crate::Nanos;
 
 /// What a packet remembers of the connection when it is sent.
@@ -11,6 +13,19 @@ pub struct SentState {
     pub delivered_at: Nanos,
     /// When the first packet of its flight was sent.
     pub first_sent_at: Nanos,
+    /// Packets lost when it was sent.
+    pub lost: u64,
+    /// Packets in flight, this one included.
+    pub in_flight: u32,
+    /// The application limited what was sent.
+    pub app_limited: bool,
+}
+
+impl SentState {
+    /// What schemes get to see, of a packet sent at `sent_at`.
+    pub const fn at_sending(&self, sent_at: Nanos) -> AtSending {
+        AtSending { delivered: self.delivered, lost: self.lost, in_flight: self.in_flight, sent_at }
+    }
 }
 
 /// The connection's delivery state.
@@ -30,34 +45,16 @@ struct Pending {
     state: SentState,
 }
 
-/// A finished sample: `delivered` packets in `interval`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RateSample {
-    /// Packets delivered over the interval.
-    pub delivered: u64,
-    /// The longer of the send and the acknowledgement interval.
-    pub interval: Nanos,
-}
-
-impl RateSample {
-    /// Packets a second, times `unit` (bytes of a segment, for instance).
-    #[must_use]
-    pub fn per_second(&self, unit: u32) -> u64 {
-        (u128::from(self.delivered) * u128::from(unit) * 1_000_000_000 / u128::from(self.interval.max(1)))
-            as u64
-    }
-}
-
 impl DeliveryRate {
     /// Packets delivered so far.
     pub const fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// A packet goes out; `idle` when nothing else is in flight.
+    /// A packet goes out after `prior_in_flight` others, when `lost` have been lost.
     #[inline]
-    pub fn on_sent(&mut self, now: Nanos, idle: bool) -> SentState {
-        if idle {
+    pub fn on_sent(&mut self, now: Nanos, prior_in_flight: u32, lost: u64, app_limited: bool) -> SentState {
+        if prior_in_flight == 0 {
             self.first_sent_at = now;
             self.delivered_at = now;
         }
@@ -65,6 +62,9 @@ impl DeliveryRate {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
+            lost,
+            in_flight: prior_in_flight + 1,
+            app_limited,
         }
     }
 
@@ -79,17 +79,23 @@ impl DeliveryRate {
         }
     }
 
-    /// All packets of an acknowledgement are in: the sample, if it is long enough to mean anything.
+    /// All packets of an acknowledgement are in: the newest as it was sent, and the sample, if it is long enough to mean
+    /// anything.
     #[inline]
-    pub fn take_sample(&mut self, now: Nanos, min_rtt: Nanos) -> Option<RateSample> {
+    pub fn take_sample(&mut self, now: Nanos, min_rtt: Nanos) -> (Option<AtSending>, Option<RateSample>) {
         let Pending { any, sent_at, state } = self.sample;
         if !any {
-            return None;
+            return (None, None);
         }
         self.sample.any = false;
         self.first_sent_at = sent_at;
         let interval = (sent_at - state.first_sent_at).max(now - state.delivered_at);
         // A round trip cannot be shorter than the shortest: such a sample is the artefact of a retransmission.
-        (interval >= min_rtt).then_some(RateSample { delivered: self.delivered - state.delivered, interval })
+        let rate = (interval >= min_rtt).then_some(RateSample {
+            delivered: self.delivered - state.delivered,
+            interval,
+            app_limited: state.app_limited,
+        });
+        (Some(state.at_sending(sent_at)), rate)
     }
 }

@@ -17,20 +17,13 @@ mod scoreboard;
 mod sender;
 mod window_usage;
 
-pub use delivery_rate::RateSample;
 pub use interval::IntervalCounters;
 pub use receiver::{AckToSend, Receiver};
 pub use rtt::RttEstimator;
 pub use sack::{MAX_SACK_BLOCKS, SackBlocks};
 pub use sender::{Sender, SenderStats, Transmit};
 
-pub use leo_cc::Nanos;
-
-/// The time of what never happens.
-pub const NEVER: Nanos = u64::MAX;
-
-/// Payload of a full packet in bytes: 1,500 less 20 (IP), 20 (TCP) and 12 (timestamps).
-pub const SEGMENT_BYTES: u32 = 1448;
+pub use leo_cc::{NEVER, Nanos, RateSample, SEGMENT_BYTES};
 
 /// A full packet on the wire in bytes.
 pub const PACKET_BYTES: u32 = 1500;

@@ -57,13 +57,14 @@ impl Rack {
 
     /// Mark lost what should have been delivered by now (RFC 8985 §6.2 step 5).
     ///
-    /// Returns how many were marked and when to look again.
+    /// `on_lost` is told each. Returns how many were marked and when to look again.
     pub fn detect(
         &mut self,
         now: Nanos,
         board: &mut Scoreboard,
         rtt: &RttEstimator,
         recovering: bool,
+        mut on_lost: impl FnMut(&Segment),
     ) -> (u32, Nanos) {
         if !self.any {
             return (0, NEVER);
@@ -84,7 +85,7 @@ impl Rack {
                     look_again = deadline;
                     break;
                 }
-                lost += u32::from(board.mark_lost(seq));
+                lost += mark_lost(board, seq, &mut on_lost);
             }
             self.judged += 1;
         }
@@ -102,7 +103,7 @@ impl Rack {
                     look_again = look_again.min(deadline);
                     break;
                 }
-                lost += u32::from(board.mark_lost(seq));
+                lost += mark_lost(board, seq, &mut on_lost);
             }
             self.retransmissions.pop_front();
         }
@@ -110,11 +111,16 @@ impl Rack {
     }
 
     /// The retransmission timer ran out (RFC 8985 §6.3): all is lost but what was sent within the last round trip.
-    pub fn on_timeout(&mut self, now: Nanos, board: &mut Scoreboard) -> u32 {
+    pub fn on_timeout(
+        &mut self,
+        now: Nanos,
+        board: &mut Scoreboard,
+        mut on_lost: impl FnMut(&Segment),
+    ) -> u32 {
         let mut lost = 0;
         for seq in board.una()..board.next() {
             if seq == board.una() || board.get(seq).sent_at + self.rtt <= now {
-                lost += u32::from(board.mark_lost(seq));
+                lost += mark_lost(board, seq, &mut on_lost);
             }
         }
         lost
@@ -127,4 +133,12 @@ impl Rack {
         }
         (rtt.min() / 4).min(rtt.smoothed())
     }
+}
+
+fn mark_lost(board: &mut Scoreboard, seq: u64, on_lost: &mut impl FnMut(&Segment)) -> u32 {
+    let news = board.mark_lost(seq);
+    if news {
+        on_lost(board.get(seq));
+    }
+    u32::from(news)
 }

@@ -1,6 +1,6 @@
 //! The sending side: what to send next, what is lost, when to time out.
 
-use leo_cc::{Ack, Congestion, CongestionControl, Scheme};
+use leo_cc::{Ack, Congestion, CongestionControl, Recovery, Scheme};
 
 use crate::burst::Burst;
 use crate::delivery_rate::DeliveryRate;
@@ -90,6 +90,7 @@ pub struct Sender {
     probe: Option<Probe>,
     reordering_deadline: Nanos,
     pacing_deadline: Nanos,
+    scheme_deadline: Nanos,
     backoff: u32,
     /// After a timeout a single packet asks whether the path is back: the window until a delivery lifts it, else 0.
     asking: u32,
@@ -123,6 +124,7 @@ impl Sender {
             probe: None,
             reordering_deadline: NEVER,
             pacing_deadline: NEVER,
+            scheme_deadline: NEVER,
             backoff: 0,
             asking: 0,
             usage: WindowUsage::default(),
@@ -131,6 +133,12 @@ impl Sender {
             interval: IntervalCounters::default(),
             counts_intervals,
         }
+    }
+
+    /// The connection is established: the first packets may go out.
+    pub fn start(&mut self, now: Nanos) {
+        self.scheme.on_start(now);
+        self.scheme_deadline = self.scheme.next_timer();
     }
 
     /// An acknowledgement arrives. Returns the RTT of the last packet it newly delivered, if that was sent only once.
@@ -194,20 +202,33 @@ impl Sender {
         let newly_lost = self.detect_losses(now);
         self.advance_state(now, delivered, advanced && newly_lost == 0);
 
-        let rate = self.delivery.take_sample(now, self.rtt.min());
+        let (newest, rate) = self.delivery.take_sample(now, self.rtt.min());
         self.scheme.on_ack(&Ack {
             now,
             acked: (self.board.una() - prior_una) as u32,
             delivered,
+            lost: newly_lost,
             una: self.board.una(),
             next: self.board.next(),
             rtt: last_rtt,
             min_rtt: self.rtt.min(),
             srtt: self.rtt.smoothed(),
             prior_in_flight,
+            in_flight: self.board.in_flight(),
+            total_delivered: self.delivery.delivered(),
+            total_lost: self.stats.lost,
+            total_sent: self.stats.sent,
+            rate,
+            newest,
             window_limited,
             may_grow: !matches!(self.state, State::Recovery { .. }),
+            recovery: match self.state {
+                State::Open => Recovery::Open,
+                State::Recovery { .. } => Recovery::Recovery,
+                State::Loss { .. } => Recovery::Loss,
+            },
         });
+        self.scheme_deadline = self.scheme.next_timer();
         if self.counts_intervals {
             self.count(delivered, last_rtt, rate);
         }
@@ -228,6 +249,10 @@ impl Sender {
         if now >= self.pacing_deadline {
             self.pacing_deadline = NEVER;
         }
+        if now >= self.scheme_deadline {
+            self.scheme.on_timer(now);
+            self.scheme_deadline = self.scheme.next_timer();
+        }
         match self.tail {
             Tail::Probe(at) if now >= at => self.begin_probe(now),
             Tail::Timeout(at) if now >= at => self.time_out(now),
@@ -243,7 +268,7 @@ impl Sender {
             Tail::Unarmed => NEVER,
             Tail::Probe(at) | Tail::Timeout(at) => at,
         };
-        tail.min(self.reordering_deadline).min(self.pacing_deadline)
+        tail.min(self.reordering_deadline).min(self.pacing_deadline).min(self.scheme_deadline)
     }
 
     /// The next packet that may go out at `now`. Call until it returns `None`.
@@ -290,6 +315,7 @@ impl Sender {
         self.tail = Tail::Unarmed;
         self.reordering_deadline = NEVER;
         self.pacing_deadline = NEVER;
+        self.scheme_deadline = NEVER;
     }
 
     /// The window that holds now, in packets: the scheme's, unless recovery brings it down or a timeout asks.
@@ -376,7 +402,7 @@ impl Sender {
 
     fn send_new(&mut self, now: Nanos) -> Transmit {
         let idle = self.board.packets_out() == 0;
-        let state = self.delivery.on_sent(now, idle);
+        let state = self.delivery.on_sent(now, self.board.in_flight(), self.stats.lost, false);
         let seq = self.board.push(now, state);
         self.note_sent(now);
         if idle || matches!(self.tail, Tail::Unarmed | Tail::Probe(_)) {
@@ -386,7 +412,7 @@ impl Sender {
     }
 
     fn retransmit(&mut self, now: Nanos, seq: u64) -> Transmit {
-        let state = self.delivery.on_sent(now, self.board.in_flight() == 0);
+        let state = self.delivery.on_sent(now, self.board.in_flight(), self.stats.lost, false);
         self.board.retransmit(seq, now, state);
         self.rack.on_retransmitted(seq, now);
         self.stats.retransmitted += 1;
@@ -434,7 +460,10 @@ impl Sender {
             return 0;
         }
         let recovering = self.state != State::Open;
-        let (lost, look_again) = self.rack.detect(now, &mut self.board, &self.rtt, recovering);
+        let Self { scheme, board, rtt, .. } = self;
+        let (lost, look_again) = self.rack.detect(now, board, rtt, recovering, |segment| {
+            scheme.on_packet_lost(now, &segment.state.at_sending(segment.sent_at));
+        });
         self.reordering_deadline = look_again;
         self.note_lost(lost);
         lost
@@ -453,6 +482,7 @@ impl Sender {
         {
             self.state = State::Open;
             self.reduction = None;
+            self.scheme.on_recovered(now);
         }
         // Whatever is lost now was sent after the last reduction began, repaired or not (Linux's tcp_time_to_recover).
         if self.state == State::Open && self.board.lost() > 0 {
@@ -470,6 +500,7 @@ impl Sender {
         self.probe = None;
         let prior_window = self.scheme.window();
         self.scheme.on_congestion(Congestion::Loss, now);
+        self.scheme_deadline = self.scheme.next_timer();
         if self.scheme.wants_rate_reduction() {
             self.reduction = Some(RateReduction::new(prior_window, self.scheme.slow_start_threshold()));
         }
@@ -486,8 +517,12 @@ impl Sender {
         let repeated = self.state != State::Open;
         let kind = if repeated { Congestion::RepeatedTimeout } else { Congestion::Timeout };
         self.scheme.on_congestion(kind, now);
+        self.scheme_deadline = self.scheme.next_timer();
         self.reduction = None;
-        let lost = self.rack.on_timeout(now, &mut self.board);
+        let Self { scheme, board, .. } = self;
+        let lost = self.rack.on_timeout(now, board, |segment| {
+            scheme.on_packet_lost(now, &segment.state.at_sending(segment.sent_at));
+        });
         self.note_lost(lost);
         self.state = State::Loss { until: self.board.next() };
         self.probe = None;

@@ -2,7 +2,7 @@
 
 mod pipe;
 
-use leo_cc::{CongestionControl, External, Scheme};
+use leo_cc::{CongestionControl, Context, External, Scheme};
 use leo_transport::{Nanos, SEGMENT_BYTES};
 use pipe::{Fate, MS, Pipe, Sent, fixed_window};
 use proptest::prelude::*;
@@ -66,7 +66,7 @@ fn schemes() -> impl Strategy<Value = Scheme> {
         Scheme::External(external)
     });
     let classic = prop::sample::select(leo_cc::NAMES.to_vec())
-        .prop_map(|name| Scheme::by_name(name).expect("it is a scheme"));
+        .prop_map(|name| Scheme::by_name(name, &Context::default()).expect("it is a scheme"));
     prop_oneof![2 => classic, 1 => (1_u32..200).prop_map(fixed_window), 1 => paced]
 }
 

@@ -2,7 +2,7 @@
 
 mod pipe;
 
-use leo_cc::{CongestionControl, Scheme};
+use leo_cc::{CongestionControl, Context, Scheme};
 use leo_transport::{Nanos, Receiver, Sender};
 use pipe::{Fate, MS, Pipe, Sent, fixed_window};
 
@@ -10,7 +10,7 @@ const ONE_WAY: Nanos = 25 * MS;
 const RTT: Nanos = 2 * ONE_WAY;
 
 fn reno() -> Scheme {
-    Scheme::by_name("reno").expect("reno is a scheme")
+    Scheme::by_name("reno", &Context::default()).expect("reno is a scheme")
 }
 
 /// 50 ms there and back; `lost` packets disappear.
@@ -22,7 +22,7 @@ fn pipe(scheme: Scheme, mut lost: impl FnMut(Sent) -> bool + 'static) -> Pipe {
 #[test]
 fn a_pipe_without_loss_never_sees_a_retransmission() {
     for name in leo_cc::NAMES {
-        let mut pipe = pipe(Scheme::by_name(name).expect("it is a scheme"), |_| false);
+        let mut pipe = pipe(Scheme::by_name(name, &Context::default()).expect("it is a scheme"), |_| false);
         // The queue has no end, so the RTT grows for as long as the window does.
         pipe.serialisation = 120_000;
         pipe.run(5_000 * MS);

@@ -1,0 +1,91 @@
+//! What an acknowledgement tells a scheme.
+
+use crate::Nanos;
+
+/// Where the transport is in repairing losses: Linux's tcp_ca_state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recovery {
+    /// Nothing is being repaired.
+    #[default]
+    Open,
+    /// Losses are being repaired by fast retransmission (CA_Recovery), or an ECN mark is being answered (CA_CWR).
+    Recovery,
+    /// The retransmission timer ran out (CA_Loss).
+    Loss,
+}
+
+/// A delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation): `delivered` packets in `interval`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateSample {
+    /// Packets delivered over the interval.
+    pub delivered: u64,
+    /// The longer of the send and the acknowledgement interval.
+    pub interval: Nanos,
+    /// The application, not the path, limited what was sent meanwhile.
+    pub app_limited: bool,
+}
+
+impl RateSample {
+    /// Packets a second, times `unit` (bytes of a segment, for instance).
+    #[must_use]
+    pub fn per_second(&self, unit: u32) -> u64 {
+        (u128::from(self.delivered) * u128::from(unit) * 1_000_000_000 / u128::from(self.interval.max(1)))
+            as u64
+    }
+}
+
+/// The connection as it was when a packet was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AtSending {
+    /// Packets delivered until then: the draft's P.delivered.
+    pub delivered: u64,
+    /// Packets deemed lost until then: the draft's P.lost.
+    pub lost: u64,
+    /// Packets in flight, this one included: the draft's P.tx_in_flight.
+    pub in_flight: u32,
+    /// When it was sent.
+    pub sent_at: Nanos,
+}
+
+/// What one acknowledgement told the sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ack {
+    /// When it came.
+    pub now: Nanos,
+    /// Packets newly acknowledged, in order.
+    pub acked: u32,
+    /// Packets newly delivered: acknowledged in order or selectively.
+    pub delivered: u32,
+    /// Packets newly deemed lost.
+    pub lost: u32,
+    /// Sequence number after the last packet acknowledged in order, in packets.
+    pub una: u64,
+    /// Sequence number of the next new packet.
+    pub next: u64,
+    /// RTT of the last packet newly delivered, if it was sent only once.
+    pub rtt: Option<Nanos>,
+    /// Smallest RTT of the connection's life.
+    pub min_rtt: Nanos,
+    /// Smoothed RTT; 0 before the first sample.
+    pub srtt: Nanos,
+    /// Packets in flight before this acknowledgement.
+    pub prior_in_flight: u32,
+    /// Packets in flight after it.
+    pub in_flight: u32,
+    /// Packets delivered since the connection began, those of this acknowledgement included.
+    pub total_delivered: u64,
+    /// Packets deemed lost since the connection began.
+    pub total_lost: u64,
+    /// Packets sent since the connection began, retransmissions included.
+    pub total_sent: u64,
+    /// The delivery rate, where the sample is long enough to mean anything.
+    pub rate: Option<RateSample>,
+    /// The most recently sent packet that is newly delivered; `None` if nothing is.
+    pub newest: Option<AtSending>,
+    /// The window, not the application or the receiver, limits what is sent.
+    pub window_limited: bool,
+    /// False while a reduction is under way: the window must not grow.
+    pub may_grow: bool,
+    /// What is being repaired after this acknowledgement.
+    pub recovery: Recovery,
+}
