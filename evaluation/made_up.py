@@ -18,9 +18,8 @@ from evaluation.results import Results
 from evaluation.schemes import Contestants
 from evaluation.store import Store
 
-MADE_UP_TRACES = {
-    name: Trace(5731.0, f"{rank:064x}") for rank, name in enumerate(["sd-ny-isl", "sd-ny-bp", "ny-ldn-isl"])
-}
+MADE_UP_PATHS = ["sd-ny-isl", "sd-ny-bp", "sea-ny-isl", "sea-ny-bp", "ny-ldn-isl", "sd-sha-isl"]
+MADE_UP_TRACES = {name: Trace(5731.0, f"{rank:064x}") for rank, name in enumerate(MADE_UP_PATHS)}
 # Share of the capacity used, and of the queue filled, by a made-up scheme.
 CHARACTER = {"reno": (0.72, 0.45), "cubic": (0.9, 0.85), "astraea": (0.94, 0.18)}
 

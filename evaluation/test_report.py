@@ -65,8 +65,8 @@ def test_the_report_reads_on_a_laptop_and_a_phone_in_light_and_dark(written: Pat
             assert [url for url in requests if not url.startswith("data:")] == [written.as_uri()]
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             figures = page.locator("figure svg")
-            # leo-single: 3 trade-offs and 3 timelines; leo-pair: 1 fairness, 9 sharing and 3 trade-offs.
-            assert figures.count() == 19
+            # leo-single: 6 trade-offs and 6 timelines; leo-pair: 1 fairness, 9 sharing and 3 trade-offs.
+            assert figures.count() == 25
             for index in range(figures.count()):
                 box = figures.nth(index).bounding_box()
                 assert box
@@ -105,7 +105,7 @@ def test_ids_in_the_report_are_unique_and_every_reference_is_met(written: Path) 
 
 def test_figures_are_also_files_of_their_own(written: Path) -> None:
     files = sorted((written.parent / "figures").iterdir())
-    assert len(files) == 19
+    assert len(files) == 25
     for path in files:
         assert ElementTree.parse(path).getroot().tag.endswith("svg")
 

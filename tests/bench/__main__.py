@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.bench import environments, simulator, traces
+from tests.bench import environments, simulator, suite, traces
 
-QUICK = {"simulator": simulator.rows, "envs": environments.rows, "traces": traces.rows}
+QUICK = {"simulator": simulator.rows, "envs": environments.rows, "traces": traces.rows, "suite": suite.rows}
 
 
 def main(names: list[str]) -> int:
