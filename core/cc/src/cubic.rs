@@ -1,7 +1,7 @@
 //! CUBIC (RFC 9438) with HyStart.
 
 use crate::hystart::HyStart;
-use crate::reno::Window;
+use crate::window::Window;
 use crate::{Ack, Congestion, CongestionControl, Nanos};
 
 /// RFC 9438 §4.6: "β_cubic SHOULD be set to 0.7"; Linux takes 717 / 1024.

@@ -4,20 +4,37 @@
 //! transport. Time is an argument, in nanoseconds.
 
 mod ack;
+mod bic;
 mod context;
 mod cubic;
 mod external;
+mod highspeed;
+mod htcp;
+mod hybla;
 mod hystart;
+mod illinois;
 mod reno;
+mod scalable;
 mod scheme;
+#[cfg(test)]
+mod testing;
+mod westwood;
+mod window;
 
 pub use ack::{Ack, AtSending, RateSample, Recovery};
+pub use bic::Bic;
 pub use context::{Context, Handover};
 pub use cubic::Cubic;
 pub use external::External;
+pub use highspeed::HighSpeed;
+pub use htcp::Htcp;
+pub use hybla::Hybla;
 pub use hystart::HyStart;
+pub use illinois::Illinois;
 pub use reno::Reno;
+pub use scalable::Scalable;
 pub use scheme::{NAMES, Scheme};
+pub use westwood::Westwood;
 
 /// Time or duration in nanoseconds.
 pub type Nanos = u64;
@@ -46,8 +63,8 @@ pub enum Congestion {
 
 /// A congestion control scheme.
 pub trait CongestionControl {
-    /// The connection is established.
-    fn on_start(&mut self, _now: Nanos) {}
+    /// The connection is established; its handshake measured `srtt` (0: there was none).
+    fn on_start(&mut self, _now: Nanos, _srtt: Nanos) {}
     /// New data left an idle connection after `idle` of silence.
     fn on_restart(&mut self, _now: Nanos, _idle: Nanos) {}
     /// An acknowledgement delivered something, or said what is lost.

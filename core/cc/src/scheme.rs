@@ -1,18 +1,39 @@
 //! Every scheme by its name.
 
-use crate::{Ack, AtSending, Congestion, CongestionControl, Context, Cubic, External, Nanos, Reno};
+use crate::{
+    Ack, AtSending, Bic, Congestion, CongestionControl, Context, Cubic, External, HighSpeed, Htcp, Hybla,
+    Illinois, Nanos, Reno, Scalable, Westwood,
+};
 
 /// Every scheme, dispatched by `match`: no virtual call on the packet path.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each variant is the scheme of that name")]
 pub enum Scheme {
-    Reno(Reno),
+    Bic(Bic),
     Cubic(Cubic),
     External(External),
+    HighSpeed(HighSpeed),
+    Htcp(Htcp),
+    Hybla(Hybla),
+    Illinois(Illinois),
+    Reno(Reno),
+    Scalable(Scalable),
+    Westwood(Westwood),
 }
 
 /// Names that [`Scheme::by_name`] takes.
-pub const NAMES: [&str; 3] = ["cubic", "cubic-nohystart", "reno"];
+pub const NAMES: &[&str] = &[
+    "bic",
+    "cubic",
+    "cubic-nohystart",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "reno",
+    "scalable",
+    "westwood",
+];
 
 impl Scheme {
     /// The classic scheme called `name`, with the field's usual parameters.
@@ -20,12 +41,19 @@ impl Scheme {
     /// `context`: what the path announces, for those that make use of it.
     #[must_use]
     pub fn by_name(name: &str, _context: &Context) -> Option<Self> {
-        match name {
-            "reno" => Some(Self::Reno(Reno::new())),
-            "cubic" => Some(Self::Cubic(Cubic::new(true))),
-            "cubic-nohystart" => Some(Self::Cubic(Cubic::new(false))),
-            _ => None,
-        }
+        Some(match name {
+            "bic" => Self::Bic(Bic::new()),
+            "cubic" => Self::Cubic(Cubic::new(true)),
+            "cubic-nohystart" => Self::Cubic(Cubic::new(false)),
+            "highspeed" => Self::HighSpeed(HighSpeed::new()),
+            "htcp" => Self::Htcp(Htcp::new()),
+            "hybla" => Self::Hybla(Hybla::new()),
+            "illinois" => Self::Illinois(Illinois::new()),
+            "reno" => Self::Reno(Reno::new()),
+            "scalable" => Self::Scalable(Scalable::new()),
+            "westwood" => Self::Westwood(Westwood::new()),
+            _ => return None,
+        })
     }
 
     /// The external agent's window, if this flow is steered by one.
@@ -40,17 +68,24 @@ impl Scheme {
 macro_rules! dispatch {
     ($self:ident, $scheme:ident => $call:expr) => {
         match $self {
-            Self::Reno($scheme) => $call,
+            Self::Bic($scheme) => $call,
             Self::Cubic($scheme) => $call,
             Self::External($scheme) => $call,
+            Self::HighSpeed($scheme) => $call,
+            Self::Htcp($scheme) => $call,
+            Self::Hybla($scheme) => $call,
+            Self::Illinois($scheme) => $call,
+            Self::Reno($scheme) => $call,
+            Self::Scalable($scheme) => $call,
+            Self::Westwood($scheme) => $call,
         }
     };
 }
 
 impl CongestionControl for Scheme {
     #[inline]
-    fn on_start(&mut self, now: Nanos) {
-        dispatch!(self, scheme => scheme.on_start(now));
+    fn on_start(&mut self, now: Nanos, srtt: Nanos) {
+        dispatch!(self, scheme => scheme.on_start(now, srtt));
     }
     #[inline]
     fn on_restart(&mut self, now: Nanos, idle: Nanos) {

@@ -137,7 +137,7 @@ impl Sender {
 
     /// The connection is established: the first packets may go out.
     pub fn start(&mut self, now: Nanos) {
-        self.scheme.on_start(now);
+        self.scheme.on_start(now, self.rtt.smoothed());
         self.scheme_deadline = self.scheme.next_timer();
     }
 
