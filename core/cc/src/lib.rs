@@ -5,6 +5,7 @@
 
 mod ack;
 mod bic;
+mod cdg;
 mod context;
 mod cubic;
 mod external;
@@ -13,16 +14,24 @@ mod htcp;
 mod hybla;
 mod hystart;
 mod illinois;
+mod lp;
+mod nv;
+mod random;
 mod reno;
+mod round_rtt;
 mod scalable;
 mod scheme;
 #[cfg(test)]
 mod testing;
+mod vegas;
+mod veno;
 mod westwood;
 mod window;
+mod yeah;
 
 pub use ack::{Ack, AtSending, RateSample, Recovery};
 pub use bic::Bic;
+pub use cdg::Cdg;
 pub use context::{Context, Handover};
 pub use cubic::Cubic;
 pub use external::External;
@@ -31,10 +40,15 @@ pub use htcp::Htcp;
 pub use hybla::Hybla;
 pub use hystart::HyStart;
 pub use illinois::Illinois;
+pub use lp::Lp;
+pub use nv::Nv;
 pub use reno::Reno;
 pub use scalable::Scalable;
 pub use scheme::{NAMES, Scheme};
+pub use vegas::Vegas;
+pub use veno::Veno;
 pub use westwood::Westwood;
+pub use yeah::Yeah;
 
 /// Time or duration in nanoseconds.
 pub type Nanos = u64;

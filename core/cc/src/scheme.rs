@@ -1,8 +1,8 @@
 //! Every scheme by its name.
 
 use crate::{
-    Ack, AtSending, Bic, Congestion, CongestionControl, Context, Cubic, External, HighSpeed, Htcp, Hybla,
-    Illinois, Nanos, Reno, Scalable, Westwood,
+    Ack, AtSending, Bic, Cdg, Congestion, CongestionControl, Context, Cubic, External, HighSpeed, Htcp,
+    Hybla, Illinois, Lp, Nanos, Nv, Reno, Scalable, Vegas, Veno, Westwood, Yeah,
 };
 
 /// Every scheme, dispatched by `match`: no virtual call on the packet path.
@@ -10,29 +10,41 @@ use crate::{
 #[expect(missing_docs, reason = "each variant is the scheme of that name")]
 pub enum Scheme {
     Bic(Bic),
+    Cdg(Cdg),
     Cubic(Cubic),
     External(External),
     HighSpeed(HighSpeed),
     Htcp(Htcp),
     Hybla(Hybla),
     Illinois(Illinois),
+    Lp(Lp),
+    Nv(Nv),
     Reno(Reno),
     Scalable(Scalable),
+    Vegas(Vegas),
+    Veno(Veno),
     Westwood(Westwood),
+    Yeah(Yeah),
 }
 
 /// Names that [`Scheme::by_name`] takes.
 pub const NAMES: &[&str] = &[
     "bic",
+    "cdg",
     "cubic",
     "cubic-nohystart",
     "highspeed",
     "htcp",
     "hybla",
     "illinois",
+    "lp",
+    "nv",
     "reno",
     "scalable",
+    "vegas",
+    "veno",
     "westwood",
+    "yeah",
 ];
 
 impl Scheme {
@@ -40,18 +52,24 @@ impl Scheme {
     ///
     /// `context`: what the path announces, for those that make use of it.
     #[must_use]
-    pub fn by_name(name: &str, _context: &Context) -> Option<Self> {
+    pub fn by_name(name: &str, context: &Context) -> Option<Self> {
         Some(match name {
             "bic" => Self::Bic(Bic::new()),
+            "cdg" => Self::Cdg(Cdg::new(context)),
             "cubic" => Self::Cubic(Cubic::new(true)),
             "cubic-nohystart" => Self::Cubic(Cubic::new(false)),
             "highspeed" => Self::HighSpeed(HighSpeed::new()),
             "htcp" => Self::Htcp(Htcp::new()),
             "hybla" => Self::Hybla(Hybla::new()),
             "illinois" => Self::Illinois(Illinois::new()),
+            "lp" => Self::Lp(Lp::new()),
+            "nv" => Self::Nv(Nv::new(context)),
             "reno" => Self::Reno(Reno::new()),
             "scalable" => Self::Scalable(Scalable::new()),
+            "vegas" => Self::Vegas(Vegas::new()),
+            "veno" => Self::Veno(Veno::new()),
             "westwood" => Self::Westwood(Westwood::new()),
+            "yeah" => Self::Yeah(Yeah::new()),
             _ => return None,
         })
     }
@@ -69,15 +87,21 @@ macro_rules! dispatch {
     ($self:ident, $scheme:ident => $call:expr) => {
         match $self {
             Self::Bic($scheme) => $call,
+            Self::Cdg($scheme) => $call,
             Self::Cubic($scheme) => $call,
             Self::External($scheme) => $call,
             Self::HighSpeed($scheme) => $call,
             Self::Htcp($scheme) => $call,
             Self::Hybla($scheme) => $call,
             Self::Illinois($scheme) => $call,
+            Self::Lp($scheme) => $call,
+            Self::Nv($scheme) => $call,
             Self::Reno($scheme) => $call,
             Self::Scalable($scheme) => $call,
+            Self::Vegas($scheme) => $call,
+            Self::Veno($scheme) => $call,
             Self::Westwood($scheme) => $call,
+            Self::Yeah($scheme) => $call,
         }
     };
 }
