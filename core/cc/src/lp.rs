@@ -24,6 +24,8 @@ pub struct Lp {
     max_reserve: Nanos,
     last_drop: Option<Nanos>,
     inferring: bool,
+    /// Acknowledgements are being delayed: those of single packets have waited for nothing and say nothing of the path.
+    delayed_acks: bool,
 }
 
 impl Lp {
@@ -38,6 +40,7 @@ impl Lp {
             max_reserve: 0,
             last_drop: None,
             inferring: false,
+            delayed_acks: false,
         }
     }
 
@@ -71,10 +74,12 @@ impl Default for Lp {
 
 impl CongestionControl for Lp {
     fn on_ack(&mut self, ack: &Ack) {
-        if let Some(rtt) = ack.rtt {
+        let inference = INFERENCE_ROUNDS * ack.rtt.unwrap_or(ack.srtt);
+        self.inferring = self.last_drop.is_some_and(|drop| ack.now.saturating_sub(drop) < inference);
+        self.delayed_acks |= ack.delivered > 1;
+        let waited = self.delayed_acks && ack.delivered == 1;
+        if let Some(rtt) = ack.rtt.filter(|_| !waited) {
             self.measure((rtt / RESOLUTION).max(1));
-            let inference = INFERENCE_ROUNDS * rtt;
-            self.inferring = self.last_drop.is_some_and(|drop| ack.now.saturating_sub(drop) < inference);
             if self.is_congested() {
                 let smoothed = self.smoothed_8 / 8;
                 (self.min, self.max, self.max_reserve) = (smoothed, 2 * smoothed, 2 * smoothed);
