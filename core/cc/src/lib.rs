@@ -4,6 +4,7 @@
 //! transport. Time is an argument, in nanoseconds.
 
 mod ack;
+mod bbr;
 mod bic;
 mod cdg;
 mod context;
@@ -27,9 +28,11 @@ mod vegas;
 mod veno;
 mod westwood;
 mod window;
+mod windowed_max;
 mod yeah;
 
 pub use ack::{Ack, AtSending, RateSample, Recovery};
+pub use bbr::Bbr;
 pub use bic::Bic;
 pub use cdg::Cdg;
 pub use context::{Context, Handover};

@@ -1,7 +1,7 @@
 //! Every scheme by its name.
 
 use crate::{
-    Ack, AtSending, Bic, Cdg, Congestion, CongestionControl, Context, Cubic, External, HighSpeed, Htcp,
+    Ack, AtSending, Bbr, Bic, Cdg, Congestion, CongestionControl, Context, Cubic, External, HighSpeed, Htcp,
     Hybla, Illinois, Lp, Nanos, Nv, Reno, Scalable, Vegas, Veno, Westwood, Yeah,
 };
 
@@ -9,6 +9,7 @@ use crate::{
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each variant is the scheme of that name")]
 pub enum Scheme {
+    Bbr(Bbr),
     Bic(Bic),
     Cdg(Cdg),
     Cubic(Cubic),
@@ -29,6 +30,7 @@ pub enum Scheme {
 
 /// Names that [`Scheme::by_name`] takes.
 pub const NAMES: &[&str] = &[
+    "bbr",
     "bic",
     "cdg",
     "cubic",
@@ -54,6 +56,7 @@ impl Scheme {
     #[must_use]
     pub fn by_name(name: &str, context: &Context) -> Option<Self> {
         Some(match name {
+            "bbr" => Self::Bbr(Bbr::new(context)),
             "bic" => Self::Bic(Bic::new()),
             "cdg" => Self::Cdg(Cdg::new(context)),
             "cubic" => Self::Cubic(Cubic::new(true)),
@@ -86,6 +89,7 @@ impl Scheme {
 macro_rules! dispatch {
     ($self:ident, $scheme:ident => $call:expr) => {
         match $self {
+            Self::Bbr($scheme) => $call,
             Self::Bic($scheme) => $call,
             Self::Cdg($scheme) => $call,
             Self::Cubic($scheme) => $call,

@@ -1,0 +1,416 @@
+//! BBR, version 1 (Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016;
+//! draft-cardwell-iccrg-bbr-congestion-control-00), with what Linux's module adds.
+
+mod aggregation;
+mod policer;
+
+use aggregation::AckAggregation;
+use policer::Policer;
+
+use crate::random::Random;
+use crate::windowed_max::WindowedMax;
+use crate::{Ack, Congestion, CongestionControl, Context, INITIAL_WINDOW, Nanos, Recovery, SEGMENT_BYTES};
+
+const MILLISECOND: Nanos = 1_000_000;
+const SECOND: Nanos = 1_000 * MILLISECOND;
+/// draft §4.3.2.1: 2 / ln 2, the smallest gain that doubles the rate each round; Linux's rounding.
+const HIGH_GAIN: f64 = 739.0 / 256.0;
+/// draft §4.3.3: its inverse.
+const DRAIN_GAIN: f64 = 88.0 / 256.0;
+/// draft §4.3.4.1: the gains of a cycle of ProbeBW, each a min RTT long.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+const WINDOW_GAIN: f64 = 2.0;
+/// draft §4.1.1.3: round trips of the bandwidth filter.
+const BANDWIDTH_ROUNDS: u64 = 10;
+/// draft §4.1.2.3: life of the min RTT, and how long ProbeRTT stays at four packets.
+const MIN_RTT_LIFE: Nanos = 10 * SECOND;
+const PROBE_RTT_TIME: Nanos = 200 * MILLISECOND;
+const WINDOW_MIN: u32 = 4;
+/// draft §4.3.2.2: the pipe is full after three rounds with less than 25 % growth.
+const FULL_GROWTH: f64 = 1.25;
+const FULL_ROUNDS: u32 = 3;
+/// Linux paces 1 % below the estimate, counting packets with their headers but charging the payload.
+const PACING_MARGIN: f64 = 0.99;
+const WIRE_BYTES: f64 = 1500.0;
+const NANOS_PER_S: f64 = 1e9;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+/// Models the path by its bottleneck bandwidth and min RTT, and sends at that rate.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    mode: Mode,
+    window: u32,
+    /// Window before a recovery or ProbeRTT.
+    prior_window: u32,
+    /// Payload bytes a second.
+    pacing_rate: f64,
+    /// Packets a second over the last rounds.
+    bandwidth: WindowedMax,
+    min_rtt: Nanos,
+    min_rtt_at: Nanos,
+    probe_rtt_done: Option<Nanos>,
+    probe_rtt_round_done: bool,
+    rounds: u64,
+    round_start: bool,
+    /// The round ends with the delivery of a packet sent when this many had been delivered.
+    next_round: u64,
+    full_bandwidth: f64,
+    full_rounds: u32,
+    full: bool,
+    phase: usize,
+    phase_began: Nanos,
+    pacing_gain: f64,
+    window_gain: f64,
+    recovery: Recovery,
+    conserving: bool,
+    restarting: bool,
+    has_rtt: bool,
+    aggregation: AckAggregation,
+    policer: Policer,
+    random: Random,
+}
+
+impl Bbr {
+    /// A new connection.
+    #[must_use]
+    pub fn new(context: &Context) -> Self {
+        let mut bbr = Self {
+            mode: Mode::Startup,
+            window: INITIAL_WINDOW,
+            prior_window: 0,
+            pacing_rate: 0.0,
+            bandwidth: WindowedMax::default(),
+            min_rtt: Nanos::MAX,
+            min_rtt_at: 0,
+            probe_rtt_done: None,
+            probe_rtt_round_done: false,
+            rounds: 0,
+            round_start: false,
+            next_round: 0,
+            full_bandwidth: 0.0,
+            full_rounds: 0,
+            full: false,
+            phase: 0,
+            phase_began: 0,
+            pacing_gain: HIGH_GAIN,
+            window_gain: HIGH_GAIN,
+            recovery: Recovery::Open,
+            conserving: false,
+            restarting: false,
+            has_rtt: false,
+            aggregation: AckAggregation::default(),
+            policer: Policer::default(),
+            random: Random::new(context.seed),
+        };
+        bbr.start_pacing(0);
+        bbr
+    }
+
+    /// draft §4.2.1: before a bandwidth is known, the window over the RTT; a millisecond before that is known.
+    fn start_pacing(&mut self, srtt: Nanos) {
+        self.has_rtt = srtt > 0;
+        let rtt = if srtt > 0 { srtt } else { MILLISECOND };
+        let bandwidth = f64::from(self.window) * NANOS_PER_S / rtt as f64;
+        self.pacing_rate = pacing_rate(bandwidth, HIGH_GAIN);
+    }
+
+    fn bandwidth(&self) -> f64 {
+        self.policer.rate().unwrap_or_else(|| self.bandwidth.get())
+    }
+
+    fn update_bandwidth(&mut self, ack: &Ack) {
+        self.round_start = false;
+        let (Some(rate), Some(newest)) = (ack.rate, ack.newest) else { return };
+        if newest.delivered >= self.next_round {
+            self.next_round = ack.total_delivered;
+            self.rounds += 1;
+            self.round_start = true;
+            self.conserving = false;
+        }
+        let in_probe_bw = self.mode == Mode::ProbeBw;
+        if self.policer.observe(ack, self.round_start, in_probe_bw, rate.app_limited) {
+            self.enter_probe_bw(ack.now);
+        }
+        let sample = rate.delivered as f64 * NANOS_PER_S / rate.interval.max(1) as f64;
+        // An application that sends less than it could says nothing of the path.
+        if !rate.app_limited || sample >= self.bandwidth.get() {
+            self.bandwidth.update(BANDWIDTH_ROUNDS, self.rounds, sample);
+        }
+    }
+
+    /// draft §4.3.4.3
+    fn update_phase(&mut self, ack: &Ack) {
+        if self.mode != Mode::ProbeBw {
+            return;
+        }
+        let lasted = ack.now.saturating_sub(self.phase_began) > self.min_rtt;
+        let in_flight = self.in_flight_when_sent(ack.prior_in_flight);
+        let ends = if self.pacing_gain > 1.0 {
+            // Until the pipe is as full as the gain wants it, unless that loses packets.
+            lasted && (ack.lost > 0 || in_flight >= self.in_flight_at(self.pacing_gain))
+        } else if self.pacing_gain < 1.0 {
+            lasted || in_flight <= self.in_flight_at(1.0)
+        } else {
+            lasted
+        };
+        if ends {
+            self.next_phase(ack.now);
+        }
+    }
+
+    const fn next_phase(&mut self, now: Nanos) {
+        self.phase = (self.phase + 1) % CYCLE.len();
+        self.phase_began = now;
+    }
+
+    fn enter_probe_bw(&mut self, now: Nanos) {
+        self.mode = Mode::ProbeBw;
+        // draft §4.3.4.2: a random phase, but not the one that drains.
+        self.phase = CYCLE.len() - 1 - (self.random.next() % 7) as usize;
+        self.next_phase(now);
+    }
+
+    /// draft §4.3.2.2
+    fn check_full(&mut self, ack: &Ack) {
+        if self.full || !self.round_start || ack.rate.is_some_and(|rate| rate.app_limited) {
+            return;
+        }
+        if self.bandwidth.get() >= self.full_bandwidth * FULL_GROWTH {
+            self.full_bandwidth = self.bandwidth.get();
+            self.full_rounds = 0;
+            return;
+        }
+        self.full_rounds += 1;
+        self.full = self.full_rounds >= FULL_ROUNDS;
+    }
+
+    /// draft §4.3.3
+    fn check_drain(&mut self, ack: &Ack) {
+        if self.mode == Mode::Startup && self.full {
+            self.mode = Mode::Drain;
+        }
+        if self.mode == Mode::Drain && self.in_flight_when_sent(ack.in_flight) <= self.in_flight_at(1.0) {
+            self.enter_probe_bw(ack.now);
+        }
+    }
+
+    /// draft §4.1.2 and §4.3.5
+    fn update_min_rtt(&mut self, ack: &Ack) {
+        let expired = ack.now > self.min_rtt_at + MIN_RTT_LIFE;
+        if let Some(rtt) = ack.rtt
+            && (rtt < self.min_rtt || expired)
+        {
+            self.min_rtt = rtt.max(1);
+            self.min_rtt_at = ack.now;
+        }
+        if expired && !self.restarting && self.mode != Mode::ProbeRtt {
+            self.mode = Mode::ProbeRtt;
+            self.save_window();
+            self.probe_rtt_done = None;
+        }
+        if self.mode == Mode::ProbeRtt {
+            match self.probe_rtt_done {
+                None if ack.in_flight <= WINDOW_MIN => {
+                    self.probe_rtt_done = Some(ack.now + PROBE_RTT_TIME);
+                    self.probe_rtt_round_done = false;
+                    self.next_round = ack.total_delivered;
+                }
+                Some(done) => {
+                    self.probe_rtt_round_done |= self.round_start;
+                    if self.probe_rtt_round_done && ack.now > done {
+                        self.leave_probe_rtt(ack.now);
+                    }
+                }
+                None => {}
+            }
+        }
+        if ack.delivered > 0 {
+            self.restarting = false;
+        }
+    }
+
+    fn leave_probe_rtt(&mut self, now: Nanos) {
+        self.min_rtt_at = now;
+        self.window = self.window.max(self.prior_window);
+        if self.full {
+            self.enter_probe_bw(now);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    fn save_window(&mut self) {
+        self.prior_window = if self.recovery == Recovery::Open && self.mode != Mode::ProbeRtt {
+            self.window
+        } else {
+            self.prior_window.max(self.window)
+        };
+    }
+
+    const fn update_gains(&mut self) {
+        (self.pacing_gain, self.window_gain) = match self.mode {
+            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
+            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBw if self.policer.rate().is_some() => (1.0, WINDOW_GAIN),
+            Mode::ProbeBw => (CYCLE[self.phase], WINDOW_GAIN),
+            Mode::ProbeRtt => (1.0, 1.0),
+        };
+    }
+
+    fn set_pacing_rate(&mut self, ack: &Ack) {
+        if !self.has_rtt && ack.srtt > 0 {
+            self.start_pacing(ack.srtt);
+        }
+        let rate = pacing_rate(self.bandwidth(), self.pacing_gain);
+        if self.full || rate > self.pacing_rate {
+            self.pacing_rate = rate;
+        }
+    }
+
+    fn set_window(&mut self, ack: &Ack) {
+        let acked = ack.delivered;
+        if acked > 0 && !self.recovers(ack) {
+            let mut target = self.bdp(self.window_gain);
+            if self.full {
+                target += self.aggregation.window(self.bandwidth());
+            }
+            let target = self.with_bursts(target);
+            let grown = self.window.saturating_add(acked);
+            if self.full {
+                self.window = grown.min(target);
+            } else if self.window < target || ack.total_delivered < u64::from(INITIAL_WINDOW) {
+                self.window = grown;
+            }
+            self.window = self.window.max(WINDOW_MIN);
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.window = self.window.min(WINDOW_MIN);
+        }
+    }
+
+    /// draft §4.2.3.4: a round of packet conservation when losses begin; the window of before when all is repaired.
+    fn recovers(&mut self, ack: &Ack) -> bool {
+        if ack.lost > 0 {
+            self.window = self.window.saturating_sub(ack.lost).max(1);
+        }
+        let prior = std::mem::replace(&mut self.recovery, ack.recovery);
+        if ack.recovery == Recovery::Recovery && prior != Recovery::Recovery {
+            self.conserving = true;
+            self.next_round = ack.total_delivered;
+            self.window = ack.in_flight + ack.delivered;
+        } else if prior != Recovery::Open && ack.recovery == Recovery::Open {
+            self.window = self.window.max(self.prior_window);
+            self.conserving = false;
+        }
+        if self.conserving {
+            self.window = self.window.max(ack.in_flight + ack.delivered);
+        }
+        self.conserving
+    }
+
+    /// Packets that `gain` estimated bandwidth-delay products hold.
+    fn bdp(&self, gain: f64) -> u32 {
+        if self.min_rtt == Nanos::MAX {
+            return INITIAL_WINDOW;
+        }
+        libm::ceil(self.bandwidth() * self.min_rtt as f64 / NANOS_PER_S * gain).min(1e9) as u32
+    }
+
+    /// draft §4.2.3.2: room for bursts in the hosts, and for probing.
+    fn with_bursts(&self, window: u32) -> u32 {
+        let window = window.saturating_add(3 * self.burst()).next_multiple_of(2);
+        if self.mode == Mode::ProbeBw && self.phase == 0 { window + 2 } else { window }
+    }
+
+    fn in_flight_at(&self, gain: f64) -> u32 {
+        self.with_bursts(self.bdp(gain))
+    }
+
+    /// What will be in flight once the burst that the gain sends ahead of the rate is out.
+    fn in_flight_when_sent(&self, in_flight: u32) -> u32 {
+        if self.pacing_gain > 1.0 { in_flight + self.burst() } else { in_flight }
+    }
+
+    /// Linux's bbr_tso_segs_goal: a millisecond's worth.
+    fn burst(&self) -> u32 {
+        ((self.pacing_rate / 1024.0 / f64::from(SEGMENT_BYTES)) as u32).clamp(2, 127)
+    }
+}
+
+fn pacing_rate(bandwidth: f64, gain: f64) -> f64 {
+    bandwidth * WIRE_BYTES * gain * PACING_MARGIN
+}
+
+impl CongestionControl for Bbr {
+    fn on_start(&mut self, now: Nanos, srtt: Nanos) {
+        self.min_rtt_at = now;
+        self.phase_began = now;
+        self.aggregation.begin(now);
+        self.start_pacing(srtt);
+    }
+
+    fn on_restart(&mut self, now: Nanos, _idle: Nanos) {
+        self.restarting = true;
+        self.aggregation.begin(now);
+        // draft §4.3.4.4: restart at the estimated rate.
+        if self.mode == Mode::ProbeBw {
+            self.pacing_rate = pacing_rate(self.bandwidth(), 1.0);
+        } else if self.mode == Mode::ProbeRtt && self.probe_rtt_done.is_some_and(|done| now > done) {
+            self.leave_probe_rtt(now);
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.update_bandwidth(ack);
+        self.aggregation.observe(ack, self.round_start, self.bandwidth(), self.window);
+        self.update_phase(ack);
+        self.check_full(ack);
+        self.check_drain(ack);
+        self.update_min_rtt(ack);
+        self.update_gains();
+        self.set_pacing_rate(ack);
+        self.set_window(ack);
+    }
+
+    fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
+        self.save_window();
+        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) {
+            self.recovery = Recovery::Loss;
+            self.full_bandwidth = 0.0;
+            self.window = 1;
+        }
+    }
+
+    fn on_undo(&mut self, _now: Nanos) {
+        self.full_bandwidth = 0.0;
+        self.full_rounds = 0;
+        self.policer = Policer::default();
+        self.window = self.window.max(self.prior_window);
+    }
+
+    fn window(&self) -> u32 {
+        self.window.max(1)
+    }
+
+    fn slow_start_threshold(&self) -> u32 {
+        u32::MAX
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        Some((self.pacing_rate as u64).max(1))
+    }
+
+    fn wants_rate_reduction(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests;
