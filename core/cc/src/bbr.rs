@@ -29,9 +29,8 @@ const WINDOW_MIN: u32 = 4;
 /// draft §4.3.2.2: the pipe is full after three rounds with less than 25 % growth.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// Linux paces 1 % below the estimate, counting packets with their headers but charging the payload.
+/// Linux paces 1 % below the estimate, so that a queue that is there drains.
 const PACING_MARGIN: f64 = 0.99;
-const WIRE_BYTES: f64 = 1500.0;
 const NANOS_PER_S: f64 = 1e9;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -345,7 +344,7 @@ impl Bbr {
 }
 
 fn pacing_rate(bandwidth: f64, gain: f64) -> f64 {
-    bandwidth * WIRE_BYTES * gain * PACING_MARGIN
+    bandwidth * f64::from(SEGMENT_BYTES) * gain * PACING_MARGIN
 }
 
 impl CongestionControl for Bbr {

@@ -9,9 +9,10 @@ fn every_scheme_alone_uses_a_static_link() {
     for name in leo_sim::SCHEMES {
         let log = run(&dumbbell(100.0, 25.0, 60.0, &[name]), 0);
         let flow = &log.flows[0];
-        println!(
-            "{name:18} {:.3} inflation {:.3} lost {} rtos {}",
-            flow.normalized_goodput, flow.delay_inflation, flow.lost_packets, flow.rtos
-        );
+        // TCP-LP leaves room for others even where there are none, and Linux's module comes down to one packet for it.
+        let least = if *name == "lp" { 0.02 } else { 0.85 };
+        assert!(flow.normalized_goodput > least, "{flow:?}");
+        assert!(flow.delay_inflation < 2.0, "{flow:?}");
+        assert_eq!(flow.rtos, 0, "{flow:?}");
     }
 }
