@@ -3,8 +3,9 @@
 
 mod aggregation;
 mod policer;
+mod probe_rtt;
 
-use aggregation::AckAggregation;
+pub(crate) use aggregation::AckAggregation;
 use policer::Policer;
 
 use crate::random::Random;
@@ -198,59 +199,6 @@ impl Bbr {
         if self.mode == Mode::Drain && self.in_flight_when_sent(ack.in_flight) <= self.in_flight_at(1.0) {
             self.enter_probe_bw(ack.now);
         }
-    }
-
-    /// draft §4.1.2 and §4.3.5
-    fn update_min_rtt(&mut self, ack: &Ack) {
-        let expired = ack.now > self.min_rtt_at + MIN_RTT_LIFE;
-        if let Some(rtt) = ack.rtt
-            && (rtt < self.min_rtt || expired)
-        {
-            self.min_rtt = rtt.max(1);
-            self.min_rtt_at = ack.now;
-        }
-        if expired && !self.restarting && self.mode != Mode::ProbeRtt {
-            self.mode = Mode::ProbeRtt;
-            self.save_window();
-            self.probe_rtt_done = None;
-        }
-        if self.mode == Mode::ProbeRtt {
-            match self.probe_rtt_done {
-                None if ack.in_flight <= WINDOW_MIN => {
-                    self.probe_rtt_done = Some(ack.now + PROBE_RTT_TIME);
-                    self.probe_rtt_round_done = false;
-                    self.next_round = ack.total_delivered;
-                }
-                Some(done) => {
-                    self.probe_rtt_round_done |= self.round_start;
-                    if self.probe_rtt_round_done && ack.now > done {
-                        self.leave_probe_rtt(ack.now);
-                    }
-                }
-                None => {}
-            }
-        }
-        if ack.delivered > 0 {
-            self.restarting = false;
-        }
-    }
-
-    fn leave_probe_rtt(&mut self, now: Nanos) {
-        self.min_rtt_at = now;
-        self.window = self.window.max(self.prior_window);
-        if self.full {
-            self.enter_probe_bw(now);
-        } else {
-            self.mode = Mode::Startup;
-        }
-    }
-
-    fn save_window(&mut self) {
-        self.prior_window = if self.recovery == Recovery::Open && self.mode != Mode::ProbeRtt {
-            self.window
-        } else {
-            self.prior_window.max(self.window)
-        };
     }
 
     const fn update_gains(&mut self) {

@@ -5,6 +5,7 @@
 
 mod ack;
 mod bbr;
+mod bbr3;
 mod bic;
 mod cdg;
 mod context;
@@ -33,6 +34,7 @@ mod yeah;
 
 pub use ack::{Ack, AtSending, RateSample, Recovery};
 pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use bic::Bic;
 pub use cdg::Cdg;
 pub use context::{Context, Handover};

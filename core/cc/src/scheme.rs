@@ -1,8 +1,8 @@
 //! Every scheme by its name.
 
 use crate::{
-    Ack, AtSending, Bbr, Bic, Cdg, Congestion, CongestionControl, Context, Cubic, External, HighSpeed, Htcp,
-    Hybla, Illinois, Lp, Nanos, Nv, Reno, Scalable, Vegas, Veno, Westwood, Yeah,
+    Ack, AtSending, Bbr, Bbr3, Bic, Cdg, Congestion, CongestionControl, Context, Cubic, External, HighSpeed,
+    Htcp, Hybla, Illinois, Lp, Nanos, Nv, Reno, Scalable, Vegas, Veno, Westwood, Yeah,
 };
 
 /// Every scheme, dispatched by `match`: no virtual call on the packet path.
@@ -10,6 +10,7 @@ use crate::{
 #[expect(missing_docs, reason = "each variant is the scheme of that name")]
 pub enum Scheme {
     Bbr(Bbr),
+    Bbr3(Bbr3),
     Bic(Bic),
     Cdg(Cdg),
     Cubic(Cubic),
@@ -31,6 +32,7 @@ pub enum Scheme {
 /// Names that [`Scheme::by_name`] takes.
 pub const NAMES: &[&str] = &[
     "bbr",
+    "bbr3",
     "bic",
     "cdg",
     "cubic",
@@ -57,6 +59,7 @@ impl Scheme {
     pub fn by_name(name: &str, context: &Context) -> Option<Self> {
         Some(match name {
             "bbr" => Self::Bbr(Bbr::new(context)),
+            "bbr3" => Self::Bbr3(Bbr3::new(context)),
             "bic" => Self::Bic(Bic::new()),
             "cdg" => Self::Cdg(Cdg::new(context)),
             "cubic" => Self::Cubic(Cubic::new(true)),
@@ -90,6 +93,7 @@ macro_rules! dispatch {
     ($self:ident, $scheme:ident => $call:expr) => {
         match $self {
             Self::Bbr($scheme) => $call,
+            Self::Bbr3($scheme) => $call,
             Self::Bic($scheme) => $call,
             Self::Cdg($scheme) => $call,
             Self::Cubic($scheme) => $call,

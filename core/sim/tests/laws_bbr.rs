@@ -76,3 +76,48 @@ fn random_loss_that_stops_cubic_leaves_bbr_its_rate() {
     assert!(rate("bbr", 0.05) > 0.8);
     assert!(rate("cubic", 0.01) < 0.1);
 }
+
+#[test]
+fn bbr3_cruises_with_an_empty_queue_and_probes_for_more_every_few_seconds() {
+    // draft-ietf-ccwg-bbr §5.3.3: DOWN, CRUISE, REFILL, UP; 2 to 3 s between probes.
+    let log = run(&dumbbell(100.0, 25.0, 60.0, &["bbr3"]), 100 * MS);
+    let flow = &log.flows[0];
+    assert!(flow.normalized_goodput > 0.95 && flow.loss_rate < 0.01, "{flow:?}");
+    let rtts = &log.flow_series.rtt_ms[20..];
+    let short = rtts.iter().filter(|&&rtt| rtt < 52.0).count() as f64 / rtts.len() as f64;
+    assert!(short > 0.6, "{short}");
+    let pacing = &log.flow_series.pacing_mbps[20..];
+    let probes = pacing.windows(2).filter(|pair| pair[1] > 115.0 && pair[0] < 115.0).count();
+    assert!((14..=24).contains(&probes), "{probes}");
+}
+
+#[test]
+fn bbr3_keeps_its_rate_below_two_percent_of_loss_and_not_above() {
+    // draft-ietf-ccwg-bbr §5.5: BBR.LossThresh; the LEO paper, section IV-B: resilient below 2 %, "much less responsive"
+    // above.
+    let rate = |loss: f64| {
+        let mut scenario = dumbbell(100.0, 25.0, 120.0, &["bbr3"]);
+        scenario["links"]["b"]["loss"] = serde_json::json!(loss);
+        run(&scenario, 0).flows[0].normalized_goodput
+    };
+    assert!(rate(0.005) > 0.85, "{}", rate(0.005));
+    assert!(rate(0.04) < 0.5 * rate(0.005), "{}", rate(0.04));
+}
+
+#[test]
+fn bbr3_reacts_slowly_to_a_base_rtt_that_grows() {
+    // The LEO paper, finding 2 and section IV-A: its min-RTT filter holds the old, shorter RTT for up to ten seconds.
+    let path = support::trace(&[(30_000 * MS, 10 * MS, 100, true), (30_000 * MS, 90 * MS, 100, true)]);
+    let scenario = serde_json::json!({
+        "duration_s": 60.0,
+        "links": {"b": {"trace": "path", "queue": {"packets": 800}}},
+        "flows": [{"scheme": "bbr3", "route": ["b"]}],
+    });
+    let traces = leo_sim::TraceSet::from([("path".to_owned(), path)]);
+    let log = leo_sim::run_many(vec![support::simulation(&scenario, &traces, 1_000 * MS)], 1).remove(0);
+    let goodput = &log.flow_series.goodput_mbps;
+    let mean = |from: usize, to: usize| goodput[from..to].iter().sum::<f64>() / (to - from) as f64;
+    assert!(mean(20, 30) > 90.0, "{}", mean(20, 30));
+    assert!(mean(31, 35) < 50.0, "{}", mean(31, 35));
+    assert!(mean(50, 60) > 85.0, "{}", mean(50, 60));
+}

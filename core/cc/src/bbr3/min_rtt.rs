@@ -1,0 +1,40 @@
+//! The min RTT and when it must be probed for (draft-ietf-ccwg-bbr §5.3.4.3).
+
+use crate::Nanos;
+
+const SECOND: Nanos = 1_000_000_000;
+/// BBR.MinRTTFilterLen and BBR.ProbeRTTInterval.
+const FILTER: Nanos = 10 * SECOND;
+const PROBE_INTERVAL: Nanos = 5 * SECOND;
+
+/// A minimum over ten seconds, refreshed at least every five.
+#[derive(Clone, Debug)]
+pub struct MinRtt {
+    /// BBR.min_rtt; `Nanos::MAX` before a sample.
+    pub value: Nanos,
+    at: Nanos,
+    recent: Nanos,
+    pub recent_at: Nanos,
+}
+
+impl MinRtt {
+    pub const fn new(now: Nanos) -> Self {
+        Self { value: Nanos::MAX, at: now, recent: Nanos::MAX, recent_at: now }
+    }
+
+    /// BBRUpdateMinRTT; true when it is time to probe.
+    pub fn update(&mut self, now: Nanos, rtt: Option<Nanos>) -> bool {
+        let probe = now > self.recent_at + PROBE_INTERVAL;
+        if let Some(rtt) = rtt
+            && (rtt < self.recent || probe)
+        {
+            self.recent = rtt.max(1);
+            self.recent_at = now;
+        }
+        if self.recent < self.value || now > self.at + FILTER {
+            self.value = self.recent;
+            self.at = self.recent_at;
+        }
+        probe
+    }
+}
