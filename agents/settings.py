@@ -15,7 +15,8 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from configs.errors import InputError, one_line
 from configs.sampling import AstraeaSampling, Sampling
-from configs.scenario import Positive, Strict, load_yaml
+from configs.scenario import load_yaml
+from configs.strict import Positive, Strict
 
 Engine = Literal["native", "sb3", "rllib"]
 Backend = Literal["simulator", "mahimahi", "kernel", "lab"]

@@ -3,45 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from configs.errors import InputError, one_line
-
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-
-
-class Strict(BaseModel):
-    """Base of every configuration model: unknown keys and loose types are errors."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class Queue(Strict):
-    """The queue in front of a link. Exactly one of ``bdp``, ``packets`` and ``bytes`` sets its size."""
-
-    kind: Literal["droptail"] = "droptail"
-    bdp: Positive | None = None
-    """Size in bandwidth-delay products: link rate × largest base RTT routed over it at the start."""
-    packets: Annotated[int, Field(ge=1)] | None = None
-    bytes: Annotated[int, Field(ge=1500)] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _default_size(cls, data: Any) -> Any:
-        if isinstance(data, dict) and not {"bdp", "packets", "bytes"} & data.keys():
-            return {**data, "bdp": 1.0}
-        return data
-
-    @model_validator(mode="after")
-    def _one_size(self) -> Queue:
-        if sum(size is not None for size in (self.bdp, self.packets, self.bytes)) != 1:
-            raise ValueError("give exactly one of bdp, packets and bytes")
-        return self
+from configs.queue import Queue
+from configs.strict import NonNegative, Positive, Probability, Strict
 
 
 class Link(Strict):
@@ -57,7 +26,7 @@ class Link(Strict):
     """Where in the trace the scenario starts, in s."""
     loss: Probability = 0.0
     """Independent random loss per packet, on top of the trace's."""
-    queue: Queue = Queue(bdp=1.0)
+    queue: Queue = Queue()
 
     @model_validator(mode="after")
     def _delay_or_trace(self) -> Link:
@@ -110,7 +79,7 @@ class Scenario(Strict):
     """Timing noise of the hosts: each acknowledgement takes up to this much longer, in µs."""
     links: Annotated[dict[str, Link], Field(min_length=1)]
     flows: Annotated[list[Flow], Field(min_length=1)]
-    events: list[Event] = []
+    events: list[Event] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _references(self) -> Scenario:

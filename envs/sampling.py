@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from configs import sampling
+from configs.queue import Queue
 from configs.sampling import AstraeaSampling, FlowMix, LeoSampling
-from configs.scenario import Flow, Link, Queue, Scenario
+from configs.scenario import Flow, Link, Scenario
 
 ScenarioSampler = Callable[[np.random.Generator], Scenario]
 

@@ -15,8 +15,9 @@ import numpy as np
 import configs
 from configs import sampling
 from configs.errors import InputError
+from configs.queue import Queue
 from configs.sampling import AstraeaSampling, LeoSampling
-from configs.scenario import Flow, Link, Queue, Scenario, load_yaml, parse
+from configs.scenario import Flow, Link, Scenario, load_yaml, parse
 from configs.suite import substitute
 from envs.sampling import Sampler
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from configs.errors import InputError, one_line
-from configs.scenario import Strict, load_yaml
+from configs.scenario import load_yaml
+from configs.strict import Strict
 from traces import tle
 from traces.earth import EARTH_MU_KM3_PER_S2, EARTH_RADIUS_KM
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from configs.errors import InputError, one_line
-from configs.scenario import Strict
+from configs.strict import Strict
 from traces.earth import EARTH_RADIUS_KM, FLATTENING
 
 FOLDER = Path(__file__).parent / "data"

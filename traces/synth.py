@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from configs.errors import InputError, one_line
-from configs.scenario import NonNegative, Positive, Probability, Strict
+from configs.strict import NonNegative, Positive, Probability, Strict
 from traces.atomic_write import whole_file
 from traces.capacity import starlink, uniform_steps
 from traces.capacity.loss import ConstantLoss, GilbertElliott

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.settings import Count, Fraction, TrainSettings
-from configs.scenario import NonNegative, Positive
+from configs.strict import NonNegative, Positive
 
 
 class AstraeaSettings(TrainSettings):

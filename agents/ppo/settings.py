@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from agents.settings import Count, Engine, Fraction, TrainSettings
-from configs.scenario import NonNegative, Positive
+from configs.strict import NonNegative, Positive
 
 
 class PpoSettings(TrainSettings):

@@ -108,8 +108,8 @@ class RunLog:
     def links(self) -> list[dict[str, Any]]:
         """One dict a link; offered = delivered + dropped + lost + queued + in flight.
 
-        Keys: link, offered_packets, delivered_packets, dropped_packets, lost_packets, queued_packets,
-        in_flight_packets.
+        Keys: link, offered_packets, delivered_packets, dropped_packets, marked_packets, lost_packets,
+        queued_packets, in_flight_packets.
         """
     @property
     def flow_series(self) -> dict[str, NDArray[Any]]:

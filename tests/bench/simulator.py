@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import leosim
 
-from configs.scenario import Flow, Link, Queue, Scenario
+from configs.queue import Queue
+from configs.scenario import Flow, Link, Scenario
 from tests.bench.row import Row
 
 SECONDS = 60.0

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import leosim
+
 from tests.bench.row import Row
 
 MUST_HOLD_S = 15 * 60.0

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from configs.scenario import Probability, Strict
+from configs.strict import Probability, Strict
 
 FLAGS = {
     "seed": "--seed",

@@ -17,7 +17,10 @@ pub use jitter::Jitter;
 pub use link::{Link, LinkStats, Offer, Packet};
 pub use loss::Loss;
 pub use path_trace::{Event, PathTrace, Row, Stretch, TraceError};
-pub use queue::DropTail;
+pub use queue::{
+    Cake, CakeSettings, Codel, CodelSettings, Discipline, DropTail, FqCodel, FqCodelSettings, FqPie,
+    FqPieSettings, Gateway, Managed, Pie, PieSettings, Sfq, SfqSettings, Tally, Waiting,
+};
 pub use schedule::{Direction, Schedule, Span, UNLIMITED};
 pub use server::{Server, Transmission};
 

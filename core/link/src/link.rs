@@ -1,14 +1,17 @@
 //! The link: a queue, a transmitter and a stretch of propagation that varies in time but never reorders.
 
+mod egress;
+
 use std::collections::VecDeque;
 
 use crate::disruption::{Disruption, DisruptionKind};
 use crate::jitter::Jitter;
 use crate::loss::Loss;
-use crate::queue::DropTail;
+use crate::queue::{Discipline, DropTail, Gateway, Managed};
 use crate::schedule::{Schedule, Span};
 use crate::server::{Server, Transmission};
 use crate::{NEVER, Nanos};
+use egress::Egress;
 
 /// What a link carries.
 pub trait Packet {
@@ -16,6 +19,14 @@ pub trait Packet {
     fn bytes(&self) -> u32;
     /// Told, once a link, how long the packet propagates on it.
     fn travels(&mut self, propagation: Nanos);
+    /// Which flow it belongs to, for disciplines that tell flows apart.
+    fn flow(&self) -> u32 {
+        0
+    }
+    /// Mark it as having met congestion (RFC 3168); false if its flow does not understand marks.
+    fn mark_congestion(&mut self) -> bool {
+        false
+    }
 }
 
 /// What became of an offered packet.
@@ -34,8 +45,10 @@ pub struct LinkStats {
     pub offered: u64,
     /// Packets that came out.
     pub delivered: u64,
-    /// Packets that the full queue turned away.
+    /// Packets that the queue dropped.
     pub dropped: u64,
+    /// Packets that the queue marked instead (RFC 3168).
+    pub marked: u64,
     /// Packets lost on the way: by chance or by an outage.
     pub lost: u64,
     /// Bytes that came out.
@@ -60,16 +73,21 @@ struct Transit<P> {
 
 /// A one-way link. It has no clock: time comes with each call and must not go back.
 ///
-/// With a FIFO drop-tail queue everything that will happen to a packet is known when it is accepted, because capacity,
-/// delay and outages are functions of time. So a packet costs one event, its arrival.
+/// With a drop-tail queue everything that will happen to a packet is known when it is accepted, because capacity,
+/// delay and outages are functions of time. So a packet costs one event, its arrival. Other
+/// disciplines decide when the transmitter is free; what they did meanwhile is caught up with when somebody looks, so that
+/// there too a packet in a busy link costs one event.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
     schedule: Schedule,
     server: Server,
     limit: DropTail,
+    gateway: Option<Box<Gateway>>,
+    /// A discipline beyond drop-tail, with what waits in it.
+    egress: Option<Box<Egress<P>>>,
     loss: Loss,
     jitter: Jitter,
-    /// All accepted packets that are not delivered or lost yet, in order.
+    /// All packets whose fate is known and that are not delivered or lost yet, in order.
     transits: VecDeque<Transit<P>>,
     /// How many of `transits`, from the front, have left the transmitter.
     departed: usize,
@@ -92,6 +110,8 @@ impl<P: Packet> Link<P> {
             schedule,
             server: Server::default(),
             limit,
+            gateway: None,
+            egress: None,
             loss,
             jitter,
             transits: VecDeque::new(),
@@ -103,17 +123,42 @@ impl<P: Packet> Link<P> {
         }
     }
 
+    /// The same behind a gateway that drops at random while its buffer, the limit, is more than half full.
+    #[must_use]
+    pub fn behind_gateway(mut self, gateway: Gateway) -> Self {
+        self.gateway = Some(Box::new(gateway));
+        self
+    }
+
+    /// The same with `discipline` in place of the drop-tail queue, whose limit only says how large the buffer is.
+    #[must_use]
+    pub fn managed_by(mut self, discipline: Managed<P>) -> Self {
+        self.egress = Some(Box::new(Egress::new(discipline)));
+        self
+    }
+
     /// Give the link a packet at `now`.
     #[inline]
-    pub fn offer(&mut self, mut packet: P, now: Nanos) -> Offer {
-        let size = packet.bytes();
+    pub fn offer(&mut self, packet: P, now: Nanos) -> Offer {
         self.stats.offered += 1;
+        if self.egress.is_some() {
+            return self.enqueue(packet, now);
+        }
+        let size = packet.bytes();
         self.note_departures(now);
         let queued = (self.transits.len() - self.departed) as u64;
-        if !self.limit.admits(queued, self.queued_bytes, size) {
+        let refused = self.gateway.as_mut().is_some_and(|gateway| gateway.refuses(self.queued_bytes));
+        if refused || !self.limit.admits(queued, self.queued_bytes, size) {
             self.stats.dropped += 1;
             return Offer::Dropped;
         }
+        self.transmit(packet, size, now);
+        Offer::Accepted
+    }
+
+    /// Onto the wire, after everything before it, `now` at the earliest.
+    #[inline]
+    fn transmit(&mut self, mut packet: P, size: u32, now: Nanos) {
         self.queued_bytes += u64::from(size);
         let (departure, end, fate) = match self.server.transmit(&mut self.schedule, size, now) {
             Transmission::CutOff(at) => (at, at, Fate::Lost),
@@ -122,19 +167,25 @@ impl<P: Packet> Link<P> {
         };
         self.last_end = end;
         self.transits.push_back(Transit { departure, end, fate, packet });
-        Offer::Accepted
     }
 
     /// When something next comes out or is lost; `NEVER` when the link is empty.
     #[inline]
     #[must_use]
     pub fn next_event(&self) -> Nanos {
-        self.transits.front().map_or(NEVER, |transit| transit.end)
+        match (self.transits.front(), &self.egress) {
+            (Some(transit), _) => transit.end,
+            (None, Some(egress)) => egress.next_dequeue,
+            (None, None) => NEVER,
+        }
     }
 
     /// Take out the next packet that has arrived by `now`. Call until it returns `None`.
     #[inline]
     pub fn poll(&mut self, now: Nanos) -> Option<P> {
+        if self.egress.is_some() {
+            self.catch_up(now);
+        }
         loop {
             if self.transits.front()?.end > now {
                 return None;
@@ -162,12 +213,15 @@ impl<P: Packet> Link<P> {
 
     /// Packets waiting or on the transmitter at `now`.
     pub fn queued_packets(&mut self, now: Nanos) -> u64 {
+        self.catch_up(now);
         self.note_departures(now);
-        (self.transits.len() - self.departed) as u64
+        let waiting = self.egress.as_ref().map_or(0, |egress| egress.discipline.packets());
+        waiting + (self.transits.len() - self.departed) as u64
     }
 
     /// Packets that have left the transmitter and not arrived, at `now`.
     pub fn in_flight_packets(&mut self, now: Nanos) -> u64 {
+        self.catch_up(now);
         self.note_departures(now);
         self.departed as u64
     }
@@ -178,7 +232,7 @@ impl<P: Packet> Link<P> {
         &self.schedule
     }
 
-    /// The queue's limit.
+    /// The size of the buffer.
     #[must_use]
     pub const fn limit(&self) -> DropTail {
         self.limit

@@ -31,6 +31,21 @@ impl Server {
         self.free_at
     }
 
+    /// The first instant from `now` on at which a transmission can begin; `NEVER` if there is none.
+    pub fn free_from(&self, schedule: &mut Schedule, now: Nanos) -> Nanos {
+        let mut start = self.free_at.max(now);
+        loop {
+            if start == NEVER {
+                return NEVER;
+            }
+            let span = schedule.seek(start);
+            if span.connected && span.rate_bps > 0 {
+                return start;
+            }
+            start = span.end;
+        }
+    }
+
     /// Transmit `bytes` that were offered at `now`, after everything offered before.
     #[inline]
     pub fn transmit(&mut self, schedule: &mut Schedule, bytes: u32, now: Nanos) -> Transmission {

@@ -69,6 +69,7 @@ impl RunLog {
             dict.set_item("offered_packets", link.stats.offered)?;
             dict.set_item("delivered_packets", link.stats.delivered)?;
             dict.set_item("dropped_packets", link.stats.dropped)?;
+            dict.set_item("marked_packets", link.stats.marked)?;
             dict.set_item("lost_packets", link.stats.lost)?;
             dict.set_item("queued_packets", link.queued_packets)?;
             dict.set_item("in_flight_packets", link.in_flight_packets)?;

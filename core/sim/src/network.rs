@@ -1,12 +1,13 @@
 //! From a scenario to links, routes and flows.
 
+mod queue;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leo_cc::{Context, External, Scheme};
 use leo_control::Policy;
 use leo_link::{Direction, DropTail, Jitter, Link, Loss, Nanos, PathTrace, Schedule};
-use leo_transport::PACKET_BYTES;
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -42,12 +43,8 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
     let mut links = Vec::new();
     for ((name, spec), schedule) in scenario.links.iter().zip(&schedules) {
         let limit = queue_limit(scenario, name, spec, schedule, &schedules, &names);
-        links.push(Link::new(
-            schedule.clone(),
-            limit,
-            Loss::new(spec.loss, seeds.next_u64()),
-            Jitter::none(),
-        ));
+        let link = Link::new(schedule.clone(), limit, Loss::new(spec.loss, seeds.next_u64()), Jitter::none());
+        links.push(queue::install(link, &spec.queue, queue_seed(scenario.seed, links.len())));
     }
     for (name, link) in &scenario.links {
         let schedule = schedule(scenario, name, link, Direction::Downlink, traces)?;
@@ -120,17 +117,13 @@ fn queue_limit(
     schedules: &[Schedule],
     names: &[String],
 ) -> DropTail {
-    let queue = &link.queue;
-    if let Some(packets) = queue.packets {
-        return DropTail::of_packets(packets);
-    }
-    if let Some(bytes) = queue.bytes {
-        return DropTail::of_bytes(bytes);
-    }
     let rtt = largest_base_rtt(scenario, name, schedules, names);
-    let bits = schedule.at(0).rate_bps as f64 * rtt as f64 / NANOS_PER_S;
-    let packets = queue.bdp.unwrap_or(1.0) * bits / f64::from(8 * PACKET_BYTES);
-    DropTail::of_packets((packets.round() as u64).max(1))
+    queue::limit(&link.queue, schedule.at(0).rate_bps, rtt)
+}
+
+/// Disciplines draw from a sequence of their own: another discipline leaves all other draws as they are.
+const fn queue_seed(seed: u64, link: usize) -> u64 {
+    seed.rotate_left(32) ^ 0x7175_6575_6500_0000 ^ link as u64
 }
 
 fn flow(

@@ -12,6 +12,9 @@ pub struct Packet {
     pub route: u16,
     pub hop: u8,
     pub is_ack: bool,
+    /// Its flow understands marks (RFC 3168: ECT), and it has been marked (CE).
+    pub ecn_capable: bool,
+    pub ce: bool,
     /// Its number, or the next packet expected.
     pub seq: u64,
     /// When the data was sent; an acknowledgement echoes it.
@@ -25,6 +28,17 @@ impl leo_link::Packet for Packet {
     #[inline]
     fn bytes(&self) -> u32 {
         u32::from(self.bytes)
+    }
+
+    #[inline]
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+
+    #[inline]
+    fn mark_congestion(&mut self) -> bool {
+        self.ce |= self.ecn_capable;
+        self.ecn_capable
     }
 
     #[inline]

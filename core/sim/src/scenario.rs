@@ -1,6 +1,10 @@
 //! The scenario as it comes across the language border: JSON, unknown keys are errors.
 
+mod queue;
+
 use serde::Deserialize;
+
+pub use queue::{QueueKind, QueueSpec};
 
 use crate::Nanos;
 
@@ -94,33 +98,6 @@ pub struct LinkSpec {
     /// The queue in front of it.
     #[serde(default)]
     pub queue: QueueSpec,
-}
-
-/// A drop-tail queue; exactly one size.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct QueueSpec {
-    /// The discipline.
-    #[serde(default)]
-    pub kind: QueueKind,
-    /// Size in bandwidth-delay products.
-    #[serde(default)]
-    pub bdp: Option<f64>,
-    /// Size in packets.
-    #[serde(default)]
-    pub packets: Option<u64>,
-    /// Size in bytes.
-    #[serde(default)]
-    pub bytes: Option<u64>,
-}
-
-/// Queue disciplines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum QueueKind {
-    /// First in, first out; what does not fit is dropped.
-    #[default]
-    Droptail,
 }
 
 /// A flow, or `count` equal ones.
@@ -222,15 +199,7 @@ impl Scenario {
         self.check(at, one, "give exactly one of delay_ms and trace")?;
         let rate_given = link.trace.is_some() || link.rate_mbps.is_some();
         self.check(&format!("{at}.rate_mbps"), rate_given, "a link without a trace needs it")?;
-        let queue = &link.queue;
-        let sizes = [queue.bdp.is_some(), queue.packets.is_some(), queue.bytes.is_some()];
-        let one_size = sizes.iter().filter(|&&given| given).count() <= 1;
-        self.check(&format!("{at}.queue"), one_size, "give one of bdp, packets and bytes")?;
-        let bdp_ok = queue.bdp.is_none_or(|bdp| bdp > 0.0 && bdp < 1e6);
-        self.check(&format!("{at}.queue.bdp"), bdp_ok, "must be positive")?;
-        self.check(&format!("{at}.queue.packets"), queue.packets != Some(0), "must be positive")?;
-        let bytes_ok = queue.bytes.is_none_or(|bytes| bytes >= 1500);
-        self.check(&format!("{at}.queue.bytes"), bytes_ok, "must hold a packet of 1500 bytes")
+        self.validate_queue(&format!("{at}.queue"), &link.queue)
     }
 
     fn validate_flow(&self, at: &str, flow: &FlowSpec) -> Result<(), ScenarioError> {

@@ -1,0 +1,85 @@
+"""The queue in front of a link: discipline, size and knobs, named as tc(8) names them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from configs.strict import Strict
+
+SIZES = ("bdp", "packets", "bytes")
+FLOW_QUEUES = ("flows", "quantum_bytes", "memory_bytes")
+KNOBS: dict[str, tuple[str, ...]] = {
+    "droptail": (),
+    "gateway": (),
+    "sfq": ("flows", "quantum_bytes", "depth_packets"),
+    "codel": ("target_ms", "interval_ms", "ecn"),
+    "fq_codel": ("target_ms", "interval_ms", "ecn", *FLOW_QUEUES),
+    "pie": ("target_ms", "tupdate_ms", "alpha", "beta", "ecn"),
+    "fq_pie": ("target_ms", "tupdate_ms", "alpha", "beta", "ecn", *FLOW_QUEUES),
+    "cake": ("bandwidth_mbps", "rtt_ms", "memory_bytes"),
+}
+"""The knobs of each discipline beside its size."""
+
+Milliseconds = Annotated[float, Field(ge=0.001, le=1e6, allow_inf_nan=False)]
+
+
+class Queue(Strict):
+    """A queue. At most one of ``bdp``, ``packets`` and ``bytes`` sets its size.
+
+    What is not given is Linux's default.
+
+    Raises:
+        ValueError: two sizes, or a knob that the discipline lacks.
+    """
+
+    kind: Literal["droptail", "gateway", "sfq", "codel", "fq_codel", "pie", "fq_pie", "cake"] = "droptail"
+    """``gateway`` is a GEO gateway's buffer: a quarter of arrivals is dropped while it is over half full."""
+    bdp: Annotated[float, Field(gt=0, lt=1e6)] | None = None
+    """Size in bandwidth-delay products: link rate × largest base RTT routed over it at the start."""
+    packets: Annotated[int, Field(ge=1, lt=2**64)] | None = None
+    bytes: Annotated[int, Field(ge=1500, lt=2**64)] | None = None
+    target_ms: Milliseconds | None = None
+    """Queueing delay to hold: CoDel's 5, PIE's 15 by default."""
+    interval_ms: Milliseconds | None = None
+    """CoDel: time over which the target must be exceeded, 100 by default; about the largest RTT."""
+    tupdate_ms: Milliseconds | None = None
+    """PIE: how often the drop probability is computed, 15 by default."""
+    alpha: Annotated[int, Field(ge=0, le=32)] | None = None
+    beta: Annotated[int, Field(ge=0, le=32)] | None = None
+    ecn: bool | None = None
+    """Mark packets of flows that understand it, instead of dropping them; the default of ``fq_codel``."""
+    flows: Annotated[int, Field(ge=1, le=65_536)] | None = None
+    """Number of flow queues."""
+    quantum_bytes: Annotated[int, Field(ge=64, le=1 << 20)] | None = None
+    """Bytes that a flow queue sends in its turn."""
+    memory_bytes: Annotated[int, Field(ge=1500, lt=2**64)] | None = None
+    """Bytes that all flow queues hold."""
+    depth_packets: Annotated[int, Field(ge=1, lt=2**64)] | None = None
+    """SFQ: packets that one flow queue holds."""
+    bandwidth_mbps: Annotated[float, Field(gt=1e-3, lt=1e7)] | None = None
+    """CAKE: rate of its shaper; none by default."""
+    rtt_ms: Milliseconds | None = None
+    """CAKE: interval of its queue management, 100 by default."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_size(cls, data: Any) -> Any:
+        if (
+            isinstance(data, dict)
+            and data.get("kind", "droptail") == "droptail"
+            and not {*SIZES} & data.keys()
+        ):
+            return {**data, "bdp": 1.0}
+        return data
+
+    @model_validator(mode="after")
+    def _sizes_and_knobs(self) -> Queue:
+        if sum(getattr(self, size) is not None for size in SIZES) > 1:
+            raise ValueError("give one of bdp, packets and bytes")
+        for name in type(self).model_fields:
+            known = name in ("kind", *SIZES, *KNOBS[self.kind])
+            if not known and getattr(self, name) is not None:
+                raise ValueError(f"{self.kind} has no knob {name}")
+        return self

@@ -1,0 +1,72 @@
+//! The way out of a managed queue: packets leave it when the transmitter is free, caught up with when somebody looks.
+
+use crate::link::{Link, Offer, Packet};
+use crate::queue::{Discipline, Managed, Tally, Waiting};
+use crate::{NEVER, Nanos};
+
+/// A discipline and when the next packet leaves it.
+#[derive(Clone, Debug)]
+pub struct Egress<P> {
+    pub discipline: Managed<P>,
+    /// `NEVER` while nothing waits or the link has no capacity to come.
+    pub next_dequeue: Nanos,
+}
+
+impl<P> Egress<P> {
+    pub const fn new(discipline: Managed<P>) -> Self {
+        Self { discipline, next_dequeue: NEVER }
+    }
+}
+
+impl<P: Packet> Link<P> {
+    /// A packet comes to the discipline.
+    #[inline(never)]
+    pub(super) fn enqueue(&mut self, packet: P, now: Nanos) -> Offer {
+        self.catch_up(now);
+        let Some(egress) = &mut self.egress else { return Offer::Dropped };
+        let bytes = packet.bytes();
+        let before = egress.discipline.packets();
+        let mut tally = Tally::default();
+        egress.discipline.enqueue(Waiting { packet, bytes, since: now }, now, &mut tally);
+        let accepted = egress.discipline.packets() > before;
+        self.count(tally);
+        if before == 0 {
+            self.plan(now);
+            self.catch_up(now);
+        }
+        if accepted { Offer::Accepted } else { Offer::Dropped }
+    }
+
+    /// Everything that has left the discipline by `now`, in the order of its times.
+    #[inline]
+    pub(super) fn catch_up(&mut self, now: Nanos) {
+        while let Some(egress) = &mut self.egress
+            && egress.next_dequeue <= now
+        {
+            let at = egress.next_dequeue;
+            let mut tally = Tally::default();
+            let next = egress.discipline.dequeue(at, &mut tally);
+            self.count(tally);
+            if let Some(waiting) = next {
+                self.transmit(waiting.packet, waiting.bytes, at);
+            }
+            self.plan(at);
+        }
+    }
+
+    /// When the next packet leaves, `now` at the earliest.
+    fn plan(&mut self, now: Nanos) {
+        let Some(egress) = &mut self.egress else { return };
+        egress.next_dequeue = if egress.discipline.packets() == 0 {
+            NEVER
+        } else {
+            let ready = egress.discipline.ready_at(now);
+            self.server.free_from(&mut self.schedule, ready)
+        };
+    }
+
+    const fn count(&mut self, tally: Tally) {
+        self.stats.dropped += tally.dropped;
+        self.stats.marked += tally.marked;
+    }
+}

@@ -1,0 +1,164 @@
+//! CoDel (RFC 8289), with Linux's constants.
+
+use crate::queue::pool::{Fifo, Pool};
+use crate::queue::{Discipline, Tally, Waiting};
+use crate::{Nanos, Packet};
+
+const MILLISECOND: Nanos = 1_000_000;
+/// RFC 8289 §4.4: below a packet's worth of backlog there is nothing to control.
+const MTU: u64 = 1514;
+
+/// The knobs of `tc-codel(8)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodelSettings {
+    /// Acceptable standing queueing delay.
+    pub target: Nanos,
+    /// Time over which it must be exceeded: about the largest RTT.
+    pub interval: Nanos,
+    /// Mark instead of dropping where the flow can.
+    pub ecn: bool,
+}
+
+impl Default for CodelSettings {
+    fn default() -> Self {
+        Self { target: 5 * MILLISECOND, interval: 100 * MILLISECOND, ecn: false }
+    }
+}
+
+/// RFC 8289 §5.3: the control law's state.
+#[derive(Clone, Debug, Default)]
+pub struct ControlLaw {
+    first_above: Nanos,
+    drop_next: Nanos,
+    count: u32,
+    last_count: u32,
+    dropping: bool,
+}
+
+impl ControlLaw {
+    /// RFC 8289 §5.5: `pop` takes out the next packet and tells the backlog in bytes that is left.
+    pub fn dequeue<P: Packet>(
+        &mut self,
+        settings: &CodelSettings,
+        now: Nanos,
+        tally: &mut Tally,
+        mut pop: impl FnMut() -> Option<(Waiting<P>, u64)>,
+    ) -> Option<Waiting<P>> {
+        let (mut waiting, mut over) = self.next(settings, now, &mut pop)?;
+        if self.dropping {
+            if !over {
+                self.dropping = false;
+                return Some(waiting);
+            }
+            while self.dropping && now >= self.drop_next {
+                self.count += 1;
+                if settings.ecn && waiting.packet.mark_congestion() {
+                    tally.marked += 1;
+                    self.drop_next = self.control_law(settings, self.drop_next);
+                    return Some(waiting);
+                }
+                tally.dropped += 1;
+                (waiting, over) = self.next(settings, now, &mut pop)?;
+                if over {
+                    self.drop_next = self.control_law(settings, self.drop_next);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if over {
+            if settings.ecn && waiting.packet.mark_congestion() {
+                tally.marked += 1;
+                self.begin(settings, now);
+            } else {
+                tally.dropped += 1;
+                self.begin(settings, now);
+                (waiting, _) = self.next(settings, now, &mut pop)?;
+            }
+        }
+        Some(waiting)
+    }
+
+    /// RFC 8289 §5.4: a drop state that was left a short time ago goes on where it was.
+    fn begin(&mut self, settings: &CodelSettings, now: Nanos) {
+        self.dropping = true;
+        let since = self.count.wrapping_sub(self.last_count);
+        let recent = now.saturating_sub(self.drop_next) < 16 * settings.interval;
+        self.count = if since > 1 && recent { since } else { 1 };
+        self.last_count = self.count;
+        self.drop_next = self.control_law(settings, now);
+    }
+
+    /// RFC 8289 §5.4: t + interval / √count
+    fn control_law(&self, settings: &CodelSettings, at: Nanos) -> Nanos {
+        at + (settings.interval as f64 / f64::from(self.count).sqrt()) as Nanos
+    }
+
+    /// The next packet, and whether the delay has been above the target for an interval. An empty queue ends dropping.
+    fn next<P: Packet>(
+        &mut self,
+        settings: &CodelSettings,
+        now: Nanos,
+        pop: &mut impl FnMut() -> Option<(Waiting<P>, u64)>,
+    ) -> Option<(Waiting<P>, bool)> {
+        let Some((waiting, backlog)) = pop() else {
+            self.first_above = 0;
+            self.dropping = false;
+            return None;
+        };
+        let sojourn = now - waiting.since;
+        if sojourn < settings.target || backlog <= MTU {
+            self.first_above = 0;
+            return Some((waiting, false));
+        }
+        if self.first_above == 0 {
+            self.first_above = now + settings.interval;
+            return Some((waiting, false));
+        }
+        let over = now >= self.first_above;
+        Some((waiting, over))
+    }
+}
+
+/// One queue under CoDel.
+#[derive(Clone, Debug)]
+pub struct Codel<P> {
+    settings: CodelSettings,
+    limit: u64,
+    pool: Pool<P>,
+    fifo: Fifo,
+    law: ControlLaw,
+}
+
+impl<P> Codel<P> {
+    /// A queue of at most `limit` packets (Linux: 1,000).
+    #[must_use]
+    pub fn new(limit: u64, settings: CodelSettings) -> Self {
+        Self { settings, limit, pool: Pool::new(), fifo: Fifo::new(), law: ControlLaw::default() }
+    }
+}
+
+impl<P: Packet> Discipline<P> for Codel<P> {
+    fn enqueue(&mut self, waiting: Waiting<P>, _now: Nanos, tally: &mut Tally) {
+        if self.pool.packets() >= self.limit {
+            tally.dropped += 1;
+        } else {
+            self.pool.push(&mut self.fifo, waiting);
+        }
+    }
+
+    fn dequeue(&mut self, now: Nanos, tally: &mut Tally) -> Option<Waiting<P>> {
+        let Self { settings, pool, fifo, law, .. } = self;
+        law.dequeue(settings, now, tally, || {
+            let waiting = pool.pop(fifo)?;
+            Some((waiting, pool.bytes()))
+        })
+    }
+
+    fn packets(&self) -> u64 {
+        self.pool.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.pool.bytes()
+    }
+}

@@ -1,0 +1,101 @@
+//! FQ-CoDel (RFC 8290).
+
+use crate::queue::codel::{CodelSettings, ControlLaw};
+use crate::queue::rotation::Rotation;
+use crate::queue::{Discipline, Tally, Waiting};
+use crate::{Nanos, Packet};
+
+/// RFC 8290 §4.1.3: packets dropped at once from the fattest queue when all are full.
+const DROP_BATCH: u32 = 64;
+
+/// The knobs of `tc-fq_codel(8)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FqCodelSettings {
+    /// Packets in all queues.
+    pub limit: u64,
+    /// Bytes in all queues.
+    pub memory_limit: u64,
+    /// Number of queues.
+    pub flows: u32,
+    /// Bytes a turn.
+    pub quantum: u32,
+    /// CoDel's own; marks by default.
+    pub codel: CodelSettings,
+}
+
+impl Default for FqCodelSettings {
+    fn default() -> Self {
+        let codel = CodelSettings { ecn: true, ..CodelSettings::default() };
+        Self { limit: 10_240, memory_limit: 32 << 20, flows: 1024, quantum: 1500, codel }
+    }
+}
+
+/// A queue a flow, each under CoDel, served in turn.
+#[derive(Clone, Debug)]
+pub struct FqCodel<P> {
+    settings: FqCodelSettings,
+    queues: Rotation<P, ControlLaw>,
+}
+
+impl<P> FqCodel<P> {
+    /// Empty queues; `seed` of the flows' hash.
+    #[must_use]
+    pub fn new(settings: FqCodelSettings, seed: u64) -> Self {
+        Self { queues: Rotation::new(settings.flows, settings.quantum, seed), settings }
+    }
+
+    /// RFC 8290 §4.1.3: half of the fattest queue, at most [`DROP_BATCH`], from its head.
+    #[cold]
+    fn drop_from_fattest(&mut self, tally: &mut Tally) {
+        let fattest = self.queues.fattest();
+        let threshold = self.queues.flows[fattest].fifo.bytes / 2;
+        let mut dropped = 0;
+        for _ in 0..DROP_BATCH {
+            let Some(waiting) = self.queues.pop(fattest) else { return };
+            tally.dropped += 1;
+            dropped += u64::from(waiting.bytes);
+            if dropped >= threshold {
+                return;
+            }
+        }
+    }
+}
+
+impl<P: Packet> Discipline<P> for FqCodel<P> {
+    fn enqueue(&mut self, waiting: Waiting<P>, _now: Nanos, tally: &mut Tally) {
+        let queue = self.queues.queue_of(waiting.packet.flow());
+        self.queues.push(queue, waiting);
+        let pool = &self.queues.pool;
+        if pool.packets() > self.settings.limit || pool.bytes() > self.settings.memory_limit {
+            self.drop_from_fattest(tally);
+        }
+    }
+
+    fn dequeue(&mut self, now: Nanos, tally: &mut Tally) -> Option<Waiting<P>> {
+        loop {
+            let queue = self.queues.turn()?;
+            let Rotation { pool, flows, .. } = &mut self.queues;
+            let flow = &mut flows[queue];
+            let fifo = &mut flow.fifo;
+            let next = flow.state.dequeue(&self.settings.codel, now, tally, || {
+                let waiting = pool.pop(fifo)?;
+                Some((waiting, pool.bytes()))
+            });
+            match next {
+                Some(waiting) => {
+                    self.queues.charge(queue, waiting.bytes);
+                    return Some(waiting);
+                }
+                None => self.queues.end_turn(queue),
+            }
+        }
+    }
+
+    fn packets(&self) -> u64 {
+        self.queues.pool.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.queues.pool.bytes()
+    }
+}

@@ -1,0 +1,108 @@
+//! FQ-PIE, `tc-fq_pie(8)`: flow queues as in RFC 8290, each under PIE (RFC 8033).
+
+use rand_core::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+
+use crate::queue::pie::{Controller, PieSettings};
+use crate::queue::rotation::Rotation;
+use crate::queue::{Discipline, Tally, Waiting};
+use crate::{Nanos, Packet};
+
+/// The knobs of `tc-fq_pie(8)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FqPieSettings {
+    /// Packets in all queues.
+    pub limit: u64,
+    /// Bytes in all queues.
+    pub memory_limit: u64,
+    /// Number of queues.
+    pub flows: u32,
+    /// Bytes a turn.
+    pub quantum: u32,
+    /// PIE's own.
+    pub pie: PieSettings,
+}
+
+impl Default for FqPieSettings {
+    fn default() -> Self {
+        let pie = PieSettings::default();
+        Self { limit: 10_240, memory_limit: 32 << 20, flows: 1024, quantum: 1500, pie }
+    }
+}
+
+/// A queue a flow, each under PIE, served in turn.
+#[derive(Clone, Debug)]
+pub struct FqPie<P> {
+    settings: FqPieSettings,
+    queues: Rotation<P, Controller>,
+    next_update: Nanos,
+    random: Pcg64Mcg,
+}
+
+impl<P> FqPie<P> {
+    /// Empty queues; `seed` of the flows' hash and of what is dropped.
+    #[must_use]
+    pub fn new(settings: FqPieSettings, seed: u64) -> Self {
+        Self {
+            queues: Rotation::new(settings.flows, settings.quantum, seed),
+            next_update: settings.pie.update,
+            random: Pcg64Mcg::seed_from_u64(seed),
+            settings,
+        }
+    }
+
+    fn catch_up(&mut self, now: Nanos) {
+        while self.next_update <= now {
+            for flow in &mut self.queues.flows {
+                flow.state.update(&self.settings.pie, flow.fifo.bytes);
+            }
+            self.next_update += self.settings.pie.update;
+        }
+    }
+}
+
+impl<P: Packet> Discipline<P> for FqPie<P> {
+    fn enqueue(&mut self, mut waiting: Waiting<P>, now: Nanos, tally: &mut Tally) {
+        self.catch_up(now);
+        let queue = self.queues.queue_of(waiting.packet.flow());
+        let pool = &self.queues.pool;
+        let bytes = pool.bytes() + u64::from(waiting.bytes);
+        if pool.packets() >= self.settings.limit || bytes > self.settings.memory_limit {
+            tally.dropped += 1;
+            return;
+        }
+        let flow = &mut self.queues.flows[queue];
+        if flow.state.refuses(&self.settings.pie, flow.fifo.bytes, &mut self.random) {
+            if flow.state.marks(&self.settings.pie) && waiting.packet.mark_congestion() {
+                tally.marked += 1;
+            } else {
+                tally.dropped += 1;
+                return;
+            }
+        }
+        self.queues.push(queue, waiting);
+    }
+
+    fn dequeue(&mut self, now: Nanos, _tally: &mut Tally) -> Option<Waiting<P>> {
+        self.catch_up(now);
+        loop {
+            let queue = self.queues.turn()?;
+            match self.queues.pop(queue) {
+                Some(waiting) => {
+                    self.queues.charge(queue, waiting.bytes);
+                    self.queues.flows[queue].state.on_dequeue(now, waiting.since);
+                    return Some(waiting);
+                }
+                None => self.queues.end_turn(queue),
+            }
+        }
+    }
+
+    fn packets(&self) -> u64 {
+        self.queues.pool.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.queues.pool.bytes()
+    }
+}

@@ -1,0 +1,40 @@
+//! The GEO gateway's rule: a quarter of what arrives is dropped at random while more than half of the buffer is full
+//! (Peters et al., "TCP HyStart over satellite", measured on a commercial gateway with 36 MB).
+
+use rand_core::{RngCore, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// Random drops at the entrance of a drop-tail queue, as its fill asks for.
+#[derive(Clone, Debug)]
+pub struct Gateway {
+    threshold: u64,
+    random: Pcg64Mcg,
+}
+
+impl Gateway {
+    /// A quarter of arrivals is dropped while more than `threshold` bytes wait.
+    #[must_use]
+    pub fn new(threshold: u64, seed: u64) -> Self {
+        Self { threshold, random: Pcg64Mcg::seed_from_u64(seed) }
+    }
+
+    /// Whether the packet that finds `bytes` waiting is dropped.
+    #[inline]
+    pub fn refuses(&mut self, bytes: u64) -> bool {
+        bytes > self.threshold && self.random.next_u64() >> 62 == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quarter_is_dropped_above_the_threshold_and_nothing_below() {
+        let mut gateway = Gateway::new(1_000, 1);
+        assert!((0..1_000).all(|bytes| !gateway.refuses(bytes)));
+        let dropped = (0..100_000).filter(|_| gateway.refuses(1_001)).count();
+        // Four standard deviations are 0.0055.
+        assert!((dropped as f64 / 1e5 - 0.25).abs() < 0.0055, "{dropped}");
+    }
+}

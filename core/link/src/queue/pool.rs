@@ -1,0 +1,154 @@
+//! Packets of many queues in one pool: queues are lists through it, so that empty ones cost nothing.
+
+use crate::queue::Waiting;
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Debug)]
+struct Node<P> {
+    waiting: Option<Waiting<P>>,
+    next: u32,
+    prior: u32,
+}
+
+/// Nodes, used and free. It grows to the largest backlog there was and allocates nothing afterwards.
+#[derive(Clone, Debug)]
+pub struct Pool<P> {
+    nodes: Vec<Node<P>>,
+    free: u32,
+    packets: u64,
+    bytes: u64,
+}
+
+/// A first-in-first-out queue through a pool.
+#[derive(Clone, Debug)]
+pub struct Fifo {
+    head: u32,
+    tail: u32,
+    /// Packets in it.
+    pub packets: u32,
+    /// Bytes in it.
+    pub bytes: u64,
+}
+
+impl Fifo {
+    pub const fn new() -> Self {
+        Self { head: NONE, tail: NONE, packets: 0, bytes: 0 }
+    }
+}
+
+impl<P> Pool<P> {
+    pub const fn new() -> Self {
+        Self { nodes: Vec::new(), free: NONE, packets: 0, bytes: 0 }
+    }
+
+    /// Packets in all queues.
+    pub const fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Bytes in all queues.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub fn push(&mut self, fifo: &mut Fifo, waiting: Waiting<P>) {
+        let bytes = u64::from(waiting.bytes);
+        let node = Node { waiting: Some(waiting), next: NONE, prior: fifo.tail };
+        let index = if self.free == NONE {
+            self.nodes.push(node);
+            (self.nodes.len() - 1) as u32
+        } else {
+            let index = self.free;
+            self.free = self.nodes[index as usize].next;
+            self.nodes[index as usize] = node;
+            index
+        };
+        if fifo.tail == NONE {
+            fifo.head = index;
+        } else {
+            self.nodes[fifo.tail as usize].next = index;
+        }
+        fifo.tail = index;
+        self.count_in(fifo, bytes);
+    }
+
+    /// Take out the first.
+    pub fn pop(&mut self, fifo: &mut Fifo) -> Option<Waiting<P>> {
+        let index = fifo.head;
+        let node = self.nodes.get_mut(index as usize)?;
+        let waiting = node.waiting.take()?;
+        fifo.head = node.next;
+        node.next = self.free;
+        self.free = index;
+        match self.nodes.get_mut(fifo.head as usize) {
+            Some(first) => first.prior = NONE,
+            None => fifo.tail = NONE,
+        }
+        self.count_out(fifo, waiting.bytes);
+        Some(waiting)
+    }
+
+    /// Take out the last.
+    pub fn pop_last(&mut self, fifo: &mut Fifo) -> Option<Waiting<P>> {
+        let index = fifo.tail;
+        let node = self.nodes.get_mut(index as usize)?;
+        let waiting = node.waiting.take()?;
+        fifo.tail = node.prior;
+        node.next = self.free;
+        self.free = index;
+        match self.nodes.get_mut(fifo.tail as usize) {
+            Some(last) => last.next = NONE,
+            None => fifo.head = NONE,
+        }
+        self.count_out(fifo, waiting.bytes);
+        Some(waiting)
+    }
+
+    const fn count_in(&mut self, fifo: &mut Fifo, bytes: u64) {
+        fifo.packets += 1;
+        fifo.bytes += bytes;
+        self.packets += 1;
+        self.bytes += bytes;
+    }
+
+    fn count_out(&mut self, fifo: &mut Fifo, bytes: u32) {
+        fifo.packets -= 1;
+        fifo.bytes -= u64::from(bytes);
+        self.packets -= 1;
+        self.bytes -= u64::from(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn queues_through_a_pool_behave_like_deques(operations in prop::collection::vec((0_usize..4, 0_u8..4, 1_u32..2000), 1..200)) {
+            let mut pool = Pool::new();
+            let mut fifos = [const { Fifo::new() }; 4];
+            let mut model = [const { VecDeque::new() }; 4];
+            for (index, kind, bytes) in operations {
+                match kind {
+                    0 => prop_assert_eq!(pool.pop(&mut fifos[index]).map(|waiting| waiting.packet), model[index].pop_front()),
+                    1 => prop_assert_eq!(pool.pop_last(&mut fifos[index]).map(|waiting| waiting.packet), model[index].pop_back()),
+                    _ => {
+                        pool.push(&mut fifos[index], Waiting { packet: bytes, bytes, since: 0 });
+                        model[index].push_back(bytes);
+                    }
+                }
+                for (fifo, model) in fifos.iter().zip(&model) {
+                    prop_assert_eq!(fifo.packets as usize, model.len());
+                    prop_assert_eq!(fifo.bytes, model.iter().map(|&bytes| u64::from(bytes)).sum::<u64>());
+                }
+                prop_assert_eq!(pool.bytes(), fifos.iter().map(|fifo| fifo.bytes).sum::<u64>());
+            }
+        }
+    }
+}

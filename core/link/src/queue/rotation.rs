@@ -1,0 +1,151 @@
+//! Flow queues and whose turn it is: deficit round robin with new flows first (RFC 8290 §4).
+
+use std::collections::VecDeque;
+
+use crate::queue::Waiting;
+use crate::queue::pool::{Fifo, Pool};
+
+const NONE: u32 = u32::MAX;
+
+/// One flow's queue with the state `S` of its own queue management.
+#[derive(Clone, Debug)]
+pub struct FlowQueue<S> {
+    pub fifo: Fifo,
+    pub state: S,
+    /// Bytes it may still send in its turn; negative when it has sent more.
+    deficit: i64,
+    listed: Listed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Listed {
+    No,
+    New,
+    Old,
+}
+
+/// Flow queues by the hash of their flow; made when a flow first comes.
+#[derive(Clone, Debug)]
+pub struct Rotation<P, S> {
+    pub pool: Pool<P>,
+    pub flows: Vec<FlowQueue<S>>,
+    /// Queue of each bucket.
+    buckets: Box<[u32]>,
+    seed: u64,
+    quantum: i64,
+    /// New flows go before old ones (RFC 8290), instead of to the end of the line (plain deficit round robin).
+    new_first: bool,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+}
+
+impl<P, S: Default> Rotation<P, S> {
+    /// `buckets` flow queues, each with `quantum` bytes a turn; `seed` of the hash. New flows go first.
+    pub fn new(buckets: u32, quantum: u32, seed: u64) -> Self {
+        Self {
+            pool: Pool::new(),
+            flows: Vec::new(),
+            buckets: vec![NONE; buckets.max(1) as usize].into(),
+            seed,
+            quantum: i64::from(quantum.max(1)),
+            new_first: true,
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+        }
+    }
+
+    /// New flows wait for their turn like all others.
+    pub fn in_line(mut self) -> Self {
+        self.new_first = false;
+        self
+    }
+
+    /// The queue of `flow`.
+    pub fn queue_of(&mut self, flow: u32) -> usize {
+        let bucket = (mix(u64::from(flow) ^ self.seed) % self.buckets.len() as u64) as usize;
+        if self.buckets[bucket] == NONE {
+            self.buckets[bucket] = self.flows.len() as u32;
+            self.flows.push(FlowQueue {
+                fifo: Fifo::new(),
+                state: S::default(),
+                deficit: 0,
+                listed: Listed::No,
+            });
+        }
+        self.buckets[bucket] as usize
+    }
+
+    /// Append to a queue; one that was inactive becomes new.
+    pub fn push(&mut self, queue: usize, waiting: Waiting<P>) {
+        let flow = &mut self.flows[queue];
+        self.pool.push(&mut flow.fifo, waiting);
+        if flow.listed == Listed::No {
+            flow.deficit = self.quantum;
+            flow.listed = if self.new_first { Listed::New } else { Listed::Old };
+            let list = if self.new_first { &mut self.new } else { &mut self.old };
+            list.push_back(queue as u32);
+        }
+    }
+
+    /// The queue whose turn it is; `None` when no queue is active.
+    pub fn turn(&mut self) -> Option<usize> {
+        loop {
+            let queue = *self.new.front().or_else(|| self.old.front())? as usize;
+            if self.flows[queue].deficit > 0 {
+                return Some(queue);
+            }
+            self.flows[queue].deficit += self.quantum;
+            self.send_to_end(queue);
+        }
+    }
+
+    /// The queue at turn has sent `bytes`.
+    pub fn charge(&mut self, queue: usize, bytes: u32) {
+        self.flows[queue].deficit -= i64::from(bytes);
+    }
+
+    /// The queue at turn is empty: RFC 8290 §4.2, a new one must wait at the end of the old ones, an old one leaves.
+    pub fn end_turn(&mut self, queue: usize) {
+        if self.flows[queue].listed == Listed::New && !self.old.is_empty() {
+            self.send_to_end(queue);
+        } else {
+            self.take_first(queue);
+            self.flows[queue].listed = Listed::No;
+        }
+    }
+
+    /// Queues with something to send or the right to be first when something comes.
+    pub fn active(&self) -> usize {
+        self.new.len() + self.old.len()
+    }
+
+    /// The queue with the most bytes.
+    pub fn fattest(&self) -> usize {
+        let bytes = |queue: &usize| self.flows[*queue].fifo.bytes;
+        // Of equals the first, like Linux.
+        (0..self.flows.len()).rev().max_by_key(bytes).unwrap_or(0)
+    }
+
+    pub fn pop(&mut self, queue: usize) -> Option<Waiting<P>> {
+        self.pool.pop(&mut self.flows[queue].fifo)
+    }
+
+    fn send_to_end(&mut self, queue: usize) {
+        self.take_first(queue);
+        self.flows[queue].listed = Listed::Old;
+        self.old.push_back(queue as u32);
+    }
+
+    fn take_first(&mut self, queue: usize) {
+        let list = if self.flows[queue].listed == Listed::New { &mut self.new } else { &mut self.old };
+        let first = list.pop_front();
+        debug_assert_eq!(first, Some(queue as u32), "only the first has its turn");
+    }
+}
+
+/// A hash that spreads neighbouring flows (the finaliser of MurmurHash3).
+const fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    let value = (value ^ (value >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    value ^ (value >> 33)
+}

@@ -1,0 +1,76 @@
+//! Stochastic fairness queueing (McKenney, INFOCOM 1990), as `tc-sfq(8)`.
+
+use crate::queue::rotation::Rotation;
+use crate::queue::{Discipline, Tally, Waiting};
+use crate::{Nanos, Packet};
+
+/// The knobs of `tc-sfq(8)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SfqSettings {
+    /// Packets in all queues.
+    pub limit: u64,
+    /// Packets in one queue.
+    pub depth: u64,
+    /// Number of queues.
+    pub flows: u32,
+    /// Bytes a turn.
+    pub quantum: u32,
+}
+
+impl Default for SfqSettings {
+    fn default() -> Self {
+        Self { limit: 127, depth: 127, flows: 1024, quantum: 1500 }
+    }
+}
+
+/// A queue a flow, served in turn; the longest pays when all are full.
+#[derive(Clone, Debug)]
+pub struct Sfq<P> {
+    settings: SfqSettings,
+    queues: Rotation<P, ()>,
+}
+
+impl<P> Sfq<P> {
+    /// Empty queues; `seed` of the flows' hash.
+    #[must_use]
+    pub fn new(settings: SfqSettings, seed: u64) -> Self {
+        Self { queues: Rotation::new(settings.flows, settings.quantum, seed).in_line(), settings }
+    }
+}
+
+impl<P: Packet> Discipline<P> for Sfq<P> {
+    fn enqueue(&mut self, waiting: Waiting<P>, _now: Nanos, tally: &mut Tally) {
+        let queue = self.queues.queue_of(waiting.packet.flow());
+        if u64::from(self.queues.flows[queue].fifo.packets) >= self.settings.depth {
+            tally.dropped += 1;
+            return;
+        }
+        self.queues.push(queue, waiting);
+        if self.queues.pool.packets() > self.settings.limit {
+            let fattest = self.queues.fattest();
+            let Rotation { pool, flows, .. } = &mut self.queues;
+            tally.dropped += u64::from(pool.pop_last(&mut flows[fattest].fifo).is_some());
+        }
+    }
+
+    fn dequeue(&mut self, _now: Nanos, _tally: &mut Tally) -> Option<Waiting<P>> {
+        loop {
+            let queue = self.queues.turn()?;
+            match self.queues.pop(queue) {
+                Some(waiting) => {
+                    self.queues.charge(queue, waiting.bytes);
+                    return Some(waiting);
+                }
+                None => self.queues.end_turn(queue),
+            }
+        }
+    }
+
+    fn packets(&self) -> u64 {
+        self.queues.pool.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.queues.pool.bytes()
+    }
+}

@@ -1,0 +1,195 @@
+//! Laws of the disciplines, each against its own document, and properties of them all.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const MS: Nanos = 1_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Probe {
+    flow: u32,
+    id: u64,
+    bytes: u32,
+    capable: bool,
+    marked: bool,
+}
+
+impl Packet for Probe {
+    fn bytes(&self) -> u32 {
+        self.bytes
+    }
+    fn travels(&mut self, _propagation: Nanos) {}
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+    fn mark_congestion(&mut self) -> bool {
+        self.marked |= self.capable;
+        self.capable
+    }
+}
+
+fn probe(flow: u32, id: u64, bytes: u32) -> Probe {
+    Probe { flow, id, bytes, capable: false, marked: false }
+}
+
+fn put(queue: &mut impl Discipline<Probe>, packet: Probe, now: Nanos, tally: &mut Tally) {
+    queue.enqueue(Waiting { packet, bytes: packet.bytes, since: now }, now, tally);
+}
+
+fn all_kinds() -> Vec<Managed<Probe>> {
+    let cake = CakeSettings { memory_limit: Some(40_000), ..CakeSettings::default() };
+    vec![
+        Managed::Cake(Cake::new(cake, 1)),
+        Managed::Codel(Codel::new(40, CodelSettings::default())),
+        Managed::FqCodel(FqCodel::new(FqCodelSettings { limit: 40, ..FqCodelSettings::default() }, 1)),
+        Managed::FqPie(FqPie::new(FqPieSettings { limit: 40, ..FqPieSettings::default() }, 1)),
+        Managed::Pie(Pie::new(40, PieSettings::default(), 1)),
+        Managed::Sfq(Sfq::new(SfqSettings { limit: 40, ..SfqSettings::default() }, 1)),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_discipline_invents_or_reorders_a_flows_packets_and_each_counts_what_it_drops(
+        steps in prop::collection::vec((0_u32..5, 40_u32..1500, 0_u64..8, any::<bool>()), 1..300),
+    ) {
+        for mut queue in all_kinds() {
+            let (mut now, mut tally, mut offered, mut out) = (0, Tally::default(), 0_u64, 0);
+            let mut last = [0; 5];
+            for &(flow, bytes, wait_ms, comes) in &steps {
+                now += wait_ms * MS;
+                if comes {
+                    offered += 1;
+                    put(&mut queue, probe(flow, offered, bytes), now, &mut tally);
+                } else if let Some(waiting) = queue.dequeue(now, &mut tally) {
+                    out += 1;
+                    prop_assert!(waiting.packet.id > last[waiting.packet.flow as usize]);
+                    last[waiting.packet.flow as usize] = waiting.packet.id;
+                }
+                prop_assert_eq!(offered, out + tally.dropped + queue.packets());
+                prop_assert_eq!(queue.packets() == 0, queue.bytes() == 0);
+            }
+            // Work conserving: what waits comes out, to the last packet.
+            while queue.dequeue(now, &mut tally).is_some() {
+                out += 1;
+            }
+            prop_assert_eq!((queue.packets(), offered), (0, out + tally.dropped));
+        }
+    }
+}
+
+/// A queue that is served every `service` while more than it can serve comes; returns the times of drops.
+fn overload(queue: &mut impl Discipline<Probe>, service: Nanos, offered: Nanos, length: Nanos) -> Vec<Nanos> {
+    let mut tally = Tally::default();
+    let mut drops = Vec::new();
+    let (mut arrival, mut departure) = (0, service);
+    let mut id = 0;
+    while arrival.min(departure) < length {
+        let now = arrival.min(departure);
+        let before = tally.dropped;
+        if arrival <= departure {
+            id += 1;
+            put(queue, probe(0, id, 1500), now, &mut tally);
+            arrival += offered;
+        } else {
+            queue.dequeue(now, &mut tally);
+            departure += service;
+        }
+        drops.extend((before..tally.dropped).map(|_| now));
+    }
+    drops
+}
+
+#[test]
+fn codel_drops_first_after_an_interval_above_target_and_then_ever_faster() {
+    // RFC 8289 §4.3: the next drop comes interval / √count after the last one.
+    let mut codel = Codel::new(100_000, CodelSettings::default());
+    let drops = overload(&mut codel, MS, MS - 50_000, 2_000 * MS);
+    // A packet waits 1 ms and 1/20 of the time so far: 5 ms after 80 ms. The first drop comes an interval later.
+    assert!((175..190).contains(&(drops[0] / MS)), "{}", drops[0] / MS);
+    for (count, pair) in drops.windows(2).take(8).enumerate() {
+        let expected = 100.0 / ((count + 1) as f64).sqrt();
+        let gap = (pair[1] - pair[0]) as f64 / MS as f64;
+        assert!((gap - expected).abs() < 2.5, "{gap} ms after drop {count}, not {expected}");
+    }
+}
+
+#[test]
+fn codel_marks_instead_where_the_flow_can() {
+    let settings = CodelSettings { ecn: true, ..CodelSettings::default() };
+    let mut codel = Codel::new(100_000, settings);
+    let mut tally = Tally::default();
+    for id in 0..400 {
+        put(&mut codel, Probe { capable: true, ..probe(0, id, 1500) }, 0, &mut tally);
+    }
+    let marked =
+        (0..400).filter_map(|ms| codel.dequeue(ms * MS, &mut tally)).filter(|next| next.packet.marked);
+    assert!(marked.count() >= 2);
+    assert_eq!(tally.dropped, 0);
+}
+
+#[test]
+fn pie_lets_a_burst_of_150_ms_pass_and_then_drops_more_the_longer_the_delay_lasts() {
+    // RFC 8033 §4.1: MAX_BURST; §4.2: the probability integrates the deviation.
+    let mut pie = Pie::new(100_000, PieSettings::default(), 1);
+    let drops = overload(&mut pie, MS, MS * 2 / 3, 3_000 * MS);
+    assert!(drops[0] >= 150 * MS, "{}", drops[0]);
+    let within = |from: Nanos, to: Nanos| drops.iter().filter(|&&at| (from..to).contains(&(at / MS))).count();
+    assert!(within(0, 500) < within(500, 1_000), "{} {}", within(0, 500), within(500, 1_000));
+}
+
+#[test]
+fn flow_queues_share_bytes_whatever_the_size_of_packets() {
+    // RFC 8290 §4.2: deficit round robin counts bytes.
+    for mut queue in all_kinds() {
+        if matches!(queue, Managed::Codel(_) | Managed::Pie(_)) {
+            continue;
+        }
+        let mut tally = Tally::default();
+        let mut sent = [0_u64; 2];
+        for round in 0..4_000 {
+            if queue.packets() < 30 {
+                put(&mut queue, probe(0, round, 1500), 0, &mut tally);
+                for part in 0..5 {
+                    put(&mut queue, probe(1, round * 5 + part, 300), 0, &mut tally);
+                }
+            }
+            if let Some(waiting) = queue.dequeue(0, &mut tally) {
+                sent[waiting.packet.flow as usize] += u64::from(waiting.bytes);
+            }
+        }
+        let ratio = sent[0] as f64 / sent[1] as f64;
+        assert!((0.9..1.1).contains(&ratio), "{sent:?}");
+    }
+}
+
+#[test]
+fn a_sparse_flow_does_not_wait_behind_a_bulk_flow() {
+    // RFC 8290 §1: "flows that build a queue" and "flows that don't".
+    let mut queue = FqCodel::new(FqCodelSettings::default(), 1);
+    let mut tally = Tally::default();
+    for id in 0..50 {
+        put(&mut queue, probe(0, id, 1500), 0, &mut tally);
+    }
+    queue.dequeue(0, &mut tally);
+    put(&mut queue, probe(1, 0, 100), 0, &mut tally);
+    let next = queue.dequeue(0, &mut tally).expect("packets wait");
+    assert_eq!(next.packet.flow, 1);
+}
+
+#[test]
+fn cakes_shaper_spaces_packets_at_its_bandwidth() {
+    let settings = CakeSettings { bandwidth_bps: Some(12_000_000), ..CakeSettings::default() };
+    let mut cake = Cake::new(settings, 1);
+    let mut tally = Tally::default();
+    for id in 0..11 {
+        put(&mut cake, probe(0, id, 1500), 0, &mut tally);
+    }
+    let mut now = 0;
+    for _ in 0..10 {
+        assert!(cake.dequeue(now, &mut tally).is_some());
+        now = cake.ready_at(now);
+    }
+    assert_eq!(now, 10 * MS);
+}

@@ -1,0 +1,122 @@
+//! From a queue's specification to its discipline.
+
+use leo_link::{
+    Cake, CakeSettings, Codel, CodelSettings, DropTail, FqCodel, FqCodelSettings, FqPie, FqPieSettings,
+    Gateway, Link, Managed, Nanos, Pie, PieSettings, Sfq, SfqSettings,
+};
+use leo_transport::PACKET_BYTES;
+
+use super::{NANOS_PER_MS, NANOS_PER_S};
+use crate::packet::Packet;
+use crate::scenario::{QueueKind, QueueSpec, nanos};
+
+/// The gateway's buffer: "the queue can grow up to 36 MBytes" (Peters et al., HyStart over satellite, section 4).
+const GATEWAY_BYTES: u64 = 36_000_000;
+/// Linux's default limits in packets.
+const SFQ_PACKETS: u64 = 127;
+const SINGLE_PACKETS: u64 = 1_000;
+const FLOW_QUEUES_PACKETS: u64 = 10_240;
+const CAKE_BYTES: u64 = 4 << 20;
+
+/// How large the queue in front of a link of `rate_bps` is, where `rtt` is the largest base RTT over it.
+pub fn limit(queue: &QueueSpec, rate_bps: u64, rtt: Nanos) -> DropTail {
+    let of_bdp = |bdp: f64| {
+        let bits = rate_bps as f64 * rtt as f64 / NANOS_PER_S;
+        DropTail::of_packets(((bdp * bits / f64::from(8 * PACKET_BYTES)).round() as u64).max(1))
+    };
+    match (queue.packets, queue.bytes, queue.bdp) {
+        (Some(packets), ..) => DropTail::of_packets(packets),
+        (_, Some(bytes), _) => DropTail::of_bytes(bytes),
+        (_, _, Some(bdp)) => of_bdp(bdp),
+        _ => match queue.kind {
+            QueueKind::Droptail => of_bdp(1.0),
+            QueueKind::Gateway => DropTail::of_bytes(GATEWAY_BYTES),
+            QueueKind::Sfq => DropTail::of_packets(SFQ_PACKETS),
+            QueueKind::Codel | QueueKind::Pie => DropTail::of_packets(SINGLE_PACKETS),
+            QueueKind::FqCodel | QueueKind::FqPie => DropTail::of_packets(FLOW_QUEUES_PACKETS),
+            QueueKind::Cake => DropTail::of_bytes(queue.memory_bytes.unwrap_or(CAKE_BYTES)),
+        },
+    }
+}
+
+/// Put the discipline that `queue` asks for in front of `link`, whose limit is the queue's size.
+pub fn install(link: Link<Packet>, queue: &QueueSpec, seed: u64) -> Link<Packet> {
+    let size = link.limit();
+    let packets = size.packets.min(size.bytes / u64::from(PACKET_BYTES)).max(1);
+    let bytes = size.bytes.min(size.packets.saturating_mul(u64::from(PACKET_BYTES)));
+    let managed = match queue.kind {
+        QueueKind::Droptail => return link,
+        QueueKind::Gateway => return link.behind_gateway(Gateway::new(bytes / 2, seed)),
+        QueueKind::Sfq => Managed::Sfq(Sfq::new(sfq(queue, packets), seed)),
+        QueueKind::Codel => Managed::Codel(Codel::new(packets, codel(queue, CodelSettings::default()))),
+        QueueKind::FqCodel => Managed::FqCodel(FqCodel::new(fq_codel(queue, packets), seed)),
+        QueueKind::Pie => Managed::Pie(Pie::new(packets, pie(queue), seed)),
+        QueueKind::FqPie => Managed::FqPie(FqPie::new(fq_pie(queue, packets), seed)),
+        QueueKind::Cake => Managed::Cake(Cake::new(cake(queue, bytes), seed)),
+    };
+    link.managed_by(managed)
+}
+
+fn time(given_ms: Option<f64>, default: Nanos) -> Nanos {
+    given_ms.map_or(default, |ms| nanos(ms, NANOS_PER_MS))
+}
+
+fn codel(queue: &QueueSpec, default: CodelSettings) -> CodelSettings {
+    CodelSettings {
+        target: time(queue.target_ms, default.target),
+        interval: time(queue.interval_ms, default.interval),
+        ecn: queue.ecn.unwrap_or(default.ecn),
+    }
+}
+
+fn pie(queue: &QueueSpec) -> PieSettings {
+    let default = PieSettings::default();
+    PieSettings {
+        target: time(queue.target_ms, default.target),
+        update: time(queue.tupdate_ms, default.update),
+        alpha: queue.alpha.unwrap_or(default.alpha),
+        beta: queue.beta.unwrap_or(default.beta),
+        ecn: queue.ecn.unwrap_or(default.ecn),
+    }
+}
+
+fn sfq(queue: &QueueSpec, limit: u64) -> SfqSettings {
+    let default = SfqSettings::default();
+    SfqSettings {
+        limit,
+        depth: queue.depth_packets.unwrap_or(default.depth),
+        flows: queue.flows.unwrap_or(default.flows),
+        quantum: queue.quantum_bytes.unwrap_or(default.quantum),
+    }
+}
+
+fn fq_codel(queue: &QueueSpec, limit: u64) -> FqCodelSettings {
+    let default = FqCodelSettings::default();
+    FqCodelSettings {
+        limit,
+        memory_limit: queue.memory_bytes.unwrap_or(default.memory_limit),
+        flows: queue.flows.unwrap_or(default.flows),
+        quantum: queue.quantum_bytes.unwrap_or(default.quantum),
+        codel: codel(queue, default.codel),
+    }
+}
+
+fn fq_pie(queue: &QueueSpec, limit: u64) -> FqPieSettings {
+    let default = FqPieSettings::default();
+    FqPieSettings {
+        limit,
+        memory_limit: queue.memory_bytes.unwrap_or(default.memory_limit),
+        flows: queue.flows.unwrap_or(default.flows),
+        quantum: queue.quantum_bytes.unwrap_or(default.quantum),
+        pie: pie(queue),
+    }
+}
+
+fn cake(queue: &QueueSpec, bytes: u64) -> CakeSettings {
+    let sized = queue.bdp.is_some() || queue.packets.is_some() || queue.bytes.is_some();
+    CakeSettings {
+        bandwidth_bps: queue.bandwidth_mbps.map(|rate| (rate * 1e6).round() as u64),
+        rtt: time(queue.rtt_ms, CakeSettings::default().rtt),
+        memory_limit: queue.memory_bytes.or_else(|| sized.then_some(bytes)),
+    }
+}

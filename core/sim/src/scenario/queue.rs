@@ -1,0 +1,174 @@
+//! The queue in front of a link: discipline, size and knobs, named as tc(8) names them.
+
+use serde::Deserialize;
+
+use crate::scenario::{Scenario, ScenarioError};
+
+/// A queue; at most one size. What is not given is Linux's default, for drop-tail one bandwidth-delay product.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueSpec {
+    /// The discipline.
+    #[serde(default)]
+    pub kind: QueueKind,
+    /// Size in bandwidth-delay products.
+    #[serde(default)]
+    pub bdp: Option<f64>,
+    /// Size in packets.
+    #[serde(default)]
+    pub packets: Option<u64>,
+    /// Size in bytes.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// Queueing delay to hold, in ms.
+    #[serde(default)]
+    pub target_ms: Option<f64>,
+    /// CoDel: time over which the target must be exceeded, in ms.
+    #[serde(default)]
+    pub interval_ms: Option<f64>,
+    /// PIE: how often the drop probability is computed, in ms.
+    #[serde(default)]
+    pub tupdate_ms: Option<f64>,
+    /// PIE: weight of the delay's deviation.
+    #[serde(default)]
+    pub alpha: Option<u32>,
+    /// PIE: weight of the delay's change.
+    #[serde(default)]
+    pub beta: Option<u32>,
+    /// Mark packets of flows that understand it, instead of dropping them.
+    #[serde(default)]
+    pub ecn: Option<bool>,
+    /// Number of flow queues.
+    #[serde(default)]
+    pub flows: Option<u32>,
+    /// Bytes that a flow queue sends in its turn.
+    #[serde(default)]
+    pub quantum_bytes: Option<u32>,
+    /// Bytes that all flow queues hold.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
+    /// SFQ: packets that one flow queue holds.
+    #[serde(default)]
+    pub depth_packets: Option<u64>,
+    /// CAKE: rate of its shaper in Mbit/s.
+    #[serde(default)]
+    pub bandwidth_mbps: Option<f64>,
+    /// CAKE: interval of its queue management, in ms.
+    #[serde(default)]
+    pub rtt_ms: Option<f64>,
+}
+
+/// Queue disciplines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueKind {
+    /// First in, first out; what does not fit is dropped.
+    #[default]
+    Droptail,
+    /// A GEO gateway: drop-tail, and a quarter of arrivals is dropped while it is more than half full.
+    Gateway,
+    /// Stochastic fairness queueing.
+    Sfq,
+    /// CoDel (RFC 8289).
+    Codel,
+    /// FQ-CoDel (RFC 8290).
+    FqCodel,
+    /// PIE (RFC 8033).
+    Pie,
+    /// PIE in flow queues.
+    FqPie,
+    /// CAKE.
+    Cake,
+}
+
+impl QueueKind {
+    /// Its name in scenarios, and the knobs it has beside its size.
+    const fn describe(self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            Self::Droptail => ("droptail", &[]),
+            Self::Gateway => ("gateway", &[]),
+            Self::Sfq => ("sfq", &["flows", "quantum_bytes", "depth_packets"]),
+            Self::Codel => ("codel", &["target_ms", "interval_ms", "ecn"]),
+            Self::FqCodel => {
+                ("fq_codel", &["target_ms", "interval_ms", "ecn", "flows", "quantum_bytes", "memory_bytes"])
+            }
+            Self::Pie => ("pie", &["target_ms", "tupdate_ms", "alpha", "beta", "ecn"]),
+            Self::FqPie => (
+                "fq_pie",
+                &[
+                    "target_ms",
+                    "tupdate_ms",
+                    "alpha",
+                    "beta",
+                    "ecn",
+                    "flows",
+                    "quantum_bytes",
+                    "memory_bytes",
+                ],
+            ),
+            Self::Cake => ("cake", &["bandwidth_mbps", "rtt_ms", "memory_bytes"]),
+        }
+    }
+}
+
+impl QueueSpec {
+    /// The knobs that are given, by name.
+    fn given(&self) -> impl Iterator<Item = &'static str> {
+        [
+            ("target_ms", self.target_ms.is_some()),
+            ("interval_ms", self.interval_ms.is_some()),
+            ("tupdate_ms", self.tupdate_ms.is_some()),
+            ("alpha", self.alpha.is_some()),
+            ("beta", self.beta.is_some()),
+            ("ecn", self.ecn.is_some()),
+            ("flows", self.flows.is_some()),
+            ("quantum_bytes", self.quantum_bytes.is_some()),
+            ("memory_bytes", self.memory_bytes.is_some()),
+            ("depth_packets", self.depth_packets.is_some()),
+            ("bandwidth_mbps", self.bandwidth_mbps.is_some()),
+            ("rtt_ms", self.rtt_ms.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(name, given)| given.then_some(name))
+    }
+}
+
+impl Scenario {
+    pub(super) fn validate_queue(&self, at: &str, queue: &QueueSpec) -> Result<(), ScenarioError> {
+        let sizes = [queue.bdp.is_some(), queue.packets.is_some(), queue.bytes.is_some()];
+        let one_size = sizes.iter().filter(|&&given| given).count() <= 1;
+        self.check(at, one_size, "give one of bdp, packets and bytes")?;
+        let bdp_ok = queue.bdp.is_none_or(|bdp| bdp > 0.0 && bdp < 1e6);
+        self.check(&format!("{at}.bdp"), bdp_ok, "must be positive")?;
+        self.check(&format!("{at}.packets"), queue.packets != Some(0), "must be positive")?;
+        let holds_packet = |bytes: Option<u64>| bytes.is_none_or(|bytes| bytes >= 1500);
+        let rule = "must hold a packet of 1500 bytes";
+        self.check(&format!("{at}.bytes"), holds_packet(queue.bytes), rule)?;
+        self.check(&format!("{at}.memory_bytes"), holds_packet(queue.memory_bytes), rule)?;
+        let (kind, knobs) = queue.kind.describe();
+        for name in queue.given() {
+            let rule = format!("{kind} has no such knob");
+            self.check(&format!("{at}.{name}"), knobs.contains(&name), &rule)?;
+        }
+        let times = [
+            ("target_ms", queue.target_ms),
+            ("interval_ms", queue.interval_ms),
+            ("tupdate_ms", queue.tupdate_ms),
+            ("rtt_ms", queue.rtt_ms),
+        ];
+        for (name, value) in times {
+            let ok = value.is_none_or(|value| (0.001..=1e6).contains(&value));
+            self.check(&format!("{at}.{name}"), ok, "must be within 0.001 and 1e6")?;
+        }
+        let weight_ok = |value: Option<u32>| value.is_none_or(|value| value <= 32);
+        self.check(&format!("{at}.alpha"), weight_ok(queue.alpha), "must be at most 32")?;
+        self.check(&format!("{at}.beta"), weight_ok(queue.beta), "must be at most 32")?;
+        let flows_ok = queue.flows.is_none_or(|flows| (1..=65_536).contains(&flows));
+        self.check(&format!("{at}.flows"), flows_ok, "must be within 1 and 65536")?;
+        let quantum_ok = queue.quantum_bytes.is_none_or(|bytes| (64..=1 << 20).contains(&bytes));
+        self.check(&format!("{at}.quantum_bytes"), quantum_ok, "must be within 64 and 1048576")?;
+        self.check(&format!("{at}.depth_packets"), queue.depth_packets != Some(0), "must be positive")?;
+        let bandwidth_ok = queue.bandwidth_mbps.is_none_or(|rate| rate > 1e-3 && rate < 1e7);
+        self.check(&format!("{at}.bandwidth_mbps"), bandwidth_ok, "must be above 1e-3 and below 1e7")
+    }
+}
