@@ -125,7 +125,7 @@ mod tests {
                 ages.push((1_000 * MS - probe.offered_at) / MS);
             }
         }
-        assert_eq!(link.stats().lost, 3);
+        assert_eq!(link.stats(NEVER).lost, 3);
         ages
     }
 

@@ -205,9 +205,9 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Counters since the beginning.
-    #[must_use]
-    pub const fn stats(&self) -> LinkStats {
+    /// Counters from the beginning until `now`.
+    pub fn stats(&mut self, now: Nanos) -> LinkStats {
+        self.catch_up(now);
         self.stats
     }
 

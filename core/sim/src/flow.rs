@@ -136,6 +136,10 @@ impl Flow {
     /// An RTT sample, with the propagation that the packet and its acknowledgement had.
     #[inline]
     pub fn record_rtt(&mut self, rtt: Nanos, base: Nanos) {
+        if rtt < base && self.routes.change() {
+            // A packet on the new route was acknowledged by the echo of one that came later on the old, longer one.
+            return;
+        }
         debug_assert!(rtt >= base, "an RTT of {rtt} ns on a path of {base} ns");
         self.rtt_log.record(rtt, base.max(1));
         self.rtt_histogram.record(rtt);

@@ -36,6 +36,11 @@ impl Routes {
         &self.all[self.current]
     }
 
+    /// Whether there is more than one.
+    pub const fn change(&self) -> bool {
+        self.all.len() > 1
+    }
+
     /// The number of the current route, for packets to remember.
     #[inline]
     pub fn index(&self) -> u16 {

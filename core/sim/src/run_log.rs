@@ -145,7 +145,7 @@ impl Recorder {
                 .zip(links.iter_mut())
                 .map(|(name, link)| LinkSummary {
                     link: name.clone(),
-                    stats: link.stats(),
+                    stats: link.stats(now),
                     queued_packets: link.queued_packets(now),
                     in_flight_packets: link.in_flight_packets(now),
                 })
@@ -202,7 +202,7 @@ impl LinkSeries {
         mark: &mut LinkStats,
     ) {
         let span = link.schedule().at(now);
-        let stats = link.stats();
+        let stats = link.stats(now);
         self.time_s.push(now as f64 * NS);
         self.link.push(index as u32);
         // Outages are shorter than a row: count what the whole interval could carry.

@@ -7,13 +7,28 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::{MS, PACKET_BITS, assert_conserved, simulation, text, trace};
 
-/// One to three links in a row, one to six flows over any stretch of them.
-fn scenarios() -> impl Strategy<Value = (Value, TraceSet)> {
-    let queue = prop_oneof![
+/// So many cases, unless `PROPTEST_CASES` asks for another number.
+fn cases(default: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
+    ProptestConfig::with_cases(asked.unwrap_or(default))
+}
+
+/// One to three links in a row, one to six flows over any stretch of them, some of which take another one on the way.
+fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
+    let size = prop_oneof![
         3 => (0.1..8.0).prop_map(|bdp| json!({"bdp": bdp})),
         1 => (1_u64..500).prop_map(|packets| json!({"packets": packets})),
         1 => (1_500_u64..500_000).prop_map(|bytes| json!({"bytes": bytes})),
+        1 => Just(json!({})),
     ];
+    let kind = prop_oneof![
+        Just("droptail"),
+        prop::sample::select(vec!["gateway", "sfq", "codel", "fq_codel", "pie", "fq_pie", "cake"]),
+    ];
+    let queue = (size, kind).prop_map(|(mut queue, kind)| {
+        queue["kind"] = json!(kind);
+        queue
+    });
     let loss = prop_oneof![2 => Just(0.0), 1 => 0.0..0.05];
     let medium = prop_oneof![
         3 => (1.0..150.0).prop_map(|delay: f64| json!({"delay_ms": delay})),
@@ -26,12 +41,12 @@ fn scenarios() -> impl Strategy<Value = (Value, TraceSet)> {
         link["queue"] = queue;
         link
     });
-    let scheme = prop::sample::select(vec!["cubic", "cubic-nohystart", "reno", "policy", "agent"]);
+    let scheme = prop::sample::select([leo_sim::SCHEMES, &["policy", "agent"]].concat());
     let extra = prop_oneof![Just(0.0), 0.0..50.0];
     let flow = (
         scheme,
-        0.0..3.9,
-        prop::option::of(0.0001..3.0),
+        0.0..0.97 * duration_s,
+        prop::option::of(0.0001..0.75 * duration_s),
         extra,
         any::<(prop::sample::Index, prop::sample::Index)>(),
         1_u32..3,
@@ -47,8 +62,9 @@ fn scenarios() -> impl Strategy<Value = (Value, TraceSet)> {
         }),
         any::<u64>(),
         prop_oneof![Just(0.0), 0.0..500.0],
+        prop::collection::vec((0.0..duration_s, any::<[prop::sample::Index; 3]>()), 0..3),
     )
-        .prop_map(|(links, flows, parts, seed, jitter)| {
+        .prop_map(move |(links, flows, parts, seed, jitter, reroutes)| {
             let names: Vec<String> = (0..links.len()).map(|index| format!("link{index}")).collect();
             let flows: Vec<Value> = flows
                 .into_iter()
@@ -64,9 +80,23 @@ fn scenarios() -> impl Strategy<Value = (Value, TraceSet)> {
                     })
                 })
                 .collect();
+            let events: Vec<Value> = reroutes
+                .into_iter()
+                .map(|(at_s, [flow, from, to])| {
+                    let (from, to) = (from.index(names.len()), to.index(names.len()));
+                    let route = &names[from.min(to)..=from.max(to)];
+                    json!({"at_s": at_s, "reroute": {"flows": [flow.index(flows.len())], "route": route}})
+                })
+                .collect();
             let links: serde_json::Map<String, Value> = names.into_iter().zip(links).collect();
-            let scenario =
-                json!({"duration_s": 4.0, "seed": seed, "host_jitter_us": jitter, "links": links, "flows": flows});
+            let scenario = json!({
+                "duration_s": duration_s,
+                "seed": seed,
+                "host_jitter_us": jitter,
+                "links": links,
+                "flows": flows,
+                "events": events,
+            });
             (scenario, TraceSet::from([("path".to_owned(), trace(&parts))]))
         })
 }
@@ -91,9 +121,23 @@ fn assert_sound(log: &RunLog) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(cases(10_000))]
     #[test]
-    fn any_scenario_conserves_packets_and_repeats_bit_for_bit((scenario, traces) in scenarios()) {
+    fn any_scenario_conserves_packets_and_keeps_its_bounds((scenario, traces) in scenarios(0.6)) {
+        let mut steps = simulation(&scenario, &traces, 100 * MS);
+        while !steps.is_finished() {
+            let before = steps.now();
+            steps.run_interval();
+            prop_assert!(steps.now() > before);
+        }
+        assert_sound(&steps.run_log());
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(150))]
+    #[test]
+    fn any_scenario_conserves_packets_and_repeats_bit_for_bit((scenario, traces) in scenarios(4.0)) {
         let build = || simulation(&scenario, &traces, 100 * MS);
         let mut steps = build();
         while !steps.is_finished() {

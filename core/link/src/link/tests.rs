@@ -94,7 +94,7 @@ fn outage_begins(parts: &[Part], offset: Nanos, from: Nanos, to: Nanos) -> Vec<N
 }
 
 fn assert_conserved(link: &mut Link<Probe>, now: Nanos) {
-    let (queued, in_flight, stats) = (link.queued_packets(now), link.in_flight_packets(now), link.stats());
+    let (queued, in_flight, stats) = (link.queued_packets(now), link.in_flight_packets(now), link.stats(now));
     assert_eq!(
         stats.offered,
         stats.delivered + stats.dropped + stats.lost + queued + in_flight,
@@ -117,7 +117,7 @@ fn drive(link: &mut Link<Probe>, offers: &[(Nanos, u32)]) -> Vec<(Nanos, Probe)>
         assert_conserved(link, now);
     }
     take_until(link, NEVER - 1, &mut out);
-    let stats = link.stats();
+    let stats = link.stats(NEVER);
     assert_eq!(stats.offered, stats.delivered + stats.dropped + stats.lost, "a drained link holds nothing");
     assert_eq!(stats.delivered_bytes, out.iter().map(|(_, packet)| u64::from(packet.bytes)).sum::<u64>());
     out
@@ -232,7 +232,7 @@ proptest! {
         let out = drive(&mut link, &scaled_offers);
         let arrivals: Vec<_> = out.iter().map(|&(arrival, packet)| (packet.id, arrival.div_ceil(US))).collect();
         prop_assert_eq!(arrivals, expected.arrivals);
-        prop_assert_eq!((link.stats().dropped, link.stats().lost), (expected.dropped, expected.lost));
+        prop_assert_eq!((link.stats(NEVER).dropped, link.stats(NEVER).lost), (expected.dropped, expected.lost));
     }
 
     #[test]
@@ -249,7 +249,7 @@ proptest! {
         let out = drive(&mut link, &scaled_offers);
         let arrivals: Vec<_> = out.iter().map(|&(arrival, packet)| (packet.id, arrival.div_ceil(US))).collect();
         prop_assert_eq!(arrivals, expected.arrivals);
-        prop_assert_eq!((link.stats().dropped, link.stats().lost), (expected.dropped, 0));
+        prop_assert_eq!((link.stats(NEVER).dropped, link.stats(NEVER).lost), (expected.dropped, 0));
     }
 
     #[test]
@@ -391,7 +391,7 @@ fn an_outage_drops_what_flies_and_what_is_half_out_but_keeps_the_queue() {
     // 0 and 1 arrive at 3 and 4 ms; 2 and 3 fly, 4 is half out; 5 and 6 wait.
     let arrivals: Vec<_> = out.iter().map(|&(arrival, packet)| (packet.id, arrival)).collect();
     assert_eq!(arrivals, [(0, 3 * MS), (1, 4 * MS), (5, 9_500_000), (6, 10_500_000)]);
-    assert_eq!(link.stats().lost, 3);
+    assert_eq!(link.stats(NEVER).lost, 3);
 }
 
 #[test]
@@ -401,7 +401,7 @@ fn an_outage_across_the_end_of_the_period_is_one_outage() {
     // Replay begins at 7 ms: the outage lasts from 1 to 5 ms.
     let out = drive(&mut link, &[(2 * MS, 1500), (0, 1500)]);
     let arrivals: Vec<_> = out.iter().map(|&(arrival, _)| arrival).collect();
-    assert_eq!((arrivals, link.stats().lost), (vec![7 * MS, 8 * MS], 0));
+    assert_eq!((arrivals, link.stats(NEVER).lost), (vec![7 * MS, 8 * MS], 0));
 }
 
 #[test]
@@ -432,7 +432,7 @@ fn capacity_that_falls_to_zero_holds_packets_without_losing_them() {
     let parts = [(500_000, MS, RATE, true), (9 * MS, MS, 0, true), (100 * MS, MS, RATE, true)];
     let mut link = at_12_mbps(&parts, 0);
     let out = drive(&mut link, &[(0, 1500)]);
-    assert_eq!((out[0].0, link.stats().lost), (11 * MS, 0));
+    assert_eq!((out[0].0, link.stats(NEVER).lost), (11 * MS, 0));
 }
 
 #[test]
@@ -447,5 +447,5 @@ fn the_loss_of_the_trace_is_applied_per_packet() {
     let mut link = Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 11), Jitter::none());
     drive(&mut link, &[(MS, 1500); 20_000]);
     // Four standard deviations of 20,000 draws at 1/4 are 245.
-    assert!(link.stats().lost.abs_diff(5_000) < 245, "{}", link.stats().lost);
+    assert!(link.stats(NEVER).lost.abs_diff(5_000) < 245, "{}", link.stats(NEVER).lost);
 }
