@@ -15,6 +15,7 @@ mod rtt;
 mod sack;
 mod scoreboard;
 mod sender;
+mod undo;
 mod window_usage;
 
 pub use interval::IntervalCounters;

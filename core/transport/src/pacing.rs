@@ -7,8 +7,13 @@ use crate::{Nanos, SEGMENT_BYTES};
 #[derive(Clone, Debug, Default)]
 pub struct Pacer {
     next: Nanos,
+    /// The rate that the last packet was charged at.
+    charged: u64,
     burst_left: u64,
 }
+
+/// Waits longer than this are those of a rate that was tiny when they began.
+const LONG_WAIT: Nanos = 10_000_000;
 
 impl Pacer {
     /// Whether a packet may leave at `now`; if not, when.
@@ -18,6 +23,12 @@ impl Pacer {
             return Ok(());
         }
         if now < self.next {
+            if self.next - now > LONG_WAIT && rate > self.charged {
+                // The rate has risen meanwhile: what is left of the wait shrinks with it.
+                let left = u128::from(self.next - now) * u128::from(self.charged) / u128::from(rate);
+                self.next = now + left as Nanos;
+                self.charged = rate;
+            }
             return Err(self.next);
         }
         self.burst_left = paced_burst(rate);
@@ -28,6 +39,7 @@ impl Pacer {
     #[inline]
     pub fn on_sent(&mut self, now: Nanos, rate: u64) {
         self.burst_left = self.burst_left.saturating_sub(1);
+        self.charged = rate;
         // The schedule follows the rate, not the instants at which timers ran; credit for lateness is half a burst.
         let length = (u128::from(SEGMENT_BYTES) * 1_000_000_000 / u128::from(rate.max(1))) as Nanos;
         let earliest = now.saturating_sub(length / 2);
@@ -60,5 +72,16 @@ mod tests {
             }
         }
         assert!(sent.abs_diff(rate) < 20 * u64::from(SEGMENT_BYTES), "{sent}");
+    }
+
+    #[test]
+    fn a_rate_that_rises_shortens_the_wait_that_a_tiny_one_began() {
+        let mut pacer = Pacer::default();
+        assert_eq!(pacer.may_send(0, 10), Ok(()));
+        pacer.on_sent(0, 10);
+        pacer.end_burst();
+        // 144.8 s a packet at 10 byte/s; 1.4 s at 1,000.
+        let next = pacer.may_send(0, 1_000).expect_err("it must wait");
+        assert_eq!(next, 1_448_000_000);
     }
 }

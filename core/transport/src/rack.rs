@@ -50,6 +50,12 @@ impl Rack {
         self.reordering_seen = true;
     }
 
+    /// What was deemed lost was not: it may be lost yet.
+    #[cold]
+    pub fn judge_anew(&mut self) {
+        self.judged = 0;
+    }
+
     /// A packet went out again.
     pub fn on_retransmitted(&mut self, seq: u64, sent_at: Nanos) {
         self.retransmissions.push_back((seq, sent_at));

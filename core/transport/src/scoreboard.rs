@@ -179,6 +179,19 @@ impl Scoreboard {
         true
     }
 
+    /// Nothing was lost after all: what was deemed so is on its way, but for what has been lost twice.
+    #[cold]
+    pub fn forgive(&mut self) {
+        (self.lost, self.to_retransmit) = (0, 0);
+        for seq in self.una..self.next {
+            let segment = self.get_mut(seq);
+            segment.lost &= segment.retransmitted && !segment.retransmission_out;
+            let still_lost = u32::from(segment.lost);
+            self.lost += still_lost;
+            self.to_retransmit += still_lost;
+        }
+    }
+
     /// The first lost packet whose retransmission is due.
     pub fn first_to_retransmit(&mut self) -> Option<u64> {
         if self.to_retransmit == 0 {

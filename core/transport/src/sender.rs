@@ -1,6 +1,9 @@
 //! The sending side: what to send next, what is lost, when to time out.
 
-use leo_cc::{Ack, Congestion, CongestionControl, Recovery, Scheme};
+mod recovery;
+mod tail;
+
+use leo_cc::{Ack, CongestionControl, Recovery, Scheme};
 
 use crate::burst::Burst;
 use crate::delivery_rate::DeliveryRate;
@@ -10,8 +13,9 @@ use crate::prr::RateReduction;
 use crate::rack::Rack;
 use crate::ranges::RangeSet;
 use crate::receiver::AckToSend;
-use crate::rtt::{RTO_MAX, RTO_MIN, RttEstimator};
+use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
+use crate::undo::Undo;
 use crate::window_usage::WindowUsage;
 use crate::{NEVER, Nanos, RateSample};
 
@@ -35,6 +39,8 @@ pub struct SenderStats {
     pub lost: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Reductions that were taken back.
+    pub undone: u64,
 }
 
 /// Linux's tcp_ca_state, less the states that only an application or ECN brings about.
@@ -45,9 +51,10 @@ enum State {
     Recovery {
         until: u64,
     },
-    /// The retransmission timer ran out.
+    /// The retransmission timer ran out; perhaps for nothing.
     Loss {
         until: u64,
+        may_be_spurious: bool,
     },
 }
 
@@ -82,6 +89,7 @@ pub struct Sender {
     bursting: bool,
     last_sent: Nanos,
     state: State,
+    undo: Undo,
     reduction: Option<RateReduction>,
     tail: Tail,
     /// A tail loss probe is to be sent now.
@@ -118,6 +126,7 @@ impl Sender {
             bursting: false,
             last_sent: 0,
             state: State::Open,
+            undo: Undo::default(),
             reduction: None,
             tail: Tail::Unarmed,
             probe_due: false,
@@ -152,6 +161,7 @@ impl Sender {
         let mut first_rtt = None;
         let mut last_rtt = None;
         let mut repaired = false;
+        let mut original = false;
         let highest = self.sacked.end();
         while self.board.una() < ack.cumulative {
             let seq = self.board.una();
@@ -168,6 +178,7 @@ impl Sender {
                     self.rack.on_reordering();
                 }
             } else {
+                original |= segment.lost;
                 last_rtt = Some(now - segment.sent_at);
                 first_rtt = first_rtt.or(last_rtt);
             }
@@ -177,7 +188,7 @@ impl Sender {
             (first_rtt, last_rtt) = (None, None);
         }
         if !ack.sacks.is_empty() {
-            self.take_sacks(now, ack, highest, &mut last_rtt);
+            original |= self.take_sacks(now, ack, highest, &mut last_rtt);
         }
         if highest > 0 {
             self.sacked.remove_below(self.board.una());
@@ -198,6 +209,7 @@ impl Sender {
             self.asking = 0;
         }
         self.end_probe(now, ack);
+        self.take_back_mistakes(now, ack, advanced, original);
 
         let newly_lost = self.detect_losses(now);
         self.advance_state(now, delivered, advanced && newly_lost == 0);
@@ -415,6 +427,7 @@ impl Sender {
         let state = self.delivery.on_sent(now, self.board.in_flight(), self.stats.lost, false);
         self.board.retransmit(seq, now, state);
         self.rack.on_retransmitted(seq, now);
+        self.undo.on_retransmitted(now);
         self.stats.retransmitted += 1;
         self.note_sent(now);
         if self.tail == Tail::Unarmed {
@@ -433,8 +446,16 @@ impl Sender {
         }
     }
 
+    /// True when a packet deemed lost and never sent again has arrived.
     #[cold]
-    fn take_sacks(&mut self, now: Nanos, ack: &AckToSend, highest: u64, last_rtt: &mut Option<Nanos>) {
+    fn take_sacks(
+        &mut self,
+        now: Nanos,
+        ack: &AckToSend,
+        highest: u64,
+        last_rtt: &mut Option<Nanos>,
+    ) -> bool {
+        let mut original = false;
         let Self { board, sacked, delivery, rack, rtt, .. } = self;
         for (start, end) in ack.sacks.ranges(ack.cumulative) {
             sacked.insert(start.max(board.una()), end.min(board.next()), |low, high| {
@@ -443,6 +464,7 @@ impl Sender {
                     delivery.on_delivered(now, segment.sent_at, segment.state);
                     rack.on_delivered(now, seq, &segment, highest, rtt.min());
                     if !segment.retransmitted {
+                        original |= segment.lost;
                         // Older blocks follow; after lost acknowledgements they hold packets that arrived long ago.
                         let rtt = now - segment.sent_at;
                         *last_rtt = Some(last_rtt.map_or(rtt, |latest| latest.min(rtt)));
@@ -450,145 +472,7 @@ impl Sender {
                 }
             });
         }
-    }
-
-    #[inline]
-    fn detect_losses(&mut self, now: Nanos) -> u32 {
-        self.reordering_deadline = NEVER;
-        // Nothing beyond the cumulative point has been delivered: nothing can be missing.
-        if self.sacked.is_empty() && self.state == State::Open {
-            return 0;
-        }
-        let recovering = self.state != State::Open;
-        let Self { scheme, board, rtt, .. } = self;
-        let (lost, look_again) = self.rack.detect(now, board, rtt, recovering, |segment| {
-            scheme.on_packet_lost(now, &segment.state.at_sending(segment.sent_at));
-        });
-        self.reordering_deadline = look_again;
-        self.note_lost(lost);
-        lost
-    }
-
-    fn note_lost(&mut self, lost: u32) {
-        self.stats.lost += u64::from(lost);
-        self.interval.lost_packets += u64::from(lost);
-    }
-
-    /// Leave recovery when everything sent before it is acknowledged; enter it on a new loss.
-    #[inline]
-    fn advance_state(&mut self, now: Nanos, delivered: u32, advanced_without_loss: bool) {
-        if let State::Recovery { until } | State::Loss { until } = self.state
-            && self.board.una() >= until
-        {
-            self.state = State::Open;
-            self.reduction = None;
-            self.scheme.on_recovered(now);
-        }
-        // Whatever is lost now was sent after the last reduction began, repaired or not (Linux's tcp_time_to_recover).
-        if self.state == State::Open && self.board.lost() > 0 {
-            self.begin_recovery(now);
-        }
-        if let Some(reduction) = &mut self.reduction {
-            reduction.on_ack(delivered, self.board.in_flight(), advanced_without_loss);
-        }
-    }
-
-    #[cold]
-    fn begin_recovery(&mut self, now: Nanos) {
-        self.state = State::Recovery { until: self.board.next() };
-        // One reduction answers the losses of a round trip, the probe's among them (Linux's tcp_init_cwnd_reduction).
-        self.probe = None;
-        let prior_window = self.scheme.window();
-        self.scheme.on_congestion(Congestion::Loss, now);
-        self.scheme_deadline = self.scheme.next_timer();
-        if self.scheme.wants_rate_reduction() {
-            self.reduction = Some(RateReduction::new(prior_window, self.scheme.slow_start_threshold()));
-        }
-    }
-
-    #[cold]
-    fn time_out(&mut self, now: Nanos) {
-        if self.board.packets_out() == 0 {
-            self.tail = Tail::Unarmed;
-            return;
-        }
-        self.stats.timeouts += 1;
-        // A timeout while earlier losses are being repaired brings no new evidence of congestion.
-        let repeated = self.state != State::Open;
-        let kind = if repeated { Congestion::RepeatedTimeout } else { Congestion::Timeout };
-        self.scheme.on_congestion(kind, now);
-        self.scheme_deadline = self.scheme.next_timer();
-        self.reduction = None;
-        let Self { scheme, board, .. } = self;
-        let lost = self.rack.on_timeout(now, board, |segment| {
-            scheme.on_packet_lost(now, &segment.state.at_sending(segment.sent_at));
-        });
-        self.note_lost(lost);
-        self.state = State::Loss { until: self.board.next() };
-        self.probe = None;
-        // RFC 6298 §5.4: "Retransmit the earliest segment", whatever else may still be on its way.
-        self.asking = self.board.in_flight() + 1;
-        self.backoff = (self.backoff + 1).min(16);
-        self.pacer.end_burst();
-        self.tail = Tail::Timeout(now + self.timeout());
-    }
-
-    #[cold]
-    fn begin_probe(&mut self, now: Nanos) {
-        self.tail = Tail::Timeout(now + self.timeout());
-        self.probe_due = self.probe.is_none() && self.board.packets_out() > 0;
-    }
-
-    /// RFC 8985 §7.3: "send a new segment if one is available, else retransmit the highest-sequence segment"; the window
-    /// may stand in the new one's way.
-    #[cold]
-    fn send_probe(&mut self, now: Nanos) -> Transmit {
-        self.probe_due = false;
-        let last = self.board.next() - 1;
-        let retransmission = self.board.in_flight() >= self.window() && !self.board.get(last).sacked;
-        self.probe = Some(Probe { until: self.board.next(), retransmission });
-        if retransmission { self.retransmit(now, last) } else { self.send_new(now) }
-    }
-
-    /// RFC 8985 §7.4.2: unless a duplicate report says that both copies arrived, the probe repaired a loss, which the
-    /// window must answer.
-    #[inline]
-    fn end_probe(&mut self, now: Nanos, ack: &AckToSend) {
-        let Some(probe) = self.probe else { return };
-        if ack.cumulative < probe.until {
-            return;
-        }
-        if !probe.retransmission || ack.sacks.is_duplicate() {
-            self.probe = None;
-        } else if ack.cumulative > probe.until {
-            self.probe = None;
-            self.begin_recovery(now);
-        }
-    }
-
-    fn timeout(&self) -> Nanos {
-        (self.rtt.timeout() << self.backoff.min(16)).min(RTO_MAX)
-    }
-
-    /// RFC 8985 §7.2: a probe after two round trips while nothing is being repaired, else the timeout.
-    #[inline]
-    fn arm_tail(&mut self, now: Nanos) {
-        let packets_out = self.board.packets_out();
-        if packets_out == 0 {
-            self.tail = Tail::Unarmed;
-            return;
-        }
-        let timeout = now + self.timeout();
-        let srtt = self.rtt.smoothed();
-        let may_probe =
-            self.state == State::Open && self.probe.is_none() && srtt > 0 && self.sacked.is_empty();
-        self.tail = if may_probe {
-            // A single packet's acknowledgement may be delayed.
-            let wait = 2 * srtt + if packets_out == 1 { RTO_MIN } else { 2_000_000 };
-            Tail::Probe((now + wait).min(timeout))
-        } else {
-            Tail::Timeout(timeout)
-        };
+        original
     }
 
     fn is_window_limited(&self) -> bool {

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use leo_cc::{External, Scheme};
+use leo_cc::{CongestionControl, External, Scheme};
 use leo_transport::{AckToSend, NEVER, Nanos, Receiver, Sender};
 
 pub const MS: Nanos = 1_000_000;
@@ -187,7 +187,11 @@ impl Pipe {
             let timeout = (sender.rtt().timeout() << self.silence.min(16)).min(TIMEOUT_MAX);
             assert!(sender.next_timer() <= self.now + timeout, "stalled at {} ms: {stats:?}", self.now / MS);
         } else {
-            panic!("a sender with data and a window has something out");
+            let paces = sender.scheme().pacing_rate().is_some();
+            assert!(
+                paces && sender.next_timer() != NEVER,
+                "a sender with data and a window has something out"
+            );
         }
     }
 }

@@ -1,0 +1,141 @@
+//! Detection of losses, the repair of them, and the undoing of repairs that were not needed.
+
+use leo_cc::{Congestion, CongestionControl};
+
+use super::{Sender, State, Tail};
+use crate::prr::RateReduction;
+use crate::{AckToSend, NEVER, Nanos};
+
+impl Sender {
+    #[inline]
+    pub(super) fn detect_losses(&mut self, now: Nanos) -> u32 {
+        self.reordering_deadline = NEVER;
+        // Nothing beyond the cumulative point has been delivered: nothing can be missing.
+        if self.sacked.is_empty() && self.state == State::Open {
+            return 0;
+        }
+        let recovering = self.state != State::Open;
+        let Self { scheme, board, rtt, .. } = self;
+        let (lost, look_again) = self.rack.detect(now, board, rtt, recovering, |segment| {
+            scheme.on_packet_lost(now, &segment.state.at_sending(segment.sent_at));
+        });
+        self.reordering_deadline = look_again;
+        self.note_lost(lost);
+        lost
+    }
+
+    pub(super) fn note_lost(&mut self, lost: u32) {
+        self.stats.lost += u64::from(lost);
+        self.interval.lost_packets += u64::from(lost);
+    }
+
+    /// Leave recovery when everything sent before it is acknowledged; enter it on a new loss.
+    #[inline]
+    pub(super) fn advance_state(&mut self, now: Nanos, delivered: u32, advanced_without_loss: bool) {
+        if let State::Recovery { until } | State::Loss { until, .. } = self.state
+            && self.board.una() >= until
+        {
+            self.state = State::Open;
+            self.reduction = None;
+            self.scheme.on_recovered(now);
+        }
+        // Whatever is lost now was sent after the last reduction began, repaired or not (Linux's tcp_time_to_recover).
+        if self.state == State::Open && self.board.lost() > 0 {
+            self.begin_recovery(now);
+        }
+        if let Some(reduction) = &mut self.reduction {
+            reduction.on_ack(delivered, self.board.in_flight(), advanced_without_loss);
+        }
+    }
+
+    #[cold]
+    pub(super) fn begin_recovery(&mut self, now: Nanos) {
+        self.state = State::Recovery { until: self.board.next() };
+        self.undo.begin(self.board.retransmissions_out());
+        // One reduction answers the losses of a round trip, the probe's among them (Linux's tcp_init_cwnd_reduction).
+        self.probe = None;
+        let prior_window = self.scheme.window();
+        self.scheme.on_congestion(Congestion::Loss, now);
+        self.scheme_deadline = self.scheme.next_timer();
+        if self.scheme.wants_rate_reduction() {
+            self.reduction = Some(RateReduction::new(prior_window, self.scheme.slow_start_threshold()));
+        }
+    }
+
+    #[cold]
+    pub(super) fn time_out(&mut self, now: Nanos) {
+        if self.board.packets_out() == 0 {
+            self.tail = Tail::Unarmed;
+            return;
+        }
+        self.stats.timeouts += 1;
+        // A timeout while earlier losses are being repaired brings no new evidence of congestion.
+        let repeated = self.state != State::Open;
+        let kind = if repeated { Congestion::RepeatedTimeout } else { Congestion::Timeout };
+        self.scheme.on_congestion(kind, now);
+        self.scheme_deadline = self.scheme.next_timer();
+        self.reduction = None;
+        let Self { scheme, board, .. } = self;
+        let lost = self.rack.on_timeout(now, board, |segment| {
+            scheme.on_packet_lost(now, &segment.state.at_sending(segment.sent_at));
+        });
+        self.note_lost(lost);
+        // RFC 5682 §2.1: not while losses before this timeout are being repaired, unless it is one more timeout.
+        let may_be_spurious = !matches!(self.state, State::Recovery { .. });
+        self.state = State::Loss { until: self.board.next(), may_be_spurious };
+        if !repeated {
+            self.undo.begin(self.board.retransmissions_out());
+        }
+        self.probe = None;
+        // RFC 6298 §5.4: "Retransmit the earliest segment", whatever else may still be on its way.
+        self.asking = self.board.in_flight() + 1;
+        self.backoff = (self.backoff + 1).min(16);
+        self.pacer.end_burst();
+        self.tail = Tail::Timeout(now + self.timeout());
+    }
+
+    /// Whether the last reduction was a mistake, now that `ack` is counted. `original` says that it delivers a packet
+    /// that was sent before a timeout and never again.
+    #[inline]
+    pub(super) fn take_back_mistakes(&mut self, now: Nanos, ack: &AckToSend, advanced: bool, original: bool) {
+        if !self.undo.is_possible() {
+            return;
+        }
+        if ack.sacks.is_duplicate() {
+            self.undo.on_duplicate();
+        }
+        let spurious = match self.state {
+            // Linux's tcp_try_undo_dsack: every copy was reported as one too many.
+            State::Open => self.undo.all_were_duplicates(),
+            // RFC 3522: the echo answers the original. While repairs are out their fate is awaited.
+            State::Recovery { .. } => {
+                self.undo.all_were_duplicates()
+                    || (advanced
+                        && self.undo.answers_original(ack.echo)
+                        && self.board.retransmissions_out() == 0)
+            }
+            State::Loss { may_be_spurious, .. } => {
+                (advanced && (self.undo.answers_original(ack.echo) || self.undo.all_were_duplicates()))
+                    // RFC 5682 §3.1 with Linux's extension: data of before the timeout still arrives.
+                    || (may_be_spurious && original)
+            }
+        };
+        if spurious {
+            self.take_back(now);
+        }
+    }
+
+    #[cold]
+    pub(super) fn take_back(&mut self, now: Nanos) {
+        self.undo.end();
+        self.stats.undone += 1;
+        self.board.forgive();
+        self.rack.judge_anew();
+        self.state = State::Open;
+        self.reduction = None;
+        self.asking = 0;
+        self.backoff = 0;
+        self.scheme.on_undo(now);
+        self.scheme_deadline = self.scheme.next_timer();
+    }
+}

@@ -1,0 +1,65 @@
+//! The timers that watch for a silent tail: the loss probe (RFC 8985 §7) and the retransmission timeout (RFC 6298).
+
+use super::{Probe, Sender, State, Tail, Transmit};
+use crate::rtt::{RTO_MAX, RTO_MIN};
+use crate::{AckToSend, Nanos};
+
+impl Sender {
+    #[cold]
+    pub(super) fn begin_probe(&mut self, now: Nanos) {
+        self.tail = Tail::Timeout(now + self.timeout());
+        self.probe_due = self.probe.is_none() && self.board.packets_out() > 0;
+    }
+
+    /// RFC 8985 §7.3: "send a new segment if one is available, else retransmit the highest-sequence segment"; the window
+    /// may stand in the new one's way.
+    #[cold]
+    pub(super) fn send_probe(&mut self, now: Nanos) -> Transmit {
+        self.probe_due = false;
+        let last = self.board.next() - 1;
+        let retransmission = self.board.in_flight() >= self.window() && !self.board.get(last).sacked;
+        self.probe = Some(Probe { until: self.board.next(), retransmission });
+        if retransmission { self.retransmit(now, last) } else { self.send_new(now) }
+    }
+
+    /// RFC 8985 §7.4.2: unless a duplicate report says that both copies arrived, the probe repaired a loss, which the
+    /// window must answer.
+    #[inline]
+    pub(super) fn end_probe(&mut self, now: Nanos, ack: &AckToSend) {
+        let Some(probe) = self.probe else { return };
+        if ack.cumulative < probe.until {
+            return;
+        }
+        if !probe.retransmission || ack.sacks.is_duplicate() {
+            self.probe = None;
+        } else if ack.cumulative > probe.until {
+            self.probe = None;
+            self.begin_recovery(now);
+        }
+    }
+
+    pub(super) fn timeout(&self) -> Nanos {
+        (self.rtt.timeout() << self.backoff.min(16)).min(RTO_MAX)
+    }
+
+    /// RFC 8985 §7.2: a probe after two round trips while nothing is being repaired, else the timeout.
+    #[inline]
+    pub(super) fn arm_tail(&mut self, now: Nanos) {
+        let packets_out = self.board.packets_out();
+        if packets_out == 0 {
+            self.tail = Tail::Unarmed;
+            return;
+        }
+        let timeout = now + self.timeout();
+        let srtt = self.rtt.smoothed();
+        let may_probe =
+            self.state == State::Open && self.probe.is_none() && srtt > 0 && self.sacked.is_empty();
+        self.tail = if may_probe {
+            // A single packet's acknowledgement may be delayed.
+            let wait = 2 * srtt + if packets_out == 1 { RTO_MIN } else { 2_000_000 };
+            Tail::Probe((now + wait).min(timeout))
+        } else {
+            Tail::Timeout(timeout)
+        };
+    }
+}
