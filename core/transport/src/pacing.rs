@@ -11,16 +11,16 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Whether a packet may leave at `now`; if not, when.
+    /// Whether a packet may leave at `now`, `single` or in a burst; if not, when.
     #[inline]
-    pub fn may_send(&mut self, now: Nanos, rate: u64) -> Result<(), Nanos> {
+    pub fn may_send(&mut self, now: Nanos, rate: u64, single: bool) -> Result<(), Nanos> {
         if self.burst_left > 0 {
             return Ok(());
         }
         if now < self.next {
             return Err(self.next);
         }
-        self.burst_left = paced_burst(rate);
+        self.burst_left = if single { 1 } else { paced_burst(rate) };
         Ok(())
     }
 
@@ -51,7 +51,7 @@ mod tests {
         let mut pacer = Pacer::default();
         let (mut now, mut sent) = (0, 0_u64);
         while now < 1_000_000_000 {
-            match pacer.may_send(now, rate) {
+            match pacer.may_send(now, rate, false) {
                 Ok(()) => {
                     pacer.on_sent(now, rate);
                     sent += u64::from(SEGMENT_BYTES);
@@ -60,5 +60,17 @@ mod tests {
             }
         }
         assert!(sent.abs_diff(rate) < 20 * u64::from(SEGMENT_BYTES), "{sent}");
+    }
+
+    #[test]
+    fn single_packets_are_spaced_by_their_length_at_the_rate() {
+        // 1,448,000 B/s: a packet a millisecond.
+        let (rate, mut pacer) = (1_448_000, Pacer::default());
+        for packet in 0..10 {
+            let now = packet * 1_000_000;
+            assert_eq!(pacer.may_send(now, rate, true), Ok(()));
+            pacer.on_sent(now, rate);
+            assert_eq!(pacer.may_send(now, rate, true), Err(now + 1_000_000));
+        }
     }
 }

@@ -288,7 +288,7 @@ impl Sender {
             return None;
         }
         if let Some(rate) = self.scheme.pacing_rate() {
-            if let Err(at) = self.pacer.may_send(now, rate) {
+            if let Err(at) = self.pacer.may_send(now, rate, self.scheme.paces_single_packets()) {
                 self.pacing_deadline = at;
                 self.note_usage(false);
                 return None;
