@@ -136,31 +136,3 @@ fn it_paces_at_twice_the_window_over_the_standing_rtt() {
     let path = Path::avoiding_at(100.0);
     assert_eq!(path.copa.pacing_rate(), Some(2 * 100 * 1448 * 10));
 }
-
-#[test]
-fn senseless_acknowledgements_do_not_break_it() {
-    let mut random = crate::random::Random::new(1);
-    let mut copa = Copa::new();
-    let mut now = 0;
-    for _ in 0..100_000 {
-        let bits = random.next();
-        now += [0, 1, MS, 600_000 * MS][(bits % 4) as usize];
-        let rtt = [None, Some(0), Some(RTT), Some(Nanos::MAX / 8)][(bits >> 2 & 3) as usize];
-        let delivered = [0, 1, 2, 5_000][(bits >> 4 & 3) as usize];
-        copa.on_ack(&Ack {
-            now,
-            delivered,
-            rtt,
-            srtt: rtt.unwrap_or(0),
-            newest: (bits >> 6 & 1 == 0).then(|| AtSending { delivered: bits >> 32, ..AtSending::default() }),
-            total_delivered: bits >> 32,
-            window_limited: bits >> 7 & 1 == 0,
-            ..Ack::default()
-        });
-        if bits >> 8 & 63 == 0 {
-            copa.on_congestion(Congestion::Timeout, now);
-        }
-        assert!((2..=1_000_000_000).contains(&copa.window()));
-        assert!(copa.pacing_rate().is_none_or(|rate| rate > 0));
-    }
-}
