@@ -232,16 +232,17 @@ mod tests {
         let mut nv = Nv::new(&Context::default());
         nv.window.packets = 200;
         nv.window.threshold = 200;
-        let mut now = RTT;
-        now = round(&mut nv, now, RTT);
-        let mut windows = Vec::new();
-        for _ in 0..12 {
-            // 50 % queueing: the rate needs two thirds of the window.
-            now = round(&mut nv, now, RTT * 3 / 2);
-            windows.push(nv.window());
-        }
-        assert!(windows.iter().any(|&window| window < 190), "{windows:?}");
-        assert!(windows.iter().all(|&window| window >= WINDOW_MIN));
+        // 200 packets over 150 ms need 133 at 100 ms; 143 with the pad.
+        nv.max_rate = 200.0 / 0.15;
+        nv.min_rtt = 100_000_000;
+        nv.rounds = ROUNDS_TO_DECREASE;
+        nv.samples = SAMPLES_TO_DECREASE - 1;
+        nv.decide();
+        assert_eq!(nv.window(), 200, "60 samples are needed");
+        nv.samples += 1;
+        nv.decide();
+        assert_eq!((nv.window(), nv.slow_start_threshold()), (200 - 57 * 38 / 128, 143));
+        assert!(!nv.may_grow);
     }
 
     #[test]

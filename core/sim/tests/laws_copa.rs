@@ -104,4 +104,7 @@ fn a_longer_route_starves_copa_until_it_forgets_the_shorter_one() {
     assert!(mean(10, 20) > 0.97 * full, "{}", mean(10, 20));
     assert!(mean(21, 23) < 0.4 * full, "{}", mean(21, 23));
     assert!(mean(32, 40) > 0.95 * full, "{}", mean(32, 40));
+    // Forgetting, not the competitive mode, brings the rate back: the queue stays short.
+    let rtts = &log.flow_series.rtt_ms[33..];
+    assert!(rtts.iter().all(|&rtt| rtt < 75.0), "{rtts:?}");
 }
