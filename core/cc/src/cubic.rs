@@ -76,7 +76,8 @@ impl Epoch {
 
     /// RFC 9438 §4.2: W_cubic(t) = C * (t - K)³ + W_max, one RTT ahead, no more than 1.5 cwnd.
     fn target(&self, ack: &Ack, window: u32) -> f64 {
-        let t = (ack.now - self.start + ack.min_rtt) as f64 * 1e-9 - self.k;
+        let elapsed = ack.now.saturating_sub(self.start).saturating_add(ack.min_rtt);
+        let t = elapsed as f64 * 1e-9 - self.k;
         (self.origin + C * t * t * t).min(1.5 * f64::from(window))
     }
 

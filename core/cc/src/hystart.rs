@@ -58,7 +58,7 @@ impl HyStart {
             self.round_rtt = self.round_rtt.min(rtt);
             if self.samples < MIN_SAMPLES {
                 self.samples += 1;
-            } else if self.round_rtt > min_rtt + (min_rtt / 8).clamp(DELAY_MIN, DELAY_MAX) {
+            } else if self.round_rtt > min_rtt.saturating_add((min_rtt / 8).clamp(DELAY_MIN, DELAY_MAX)) {
                 self.found = true;
             }
         }

@@ -9,6 +9,7 @@ mod bbr3;
 mod bic;
 mod cdg;
 mod context;
+mod copa;
 mod cubic;
 mod external;
 mod highspeed;
@@ -30,6 +31,7 @@ mod veno;
 mod westwood;
 mod window;
 mod windowed_max;
+mod windowed_min;
 mod yeah;
 
 pub use ack::{Ack, AtSending, RateSample, Recovery};
@@ -38,6 +40,7 @@ pub use bbr3::Bbr3;
 pub use bic::Bic;
 pub use cdg::Cdg;
 pub use context::{Context, Handover};
+pub use copa::Copa;
 pub use cubic::Cubic;
 pub use external::External;
 pub use highspeed::HighSpeed;
@@ -109,6 +112,10 @@ pub trait CongestionControl {
     /// The pacing rate in bytes of payload per second; `None` sends when acknowledgements come.
     fn pacing_rate(&self) -> Option<u64> {
         None
+    }
+    /// Whether packets are paced one by one, as senders in user space do, and not in Linux's bursts of a millisecond.
+    fn paces_single_packets(&self) -> bool {
+        false
     }
     /// Whether proportional rate reduction (RFC 6937) brings the window down during recovery.
     fn wants_rate_reduction(&self) -> bool {

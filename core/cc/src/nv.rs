@@ -71,7 +71,7 @@ impl Nv {
         }
     }
 
-    fn measure(&mut self, ack: &Ack, rtt: Nanos, in_flight: u32) {
+    fn measure(&mut self, ack: &Ack, rtt: Nanos, delivered: u64) {
         if self.smoothed_rtt > 0 {
             self.smoothed_rtt = self.smoothed_rtt.midpoint(rtt);
         } else {
@@ -79,7 +79,7 @@ impl Nv {
             self.min_rtt = rtt.saturating_mul(2);
         }
         let rtt = self.smoothed_rtt.max(1);
-        self.max_rate = self.max_rate.max(f64::from(in_flight) * SECOND as f64 / rtt as f64);
+        self.max_rate = self.max_rate.max(delivered as f64 * SECOND as f64 / rtt as f64);
         self.samples = self.samples.saturating_add(1).min(255);
         self.min_rtt = self.min_rtt.min(rtt);
         self.next_min_rtt = self.next_min_rtt.min(rtt);
@@ -160,7 +160,8 @@ impl CongestionControl for Nv {
                 self.forget(ack);
             }
             if let (Some(rtt), Some(newest)) = (ack.rtt, ack.newest) {
-                self.measure(ack, rtt, newest.in_flight);
+                // Linux counts what was delivered between the packet's sending and its acknowledgement.
+                self.measure(ack, rtt, ack.total_delivered.saturating_sub(newest.delivered));
             }
         }
         if !ack.may_grow || !ack.window_limited || !self.may_grow {
@@ -218,7 +219,8 @@ mod tests {
                 rtt: Some(rtt),
                 una: begin + packet,
                 next: begin + packet + u64::from(window),
-                newest: Some(AtSending { in_flight: window, ..AtSending::default() }),
+                newest: Some(AtSending { delivered: begin + packet, ..AtSending::default() }),
+                total_delivered: begin + packet + u64::from(window),
                 ..ack_of_one(at)
             });
         }
@@ -230,16 +232,17 @@ mod tests {
         let mut nv = Nv::new(&Context::default());
         nv.window.packets = 200;
         nv.window.threshold = 200;
-        let mut now = RTT;
-        now = round(&mut nv, now, RTT);
-        let mut windows = Vec::new();
-        for _ in 0..12 {
-            // 50 % queueing: the rate needs two thirds of the window.
-            now = round(&mut nv, now, RTT * 3 / 2);
-            windows.push(nv.window());
-        }
-        assert!(windows.iter().any(|&window| window < 190), "{windows:?}");
-        assert!(windows.iter().all(|&window| window >= WINDOW_MIN));
+        // 200 packets over 150 ms need 133 at 100 ms; 143 with the pad.
+        nv.max_rate = 200.0 / 0.15;
+        nv.min_rtt = 100_000_000;
+        nv.rounds = ROUNDS_TO_DECREASE;
+        nv.samples = SAMPLES_TO_DECREASE - 1;
+        nv.decide();
+        assert_eq!(nv.window(), 200, "60 samples are needed");
+        nv.samples += 1;
+        nv.decide();
+        assert_eq!((nv.window(), nv.slow_start_threshold()), (200 - 57 * 38 / 128, 143));
+        assert!(!nv.may_grow);
     }
 
     #[test]

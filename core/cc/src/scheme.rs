@@ -1,8 +1,8 @@
 //! Every scheme by its name.
 
 use crate::{
-    Ack, AtSending, Bbr, Bbr3, Bic, Cdg, Congestion, CongestionControl, Context, Cubic, External, HighSpeed,
-    Htcp, Hybla, Illinois, Lp, Nanos, Nv, Reno, Scalable, Vegas, Veno, Westwood, Yeah,
+    Ack, AtSending, Bbr, Bbr3, Bic, Cdg, Congestion, CongestionControl, Context, Copa, Cubic, External,
+    HighSpeed, Htcp, Hybla, Illinois, Lp, Nanos, Nv, Reno, Scalable, Vegas, Veno, Westwood, Yeah,
 };
 
 /// Every scheme, dispatched by `match`: no virtual call on the packet path.
@@ -13,6 +13,7 @@ pub enum Scheme {
     Bbr3(Bbr3),
     Bic(Bic),
     Cdg(Cdg),
+    Copa(Copa),
     Cubic(Cubic),
     External(External),
     HighSpeed(HighSpeed),
@@ -35,6 +36,7 @@ pub const NAMES: &[&str] = &[
     "bbr3",
     "bic",
     "cdg",
+    "copa",
     "cubic",
     "cubic-nohystart",
     "highspeed",
@@ -62,6 +64,7 @@ impl Scheme {
             "bbr3" => Self::Bbr3(Bbr3::new(context)),
             "bic" => Self::Bic(Bic::new()),
             "cdg" => Self::Cdg(Cdg::new(context)),
+            "copa" => Self::Copa(Copa::new()),
             "cubic" => Self::Cubic(Cubic::new(true)),
             "cubic-nohystart" => Self::Cubic(Cubic::new(false)),
             "highspeed" => Self::HighSpeed(HighSpeed::new()),
@@ -96,6 +99,7 @@ macro_rules! dispatch {
             Self::Bbr3($scheme) => $call,
             Self::Bic($scheme) => $call,
             Self::Cdg($scheme) => $call,
+            Self::Copa($scheme) => $call,
             Self::Cubic($scheme) => $call,
             Self::External($scheme) => $call,
             Self::HighSpeed($scheme) => $call,
@@ -162,6 +166,10 @@ impl CongestionControl for Scheme {
     #[inline]
     fn pacing_rate(&self) -> Option<u64> {
         dispatch!(self, scheme => scheme.pacing_rate())
+    }
+    #[inline]
+    fn paces_single_packets(&self) -> bool {
+        dispatch!(self, scheme => scheme.paces_single_packets())
     }
     #[inline]
     fn wants_rate_reduction(&self) -> bool {

@@ -27,7 +27,9 @@ impl Vegas {
     fn end_round(&mut self, ack: &Ack) {
         // Too few samples may all have been delayed acknowledgements: grow like Reno.
         if self.rtt.samples <= 2 {
-            self.window.grow_as_reno(ack);
+            if ack.window_limited {
+                self.window.grow_as_reno(ack);
+            }
             return;
         }
         let window = u64::from(self.window.packets);
@@ -55,7 +57,7 @@ impl Vegas {
     }
 
     fn lower_threshold(&mut self) {
-        self.window.threshold = self.window.threshold.min(self.window.packets.saturating_sub(1)).max(2);
+        self.window.threshold = self.window.threshold.min(self.window.packets);
     }
 }
 
@@ -66,6 +68,10 @@ impl Default for Vegas {
 }
 
 impl CongestionControl for Vegas {
+    fn on_restart(&mut self, _now: Nanos, _idle: Nanos) {
+        self.rtt.restart();
+    }
+
     fn on_ack(&mut self, ack: &Ack) {
         self.rtt.observe(ack);
         if !ack.may_grow {
@@ -84,6 +90,7 @@ impl CongestionControl for Vegas {
     }
 
     fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
+        self.rtt.on_congestion(kind);
         self.window.reduce(self.window.packets / 2, kind);
     }
 

@@ -60,6 +60,10 @@ impl Default for Veno {
 }
 
 impl CongestionControl for Veno {
+    fn on_restart(&mut self, _now: Nanos, _idle: Nanos) {
+        self.rtt.restart();
+    }
+
     fn on_ack(&mut self, ack: &Ack) {
         self.rtt.observe(ack);
         if !ack.may_grow || !ack.window_limited {
@@ -75,6 +79,7 @@ impl CongestionControl for Veno {
     }
 
     fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
+        self.rtt.on_congestion(kind);
         let window = self.window.packets;
         // §III-A: 4/5 after a random loss, a half after congestion.
         let reduced =

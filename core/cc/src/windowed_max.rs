@@ -7,6 +7,11 @@ pub struct WindowedMax {
 }
 
 impl WindowedMax {
+    /// An empty window, for values above `least`.
+    pub const fn above(least: f64) -> Self {
+        Self { samples: [(0, least); 3] }
+    }
+
     /// The largest value of the window.
     #[inline]
     pub const fn get(&self) -> f64 {

@@ -79,6 +79,10 @@ impl Default for Yeah {
 }
 
 impl CongestionControl for Yeah {
+    fn on_restart(&mut self, _now: Nanos, _idle: Nanos) {
+        self.rtt.restart();
+    }
+
     fn on_ack(&mut self, ack: &Ack) {
         self.rtt.observe(ack);
         if !ack.may_grow || !ack.window_limited {
@@ -102,6 +106,7 @@ impl CongestionControl for Yeah {
     }
 
     fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
+        self.rtt.on_congestion(kind);
         let window = self.window.packets;
         let half = (window / 2).max(2);
         let taken =

@@ -16,9 +16,9 @@ pub struct Pacer {
 const LONG_WAIT: Nanos = 10_000_000;
 
 impl Pacer {
-    /// Whether a packet may leave at `now`; if not, when.
+    /// Whether a packet may leave at `now`, `single` or in a burst; if not, when.
     #[inline]
-    pub fn may_send(&mut self, now: Nanos, rate: u64) -> Result<(), Nanos> {
+    pub fn may_send(&mut self, now: Nanos, rate: u64, single: bool) -> Result<(), Nanos> {
         if self.burst_left > 0 {
             return Ok(());
         }
@@ -31,7 +31,7 @@ impl Pacer {
             }
             return Err(self.next);
         }
-        self.burst_left = paced_burst(rate);
+        self.burst_left = if single { 1 } else { paced_burst(rate) };
         Ok(())
     }
 
@@ -63,7 +63,7 @@ mod tests {
         let mut pacer = Pacer::default();
         let (mut now, mut sent) = (0, 0_u64);
         while now < 1_000_000_000 {
-            match pacer.may_send(now, rate) {
+            match pacer.may_send(now, rate, false) {
                 Ok(()) => {
                     pacer.on_sent(now, rate);
                     sent += u64::from(SEGMENT_BYTES);
@@ -77,11 +77,23 @@ mod tests {
     #[test]
     fn a_rate_that_rises_shortens_the_wait_that_a_tiny_one_began() {
         let mut pacer = Pacer::default();
-        assert_eq!(pacer.may_send(0, 10), Ok(()));
+        assert_eq!(pacer.may_send(0, 10, false), Ok(()));
         pacer.on_sent(0, 10);
         pacer.end_burst();
         // 144.8 s a packet at 10 byte/s; 1.4 s at 1,000.
-        let next = pacer.may_send(0, 1_000).expect_err("it must wait");
+        let next = pacer.may_send(0, 1_000, false).expect_err("it must wait");
         assert_eq!(next, 1_448_000_000);
+    }
+
+    #[test]
+    fn single_packets_are_spaced_by_their_length_at_the_rate() {
+        // 1,448,000 B/s: a packet a millisecond.
+        let (rate, mut pacer) = (1_448_000, Pacer::default());
+        for packet in 0..10 {
+            let now = packet * 1_000_000;
+            assert_eq!(pacer.may_send(now, rate, true), Ok(()));
+            pacer.on_sent(now, rate);
+            assert_eq!(pacer.may_send(now, rate, true), Err(now + 1_000_000));
+        }
     }
 }

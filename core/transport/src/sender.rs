@@ -170,7 +170,10 @@ impl Sender {
                 continue;
             }
             self.delivery.on_delivered(now, segment.sent_at, segment.state);
-            self.rack.on_delivered(now, seq, &segment, highest, self.rtt.min());
+            // RFC 8985 §6.2 step 2: an echo from before the retransmission says that the original was delivered.
+            if !segment.retransmitted || ack.echo >= segment.sent_at {
+                self.rack.on_delivered(now, seq, &segment, highest, self.rtt.min());
+            }
             if segment.retransmitted {
                 repaired = true;
                 // RFC 3522 §3.2: an echo from before the retransmission answers the original, which was only late.
@@ -300,7 +303,7 @@ impl Sender {
             return None;
         }
         if let Some(rate) = self.scheme.pacing_rate() {
-            if let Err(at) = self.pacer.may_send(now, rate) {
+            if let Err(at) = self.pacer.may_send(now, rate, self.scheme.paces_single_packets()) {
                 self.pacing_deadline = at;
                 self.note_usage(false);
                 return None;

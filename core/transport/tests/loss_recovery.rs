@@ -28,11 +28,10 @@ fn a_pipe_without_loss_never_sees_a_retransmission() {
         pipe.run(5_000 * MS);
         let stats = pipe.sender.stats();
         assert_eq!((stats.retransmitted, stats.lost, stats.timeouts), (0, 0, 0), "{name}");
-        // A scheme that wants no queue may leave slow start early; TCP-LP gives way to itself.
+        // Some take the delays of slow start's growing bursts for a queue; Copa comes down further than it must.
         let least = match *name {
-            "lp" => 1_000,
-            "cdg" | "nv" => 5_000,
-            "bbr" | "bbr3" => 34_000,
+            "cdg" | "lp" | "nv" => 2_000,
+            "copa" => 30_000,
             _ => 38_000,
         };
         assert!(pipe.receiver.delivered() > least, "{name}: {}", pipe.receiver.delivered());

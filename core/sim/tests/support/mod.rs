@@ -82,3 +82,40 @@ pub fn assert_conserved(log: &RunLog) {
         assert_eq!(stats.offered, known, "{link:?}");
     }
 }
+
+/// Windows of the first flow at each second, and totals of all flows and links.
+pub fn digest(log: &RunLog) -> String {
+    let series = &log.flow_series;
+    let windows = series.cwnd_packets.iter().zip(&series.flow).filter(|(_, flow)| **flow == 0);
+    let windows: Vec<String> = windows.map(|(cwnd, _)| cwnd.to_string()).collect();
+    let mut text = format!("cwnd {}\n", windows.join(" "));
+    for flow in &log.flows {
+        text += &format!(
+            "{}: sent {} delivered {} lost {} retransmitted {} timeouts {}\n",
+            flow.scheme,
+            flow.sent_packets,
+            flow.delivered_packets,
+            flow.lost_packets,
+            flow.retransmitted_packets,
+            flow.rtos
+        );
+    }
+    for link in &log.links {
+        let stats = link.stats;
+        text += &format!(
+            "link: offered {} delivered {} dropped {} lost {} queued {} in flight {}\n",
+            stats.offered,
+            stats.delivered,
+            stats.dropped,
+            stats.lost,
+            link.queued_packets,
+            link.in_flight_packets
+        );
+    }
+    text
+}
+
+/// 20 s of one flow over 20 Mbit/s, 40 ms and 1 BDP, 67 packets.
+pub fn alone(scheme: &str) -> String {
+    digest(&run(&dumbbell(20.0, 20.0, 20.0, &[scheme]), SECOND))
+}
