@@ -96,7 +96,7 @@ fn cubic_over_hard_handovers() {
 #[test]
 fn reno_over_hard_handovers() {
     insta::assert_snapshot!(handovers("reno"), @r"
-    cwnd 74 94 110 124 70 46 60 74 88 101 71 92 108 123 97 43 57 71 85 98
+    cwnd 74 94 110 124 70 46 60 74 88 101 72 93 109 123 67 44 57 71 85 98
     reno: sent 25366 delivered 25057 lost 281 retransmitted 249 timeouts 0
     link: offered 25366 delivered 25058 dropped 139 lost 168 queued 1 in flight 0
     ");
