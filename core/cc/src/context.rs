@@ -7,10 +7,8 @@ use crate::Nanos;
 /// A handover that the path announces, in the flow's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handover {
-    /// When it is expected to begin.
+    /// When it is expected to begin; predictions err.
     pub expected_at: Nanos,
-    /// Bound of the prediction's error, both ways.
-    pub error: Nanos,
 }
 
 /// What a scheme is given when its flow is made. Without a path trace there are no handovers to know of.

@@ -9,6 +9,8 @@ const BETA_NUMERATOR: u32 = 717;
 const BETA_DENOMINATOR: u32 = 1024;
 /// RFC 9438 §5: "C SHOULD be set to 0.4", packets / s³.
 const C: f64 = 0.4;
+/// SaTCP, Algorithm 1: K ← K / 9 after a loss that a handover explains.
+const HURRY: f64 = 9.0;
 
 /// CUBIC's window, a cubic function of the time since the last reduction.
 #[derive(Clone, Debug)]
@@ -20,6 +22,8 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     /// W_max and epoch before the last reduction.
     prior: (f64, Option<Epoch>),
+    /// SaTCP's flag: a handover explains what is lost now.
+    disrupted: bool,
 }
 
 /// A congestion avoidance stage (RFC 9438 §4.1.1).
@@ -44,13 +48,20 @@ impl Cubic {
             w_max: 0.0,
             epoch: None,
             prior: (0.0, None),
+            disrupted: false,
         }
+    }
+
+    /// Whether an announced handover explains what is lost from now on (SaTCP, Algorithm 1).
+    pub(crate) const fn set_disrupted(&mut self, disrupted: bool) {
+        self.disrupted = disrupted;
     }
 
     fn avoid_congestion(&mut self, ack: &Ack, acked: u32) {
         let window = self.window.packets;
         let w_max = self.w_max;
-        let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(ack.now, f64::from(window), w_max));
+        let hurry = if self.disrupted { HURRY } else { 1.0 };
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(ack.now, f64::from(window), w_max, hurry));
         let target = epoch.target(ack, window);
         let target = target.max(epoch.reno_friendly(acked, window));
         // RFC 9438 §4.4: cwnd grows by (target - cwnd) / cwnd for each packet acknowledged; counted the other way
@@ -64,10 +75,11 @@ impl Cubic {
 }
 
 impl Epoch {
-    fn begin(now: Nanos, window: f64, w_max: f64) -> Self {
+    /// `hurry` divides K.
+    fn begin(now: Nanos, window: f64, w_max: f64, hurry: f64) -> Self {
         let (origin, k) = if w_max > window {
             // RFC 9438 §4.2, K = cbrt((W_max - cwnd_epoch) / C)
-            (w_max, libm::cbrt((w_max - window) / C))
+            (w_max, libm::cbrt((w_max - window) / C) / hurry)
         } else {
             (window, 0.0)
         };
@@ -131,7 +143,7 @@ impl CongestionControl for Cubic {
         self.epoch = None;
         let reduced = u64::from(window) * u64::from(BETA_NUMERATOR) / u64::from(BETA_DENOMINATOR);
         self.window.reduce(reduced as u32, kind);
-        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) {
+        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) && !self.disrupted {
             // RFC 9438 §4.8: after a timeout the next stage begins without a W_max; slow start searches anew.
             self.w_max = 0.0;
             if let Some(hystart) = &mut self.hystart {

@@ -22,6 +22,7 @@ mod nv;
 mod random;
 mod reno;
 mod round_rtt;
+mod satcp;
 mod scalable;
 mod scheme;
 #[cfg(test)]
@@ -51,6 +52,7 @@ pub use illinois::Illinois;
 pub use lp::Lp;
 pub use nv::Nv;
 pub use reno::Reno;
+pub use satcp::SaTcp;
 pub use scalable::Scalable;
 pub use scheme::{NAMES, Scheme};
 pub use vegas::Vegas;

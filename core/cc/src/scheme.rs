@@ -2,7 +2,7 @@
 
 use crate::{
     Ack, AtSending, Bbr, Bbr3, Bic, Cdg, Congestion, CongestionControl, Context, Copa, Cubic, External,
-    HighSpeed, Htcp, Hybla, Illinois, Lp, Nanos, Nv, Reno, Scalable, Vegas, Veno, Westwood, Yeah,
+    HighSpeed, Htcp, Hybla, Illinois, Lp, Nanos, Nv, Reno, SaTcp, Scalable, Vegas, Veno, Westwood, Yeah,
 };
 
 /// Every scheme, dispatched by `match`: no virtual call on the packet path.
@@ -23,6 +23,7 @@ pub enum Scheme {
     Lp(Lp),
     Nv(Nv),
     Reno(Reno),
+    SaTcp(SaTcp),
     Scalable(Scalable),
     Vegas(Vegas),
     Veno(Veno),
@@ -46,6 +47,7 @@ pub const NAMES: &[&str] = &[
     "lp",
     "nv",
     "reno",
+    "satcp",
     "scalable",
     "vegas",
     "veno",
@@ -74,6 +76,7 @@ impl Scheme {
             "lp" => Self::Lp(Lp::new()),
             "nv" => Self::Nv(Nv::new(context)),
             "reno" => Self::Reno(Reno::new()),
+            "satcp" => Self::SaTcp(SaTcp::new(context)),
             "scalable" => Self::Scalable(Scalable::new()),
             "vegas" => Self::Vegas(Vegas::new()),
             "veno" => Self::Veno(Veno::new()),
@@ -109,6 +112,7 @@ macro_rules! dispatch {
             Self::Lp($scheme) => $call,
             Self::Nv($scheme) => $call,
             Self::Reno($scheme) => $call,
+            Self::SaTcp($scheme) => $call,
             Self::Scalable($scheme) => $call,
             Self::Vegas($scheme) => $call,
             Self::Veno($scheme) => $call,

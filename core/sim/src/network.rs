@@ -1,11 +1,12 @@
 //! From a scenario to links, routes and flows.
 
+mod announcements;
 mod queue;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use leo_cc::{Context, External, Scheme};
+use leo_cc::{External, Scheme};
 use leo_control::Policy;
 use leo_link::{Direction, DropTail, Jitter, Link, Loss, Nanos, PathTrace, Schedule};
 use rand_core::{RngCore, SeedableRng};
@@ -54,7 +55,7 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
     let mut flows = Vec::new();
     for (index, spec) in scenario.flows.iter().enumerate() {
         for _ in 0..spec.count {
-            let flow = flow(scenario, index, spec, &names, policies, &mut links, seeds.next_u64())?;
+            let flow = flow(scenario, index, spec, &names, traces, policies, &mut links, seeds.next_u64())?;
             flows.push(flow);
         }
     }
@@ -131,6 +132,7 @@ fn flow(
     index: usize,
     spec: &FlowSpec,
     names: &[String],
+    traces: &TraceSet,
     policies: &PolicySet,
     links: &mut Vec<Link<Packet>>,
     seed: u64,
@@ -139,7 +141,9 @@ fn flow(
         (Scheme::External(External::new()), Steering::Policy(policy.clone()))
     } else if spec.scheme == AGENT_SCHEME {
         (Scheme::External(External::new()), Steering::Outside)
-    } else if let Some(scheme) = Scheme::by_name(&spec.scheme, &Context { seed, ..Context::default() }) {
+    } else if let Some(scheme) =
+        Scheme::by_name(&spec.scheme, &announcements::along(scenario, &spec.route, traces, seed))
+    {
         (scheme, Steering::Scheme)
     } else {
         let rule = format!(
