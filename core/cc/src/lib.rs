@@ -54,7 +54,7 @@ pub use nv::Nv;
 pub use reno::Reno;
 pub use satcp::SaTcp;
 pub use scalable::Scalable;
-pub use scheme::{NAMES, Scheme};
+pub use scheme::{ANNOUNCED_TO, NAMES, Scheme};
 pub use vegas::Vegas;
 pub use veno::Veno;
 pub use westwood::Westwood;

@@ -55,6 +55,9 @@ pub const NAMES: &[&str] = &[
     "yeah",
 ];
 
+/// Schemes that make use of what a path announces: [`Context::handovers`] and [`Context::reconfiguration`].
+pub const ANNOUNCED_TO: &[&str] = &["satcp"];
+
 impl Scheme {
     /// The classic scheme called `name`, with the field's usual parameters.
     ///

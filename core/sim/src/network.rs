@@ -6,7 +6,7 @@ mod queue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use leo_cc::{External, Scheme};
+use leo_cc::{Context, External, Scheme};
 use leo_control::Policy;
 use leo_link::{Direction, DropTail, Jitter, Link, Loss, Nanos, PathTrace, Schedule};
 use rand_core::{RngCore, SeedableRng};
@@ -55,8 +55,9 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
     let mut flows = Vec::new();
     for (index, spec) in scenario.flows.iter().enumerate() {
         for _ in 0..spec.count {
-            let flow = flow(scenario, index, spec, &names, traces, policies, &mut links, seeds.next_u64())?;
-            flows.push(flow);
+            let seed = seeds.next_u64();
+            let driver = driver(scenario, index, traces, policies, seed)?;
+            flows.push(flow(scenario, index, &names, driver, &mut links, seed));
         }
     }
     Ok(Network { links, link_names: names, flows })
@@ -127,32 +128,46 @@ const fn queue_seed(seed: u64, link: usize) -> u64 {
     seed.rotate_left(32) ^ 0x7175_6575_6500_0000 ^ link as u64
 }
 
-fn flow(
+/// What decides the flow's window.
+fn driver(
     scenario: &Scenario,
     index: usize,
-    spec: &FlowSpec,
-    names: &[String],
     traces: &TraceSet,
     policies: &PolicySet,
-    links: &mut Vec<Link<Packet>>,
     seed: u64,
-) -> Result<Flow, ScenarioError> {
-    let (scheme, steering) = if let Some(policy) = policies.get(&spec.scheme) {
-        (Scheme::External(External::new()), Steering::Policy(policy.clone()))
-    } else if spec.scheme == AGENT_SCHEME {
-        (Scheme::External(External::new()), Steering::Outside)
-    } else if let Some(scheme) =
-        Scheme::by_name(&spec.scheme, &announcements::along(scenario, &spec.route, traces, seed))
-    {
-        (scheme, Steering::Scheme)
+) -> Result<(Scheme, Steering), ScenarioError> {
+    let spec = &scenario.flows[index];
+    if let Some(policy) = policies.get(&spec.scheme) {
+        return Ok((Scheme::External(External::new()), Steering::Policy(policy.clone())));
+    }
+    if spec.scheme == AGENT_SCHEME {
+        return Ok((Scheme::External(External::new()), Steering::Outside));
+    }
+    let context = if leo_cc::ANNOUNCED_TO.contains(&spec.scheme.as_str()) {
+        announcements::along(scenario, &spec.route, traces, seed)
     } else {
+        Context { seed, ..Context::default() }
+    };
+    let scheme = Scheme::by_name(&spec.scheme, &context).ok_or_else(|| {
         let rule = format!(
             "the simulator does not run the scheme {:?} (it runs: {}, and policies that are given)",
             spec.scheme,
             leo_cc::NAMES.join(", ")
         );
-        return Err(ScenarioError::new(&scenario.name, format!("flows.{index}.scheme"), rule));
-    };
+        ScenarioError::new(&scenario.name, format!("flows.{index}.scheme"), rule)
+    })?;
+    Ok((scheme, Steering::Scheme))
+}
+
+fn flow(
+    scenario: &Scenario,
+    index: usize,
+    names: &[String],
+    (scheme, steering): (Scheme, Steering),
+    links: &mut Vec<Link<Packet>>,
+    seed: u64,
+) -> Flow {
+    let spec = &scenario.flows[index];
     let extra_delay = nanos(spec.extra_delay_ms, NANOS_PER_MS);
     let access =
         (extra_delay > 0).then(|| [push_access(links, extra_delay), push_access(links, extra_delay)]);
@@ -167,7 +182,7 @@ fn flow(
     let start = nanos(spec.start_s, NANOS_PER_S);
     let stop = spec.stop_s.map_or(end, |stop| nanos(stop, NANOS_PER_S)).min(end);
     let start = start + host_jitter(seed).min(stop.saturating_sub(start) / 2);
-    Ok(Flow::new(spec.scheme.clone(), scheme, steering, routes, extra_delay, start, stop))
+    Flow::new(spec.scheme.clone(), scheme, steering, routes, extra_delay, start, stop)
 }
 
 /// The route over the links called `route`, behind the access links there and back where the flow has them.
