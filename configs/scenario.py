@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
@@ -39,6 +39,16 @@ class Link(Strict):
         return self
 
 
+class OnOff(Strict):
+    """A source that sends for a while and rests for a while."""
+
+    on_s: Annotated[float, Field(ge=1e-3, le=1e6)]
+    """Mean length of sending."""
+    off_s: Annotated[float, Field(ge=1e-3, le=1e6)]
+    """Mean length of silence."""
+    distribution: Literal["constant", "exponential"] = "exponential"
+
+
 class Flow(Strict):
     """A flow, or ``count`` equal ones."""
 
@@ -52,6 +62,18 @@ class Flow(Strict):
     extra_delay_ms: NonNegative = 0.0
     """Extra one-way access delay in ms, in both directions."""
     count: Annotated[int, Field(ge=1, le=100_000)] = 1
+    rate_mbps: Annotated[float, Field(gt=1e-3, lt=1e6)] | None = None
+    """Rate of the scheme ``udp``, which sends at it whatever happens, in Mbit/s of IP packets."""
+    on_off: OnOff | None = None
+    """Bursts of the scheme ``udp``; without, it sends all the time."""
+
+    @model_validator(mode="after")
+    def _source(self) -> Flow:
+        if self.scheme == "udp" and self.rate_mbps is None:
+            raise ValueError("udp needs rate_mbps")
+        if self.scheme != "udp" and (self.rate_mbps is not None or self.on_off is not None):
+            raise ValueError("only the scheme udp has rate_mbps and on_off")
+        return self
 
 
 class Reroute(Strict):

@@ -22,7 +22,7 @@ fn input_error(error: impl std::fmt::Display) -> PyErr {
 /// Names of the schemes that the simulator runs without a policy.
 #[pyfunction]
 fn schemes() -> Vec<&'static str> {
-    leo_sim::SCHEMES.to_vec()
+    [leo_sim::SCHEMES, &[leo_sim::UDP_SCHEME]].concat()
 }
 
 /// The simulator core.

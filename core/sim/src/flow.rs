@@ -5,8 +5,9 @@ use std::sync::Arc;
 use leo_cc::Scheme;
 use leo_control::{AgentSpec, AgentState, FlowState, Policy, Report};
 use leo_link::{NEVER, Nanos};
-use leo_transport::{Receiver, SEGMENT_BYTES, Sender};
+use leo_transport::{Receiver, SEGMENT_BYTES, Sender, SenderStats};
 
+use crate::datagrams::Datagrams;
 use crate::histogram::Histogram;
 use crate::route::Routes;
 
@@ -67,6 +68,8 @@ pub struct Flow {
     pub name: String,
     pub sender: Sender,
     pub receiver: Receiver,
+    /// Sends instead of the sender, which stays closed.
+    pub datagrams: Option<Box<Datagrams>>,
     pub steering: Steering,
     pub agent: Option<Box<Agent>>,
     pub routes: Routes,
@@ -95,6 +98,7 @@ impl Flow {
             name,
             sender: Sender::new(scheme, steered),
             receiver: Receiver::new(),
+            datagrams: None,
             steering,
             agent: None,
             routes,
@@ -105,6 +109,29 @@ impl Flow {
             delayed_propagation: 0,
             rtt_log: RttLog::default(),
             rtt_histogram: Histogram::default(),
+        }
+    }
+
+    /// Send datagrams instead, which nothing slows down.
+    pub fn sending(mut self, datagrams: Datagrams) -> Self {
+        self.sender.close();
+        self.datagrams = Some(Box::new(datagrams));
+        self
+    }
+
+    /// Totals of what was sent.
+    pub fn stats(&self) -> SenderStats {
+        match &self.datagrams {
+            Some(datagrams) => SenderStats { sent: datagrams.sent(), ..SenderStats::default() },
+            None => self.sender.stats(),
+        }
+    }
+
+    /// Packets that the application at the far end got.
+    pub fn delivered(&self) -> u64 {
+        match &self.datagrams {
+            Some(datagrams) => datagrams.received(),
+            None => self.receiver.delivered(),
         }
     }
 
@@ -126,7 +153,10 @@ impl Flow {
         match self.phase {
             Phase::Waiting => self.start,
             Phase::Running => {
-                let timers = self.sender.next_timer().min(self.receiver.next_timer());
+                let timers = match &self.datagrams {
+                    Some(datagrams) => datagrams.next_packet(),
+                    None => self.sender.next_timer().min(self.receiver.next_timer()),
+                };
                 timers.min(self.routes.next_change()).min(self.stop)
             }
             Phase::Stopped => NEVER,

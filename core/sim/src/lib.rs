@@ -4,6 +4,7 @@
 
 mod batch;
 mod control_loop;
+mod datagrams;
 mod events;
 mod flow;
 mod histogram;
@@ -25,3 +26,4 @@ pub use simulation::{Simulation, run_many};
 
 pub use leo_cc::NAMES as SCHEMES;
 pub use leo_link::Nanos;
+pub use scenario::UDP_SCHEME;

@@ -12,10 +12,13 @@ use leo_link::{Direction, DropTail, Jitter, Link, Loss, Nanos, PathTrace, Schedu
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use crate::datagrams::{Datagrams, OnOff};
 use crate::flow::{Flow, Steering};
 use crate::packet::Packet;
 use crate::route::{Route, Routes};
-use crate::scenario::{AGENT_SCHEME, FlowSpec, LinkSpec, Scenario, ScenarioError, nanos};
+use crate::scenario::{
+    AGENT_SCHEME, Distribution, FlowSpec, LinkSpec, Scenario, ScenarioError, UDP_SCHEME, nanos,
+};
 
 /// Path traces by the key that scenarios use.
 pub type TraceSet = BTreeMap<String, Arc<PathTrace>>;
@@ -143,6 +146,10 @@ fn driver(
     if spec.scheme == AGENT_SCHEME {
         return Ok((Scheme::External(External::new()), Steering::Outside));
     }
+    if spec.scheme == UDP_SCHEME {
+        // The window of a sender that never sends.
+        return Ok((Scheme::External(External::new()), Steering::Scheme));
+    }
     let context = if leo_cc::ANNOUNCED_TO.contains(&spec.scheme.as_str()) {
         announcements::along(scenario, &spec.route, traces, seed)
     } else {
@@ -182,7 +189,19 @@ fn flow(
     let start = nanos(spec.start_s, NANOS_PER_S);
     let stop = spec.stop_s.map_or(end, |stop| nanos(stop, NANOS_PER_S)).min(end);
     let start = start + host_jitter(seed).min(stop.saturating_sub(start) / 2);
-    Flow::new(spec.scheme.clone(), scheme, steering, routes, extra_delay, start, stop)
+    let flow = Flow::new(spec.scheme.clone(), scheme, steering, routes, extra_delay, start, stop);
+    match spec.rate_mbps {
+        Some(rate) => flow.sending(Datagrams::new((rate * 1e6).round() as u64, on_off(spec), seed)),
+        None => flow,
+    }
+}
+
+fn on_off(spec: &FlowSpec) -> Option<OnOff> {
+    spec.on_off.map(|on_off| OnOff {
+        on: nanos(on_off.on_s, NANOS_PER_S),
+        off: nanos(on_off.off_s, NANOS_PER_S),
+        random: on_off.distribution == Distribution::Exponential,
+    })
 }
 
 /// The route over the links called `route`, behind the access links there and back where the flow has them.

@@ -166,7 +166,7 @@ impl FlowSeries {
         mark: &mut FlowMark,
         links: &[Link<Packet>],
     ) {
-        let (stats, delivered, rtt) = (flow.sender.stats(), flow.receiver.delivered(), &flow.rtt_log);
+        let (stats, delivered, rtt) = (flow.stats(), flow.delivered(), &flow.rtt_log);
         let samples = rtt.samples - mark.rtt.samples;
         let mean_rtt = (rtt.sum - mark.rtt.sum) as f64 / samples as f64;
         let one_way: Nanos = flow
@@ -225,8 +225,8 @@ fn summarise(flow: &Flow, links: &[Link<Packet>], now: Nanos) -> FlowSummary {
     // A flow that is yet to start has had no time.
     let stop = flow.stop.min(now).max(flow.start);
     let seconds = (stop - flow.start) as f64 * NS;
-    let stats = flow.sender.stats();
-    let delivered = flow.receiver.delivered();
+    let stats = flow.stats();
+    let delivered = flow.delivered();
     // What the bottleneck could have carried meanwhile, as payload: so that a flow alone can reach 1.
     let bits: f64 = flow
         .routes

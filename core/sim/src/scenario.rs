@@ -11,6 +11,9 @@ use crate::Nanos;
 /// Scheme name of flows that are steered from outside.
 pub const AGENT_SCHEME: &str = "agent";
 
+/// Scheme name of constant-rate, unresponsive flows.
+pub const UDP_SCHEME: &str = "udp";
+
 /// Bad input: one line that names source, field and rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{source_name}: {field}: {rule}")]
@@ -120,6 +123,36 @@ pub struct FlowSpec {
     /// How many such flows.
     #[serde(default = "default_count")]
     pub count: u32,
+    /// Rate of the scheme `udp` in Mbit/s of IP packets.
+    #[serde(default)]
+    pub rate_mbps: Option<f64>,
+    /// Bursts of the scheme `udp`.
+    #[serde(default)]
+    pub on_off: Option<OnOffSpec>,
+}
+
+/// A source that sends for a while and rests for a while.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnOffSpec {
+    /// Mean length of sending, in s.
+    pub on_s: f64,
+    /// Mean length of silence, in s.
+    pub off_s: f64,
+    /// How lengths are drawn.
+    #[serde(default)]
+    pub distribution: Distribution,
+}
+
+/// Distributions of random lengths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Distribution {
+    /// Always the mean.
+    Constant,
+    /// Without memory.
+    #[default]
+    Exponential,
 }
 
 fn default_name() -> String {
@@ -210,7 +243,24 @@ impl Scenario {
         self.check(&format!("{at}.stop_s"), stop_ok, "must be after start_s")?;
         let delay_ok = (0.0..=1e7).contains(&flow.extra_delay_ms);
         self.check(&format!("{at}.extra_delay_ms"), delay_ok, "must not be negative")?;
-        self.check(&format!("{at}.count"), flow.count > 0, "must be positive")
+        self.check(&format!("{at}.count"), flow.count > 0, "must be positive")?;
+        self.validate_source(at, flow)
+    }
+
+    fn validate_source(&self, at: &str, flow: &FlowSpec) -> Result<(), ScenarioError> {
+        if flow.scheme != UDP_SCHEME {
+            let only = "only the scheme udp has it";
+            self.check(&format!("{at}.rate_mbps"), flow.rate_mbps.is_none(), only)?;
+            return self.check(&format!("{at}.on_off"), flow.on_off.is_none(), only);
+        }
+        let rate_ok = flow.rate_mbps.is_some_and(|rate| rate > 1e-3 && rate < 1e6);
+        self.check(&format!("{at}.rate_mbps"), rate_ok, "udp needs one above 1e-3 and below 1e6")?;
+        let Some(on_off) = flow.on_off else { return Ok(()) };
+        for (name, value) in [("on_s", on_off.on_s), ("off_s", on_off.off_s)] {
+            let ok = (1e-3..=1e6).contains(&value);
+            self.check(&format!("{at}.on_off.{name}"), ok, "must be within 1e-3 and 1e6")?;
+        }
+        Ok(())
     }
 
     fn validate_route(&self, at: &str, route: &[String]) -> Result<(), ScenarioError> {

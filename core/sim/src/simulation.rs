@@ -166,6 +166,10 @@ impl Simulation {
     fn received(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
+        if let Some(datagrams) = &mut flow.datagrams {
+            datagrams.on_received();
+            return;
+        }
         match flow.receiver.on_data(self.now, packet.seq, packet.timestamp) {
             Some(ack) => self.send_ack(index, ack, packet.propagation),
             None => {
@@ -211,7 +215,7 @@ impl Simulation {
         let route = flow.routes.index();
         let link = &mut self.links[link_index];
         let idle = link.next_event() == NEVER;
-        while let Some(transmit) = flow.sender.transmit(self.now) {
+        let mut send = |seq| {
             // The far end never says that the queue dropped it: the sender finds out as for any other loss.
             let _: Offer = link.offer(
                 Packet {
@@ -222,13 +226,22 @@ impl Simulation {
                     is_ack: false,
                     ecn_capable: false,
                     ce: false,
-                    seq: transmit.seq,
+                    seq,
                     timestamp: self.now,
                     propagation: 0,
                     sacks: SackBlocks::default(),
                 },
                 self.now,
             );
+        };
+        if let Some(datagrams) = &mut flow.datagrams {
+            while datagrams.take(self.now) {
+                send(datagrams.sent());
+            }
+        } else {
+            while let Some(transmit) = flow.sender.transmit(self.now) {
+                send(transmit.seq);
+            }
         }
         if idle {
             self.events.set(link_index, link.next_event());
@@ -253,7 +266,10 @@ impl Simulation {
         match flow.phase {
             Phase::Waiting if self.now >= flow.start => {
                 flow.phase = Phase::Running;
-                flow.sender.start(self.now);
+                match &mut flow.datagrams {
+                    Some(datagrams) => datagrams.start(self.now),
+                    None => flow.sender.start(self.now),
+                }
                 self.pump(index);
             }
             Phase::Running if self.now >= flow.stop => {

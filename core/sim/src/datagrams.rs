@@ -1,0 +1,130 @@
+//! A source that nothing slows down: packets at a constant rate, all the time or in bursts, without acknowledgements.
+
+use leo_link::{NEVER, Nanos};
+use leo_transport::PACKET_BYTES;
+use rand_core::{RngCore, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+const NANOS_PER_S: u64 = 1_000_000_000;
+const WORK: u64 = PACKET_BYTES as u64 * 8 * NANOS_PER_S;
+
+/// Mean lengths of sending and of silence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OnOff {
+    pub on: Nanos,
+    pub off: Nanos,
+    /// Drawn from exponential distributions; else always as long.
+    pub random: bool,
+}
+
+/// Constant-rate UDP. Every packet has 1,500 bytes, of which as many count as a TCP segment's payload.
+#[derive(Clone, Debug)]
+pub struct Datagrams {
+    rate_bps: u64,
+    on_off: Option<OnOff>,
+    random: Pcg64Mcg,
+    next: Nanos,
+    /// What divisions left, in bit·ns/s: the long-run rate is exact.
+    remainder: u64,
+    burst_ends: Nanos,
+    sent: u64,
+    received: u64,
+}
+
+impl Datagrams {
+    pub fn new(rate_bps: u64, on_off: Option<OnOff>, seed: u64) -> Self {
+        Self {
+            rate_bps: rate_bps.max(1),
+            on_off,
+            random: Pcg64Mcg::seed_from_u64(seed),
+            next: NEVER,
+            remainder: 0,
+            burst_ends: NEVER,
+            sent: 0,
+            received: 0,
+        }
+    }
+
+    /// The flow starts.
+    pub fn start(&mut self, now: Nanos) {
+        self.next = now;
+        self.burst_ends = self.on_off.map_or(NEVER, |on_off| now + self.draw(on_off.on, on_off.random));
+    }
+
+    /// When the next packet is due.
+    pub const fn next_packet(&self) -> Nanos {
+        self.next
+    }
+
+    /// Whether a packet is due at `now`; counts it. Call until false.
+    pub fn take(&mut self, now: Nanos) -> bool {
+        if now < self.next {
+            return false;
+        }
+        self.sent += 1;
+        let work = WORK + self.remainder;
+        self.next += work / self.rate_bps;
+        self.remainder = work % self.rate_bps;
+        while let Some(on_off) = self.on_off
+            && self.next >= self.burst_ends
+        {
+            // Silence, then the next burst begins with a packet.
+            self.next = self.burst_ends + self.draw(on_off.off, on_off.random);
+            self.burst_ends = self.next + self.draw(on_off.on, on_off.random);
+            self.remainder = 0;
+        }
+        true
+    }
+
+    /// A packet has arrived.
+    pub fn on_received(&mut self) {
+        self.received += 1;
+    }
+
+    pub const fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    pub const fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// A length of `mean`, or one drawn around it; at least a nanosecond.
+    fn draw(&mut self, mean: Nanos, random: bool) -> Nanos {
+        if !random {
+            return mean.max(1);
+        }
+        let uniform = ((self.random.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+        ((-libm::log(uniform) * mean as f64) as Nanos).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent_in(mut source: Datagrams, length: Nanos) -> u64 {
+        source.start(0);
+        while source.next_packet() < length {
+            assert!(source.take(source.next_packet()));
+        }
+        source.sent()
+    }
+
+    #[test]
+    fn a_rate_that_does_not_divide_a_packets_bits_is_met_exactly() {
+        assert_eq!(sent_in(Datagrams::new(7_000_000, None, 1), 12 * NANOS_PER_S), 7_000);
+    }
+
+    #[test]
+    fn on_off_sources_send_for_their_share_of_the_time() {
+        let on_off = |random| OnOff { on: 30_000_000, off: 90_000_000, random };
+        let share = |random| {
+            let source = Datagrams::new(12_000_000, Some(on_off(random)), 1);
+            sent_in(source, 600 * NANOS_PER_S) as f64 / 600_000.0
+        };
+        assert!((share(false) - 0.25).abs() < 0.005, "{}", share(false));
+        // 5,000 cycles: the standard error is about 0.004, and each burst begins with a packet.
+        assert!((share(true) - 0.26).abs() < 0.02, "{}", share(true));
+    }
+}
