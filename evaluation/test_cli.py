@@ -58,6 +58,17 @@ def test_a_scenario_file_gives_every_output_and_the_reports_path_last(
     assert {"command", "commit", "versions", "config", "seed", "traces"} <= set(described)
 
 
+def test_cross_traffic_shares_the_path_and_is_in_no_table(tmp_path: Path, pair: str) -> None:
+    crossed = tmp_path / "crossed.yaml"
+    text = Path(pair).read_text()
+    crossed.write_text(text.replace("flows:", "flows:\n  - {scheme: udp, rate_mbps: 2, route: [a]}", 1))
+    out = tmp_path / "out"
+    assert cli.run([str(crossed), "--repeats", "1", "--schemes", "cubic", "--out", str(out)]) == 0
+    rows = pl.read_parquet(out / "runs.parquet")
+    assert "udp" in set(rows["scheme"])
+    assert set(pl.read_csv(out / "summary.csv")["scheme"]) == {"cubic"}
+
+
 def test_the_number_of_jobs_leaves_no_trace_in_the_results(tmp_path: Path, pair: str) -> None:
     for jobs in ("1", "3"):
         cli.run([pair, "--repeats", "2", "--jobs", jobs, "--out", str(tmp_path / jobs)])
@@ -135,7 +146,7 @@ def test_a_policy_steers_the_scheme_that_it_is_given_for(tmp_path: Path, pair: s
         ([], "name at least one"),
         (["leo-sngle"], "leo-sngle: no suite has this name"),
         (["missing.yaml"], "missing.yaml: cannot be read"),
-        (["PAIR", "--schemes", "vegas9"], "vegas9: not a scheme that this backend runs (cubic"),
+        (["PAIR", "--schemes", "vegas9"], "vegas9: not a scheme that this backend runs (bbr, "),
         (["PAIR", "--schemes", "cubic,cubic"], "cubic: is named twice"),
         (["PAIR", "--schemes", "cubic=x"], "cubic: is built in"),
         (["PAIR", "--schemes", "mine=nowhere"], "nowhere: policy.json"),

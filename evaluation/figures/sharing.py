@@ -33,7 +33,8 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
 
 
 def _panel(results: Results, suite: Suite, scenario: str, contest: str, series: Series) -> Panel:
-    look = looks(results.schemes)
+    # Cross traffic is in no table, but it takes its part of the link.
+    look = looks(list(dict.fromkeys([*results.schemes, *series.flows["flow_scheme"]])))
     window_s = _window_s(results, suite, scenario, contest)
     with canvas(4.3, 4.2, heights=(1.4, 1)) as (figure, [above, below]):
         if window_s:
