@@ -61,7 +61,7 @@ def test_a_scenario_file_gives_every_output_and_the_reports_path_last(
 def test_cross_traffic_shares_the_path_and_is_in_no_table(tmp_path: Path, pair: str) -> None:
     crossed = tmp_path / "crossed.yaml"
     text = Path(pair).read_text()
-    crossed.write_text(text.replace("flows:", "flows:\n  - {scheme: udp, rate_mbps: 2, route: [a]}", 1))
+    crossed.write_text(text.replace("flows:", "flows:\n  - {scheme: udp, rate_mbps: 2, route: [l]}", 1))
     out = tmp_path / "out"
     assert cli.run([str(crossed), "--repeats", "1", "--schemes", "cubic", "--out", str(out)]) == 0
     rows = pl.read_parquet(out / "runs.parquet")

@@ -17,14 +17,17 @@ REPEATS = 5
 # Measured on a machine of the same kind, same cell: 100 Mbit/s, 50 ms, 417 packets, 60 s, one core.
 NS3_PACKETS, HTSIM_PACKETS = 47_000.0, 8_000_000.0
 NS3_SECONDS, HTSIM_SECONDS = 5.6, 1_087.0
-MUST_HOLD_PACKETS = 1_000_000.0
+MUST_HOLD_PACKETS = {1: 2_000_000.0, 10: 1_200_000.0}
+MUST_HOLD_FQ_CODEL = 1_000_000.0
+MUST_HOLD_GROWTH = 1.5
+MANY = 1_000
 
 
-def cell(flows: int) -> Scenario:
-    """Cubic flows on a static link of 100 Mbit/s, 50 ms, 1 BDP."""
-    link = Link(rate_mbps=100.0, delay_ms=25.0, queue=Queue(bdp=1.0))
+def cell(flows: int, rate_mbps: float = 100.0, seconds: float = SECONDS, queue: str = "droptail") -> Scenario:
+    """Cubic flows on a static link of 50 ms and 1 BDP."""
+    link = Link(rate_mbps=rate_mbps, delay_ms=25.0, queue=Queue(kind=queue, bdp=1.0))  # type: ignore[arg-type]
     cubic = Flow(scheme="cubic", route=["bottleneck"], count=flows)
-    return Scenario(name=f"cubic-{flows}", duration_s=SECONDS, links={"bottleneck": link}, flows=[cubic])
+    return Scenario(name=f"cubic-{flows}", duration_s=seconds, links={"bottleneck": link}, flows=[cubic])
 
 
 def fastest(scenario: Scenario) -> tuple[float, int]:
@@ -39,13 +42,19 @@ def fastest(scenario: Scenario) -> tuple[float, int]:
 
 
 def rows() -> Iterator[Row]:
-    """Yield packets/s and simulated s/s, for one flow and for ten."""
+    """Yield packets/s and simulated s/s for one flow and for ten, behind FQ-CoDel, and the cost with many."""
     for flows in (1, 10):
         wall, packets = fastest(cell(flows))
         name = f"simulator.cubic-{flows}"
-        if flows == 1:
-            yield Row(name, packets / wall, "packets/s", MUST_HOLD_PACKETS, "must hold")
+        yield Row(name, packets / wall, "packets/s", MUST_HOLD_PACKETS[flows], "must hold")
         yield Row(name, packets / wall, "packets/s", HTSIM_PACKETS, "htsim, NewReno without SACK")
         yield Row(name, packets / wall, "packets/s", NS3_PACKETS, "ns-3-dev, one Cubic flow")
         yield Row(name, SECONDS / wall, "simulated s/s", NS3_SECONDS, "ns-3-dev, one Cubic flow")
         yield Row(name, SECONDS / wall, "simulated s/s", HTSIM_SECONDS, "htsim, NewReno without SACK")
+    for flows in (1, 10):
+        wall, packets = fastest(cell(flows, queue="fq_codel"))
+        yield Row(f"simulator.fq-codel-{flows}", packets / wall, "packets/s", MUST_HOLD_FQ_CODEL, "must hold")
+    # As many packets a flow, and as much rate each: 10 Mbit/s.
+    (alone_s, alone), (many_s, many) = fastest(cell(1, 10.0)), fastest(cell(MANY, 10.0 * MANY, 3.0))
+    growth = (many_s / many) / (alone_s / alone)
+    yield Row(f"simulator.cost-1-to-{MANY}-flows", growth, "ratio", MUST_HOLD_GROWTH, "must hold, at most")
