@@ -1,6 +1,7 @@
 //! CUBIC (RFC 9438) with HyStart.
 
 use crate::hystart::HyStart;
+use crate::hystart_plus_plus::{Growth, HyStartPlusPlus};
 use crate::window::Window;
 use crate::{Ack, Congestion, CongestionControl, Nanos};
 
@@ -16,7 +17,7 @@ const HURRY: f64 = 9.0;
 #[derive(Clone, Debug)]
 pub struct Cubic {
     window: Window,
-    hystart: Option<HyStart>,
+    slow_start: SlowStart,
     /// Window before the last reduction, W_max.
     w_max: f64,
     epoch: Option<Epoch>,
@@ -24,6 +25,15 @@ pub struct Cubic {
     prior: (f64, Option<Epoch>),
     /// SaTCP's flag: a handover explains what is lost now.
     disrupted: bool,
+}
+
+/// How slow start ends.
+#[derive(Clone, Debug)]
+enum SlowStart {
+    /// At the first loss.
+    Plain,
+    HyStart(HyStart),
+    PlusPlus(HyStartPlusPlus),
 }
 
 /// A congestion avoidance stage (RFC 9438 §4.1.1).
@@ -44,12 +54,32 @@ impl Cubic {
     pub fn new(hystart: bool) -> Self {
         Self {
             window: Window::new(),
-            hystart: hystart.then(HyStart::default),
+            slow_start: if hystart { SlowStart::HyStart(HyStart::default()) } else { SlowStart::Plain },
             w_max: 0.0,
             epoch: None,
             prior: (0.0, None),
             disrupted: false,
         }
+    }
+
+    /// A new connection with HyStart++ (RFC 9406).
+    #[must_use]
+    pub fn with_hystart_plus_plus() -> Self {
+        Self { slow_start: SlowStart::PlusPlus(HyStartPlusPlus::default()), ..Self::new(false) }
+    }
+
+    /// Grow in slow start; packets that are left for congestion avoidance.
+    fn start_slowly(&mut self, ack: &Ack) -> u32 {
+        let SlowStart::PlusPlus(hystart) = &mut self.slow_start else {
+            return self.window.slow_start(ack.acked);
+        };
+        match hystart.grow(ack, ack.acked) {
+            Growth::By(packets) => {
+                self.window.slow_start(packets);
+            }
+            Growth::Over => self.window.threshold = self.window.packets,
+        }
+        0
     }
 
     /// Whether an announced handover explains what is lost from now on (SaTCP, Algorithm 1).
@@ -112,7 +142,7 @@ impl CongestionControl for Cubic {
 
     fn on_ack(&mut self, ack: &Ack) {
         if self.window.in_slow_start()
-            && let Some(hystart) = &mut self.hystart
+            && let SlowStart::HyStart(hystart) = &mut self.slow_start
             && hystart.exits(ack, self.window.packets)
         {
             self.window.threshold = self.window.packets;
@@ -122,7 +152,7 @@ impl CongestionControl for Cubic {
         }
         let mut acked = ack.acked;
         if self.window.in_slow_start() {
-            acked = self.window.slow_start(acked);
+            acked = self.start_slowly(ack);
         }
         if acked > 0 {
             self.avoid_congestion(ack, acked);
@@ -146,7 +176,7 @@ impl CongestionControl for Cubic {
         if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) && !self.disrupted {
             // RFC 9438 §4.8: after a timeout the next stage begins without a W_max; slow start searches anew.
             self.w_max = 0.0;
-            if let Some(hystart) = &mut self.hystart {
+            if let SlowStart::HyStart(hystart) = &mut self.slow_start {
                 hystart.reset();
             }
         }

@@ -16,6 +16,7 @@ mod highspeed;
 mod htcp;
 mod hybla;
 mod hystart;
+mod hystart_plus_plus;
 mod illinois;
 mod lp;
 mod nv;

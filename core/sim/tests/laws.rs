@@ -101,6 +101,19 @@ fn hystart_leaves_slow_start_before_the_buffer_overflows() {
 }
 
 #[test]
+fn hystart_plus_plus_loses_less_than_slow_start_alone_and_still_fills_the_path() {
+    // RFC 9406 §4.2: five rounds of Conservative Slow Start, in which the window may still triple.
+    let log = |scheme: &str| run(&dumbbell(100.0, 25.0, 3.0, &[scheme]), 0);
+    let (plus_plus, plain) = (log("cubic-hystartpp"), log("cubic-nohystart"));
+    assert!(
+        plus_plus.flows[0].lost_packets < plain.flows[0].lost_packets * 3 / 4,
+        "{:?}",
+        plus_plus.flows[0]
+    );
+    assert!(plus_plus.flows[0].goodput_mbps > 60.0, "{:?}", plus_plus.flows[0]);
+}
+
+#[test]
 fn flows_with_equal_paths_share_a_link_evenly_in_the_long_run() {
     let log = run(&dumbbell(100.0, 10.0, 120.0, &["reno"; 4]), 0);
     let goodputs: Vec<f64> = log.flows.iter().map(|flow| flow.goodput_mbps).collect();

@@ -1,0 +1,141 @@
+//! HyStart++ (RFC 9406): slow start that slows down when delay grows, and speeds up again if that was a mistake.
+
+use crate::{Ack, Nanos};
+
+const MILLISECOND: Nanos = 1_000_000;
+/// RFC 9406 §4.3: MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR, N_RTT_SAMPLE, CSS_GROWTH_DIVISOR, CSS_ROUNDS and L.
+const THRESHOLD_MIN: Nanos = 4 * MILLISECOND;
+const THRESHOLD_MAX: Nanos = 16 * MILLISECOND;
+const RTT_DIVISOR: Nanos = 8;
+const SAMPLES: u32 = 8;
+const GROWTH_DIVISOR: u32 = 4;
+const CONSERVATIVE_ROUNDS: u32 = 5;
+const LIMIT: u32 = 8;
+
+/// What an acknowledgement does to the window in slow start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// So many packets more.
+    By(u32),
+    /// Slow start is over.
+    Over,
+}
+
+/// Rounds of one window, and Conservative Slow Start while delay has grown.
+#[derive(Clone, Debug)]
+pub struct HyStartPlusPlus {
+    round_end: u64,
+    last_round: Nanos,
+    this_round: Nanos,
+    samples: u32,
+    /// cssBaselineMinRtt and the rounds that Conservative Slow Start has lasted.
+    conservative: Option<(Nanos, u32)>,
+    /// Packets acknowledged that have not made a quarter yet.
+    quarters: u32,
+}
+
+impl Default for HyStartPlusPlus {
+    fn default() -> Self {
+        Self {
+            round_end: 0,
+            last_round: Nanos::MAX,
+            this_round: Nanos::MAX,
+            samples: 0,
+            conservative: None,
+            quarters: 0,
+        }
+    }
+}
+
+impl HyStartPlusPlus {
+    /// Take an acknowledgement of `acked` packets in slow start.
+    pub fn grow(&mut self, ack: &Ack, acked: u32) -> Growth {
+        if ack.una > self.round_end {
+            self.round_end = ack.next;
+            self.last_round = self.this_round;
+            self.this_round = Nanos::MAX;
+            self.samples = 0;
+            if let Some((_, rounds)) = &mut self.conservative {
+                *rounds += 1;
+                if *rounds >= CONSERVATIVE_ROUNDS {
+                    return Growth::Over;
+                }
+            }
+        }
+        if let Some(rtt) = ack.rtt {
+            self.this_round = self.this_round.min(rtt);
+            self.samples += 1;
+        }
+        if self.samples >= SAMPLES {
+            self.judge();
+        }
+        let acked = acked.min(LIMIT);
+        if self.conservative.is_none() {
+            return Growth::By(acked);
+        }
+        self.quarters += acked;
+        let grown = self.quarters / GROWTH_DIVISOR;
+        self.quarters %= GROWTH_DIVISOR;
+        Growth::By(grown)
+    }
+
+    /// RFC 9406 §4.2: into Conservative Slow Start and out of it again.
+    fn judge(&mut self) {
+        match self.conservative {
+            None if self.last_round != Nanos::MAX => {
+                let threshold = (self.last_round / RTT_DIVISOR).clamp(THRESHOLD_MIN, THRESHOLD_MAX);
+                if self.this_round >= self.last_round.saturating_add(threshold) {
+                    self.conservative = Some((self.this_round, 0));
+                }
+            }
+            Some((baseline, _)) if self.this_round < baseline => self.conservative = None,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ack_of_one;
+
+    /// One round of `window` acknowledgements at `rtt`; the packets that it grew by, or `None` at the end of slow start.
+    fn round(start: &mut HyStartPlusPlus, number: u64, window: u32, rtt: Nanos) -> Option<u32> {
+        let mut grown = 0;
+        for packet in 1..=u64::from(window) {
+            let una = number * 1_000 + packet;
+            let ack = Ack { rtt: Some(rtt), una, next: (number + 1) * 1_000, ..ack_of_one(0) };
+            match start.grow(&ack, 1) {
+                Growth::By(packets) => grown += packets,
+                Growth::Over => return None,
+            }
+        }
+        Some(grown)
+    }
+
+    #[test]
+    fn delay_makes_it_grow_by_a_quarter_and_five_such_rounds_end_it() {
+        // RFC 9406 §4.2 and §4.3: 40 ms / 8 = 5 ms of growth.
+        let mut start = HyStartPlusPlus::default();
+        let grown: Vec<_> = (1..9)
+            .map(|number| round(&mut start, number, 40, if number < 3 { 40 } else { 46 } * MILLISECOND))
+            .collect();
+        assert_eq!(grown[..2], [Some(40), Some(40)]);
+        // Seven at full speed before the eighth sample tells.
+        assert_eq!(grown[2], Some(7 + 33 / 4));
+        assert!(grown[3..7].iter().all(|&grown| grown == Some(10)), "{grown:?}");
+        assert_eq!(grown[7], None);
+    }
+
+    #[test]
+    fn delay_that_was_jitter_lets_it_resume() {
+        let mut start = HyStartPlusPlus::default();
+        let grown: Vec<_> = [40, 46, 40, 40]
+            .iter()
+            .zip(1..)
+            .map(|(&ms, number)| round(&mut start, number, 40, ms * MILLISECOND))
+            .collect();
+        assert!(grown[1] < Some(20), "{grown:?}");
+        assert_eq!(grown[3], Some(40), "{grown:?}");
+    }
+}
