@@ -5,9 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.bench import environments, simulator, suite, traces
+from tests.bench import environments, instructions, simulator, suite, traces
 
-QUICK = {"simulator": simulator.rows, "envs": environments.rows, "traces": traces.rows, "suite": suite.rows}
+QUICK = {
+    "simulator": simulator.rows,
+    "instructions": instructions.rows,
+    "envs": environments.rows,
+    "traces": traces.rows,
+    "suite": suite.rows,
+}
 
 
 def main(names: list[str]) -> int:

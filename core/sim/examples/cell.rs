@@ -1,0 +1,23 @@
+//! Runs Cubic flows over a static link of 50 ms and 1 BDP, for profilers: `cell FLOWS RATE_MBPS SECONDS [QUEUE]`.
+//! Prints the packets that the link delivered.
+
+use leo_sim::{PolicySet, Scenario, Simulation, TraceSet};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [flows, rate, seconds, rest @ ..] = arguments.as_slice() else {
+        return Err("usage: cell FLOWS RATE_MBPS SECONDS [QUEUE]".into());
+    };
+    let queue = rest.first().map_or("droptail", String::as_str);
+    let text = format!(
+        r#"{{"duration_s": {seconds},
+            "links": {{"b": {{"rate_mbps": {rate}, "delay_ms": 25, "queue": {{"kind": "{queue}", "bdp": 1}}}}}},
+            "flows": [{{"scheme": "cubic", "route": ["b"], "count": {flows}}}]}}"#
+    );
+    let scenario = Scenario::from_json(&text)?;
+    let interval_ns = 1_000_000_000;
+    let mut simulation = Simulation::new(&scenario, &TraceSet::new(), &PolicySet::new(), interval_ns, 0)?;
+    simulation.run();
+    println!("{}", simulation.run_log().links[0].stats.delivered);
+    Ok(())
+}

@@ -1,0 +1,91 @@
+"""What a packet costs in instructions, part by part: counted by callgrind, so that noise does not matter."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.bench.row import Row
+
+ROOT = Path(__file__).parents[2]
+# Instructions a packet of the first version with all schemes and queues, so that a regression shows as a ratio.
+CELLS = {"cubic-1": ("1", "100"), "cubic-10": ("10", "100"), "fq-codel-1": ("1", "100", "fq_codel")}
+KEPT = {"cubic-1": 400.0, "cubic-10": 400.0, "fq-codel-1": 600.0}
+BEGIN_S, END_S = 2, 6
+
+
+def rows() -> Iterator[Row]:
+    """Yield instructions a data packet for some cells, and for one of them each part's share."""
+    if shutil.which("valgrind") is None:
+        print("bench: instructions: skipped: valgrind is not installed", file=sys.stderr)
+        return
+    binary = _build()
+    for name, cell in CELLS.items():
+        early, late = (_profile(binary, cell, seconds) for seconds in (BEGIN_S, END_S))
+        packets = late[0] - early[0]
+        costs = {part: (late[1][part] - early[1][part]) / packets for part in late[1]}
+        yield Row(
+            f"instructions.{name}", sum(costs.values()), "instructions/packet", KEPT[name], "first version"
+        )
+        for part, cost in sorted(costs.items(), key=lambda item: -item[1]):
+            if cost >= 0.5:
+                yield Row(
+                    f"instructions.{name}.{part}",
+                    cost,
+                    "instructions/packet",
+                    KEPT[name],
+                    "first version, whole",
+                )
+
+
+def _build() -> Path:
+    """Return the program that runs a cell, optimised and with line tables."""
+    environment = {**os.environ, "CARGO_PROFILE_RELEASE_DEBUG": "line-tables-only"}
+    target = Path(environment.setdefault("CARGO_TARGET_DIR", str(ROOT / "target" / "instructions")))
+    command = ["cargo", "build", "--quiet", "--release", "--locked", "-p", "leo-sim", "--example", "cell"]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    return target / "release" / "examples" / "cell"
+
+
+def _profile(binary: Path, cell: tuple[str, ...], seconds: int) -> tuple[int, Counter[str]]:
+    """Return the packets of a run and its instructions by part."""
+    flows, rate, *queue = cell
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "callgrind.out"
+        command = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}"]
+        command += ["--compress-strings=no", "--compress-pos=no", binary, flows, rate, str(seconds), *queue]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        return int(done.stdout), _by_part(out.read_text())
+
+
+def _by_part(profile: str) -> Counter[str]:
+    """Sum callgrind's own costs by source file; what inlining brought in counts where it was written."""
+    costs: Counter[str] = Counter()
+    part, inherited = "", False
+    for line in profile.splitlines():
+        if line.startswith(("fl=", "fi=", "fe=")):
+            part = _part(line[3:])
+        elif line.startswith("calls="):
+            inherited = True
+        elif re.match(r"(0x[0-9a-f]+|\d+|[+*-]\d*) ", line):
+            # The line after a call is the callee's cost, which is counted there.
+            if not inherited:
+                costs[part] += int(line.split()[1])
+            inherited = False
+    return costs
+
+
+def _part(path: str) -> str:
+    """Name the part of the simulator that a source file belongs to."""
+    found = re.search(r"core/(\w+)/src/([\w/]+)\.rs$", path)
+    if found is None:
+        return "library"
+    crate, file = found.groups()
+    return f"{crate}.{file.split('/')[0]}"
