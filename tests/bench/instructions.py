@@ -15,9 +15,10 @@ from pathlib import Path
 from tests.bench.row import Row
 
 ROOT = Path(__file__).parents[2]
-# Instructions a packet of the first version with all schemes and queues, so that a regression shows as a ratio.
 CELLS = {"cubic-1": ("1", "100"), "cubic-10": ("10", "100"), "fq-codel-1": ("1", "100", "fq_codel")}
-KEPT = {"cubic-1": 400.0, "cubic-10": 400.0, "fq-codel-1": 600.0}
+KEPT = {"cubic-1": 1395.0, "cubic-10": 1452.0, "fq-codel-1": 1842.0}
+"""Instructions a packet when this was first counted, so that a regression shows as a ratio above 1."""
+IN_PARTS = "cubic-1"
 BEGIN_S, END_S = 2, 6
 
 
@@ -35,14 +36,8 @@ def rows() -> Iterator[Row]:
             f"instructions.{name}", sum(costs.values()), "instructions/packet", KEPT[name], "first version"
         )
         for part, cost in sorted(costs.items(), key=lambda item: -item[1]):
-            if cost >= 0.5:
-                yield Row(
-                    f"instructions.{name}.{part}",
-                    cost,
-                    "instructions/packet",
-                    KEPT[name],
-                    "first version, whole",
-                )
+            if name == IN_PARTS and cost >= 1.0:
+                yield Row(f"instructions.{name}.{part}", cost, "instructions/packet", KEPT[name], "the whole")
 
 
 def _build() -> Path:
