@@ -107,6 +107,23 @@ _SCENARIO = {
     },
     "flows": [{"scheme": "cubic", "start_s": 0, "route": ["a"], "extra_delay_ms": 1, "count": 2}],
 }
+_CROSSED = {
+    "duration_s": 0.02,
+    "links": {
+        "a": {"rate_mbps": 10, "delay_ms": 2, "queue": {"kind": "fq_codel"}},
+        "b": {"rate_mbps": 10, "delay_ms": 1},
+    },
+    "flows": [
+        {
+            "scheme": "udp",
+            "rate_mbps": 2,
+            "on_off": {"on_s": 0.005, "off_s": 0.002, "distribution": "constant"},
+            "route": ["a", "b"],
+        },
+        {"scheme": "bbr", "route": ["a"]},
+    ],
+    "events": [{"at_s": 0.01, "reroute": {"flows": [0], "route": ["b"]}}],
+}
 _TLE = (
     b"ISS (ZARYA)\n"
     b"1 25544U 98067A   08264.51782528 -.00002182  00000-0 -11606-4 0  2927\n"
@@ -153,7 +170,7 @@ TARGETS: dict[str, Target] = {
             b"time_ms,rtt_s,loss,uplink_lost\n0,0.04,0.1,1\n1000,-1,0,-1\n",
         ),
     ),
-    "scenario": Target(_scenario, (json.dumps(_SCENARIO).encode(),)),
+    "scenario": Target(_scenario, (json.dumps(_SCENARIO).encode(), json.dumps(_CROSSED).encode())),
     "policy-json": Target(_policy("policy.json"), ((_FIXTURE / "policy.json").read_bytes(),)),
     "policy-onnx": Target(_policy("policy.onnx"), ((_FIXTURE / "policy.onnx").read_bytes(),)),
 }

@@ -42,9 +42,15 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
         link
     });
     let scheme = prop::sample::select([leo_sim::SCHEMES, &["policy", "agent"]].concat());
+    let length = || 0.001..0.5_f64;
+    let bursts = (length(), length(), prop::sample::select(vec!["constant", "exponential"]))
+        .prop_map(|(on, off, distribution)| json!({"on_s": on, "off_s": off, "distribution": distribution}));
+    let cross = (0.01..300.0_f64, prop::option::of(bursts))
+        .prop_map(|(rate, on_off)| json!({"scheme": "udp", "rate_mbps": rate, "on_off": on_off}));
+    let source = prop_oneof![5 => scheme.prop_map(|scheme| json!({"scheme": scheme})), 1 => cross];
     let extra = prop_oneof![Just(0.0), 0.0..50.0];
     let flow = (
-        scheme,
+        source,
         0.0..0.97 * duration_s,
         prop::option::of(0.0001..0.75 * duration_s),
         extra,
@@ -68,16 +74,14 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
             let names: Vec<String> = (0..links.len()).map(|index| format!("link{index}")).collect();
             let flows: Vec<Value> = flows
                 .into_iter()
-                .map(|(scheme, start, length, extra, (from, to), count)| {
+                .map(|(mut flow, start, length, extra, (from, to), count)| {
                     let (from, to) = (from.index(names.len()), to.index(names.len()));
-                    json!({
-                        "scheme": scheme,
-                        "start_s": start,
-                        "stop_s": length.map(|length| start + length),
-                        "route": names[from.min(to)..=from.max(to)],
-                        "extra_delay_ms": extra,
-                        "count": count,
-                    })
+                    flow["start_s"] = json!(start);
+                    flow["stop_s"] = json!(length.map(|length| start + length));
+                    flow["route"] = json!(names[from.min(to)..=from.max(to)]);
+                    flow["extra_delay_ms"] = json!(extra);
+                    flow["count"] = json!(count);
+                    flow
                 })
                 .collect();
             let events: Vec<Value> = reroutes
