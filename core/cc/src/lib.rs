@@ -26,6 +26,7 @@ mod round_rtt;
 mod satcp;
 mod scalable;
 mod scheme;
+mod starquic;
 #[cfg(test)]
 mod testing;
 mod vegas;
@@ -56,6 +57,7 @@ pub use reno::Reno;
 pub use satcp::SaTcp;
 pub use scalable::Scalable;
 pub use scheme::{ANNOUNCED_TO, NAMES, Scheme};
+pub use starquic::StarQuic;
 pub use vegas::Vegas;
 pub use veno::Veno;
 pub use westwood::Westwood;

@@ -2,7 +2,8 @@
 
 use crate::{
     Ack, AtSending, Bbr, Bbr3, Bic, Cdg, Congestion, CongestionControl, Context, Copa, Cubic, External,
-    HighSpeed, Htcp, Hybla, Illinois, Lp, Nanos, Nv, Reno, SaTcp, Scalable, Vegas, Veno, Westwood, Yeah,
+    HighSpeed, Htcp, Hybla, Illinois, Lp, Nanos, Nv, Reno, SaTcp, Scalable, StarQuic, Vegas, Veno, Westwood,
+    Yeah,
 };
 
 /// Every scheme, dispatched by `match`: no virtual call on the packet path.
@@ -25,6 +26,8 @@ pub enum Scheme {
     Reno(Reno),
     SaTcp(SaTcp),
     Scalable(Scalable),
+    StarQuic(StarQuic<Cubic>),
+    StarQuicBbr3(StarQuic<Bbr3>),
     Vegas(Vegas),
     Veno(Veno),
     Westwood(Westwood),
@@ -50,6 +53,8 @@ pub const NAMES: &[&str] = &[
     "reno",
     "satcp",
     "scalable",
+    "starquic",
+    "starquic-bbr3",
     "vegas",
     "veno",
     "westwood",
@@ -57,7 +62,7 @@ pub const NAMES: &[&str] = &[
 ];
 
 /// Schemes that make use of what a path announces: [`Context::handovers`] and [`Context::reconfiguration`].
-pub const ANNOUNCED_TO: &[&str] = &["satcp"];
+pub const ANNOUNCED_TO: &[&str] = &["satcp", "starquic", "starquic-bbr3"];
 
 impl Scheme {
     /// The classic scheme called `name`, with the field's usual parameters.
@@ -83,6 +88,8 @@ impl Scheme {
             "reno" => Self::Reno(Reno::new()),
             "satcp" => Self::SaTcp(SaTcp::new(context)),
             "scalable" => Self::Scalable(Scalable::new()),
+            "starquic" => Self::StarQuic(StarQuic::new(Cubic::new(true), context)),
+            "starquic-bbr3" => Self::StarQuicBbr3(StarQuic::around_model(Bbr3::new(context), context)),
             "vegas" => Self::Vegas(Vegas::new()),
             "veno" => Self::Veno(Veno::new()),
             "westwood" => Self::Westwood(Westwood::new()),
@@ -119,6 +126,8 @@ macro_rules! dispatch {
             Self::Reno($scheme) => $call,
             Self::SaTcp($scheme) => $call,
             Self::Scalable($scheme) => $call,
+            Self::StarQuic($scheme) => $call,
+            Self::StarQuicBbr3($scheme) => $call,
             Self::Vegas($scheme) => $call,
             Self::Veno($scheme) => $call,
             Self::Westwood($scheme) => $call,
