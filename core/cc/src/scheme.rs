@@ -2,8 +2,8 @@
 
 use crate::{
     Ack, AtSending, Bbr, Bbr3, Bic, Cdg, Congestion, CongestionControl, Context, Copa, Cubic, External,
-    HighSpeed, Htcp, Hybla, Illinois, Lp, Nanos, Nv, Reno, SaTcp, Scalable, StarQuic, Vegas, Veno, Westwood,
-    Yeah,
+    Header, HighSpeed, Hop, Htcp, Hybla, Illinois, LeoTcp, Lp, Nanos, Nv, Reno, SaTcp, Scalable, StarQuic,
+    Vegas, Veno, Westwood, Yeah,
 };
 
 /// Every scheme, dispatched by `match`: no virtual call on the packet path.
@@ -21,6 +21,7 @@ pub enum Scheme {
     Htcp(Htcp),
     Hybla(Hybla),
     Illinois(Illinois),
+    LeoTcp(LeoTcp),
     Lp(Lp),
     Nv(Nv),
     Reno(Reno),
@@ -48,6 +49,7 @@ pub const NAMES: &[&str] = &[
     "htcp",
     "hybla",
     "illinois",
+    "leotcp",
     "lp",
     "nv",
     "reno",
@@ -83,6 +85,7 @@ impl Scheme {
             "htcp" => Self::Htcp(Htcp::new()),
             "hybla" => Self::Hybla(Hybla::new()),
             "illinois" => Self::Illinois(Illinois::new()),
+            "leotcp" => Self::LeoTcp(LeoTcp::new()),
             "lp" => Self::Lp(Lp::new()),
             "nv" => Self::Nv(Nv::new(context)),
             "reno" => Self::Reno(Reno::new()),
@@ -121,6 +124,7 @@ macro_rules! dispatch {
             Self::Htcp($scheme) => $call,
             Self::Hybla($scheme) => $call,
             Self::Illinois($scheme) => $call,
+            Self::LeoTcp($scheme) => $call,
             Self::Lp($scheme) => $call,
             Self::Nv($scheme) => $call,
             Self::Reno($scheme) => $call,
@@ -160,6 +164,14 @@ impl CongestionControl for Scheme {
     #[inline]
     fn on_undo(&mut self, now: Nanos) {
         dispatch!(self, scheme => scheme.on_undo(now));
+    }
+    #[inline]
+    fn on_telemetry(&mut self, now: Nanos, hops: &[Hop]) {
+        dispatch!(self, scheme => scheme.on_telemetry(now, hops));
+    }
+    #[inline]
+    fn header(&self) -> Option<Header> {
+        dispatch!(self, scheme => scheme.header())
     }
     #[inline]
     fn on_recovered(&mut self, now: Nanos) {

@@ -5,11 +5,15 @@ mod support;
 use std::sync::Arc;
 
 use leo_sim::{TraceSet, run_many};
-use serde_json::json;
-use support::{MS, SECOND, digest, simulation, trace};
+use serde_json::{Value, json};
+use support::{MS, SECOND, alone, digest, simulation, trace};
 
 /// 20 s over 20 Mbit/s, 40 ms and 1 BDP, reconfigured at 6 s and 16 s: down for 30 ms, and then as it was.
 fn reconfigured(scheme: &str) -> String {
+    reconfigured_for(&[scheme])
+}
+
+fn reconfigured_for(schemes: &[&str]) -> String {
     let mut path = Arc::unwrap_or_clone(trace(&[
         (6 * SECOND, 20 * MS, 20, true),
         (30 * MS, 20 * MS, 20, false),
@@ -17,13 +21,33 @@ fn reconfigured(scheme: &str) -> String {
     ]));
     path.metadata =
         json!({"handovers": [{"predicted_s": 6.2}], "reattach_s": 10.0, "reattach_phase_s": 6.0}).to_string();
+    let flows: Vec<Value> = schemes.iter().map(|scheme| json!({"scheme": scheme, "route": ["b"]})).collect();
     let scenario = json!({
         "duration_s": 20.0,
         "links": {"b": {"trace": "path", "queue": {"bdp": 1.0}}},
-        "flows": [{"scheme": scheme, "route": ["b"]}],
+        "flows": flows,
     });
     let traces = TraceSet::from([("path".to_owned(), Arc::new(path))]);
     digest(&run_many(vec![simulation(&scenario, &traces, SECOND)], 1).remove(0))
+}
+
+#[test]
+fn leotcp_alone() {
+    insta::assert_snapshot!(alone("leotcp"), @r"
+    cwnd 68 68 68 69 68 68 68 69 68 68 68 68 68 69 68 69 68 68 68 67
+    leotcp: sent 32834 delivered 32801 lost 0 retransmitted 0 timeouts 0
+    link: offered 32834 delivered 32801 dropped 0 lost 0 queued 1 in flight 32
+    ");
+}
+
+#[test]
+fn two_leotcp_flows_over_reconfigurations() {
+    insta::assert_snapshot!(reconfigured_for(&["leotcp", "leotcp"]), @r"
+    cwnd 35 35 35 35 34 34 34 34 34 35 34 35 35 34 34 34 35 34 35 34
+    leotcp: sent 16217 delivered 16168 lost 33 retransmitted 33 timeouts 0
+    leotcp: sent 16138 delivered 16087 lost 34 retransmitted 34 timeouts 0
+    link: offered 32355 delivered 32255 dropped 0 lost 67 queued 1 in flight 32
+    ");
 }
 
 #[test]
