@@ -249,6 +249,43 @@ proptest! {
     }
 
     #[test]
+    fn telemetry_tells_what_waited_when_a_packet_left_and_what_had_been_sent(
+        parts in parts(),
+        offers in offers(),
+        limit in limits(),
+        loss in prop_oneof![Just(0.0), 0.0..0.5],
+    ) {
+        let schedule = Schedule::traced(trace(&parts, 0.0), Direction::Uplink, None, 0);
+        let mut link = Link::new(schedule, limit, Loss::new(loss, 3), Jitter::none());
+        let mut accepted = Vec::new();
+        let mut out = Vec::new();
+        let mut now = 0;
+        for (id, &(gap, bytes)) in offers.iter().enumerate() {
+            now += gap;
+            while link.next_event() <= now {
+                let at = link.next_event();
+                out.extend(std::iter::from_fn(|| link.poll_departed(at)));
+            }
+            let probe = Probe::new(id, bytes, now);
+            if link.offer(probe, now) == Offer::Accepted {
+                accepted.push(probe);
+            }
+        }
+        while link.next_event() < NEVER {
+            let at = link.next_event();
+            out.extend(std::iter::from_fn(|| link.poll_departed(at)));
+        }
+        for (packet, departure) in out {
+            let bytes = |probe: &Probe| u64::from(probe.bytes);
+            let sent: u64 = accepted.iter().take_while(|other| other.id <= packet.id).map(bytes).sum();
+            prop_assert_eq!(departure.sent_bytes, sent);
+            let behind = accepted.iter().skip_while(|other| other.id <= packet.id);
+            let waited: u64 = behind.filter(|other| other.offered_at < departure.at).map(bytes).sum();
+            prop_assert_eq!(u64::from(departure.queued_bytes), waited, "{:?} left at {}", packet, departure.at);
+        }
+    }
+
+    #[test]
     fn the_link_never_carries_more_than_its_capacity(
         parts in parts(),
         offset in 0_u64..100_000_000,
