@@ -18,6 +18,7 @@ mod hybla;
 mod hystart;
 mod hystart_plus_plus;
 mod illinois;
+mod leotcp;
 mod lp;
 mod nv;
 mod random;
@@ -26,6 +27,8 @@ mod round_rtt;
 mod satcp;
 mod scalable;
 mod scheme;
+mod starquic;
+mod telemetry;
 #[cfg(test)]
 mod testing;
 mod vegas;
@@ -50,12 +53,15 @@ pub use htcp::Htcp;
 pub use hybla::Hybla;
 pub use hystart::HyStart;
 pub use illinois::Illinois;
+pub use leotcp::LeoTcp;
 pub use lp::Lp;
 pub use nv::Nv;
 pub use reno::Reno;
 pub use satcp::SaTcp;
 pub use scalable::Scalable;
 pub use scheme::{ANNOUNCED_TO, NAMES, Scheme};
+pub use starquic::StarQuic;
+pub use telemetry::{Header, Hop, MAX_HOPS};
 pub use vegas::Vegas;
 pub use veno::Veno;
 pub use westwood::Westwood;
@@ -100,6 +106,12 @@ pub trait CongestionControl {
     fn on_congestion(&mut self, kind: Congestion, now: Nanos);
     /// The last reduction was a mistake: nothing had been lost (F-RTO, Eifel, DSACK). What it took is given back.
     fn on_undo(&mut self, now: Nanos);
+    /// What the packet met on its way that is acknowledged now; comes before the [`on_ack`](Self::on_ack).
+    fn on_telemetry(&mut self, _now: Nanos, _hops: &[Hop]) {}
+    /// What packets carry to switches; `None` asks for no telemetry, from the beginning to the end.
+    fn header(&self) -> Option<Header> {
+        None
+    }
     /// Everything sent before the last reduction is acknowledged.
     fn on_recovered(&mut self, _now: Nanos) {}
     /// The time that [`next_timer`](Self::next_timer) asked for has come.

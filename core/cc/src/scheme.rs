@@ -2,7 +2,8 @@
 
 use crate::{
     Ack, AtSending, Bbr, Bbr3, Bic, Cdg, Congestion, CongestionControl, Context, Copa, Cubic, External,
-    HighSpeed, Htcp, Hybla, Illinois, Lp, Nanos, Nv, Reno, SaTcp, Scalable, Vegas, Veno, Westwood, Yeah,
+    Header, HighSpeed, Hop, Htcp, Hybla, Illinois, LeoTcp, Lp, Nanos, Nv, Reno, SaTcp, Scalable, StarQuic,
+    Vegas, Veno, Westwood, Yeah,
 };
 
 /// Every scheme, dispatched by `match`: no virtual call on the packet path.
@@ -20,11 +21,14 @@ pub enum Scheme {
     Htcp(Htcp),
     Hybla(Hybla),
     Illinois(Illinois),
+    LeoTcp(LeoTcp),
     Lp(Lp),
     Nv(Nv),
     Reno(Reno),
     SaTcp(SaTcp),
     Scalable(Scalable),
+    StarQuic(StarQuic<Cubic>),
+    StarQuicBbr3(StarQuic<Bbr3>),
     Vegas(Vegas),
     Veno(Veno),
     Westwood(Westwood),
@@ -45,11 +49,14 @@ pub const NAMES: &[&str] = &[
     "htcp",
     "hybla",
     "illinois",
+    "leotcp",
     "lp",
     "nv",
     "reno",
     "satcp",
     "scalable",
+    "starquic",
+    "starquic-bbr3",
     "vegas",
     "veno",
     "westwood",
@@ -57,7 +64,7 @@ pub const NAMES: &[&str] = &[
 ];
 
 /// Schemes that make use of what a path announces: [`Context::handovers`] and [`Context::reconfiguration`].
-pub const ANNOUNCED_TO: &[&str] = &["satcp"];
+pub const ANNOUNCED_TO: &[&str] = &["satcp", "starquic", "starquic-bbr3"];
 
 impl Scheme {
     /// The classic scheme called `name`, with the field's usual parameters.
@@ -78,11 +85,14 @@ impl Scheme {
             "htcp" => Self::Htcp(Htcp::new()),
             "hybla" => Self::Hybla(Hybla::new()),
             "illinois" => Self::Illinois(Illinois::new()),
+            "leotcp" => Self::LeoTcp(LeoTcp::new()),
             "lp" => Self::Lp(Lp::new()),
             "nv" => Self::Nv(Nv::new(context)),
             "reno" => Self::Reno(Reno::new()),
             "satcp" => Self::SaTcp(SaTcp::new(context)),
             "scalable" => Self::Scalable(Scalable::new()),
+            "starquic" => Self::StarQuic(StarQuic::new(Cubic::new(true), context)),
+            "starquic-bbr3" => Self::StarQuicBbr3(StarQuic::around_model(Bbr3::new(context), context)),
             "vegas" => Self::Vegas(Vegas::new()),
             "veno" => Self::Veno(Veno::new()),
             "westwood" => Self::Westwood(Westwood::new()),
@@ -114,11 +124,14 @@ macro_rules! dispatch {
             Self::Htcp($scheme) => $call,
             Self::Hybla($scheme) => $call,
             Self::Illinois($scheme) => $call,
+            Self::LeoTcp($scheme) => $call,
             Self::Lp($scheme) => $call,
             Self::Nv($scheme) => $call,
             Self::Reno($scheme) => $call,
             Self::SaTcp($scheme) => $call,
             Self::Scalable($scheme) => $call,
+            Self::StarQuic($scheme) => $call,
+            Self::StarQuicBbr3($scheme) => $call,
             Self::Vegas($scheme) => $call,
             Self::Veno($scheme) => $call,
             Self::Westwood($scheme) => $call,
@@ -151,6 +164,14 @@ impl CongestionControl for Scheme {
     #[inline]
     fn on_undo(&mut self, now: Nanos) {
         dispatch!(self, scheme => scheme.on_undo(now));
+    }
+    #[inline]
+    fn on_telemetry(&mut self, now: Nanos, hops: &[Hop]) {
+        dispatch!(self, scheme => scheme.on_telemetry(now, hops));
+    }
+    #[inline]
+    fn header(&self) -> Option<Header> {
+        dispatch!(self, scheme => scheme.header())
     }
     #[inline]
     fn on_recovered(&mut self, now: Nanos) {

@@ -1,7 +1,8 @@
 //! Whatever a scheme is told, it neither panics nor overflows nor closes its window.
 
 use leo_cc::{
-    Ack, AtSending, Congestion, CongestionControl, Context, NAMES, Nanos, RateSample, Recovery, Scheme,
+    Ack, AtSending, Congestion, CongestionControl, Context, Handover, Hop, MAX_HOPS, NAMES, Nanos,
+    RateSample, Recovery, Scheme,
 };
 
 const MS: Nanos = 1_000_000;
@@ -67,12 +68,33 @@ fn ack(random: &mut Random, previous: &Ack) -> Ack {
     }
 }
 
+/// What no switch would tell.
+fn hop(random: &mut Random, now: Nanos) -> Hop {
+    Hop {
+        link: random.pick(&[0, 0, 0, 1, u32::MAX]),
+        flows: random.pick(&[0, 1, u32::MAX]),
+        queue_found: random.pick(&[0, 1_500, u32::MAX]),
+        queue_left: random.pick(&[0, 1_500, u32::MAX]),
+        departed_at: random.pick(&[0, now / 2, now, u64::MAX]),
+        sent_bytes: random.pick(&[0, now / 100, u64::MAX]),
+        rate: random.pick(&[0, 1, 12_500_000, u64::MAX]),
+        average_rtt: random.pick(&[0, 1, 50 * MS, u64::MAX]),
+    }
+}
+
 #[test]
 fn no_scheme_breaks_whatever_it_is_told() {
     for name in NAMES {
         for seed in 0..20 {
             let mut random = Random(seed);
-            let context = Context { seed, ..Context::default() };
+            // What a path announces makes no more sense, in every other run.
+            let handovers = [0, 7, 7, MS, 900_000 * MS].map(|expected_at| Handover { expected_at });
+            let reconfiguration = Some(random.pick(&[(0, 1), (u64::MAX, 0), (40 * MS, 15_000 * MS)]));
+            let context = if seed % 2 == 0 {
+                Context { seed, ..Context::default() }
+            } else {
+                Context { seed, handovers: handovers.into(), reconfiguration }
+            };
             let mut scheme = Scheme::by_name(name, &context).expect("it is a scheme");
             let mut last = Ack::default();
             scheme.on_start(0, random.pick(&[0, 1, 50 * MS]));
@@ -92,6 +114,10 @@ fn no_scheme_breaks_whatever_it_is_told() {
                     3 => scheme.on_restart(last.now, random.pick(&[0, MS, 600_000 * MS])),
                     4 => scheme.on_timer(last.now),
                     5 => scheme.on_packet_lost(last.now, &last.newest.unwrap_or_default()),
+                    6..20 => {
+                        let hops = [0; MAX_HOPS].map(|_| hop(&mut random, last.now));
+                        scheme.on_telemetry(last.now, &hops[..random.pick(&[0, 1, 1, 2, MAX_HOPS])]);
+                    }
                     _ => {
                         last = ack(&mut random, &last);
                         scheme.on_ack(&last);

@@ -14,7 +14,7 @@ mod server;
 
 pub use disruption::{Disruption, DisruptionKind};
 pub use jitter::Jitter;
-pub use link::{Link, LinkStats, Offer, Packet};
+pub use link::{Departure, Link, LinkStats, Offer, Packet};
 pub use loss::Loss;
 pub use path_trace::{Event, PathTrace, Row, Stretch, TraceError};
 pub use queue::{

@@ -38,6 +38,17 @@ pub enum Offer {
     Dropped,
 }
 
+/// How a packet left the transmitter: what a switch's in-band telemetry tells of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// When its last bit left.
+    pub at: Nanos,
+    /// Bytes that waited behind it then.
+    pub queued_bytes: u32,
+    /// Bytes that have left since the beginning, its own included.
+    pub sent_bytes: u64,
+}
+
 /// Counters in packets. At every instant offered = delivered + dropped + lost + queued + in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
@@ -68,6 +79,8 @@ struct Transit<P> {
     /// When it comes out, or is lost.
     end: Nanos,
     fate: Fate,
+    /// Bytes that wait when it has left; of a managed queue, when its transmission begins.
+    queued_behind: u32,
     packet: P,
 }
 
@@ -96,6 +109,8 @@ pub struct Link<P> {
     /// When the last packet would have arrived if no outage had taken it: nothing in flight behind it comes sooner.
     last_arrival: Nanos,
     stats: LinkStats,
+    /// Bytes of the packets that were lost.
+    lost_bytes: u64,
 }
 
 impl<P: Packet> Link<P> {
@@ -120,6 +135,7 @@ impl<P: Packet> Link<P> {
             last_end: 0,
             last_arrival: 0,
             stats: LinkStats::default(),
+            lost_bytes: 0,
         }
     }
 
@@ -166,7 +182,8 @@ impl<P: Packet> Link<P> {
             Transmission::Done(departure) => self.propagate(&mut packet, departure),
         };
         self.last_end = end;
-        self.transits.push_back(Transit { departure, end, fate, packet });
+        let queued_behind = self.egress.as_ref().map_or(0, |egress| saturated(egress.discipline.bytes()));
+        self.transits.push_back(Transit { departure, end, fate, queued_behind, packet });
     }
 
     /// When something next comes out or is lost; `NEVER` when the link is empty.
@@ -183,6 +200,12 @@ impl<P: Packet> Link<P> {
     /// Take out the next packet that has arrived by `now`. Call until it returns `None`.
     #[inline]
     pub fn poll(&mut self, now: Nanos) -> Option<P> {
+        self.poll_departed(now).map(|(packet, _)| packet)
+    }
+
+    /// The same, with what telemetry tells of it.
+    #[inline]
+    pub fn poll_departed(&mut self, now: Nanos) -> Option<(P, Departure)> {
         if self.egress.is_some() {
             self.catch_up(now);
         }
@@ -197,11 +220,17 @@ impl<P: Packet> Link<P> {
             let transit = self.transits.pop_front()?;
             if transit.fate == Fate::Lost {
                 self.stats.lost += 1;
+                self.lost_bytes += u64::from(transit.packet.bytes());
                 continue;
             }
             self.stats.delivered += 1;
             self.stats.delivered_bytes += u64::from(transit.packet.bytes());
-            return Some(transit.packet);
+            let departure = Departure {
+                at: transit.departure,
+                queued_bytes: transit.queued_behind,
+                sent_bytes: self.stats.delivered_bytes + self.lost_bytes,
+            };
+            return Some((transit.packet, departure));
         }
     }
 
@@ -217,6 +246,14 @@ impl<P: Packet> Link<P> {
         self.note_departures(now);
         let waiting = self.egress.as_ref().map_or(0, |egress| egress.discipline.packets());
         waiting + (self.transits.len() - self.departed) as u64
+    }
+
+    /// Bytes waiting or on the transmitter at `now`.
+    pub fn queued_bytes(&mut self, now: Nanos) -> u64 {
+        self.catch_up(now);
+        self.note_departures(now);
+        let waiting = self.egress.as_ref().map_or(0, |egress| egress.discipline.bytes());
+        waiting + self.queued_bytes
     }
 
     /// Packets that have left the transmitter and not arrived, at `now`.
@@ -265,14 +302,20 @@ impl<P: Packet> Link<P> {
 
     #[inline]
     fn note_departures(&mut self, now: Nanos) {
-        while let Some(transit) = self.transits.get(self.departed) {
+        while let Some(transit) = self.transits.get_mut(self.departed) {
             if transit.departure > now {
                 break;
             }
             self.queued_bytes -= u64::from(transit.packet.bytes());
+            // Every offer looks here first: what is queued now was there when this packet left.
+            transit.queued_behind = transit.queued_behind.max(saturated(self.queued_bytes));
             self.departed += 1;
         }
     }
+}
+
+fn saturated(bytes: u64) -> u32 {
+    bytes.min(u64::from(u32::MAX)) as u32
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use leo_transport::{Receiver, SEGMENT_BYTES, Sender, SenderStats};
 use crate::datagrams::Datagrams;
 use crate::histogram::Histogram;
 use crate::route::Routes;
+use crate::telemetry::Headers;
 
 /// Who decides the window.
 #[derive(Clone, Debug)]
@@ -79,6 +80,10 @@ pub struct Flow {
     pub phase: Phase,
     /// Propagation of the packet whose acknowledgement is being delayed.
     pub delayed_propagation: Nanos,
+    /// Last 32 bits of that packet's number.
+    pub delayed_answer: u32,
+    /// Headers of its packets, if its scheme asks for telemetry.
+    pub headers: Option<Box<Headers>>,
     pub rtt_log: RttLog,
     pub rtt_histogram: Histogram,
 }
@@ -107,6 +112,8 @@ impl Flow {
             stop,
             phase: Phase::Waiting,
             delayed_propagation: 0,
+            delayed_answer: 0,
+            headers: None,
             rtt_log: RttLog::default(),
             rtt_histogram: Histogram::default(),
         }

@@ -14,6 +14,7 @@ mod route;
 mod run_log;
 mod scenario;
 mod simulation;
+mod telemetry;
 mod world;
 
 pub use batch::{Batch, BatchSettings, View};

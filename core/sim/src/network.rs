@@ -6,7 +6,7 @@ mod queue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use leo_cc::{Context, External, Scheme};
+use leo_cc::{CongestionControl, Context, External, MAX_HOPS, Scheme};
 use leo_control::Policy;
 use leo_link::{Direction, DropTail, Jitter, Link, Loss, Nanos, PathTrace, Schedule};
 use rand_core::{RngCore, SeedableRng};
@@ -19,6 +19,7 @@ use crate::route::{Route, Routes};
 use crate::scenario::{
     AGENT_SCHEME, Distribution, FlowSpec, LinkSpec, Scenario, ScenarioError, UDP_SCHEME, nanos,
 };
+use crate::telemetry::{Headers, Port};
 
 /// Path traces by the key that scenarios use.
 pub type TraceSet = BTreeMap<String, Arc<PathTrace>>;
@@ -34,6 +35,8 @@ pub struct Network {
     pub links: Vec<Link<Packet>>,
     pub link_names: Vec<String>,
     pub flows: Vec<Flow>,
+    /// Those of the scenario's links, if some flow's scheme asks for telemetry.
+    pub ports: Vec<Port>,
 }
 
 /// Build what `scenario` describes.
@@ -60,10 +63,17 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
         for _ in 0..spec.count {
             let seed = seeds.next_u64();
             let driver = driver(scenario, index, traces, policies, seed)?;
-            flows.push(flow(scenario, index, &names, driver, &mut links, seed));
+            let asks = driver.0.header().is_some();
+            let mut flow = flow(scenario, index, &names, driver, &mut links, seed);
+            if asks {
+                flow.headers = Some(headers(scenario, index, &flow.routes)?);
+            }
+            flows.push(flow);
         }
     }
-    Ok(Network { links, link_names: names, flows })
+    let asks = flows.iter().any(|flow| flow.headers.is_some());
+    let ports = if asks { vec![Port::new(flows.len()); names.len()] } else { Vec::new() };
+    Ok(Network { links, link_names: names, flows, ports })
 }
 
 fn schedule(
@@ -194,6 +204,20 @@ fn flow(
         Some(rate) => flow.sending(Datagrams::new((rate * 1e6).round() as u64, on_off(spec), seed)),
         None => flow,
     }
+}
+
+/// Room for the headers of a flow whose scheme asks for telemetry.
+fn headers(scenario: &Scenario, index: usize, routes: &Routes) -> Result<Box<Headers>, ScenarioError> {
+    let hops = routes.over(0, Nanos::MAX).map(|(route, ..)| route.links.len()).max().unwrap_or(0);
+    if hops > MAX_HOPS {
+        let spec = &scenario.flows[index];
+        let rule = format!(
+            "{} needs telemetry, which has room for {MAX_HOPS} links; a route has {hops}",
+            spec.scheme
+        );
+        return Err(ScenarioError::new(&scenario.name, format!("flows.{index}.route"), rule));
+    }
+    Ok(Box::new(Headers::new(hops)))
 }
 
 fn on_off(spec: &FlowSpec) -> Option<OnOff> {

@@ -1,6 +1,7 @@
 //! The event loop: packets, acknowledgements and timers in the order of their times.
 
-use leo_link::{Link, NEVER, Nanos, Offer};
+use leo_cc::CongestionControl;
+use leo_link::{Departure, Link, NEVER, Nanos, Offer};
 use leo_transport::{ACK_BYTES, AckToSend, PACKET_BYTES, SackBlocks};
 use rayon::prelude::*;
 
@@ -11,6 +12,7 @@ use crate::network::{self, Network, PolicySet, TraceSet};
 use crate::packet::Packet;
 use crate::run_log::{Recorder, RunLog};
 use crate::scenario::{Scenario, ScenarioError, nanos};
+use crate::telemetry::Port;
 
 /// One simulation of a scenario.
 pub struct Simulation {
@@ -19,6 +21,7 @@ pub struct Simulation {
     links: Vec<Link<Packet>>,
     link_names: Vec<String>,
     flows: Vec<Flow>,
+    ports: Vec<Port>,
     events: EventQueue,
     recorder: Recorder,
     /// The monitor interval and the next instant on its grid.
@@ -44,7 +47,7 @@ impl Simulation {
         series_interval: Nanos,
     ) -> Result<Self, ScenarioError> {
         assert!(interval > 0, "time must go on from interval to interval");
-        let Network { links, link_names, mut flows } = network::build(scenario, traces, policies)?;
+        let Network { links, link_names, mut flows, ports } = network::build(scenario, traces, policies)?;
         control_loop::attach_policies(&mut flows);
         let mut events = EventQueue::new(links.len() + flows.len());
         for (index, flow) in flows.iter().enumerate() {
@@ -57,6 +60,7 @@ impl Simulation {
             links,
             link_names,
             flows,
+            ports,
             events,
             interval,
             next_tick: interval,
@@ -139,8 +143,8 @@ impl Simulation {
             debug_assert!(time >= self.now, "time runs backwards");
             self.now = time;
             if source < links {
-                while let Some(packet) = self.links[source].poll(time) {
-                    self.arrive(packet);
+                while let Some((packet, departure)) = self.links[source].poll_departed(time) {
+                    self.arrive(packet, source, departure);
                 }
                 self.events.set(source, self.links[source].next_event());
             } else {
@@ -151,7 +155,11 @@ impl Simulation {
 
     /// A packet comes out of a link: on to the next one, or to the receiver or sender.
     #[inline]
-    fn arrive(&mut self, mut packet: Packet) {
+    fn arrive(&mut self, mut packet: Packet, from: usize, departure: Departure) {
+        let flow = &self.flows[packet.flow as usize];
+        if flow.headers.is_some() && !packet.is_ack {
+            self.note_passage(&packet, from, departure);
+        }
         let flow = &self.flows[packet.flow as usize];
         packet.hop += 1;
         let route = flow.routes.get(packet.route);
@@ -163,6 +171,21 @@ impl Simulation {
         }
     }
 
+    /// `packet` came out of the link `from`: its header is told.
+    #[inline(never)]
+    fn note_passage(&mut self, packet: &Packet, from: usize, departure: Departure) {
+        let flow = &mut self.flows[packet.flow as usize];
+        let Some(headers) = &mut flow.headers else { return };
+        // Access links have no port: they stand for distance.
+        if let Some(port) = self.ports.get_mut(from) {
+            let rate = self.links[from].schedule().at(departure.at.saturating_sub(1)).rate_bps;
+            headers.leave(packet, port, from as u32, rate, departure);
+        }
+        let next = flow.routes.get(packet.route).forward.get(usize::from(packet.hop) + 1);
+        let queued_bytes = next.map(|&link| self.links[link as usize].queued_bytes(self.now));
+        headers.go_on(packet, queued_bytes);
+    }
+
     fn received(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
@@ -171,9 +194,10 @@ impl Simulation {
             return;
         }
         match flow.receiver.on_data(self.now, packet.seq, packet.timestamp) {
-            Some(ack) => self.send_ack(index, ack, packet.propagation),
+            Some(ack) => self.send_ack(index, ack, packet.propagation, packet.seq as u32),
             None => {
                 flow.delayed_propagation = packet.propagation;
+                flow.delayed_answer = packet.seq as u32;
                 let timer = flow.receiver.next_timer();
                 self.events.set_earlier(self.links.len() + index, timer);
             }
@@ -183,6 +207,9 @@ impl Simulation {
     fn acknowledged(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
+        if let Some(hops) = flow.headers.as_ref().and_then(|headers| headers.collected(packet.answers)) {
+            flow.sender.scheme_mut().on_telemetry(self.now, hops);
+        }
         let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp };
         if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
             flow.record_rtt(rtt, packet.propagation);
@@ -190,7 +217,7 @@ impl Simulation {
         self.pump(index);
     }
 
-    fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos) {
+    fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos, answers: u32) {
         let routes = &self.flows[index].routes;
         let packet = Packet {
             flow: index as u32,
@@ -200,6 +227,7 @@ impl Simulation {
             is_ack: true,
             ecn_capable: false,
             ce: false,
+            answers,
             seq: ack.cumulative,
             timestamp: ack.echo,
             propagation,
@@ -215,7 +243,7 @@ impl Simulation {
         let route = flow.routes.index();
         let link = &mut self.links[link_index];
         let idle = link.next_event() == NEVER;
-        let mut send = |seq| {
+        let send = |link: &mut Link<Packet>, seq| {
             // The far end never says that the queue dropped it: the sender finds out as for any other loss.
             let _: Offer = link.offer(
                 Packet {
@@ -226,6 +254,7 @@ impl Simulation {
                     is_ack: false,
                     ecn_capable: false,
                     ce: false,
+                    answers: 0,
                     seq,
                     timestamp: self.now,
                     propagation: 0,
@@ -236,11 +265,16 @@ impl Simulation {
         };
         if let Some(datagrams) = &mut flow.datagrams {
             while datagrams.take(self.now) {
-                send(datagrams.sent());
+                send(link, datagrams.sent());
             }
         } else {
             while let Some(transmit) = flow.sender.transmit(self.now) {
-                send(transmit.seq);
+                if let Some(headers) = &mut flow.headers {
+                    let header = flow.sender.scheme().header().unwrap_or_default();
+                    let queued_bytes = link.queued_bytes(self.now);
+                    headers.begin(transmit.seq, flow.sender.packets_out(), self.now, header, queued_bytes);
+                }
+                send(link, transmit.seq);
             }
         }
         if idle {
@@ -278,8 +312,8 @@ impl Simulation {
             }
             Phase::Running => {
                 if let Some(ack) = flow.receiver.on_timer(self.now) {
-                    let propagation = flow.delayed_propagation;
-                    self.send_ack(index, ack, propagation);
+                    let (propagation, answers) = (flow.delayed_propagation, flow.delayed_answer);
+                    self.send_ack(index, ack, propagation, answers);
                 }
                 self.flows[index].sender.on_timer(self.now);
                 self.pump(index);

@@ -27,6 +27,27 @@ fn handovers(scheme: &str, announced: bool, seed: u64) -> RunLog {
     run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0)
 }
 
+/// 100 Mbit/s and 50 ms, reconfigured every 15 s from 12 s on, down for 40 ms each time; `announced` on its grid.
+fn reconfigurations(scheme: &str, announced: bool, seed: u64) -> RunLog {
+    let path = support::trace(&[
+        (12 * SECOND, 25 * MS, 100, true),
+        (40 * MS, 25 * MS, 100, false),
+        (3 * SECOND - 40 * MS, 25 * MS, 100, true),
+    ]);
+    let mut path = Arc::unwrap_or_clone(path);
+    if announced {
+        path.metadata = json!({"reattach_s": 15.0, "reattach_phase_s": 12.0}).to_string();
+    }
+    let scenario = json!({
+        "duration_s": 120.0,
+        "seed": seed,
+        "links": {"b": {"trace": "path", "queue": {"bdp": 0.5}}},
+        "flows": [{"scheme": scheme, "route": ["b"]}],
+    });
+    let traces = TraceSet::from([("path".to_owned(), Arc::new(path))]);
+    run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0)
+}
+
 #[test]
 fn satcp_keeps_its_window_over_announced_handovers_and_with_it_the_throughput() {
     // Cao and Zhang, table I: "1.74 × of CUBIC" on a bent-pipe path; section VI-B: "because of the preserved CWND value,
@@ -47,4 +68,36 @@ fn satcp_keeps_its_window_over_announced_handovers_and_with_it_the_throughput() 
     };
     let (cubic, satcp) = (kept("cubic"), kept("satcp"));
     assert!(satcp > 0.92 && cubic < 0.85, "{satcp} against {cubic}");
+}
+
+#[test]
+fn starquic_freezes_its_window_over_a_reconfiguration() {
+    // Kamel et al. by Valentine and Parisis, section I: it "freezes the congestion window during handovers, for both BBRv3
+    // and Cubic"; section IV-D: "avoiding reductions from handover loss, therefore mitigating their underlying CCs
+    // throughput degradation".
+    for (scheme, frozen) in [("cubic", "starquic"), ("bbr3", "starquic-bbr3")] {
+        let runs =
+            |scheme: &str| (1..=3).map(|seed| reconfigurations(scheme, true, seed)).collect::<Vec<_>>();
+        let (plain, frozen_runs) = (runs(scheme), runs(frozen));
+        let goodput =
+            |runs: &[RunLog]| runs.iter().map(|log| log.flows[0].normalized_goodput).sum::<f64>() / 3.0;
+        // 0.4 s after each reconfiguration, over the window of 0.1 s before.
+        let kept = |runs: &[RunLog]| {
+            let ratios = runs.iter().flat_map(|log| {
+                let window = |time_s: f64| {
+                    f64::from(log.flow_series.cwnd_packets[(time_s * 10.0).round() as usize - 1])
+                };
+                (12..115).step_by(15).map(f64::from).map(move |at| window(at + 0.4) / window(at - 0.1))
+            });
+            let ratios: Vec<f64> = ratios.collect();
+            ratios.iter().sum::<f64>() / ratios.len() as f64
+        };
+        let (before, after) = (kept(&plain), kept(&frozen_runs));
+        assert!(before < 0.85 && after > 0.9, "{frozen} keeps {after} of its window, {scheme} {before}");
+        let (before, after) = (goodput(&plain), goodput(&frozen_runs));
+        assert!(after > before + 0.005, "{frozen} has {after}, {scheme} {before}");
+        let unannounced =
+            [scheme, frozen].map(|name| reconfigurations(name, false, 1).flow_series.cwnd_packets);
+        assert_eq!(unannounced[0], unannounced[1], "without announcements {frozen} is {scheme}");
+    }
 }

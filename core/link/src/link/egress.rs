@@ -42,6 +42,7 @@ impl<P: Packet> Link<P> {
     pub(super) fn catch_up(&mut self, now: Nanos) {
         while let Some(egress) = &mut self.egress
             && egress.next_dequeue <= now
+            && egress.next_dequeue != NEVER
         {
             let at = egress.next_dequeue;
             let mut tally = Tally::default();

@@ -9,6 +9,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
+use crate::queue::{
+    Cake, CakeSettings, Codel, CodelSettings, FqCodel, FqCodelSettings, FqPie, FqPieSettings, Pie,
+    PieSettings, Sfq, SfqSettings,
+};
 use crate::schedule::{Direction, UNLIMITED};
 use crate::{Event, PathTrace, Row};
 
@@ -37,6 +41,30 @@ impl Packet for Probe {
     fn travels(&mut self, propagation: Nanos) {
         self.propagation = propagation;
         self.trips += 1;
+    }
+
+    fn flow(&self) -> u32 {
+        (self.id % FLOWS) as u32
+    }
+}
+
+/// Probes belong to so many flows in turn.
+const FLOWS: usize = 3;
+
+fn managed(kind: usize) -> Managed<Probe> {
+    let (codel, pie) = (CodelSettings::default(), PieSettings::default());
+    let cake = CakeSettings {
+        bandwidth_bps: Some(20_000_000),
+        memory_limit: Some(30_000),
+        ..CakeSettings::default()
+    };
+    match kind {
+        0 => Managed::Codel(Codel::new(30, codel)),
+        1 => Managed::FqCodel(FqCodel::new(FqCodelSettings { limit: 30, ..FqCodelSettings::default() }, 1)),
+        2 => Managed::Pie(Pie::new(30, pie, 1)),
+        3 => Managed::FqPie(FqPie::new(FqPieSettings { limit: 30, ..FqPieSettings::default() }, 1)),
+        4 => Managed::Sfq(Sfq::new(SfqSettings { limit: 30, ..SfqSettings::default() }, 1)),
+        _ => Managed::Cake(Cake::new(cake, 1)),
     }
 }
 
@@ -189,6 +217,71 @@ proptest! {
             prop_assert!(part_at(&parts, offset, lit.saturating_sub(1)).3 || part_at(&parts, offset, lit).3);
             let begins = outage_begins(&parts, offset, lit, arrival);
             prop_assert!(begins.is_empty(), "{packet:?} was in flight at {begins:?} and arrived at {arrival}");
+        }
+    }
+
+    #[test]
+    fn behind_every_discipline_packets_are_accounted_for_and_none_overtakes_another_of_its_flow(
+        parts in parts(),
+        offset in 0_u64..100_000_000,
+        offers in offers(),
+        kind in 0_usize..6,
+        jitter in prop_oneof![Just(0), 0_u64..500_000],
+    ) {
+        // Controllers that compute every 15 ms have much to do while a packet takes hours.
+        let parts: Vec<Part> =
+            parts.iter().map(|&part| (part.0, part.1, if part.2 < 100_000 { 0 } else { part.2 }, part.3)).collect();
+        let schedule = Schedule::traced(trace(&parts, 0.0), Direction::Uplink, None, offset);
+        let mut link = Link::new(schedule, DropTail::INFINITE, Loss::new(0.1, 3), Jitter::new(jitter, 4))
+            .managed_by(managed(kind));
+        let out = drive(&mut link, &offers);
+        prop_assert!(out.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+        for flow in 0..FLOWS {
+            let mine: Vec<_> = out.iter().copied().filter(|(_, packet)| packet.id % FLOWS == flow).collect();
+            assert_fifo(&mine);
+        }
+        for &(arrival, packet) in &out {
+            prop_assert_eq!(packet.trips, 1);
+            prop_assert!(arrival >= packet.offered_at + packet.propagation, "faster than light");
+            let lit = arrival - packet.propagation;
+            prop_assert!(outage_begins(&parts, offset, lit, arrival).is_empty(), "{packet:?} outlived an outage");
+        }
+    }
+
+    #[test]
+    fn telemetry_tells_what_waited_when_a_packet_left_and_what_had_been_sent(
+        parts in parts(),
+        offers in offers(),
+        limit in limits(),
+        loss in prop_oneof![Just(0.0), 0.0..0.5],
+    ) {
+        let schedule = Schedule::traced(trace(&parts, 0.0), Direction::Uplink, None, 0);
+        let mut link = Link::new(schedule, limit, Loss::new(loss, 3), Jitter::none());
+        let mut accepted = Vec::new();
+        let mut out = Vec::new();
+        let mut now = 0;
+        for (id, &(gap, bytes)) in offers.iter().enumerate() {
+            now += gap;
+            while link.next_event() <= now {
+                let at = link.next_event();
+                out.extend(std::iter::from_fn(|| link.poll_departed(at)));
+            }
+            let probe = Probe::new(id, bytes, now);
+            if link.offer(probe, now) == Offer::Accepted {
+                accepted.push(probe);
+            }
+        }
+        while link.next_event() < NEVER {
+            let at = link.next_event();
+            out.extend(std::iter::from_fn(|| link.poll_departed(at)));
+        }
+        for (packet, departure) in out {
+            let bytes = |probe: &Probe| u64::from(probe.bytes);
+            let sent: u64 = accepted.iter().take_while(|other| other.id <= packet.id).map(bytes).sum();
+            prop_assert_eq!(departure.sent_bytes, sent);
+            let behind = accepted.iter().skip_while(|other| other.id <= packet.id);
+            let waited: u64 = behind.filter(|other| other.offered_at < departure.at).map(bytes).sum();
+            prop_assert_eq!(u64::from(departure.queued_bytes), waited, "{:?} left at {}", packet, departure.at);
         }
     }
 

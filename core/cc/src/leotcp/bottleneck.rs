@@ -1,0 +1,104 @@
+//! Which hop of the path is its bottleneck, and how utilised that is (LeoTCP, section III-C, "Target Utilisation").
+
+use crate::telemetry::MAX_HOPS;
+use crate::{Hop, Nanos};
+
+const NANOS_PER_S: f64 = 1e9;
+
+/// What one packet met.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bottleneck {
+    /// Of the most utilised hop; `None` for the first packet on a path, which has nothing to compare with.
+    pub utilisation: Option<f64>,
+    /// The sample's weight in the EWMA.
+    pub weight: f64,
+    /// Bytes on the wire per second.
+    pub rate: f64,
+    pub flows: u32,
+    pub average_rtt: Nanos,
+    /// Queueing delay of all hops in ns: the sum of rxQlen / bw.
+    pub waited: f64,
+    /// It is the first packet on its path.
+    pub path_changed: bool,
+}
+
+/// The path's last packet, hop by hop.
+#[derive(Clone, Debug)]
+pub struct PathMonitor {
+    /// Departure and bytes sent of each hop.
+    previous: [(Nanos, u64); MAX_HOPS],
+    /// 0: there was none yet.
+    path: u64,
+    changed_at: Nanos,
+}
+
+impl PathMonitor {
+    pub const fn new() -> Self {
+        Self { previous: [(0, 0); MAX_HOPS], path: 0, changed_at: 0 }
+    }
+
+    /// `None` if the packet is of an old path or older than the last one.
+    ///
+    /// `fallback`: in place of an average RTT that a switch does not know yet.
+    pub fn observe(&mut self, now: Nanos, hops: &[Hop], fallback: Nanos, srtt: Nanos) -> Option<Bottleneck> {
+        let hops = &hops[..hops.len().min(MAX_HOPS)];
+        let last = hops.last()?;
+        let path = path_id(hops);
+        let path_changed = path != self.path;
+        if path_changed {
+            // "the sender updates its stored pathID, but only once per sRTT interval to avoid reacting to reordering"
+            if self.path != 0 && now < self.changed_at.saturating_add(srtt) {
+                return None;
+            }
+            self.path = path;
+            self.changed_at = now;
+        } else if last.departed_at <= self.previous[hops.len() - 1].0 {
+            // "LeoTCP leverages the timestamp fields embedded in INT headers to ensure that only current per-hop
+            // telemetry is used"
+            return None;
+        }
+        let mut worst: Option<Bottleneck> = None;
+        let mut waited = 0.0;
+        for (hop, previous) in hops.iter().zip(&mut self.previous) {
+            let rate = hop.rate.max(1) as f64;
+            waited += f64::from(hop.queue_found) / rate * NANOS_PER_S;
+            let average_rtt = if hop.average_rtt > 0 { hop.average_rtt } else { fallback };
+            let since = hop.departed_at.saturating_sub(previous.0) as f64;
+            let sent = hop.sent_bytes.saturating_sub(previous.1) as f64;
+            *previous = (hop.departed_at, hop.sent_bytes);
+            let known = !path_changed && since > 0.0 && average_rtt > 0;
+            // Equations 1 and 2
+            let utilisation = known.then(|| {
+                let in_queue = f64::from(hop.queue_left) * NANOS_PER_S / (rate * average_rtt as f64);
+                in_queue + sent * NANOS_PER_S / since / rate
+            });
+            let is_worse = worst.is_none_or(|worst| match (utilisation, worst.utilisation) {
+                (Some(here), Some(there)) => here > there,
+                (None, None) => rate < worst.rate,
+                (here, _) => here.is_some(),
+            });
+            if is_worse {
+                // HPCC (Li et al., SIGCOMM 2019), algorithm 1: a sample weighs what of an RTT it covers.
+                let weight = if known { (since / average_rtt as f64).min(1.0) } else { 1.0 };
+                let Hop { flows, .. } = *hop;
+                worst = Some(Bottleneck {
+                    utilisation,
+                    weight,
+                    rate,
+                    flows,
+                    average_rtt: hop.average_rtt,
+                    waited: 0.0,
+                    path_changed,
+                });
+            }
+        }
+        worst.map(|worst| Bottleneck { waited, ..worst })
+    }
+}
+
+/// "XOR of per-hop switch IDs to detect path changes"; never 0.
+fn path_id(hops: &[Hop]) -> u64 {
+    // Spread, because XOR takes small numbers for one another: 1 ^ 2 = 3.
+    let id = |hop: &Hop| (u64::from(hop.link) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    hops.iter().fold(hops.len() as u64, |path, hop| path ^ id(hop)).max(1)
+}

@@ -1,0 +1,71 @@
+//! What a switch measures of the flows that leave by one of its interfaces (LeoTCP, section III-B).
+
+use leo_cc::Header;
+use leo_link::Nanos;
+
+/// The first interval, before an RTT is known: that of the authors' model.
+const FIRST_INTERVAL: Nanos = 10_000_000;
+
+/// An interface: the number of its flows and their mean RTT, measured over intervals of that RTT.
+#[derive(Clone, Debug)]
+pub struct Port {
+    interval_ends: Nanos,
+    interval: u32,
+    /// Sums over the interval's packets of rtt / window and rtt² / window, in ns.
+    sum: f64,
+    sum_squared: f64,
+    /// Flows seen in this interval.
+    counted: u32,
+    /// The interval in which each flow was last seen.
+    seen: Box<[u32]>,
+    /// What packets are told: the last interval's.
+    flows: u32,
+    average_rtt: Nanos,
+}
+
+impl Port {
+    /// For a simulation of `flows` flows.
+    pub fn new(flows: usize) -> Self {
+        Self {
+            interval_ends: 0,
+            interval: 0,
+            sum: 0.0,
+            sum_squared: 0.0,
+            counted: 0,
+            seen: vec![0; flows].into(),
+            flows: 0,
+            average_rtt: 0,
+        }
+    }
+
+    /// A packet of `flow` with `header` leaves at `now`. Returns what it is told: active flows and their mean RTT.
+    pub fn observe(&mut self, now: Nanos, flow: u32, header: Header) -> (u32, Nanos) {
+        if now >= self.interval_ends {
+            self.publish(now);
+        }
+        if header.base_rtt > 0 {
+            // A flow sends window / rtt packets a second: rtt / window sums to the same for all, whatever they send.
+            let share = header.base_rtt as f64 / f64::from(header.window.max(1));
+            self.sum += share;
+            self.sum_squared += share * header.base_rtt as f64;
+        }
+        let seen = &mut self.seen[flow as usize];
+        if *seen != self.interval {
+            *seen = self.interval;
+            self.counted += 1;
+        }
+        (self.flows, self.average_rtt)
+    }
+
+    /// "a timer set to the most recently observed average RTT triggers periodic updates of flowCnt and avgRTT"
+    fn publish(&mut self, now: Nanos) {
+        if self.sum > 0.0 {
+            self.average_rtt = (self.sum_squared / self.sum) as Nanos;
+            self.flows = self.counted;
+        }
+        (self.sum, self.sum_squared, self.counted) = (0.0, 0.0, 0);
+        self.interval = self.interval.wrapping_add(1).max(1);
+        let length = if self.average_rtt > 0 { self.average_rtt } else { FIRST_INTERVAL };
+        self.interval_ends = now + length;
+    }
+}

@@ -1,0 +1,118 @@
+use leo_transport::SackBlocks;
+
+use super::*;
+
+const MS: Nanos = 1_000_000;
+
+fn packet(flow: u32, seq: u64, timestamp: Nanos) -> Packet {
+    Packet {
+        flow,
+        bytes: 1500,
+        route: 0,
+        hop: 0,
+        is_ack: false,
+        ecn_capable: false,
+        ce: false,
+        answers: 0,
+        seq,
+        timestamp,
+        propagation: 0,
+        sacks: SackBlocks::default(),
+    }
+}
+
+fn pass(
+    headers: &mut Headers,
+    packet: &Packet,
+    port: &mut Port,
+    (link, rate_bps): (u32, u64),
+    departure: Departure,
+    queued_bytes: Option<u64>,
+) {
+    headers.leave(packet, port, link, rate_bps, departure);
+    headers.go_on(packet, queued_bytes);
+}
+
+fn departure(at: Nanos) -> Departure {
+    Departure { at, queued_bytes: 3_000, sent_bytes: at }
+}
+
+#[test]
+fn a_packet_collects_a_hop_at_each_link_and_an_acknowledgement_finds_them() {
+    let mut headers = Headers::new(2);
+    let mut ports = [Port::new(1), Port::new(1)];
+    let header = Header { base_rtt: 20 * MS, window: 10 };
+    headers.begin(7, 1, 100, header, 4_500);
+    pass(&mut headers, &packet(0, 7, 100), &mut ports[0], (3, 80_000_000), departure(MS), Some(1_500));
+    assert!(headers.collected(7).is_none(), "it is on its way");
+    pass(&mut headers, &packet(0, 7, 100), &mut ports[1], (5, 8_000_000), departure(2 * MS), None);
+    let hops = headers.collected(7).expect("it has arrived");
+    let told: Vec<_> = hops
+        .iter()
+        .map(|hop| (hop.link, hop.queue_found, hop.queue_left, hop.departed_at, hop.rate))
+        .collect();
+    assert_eq!(told, [(3, 4_500, 3_000, MS, 10_000_000), (5, 1_500, 3_000, 2 * MS, 1_000_000)]);
+    assert!(headers.collected(7 + 64).is_none());
+}
+
+#[test]
+fn a_packet_sent_again_does_not_mix_with_its_first_transmission() {
+    let mut headers = Headers::new(1);
+    let mut port = Port::new(1);
+    headers.begin(7, 1, 100, Header::default(), 0);
+    headers.begin(7, 1, 900, Header::default(), 0);
+    pass(&mut headers, &packet(0, 7, 100), &mut port, (3, 8), departure(MS), None);
+    assert!(headers.collected(7).is_none());
+    pass(&mut headers, &packet(0, 7, 900), &mut port, (3, 8), departure(2 * MS), None);
+    assert_eq!(headers.collected(7).map(<[Hop]>::len), Some(1));
+}
+
+#[test]
+fn a_flow_with_more_packets_out_gets_more_room_and_keeps_what_is_collected() {
+    let mut headers = Headers::new(1);
+    let mut port = Port::new(1);
+    for seq in 0..1_000 {
+        headers.begin(seq, seq as u32 + 1, seq, Header::default(), 0);
+        pass(&mut headers, &packet(0, seq, seq), &mut port, (3, 8), departure(seq), None);
+    }
+    for seq in 0..1_000 {
+        let hops = headers.collected(seq).expect("it is kept");
+        assert_eq!((hops.len(), hops[0].departed_at), (1, Nanos::from(seq)));
+    }
+}
+
+#[test]
+fn a_port_averages_over_flows_not_over_packets_and_counts_them() {
+    // Section III-B. Three flows of 20, 50 and 80 ms, which send 500, 40 and 100 packets a second.
+    let mut port = Port::new(4);
+    let flows = [(20 * MS, 10, 2 * MS), (50 * MS, 2, 25 * MS), (80 * MS, 8, 10 * MS)];
+    let mut told = (0, 0);
+    for now in (1..1_000).map(|ms| ms * MS) {
+        for (flow, &(base_rtt, window, gap)) in flows.iter().enumerate() {
+            if now % gap == 0 {
+                told = port.observe(now, flow as u32, Header { base_rtt, window });
+            }
+        }
+    }
+    assert_eq!(told.0, 3);
+    assert!((48 * MS..52 * MS).contains(&told.1), "{}", told.1);
+    // The second flow ends: an interval later it is forgotten.
+    for now in (1_000..1_200).map(|ms| ms * MS) {
+        for (flow, &(base_rtt, window, gap)) in flows.iter().enumerate() {
+            if flow != 1 && now % gap == 0 {
+                told = port.observe(now, flow as u32, Header { base_rtt, window });
+            }
+        }
+    }
+    assert_eq!(told.0, 2);
+}
+
+#[test]
+fn a_packet_that_knows_no_rtt_is_counted_but_not_averaged() {
+    let mut port = Port::new(2);
+    for now in (1..200).map(|ms| ms * MS) {
+        port.observe(now, 0, Header { base_rtt: 30 * MS, window: 10 });
+        port.observe(now, 1, Header { base_rtt: 0, window: 10 });
+    }
+    assert_eq!(port.observe(200 * MS, 0, Header::default()), (2, 30 * MS));
+}

@@ -1,0 +1,78 @@
+//! Named scenarios in whole packets for the schemes made for LEO paths: a change of behaviour shows here and is reviewed.
+
+mod support;
+
+use std::sync::Arc;
+
+use leo_sim::{TraceSet, run_many};
+use serde_json::{Value, json};
+use support::{MS, SECOND, alone, digest, simulation, trace};
+
+/// 20 s over 20 Mbit/s, 40 ms and 1 BDP, reconfigured at 6 s and 16 s: down for 30 ms, and then as it was.
+fn reconfigured(scheme: &str) -> String {
+    reconfigured_for(&[scheme])
+}
+
+fn reconfigured_for(schemes: &[&str]) -> String {
+    let mut path = Arc::unwrap_or_clone(trace(&[
+        (6 * SECOND, 20 * MS, 20, true),
+        (30 * MS, 20 * MS, 20, false),
+        (4 * SECOND - 30 * MS, 20 * MS, 20, true),
+    ]));
+    path.metadata =
+        json!({"handovers": [{"predicted_s": 6.2}], "reattach_s": 10.0, "reattach_phase_s": 6.0}).to_string();
+    let flows: Vec<Value> = schemes.iter().map(|scheme| json!({"scheme": scheme, "route": ["b"]})).collect();
+    let scenario = json!({
+        "duration_s": 20.0,
+        "links": {"b": {"trace": "path", "queue": {"bdp": 1.0}}},
+        "flows": flows,
+    });
+    let traces = TraceSet::from([("path".to_owned(), Arc::new(path))]);
+    digest(&run_many(vec![simulation(&scenario, &traces, SECOND)], 1).remove(0))
+}
+
+#[test]
+fn leotcp_alone() {
+    insta::assert_snapshot!(alone("leotcp"), @r"
+    cwnd 68 68 68 69 68 68 68 69 68 68 68 68 68 69 68 69 68 68 68 67
+    leotcp: sent 32834 delivered 32801 lost 0 retransmitted 0 timeouts 0
+    link: offered 32834 delivered 32801 dropped 0 lost 0 queued 1 in flight 32
+    ");
+}
+
+#[test]
+fn two_leotcp_flows_over_reconfigurations() {
+    insta::assert_snapshot!(reconfigured_for(&["leotcp", "leotcp"]), @r"
+    cwnd 35 35 35 35 34 34 34 34 34 35 34 35 35 34 34 34 35 34 35 34
+    leotcp: sent 16217 delivered 16168 lost 33 retransmitted 33 timeouts 0
+    leotcp: sent 16138 delivered 16087 lost 34 retransmitted 34 timeouts 0
+    link: offered 32355 delivered 32255 dropped 0 lost 67 queued 1 in flight 32
+    ");
+}
+
+#[test]
+fn satcp_over_handovers() {
+    insta::assert_snapshot!(reconfigured("satcp"), @r"
+    cwnd 116 118 131 102 110 115 115 117 121 130 107 123 132 99 109 114 114 116 120 129
+    satcp: sent 33129 delivered 32953 lost 80 retransmitted 80 timeouts 0
+    link: offered 33129 delivered 32953 dropped 11 lost 69 queued 63 in flight 33
+    ");
+}
+
+#[test]
+fn starquic_over_reconfigurations() {
+    insta::assert_snapshot!(reconfigured("starquic"), @r"
+    cwnd 116 118 131 102 110 115 122 129 97 116 128 133 107 122 131 95 115 127 133 105
+    starquic: sent 33086 delivered 32934 lost 81 retransmitted 81 timeouts 0
+    link: offered 33086 delivered 32934 dropped 12 lost 69 queued 38 in flight 33
+    ");
+}
+
+#[test]
+fn starquic_with_bbr3_over_reconfigurations() {
+    insta::assert_snapshot!(reconfigured("starquic-bbr3"), @r"
+    cwnd 135 135 135 115 115 148 85 85 135 115 115 153 115 115 115 115 115 115 115 115
+    starquic-bbr3: sent 32576 delivered 32267 lost 276 retransmitted 276 timeouts 0
+    link: offered 32576 delivered 32288 dropped 187 lost 68 queued 1 in flight 32
+    ");
+}
