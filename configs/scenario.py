@@ -62,6 +62,8 @@ class Flow(Strict):
     extra_delay_ms: NonNegative = 0.0
     """Extra one-way access delay in ms, in both directions."""
     count: Annotated[int, Field(ge=1, le=100_000)] = 1
+    transfer_bytes: Annotated[int, Field(ge=1, le=10**15)] | None = None
+    """Bytes to send: it stops when the last one is acknowledged. By default there is no end."""
     rate_mbps: Annotated[float, Field(gt=1e-3, lt=1e6)] | None = None
     """Rate of the scheme ``udp``, which sends at it whatever happens, in Mbit/s of IP packets."""
     on_off: OnOff | None = None
@@ -73,6 +75,8 @@ class Flow(Strict):
             raise ValueError("udp needs rate_mbps")
         if self.scheme != "udp" and (self.rate_mbps is not None or self.on_off is not None):
             raise ValueError("only the scheme udp has rate_mbps and on_off")
+        if self.scheme == "udp" and self.transfer_bytes is not None:
+            raise ValueError("udp sends until it stops: it has no transfer_bytes")
         return self
 
 

@@ -23,6 +23,7 @@ from configs.scenario import parse
             {"scheme": "udp", "rate_mbps": 5, "on_off": {"on_s": 1, "off_s": 1, "distribution": "pareto"}},
             "distribution",
         ),
+        ({"scheme": "udp", "rate_mbps": 5, "transfer_bytes": 1}, "udp sends until it stops"),
     ],
 )
 def test_only_udp_has_a_rate_and_bursts(flow: dict[str, Any], rule: str) -> None:

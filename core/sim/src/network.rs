@@ -202,7 +202,10 @@ fn flow(
     let flow = Flow::new(spec.scheme.clone(), scheme, steering, routes, extra_delay, start, stop);
     match spec.rate_mbps {
         Some(rate) => flow.sending(Datagrams::new((rate * 1e6).round() as u64, on_off(spec), seed)),
-        None => flow,
+        None => match spec.transfer_bytes {
+            Some(bytes) => flow.transferring(bytes),
+            None => flow,
+        },
     }
 }
 

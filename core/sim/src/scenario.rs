@@ -123,6 +123,9 @@ pub struct FlowSpec {
     /// How many such flows.
     #[serde(default = "default_count")]
     pub count: u32,
+    /// Bytes to send; it stops when the last one is acknowledged. By default there is no end.
+    #[serde(default)]
+    pub transfer_bytes: Option<u64>,
     /// Rate of the scheme `udp` in Mbit/s of IP packets.
     #[serde(default)]
     pub rate_mbps: Option<f64>,
@@ -174,6 +177,7 @@ const fn default_count() -> u32 {
 
 const MAX_FLOWS: u64 = 1_000_000;
 const MAX_EVENTS: usize = 60_000;
+const MAX_TRANSFER_BYTES: u64 = 1_000_000_000_000_000;
 /// A century: keeps every time in nanoseconds within 64 bits with room to add.
 const MAX_SECONDS: f64 = 3.2e9;
 
@@ -244,6 +248,8 @@ impl Scenario {
         let delay_ok = (0.0..=1e7).contains(&flow.extra_delay_ms);
         self.check(&format!("{at}.extra_delay_ms"), delay_ok, "must not be negative")?;
         self.check(&format!("{at}.count"), flow.count > 0, "must be positive")?;
+        let transfer_ok = flow.transfer_bytes.is_none_or(|bytes| (1..=MAX_TRANSFER_BYTES).contains(&bytes));
+        self.check(&format!("{at}.transfer_bytes"), transfer_ok, "must be within 1 and 1e15")?;
         self.validate_source(at, flow)
     }
 
@@ -253,6 +259,8 @@ impl Scenario {
             self.check(&format!("{at}.rate_mbps"), flow.rate_mbps.is_none(), only)?;
             return self.check(&format!("{at}.on_off"), flow.on_off.is_none(), only);
         }
+        let endless = flow.transfer_bytes.is_none();
+        self.check(&format!("{at}.transfer_bytes"), endless, "udp sends until it stops")?;
         let rate_ok = flow.rate_mbps.is_some_and(|rate| rate > 1e-3 && rate < 1e6);
         self.check(&format!("{at}.rate_mbps"), rate_ok, "udp needs one above 1e-3 and below 1e6")?;
         let Some(on_off) = flow.on_off else { return Ok(()) };
