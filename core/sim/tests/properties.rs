@@ -49,8 +49,16 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
         .prop_map(|(rate, on_off)| json!({"scheme": "udp", "rate_mbps": rate, "on_off": on_off}));
     let transfer = (scheme.clone(), prop_oneof![1_u64..5_000, 1_u64..1_000_000])
         .prop_map(|(scheme, bytes)| json!({"scheme": scheme, "transfer_bytes": bytes}));
+    let size = prop::sample::select(vec!["constant", "exponential", "pareto"]);
+    let arrivals = (scheme.clone(), 1.0..60.0_f64, 1_u64..100_000, size).prop_map(
+        |(scheme, rate, bytes, distribution)| {
+            let arrivals = json!({"rate_per_s": rate, "mean_bytes": bytes, "distribution": distribution});
+            // Who is steered from outside does not come and go at random.
+            json!({"scheme": if scheme == "agent" { "reno" } else { scheme }, "arrivals": arrivals})
+        },
+    );
     let endless = scheme.prop_map(|scheme| json!({"scheme": scheme}));
-    let source = prop_oneof![5 => endless, 1 => transfer, 1 => cross];
+    let source = prop_oneof![10 => endless, 2 => transfer, 1 => arrivals, 2 => cross];
     let extra = prop_oneof![Just(0.0), 0.0..50.0];
     let flow = (
         source,

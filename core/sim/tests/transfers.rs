@@ -83,3 +83,55 @@ fn a_transfer_leaves_the_link_to_whoever_runs_on() {
     let mean = late.iter().sum::<f64>() / late.len() as f64;
     assert!(mean > 0.98 * 20.0 * 1448.0 / 1500.0, "{mean}");
 }
+
+fn short_flows() -> Value {
+    let mut scenario = dumbbell(50.0, 10.0, 60.0, &["cubic", "reno"]);
+    scenario["flows"][1]["arrivals"] = json!({"rate_per_s": 20.0, "mean_bytes": 30_000});
+    scenario
+}
+
+#[test]
+fn transfers_that_arrive_offer_their_load_and_have_a_row_each() {
+    let mut scenario = short_flows();
+    scenario["flows"][1]["stop_s"] = json!(50.0);
+    scenario["flows"][1]["extra_delay_ms"] = json!(5.0);
+    let log = run(&scenario, 100 * MS);
+    assert_conserved(&log);
+    let (endless, short) = log.flows.split_first().expect("there are flows");
+    // 1,000 expected, standard deviation 32.
+    assert!(short.len().abs_diff(1_000) < 130, "{}", short.len());
+    assert!(endless.transfer_bytes.is_none() && endless.completion_s.is_none());
+    assert!(short.iter().all(|flow| flow.scheme == "reno" && flow.start_s < 50.0));
+    // The last ones arrive ten seconds before the end: all complete, in a round trip of 30 ms at the least.
+    assert!(short.iter().all(|flow| flow.completion_s.is_some_and(|completion_s| completion_s > 0.03)));
+    let carried: u64 = short.iter().filter_map(|flow| flow.transfer_bytes).sum();
+    // 30 MB expected, standard deviation 1.3 MB.
+    assert!(carried.abs_diff(30_000_000) < 6_000_000, "{carried}");
+    assert!(endless.normalized_goodput > 0.85, "{endless:?}");
+}
+
+#[test]
+fn arrivals_come_from_the_seed() {
+    let starts = |seed: u64| {
+        let mut scenario = short_flows();
+        scenario["seed"] = json!(seed);
+        run(&scenario, 0).flows.iter().map(|flow| flow.start_s).collect::<Vec<_>>()
+    };
+    assert_eq!(starts(5), starts(5));
+    assert_ne!(starts(5), starts(6));
+}
+
+#[test]
+fn contradictory_or_too_many_transfers_are_refused() {
+    let error = |change: fn(&mut Value)| {
+        let mut scenario = short_flows();
+        change(&mut scenario["flows"][1]);
+        leo_sim::Scenario::from_json(&scenario.to_string()).expect_err("a rule is broken").to_string()
+    };
+    let both = error(|flow| flow["transfer_bytes"] = json!(1));
+    assert_eq!(both, "scenario: flows.1.arrivals: give at most one of transfer_bytes and arrivals");
+    let many = error(|flow| flow["arrivals"]["rate_per_s"] = json!(1e6));
+    assert_eq!(many, "scenario: flows: too many");
+    let shape = error(|flow| flow["arrivals"]["shape"] = json!(1.5));
+    assert_eq!(shape, "scenario: flows.1.arrivals.shape: only pareto has it");
+}
