@@ -2,7 +2,7 @@
 
 use leo_cc::CongestionControl;
 use leo_link::{Link, NEVER, Nanos, Offer};
-use leo_transport::{ACK_BYTES, AckToSend, PACKET_BYTES, SackBlocks};
+use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES, SackBlocks};
 use rayon::prelude::*;
 
 use crate::control_loop;
@@ -214,6 +214,9 @@ impl Simulation {
         if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
             flow.record_rtt(rtt, packet.propagation);
         }
+        if flow.sender.is_finished() {
+            flow.complete(self.now);
+        }
         self.pump(index);
     }
 
@@ -247,12 +250,12 @@ impl Simulation {
         let route = flow.routes.index();
         let link = &mut self.links[link_index];
         let idle = link.next_event() == NEVER;
-        let send = |link: &mut Link<Packet>, seq| {
+        let send = |link: &mut Link<Packet>, seq, bytes: u32| {
             // The far end never says that the queue dropped it: the sender finds out as for any other loss.
             let _: Offer = link.offer(
                 Packet {
                     flow: index as u32,
-                    bytes: PACKET_BYTES as u16,
+                    bytes: bytes as u16,
                     route,
                     hop: 0,
                     is_ack: false,
@@ -268,7 +271,7 @@ impl Simulation {
         };
         if let Some(datagrams) = &mut flow.datagrams {
             while datagrams.take(self.now) {
-                send(link, datagrams.sent());
+                send(link, datagrams.sent(), PACKET_BYTES);
             }
         } else {
             while let Some(transmit) = flow.sender.transmit(self.now) {
@@ -277,7 +280,7 @@ impl Simulation {
                     let queued_bytes = link.queued_bytes(self.now);
                     headers.begin(transmit.seq, flow.sender.packets_out(), self.now, header, queued_bytes);
                 }
-                send(link, transmit.seq);
+                send(link, transmit.seq, flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES);
             }
         }
         if idle {
