@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from configs.scenario import Scenario
+from configs.scenario import Flow, Scenario
 from evaluation.measurement import Measurement, step_mean
 
 PAYLOAD_SHARE = 1448 / 1500
@@ -261,13 +261,18 @@ def shared_capacity_mbps(
 
     It is the least of the links that every flow crosses; None where there is no such link.
     """
-    common = set.intersection(*(set(flow.route) for flow in scenario.flows))
+    common = set.intersection(*(_crossed(flow) for flow in scenario.flows))
     means = []
     for index, name in enumerate(measurement.link_names):
         if name in common:
             series = measurement.of_link(index)
             means.append(step_mean(series["time_s"], series["capacity_mbps"], window_s))
     return min(means, default=None)
+
+
+def _crossed(flow: Flow) -> set[str]:
+    """Return the links that a flow's data crosses, as the run log names them."""
+    return {f"{link}.reverse" for link in flow.route} if flow.direction == "backward" else set(flow.route)
 
 
 def _number(value: float | None) -> float | None:

@@ -19,7 +19,8 @@ pub struct Simulation {
     now: Nanos,
     end: Nanos,
     links: Vec<Link<Packet>>,
-    link_names: Vec<String>,
+    /// Names and indices of the links that the run log tells of.
+    logged_links: Vec<(String, usize)>,
     flows: Vec<Flow>,
     ports: Vec<Port>,
     events: EventQueue,
@@ -47,7 +48,7 @@ impl Simulation {
         series_interval: Nanos,
     ) -> Result<Self, ScenarioError> {
         assert!(interval > 0, "time must go on from interval to interval");
-        let Network { links, link_names, mut flows, ports } = network::build(scenario, traces, policies)?;
+        let Network { links, logged_links, mut flows, ports } = network::build(scenario, traces, policies)?;
         control_loop::attach_policies(&mut flows);
         let mut events = EventQueue::new(links.len() + flows.len());
         for (index, flow) in flows.iter().enumerate() {
@@ -56,9 +57,9 @@ impl Simulation {
         Ok(Self {
             now: 0,
             end: nanos(scenario.duration_s, 1e9),
-            recorder: Recorder::new(series_interval, flows.len(), link_names.len()),
+            recorder: Recorder::new(series_interval, flows.len(), logged_links.len()),
             links,
-            link_names,
+            logged_links,
             flows,
             ports,
             events,
@@ -115,7 +116,7 @@ impl Simulation {
     /// What was measured so far.
     #[must_use]
     pub fn run_log(&mut self) -> RunLog {
-        self.recorder.finish(self.now, &self.flows, &mut self.links, &self.link_names)
+        self.recorder.finish(self.now, &self.flows, &mut self.links, &self.logged_links)
     }
 
     fn run_until(&mut self, until: Nanos) {
@@ -124,7 +125,7 @@ impl Simulation {
             self.run_events(boundary);
             self.now = boundary;
             if boundary == self.recorder.next_row() {
-                self.recorder.record(boundary, &self.flows, &mut self.links);
+                self.recorder.record(boundary, &self.flows, &mut self.links, &self.logged_links);
             }
             if boundary == until {
                 return;

@@ -35,12 +35,18 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
         1 => (0.0..5.0).prop_map(|offset: f64| json!({"trace": "path", "offset_s": offset})),
     ];
     let rate = prop_oneof![1.0..20.0, 1.0..200.0];
-    let link = (rate, medium, loss, queue).prop_map(|(rate, mut link, loss, queue)| {
-        link["rate_mbps"] = json!(rate);
-        link["loss"] = json!(loss);
-        link["queue"] = queue;
-        link
-    });
+    // From one that a few acknowledgements fill to one that carries data.
+    let reverse = (0.02..50.0_f64, loss.clone(), queue.clone())
+        .prop_map(|(rate, loss, queue)| json!({"rate_mbps": rate, "loss": loss, "queue": queue}));
+    let link = (rate, medium, loss, queue, prop::option::weighted(0.4, reverse)).prop_map(
+        |(rate, mut link, loss, queue, reverse)| {
+            link["rate_mbps"] = json!(rate);
+            link["loss"] = json!(loss);
+            link["queue"] = queue;
+            link["reverse"] = json!(reverse);
+            link
+        },
+    );
     let scheme = prop::sample::select([leo_sim::SCHEMES, &["policy", "agent"]].concat());
     let length = || 0.001..0.5_f64;
     let bursts = (length(), length(), prop::sample::select(vec!["constant", "exponential"]))
@@ -67,6 +73,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
         extra,
         any::<(prop::sample::Index, prop::sample::Index)>(),
         1_u32..3,
+        prop::bool::weighted(0.3),
     );
     let parts = (50 * MS..2_000 * MS, 5 * MS..80 * MS, 0_u64..100, prop::bool::weighted(0.8));
     (
@@ -83,15 +90,16 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
     )
         .prop_map(move |(links, flows, parts, seed, jitter, reroutes)| {
             let names: Vec<String> = (0..links.len()).map(|index| format!("link{index}")).collect();
-            let flows: Vec<Value> = flows
+            let mut flows: Vec<Value> = flows
                 .into_iter()
-                .map(|(mut flow, start, length, extra, (from, to), count)| {
+                .map(|(mut flow, start, length, extra, (from, to), count, backward)| {
                     let (from, to) = (from.index(names.len()), to.index(names.len()));
                     flow["start_s"] = json!(start);
                     flow["stop_s"] = json!(length.map(|length| start + length));
                     flow["route"] = json!(names[from.min(to)..=from.max(to)]);
                     flow["extra_delay_ms"] = json!(extra);
                     flow["count"] = json!(count);
+                    flow["direction"] = json!(if backward { "backward" } else { "forward" });
                     flow
                 })
                 .collect();
@@ -104,6 +112,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
                 })
                 .collect();
             let links: serde_json::Map<String, Value> = names.into_iter().zip(links).collect();
+            turn_where_nothing_limits(&mut flows, &events, &links);
             let scenario = json!({
                 "duration_s": duration_s,
                 "seed": seed,
@@ -114,6 +123,20 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
             });
             (scenario, TraceSet::from([("path".to_owned(), trace(&parts))]))
         })
+}
+
+/// Backward flows that cross, now or later, a route without a queue on the way back go forward instead.
+fn turn_where_nothing_limits(flows: &mut [Value], events: &[Value], links: &serde_json::Map<String, Value>) {
+    let limited = |route: &Value| {
+        let mut names = route.as_array().into_iter().flatten().filter_map(Value::as_str);
+        names.any(|name| !links[name]["reverse"].is_null())
+    };
+    for (index, flow) in flows.iter_mut().enumerate() {
+        let mut later = events.iter().map(|event| &event["reroute"]).filter(|one| one["flows"][0] == index);
+        if !limited(&flow["route"]) || later.any(|reroute| !limited(&reroute["route"])) {
+            flow["direction"] = json!("forward");
+        }
+    }
 }
 
 fn assert_sound(log: &RunLog) {
