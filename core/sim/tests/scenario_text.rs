@@ -115,7 +115,7 @@ proptest! {
 
 #[test]
 fn the_scenario_that_is_damaged_here_is_valid() {
-    assert_eq!(Scenario::from_json(VALID).expect("it is valid").flows.len(), 2);
+    assert_eq!(Scenario::from_json(VALID).expect("it is valid").flows.len(), 3);
 }
 
 #[test]
