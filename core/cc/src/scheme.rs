@@ -197,7 +197,8 @@ impl CongestionControl for Scheme {
     fn slow_start_threshold(&self) -> u32 {
         dispatch!(self, scheme => scheme.slow_start_threshold())
     }
-    #[inline]
+    // Asked for each packet sent; 14 instructions otherwise.
+    #[inline(always)]
     fn pacing_rate(&self) -> Option<u64> {
         dispatch!(self, scheme => scheme.pacing_rate())
     }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use leo_cc::Scheme;
+use leo_cc::{CongestionControl, Scheme};
 use leo_control::{AgentSpec, AgentState, FlowState, Policy, Report};
 use leo_link::{NEVER, Nanos};
 use leo_transport::{Receiver, SEGMENT_BYTES, Sender, SenderStats};
 
 use crate::datagrams::Datagrams;
 use crate::histogram::Histogram;
+use crate::packet::Packet;
 use crate::route::Routes;
 use crate::telemetry::Headers;
 
@@ -164,6 +165,23 @@ impl Flow {
                 timers.min(self.routes.next_change()).min(self.stop)
             }
             Phase::Stopped => NEVER,
+        }
+    }
+
+    /// Packet `seq` leaves for a link before which `queued_bytes` wait.
+    #[inline(never)]
+    pub fn begin_header(&mut self, seq: u64, now: Nanos, queued_bytes: u64) {
+        let header = self.sender.scheme().header().unwrap_or_default();
+        if let Some(headers) = &mut self.headers {
+            headers.begin(seq, self.sender.packets_out(), now, header, queued_bytes);
+        }
+    }
+
+    /// The scheme is told what the packet met that `ack` answers.
+    #[inline(never)]
+    pub fn take_telemetry(&mut self, ack: &Packet, now: Nanos) {
+        if let Some(hops) = self.headers.as_mut().and_then(|headers| headers.acknowledged(ack)) {
+            self.sender.scheme_mut().on_telemetry(now, hops);
         }
     }
 

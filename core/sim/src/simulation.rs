@@ -1,6 +1,5 @@
 //! The event loop: packets, acknowledgements and timers in the order of their times.
 
-use leo_cc::CongestionControl;
 use leo_link::{Link, NEVER, Nanos, Offer};
 use leo_transport::{ACK_BYTES, AckToSend, PACKET_BYTES, SackBlocks};
 use rayon::prelude::*;
@@ -207,8 +206,8 @@ impl Simulation {
     fn acknowledged(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
-        if let Some(hops) = flow.headers.as_mut().and_then(|headers| headers.acknowledged(&packet)) {
-            flow.sender.scheme_mut().on_telemetry(self.now, hops);
+        if flow.headers.is_some() {
+            flow.take_telemetry(&packet, self.now);
         }
         let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp };
         if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
@@ -272,10 +271,8 @@ impl Simulation {
             }
         } else {
             while let Some(transmit) = flow.sender.transmit(self.now) {
-                if let Some(headers) = &mut flow.headers {
-                    let header = flow.sender.scheme().header().unwrap_or_default();
-                    let queued_bytes = link.queued_bytes(self.now);
-                    headers.begin(transmit.seq, flow.sender.packets_out(), self.now, header, queued_bytes);
+                if flow.headers.is_some() {
+                    flow.begin_header(transmit.seq, self.now, link.queued_bytes(self.now));
                 }
                 send(link, transmit.seq);
             }
