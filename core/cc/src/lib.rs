@@ -35,6 +35,7 @@ mod telemetry;
 mod testing;
 mod vegas;
 mod veno;
+pub mod vivace;
 mod westwood;
 mod window;
 mod windowed_max;
@@ -67,6 +68,7 @@ pub use starquic::StarQuic;
 pub use telemetry::{Header, Hop, MAX_HOPS};
 pub use vegas::Vegas;
 pub use veno::Veno;
+pub use vivace::Vivace;
 pub use westwood::Westwood;
 pub use yeah::Yeah;
 
