@@ -129,6 +129,8 @@ class Scenario(Strict):
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
     host_jitter_us: Annotated[float, Field(ge=0, le=1e6)] = 20.0
     """Timing noise of the hosts: each acknowledgement takes up to this much longer, in µs."""
+    handshake: bool = False
+    """Whether TCP flows open with a handshake; otherwise their connections are there when they start."""
     links: Annotated[dict[str, Link], Field(min_length=1)]
     flows: Annotated[list[Flow], Field(min_length=1)]
     events: list[Event] = Field(default_factory=list)

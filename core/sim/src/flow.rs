@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leo_cc::Scheme;
 use leo_control::{AgentSpec, AgentState, FlowState, Policy, Report};
 use leo_link::{NEVER, Nanos};
-use leo_transport::{Receiver, SEGMENT_BYTES, Sender, SenderStats};
+use leo_transport::{Handshake, Receiver, SEGMENT_BYTES, Sender, SenderStats};
 
 use crate::datagrams::Datagrams;
 use crate::histogram::Histogram;
@@ -27,6 +27,8 @@ pub enum Steering {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Waiting,
+    /// The handshake is under way.
+    Connecting,
     Running,
     Stopped,
 }
@@ -71,6 +73,8 @@ pub struct Flow {
     pub receiver: Receiver,
     /// Sends instead of the sender, which stays closed.
     pub datagrams: Option<Box<Datagrams>>,
+    /// Opens the connection, until it is.
+    pub handshake: Option<Box<Handshake>>,
     /// What it has to send, where that ends.
     pub transfer_bytes: Option<u64>,
     /// When the last of it was acknowledged.
@@ -110,6 +114,7 @@ impl Flow {
             sender: Sender::new(scheme, steered),
             receiver: Receiver::new(),
             datagrams: None,
+            handshake: None,
             transfer_bytes: None,
             completed: None,
             steering,
@@ -206,6 +211,10 @@ impl Flow {
                 };
                 timers.min(self.routes.next_change()).min(self.stop)
             }
+            Phase::Connecting => {
+                let timer = self.handshake.as_ref().map_or(NEVER, |handshake| handshake.next_timer());
+                timer.min(self.routes.next_change()).min(self.stop)
+            }
             Phase::Stopped => NEVER,
         }
     }
@@ -225,7 +234,7 @@ impl Flow {
     /// The report of the monitor interval that ends at `now`; `None` unless it is steered, has started and is not retired.
     pub fn report(&mut self, now: Nanos) -> Option<Report> {
         let agent = self.agent.as_mut().filter(|agent| !agent.retired)?;
-        if self.phase == Phase::Waiting {
+        if matches!(self.phase, Phase::Waiting | Phase::Connecting) {
             return None;
         }
         agent.retired = self.phase == Phase::Stopped;

@@ -5,6 +5,7 @@
 mod batch;
 mod control_loop;
 mod datagrams;
+mod ecn;
 mod events;
 mod flow;
 mod histogram;

@@ -52,6 +52,9 @@ pub struct Scenario {
     /// Timing noise of the hosts: acknowledgements take up to this much longer, in µs.
     #[serde(default = "default_host_jitter_us")]
     pub host_jitter_us: f64,
+    /// Whether TCP flows open with a handshake; otherwise their connections are there.
+    #[serde(default)]
+    pub handshake: bool,
     /// Links by name, in the order of the names.
     pub links: std::collections::BTreeMap<String, LinkSpec>,
     /// Flows.

@@ -2,14 +2,15 @@
 
 use leo_cc::CongestionControl;
 use leo_link::{Departure, Link, NEVER, Nanos, Offer};
-use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES, SackBlocks};
+use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES, SYN_BYTES, SackBlocks};
 use rayon::prelude::*;
 
 use crate::control_loop;
+use crate::ecn::Ecn;
 use crate::events::EventQueue;
 use crate::flow::{Flow, Phase};
 use crate::network::{self, Network, PolicySet, TraceSet};
-use crate::packet::Packet;
+use crate::packet::{Kind, Packet};
 use crate::run_log::{Recorder, RunLog};
 use crate::scenario::{Scenario, ScenarioError, nanos};
 use crate::telemetry::Port;
@@ -157,17 +158,24 @@ impl Simulation {
     #[inline]
     fn arrive(&mut self, mut packet: Packet, from: usize, departure: Departure) {
         let flow = &self.flows[packet.flow as usize];
-        if flow.headers.is_some() && !packet.is_ack {
+        if flow.headers.is_some() && packet.kind == Kind::Data {
             self.note_passage(&packet, from, departure);
         }
         let flow = &self.flows[packet.flow as usize];
         packet.hop += 1;
         let route = flow.routes.get(packet.route);
-        let links = if packet.is_ack { &route.backward } else { &route.forward };
+        let links = if packet.kind.goes_back() { &route.backward } else { &route.forward };
         if let Some(&link) = links.get(usize::from(packet.hop)) {
             self.offer(link, packet);
         } else if flow.phase == Phase::Running {
-            if packet.is_ack { self.acknowledged(packet) } else { self.received(packet) }
+            match packet.kind {
+                Kind::Data => self.received(packet),
+                Kind::Ack => self.acknowledged(packet),
+                Kind::Syn => self.answer_syn(packet),
+                Kind::SynAck => {}
+            }
+        } else if flow.phase == Phase::Connecting {
+            self.shake_hands(packet);
         }
     }
 
@@ -220,6 +228,43 @@ impl Simulation {
         self.pump(index);
     }
 
+    /// Ask for a connection, if it is time to.
+    #[cold]
+    fn connect(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        if flow.handshake.as_mut().is_some_and(|handshake| handshake.take_syn(self.now)) {
+            let (route, first) = (flow.routes.index(), flow.routes.current().forward[0]);
+            self.offer(first, opening(Kind::Syn, index, route, self.now, 0));
+        }
+    }
+
+    /// A packet arrives while its flow's handshake is under way.
+    #[cold]
+    fn shake_hands(&mut self, packet: Packet) {
+        let index = packet.flow as usize;
+        if packet.kind == Kind::Syn {
+            self.answer_syn(packet);
+        } else if packet.kind == Kind::SynAck {
+            let flow = &mut self.flows[index];
+            flow.phase = Phase::Running;
+            flow.handshake = None;
+            // The answer echoes the timestamp of the SYN that it answers, so that the sample is right for any of them.
+            let rtt = self.now - packet.timestamp;
+            flow.record_rtt(rtt, packet.propagation);
+            flow.sender.start_after_handshake(self.now, rtt);
+            self.pump(index);
+        }
+    }
+
+    /// The receiver answers every SYN.
+    #[cold]
+    fn answer_syn(&mut self, syn: Packet) {
+        let routes = &self.flows[syn.flow as usize].routes;
+        let (route, first) = (routes.index(), routes.current().backward[0]);
+        let index = syn.flow as usize;
+        self.offer(first, opening(Kind::SynAck, index, route, syn.timestamp, syn.propagation));
+    }
+
     fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos, answers: u32) {
         let routes = &self.flows[index].routes;
         let packet = Packet {
@@ -227,9 +272,8 @@ impl Simulation {
             bytes: ACK_BYTES as u16,
             route: routes.index(),
             hop: 0,
-            is_ack: true,
-            ecn_capable: false,
-            ce: false,
+            kind: Kind::Ack,
+            ecn: Ecn::default(),
             answers,
             seq: ack.cumulative,
             timestamp: ack.echo,
@@ -254,9 +298,8 @@ impl Simulation {
                     bytes: bytes as u16,
                     route,
                     hop: 0,
-                    is_ack: false,
-                    ecn_capable: false,
-                    ce: false,
+                    kind: Kind::Data,
+                    ecn: Ecn::default(),
                     answers: 0,
                     seq,
                     timestamp: self.now,
@@ -302,14 +345,19 @@ impl Simulation {
         flow.routes.follow(self.now);
         match flow.phase {
             Phase::Waiting if self.now >= flow.start => {
-                flow.phase = Phase::Running;
-                match &mut flow.datagrams {
-                    Some(datagrams) => datagrams.start(self.now),
-                    None => flow.sender.start(self.now),
+                if flow.handshake.is_some() {
+                    flow.phase = Phase::Connecting;
+                    self.connect(index);
+                } else {
+                    flow.phase = Phase::Running;
+                    match &mut flow.datagrams {
+                        Some(datagrams) => datagrams.start(self.now),
+                        None => flow.sender.start(self.now),
+                    }
+                    self.pump(index);
                 }
-                self.pump(index);
             }
-            Phase::Running if self.now >= flow.stop => {
+            Phase::Running | Phase::Connecting if self.now >= flow.stop => {
                 flow.phase = Phase::Stopped;
                 flow.sender.close();
             }
@@ -321,9 +369,27 @@ impl Simulation {
                 self.flows[index].sender.on_timer(self.now);
                 self.pump(index);
             }
+            Phase::Connecting => self.connect(index),
             Phase::Waiting | Phase::Stopped => {}
         }
         self.events.set(self.links.len() + index, self.flows[index].next_event());
+    }
+}
+
+/// A packet of the handshake.
+fn opening(kind: Kind, flow: usize, route: u16, timestamp: Nanos, propagation: Nanos) -> Packet {
+    Packet {
+        flow: flow as u32,
+        bytes: SYN_BYTES as u16,
+        route,
+        hop: 0,
+        kind,
+        ecn: Ecn::default(),
+        answers: 0,
+        seq: 0,
+        timestamp,
+        propagation,
+        sacks: SackBlocks::default(),
     }
 }
 

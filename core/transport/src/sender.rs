@@ -160,6 +160,12 @@ impl Sender {
         self.scheme_deadline = self.scheme.next_timer();
     }
 
+    /// The same where a handshake opened it and measured `rtt`.
+    pub fn start_after_handshake(&mut self, now: Nanos, rtt: Nanos) {
+        self.rtt.sample(now, rtt, 0, 0);
+        self.start(now);
+    }
+
     /// An acknowledgement arrives. Returns the RTT of the last packet it newly delivered, if that was sent only once.
     #[inline]
     pub fn on_ack(&mut self, now: Nanos, ack: &AckToSend) -> Option<Nanos> {

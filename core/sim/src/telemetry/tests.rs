@@ -1,6 +1,8 @@
 use leo_transport::SackBlocks;
 
 use super::*;
+use crate::ecn::Ecn;
+use crate::packet::Kind;
 
 const MS: Nanos = 1_000_000;
 
@@ -10,9 +12,8 @@ fn packet(flow: u32, seq: u64, timestamp: Nanos) -> Packet {
         bytes: 1500,
         route: 0,
         hop: 0,
-        is_ack: false,
-        ecn_capable: false,
-        ce: false,
+        kind: Kind::Data,
+        ecn: Ecn::default(),
         answers: 0,
         seq,
         timestamp,
