@@ -4,7 +4,6 @@
 
 mod batch;
 mod control_loop;
-mod datagrams;
 mod ecn;
 mod events;
 mod flow;
@@ -15,6 +14,7 @@ mod route;
 mod run_log;
 mod scenario;
 mod simulation;
+mod source;
 mod telemetry;
 mod world;
 

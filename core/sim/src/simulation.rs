@@ -246,12 +246,12 @@ impl Simulation {
             self.answer_syn(packet);
         } else if packet.kind == Kind::SynAck {
             let flow = &mut self.flows[index];
-            flow.phase = Phase::Running;
             flow.handshake = None;
             // The answer echoes the timestamp of the SYN that it answers, so that the sample is right for any of them.
             let rtt = self.now - packet.timestamp;
             flow.record_rtt(rtt, packet.propagation);
             flow.sender.start_after_handshake(self.now, rtt);
+            flow.run(self.now);
             self.pump(index);
         }
     }
@@ -349,11 +349,10 @@ impl Simulation {
                     flow.phase = Phase::Connecting;
                     self.connect(index);
                 } else {
-                    flow.phase = Phase::Running;
-                    match &mut flow.datagrams {
-                        Some(datagrams) => datagrams.start(self.now),
-                        None => flow.sender.start(self.now),
+                    if flow.datagrams.is_none() {
+                        flow.sender.start(self.now);
                     }
+                    flow.run(self.now);
                     self.pump(index);
                 }
             }
@@ -366,7 +365,9 @@ impl Simulation {
                     let (propagation, answers) = (flow.delayed_propagation, flow.delayed_answer);
                     self.send_ack(index, ack, propagation, answers);
                 }
-                self.flows[index].sender.on_timer(self.now);
+                let flow = &mut self.flows[index];
+                flow.write(self.now);
+                flow.sender.on_timer(self.now);
                 self.pump(index);
             }
             Phase::Connecting => self.connect(index),

@@ -45,8 +45,9 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
     let length = || 0.001..0.5_f64;
     let bursts = (length(), length(), prop::sample::select(vec!["constant", "exponential"]))
         .prop_map(|(on, off, distribution)| json!({"on_s": on, "off_s": off, "distribution": distribution}));
-    let cross = (0.01..300.0_f64, prop::option::of(bursts))
-        .prop_map(|(rate, on_off)| json!({"scheme": "udp", "rate_mbps": rate, "on_off": on_off}));
+    let writer = prop_oneof![1 => Just("udp"), 1 => scheme.clone()];
+    let cross = (writer, 0.01..300.0_f64, prop::option::of(bursts))
+        .prop_map(|(scheme, rate, on_off)| json!({"scheme": scheme, "rate_mbps": rate, "on_off": on_off}));
     let transfer = (scheme.clone(), prop_oneof![1_u64..5_000, 1_u64..1_000_000])
         .prop_map(|(scheme, bytes)| json!({"scheme": scheme, "transfer_bytes": bytes}));
     let size = prop::sample::select(vec!["constant", "exponential", "pareto"]);

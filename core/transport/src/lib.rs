@@ -6,6 +6,7 @@
 mod burst;
 mod delivery_rate;
 mod handshake;
+mod idle;
 mod interval;
 mod min_rtt;
 mod pacing;
