@@ -173,6 +173,9 @@ impl CongestionControl for Scheme {
     fn on_packet_lost(&mut self, now: Nanos, packet: &AtSending) {
         dispatch!(self, scheme => scheme.on_packet_lost(now, packet));
     }
+    fn on_unused_window(&mut self, window: u32, threshold: u32) {
+        dispatch!(self, scheme => scheme.on_unused_window(window, threshold));
+    }
     #[inline]
     fn on_undo(&mut self, now: Nanos) {
         dispatch!(self, scheme => scheme.on_undo(now));

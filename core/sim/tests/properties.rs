@@ -51,8 +51,9 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
     let length = || 0.001..0.5_f64;
     let bursts = (length(), length(), prop::sample::select(vec!["constant", "exponential"]))
         .prop_map(|(on, off, distribution)| json!({"on_s": on, "off_s": off, "distribution": distribution}));
-    let cross = (0.01..300.0_f64, prop::option::of(bursts))
-        .prop_map(|(rate, on_off)| json!({"scheme": "udp", "rate_mbps": rate, "on_off": on_off}));
+    let writer = prop_oneof![1 => Just("udp"), 1 => scheme.clone()];
+    let cross = (writer, 0.01..300.0_f64, prop::option::of(bursts))
+        .prop_map(|(scheme, rate, on_off)| json!({"scheme": scheme, "rate_mbps": rate, "on_off": on_off}));
     let transfer = (scheme.clone(), prop_oneof![1_u64..5_000, 1_u64..1_000_000])
         .prop_map(|(scheme, bytes)| json!({"scheme": scheme, "transfer_bytes": bytes}));
     let size = prop::sample::select(vec!["constant", "exponential", "pareto"]);
@@ -84,11 +85,11 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
             parts.push((500 * MS, 20 * MS, 50, true));
             parts
         }),
-        any::<u64>(),
+        any::<(u64, bool)>(),
         prop_oneof![Just(0.0), 0.0..500.0],
         prop::collection::vec((0.0..duration_s, any::<[prop::sample::Index; 3]>()), 0..3),
     )
-        .prop_map(move |(links, flows, parts, seed, jitter, reroutes)| {
+        .prop_map(move |(links, flows, parts, (seed, handshake), jitter, reroutes)| {
             let names: Vec<String> = (0..links.len()).map(|index| format!("link{index}")).collect();
             let mut flows: Vec<Value> = flows
                 .into_iter()
@@ -117,6 +118,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
                 "duration_s": duration_s,
                 "seed": seed,
                 "host_jitter_us": jitter,
+                "handshake": handshake,
                 "links": links,
                 "flows": flows,
                 "events": events,
