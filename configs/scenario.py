@@ -63,6 +63,25 @@ class OnOff(Strict):
     distribution: Literal["constant", "exponential"] = "exponential"
 
 
+class Arrivals(Strict):
+    """Transfers that arrive at random, as a Poisson process; each becomes a flow of its own."""
+
+    rate_per_s: Annotated[float, Field(ge=1e-6, le=1e6)]
+    """How many arrive a second on average."""
+    mean_bytes: Annotated[int, Field(ge=1, le=10**15)]
+    """Their mean size."""
+    distribution: Literal["constant", "exponential", "pareto"] = "exponential"
+    """How sizes are drawn."""
+    shape: Annotated[float, Field(ge=1.01, le=100)] | None = None
+    """Pareto's α: the smaller, the heavier the tail; 1.2 by default."""
+
+    @model_validator(mode="after")
+    def _pareto(self) -> Arrivals:
+        if self.shape is not None and self.distribution != "pareto":
+            raise ValueError("only pareto has a shape")
+        return self
+
+
 class Flow(Strict):
     """A flow, or ``count`` equal ones."""
 
@@ -78,6 +97,10 @@ class Flow(Strict):
     extra_delay_ms: NonNegative = 0.0
     """Extra one-way access delay in ms, in both directions."""
     count: Annotated[int, Field(ge=1, le=100_000)] = 1
+    transfer_bytes: Annotated[int, Field(ge=1, le=10**15)] | None = None
+    """Bytes to send: it stops when the last one is acknowledged. By default there is no end."""
+    arrivals: Arrivals | None = None
+    """Transfers that arrive between start_s and stop_s and run until they are done."""
     rate_mbps: Annotated[float, Field(gt=1e-3, lt=1e6)] | None = None
     """Rate of the scheme ``udp``, which sends at it whatever happens, in Mbit/s of IP packets."""
     on_off: OnOff | None = None
@@ -89,6 +112,13 @@ class Flow(Strict):
             raise ValueError("udp needs rate_mbps")
         if self.scheme != "udp" and (self.rate_mbps is not None or self.on_off is not None):
             raise ValueError("only the scheme udp has rate_mbps and on_off")
+        transfers = self.transfer_bytes is not None or self.arrivals is not None
+        if self.scheme == "udp" and transfers:
+            raise ValueError("udp sends until it stops: it has no transfer_bytes or arrivals")
+        if self.transfer_bytes is not None and self.arrivals is not None:
+            raise ValueError("give at most one of transfer_bytes and arrivals")
+        if self.scheme == "agent" and self.arrivals is not None:
+            raise ValueError("flows that are steered from outside cannot arrive at random")
         return self
 
 

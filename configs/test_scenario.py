@@ -10,6 +10,8 @@ import pytest
 from configs.errors import InputError
 from configs.scenario import parse
 
+ARRIVALS = {"rate_per_s": 10, "mean_bytes": 5000}
+
 
 @pytest.mark.parametrize(
     ("flow", "rule"),
@@ -24,9 +26,14 @@ from configs.scenario import parse
             {"scheme": "udp", "rate_mbps": 5, "on_off": {"on_s": 1, "off_s": 1, "distribution": "pareto"}},
             "distribution",
         ),
+        ({"scheme": "udp", "rate_mbps": 5, "transfer_bytes": 1}, "udp sends until it stops"),
+        ({"scheme": "udp", "rate_mbps": 5, "arrivals": ARRIVALS}, "udp sends until it stops"),
+        ({"scheme": "reno", "transfer_bytes": 1, "arrivals": ARRIVALS}, "at most one"),
+        ({"scheme": "agent", "arrivals": ARRIVALS}, "steered from outside"),
+        ({"scheme": "reno", "arrivals": {**ARRIVALS, "shape": 2.0}}, "only pareto"),
     ],
 )
-def test_only_udp_has_a_rate_and_bursts(flow: dict[str, Any], rule: str) -> None:
+def test_sources_that_contradict_themselves_are_refused(flow: dict[str, Any], rule: str) -> None:
     link = {"rate_mbps": 10, "delay_ms": 5}
     with pytest.raises(InputError, match=rule):
         parse({"duration_s": 1, "links": {"a": link}, "flows": [{**flow, "route": ["a"]}]}, "test")

@@ -181,12 +181,18 @@ def flow_rows(
         row = {key: flow[key] for key in ("flow", "scheme", "start_s", "stop_s")}
         row |= {name: _number(flow[name]) for name in PER_FLOW}
         row |= {name: int(flow[name]) for name in COUNTS}
+        # A backend whose flows have no end may leave these out.
+        row |= {name: flow.get(name) for name in ("transfer_bytes", "completion_s")}
         rows.append(row | whole)
     return rows
 
 
 def shared_window_s(flows: list[dict[str, Any]], last_s: float | None) -> tuple[float, float] | None:
-    """Return begin and end of the time in which all flows run (its last ``last_s`` seconds), or None."""
+    """Return begin and end of the time in which all flows run (its last ``last_s`` seconds), or None.
+
+    Transfers, which run until they are done, do not count where others run without end.
+    """
+    flows = _without_end(flows)
     begin, end = max(flow["start_s"] for flow in flows), min(flow["stop_s"] for flow in flows)
     if last_s is not None:
         begin = max(begin, end - last_s)
@@ -199,13 +205,19 @@ def run_metrics(
     window_s: tuple[float, float] | None,
     parts: Parts | None = None,
 ) -> dict[str, float | None]:
-    """Return the metrics of a run as a whole, all over ``window_s``: utilization, goodput_ratio and jain."""
+    """Return the metrics of a run as a whole, all over ``window_s``: utilization, goodput_ratio and jain.
+
+    The latter two compare the flows without end, where there are any.
+    """
     if window_s is None:
         return {"utilization": None, "goodput_ratio": None, "jain": None}
-    goodputs = flow_goodputs_mbps(measurement, window_s, parts)
+    compared = _without_end(measurement.flows)
+    goodputs = flow_goodputs_mbps(measurement, window_s, compared, parts)
+    others = {flow["flow"] for flow in measurement.flows} - {flow["flow"] for flow in compared}
+    total = sum(goodputs) + (_total_mbps(measurement, window_s, others, parts) if others else 0.0)
     capacity = shared_capacity_mbps(measurement, scenario, window_s, parts)
     return {
-        "utilization": _number(sum(goodputs) / (capacity * PAYLOAD_SHARE)) if capacity else None,
+        "utilization": _number(total / (capacity * PAYLOAD_SHARE)) if capacity else None,
         "goodput_ratio": goodput_ratio(goodputs),
         "jain": jain(goodputs),
     }
@@ -229,14 +241,36 @@ def jain(goodputs: list[float]) -> float | None:
     return sum(goodputs) ** 2 / (len(goodputs) * sum(x * x for x in goodputs))
 
 
+def _without_end(flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the flows that are no transfers; all of them, if all are."""
+    return [flow for flow in flows if flow.get("transfer_bytes") is None] or flows
+
+
+def _total_mbps(
+    measurement: Measurement, window_s: tuple[float, float], flows: set[int], parts: Parts | None
+) -> float:
+    """Return what ``flows``, each of which may run for a part of the window only, carry together in it."""
+    mean = StepMean(window_s)
+    for part in parts() if parts else [measurement]:
+        series, grid_s = part.flow_series, part.of_link(0)["time_s"]
+        mine = np.isin(series["flow"], list(flows))
+        step = np.searchsorted(grid_s, series["time_s"][mine])
+        mean.add(grid_s, np.bincount(step, weights=series["goodput_mbps"][mine], minlength=len(grid_s)))
+    return mean.mean()
+
+
 def flow_goodputs_mbps(
-    measurement: Measurement, window_s: tuple[float, float], parts: Parts | None = None
+    measurement: Measurement,
+    window_s: tuple[float, float],
+    flows: list[dict[str, Any]],
+    parts: Parts | None = None,
 ) -> list[float]:
     """Return each flow's mean goodput over a window, from the series' intervals that lie in it."""
-    means = {flow["flow"]: StepMean(window_s, flow["start_s"]) for flow in measurement.flows}
+    means = {flow["flow"]: StepMean(window_s, flow["start_s"]) for flow in flows}
     for part in parts() if parts else [measurement]:
         for flow, (end_s, goodput) in grouped(part.flow_series, "flow", "time_s", "goodput_mbps"):
-            means[flow].add(end_s, goodput)
+            if flow in means:
+                means[flow].add(end_s, goodput)
     return [mean.mean() for mean in means.values()]
 
 

@@ -37,6 +37,7 @@ scenario:
   flows:
     - {scheme: $scheme, route: [l]}
     - {scheme: $scheme, start_s: 0.5, stop_s: 5.05, route: [l]}
+    - {scheme: reno, start_s: 1, transfer_bytes: 500000, route: [l]}
 """
 
 # Series of 100 flows, a tenth of the time and then all of it; prints by how many MiB the peak grew.

@@ -75,6 +75,22 @@ def test_the_shared_window_is_when_all_flows_run_and_can_be_cut_to_its_end() -> 
     assert shared_window_s(flows, 1000.0) == (100.0, 390.0)
 
 
+def test_transfers_leave_the_shared_window_to_the_flows_without_end() -> None:
+    endless = {"start_s": 0.0, "stop_s": 9.0, "transfer_bytes": None}
+    transfer = {"start_s": 3.0, "stop_s": 3.4, "transfer_bytes": 1000}
+    assert shared_window_s([endless, transfer], None) == (0.0, 9.0)
+    assert shared_window_s([transfer, transfer], None) == (3.0, 3.4)
+
+
+def test_transfers_count_in_the_utilization_for_the_time_they_run() -> None:
+    measurement = two_flows(6.0, 3.0)
+    measurement.flows[1]["transfer_bytes"] = 2_250_000
+    found = run_metrics(measurement, TWO_FLOWS, (0.0, 10.0))
+    # 6 Mbit/s throughout, 3 Mbit/s for six of ten seconds.
+    assert found["utilization"] == pytest.approx(0.78 / PAYLOAD_SHARE)
+    assert found["jain"] is None
+
+
 def test_flows_that_never_meet_share_no_window() -> None:
     flows = [{"start_s": 0.0, "stop_s": 5.0}, {"start_s": 5.0, "stop_s": 9.0}]
     assert shared_window_s(flows, None) is None

@@ -1,6 +1,7 @@
 //! From a scenario to links, routes and flows.
 
 mod announcements;
+mod arrivals;
 mod queue;
 
 use std::collections::BTreeMap;
@@ -75,17 +76,27 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
     for (index, spec) in scenario.flows.iter().enumerate() {
         for _ in 0..spec.count {
             let seed = seeds.next_u64();
-            let driver = driver(scenario, index, traces, policies, seed)?;
-            let asks = driver.0.header().is_some();
-            let mut flow = flow(scenario, index, &names, driver, &mut links, seed);
-            if asks {
-                flow.headers = Some(headers(scenario, index, &flow.routes)?);
+            let access = access(spec, &mut links);
+            for life in lives(scenario, spec, seed) {
+                let driver = driver(scenario, index, traces, policies, life.seed)?;
+                let asks = driver.0.header().is_some();
+                let mut flow = flow(scenario, index, &names, driver, access, &life);
+                if asks {
+                    flow.headers = Some(headers(scenario, index, &flow.routes)?);
+                }
+                flows.push(flow);
             }
-            flows.push(flow);
         }
     }
     let asks = flows.iter().any(|flow| flow.headers.is_some());
     let ports = if asks { vec![Port::new(flows.len()); 2 * names.len()] } else { Vec::new() };
+    if asks {
+        let all: Vec<_> = std::mem::take(&mut links);
+        let observe = |(index, link): (usize, Link<Packet>)| {
+            if index < 2 * names.len() { link.observed() } else { link }
+        };
+        links = all.into_iter().enumerate().map(observe).collect();
+    }
     Ok(Network { links, logged_links, flows, ports })
 }
 
@@ -186,13 +197,11 @@ fn flow(
     index: usize,
     names: &[String],
     (scheme, steering): (Scheme, Steering),
-    links: &mut Vec<Link<Packet>>,
-    seed: u64,
+    access: Option<[u32; 2]>,
+    life: &Life,
 ) -> Flow {
     let spec = &scenario.flows[index];
     let extra_delay = nanos(spec.extra_delay_ms, NANOS_PER_MS);
-    let access =
-        (extra_delay > 0).then(|| [push_access(links, extra_delay), push_access(links, extra_delay)]);
     let later = scenario.events.iter().filter(|event| event.reroute.flows.contains(&index));
     let routes = Routes::new(
         route(0, (&spec.route, spec.direction), names, access),
@@ -203,15 +212,47 @@ fn flow(
             })
             .collect(),
     );
+    let flow = Flow::new(spec.scheme.clone(), scheme, steering, routes, extra_delay, life.start, life.stop);
+    match (spec.rate_mbps, life.transfer_bytes) {
+        (Some(rate), _) => flow.sending(Datagrams::new((rate * 1e6).round() as u64, on_off(spec), life.seed)),
+        (None, Some(bytes)) => flow.transferring(bytes),
+        (None, None) => flow,
+    }
+}
+
+/// When a flow runs, what it sends and the seed of its own.
+struct Life {
+    start: Nanos,
+    stop: Nanos,
+    transfer_bytes: Option<u64>,
+    seed: u64,
+}
+
+/// The flow that `spec` describes, or every transfer that arrives.
+fn lives(scenario: &Scenario, spec: &FlowSpec, seed: u64) -> Vec<Life> {
     let end = nanos(scenario.duration_s, NANOS_PER_S);
     let start = nanos(spec.start_s, NANOS_PER_S);
     let stop = spec.stop_s.map_or(end, |stop| nanos(stop, NANOS_PER_S)).min(end);
-    let start = start + host_jitter(seed).min(stop.saturating_sub(start) / 2);
-    let flow = Flow::new(spec.scheme.clone(), scheme, steering, routes, extra_delay, start, stop);
-    match spec.rate_mbps {
-        Some(rate) => flow.sending(Datagrams::new((rate * 1e6).round() as u64, on_off(spec), seed)),
-        None => flow,
+    if let Some(arrivals) = &spec.arrivals {
+        let mut seeds = Pcg64Mcg::seed_from_u64(!seed);
+        return arrivals::draw(arrivals, start, stop, seed)
+            .into_iter()
+            .map(|arrival| Life {
+                start: arrival.at,
+                stop: end,
+                transfer_bytes: Some(arrival.bytes),
+                seed: seeds.next_u64(),
+            })
+            .collect();
     }
+    let start = start + host_jitter(seed).min(stop.saturating_sub(start) / 2);
+    vec![Life { start, stop, transfer_bytes: spec.transfer_bytes, seed }]
+}
+
+/// The access links there and back, where a flow has them; those that arrive at random share them.
+fn access(spec: &FlowSpec, links: &mut Vec<Link<Packet>>) -> Option<[u32; 2]> {
+    let delay = nanos(spec.extra_delay_ms, NANOS_PER_MS);
+    (delay > 0).then(|| [push_access(links, delay), push_access(links, delay)])
 }
 
 /// Room for the headers of a flow whose scheme asks for telemetry.

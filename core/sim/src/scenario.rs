@@ -1,10 +1,12 @@
 //! The scenario as it comes across the language border: JSON, unknown keys are errors.
 
+mod arrivals;
 mod queue;
 mod reverse;
 
 use serde::Deserialize;
 
+pub use arrivals::{ArrivalsSpec, SizeDistribution};
 pub use queue::{QueueKind, QueueSpec};
 pub use reverse::{FlowDirection, ReverseSpec};
 
@@ -131,6 +133,12 @@ pub struct FlowSpec {
     /// How many such flows.
     #[serde(default = "default_count")]
     pub count: u32,
+    /// Bytes to send; it stops when the last one is acknowledged. By default there is no end.
+    #[serde(default)]
+    pub transfer_bytes: Option<u64>,
+    /// Transfers that arrive between `start_s` and `stop_s` and run until they are done.
+    #[serde(default)]
+    pub arrivals: Option<ArrivalsSpec>,
     /// Rate of the scheme `udp` in Mbit/s of IP packets.
     #[serde(default)]
     pub rate_mbps: Option<f64>,
@@ -180,8 +188,9 @@ const fn default_count() -> u32 {
     1
 }
 
-const MAX_FLOWS: u64 = 1_000_000;
+const MAX_FLOWS: f64 = 1e6;
 const MAX_EVENTS: usize = 60_000;
+pub(crate) const MAX_TRANSFER_BYTES: u64 = 1_000_000_000_000_000;
 /// A century: keeps every time in nanoseconds within 64 bits with room to add.
 const MAX_SECONDS: f64 = 3.2e9;
 
@@ -210,10 +219,9 @@ impl Scenario {
         for (name, link) in &self.links {
             self.validate_link(&format!("links.{name}"), link)?;
         }
-        let mut flows = 0;
+        let mut flows = 0.0;
         for (index, flow) in self.flows.iter().enumerate() {
-            self.validate_flow(&format!("flows.{index}"), flow)?;
-            flows += u64::from(flow.count);
+            flows += self.validate_flow(&format!("flows.{index}"), flow)?;
         }
         self.check("flows", flows <= MAX_FLOWS, "too many")?;
         self.check("events", self.events.len() <= MAX_EVENTS, "too many")?;
@@ -252,7 +260,7 @@ impl Scenario {
         self.check(&format!("{at}.rate_mbps"), ok, "must be above 1e-6 and below 1e7")
     }
 
-    fn validate_flow(&self, at: &str, flow: &FlowSpec) -> Result<(), ScenarioError> {
+    fn validate_flow(&self, at: &str, flow: &FlowSpec) -> Result<f64, ScenarioError> {
         self.validate_route(&format!("{at}.route"), &flow.route)?;
         self.validate_direction(&format!("{at}.direction"), flow, &flow.route)?;
         let start_ok = flow.start_s >= 0.0 && flow.start_s < self.duration_s;
@@ -262,7 +270,8 @@ impl Scenario {
         let delay_ok = (0.0..=1e7).contains(&flow.extra_delay_ms);
         self.check(&format!("{at}.extra_delay_ms"), delay_ok, "must not be negative")?;
         self.check(&format!("{at}.count"), flow.count > 0, "must be positive")?;
-        self.validate_source(at, flow)
+        self.validate_source(at, flow)?;
+        self.validate_transfers(at, flow)
     }
 
     fn validate_source(&self, at: &str, flow: &FlowSpec) -> Result<(), ScenarioError> {
@@ -270,6 +279,11 @@ impl Scenario {
             let only = "only the scheme udp has it";
             self.check(&format!("{at}.rate_mbps"), flow.rate_mbps.is_none(), only)?;
             return self.check(&format!("{at}.on_off"), flow.on_off.is_none(), only);
+        }
+        for (name, given) in
+            [("transfer_bytes", flow.transfer_bytes.is_some()), ("arrivals", flow.arrivals.is_some())]
+        {
+            self.check(&format!("{at}.{name}"), !given, "udp sends until it stops")?;
         }
         let rate_ok = flow.rate_mbps.is_some_and(|rate| rate > 1e-3 && rate < 1e6);
         self.check(&format!("{at}.rate_mbps"), rate_ok, "udp needs one above 1e-3 and below 1e6")?;

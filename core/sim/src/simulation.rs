@@ -1,8 +1,8 @@
 //! The event loop: packets, acknowledgements and timers in the order of their times.
 
 use leo_cc::CongestionControl;
-use leo_link::{Departure, Link, NEVER, Nanos, Offer};
-use leo_transport::{ACK_BYTES, AckToSend, PACKET_BYTES, SackBlocks};
+use leo_link::{Link, NEVER, Nanos, Offer};
+use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES, SackBlocks};
 use rayon::prelude::*;
 
 use crate::control_loop;
@@ -163,6 +163,7 @@ impl Simulation {
     /// Everything that happens up to and at `until`.
     fn run_events(&mut self, until: Nanos) {
         let links = self.links.len();
+        let observed = !self.ports.is_empty();
         loop {
             let (time, source) = self.events.first();
             if time > until {
@@ -171,8 +172,11 @@ impl Simulation {
             debug_assert!(time >= self.now, "time runs backwards");
             self.now = time;
             if source < links {
-                while let Some((packet, departure)) = self.links[source].poll_departed(time) {
-                    self.arrive(packet, source, departure);
+                while let Some(packet) = self.links[source].poll(time) {
+                    if observed {
+                        self.note_passage(packet, source);
+                    }
+                    self.arrive(packet);
                 }
                 self.events.set(source, self.links[source].next_event());
             } else {
@@ -183,11 +187,7 @@ impl Simulation {
 
     /// A packet comes out of a link: on to the next one, or to the receiver or sender.
     #[inline]
-    fn arrive(&mut self, mut packet: Packet, from: usize, departure: Departure) {
-        let flow = &self.flows[packet.flow as usize];
-        if flow.headers.is_some() && !packet.is_ack {
-            self.note_passage(&packet, from, departure);
-        }
+    fn arrive(&mut self, mut packet: Packet) {
         let flow = &self.flows[packet.flow as usize];
         packet.hop += 1;
         let route = flow.routes.get(packet.route);
@@ -199,19 +199,20 @@ impl Simulation {
         }
     }
 
-    /// `packet` came out of the link `from`: its header is told.
+    /// `packet` came out of the link `from`: its header, if it has one, is told.
     #[inline(never)]
-    fn note_passage(&mut self, packet: &Packet, from: usize, departure: Departure) {
+    fn note_passage(&mut self, packet: Packet, from: usize) {
         let flow = &mut self.flows[packet.flow as usize];
-        let Some(headers) = &mut flow.headers else { return };
+        let Some(headers) = flow.headers.as_mut().filter(|_| !packet.is_ack) else { return };
         // Access links have no port: they stand for distance.
         if let Some(port) = self.ports.get_mut(from) {
+            let departure = self.links[from].last_departure();
             let rate = self.links[from].schedule().at(departure.at.saturating_sub(1)).rate_bps;
-            headers.leave(packet, port, from as u32, rate, departure);
+            headers.leave(&packet, port, from as u32, rate, departure);
         }
         let next = flow.routes.get(packet.route).forward.get(usize::from(packet.hop) + 1);
         let queued_bytes = next.map(|&link| self.links[link as usize].queued_bytes(self.now));
-        headers.go_on(packet, queued_bytes);
+        headers.go_on(&packet, queued_bytes);
     }
 
     fn received(&mut self, packet: Packet) {
@@ -222,10 +223,9 @@ impl Simulation {
             return;
         }
         match flow.receiver.on_data(self.now, packet.seq, packet.timestamp) {
-            Some(ack) => self.send_ack(index, ack, packet.propagation, packet.seq as u32),
+            Some(ack) => self.send_ack(index, ack, packet.propagation),
             None => {
                 flow.delayed_propagation = packet.propagation;
-                flow.delayed_answer = packet.seq as u32;
                 let timer = flow.receiver.next_timer();
                 self.events.set_earlier(self.links.len() + index, timer);
             }
@@ -235,18 +235,23 @@ impl Simulation {
     fn acknowledged(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
-        if let Some(hops) = flow.headers.as_ref().and_then(|headers| headers.collected(packet.answers)) {
+        if let Some(hops) = flow.headers.as_mut().and_then(|headers| headers.acknowledged(&packet)) {
             flow.sender.scheme_mut().on_telemetry(self.now, hops);
         }
         let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp };
         if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
             flow.record_rtt(rtt, packet.propagation);
         }
+        if flow.sender.is_finished() {
+            flow.complete(self.now);
+        }
         self.pump(index);
     }
 
-    fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos, answers: u32) {
-        let routes = &self.flows[index].routes;
+    fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos) {
+        let flow = &mut self.flows[index];
+        let routes = &flow.routes;
+        let link = routes.current().backward[0];
         let packet = Packet {
             flow: index as u32,
             bytes: ACK_BYTES as u16,
@@ -255,13 +260,15 @@ impl Simulation {
             is_ack: true,
             ecn_capable: false,
             ce: false,
-            answers,
             seq: ack.cumulative,
             timestamp: ack.echo,
             propagation,
             sacks: ack.sacks,
         };
-        self.offer(routes.current().backward[0], packet);
+        if let Some(headers) = &mut flow.headers {
+            headers.answer(&packet);
+        }
+        self.offer(link, packet);
     }
 
     /// Send whatever the flow may send now, and see to its timers.
@@ -271,18 +278,17 @@ impl Simulation {
         let route = flow.routes.index();
         let link = &mut self.links[link_index];
         let idle = link.next_event() == NEVER;
-        let send = |link: &mut Link<Packet>, seq| {
+        let send = |link: &mut Link<Packet>, seq, bytes: u32| {
             // The far end never says that the queue dropped it: the sender finds out as for any other loss.
             let _: Offer = link.offer(
                 Packet {
                     flow: index as u32,
-                    bytes: PACKET_BYTES as u16,
+                    bytes: bytes as u16,
                     route,
                     hop: 0,
                     is_ack: false,
                     ecn_capable: false,
                     ce: false,
-                    answers: 0,
                     seq,
                     timestamp: self.now,
                     propagation: 0,
@@ -293,7 +299,7 @@ impl Simulation {
         };
         if let Some(datagrams) = &mut flow.datagrams {
             while datagrams.take(self.now) {
-                send(link, datagrams.sent());
+                send(link, datagrams.sent(), PACKET_BYTES);
             }
         } else {
             while let Some(transmit) = flow.sender.transmit(self.now) {
@@ -302,7 +308,7 @@ impl Simulation {
                     let queued_bytes = link.queued_bytes(self.now);
                     headers.begin(transmit.seq, flow.sender.packets_out(), self.now, header, queued_bytes);
                 }
-                send(link, transmit.seq);
+                send(link, transmit.seq, flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES);
             }
         }
         if idle {
@@ -340,8 +346,8 @@ impl Simulation {
             }
             Phase::Running => {
                 if let Some(ack) = flow.receiver.on_timer(self.now) {
-                    let (propagation, answers) = (flow.delayed_propagation, flow.delayed_answer);
-                    self.send_ack(index, ack, propagation, answers);
+                    let propagation = flow.delayed_propagation;
+                    self.send_ack(index, ack, propagation);
                 }
                 self.flows[index].sender.on_timer(self.now);
                 self.pump(index);

@@ -53,7 +53,18 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
         .prop_map(|(on, off, distribution)| json!({"on_s": on, "off_s": off, "distribution": distribution}));
     let cross = (0.01..300.0_f64, prop::option::of(bursts))
         .prop_map(|(rate, on_off)| json!({"scheme": "udp", "rate_mbps": rate, "on_off": on_off}));
-    let source = prop_oneof![5 => scheme.prop_map(|scheme| json!({"scheme": scheme})), 1 => cross];
+    let transfer = (scheme.clone(), prop_oneof![1_u64..5_000, 1_u64..1_000_000])
+        .prop_map(|(scheme, bytes)| json!({"scheme": scheme, "transfer_bytes": bytes}));
+    let size = prop::sample::select(vec!["constant", "exponential", "pareto"]);
+    let arrivals = (scheme.clone(), 1.0..60.0_f64, 1_u64..100_000, size).prop_map(
+        |(scheme, rate, bytes, distribution)| {
+            let arrivals = json!({"rate_per_s": rate, "mean_bytes": bytes, "distribution": distribution});
+            // Who is steered from outside does not come and go at random.
+            json!({"scheme": if scheme == "agent" { "reno" } else { scheme }, "arrivals": arrivals})
+        },
+    );
+    let endless = scheme.prop_map(|scheme| json!({"scheme": scheme}));
+    let source = prop_oneof![10 => endless, 2 => transfer, 1 => arrivals, 2 => cross];
     let extra = prop_oneof![Just(0.0), 0.0..50.0];
     let flow = (
         source,
@@ -137,6 +148,14 @@ fn assert_sound(log: &RunLog) {
         // Without a sample there is no mean: NaN.
         assert!(flow.delay_inflation.is_nan() || flow.delay_inflation >= 1.0, "{flow:?}");
         assert!(flow.rtt_mean_ms.is_nan() || flow.rtt_mean_ms >= flow.base_rtt_mean_ms, "{flow:?}");
+        if let (Some(bytes), Some(completion_s)) = (flow.transfer_bytes, flow.completion_s) {
+            assert_eq!(flow.delivered_packets, bytes.div_ceil(1_448), "{flow:?}");
+            assert!((flow.goodput_mbps * completion_s * 125e3 - bytes as f64).abs() < 0.01, "{flow:?}");
+            assert!(
+                completion_s * 1e3 >= flow.base_rtt_mean_ms || flow.base_rtt_mean_ms.is_nan(),
+                "{flow:?}"
+            );
+        }
         assert!(flow.goodput_mbps.is_nan() || flow.goodput_mbps >= 0.0, "{flow:?}");
     }
     let series = &log.flow_series;
@@ -338,4 +357,25 @@ fn an_outage_across_the_wrap_stops_traffic_for_as_long_as_it_lasts() {
     let flow = &log.flows[0];
     assert!((flow.capacity_mbps - 8.5).abs() < 0.01, "an outage has no capacity: {}", flow.capacity_mbps);
     assert!(flow.normalized_goodput > 0.6, "{flow:?}");
+}
+
+#[test]
+fn looking_at_a_run_does_not_change_it() {
+    // Telemetry tells of queues when packets left them, not when somebody looked.
+    for kind in ["droptail", "codel", "fq_pie", "cake"] {
+        let scenario = json!({
+            "duration_s": 4.0,
+            "links": {"b": {"rate_mbps": 5.42, "delay_ms": 42.3, "queue": {"kind": kind, "bdp": 3.35}}},
+            "flows": [
+                {"scheme": "bbr", "route": ["b"], "count": 2},
+                {"scheme": "leotcp", "route": ["b"]},
+            ],
+        });
+        let mut steps = simulation(&scenario, &TraceSet::new(), 100 * MS);
+        while !steps.is_finished() {
+            steps.run_interval();
+            assert_sound(&steps.run_log());
+        }
+        assert_eq!(text(&steps.run_log()), text(&support::run(&scenario, 100 * MS)), "{kind}");
+    }
 }

@@ -10,6 +10,7 @@ const VALID: &str = r#"{"name": "two", "duration_s": 1.5, "seed": 7, "host_jitte
            "b": {"rate_mbps": 20.5, "trace": "path", "offset_s": 3, "queue": {"packets": 40},
                  "reverse": {"rate_mbps": 3, "loss": 0.1, "queue": {"kind": "sfq", "bdp": 2}}}},
  "flows": [{"scheme": "cubic", "route": ["a", "b"], "start_s": 0.5, "stop_s": 1.0, "extra_delay_ms": 2, "count": 2},
+           {"scheme": "reno", "route": ["b"], "transfer_bytes": 100000},
            {"scheme": "reno", "route": ["b"], "direction": "backward"}]}"#;
 
 /// Pieces that break rules where they land.
@@ -114,7 +115,7 @@ proptest! {
 
 #[test]
 fn the_scenario_that_is_damaged_here_is_valid() {
-    assert_eq!(Scenario::from_json(VALID).expect("it is valid").flows.len(), 2);
+    assert_eq!(Scenario::from_json(VALID).expect("it is valid").flows.len(), 3);
 }
 
 #[test]
