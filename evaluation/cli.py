@@ -62,7 +62,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="S",
         help="what seeds and offsets are drawn from (default: 1)",
     )
-    add("--jobs", type=_natural, default=0, metavar="N", help="runs at a time (default: 0, one a core)")
+    add(
+        "--jobs",
+        type=_natural,
+        default=0,
+        metavar="N",
+        help="runs at a time (default: 0: one a core, two a core of a cluster)",
+    )
     add("--ray", metavar="ADDRESS", help="run on the Ray cluster at this address; local starts one here")
     add("--out", type=Path, metavar="DIR", help="where to write (default: runs/evaluation-DATE-TIME)")
     add("--resume", action="store_true", help="keep the runs that --out holds, do the rest")
@@ -165,15 +171,13 @@ def carry_out(runs: list[Run], store: Store, needed: execute.Inputs, options: ar
     missing = [one for one in runs if one.run_id not in store.recorded]
     if len(missing) < len(runs):
         console.print(f"{len(runs) - len(missing)} of {len(runs)} runs are recorded already", highlight=False)
-    if options.ray:
-        finished = execute.run_on_ray(missing, needed)
-    else:
-        finished = execute.run_here(missing, needed, options.jobs)
+    run_all = execute.run_on_ray if options.ray else execute.run_here
+    finished = run_all(missing, needed, options.jobs, store.take)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("runs", total=len(missing))
-        for done, (one, measurement) in enumerate(finished, start=1):
-            store.record(one, measurement)
+        for done, (one, rows) in enumerate(finished, start=1):
+            store.add(one, rows)
             bar.advance(task)
             # Logs get ten lines, not a bar.
             if not console.is_terminal and done * 10 // len(missing) > (done - 1) * 10 // len(missing):

@@ -10,7 +10,7 @@ use crate::events::EventQueue;
 use crate::flow::{Flow, Phase};
 use crate::network::{self, Network, PolicySet, TraceSet};
 use crate::packet::{Kind, Packet};
-use crate::run_log::{Recorder, RunLog};
+use crate::run_log::{FlowSeries, LinkSeries, Recorder, RunLog};
 use crate::scenario::{Scenario, ScenarioError, nanos};
 use crate::telemetry::Port;
 
@@ -113,7 +113,34 @@ impl Simulation {
         control_loop::steer_by_policies(self);
     }
 
-    /// What was measured so far.
+    /// Run to `until`, or to the end; what happens is the same however a run is divided.
+    pub fn advance(&mut self, until: Nanos) {
+        let until = until.min(self.end);
+        while self.now < until {
+            if self.next_tick <= until || until == self.end {
+                self.run_interval();
+            } else {
+                self.run_until(until);
+            }
+        }
+    }
+
+    /// The series' rows since the last call, which the simulation does not keep: long runs of many flows need not hold them.
+    pub fn take_series(&mut self) -> (FlowSeries, LinkSeries) {
+        self.recorder.take()
+    }
+
+    /// Names of the flows' schemes.
+    pub fn flow_schemes(&self) -> impl Iterator<Item = &str> {
+        self.flows.iter().map(|flow| flow.name.as_str())
+    }
+
+    /// Names of the links that the series number.
+    pub fn link_names(&self) -> impl Iterator<Item = &str> {
+        self.logged_links.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// What was measured so far, with the rows of the series that were not taken.
     #[must_use]
     pub fn run_log(&mut self) -> RunLog {
         self.recorder.finish(self.now, &self.flows, &mut self.links, &self.logged_links)

@@ -2,7 +2,7 @@
 
 mod support;
 
-use leo_sim::{RunLog, TraceSet, run_many};
+use leo_sim::{FlowSeries, LinkSeries, RunLog, TraceSet, run_many};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::{MS, PACKET_BITS, assert_conserved, simulation, text, trace};
@@ -204,6 +204,40 @@ proptest! {
         other["seed"] = json!(scenario["seed"].as_u64().map(|seed| seed ^ 1));
         let other = run_many(vec![simulation(&other, &traces, 100 * MS)], 1);
         prop_assert_ne!(text(&other[0]), expected);
+    }
+
+    #[test]
+    fn a_run_that_is_advanced_piece_by_piece_gives_the_same_rows_one_after_the_other(
+        (scenario, traces) in scenarios(2.0),
+        piece in 1_u64..900 * MS,
+    ) {
+        let mut whole = simulation(&scenario, &traces, 50 * MS);
+        whole.run();
+        let mut whole = whole.run_log();
+        let mut pieces = simulation(&scenario, &traces, 50 * MS);
+        let (mut flows, mut links) = (FlowSeries::default(), LinkSeries::default());
+        while !pieces.is_finished() {
+            pieces.advance(pieces.now() + piece.max(MS));
+            let (flow_rows, link_rows) = pieces.take_series();
+            flows.time_s.extend(flow_rows.time_s);
+            flows.flow.extend(flow_rows.flow);
+            flows.goodput_mbps.extend(flow_rows.goodput_mbps);
+            flows.cwnd_packets.extend(flow_rows.cwnd_packets);
+            links.time_s.extend(link_rows.time_s);
+            links.delivered_mbps.extend(link_rows.delivered_mbps);
+            links.queue_packets.extend(link_rows.queue_packets);
+        }
+        let (taken, kept) = (pieces.run_log(), (&whole.flow_series, &whole.link_series));
+        prop_assert!(taken.flow_series.time_s.is_empty() && taken.link_series.time_s.is_empty());
+        prop_assert_eq!(&flows.time_s, &kept.0.time_s);
+        prop_assert_eq!(&flows.flow, &kept.0.flow);
+        prop_assert_eq!(&flows.goodput_mbps, &kept.0.goodput_mbps);
+        prop_assert_eq!(&flows.cwnd_packets, &kept.0.cwnd_packets);
+        prop_assert_eq!(&links.time_s, &kept.1.time_s);
+        prop_assert_eq!(&links.delivered_mbps, &kept.1.delivered_mbps);
+        prop_assert_eq!(&links.queue_packets, &kept.1.queue_packets);
+        (whole.flow_series, whole.link_series) = (taken.flow_series.clone(), taken.link_series.clone());
+        prop_assert_eq!(text(&taken), text(&whole));
     }
 
     #[test]
