@@ -19,6 +19,12 @@ use crate::lateness::Lateness;
 /// Packets read from one device before the clock is looked at again.
 const BATCH: usize = 32;
 
+/// How long packets may take to leave after the command has ended.
+const DRAIN: Nanos = 1_000_000_000;
+
+/// How long the programs outside have for an answer once nothing is on its way.
+const QUIET: Nanos = 20_000_000;
+
 /// One direction: from where, through what, to where.
 #[derive(Debug)]
 pub struct Way<'a> {
@@ -163,7 +169,18 @@ impl<'a> Way<'a> {
     }
 }
 
-/// How a run ended.
+/// Whether it is time to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The command runs.
+    NotYet,
+    /// It has ended: what its sockets said last still arrives, so that the other side knows, within [`DRAIN`].
+    WhenEmpty,
+    /// At once.
+    Now,
+}
+
+/// What a run did.
 #[derive(Debug)]
 pub struct Carried {
     /// Out of the shell.
@@ -174,7 +191,7 @@ pub struct Carried {
     pub duration: Nanos,
 }
 
-/// Carry packets until `ended` says so when a signal has come.
+/// Carry packets until `ended`, asked whenever a signal has come, says so.
 ///
 /// # Errors
 /// A device is gone.
@@ -184,15 +201,26 @@ pub fn carry(
     spin: Nanos,
     journal: &mut Option<Journal>,
     signals: &SignalFd,
-    mut ended: impl FnMut() -> bool,
+    mut ended: impl FnMut() -> End,
 ) -> io::Result<Carried> {
     let mut more = false;
+    let mut last = NEVER;
+    let mut quiet = false;
     loop {
         let now = clock.now();
         uplink.deliver(now, clock, journal);
         downlink.deliver(now, clock, journal);
         let due = uplink.link.next_event().min(downlink.link.next_event());
-        let wait = if more { Some(0) } else { until(due, clock.now(), spin) };
+        let drained = last != NEVER && due == NEVER && !more;
+        if now >= last || (drained && quiet) {
+            let (uplink, downlink) = (uplink.into_tally(now, journal), downlink.into_tally(now, journal));
+            return Ok(Carried { uplink, downlink, duration: now });
+        }
+        let wait = match (more, drained) {
+            (true, _) => Some(0),
+            (_, true) => Some(QUIET),
+            _ => until(due.min(last), clock.now(), spin),
+        };
         let mut sources = [
             PollFd::new(uplink.from.as_fd(), PollFlags::POLLIN),
             PollFd::new(downlink.from.as_fd(), PollFlags::POLLIN),
@@ -205,6 +233,7 @@ pub fn carry(
             Err(error) => return Err(error.into()),
         }
         let ready = sources.map(|source| source.any().unwrap_or(true));
+        quiet = drained && ready == [false; 3];
         // Both are read: no short cut.
         let more_up = ready[0] && uplink.accept(clock, journal)?;
         let more_down = ready[1] && downlink.accept(clock, journal)?;
@@ -212,10 +241,12 @@ pub fn carry(
         if let Some(journal) = journal {
             journal.keep_up(clock.now());
         }
-        if ready[2] && ended() {
-            let now = clock.now();
-            let (uplink, downlink) = (uplink.into_tally(now, journal), downlink.into_tally(now, journal));
-            return Ok(Carried { uplink, downlink, duration: now });
+        if ready[2] && last == NEVER {
+            last = match ended() {
+                End::NotYet => NEVER,
+                End::WhenEmpty => clock.now() + DRAIN,
+                End::Now => 0,
+            };
         }
     }
 }

@@ -1,21 +1,25 @@
-//! The namespaces in which the command runs, and the two processes in them.
+//! The command and its supervisor.
 //!
-//! The first process of a new PID namespace waits for the command and takes every other process along when it ends;
-//! the kernel ends it when the shell ends, however that happens. With the processes go the network namespace and the
-//! inner TUN device, with the shell's own descriptors the outer one and its rule: there is nothing to clean up.
+//! The supervisor is the parent of all that loses its parent inside (prctl(2), PR_SET_CHILD_SUBREAPER). When the command
+//! ends, or the shell does, however that happens, it ends everything else that runs there. With the processes goes the
+//! network namespace and the inner TUN device, with the shell's own descriptors the outer one and its rule: there is
+//! nothing to clean up.
 
 use std::convert::Infallible;
 use std::ffi::{CString, OsString};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use nix::errno::Errno;
-use nix::mount::{MsFlags, mount};
-use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
-use nix::sys::wait::{WaitStatus, waitpid};
+use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl::set_child_subreaper;
+use nix::sys::signal::{SigHandler, SigSet, Signal, kill, signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, Uid, execvpe, fork, getuid, pipe2, read, seteuid, setresuid};
 
 /// Of whoever started the shell, where it is a setuid program; otherwise this changes nothing.
@@ -49,11 +53,12 @@ impl User {
     }
 }
 
-/// A command that waits for its start, in namespaces of its own.
+/// A command that waits for its start.
 #[derive(Debug)]
 pub struct Session {
-    first: Pid,
-    start: OwnedFd,
+    supervisor: Pid,
+    /// The supervisor notices when this is closed, at the latest when this process ends.
+    line: File,
 }
 
 /// What the command finds in its environment.
@@ -65,7 +70,7 @@ pub struct Surroundings {
 }
 
 impl Session {
-    /// Prepare `command` in this network namespace; `user` runs it.
+    /// Prepare `command` in the network namespace where this process is; `user` runs it.
     ///
     /// # Errors
     /// The kernel refuses, or a word of the command has a zero byte.
@@ -73,12 +78,13 @@ impl Session {
         let words: Vec<CString> =
             command.iter().map(|word| CString::new(word.as_bytes())).collect::<Result<_, _>>()?;
         let environment = environment(surroundings)?;
-        let (wait, start) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
-        match clone_into_namespaces()? {
-            ForkResult::Parent { child } => Ok(Self { first: child, start }),
+        let (wait, line) = pipe2(OFlag::O_CLOEXEC)?;
+        // SAFETY: this process has one thread, so that no lock can be held by another.
+        match unsafe { fork() }? {
+            ForkResult::Parent { child } => Ok(Self { supervisor: child, line: line.into() }),
             ForkResult::Child => {
-                drop(start);
-                let status = first_process(&wait, &words, &environment, user);
+                drop(line);
+                let status = supervise(&wait, &words, &environment, user).unwrap_or(1);
                 // SAFETY: ends this process, without running what the shell registered for its own end.
                 unsafe { libc::_exit(status) }
             }
@@ -88,49 +94,97 @@ impl Session {
     /// Let the command start.
     ///
     /// # Errors
-    /// It has ended already.
-    pub fn start(self) -> io::Result<Pid> {
-        std::fs::File::from(self.start).write_all(b"!")?;
-        Ok(self.first)
+    /// The supervisor has ended already.
+    pub fn start(&mut self) -> io::Result<()> {
+        self.line.write_all(b"!")
+    }
+
+    /// The exit status, as a shell's `$?`, once everything inside has ended.
+    pub fn ended(&self) -> Option<u8> {
+        match waitpid(self.supervisor, Some(WaitPidFlag::WNOHANG)) {
+            Ok(status) => status_of(status),
+            Err(_) => Some(1),
+        }
+    }
+
+    /// End everything inside, and wait until it has.
+    pub fn end(self) {
+        drop(self.line);
+        // It cannot be gone before it has been waited for.
+        let _ = waitpid(self.supervisor, None);
     }
 }
 
-/// As fork(2), but the child is the first of a PID namespace, with mounts of its own.
-fn clone_into_namespaces() -> io::Result<ForkResult> {
-    let flags = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::SIGCHLD;
-    // SAFETY: without a stack of its own and shared memory, the child goes on with a copy of everything; this process
-    // has one thread, so that no lock can be held by another.
-    match unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) } {
-        0 => Ok(ForkResult::Child),
-        child if child > 0 => Ok(ForkResult::Parent { child: Pid::from_raw(child as libc::pid_t) }),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Returns the command's exit status, as a shell's `$?`.
-fn first_process(wait: &OwnedFd, command: &[CString], environment: &[CString], user: User) -> i32 {
-    if set_pdeathsig(Signal::SIGKILL).is_err() {
-        return 1;
-    }
-    // Nothing that is mounted inside shows outside. Where /proc cannot be replaced it goes on telling of all processes.
-    let nothing = None::<&str>;
-    if mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing).is_ok() {
-        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-        let _ = mount(Some("proc"), "/proc", Some("proc"), flags, nothing);
-    }
+/// Start the command when told so; returns its exit status when everything inside has ended.
+fn supervise(wait: &OwnedFd, command: &[CString], environment: &[CString], user: User) -> nix::Result<i32> {
+    set_child_subreaper(true)?;
     // The shell ended before it said so when nothing comes.
-    if read(wait, &mut [0]) != Ok(1) {
-        return 1;
+    if read(wait, &mut [0])? != 1 {
+        return Ok(1);
     }
+    let children = SigSet::from(Signal::SIGCHLD);
+    children.thread_block()?;
+    let deaths = SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
     // SAFETY: this process has one thread.
-    match unsafe { fork() } {
-        Ok(ForkResult::Parent { child }) => status_of(child),
-        Ok(ForkResult::Child) => {
+    let child = match unsafe { fork() }? {
+        ForkResult::Parent { child } => child,
+        ForkResult::Child => {
             let Err(error) = become_command(command, environment, user);
             eprintln!("mm-leo: {}: {}", command[0].to_string_lossy(), error.desc());
-            if error == Errno::ENOENT { 127 } else { 126 }
+            return Ok(if error == Errno::ENOENT { 127 } else { 126 });
         }
-        Err(_) => 1,
+    };
+    let mut status = None;
+    while status.is_none() {
+        let mut sources = [
+            PollFd::new(deaths.as_fd(), PollFlags::POLLIN),
+            // Nothing more is ever written: this is readable when the shell has ended.
+            PollFd::new(wait.as_fd(), PollFlags::POLLIN),
+        ];
+        let ready = poll(&mut sources, PollTimeout::NONE);
+        if ready.is_ok() && sources[1].any() != Some(false) {
+            break;
+        }
+        while deaths.read_signal()?.is_some() {}
+        status = collect(child);
+    }
+    end_all()?;
+    Ok(status.map_or(1, i32::from))
+}
+
+/// Wait for every child that has ended; the status of `command` if it is among them.
+fn collect(command: Pid) -> Option<u8> {
+    let mut found = None;
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(status) if status.pid() == Some(command) => found = found.or(status_of(status)),
+            Ok(WaitStatus::StillAlive) | Err(_) => return found,
+            Ok(_) => {}
+        }
+    }
+}
+
+/// End all children; those that they leave become children of this process, and end too.
+fn end_all() -> nix::Result<()> {
+    loop {
+        // proc_pid_children(5)
+        let children = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+        for child in children.split_whitespace().filter_map(|pid| pid.parse().ok()) {
+            kill(Pid::from_raw(child), Signal::SIGKILL)?;
+        }
+        match waitpid(None, None) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(Errno::ECHILD) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn status_of(status: WaitStatus) -> Option<u8> {
+    match status {
+        WaitStatus::Exited(_, status) => Some(status as u8),
+        WaitStatus::Signaled(_, signal, _) => Some(128 + signal as u8),
+        _ => None,
     }
 }
 
@@ -142,18 +196,6 @@ fn become_command(command: &[CString], environment: &[CString], user: User) -> R
     }
     setresuid(user.0, user.0, user.0)?;
     execvpe(&command[0], command, environment)
-}
-
-/// Wait for `command`, and meanwhile for whatever lost its parent.
-fn status_of(command: Pid) -> i32 {
-    loop {
-        match waitpid(None, None) {
-            Ok(WaitStatus::Exited(pid, status)) if pid == command => return status,
-            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == command => return 128 + signal as i32,
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(_) => return 1,
-        }
-    }
 }
 
 /// This process's environment and mahimahi's names, by which its shells and this one nest in one another.

@@ -8,16 +8,14 @@ use std::net::Ipv4Addr;
 use leo_link::Direction;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl::set_timerslack;
-use nix::sys::signal::{SigHandler, SigSet, Signal, kill, signal};
+use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::Pid;
 
 use crate::addresses::reserve_two;
 use crate::arguments::{Arguments, Path};
 use crate::clock::Clock;
 use crate::datagram::Pool;
-use crate::ferry::{Way, carry};
+use crate::ferry::{End, Way, carry};
 use crate::impairment::{Source, link};
 use crate::interface::{Tun, default_route, turn_on_loopback};
 use crate::journal::Journal;
@@ -62,8 +60,8 @@ pub fn run(arguments: &Arguments, user: User) -> Result<u8, String> {
     let signals = catch_signals().map_err(|error| format!("signals: {error}"))?;
     let command = if arguments.command.is_empty() { vec![users_shell()] } else { arguments.command.clone() };
     let surroundings = Surroundings { base: outside, prompt: prompt(arguments) };
-    let session = Session::prepare(&command, &surroundings, user)
-        .map_err(|error| format!("a process in new namespaces: {error}"))?;
+    let mut session = Session::prepare(&command, &surroundings, user)
+        .map_err(|error| format!("the command's supervisor: {error}"))?;
 
     let clock = Clock::start();
     let realtime = arguments.realtime && ask_for_realtime();
@@ -73,21 +71,24 @@ pub fn run(arguments: &Arguments, user: User) -> Result<u8, String> {
     let mut journal = log.map(|file| Journal::begin(file, header));
     user.for_good().map_err(|error| format!("giving up privileges: {error}"))?;
 
-    let first = session.start().map_err(|error| format!("the command's namespaces: {error}"))?;
-    let mut status = 0;
+    session.start().map_err(|error| format!("the command's supervisor: {error}"))?;
     let ways = [
         Way::new(Direction::Uplink, uplink, &inner, &outer, Pool::of(PACKETS)),
         Way::new(Direction::Downlink, downlink, &outer, &inner, Pool::of(PACKETS)),
     ];
-    let carried =
-        carry(ways, &clock, arguments.spin, &mut journal, &signals, || match end_of(first, &signals) {
-            Some(ended) => {
-                status = ended;
-                true
-            }
-            None => false,
+    let mut status = 0;
+    let carried = carry(ways, &clock, arguments.spin, &mut journal, &signals, || {
+        if let Some(signal) = asked_to_end(&signals) {
+            status = 128 + signal;
+            return End::Now;
+        }
+        session.ended().map_or(End::NotYet, |ended| {
+            status = ended;
+            End::WhenEmpty
         })
-        .map_err(|error| format!("the TUN devices: {error}"))?;
+    })
+    .map_err(|error| format!("the TUN devices: {error}"))?;
+    session.end();
 
     let overruns = inner_overruns.count().and_then(|inner| Ok(inner + outer_overruns.count()?));
     let overruns = overruns.map_err(|error| format!("the TUN devices' counters: {error}"))?;
@@ -188,22 +189,15 @@ fn catch_signals() -> nix::Result<SignalFd> {
     SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
 }
 
-/// The exit status, when the session has ended or this process was asked to end it.
-fn end_of(first: Pid, signals: &SignalFd) -> Option<u8> {
+/// The number of the signal that asked this process to end, if one has.
+fn asked_to_end(signals: &SignalFd) -> Option<u8> {
+    let mut asked = None;
     while let Ok(Some(message)) = signals.read_signal() {
         if message.ssi_signo != Signal::SIGCHLD as u32 {
-            // It cannot be gone before it has been waited for.
-            let _ = kill(first, Signal::SIGKILL);
-            let _ = waitpid(first, None);
-            return Some(128 + message.ssi_signo as u8);
+            asked = Some(message.ssi_signo as u8);
         }
     }
-    match waitpid(first, Some(WaitPidFlag::WNOHANG)) {
-        Ok(WaitStatus::Exited(_, status)) => Some(status as u8),
-        Ok(WaitStatus::Signaled(_, signal, _)) => Some(128 + signal as u8),
-        Ok(_) => None,
-        Err(_) => Some(1),
-    }
+    asked
 }
 
 /// Ask to be served before ordinary processes, as a link would be. Not every machine lets everyone.
