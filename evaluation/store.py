@@ -39,6 +39,8 @@ SCHEMA: dict[str, Any] = {
     "stop_s": pl.Float64,
     **dict.fromkeys(PER_FLOW, pl.Float64),
     **dict.fromkeys(COUNTS, pl.Int64),
+    "transfer_bytes": pl.Int64,
+    "completion_s": pl.Float64,
     "utilization": pl.Float64,
     "goodput_ratio": pl.Float64,
     "jain": pl.Float64,

@@ -102,7 +102,9 @@ class RunLog:
 
         Keys: flow, scheme, start_s, stop_s, goodput_mbps, capacity_mbps, normalized_goodput, rtt_mean_ms,
         rtt_p95_ms, base_rtt_mean_ms, delay_inflation, loss_rate, retransmit_rate, power, sent_packets,
-        delivered_packets, retransmitted_packets, lost_packets, rtos.
+        delivered_packets, retransmitted_packets, lost_packets, rtos,
+        transfer_bytes (None: without end), completion_s (from start_s to the last byte acknowledged; None:
+        not yet).
         """
     @property
     def links(self) -> list[dict[str, Any]]:

@@ -2,8 +2,8 @@
 
 use crate::{
     Ack, AtSending, Bbr, Bbr3, Bic, Cdg, Congestion, CongestionControl, Context, Copa, Cubic, External,
-    Header, HighSpeed, Hop, Htcp, Hybla, Illinois, LeoTcp, Lp, Nanos, Nv, Reno, SaTcp, Scalable, StarQuic,
-    Vegas, Veno, Westwood, Yeah,
+    Header, HighSpeed, Hop, Htcp, Hybla, Illinois, LeoCc, LeoTcp, Lp, Nanos, Nv, Reno, SaTcp, Scalable,
+    StarQuic, Vegas, Veno, Westwood, Yeah,
 };
 
 /// Every scheme, dispatched by `match`: no virtual call on the packet path.
@@ -21,6 +21,7 @@ pub enum Scheme {
     Htcp(Htcp),
     Hybla(Hybla),
     Illinois(Illinois),
+    LeoCc(LeoCc),
     LeoTcp(LeoTcp),
     Lp(Lp),
     Nv(Nv),
@@ -49,6 +50,7 @@ pub const NAMES: &[&str] = &[
     "htcp",
     "hybla",
     "illinois",
+    "leocc",
     "leotcp",
     "lp",
     "nv",
@@ -64,7 +66,7 @@ pub const NAMES: &[&str] = &[
 ];
 
 /// Schemes that make use of what a path announces: [`Context::handovers`] and [`Context::reconfiguration`].
-pub const ANNOUNCED_TO: &[&str] = &["satcp", "starquic", "starquic-bbr3"];
+pub const ANNOUNCED_TO: &[&str] = &["leocc", "satcp", "starquic", "starquic-bbr3"];
 
 impl Scheme {
     /// The classic scheme called `name`, with the field's usual parameters.
@@ -85,6 +87,7 @@ impl Scheme {
             "htcp" => Self::Htcp(Htcp::new()),
             "hybla" => Self::Hybla(Hybla::new()),
             "illinois" => Self::Illinois(Illinois::new()),
+            "leocc" => Self::LeoCc(LeoCc::new(context)),
             "leotcp" => Self::LeoTcp(LeoTcp::new()),
             "lp" => Self::Lp(Lp::new()),
             "nv" => Self::Nv(Nv::new(context)),
@@ -124,6 +127,7 @@ macro_rules! dispatch {
             Self::Htcp($scheme) => $call,
             Self::Hybla($scheme) => $call,
             Self::Illinois($scheme) => $call,
+            Self::LeoCc($scheme) => $call,
             Self::LeoTcp($scheme) => $call,
             Self::Lp($scheme) => $call,
             Self::Nv($scheme) => $call,

@@ -54,6 +54,8 @@ impl RunLog {
                 retransmitted_packets,
                 lost_packets,
                 rtos,
+                transfer_bytes,
+                completion_s,
             );
             list.append(dict)?;
         }

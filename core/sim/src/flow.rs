@@ -71,6 +71,10 @@ pub struct Flow {
     pub receiver: Receiver,
     /// Sends instead of the sender, which stays closed.
     pub datagrams: Option<Box<Datagrams>>,
+    /// What it has to send, where that ends.
+    pub transfer_bytes: Option<u64>,
+    /// When the last of it was acknowledged.
+    pub completed: Option<Nanos>,
     pub steering: Steering,
     pub agent: Option<Box<Agent>>,
     pub routes: Routes,
@@ -84,6 +88,8 @@ pub struct Flow {
     pub headers: Option<Box<Headers>>,
     pub rtt_log: RttLog,
     pub rtt_histogram: Histogram,
+    /// What the histogram said before a completed flow gave it up.
+    rtt_p95: Option<Nanos>,
 }
 
 impl Flow {
@@ -102,6 +108,8 @@ impl Flow {
             sender: Sender::new(scheme, steered),
             receiver: Receiver::new(),
             datagrams: None,
+            transfer_bytes: None,
+            completed: None,
             steering,
             agent: None,
             routes,
@@ -113,6 +121,7 @@ impl Flow {
             headers: None,
             rtt_log: RttLog::default(),
             rtt_histogram: Histogram::default(),
+            rtt_p95: None,
         }
     }
 
@@ -121,6 +130,30 @@ impl Flow {
         self.sender.close();
         self.datagrams = Some(Box::new(datagrams));
         self
+    }
+
+    /// Send so many bytes and stop.
+    pub fn transferring(mut self, bytes: u64) -> Self {
+        self.sender = self.sender.with_transfer(bytes);
+        self.transfer_bytes = Some(bytes);
+        self
+    }
+
+    /// The last byte is acknowledged: what the flow no longer needs is given back, for there may be many.
+    #[cold]
+    pub fn complete(&mut self, now: Nanos) {
+        self.completed = Some(now);
+        self.stop = now;
+        self.phase = Phase::Stopped;
+        self.sender.close();
+        self.rtt_p95 = self.rtt_histogram.quantile(0.95);
+        self.rtt_histogram = Histogram::default();
+        self.headers = None;
+    }
+
+    /// 95 % of its RTT samples are below this.
+    pub fn rtt_p95(&self) -> Option<Nanos> {
+        self.rtt_p95.or_else(|| self.rtt_histogram.quantile(0.95))
     }
 
     /// Totals of what was sent.
@@ -137,6 +170,13 @@ impl Flow {
             Some(datagrams) => datagrams.received(),
             None => self.receiver.delivered(),
         }
+    }
+
+    /// Bytes that the application at the far end got.
+    pub fn delivered_bytes(&self) -> u64 {
+        let bytes = self.delivered() * u64::from(SEGMENT_BYTES);
+        // Only the last packet of a transfer is short.
+        self.transfer_bytes.map_or(bytes, |all| bytes.min(all))
     }
 
     /// Begin to steer it by `spec`.

@@ -2,7 +2,7 @@
 
 use leo_cc::CongestionControl;
 use leo_link::{Link, NEVER, Nanos, Offer};
-use leo_transport::{ACK_BYTES, AckToSend, PACKET_BYTES, SackBlocks};
+use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES, SackBlocks};
 use rayon::prelude::*;
 
 use crate::control_loop;
@@ -19,7 +19,8 @@ pub struct Simulation {
     now: Nanos,
     end: Nanos,
     links: Vec<Link<Packet>>,
-    link_names: Vec<String>,
+    /// Names and indices of the links that the run log tells of.
+    logged_links: Vec<(String, usize)>,
     flows: Vec<Flow>,
     ports: Vec<Port>,
     events: EventQueue,
@@ -47,7 +48,7 @@ impl Simulation {
         series_interval: Nanos,
     ) -> Result<Self, ScenarioError> {
         assert!(interval > 0, "time must go on from interval to interval");
-        let Network { links, link_names, mut flows, ports } = network::build(scenario, traces, policies)?;
+        let Network { links, logged_links, mut flows, ports } = network::build(scenario, traces, policies)?;
         control_loop::attach_policies(&mut flows);
         let mut events = EventQueue::new(links.len() + flows.len());
         for (index, flow) in flows.iter().enumerate() {
@@ -56,9 +57,9 @@ impl Simulation {
         Ok(Self {
             now: 0,
             end: nanos(scenario.duration_s, 1e9),
-            recorder: Recorder::new(series_interval, flows.len(), link_names.len()),
+            recorder: Recorder::new(series_interval, flows.len(), logged_links.len()),
             links,
-            link_names,
+            logged_links,
             flows,
             ports,
             events,
@@ -115,7 +116,7 @@ impl Simulation {
     /// What was measured so far.
     #[must_use]
     pub fn run_log(&mut self) -> RunLog {
-        self.recorder.finish(self.now, &self.flows, &mut self.links, &self.link_names)
+        self.recorder.finish(self.now, &self.flows, &mut self.links, &self.logged_links)
     }
 
     fn run_until(&mut self, until: Nanos) {
@@ -124,7 +125,7 @@ impl Simulation {
             self.run_events(boundary);
             self.now = boundary;
             if boundary == self.recorder.next_row() {
-                self.recorder.record(boundary, &self.flows, &mut self.links);
+                self.recorder.record(boundary, &self.flows, &mut self.links, &self.logged_links);
             }
             if boundary == until {
                 return;
@@ -214,6 +215,9 @@ impl Simulation {
         if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
             flow.record_rtt(rtt, packet.propagation);
         }
+        if flow.sender.is_finished() {
+            flow.complete(self.now);
+        }
         self.pump(index);
     }
 
@@ -247,12 +251,12 @@ impl Simulation {
         let route = flow.routes.index();
         let link = &mut self.links[link_index];
         let idle = link.next_event() == NEVER;
-        let send = |link: &mut Link<Packet>, seq| {
+        let send = |link: &mut Link<Packet>, seq, bytes: u32| {
             // The far end never says that the queue dropped it: the sender finds out as for any other loss.
             let _: Offer = link.offer(
                 Packet {
                     flow: index as u32,
-                    bytes: PACKET_BYTES as u16,
+                    bytes: bytes as u16,
                     route,
                     hop: 0,
                     is_ack: false,
@@ -268,7 +272,7 @@ impl Simulation {
         };
         if let Some(datagrams) = &mut flow.datagrams {
             while datagrams.take(self.now) {
-                send(link, datagrams.sent());
+                send(link, datagrams.sent(), PACKET_BYTES);
             }
         } else {
             while let Some(transmit) = flow.sender.transmit(self.now) {
@@ -277,7 +281,7 @@ impl Simulation {
                     let queued_bytes = link.queued_bytes(self.now);
                     headers.begin(transmit.seq, flow.sender.packets_out(), self.now, header, queued_bytes);
                 }
-                send(link, transmit.seq);
+                send(link, transmit.seq, flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES);
             }
         }
         if idle {

@@ -35,19 +35,36 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
         1 => (0.0..5.0).prop_map(|offset: f64| json!({"trace": "path", "offset_s": offset})),
     ];
     let rate = prop_oneof![1.0..20.0, 1.0..200.0];
-    let link = (rate, medium, loss, queue).prop_map(|(rate, mut link, loss, queue)| {
-        link["rate_mbps"] = json!(rate);
-        link["loss"] = json!(loss);
-        link["queue"] = queue;
-        link
-    });
+    // From one that a few acknowledgements fill to one that carries data.
+    let reverse = (0.02..50.0_f64, loss.clone(), queue.clone())
+        .prop_map(|(rate, loss, queue)| json!({"rate_mbps": rate, "loss": loss, "queue": queue}));
+    let link = (rate, medium, loss, queue, prop::option::weighted(0.4, reverse)).prop_map(
+        |(rate, mut link, loss, queue, reverse)| {
+            link["rate_mbps"] = json!(rate);
+            link["loss"] = json!(loss);
+            link["queue"] = queue;
+            link["reverse"] = json!(reverse);
+            link
+        },
+    );
     let scheme = prop::sample::select([leo_sim::SCHEMES, &["policy", "agent"]].concat());
     let length = || 0.001..0.5_f64;
     let bursts = (length(), length(), prop::sample::select(vec!["constant", "exponential"]))
         .prop_map(|(on, off, distribution)| json!({"on_s": on, "off_s": off, "distribution": distribution}));
     let cross = (0.01..300.0_f64, prop::option::of(bursts))
         .prop_map(|(rate, on_off)| json!({"scheme": "udp", "rate_mbps": rate, "on_off": on_off}));
-    let source = prop_oneof![5 => scheme.prop_map(|scheme| json!({"scheme": scheme})), 1 => cross];
+    let transfer = (scheme.clone(), prop_oneof![1_u64..5_000, 1_u64..1_000_000])
+        .prop_map(|(scheme, bytes)| json!({"scheme": scheme, "transfer_bytes": bytes}));
+    let size = prop::sample::select(vec!["constant", "exponential", "pareto"]);
+    let arrivals = (scheme.clone(), 1.0..60.0_f64, 1_u64..100_000, size).prop_map(
+        |(scheme, rate, bytes, distribution)| {
+            let arrivals = json!({"rate_per_s": rate, "mean_bytes": bytes, "distribution": distribution});
+            // Who is steered from outside does not come and go at random.
+            json!({"scheme": if scheme == "agent" { "reno" } else { scheme }, "arrivals": arrivals})
+        },
+    );
+    let endless = scheme.prop_map(|scheme| json!({"scheme": scheme}));
+    let source = prop_oneof![10 => endless, 2 => transfer, 1 => arrivals, 2 => cross];
     let extra = prop_oneof![Just(0.0), 0.0..50.0];
     let flow = (
         source,
@@ -56,6 +73,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
         extra,
         any::<(prop::sample::Index, prop::sample::Index)>(),
         1_u32..3,
+        prop::bool::weighted(0.3),
     );
     let parts = (50 * MS..2_000 * MS, 5 * MS..80 * MS, 0_u64..100, prop::bool::weighted(0.8));
     (
@@ -72,15 +90,16 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
     )
         .prop_map(move |(links, flows, parts, seed, jitter, reroutes)| {
             let names: Vec<String> = (0..links.len()).map(|index| format!("link{index}")).collect();
-            let flows: Vec<Value> = flows
+            let mut flows: Vec<Value> = flows
                 .into_iter()
-                .map(|(mut flow, start, length, extra, (from, to), count)| {
+                .map(|(mut flow, start, length, extra, (from, to), count, backward)| {
                     let (from, to) = (from.index(names.len()), to.index(names.len()));
                     flow["start_s"] = json!(start);
                     flow["stop_s"] = json!(length.map(|length| start + length));
                     flow["route"] = json!(names[from.min(to)..=from.max(to)]);
                     flow["extra_delay_ms"] = json!(extra);
                     flow["count"] = json!(count);
+                    flow["direction"] = json!(if backward { "backward" } else { "forward" });
                     flow
                 })
                 .collect();
@@ -93,6 +112,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
                 })
                 .collect();
             let links: serde_json::Map<String, Value> = names.into_iter().zip(links).collect();
+            turn_where_nothing_limits(&mut flows, &events, &links);
             let scenario = json!({
                 "duration_s": duration_s,
                 "seed": seed,
@@ -105,6 +125,20 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
         })
 }
 
+/// Backward flows that cross, now or later, a route without a queue on the way back go forward instead.
+fn turn_where_nothing_limits(flows: &mut [Value], events: &[Value], links: &serde_json::Map<String, Value>) {
+    let limited = |route: &Value| {
+        let mut names = route.as_array().into_iter().flatten().filter_map(Value::as_str);
+        names.any(|name| !links[name]["reverse"].is_null())
+    };
+    for (index, flow) in flows.iter_mut().enumerate() {
+        let mut later = events.iter().map(|event| &event["reroute"]).filter(|one| one["flows"][0] == index);
+        if !limited(&flow["route"]) || later.any(|reroute| !limited(&reroute["route"])) {
+            flow["direction"] = json!("forward");
+        }
+    }
+}
+
 fn assert_sound(log: &RunLog) {
     assert_conserved(log);
     for flow in &log.flows {
@@ -114,6 +148,14 @@ fn assert_sound(log: &RunLog) {
         // Without a sample there is no mean: NaN.
         assert!(flow.delay_inflation.is_nan() || flow.delay_inflation >= 1.0, "{flow:?}");
         assert!(flow.rtt_mean_ms.is_nan() || flow.rtt_mean_ms >= flow.base_rtt_mean_ms, "{flow:?}");
+        if let (Some(bytes), Some(completion_s)) = (flow.transfer_bytes, flow.completion_s) {
+            assert_eq!(flow.delivered_packets, bytes.div_ceil(1_448), "{flow:?}");
+            assert!((flow.goodput_mbps * completion_s * 125e3 - bytes as f64).abs() < 0.01, "{flow:?}");
+            assert!(
+                completion_s * 1e3 >= flow.base_rtt_mean_ms || flow.base_rtt_mean_ms.is_nan(),
+                "{flow:?}"
+            );
+        }
         assert!(flow.goodput_mbps.is_nan() || flow.goodput_mbps >= 0.0, "{flow:?}");
     }
     let series = &log.flow_series;

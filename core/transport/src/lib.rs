@@ -16,6 +16,7 @@ mod rtt;
 mod sack;
 mod scoreboard;
 mod sender;
+mod supply;
 mod undo;
 mod window_usage;
 
@@ -30,5 +31,8 @@ pub use leo_cc::{NEVER, Nanos, RateSample, SEGMENT_BYTES};
 /// A full packet on the wire in bytes.
 pub const PACKET_BYTES: u32 = 1500;
 
-/// A packet that only acknowledges, in bytes: IP, TCP and timestamps.
-pub const ACK_BYTES: u32 = 52;
+/// What a packet has beside its payload, in bytes: IP, TCP and timestamps.
+pub const HEADER_BYTES: u32 = PACKET_BYTES - SEGMENT_BYTES;
+
+/// A packet that only acknowledges, in bytes.
+pub const ACK_BYTES: u32 = HEADER_BYTES;
