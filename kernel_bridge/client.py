@@ -144,7 +144,7 @@ class Bridge:
         return self._socket.fileno()
 
     def status(self) -> Mapping[str, Any]:
-        """Return what the bridge says of itself: its schemes, how many intervals it served, how late it was."""
+        """Return what the bridge says of itself: its schemes, the intervals it served, how late it was."""
         return self._request({"op": "status"}, "status")
 
     def flows(self) -> list[Flow]:

@@ -10,7 +10,7 @@ pub const SOCKET: &str = "@leo-bridge";
 
 /// What to print where the command line is wrong or asks for it.
 pub const USAGE: &str = "\
-usage: leo-bridge run [--policy NAME=FOLDER]… [--offer NAME]… [--interval-ms MS] [--socket NAME] [--user USER]
+usage: leo-bridge run [--policy NAME=FOLDER]… [--offer NAME]… [--interval-ms MS] [--socket NAME] [--user USER] [--with-parent]
        leo-bridge status [--socket NAME]
        leo-bridge check
 
@@ -21,6 +21,7 @@ run     loads the eBPF programs and serves flows until it is ended.
         --socket NAME         a path or, after an @, an abstract name (@leo-bridge)
         --user USER           whom to become after loading, and who may use the socket besides root
                               (who called sudo, else nobody)
+        --with-parent         end when the process that started it ends
 status  prints what a running bridge says of itself, as JSON.
 check   says what this machine lacks.
 A congestion control's name has at most 15 characters.";
@@ -52,6 +53,8 @@ pub struct Run {
     pub socket: String,
     /// Whom to become.
     pub user: Option<String>,
+    /// Whether to end with the process that started it.
+    pub with_parent: bool,
 }
 
 /// Who decides for a scheme.
@@ -92,7 +95,13 @@ pub fn parse(arguments: &[String]) -> Result<Command, String> {
 }
 
 fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, String> {
-    let mut run = Run { schemes: Vec::new(), interval_us: 30_000, socket: SOCKET.to_owned(), user: None };
+    let mut run = Run {
+        schemes: Vec::new(),
+        interval_us: 30_000,
+        socket: SOCKET.to_owned(),
+        user: None,
+        with_parent: false,
+    };
     while let Some(flag) = arguments.next() {
         match flag {
             "--policy" => {
@@ -112,6 +121,7 @@ fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, Stri
                 run.interval_us = (ms * 1_000.0).round() as u64;
             }
             "--socket" => run.socket = value(flag, arguments.next())?.to_owned(),
+            "--with-parent" => run.with_parent = true,
             "--user" => run.user = Some(value(flag, arguments.next())?.to_owned()),
             _ => return Err(format!("run: {flag}: unknown argument")),
         }
@@ -149,6 +159,7 @@ mod tests {
         let Ok(Command::Run(run)) = parsed("run") else { panic!("not a run") };
         assert_eq!(run.schemes, [("leo_agent".to_owned(), Decider::Offered)]);
         assert_eq!((run.interval_us, run.socket.as_str(), run.user), (30_000, "@leo-bridge", None));
+        assert!(!run.with_parent);
     }
 
     #[test]

@@ -281,6 +281,7 @@ impl Daemon {
             protocol: VERSION,
             pid: std::process::id(),
             uid: nix::unistd::geteuid().as_raw(),
+            report_fields: leo_control::Report::FIELDS,
             schemes: schemes.collect(),
         }
     }

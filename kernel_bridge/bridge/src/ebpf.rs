@@ -69,7 +69,7 @@ pub fn register(program: Program, name: &str, first_patience: Duration) -> Resul
     let said = said::listen();
     let failed = |what: &str, error: libbpf_rs::Error| {
         let detail = said.last().map(|line| format!(" ({line})")).unwrap_or_default();
-        format!("{name}: {what}: {error}{detail}")
+        format!("{name}: {what}: {error:#}{detail}")
     };
     let mut open =
         ObjectBuilder::default().open_memory(program.bytes()).map_err(|error| failed("not opened", error))?;

@@ -3,7 +3,8 @@
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::mman::{MlockAllFlags, mlockall};
-use nix::unistd::{Gid, Uid, User, geteuid, setgroups, setresgid, setresuid};
+use nix::sys::signal::Signal;
+use nix::unistd::{Gid, Pid, Uid, User, geteuid, getppid, setgroups, setresgid, setresuid};
 
 /// The unprivileged user of most systems.
 const NOBODY: u32 = 65_534;
@@ -44,6 +45,15 @@ pub fn drop_to((uid, gid): (Uid, Gid)) -> Result<(), String> {
         return Err(format!("user {uid}: privileges came back after they were dropped"));
     }
     Ok(())
+}
+
+/// Be sent SIGTERM when `parent` ends. After [`drop_to`]: becoming somebody else forgets it.
+///
+/// # Errors
+/// It has ended already, or the kernel refuses: one line.
+pub fn end_with(parent: Pid) -> Result<(), String> {
+    nix::sys::prctl::set_pdeathsig(Signal::SIGTERM).map_err(|error| format!("--with-parent: {error}"))?;
+    if getppid() == parent { Ok(()) } else { Err("--with-parent: the parent has ended".to_owned()) }
 }
 
 /// Be scheduled before ordinary processes, and stay in memory: what decides every few milliseconds must not wait

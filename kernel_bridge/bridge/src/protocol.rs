@@ -89,6 +89,8 @@ pub enum Message<'a> {
         pid: u32,
         /// User that it has become.
         uid: u32,
+        /// What a report's values are, in their order.
+        report_fields: [&'static str; Report::FIELDS.len()],
         /// Every scheme.
         schemes: Vec<SchemeStatus>,
     },

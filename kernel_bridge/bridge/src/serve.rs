@@ -19,6 +19,7 @@ pub fn serve(run: &Run) -> Result<(), String> {
     if let Some(need) = check::needs().into_iter().find(|need| need.lack.is_some()) {
         return Err(format!("{}: {}", need.what, need.lack.unwrap_or_default()));
     }
+    let parent = nix::unistd::getppid();
     let user = privileges::user(run.user.as_deref(), std::env::var("SUDO_UID").ok().as_deref())?;
     // Before anything is loaded: a bad policy must not leave a scheme behind even for a moment.
     let mut deciders = Vec::new();
@@ -47,6 +48,9 @@ pub fn serve(run: &Run) -> Result<(), String> {
     }
     let prompt = privileges::be_prompt();
     privileges::drop_to(user)?;
+    if run.with_parent {
+        privileges::end_with(parent)?;
+    }
     let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name.as_str()).collect();
     let names = names.join(", ");
     let mut daemon = Daemon::new(schemes, listener, vec![user.0.as_raw()])?;
