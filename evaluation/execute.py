@@ -25,12 +25,13 @@ def run_here(runs: Sequence[Run], inputs: Inputs, jobs: int) -> Iterator[tuple[R
     Args:
         runs: all of one backend.
         inputs: every trace and policy that they name.
-        jobs: runs at a time; 0 takes one a core.
+        jobs: runs at a time; 0 takes one a core, or one alone where they run in real time.
     """
     if not runs:
         return
-    engine = backend(runs[0].backend)(inputs)
-    with ThreadPoolExecutor(jobs or available_cores()) as pool:
+    kind = backend(runs[0].backend)
+    engine = kind(inputs)
+    with ThreadPoolExecutor(jobs or (1 if kind.real_time else available_cores())) as pool:
         pending = {pool.submit(engine.run, run.scenario.to_json(), run.interval_ms): run for run in runs}
         try:
             while pending:
