@@ -22,6 +22,7 @@ from configs.errors import InputError
 from kernel_bridge.mahimahi import inside
 from kernel_bridge.mahimahi.shell import Link, Shell, chain
 from kernel_bridge.namespaces import PATH, folders, in_namespaces, ordinary_user
+from kernel_bridge.shell import Leo, program
 
 _PROGRAMS = {
     "mm-link": "scripts/mahimahi.sh installs mahimahi",
@@ -94,8 +95,9 @@ def run(
     if (lack := missing()) is not None:
         raise InputError(lack)
     with folders("mahimahi") as (root, folder):
-        local, copies, logs = _bring_in(shells, folder)
         private, noted = root / "private", folder / "status"
+        local, copies, logs = _bring_in(shells, folder)
+        local, setuid = _set_uid(local, private)
         # mahimahi turns every failure into exit status 1, so the command's own is noted before.
         line = ["/bin/sh", "-c", '"$@"; echo $? >"$0"', str(noted), *command]
         for position, shell in reversed(list(enumerate(local))):
@@ -109,6 +111,7 @@ def run(
             "gid": gid,
             "env": {"PATH": PATH, "HOME": str(folder), "LANG": "C.UTF-8", **(environment or {})},
             "servers": [{"command": list(server.command), "port": server.port} for server in servers],
+            "setuid": [str(path) for path in setuid],
             "command": line,
         }
         (root / "session.json").write_text(json.dumps(session))
@@ -129,7 +132,7 @@ def run(
 def _bring_in(
     shells: Sequence[Shell], folder: Path
 ) -> tuple[list[Shell], dict[Path, Path], dict[Path, Path]]:
-    """Copy links' traces into ``folder``.
+    """Copy shells' traces into ``folder``.
 
     Returns:
         The shells with paths in ``folder``; each trace's copy with its original; each log there with where it
@@ -139,24 +142,35 @@ def _bring_in(
     copies: dict[Path, Path] = {}
     logs: dict[Path, Path] = {}
     for position, shell in enumerate(shells):
-        if not isinstance(shell, Link):
-            local.append(shell)
-            continue
         changed: dict[str, Path] = {}
-        for direction in ("uplink", "downlink"):
-            trace: Path = getattr(shell, direction)
-            copy = folder / f"{position}-{direction}.trace"
+        for name in ("uplink", "downlink") if isinstance(shell, Link) else ("trace",):
+            trace: Path | None = getattr(shell, name, None)
+            if trace is None:
+                continue
+            copy = folder / f"{position}-{name}.trace"
             try:
                 shutil.copyfile(trace, copy)
             except OSError as error:
                 raise InputError(f"{trace}: cannot be read: {error.strerror}") from None
             copy.chmod(0o644)
-            changed[direction], copies[copy] = copy, trace
-            if (wanted := getattr(shell, f"{direction}_log")) is not None:
-                log = folder / f"{position}-{direction}.log"
-                changed[f"{direction}_log"], logs[log] = log, wanted
+            changed[name], copies[copy] = copy, trace
+        for name in ("uplink_log", "downlink_log", "log", "report"):
+            wanted: Path | None = getattr(shell, name, None)
+            if wanted is not None:
+                changed[name] = log = folder / f"{position}-{name}"
+                logs[log] = wanted
         local.append(replace(shell, **changed))
     return local, copies, logs
+
+
+def _set_uid(shells: Sequence[Shell], private: Path) -> tuple[list[Shell], list[Path]]:
+    """Return the shells with mm-leo's program in ``private``, and what is to be copied there."""
+    if not any(isinstance(shell, Leo) for shell in shells):
+        return list(shells), []
+    if (path := program()) is None:
+        raise InputError("mm-leo is not built: make setup builds it")
+    copied = private / path.name
+    return [replace(shell, program=copied) if isinstance(shell, Leo) else shell for shell in shells], [path]
 
 
 def _is_plain_file(path: Path) -> bool:

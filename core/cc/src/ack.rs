@@ -64,7 +64,7 @@ pub struct Ack {
     pub next: u64,
     /// RTT of the last packet newly delivered, if it was sent only once.
     pub rtt: Option<Nanos>,
-    /// Smallest RTT of the connection's life.
+    /// Smallest RTT of the last 300 s (Linux's tcp_min_rtt); `u64::MAX` before the first sample.
     pub min_rtt: Nanos,
     /// Smoothed RTT; 0 before the first sample.
     pub srtt: Nanos,

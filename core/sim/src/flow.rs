@@ -80,8 +80,6 @@ pub struct Flow {
     pub phase: Phase,
     /// Propagation of the packet whose acknowledgement is being delayed.
     pub delayed_propagation: Nanos,
-    /// Last 32 bits of that packet's number.
-    pub delayed_answer: u32,
     /// Headers of its packets, if its scheme asks for telemetry.
     pub headers: Option<Box<Headers>>,
     pub rtt_log: RttLog,
@@ -112,7 +110,6 @@ impl Flow {
             stop,
             phase: Phase::Waiting,
             delayed_propagation: 0,
-            delayed_answer: 0,
             headers: None,
             rtt_log: RttLog::default(),
             rtt_histogram: Histogram::default(),

@@ -73,6 +73,12 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
     }
     let asks = flows.iter().any(|flow| flow.headers.is_some());
     let ports = if asks { vec![Port::new(flows.len()); names.len()] } else { Vec::new() };
+    if asks {
+        let all: Vec<_> = std::mem::take(&mut links);
+        let observe =
+            |(index, link): (usize, Link<Packet>)| if index < names.len() { link.observed() } else { link };
+        links = all.into_iter().enumerate().map(observe).collect();
+    }
     Ok(Network { links, link_names: names, flows, ports })
 }
 

@@ -15,8 +15,6 @@ pub struct Packet {
     /// Its flow understands marks (RFC 3168: ECT), and it has been marked (CE).
     pub ecn_capable: bool,
     pub ce: bool,
-    /// Last 32 bits of the number of the packet that an acknowledgement answers.
-    pub answers: u32,
     /// Its number, or the next packet expected.
     pub seq: u64,
     /// When the data was sent; an acknowledgement echoes it.

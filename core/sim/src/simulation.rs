@@ -1,7 +1,7 @@
 //! The event loop: packets, acknowledgements and timers in the order of their times.
 
 use leo_cc::CongestionControl;
-use leo_link::{Departure, Link, NEVER, Nanos, Offer};
+use leo_link::{Link, NEVER, Nanos, Offer};
 use leo_transport::{ACK_BYTES, AckToSend, PACKET_BYTES, SackBlocks};
 use rayon::prelude::*;
 
@@ -135,6 +135,7 @@ impl Simulation {
     /// Everything that happens up to and at `until`.
     fn run_events(&mut self, until: Nanos) {
         let links = self.links.len();
+        let observed = !self.ports.is_empty();
         loop {
             let (time, source) = self.events.first();
             if time > until {
@@ -143,8 +144,11 @@ impl Simulation {
             debug_assert!(time >= self.now, "time runs backwards");
             self.now = time;
             if source < links {
-                while let Some((packet, departure)) = self.links[source].poll_departed(time) {
-                    self.arrive(packet, source, departure);
+                while let Some(packet) = self.links[source].poll(time) {
+                    if observed {
+                        self.note_passage(packet, source);
+                    }
+                    self.arrive(packet);
                 }
                 self.events.set(source, self.links[source].next_event());
             } else {
@@ -155,11 +159,7 @@ impl Simulation {
 
     /// A packet comes out of a link: on to the next one, or to the receiver or sender.
     #[inline]
-    fn arrive(&mut self, mut packet: Packet, from: usize, departure: Departure) {
-        let flow = &self.flows[packet.flow as usize];
-        if flow.headers.is_some() && !packet.is_ack {
-            self.note_passage(&packet, from, departure);
-        }
+    fn arrive(&mut self, mut packet: Packet) {
         let flow = &self.flows[packet.flow as usize];
         packet.hop += 1;
         let route = flow.routes.get(packet.route);
@@ -171,19 +171,20 @@ impl Simulation {
         }
     }
 
-    /// `packet` came out of the link `from`: its header is told.
+    /// `packet` came out of the link `from`: its header, if it has one, is told.
     #[inline(never)]
-    fn note_passage(&mut self, packet: &Packet, from: usize, departure: Departure) {
+    fn note_passage(&mut self, packet: Packet, from: usize) {
         let flow = &mut self.flows[packet.flow as usize];
-        let Some(headers) = &mut flow.headers else { return };
+        let Some(headers) = flow.headers.as_mut().filter(|_| !packet.is_ack) else { return };
         // Access links have no port: they stand for distance.
         if let Some(port) = self.ports.get_mut(from) {
+            let departure = self.links[from].last_departure();
             let rate = self.links[from].schedule().at(departure.at.saturating_sub(1)).rate_bps;
-            headers.leave(packet, port, from as u32, rate, departure);
+            headers.leave(&packet, port, from as u32, rate, departure);
         }
         let next = flow.routes.get(packet.route).forward.get(usize::from(packet.hop) + 1);
         let queued_bytes = next.map(|&link| self.links[link as usize].queued_bytes(self.now));
-        headers.go_on(packet, queued_bytes);
+        headers.go_on(&packet, queued_bytes);
     }
 
     fn received(&mut self, packet: Packet) {
@@ -194,10 +195,9 @@ impl Simulation {
             return;
         }
         match flow.receiver.on_data(self.now, packet.seq, packet.timestamp) {
-            Some(ack) => self.send_ack(index, ack, packet.propagation, packet.seq as u32),
+            Some(ack) => self.send_ack(index, ack, packet.propagation),
             None => {
                 flow.delayed_propagation = packet.propagation;
-                flow.delayed_answer = packet.seq as u32;
                 let timer = flow.receiver.next_timer();
                 self.events.set_earlier(self.links.len() + index, timer);
             }
@@ -207,7 +207,7 @@ impl Simulation {
     fn acknowledged(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
-        if let Some(hops) = flow.headers.as_ref().and_then(|headers| headers.collected(packet.answers)) {
+        if let Some(hops) = flow.headers.as_mut().and_then(|headers| headers.acknowledged(&packet)) {
             flow.sender.scheme_mut().on_telemetry(self.now, hops);
         }
         let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp };
@@ -217,8 +217,10 @@ impl Simulation {
         self.pump(index);
     }
 
-    fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos, answers: u32) {
-        let routes = &self.flows[index].routes;
+    fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos) {
+        let flow = &mut self.flows[index];
+        let routes = &flow.routes;
+        let link = routes.current().backward[0];
         let packet = Packet {
             flow: index as u32,
             bytes: ACK_BYTES as u16,
@@ -227,13 +229,15 @@ impl Simulation {
             is_ack: true,
             ecn_capable: false,
             ce: false,
-            answers,
             seq: ack.cumulative,
             timestamp: ack.echo,
             propagation,
             sacks: ack.sacks,
         };
-        self.offer(routes.current().backward[0], packet);
+        if let Some(headers) = &mut flow.headers {
+            headers.answer(&packet);
+        }
+        self.offer(link, packet);
     }
 
     /// Send whatever the flow may send now, and see to its timers.
@@ -254,7 +258,6 @@ impl Simulation {
                     is_ack: false,
                     ecn_capable: false,
                     ce: false,
-                    answers: 0,
                     seq,
                     timestamp: self.now,
                     propagation: 0,
@@ -312,8 +315,8 @@ impl Simulation {
             }
             Phase::Running => {
                 if let Some(ack) = flow.receiver.on_timer(self.now) {
-                    let (propagation, answers) = (flow.delayed_propagation, flow.delayed_answer);
-                    self.send_ack(index, ack, propagation, answers);
+                    let propagation = flow.delayed_propagation;
+                    self.send_ack(index, ack, propagation);
                 }
                 self.flows[index].sender.on_timer(self.now);
                 self.pump(index);

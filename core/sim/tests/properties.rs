@@ -282,3 +282,24 @@ fn an_outage_across_the_wrap_stops_traffic_for_as_long_as_it_lasts() {
     assert!((flow.capacity_mbps - 8.5).abs() < 0.01, "an outage has no capacity: {}", flow.capacity_mbps);
     assert!(flow.normalized_goodput > 0.6, "{flow:?}");
 }
+
+#[test]
+fn looking_at_a_run_does_not_change_it() {
+    // Telemetry tells of queues when packets left them, not when somebody looked.
+    for kind in ["droptail", "codel", "fq_pie", "cake"] {
+        let scenario = json!({
+            "duration_s": 4.0,
+            "links": {"b": {"rate_mbps": 5.42, "delay_ms": 42.3, "queue": {"kind": kind, "bdp": 3.35}}},
+            "flows": [
+                {"scheme": "bbr", "route": ["b"], "count": 2},
+                {"scheme": "leotcp", "route": ["b"]},
+            ],
+        });
+        let mut steps = simulation(&scenario, &TraceSet::new(), 100 * MS);
+        while !steps.is_finished() {
+            steps.run_interval();
+            assert_sound(&steps.run_log());
+        }
+        assert_eq!(text(&steps.run_log()), text(&support::run(&scenario, 100 * MS)), "{kind}");
+    }
+}

@@ -6,6 +6,7 @@
 mod burst;
 mod delivery_rate;
 mod interval;
+mod min_rtt;
 mod pacing;
 mod prr;
 mod rack;

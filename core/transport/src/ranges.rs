@@ -1,25 +1,30 @@
 //! Sets of sequence numbers as sorted, disjoint, non-adjacent ranges.
 
-/// A set of half-open ranges. Small in practice: one range a hole.
+use std::collections::BTreeMap;
+
+/// A set of half-open ranges. A tree, because a long window under heavy loss has a hole every few packets.
 #[derive(Clone, Debug, Default)]
 pub struct RangeSet {
-    ranges: Vec<(u64, u64)>,
+    /// Ends by starts.
+    ranges: BTreeMap<u64, u64>,
 }
 
 impl RangeSet {
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
     /// The end of the highest range; 0 when empty.
+    #[inline]
     pub fn end(&self) -> u64 {
-        self.ranges.last().map_or(0, |range| range.1)
+        self.ranges.last_key_value().map_or(0, |(_, &end)| end)
     }
 
     /// The range that holds `value`.
     pub fn find(&self, value: u64) -> Option<(u64, u64)> {
-        let index = self.ranges.partition_point(|range| range.1 <= value);
-        self.ranges.get(index).copied().filter(|range| range.0 <= value)
+        let (&start, &end) = self.ranges.range(..=value).next_back()?;
+        (value < end).then_some((start, end))
     }
 
     /// Add `start..end`; call `new` with each part that was not in before.
@@ -27,33 +32,43 @@ impl RangeSet {
         if start >= end {
             return;
         }
-        // Ranges first..last overlap or touch the new one.
-        let first = self.ranges.partition_point(|range| range.1 < start);
-        let last = first + self.ranges[first..].partition_point(|range| range.0 <= end);
+        // The range that begins at or before the new one may hold or touch its start: then it grows.
+        let mut before = self.ranges.range_mut(..=start).next_back().filter(|(_, high)| **high >= start);
         let mut from = start;
-        for &(low, high) in &self.ranges[first..last] {
-            if from < low {
-                new(from, low.min(end));
+        if let Some((_, high)) = &mut before {
+            if **high >= end {
+                return;
             }
-            from = from.max(high);
+            from = **high;
+            **high = end;
+        } else {
+            self.ranges.insert(start, end);
+        }
+        // Those that begin within it or touch its end go into it.
+        while let Some((&low, &high)) = self.ranges.range(start + 1..=end).next() {
+            if from < low {
+                new(from, low);
+            }
+            from = high;
+            self.ranges.remove(&low);
         }
         if from < end {
             new(from, end);
-        }
-        if first == last {
-            self.ranges.insert(first, (start, end));
         } else {
-            self.ranges[first] = (start.min(self.ranges[first].0), end.max(self.ranges[last - 1].1));
-            self.ranges.drain(first + 1..last);
+            let grown = self.ranges.range_mut(..=start).next_back();
+            *grown.expect("it was put in above").1 = from;
         }
     }
 
     /// Take out everything below `value`.
     pub fn remove_below(&mut self, value: u64) {
-        let gone = self.ranges.partition_point(|range| range.1 <= value);
-        self.ranges.drain(..gone);
-        if let Some(first) = self.ranges.first_mut() {
-            first.0 = first.0.max(value);
+        while let Some(first) = self.ranges.first_entry()
+            && *first.key() < value
+        {
+            let end = first.remove();
+            if end > value {
+                self.ranges.insert(value, end);
+            }
         }
     }
 }
@@ -81,9 +96,10 @@ mod tests {
                     ranges.remove_below(start);
                     set.retain(|&value| value >= start);
                 }
-                let content: Vec<u64> = ranges.ranges.iter().flat_map(|&(low, high)| low..high).collect();
+                let content: Vec<u64> = ranges.ranges.iter().flat_map(|(&low, &high)| low..high).collect();
                 prop_assert_eq!(content, set.iter().copied().collect::<Vec<_>>());
-                prop_assert!(ranges.ranges.windows(2).all(|pair| pair[0].1 < pair[1].0));
+                let disjoint = ranges.ranges.values().zip(ranges.ranges.keys().skip(1)).all(|(high, low)| high < low);
+                prop_assert!(disjoint && ranges.ranges.iter().all(|(low, high)| low < high));
                 prop_assert_eq!(ranges.find(start).is_some(), set.contains(&start));
             }
         }

@@ -1,6 +1,7 @@
 //! RTT estimation and the retransmission timeout, as Linux computes them (RFC 6298 with a windowed deviation).
 
 use crate::Nanos;
+use crate::min_rtt::MinRtt;
 
 const MILLISECOND: Nanos = 1_000_000;
 /// Linux's TCP_RTO_MIN.
@@ -10,7 +11,7 @@ pub const RTO_MAX: Nanos = 120_000 * MILLISECOND;
 /// RFC 6298 §2: before a sample the timeout is one second.
 const RTO_INITIAL: Nanos = 1_000 * MILLISECOND;
 
-/// Smoothed RTT, its deviation and the connection's minimum.
+/// Smoothed RTT, its deviation and the minimum.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     /// Eight times the smoothed RTT; 0 before the first sample.
@@ -20,7 +21,7 @@ pub struct RttEstimator {
     mdev_max_4: Nanos,
     rttvar_4: Nanos,
     round_end: u64,
-    min: Nanos,
+    min: MinRtt,
     latest: Nanos,
 }
 
@@ -28,14 +29,14 @@ impl RttEstimator {
     /// Nothing measured yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self { srtt_8: 0, mdev_4: 0, mdev_max_4: 0, rttvar_4: 0, round_end: 0, min: Nanos::MAX, latest: 0 }
+        Self { srtt_8: 0, mdev_4: 0, mdev_max_4: 0, rttvar_4: 0, round_end: 0, min: MinRtt::new(), latest: 0 }
     }
 
-    /// Take a sample, with the sender's `una` and `next`, which delimit rounds.
-    pub fn sample(&mut self, rtt: Nanos, una: u64, next: u64) {
+    /// Take a sample at `now`, with the sender's `una` and `next`, which delimit rounds.
+    pub fn sample(&mut self, now: Nanos, rtt: Nanos, una: u64, next: u64) {
         let rtt = rtt.max(1);
         self.latest = rtt;
-        self.min = self.min.min(rtt);
+        self.min.update(now, rtt);
         if self.srtt_8 == 0 {
             self.srtt_8 = rtt * 8;
             self.mdev_4 = rtt * 2;
@@ -79,10 +80,10 @@ impl RttEstimator {
         self.mdev_4 / 4
     }
 
-    /// Smallest RTT of the connection's life; `Nanos::MAX` before the first sample.
+    /// Smallest RTT of the last 300 s; `Nanos::MAX` before the first sample.
     #[must_use]
     pub const fn min(&self) -> Nanos {
-        self.min
+        self.min.get()
     }
 
     /// The last sample.
@@ -113,7 +114,7 @@ mod tests {
         let mut rtt = RttEstimator::new();
         assert_eq!(rtt.timeout(), 1_000 * MILLISECOND);
         for packet in 0..1000 {
-            rtt.sample(50 * MILLISECOND, packet, packet + 10);
+            rtt.sample(packet * MILLISECOND, 50 * MILLISECOND, packet, packet + 10);
         }
         assert_eq!(rtt.smoothed(), 50 * MILLISECOND);
         assert_eq!(rtt.timeout(), 250 * MILLISECOND);
@@ -123,9 +124,9 @@ mod tests {
     fn an_rtt_that_jumps_lengthens_the_timeout_at_once() {
         let mut rtt = RttEstimator::new();
         for packet in 0..100 {
-            rtt.sample(20 * MILLISECOND, packet, packet + 10);
+            rtt.sample(packet * MILLISECOND, 20 * MILLISECOND, packet, packet + 10);
         }
-        rtt.sample(400 * MILLISECOND, 101, 111);
+        rtt.sample(100 * MILLISECOND, 400 * MILLISECOND, 101, 111);
         assert!(rtt.timeout() > 400 * MILLISECOND, "{}", rtt.timeout());
     }
 }

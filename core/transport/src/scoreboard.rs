@@ -31,11 +31,14 @@ pub struct Scoreboard {
     retransmissions_out: u32,
     /// Lost packets whose retransmission has not been sent.
     to_retransmit: u32,
-    /// No lost packet below this one waits for its retransmission.
+    /// A bit for each place of the ring that holds one of those: long windows under heavy loss are searched by the word.
+    due: Box<[u64]>,
+    /// None of those is below this one.
     hint: u64,
 }
 
 const INITIAL_CAPACITY: usize = 64;
+const WORD: usize = u64::BITS as usize;
 
 impl Scoreboard {
     pub fn new() -> Self {
@@ -47,6 +50,7 @@ impl Scoreboard {
             lost: 0,
             retransmissions_out: 0,
             to_retransmit: 0,
+            due: vec![0; INITIAL_CAPACITY / WORD].into(),
             hint: 0,
         }
     }
@@ -117,18 +121,29 @@ impl Scoreboard {
         for seq in self.una..self.next {
             ring[seq as usize & (ring.len() - 1)] = *self.get(seq);
         }
+        self.due = vec![0; ring.len() / WORD].into();
         self.ring = ring;
+        for seq in self.una..self.next {
+            let segment = *self.get(seq);
+            self.set_due(seq, segment.lost && !segment.retransmission_out);
+        }
+    }
+
+    fn set_due(&mut self, seq: u64, due: bool) {
+        let place = seq as usize & (self.ring.len() - 1);
+        let (word, bit) = (&mut self.due[place / WORD], 1 << (place % WORD));
+        *word = if due { *word | bit } else { *word & !bit };
     }
 
     /// Take out the first packet: it is acknowledged in order.
     #[inline]
     pub fn pop(&mut self) -> Segment {
         let segment = *self.get(self.una);
-        self.una += 1;
         if segment.sacked {
             self.sacked -= 1;
         }
-        self.forget(segment);
+        self.forget(self.una, segment);
+        self.una += 1;
         segment
     }
 
@@ -136,7 +151,7 @@ impl Scoreboard {
     pub fn sack(&mut self, seq: u64) -> Segment {
         let segment = *self.get(seq);
         debug_assert!(!segment.sacked && seq >= self.una && seq < self.next);
-        self.forget(segment);
+        self.forget(seq, segment);
         self.sacked += 1;
         let kept = self.get_mut(seq);
         kept.sacked = true;
@@ -147,11 +162,12 @@ impl Scoreboard {
 
     /// It has arrived: it is neither lost nor on its way any more.
     #[inline]
-    fn forget(&mut self, segment: Segment) {
+    fn forget(&mut self, seq: u64, segment: Segment) {
         if segment.lost {
             self.lost -= 1;
             if !segment.retransmission_out {
                 self.to_retransmit -= 1;
+                self.set_due(seq, false);
             }
         }
         if segment.retransmission_out {
@@ -172,6 +188,7 @@ impl Scoreboard {
             self.retransmissions_out -= 1;
         }
         self.to_retransmit += 1;
+        self.set_due(seq, true);
         self.hint = self.hint.min(seq);
         let kept = self.get_mut(seq);
         kept.lost = true;
@@ -186,9 +203,10 @@ impl Scoreboard {
         for seq in self.una..self.next {
             let segment = self.get_mut(seq);
             segment.lost &= segment.retransmitted && !segment.retransmission_out;
-            let still_lost = u32::from(segment.lost);
-            self.lost += still_lost;
-            self.to_retransmit += still_lost;
+            let still_lost = segment.lost;
+            self.set_due(seq, still_lost);
+            self.lost += u32::from(still_lost);
+            self.to_retransmit += u32::from(still_lost);
         }
     }
 
@@ -198,14 +216,16 @@ impl Scoreboard {
             self.hint = self.next;
             return None;
         }
+        let mask = self.ring.len() - 1;
         let mut seq = self.hint.max(self.una);
         loop {
-            let segment = self.get(seq);
-            if segment.lost && !segment.retransmission_out {
-                self.hint = seq;
-                return Some(seq);
+            let place = seq as usize & mask;
+            let word = self.due[place / WORD] >> (place % WORD);
+            if word != 0 {
+                self.hint = seq + u64::from(word.trailing_zeros());
+                return Some(self.hint);
             }
-            seq += 1;
+            seq += (WORD - place % WORD) as u64;
         }
     }
 
@@ -215,6 +235,7 @@ impl Scoreboard {
         debug_assert!(!segment.sacked);
         if segment.lost && !segment.retransmission_out {
             self.to_retransmit -= 1;
+            self.set_due(seq, false);
         }
         if !segment.retransmission_out {
             self.retransmissions_out += 1;
@@ -224,5 +245,43 @@ impl Scoreboard {
         kept.state = state;
         kept.retransmitted = true;
         kept.retransmission_out = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_next_to_retransmit_is_the_first_that_is_lost_and_not_out_again(
+            operations in prop::collection::vec((0_u8..6, 0_u64..300), 1..400),
+        ) {
+            let mut board = Scoreboard::new();
+            for (operation, at) in operations {
+                let seq = board.una() + at % u64::from(board.packets_out().max(1));
+                let any = board.packets_out() > 0;
+                match operation {
+                    0 => for _ in 0..at % 40 { board.push(0, SentState::default()); },
+                    1 if any => { board.mark_lost(seq); }
+                    2 if any && !board.get(seq).sacked => { board.sack(seq); }
+                    3 if any => { board.pop(); }
+                    4 => if let Some(due) = board.first_to_retransmit() {
+                        board.retransmit(due, 1, SentState::default());
+                    },
+                    5 if at == 0 => board.forgive(),
+                    _ => {}
+                }
+                let due = |seq: &u64| board.get(*seq).lost && !board.get(*seq).retransmission_out;
+                let (first, count) = {
+                    let mut all = (board.una()..board.next()).filter(due);
+                    (all.next(), all.count())
+                };
+                prop_assert_eq!(board.first_to_retransmit(), first);
+                prop_assert_eq!(board.to_retransmit as usize, count + usize::from(first.is_some()));
+            }
+        }
     }
 }

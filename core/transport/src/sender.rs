@@ -203,7 +203,7 @@ impl Sender {
         let sample =
             first_rtt.or_else(|| (advanced && last_rtt.is_none()).then(|| now - ack.echo)).or(last_rtt);
         if let Some(sample) = sample {
-            self.rtt.sample(sample, self.board.una(), self.board.next());
+            self.rtt.sample(now, sample, self.board.una(), self.board.next());
             if advanced {
                 self.backoff = 0;
             }

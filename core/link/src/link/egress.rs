@@ -10,11 +10,13 @@ pub struct Egress<P> {
     pub discipline: Managed<P>,
     /// `NEVER` while nothing waits or the link has no capacity to come.
     pub next_dequeue: Nanos,
+    /// Bytes that wait.
+    pub waiting_bytes: u64,
 }
 
 impl<P> Egress<P> {
     pub const fn new(discipline: Managed<P>) -> Self {
-        Self { discipline, next_dequeue: NEVER }
+        Self { discipline, next_dequeue: NEVER, waiting_bytes: 0 }
     }
 }
 
@@ -29,6 +31,7 @@ impl<P: Packet> Link<P> {
         let mut tally = Tally::default();
         egress.discipline.enqueue(Waiting { packet, bytes, since: now }, now, &mut tally);
         let accepted = egress.discipline.packets() > before;
+        egress.waiting_bytes = egress.discipline.bytes();
         self.count(tally);
         if before == 0 {
             self.plan(now);
@@ -40,19 +43,22 @@ impl<P: Packet> Link<P> {
     /// Everything that has left the discipline by `now`, in the order of its times.
     #[inline]
     pub(super) fn catch_up(&mut self, now: Nanos) {
-        while let Some(egress) = &mut self.egress
-            && egress.next_dequeue <= now
-            && egress.next_dequeue != NEVER
+        while let Some(at) = self.egress.as_ref().map(|egress| egress.next_dequeue)
+            && at <= now
+            && at != NEVER
         {
-            let at = egress.next_dequeue;
+            self.observe_departures(at);
+            let Some(egress) = &mut self.egress else { return };
             let mut tally = Tally::default();
             let next = egress.discipline.dequeue(at, &mut tally);
+            egress.waiting_bytes = egress.discipline.bytes();
             self.count(tally);
             if let Some(waiting) = next {
                 self.transmit(waiting.packet, waiting.bytes, at);
             }
             self.plan(at);
         }
+        self.observe_departures(now);
     }
 
     /// When the next packet leaves, `now` at the earliest.

@@ -1,0 +1,108 @@
+//! The smallest RTT of the last 300 s (Linux's tcp_min_rtt_wlen): a path that has become longer is believed in the end.
+
+use crate::Nanos;
+
+/// Linux's default of net.ipv4.tcp_min_rtt_wlen.
+const WINDOW: Nanos = 300_000_000_000;
+
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    at: Nanos,
+    rtt: Nanos,
+}
+
+/// The best, second best and third best of ever later parts of the window, as Linux's lib/win_minmax.c keeps them: in
+/// constant memory the answer may be a quarter of a window younger than the true minimum's, never older than the window.
+#[derive(Clone, Debug)]
+pub struct MinRtt {
+    best: [Sample; 3],
+}
+
+impl MinRtt {
+    pub const fn new() -> Self {
+        Self { best: [Sample { at: 0, rtt: Nanos::MAX }; 3] }
+    }
+
+    /// `Nanos::MAX` before the first sample.
+    #[inline]
+    pub const fn get(&self) -> Nanos {
+        self.best[0].rtt
+    }
+
+    /// Take a sample.
+    #[inline]
+    pub fn update(&mut self, now: Nanos, rtt: Nanos) {
+        let sample = Sample { at: now, rtt };
+        // Nothing newer is left in the window, or nothing smaller.
+        if rtt <= self.best[0].rtt || now - self.best[2].at > WINDOW {
+            self.best = [sample; 3];
+            return;
+        }
+        if rtt <= self.best[1].rtt {
+            (self.best[1], self.best[2]) = (sample, sample);
+        } else if rtt <= self.best[2].rtt {
+            self.best[2] = sample;
+        }
+        self.age(sample);
+    }
+
+    /// Forget what has left the window; let a later part of it have its own candidate.
+    #[inline]
+    fn age(&mut self, sample: Sample) {
+        let [first, second, third] = self.best;
+        let age = sample.at - first.at;
+        if age > WINDOW {
+            self.best = [second, third, sample];
+            if sample.at - second.at > WINDOW {
+                self.best = [third, sample, sample];
+            }
+        } else if second.at == first.at && age > WINDOW / 4 {
+            (self.best[1], self.best[2]) = (sample, sample);
+        } else if third.at == second.at && age > WINDOW / 2 {
+            self.best[2] = sample;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    #[test]
+    fn a_minimum_is_held_for_300_s_and_then_given_up_for_a_later_one() {
+        let mut min = MinRtt::new();
+        assert_eq!(min.get(), Nanos::MAX);
+        let mut changes = Vec::new();
+        for second in 0..700 {
+            // The path becomes longer after 100 s.
+            let rtt = if second <= 100 { 20 } else { 50 };
+            min.update(second * SECOND, rtt);
+            if changes.last().is_none_or(|&(_, rtt)| rtt != min.get()) {
+                changes.push((second, min.get()));
+            }
+        }
+        assert_eq!(changes, [(0, 20), (401, 50)]);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_never_above_the_latest_sample_nor_below_all_of_the_window(
+            samples in prop::collection::vec((1_u64..200, 1_u64..1_000), 1..60),
+        ) {
+            let mut min = MinRtt::new();
+            let (mut now, mut seen) = (0, Vec::new());
+            for (wait, rtt) in samples {
+                now += wait * SECOND;
+                seen.push((now, rtt));
+                min.update(now, rtt);
+                let within = seen.iter().filter(|&&(at, _)| now - at <= WINDOW).map(|&(_, rtt)| rtt).min();
+                prop_assert!(min.get() <= rtt);
+                prop_assert!(Some(min.get()) >= within, "{} of {seen:?}", min.get());
+            }
+        }
+    }
+}
