@@ -32,17 +32,18 @@ def run_here(
     Args:
         runs: all of one backend.
         inputs: every trace and policy that they name.
-        jobs: runs at a time; 0 takes one a core.
+        jobs: runs at a time; 0 takes one a core, or one alone where they run in real time.
         take: called on the run's thread with its measurement, part by part.
     """
     if not runs:
         return
-    engine = backend(runs[0].backend)(inputs)
+    kind = backend(runs[0].backend)
+    engine = kind(inputs)
 
     def parts(run: Run) -> Iterator[Measurement]:
         return measure(engine, run.scenario.to_json(), run.interval_ms)
 
-    yield from _on_threads(runs, parts, jobs or available_cores(), take)
+    yield from _on_threads(runs, parts, jobs or (1 if kind.real_time else available_cores()), take)
 
 
 def connect_ray(address: str) -> None:

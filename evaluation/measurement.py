@@ -28,6 +28,8 @@ class Measurement:
     flow_series: dict[str, Column]
     link_series: dict[str, Column]
     link_names: list[str]
+    invalid: str | None = None
+    """Why this is no result: the machine could not keep up with a run in real time. None for a valid run."""
 
     def of_flow(self, flow: int) -> dict[str, Column]:
         """Return the series of one flow."""

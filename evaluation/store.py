@@ -18,6 +18,7 @@ import polars as pl
 
 from configs.atomic import write_atomically
 from configs.errors import InputError
+from evaluation.invalid import Reason
 from evaluation.measurement import Measurement
 from evaluation.metrics import COUNTS, PER_FLOW, flow_rows
 from evaluation.plan import Run
@@ -131,10 +132,15 @@ class Store:
 
     def record(self, run: Run, measurement: Measurement) -> None:
         """Write a finished run's series, then its rows."""
-        self.add(run, self.take(run, [measurement]))
+        rows = self.take(run, [measurement])
+        if isinstance(rows, Reason):
+            raise ValueError(f"{run.run_id}: {rows.why}")
+        self.add(run, rows)
 
-    def take(self, run: Run, parts: Iterable[Measurement]) -> list[dict[str, Any]]:
+    def take(self, run: Run, parts: Iterable[Measurement]) -> list[dict[str, Any]] | Reason:
         """Write a run's series as its parts come; return its rows, one a flow, for `add`.
+
+        Of a run that is no result nothing is kept, and the reason returned.
 
         Touches only the run's own files: each run may have its own thread.
 
@@ -147,6 +153,8 @@ class Store:
         with SeriesWriter(self.folder / "series", name, run, description) as writer:
             last = None
             for last in parts:
+                if last.invalid is not None:
+                    return Reason(last.invalid)
                 writer.write(last)
             if last is None:
                 raise ValueError(f"{name}: a run must have at least one part")

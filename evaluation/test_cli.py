@@ -151,7 +151,7 @@ def test_a_policy_steers_the_scheme_that_it_is_given_for(tmp_path: Path, pair: s
         (["PAIR", "--schemes", "cubic=x"], "cubic: is built in"),
         (["PAIR", "--schemes", "mine=nowhere"], "nowhere: policy.json"),
         (["PAIR", "--schemes", ","], "must name at least one scheme"),
-        (["PAIR", "--backend", "kernel"], "kernel: not a backend that this build runs (simulator)"),
+        (["PAIR", "--backend", "magic"], "magic: not a backend that this build runs (simulator, "),
         (["PAIR", "--repeats", "0"], "must be a whole number of at least 1"),
         (["PAIR", "--jobs", "-1"], "--jobs"),
         (["PAIR", "--reapeats", "2"], "unrecognized arguments: --reapeats"),
