@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import leosim
 
@@ -30,6 +30,8 @@ class Inputs:
     """Name in the scenario to the path trace's CSV."""
     policies: Mapping[str, Mapping[str, bytes]]
     """Scheme to its policy folder's files."""
+    part_rows: int = 1 << 18
+    """About as many rows of series may be in memory at a time, of each run."""
 
 
 class Backend(Protocol):
@@ -59,6 +61,23 @@ class Backend(Protocol):
         ...
 
 
+@runtime_checkable
+class Streaming(Protocol):
+    """A backend whose measurements need not be in memory as a whole."""
+
+    def stream(self, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
+        """Yield the parts of the measurement that ``run`` returns, in the order of their time."""
+        ...
+
+
+def measure(engine: Backend, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
+    """Run a scenario and yield its measurement: in parts, if the backend can, or as a whole."""
+    if isinstance(engine, Streaming):
+        yield from engine.stream(scenario_json, interval_ms)
+    else:
+        yield engine.run(scenario_json, interval_ms)
+
+
 class Simulator:
     """The packet-level simulator."""
 
@@ -69,6 +88,7 @@ class Simulator:
             name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in inputs.traces.items()
         }
         self._policies = {scheme: _policy(files) for scheme, files in inputs.policies.items()}
+        self._part_rows = inputs.part_rows
 
     @staticmethod
     def schemes() -> list[str]:
@@ -92,6 +112,29 @@ class Simulator:
         except leosim.InputError as error:
             raise InputError(str(error)) from None
         return Measurement(log.flows, log.links, log.flow_series, log.link_series, log.link_names)
+
+    def stream(self, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
+        """Simulate a scenario on the thread that takes the parts, the GIL released."""
+        try:
+            simulation = leosim.Simulation(
+                scenario_json,
+                self._traces,
+                self._policies,
+                interval_ms=interval_ms,
+                series_ms=SERIES_MS,
+            )
+        except leosim.InputError as error:
+            raise InputError(str(error)) from None
+        names = simulation.link_names
+        schemes = [{"flow": flow, "scheme": name} for flow, name in enumerate(simulation.flow_schemes)]
+        intervals = max(1, self._part_rows // (len(schemes) + len(names)))
+        while not simulation.finished:
+            flow_series, link_series = simulation.advance(intervals * SERIES_MS / 1e3)
+            flows, links = schemes, []
+            if simulation.finished:
+                log = simulation.run_log()
+                flows, links = log.flows, log.links
+            yield Measurement(flows, links, flow_series, link_series, names)
 
 
 class RealTcp:

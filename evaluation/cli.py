@@ -67,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
         type=_natural,
         default=0,
         metavar="N",
-        help="runs at a time (default: 0, one a core; in real time, one)",
+        help="runs at a time (default: 0: one a core, two a core of a cluster; in real time, one)",
     )
     add("--ray", metavar="ADDRESS", help="run on the Ray cluster at this address; local starts one here")
     add("--out", type=Path, metavar="DIR", help="where to write (default: runs/evaluation-DATE-TIME)")
@@ -181,20 +181,18 @@ def carry_out(runs: list[Run], store: Store, needed: execute.Inputs, options: ar
     invalid.forget(store.folder, {one.run_id for one in missing})
     if len(missing) < len(runs):
         console.print(f"{len(runs) - len(missing)} of {len(runs)} runs are recorded already", highlight=False)
-    if options.ray:
-        finished = execute.run_on_ray(missing, needed)
-    else:
-        finished = execute.run_here(missing, needed, options.jobs)
+    run_all = execute.run_on_ray if options.ray else execute.run_here
+    finished = run_all(missing, needed, options.jobs, store.take)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("runs", total=len(missing))
-        for done, (one, measurement) in enumerate(finished, start=1):
-            if measurement.invalid is None:
-                store.record(one, measurement)
-            else:
-                invalid.add(store.folder, one, measurement.invalid)
+        for done, (one, taken) in enumerate(finished, start=1):
+            if isinstance(taken, invalid.Reason):
+                invalid.add(store.folder, one, taken.why)
                 told = f"{one.suite} {one.scenario.name} {one.scheme} {one.repeat}"
-                console.print(f"invalid: {told}: {measurement.invalid}", markup=False, highlight=False)
+                console.print(f"invalid: {told}: {taken.why}", markup=False, highlight=False)
+            else:
+                store.add(one, taken)
             bar.advance(task)
             # Logs get ten lines, not a bar.
             if not console.is_terminal and done * 10 // len(missing) > (done - 1) * 10 // len(missing):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -21,6 +22,13 @@ SCHEMA = {
     "why": pl.String,
     "run_id": pl.String,
 }
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a run is no result, in the place of its rows."""
+
+    why: str
 
 
 def read(folder: Path) -> pl.DataFrame:

@@ -90,9 +90,9 @@ def test_a_resume_runs_only_what_is_missing_and_ends_as_if_never_interrupted(
     started: list[str] = []
     run_here = execute.run_here
 
-    def counting(runs, inputs, jobs):  # type: ignore[no-untyped-def]
+    def counting(runs, inputs, jobs, take):  # type: ignore[no-untyped-def]
         started.extend(run.run_id for run in runs)
-        return run_here(runs, inputs, jobs)
+        return run_here(runs, inputs, jobs, take)
 
     monkeypatch.setattr(execute, "run_here", counting)
     cli.run([pair, "--repeats", "3", "--out", twice, "--resume"])
@@ -203,10 +203,3 @@ def test_the_list_names_suites_schemes_and_backends(capsys: pytest.CaptureFixtur
     shown = capsys.readouterr().out
     for name in ("leo-single", "leo-pair", "simulator", *backend("simulator").schemes()):
         assert name in shown
-
-
-def test_the_same_runs_come_home_from_a_ray_cluster(tmp_path: Path, pair: str) -> None:
-    for name, more in (("here", []), ("ray", ["--ray", "local"])):
-        cli.run([pair, "--schemes", "reno", "--repeats", "2", "--out", str(tmp_path / name), *more])
-    tables = [pl.read_parquet(tmp_path / name / "runs.parquet") for name in ("here", "ray")]
-    assert tables[0].equals(tables[1])

@@ -10,6 +10,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
 
+use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::datagram::{Datagram, Pool};
 use crate::interface::Tun;
@@ -198,7 +199,7 @@ pub struct Carried {
 pub fn carry(
     [mut uplink, mut downlink]: [Way<'_>; 2],
     clock: &Clock,
-    spin: Nanos,
+    mut alarm: Alarm,
     journal: &mut Option<Journal>,
     signals: &SignalFd,
     mut ended: impl FnMut() -> End,
@@ -219,7 +220,7 @@ pub fn carry(
         let wait = match (more, drained) {
             (true, _) => Some(0),
             (_, true) => Some(QUIET),
-            _ => until(due.min(last), clock.now(), spin),
+            _ => alarm.sleep(due.min(last), clock.now()),
         };
         let mut sources = [
             PollFd::new(uplink.from.as_fd(), PollFlags::POLLIN),
@@ -229,6 +230,7 @@ pub fn carry(
         let timeout =
             wait.map(|wait| TimeSpec::new((wait / 1_000_000_000) as i64, (wait % 1_000_000_000) as i64));
         match ppoll(&mut sources, timeout, None) {
+            Ok(0) if wait.is_some_and(|wait| wait > 0) => alarm.woke(due, clock.now()),
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -248,28 +250,5 @@ pub fn carry(
                 End::Now => 0,
             };
         }
-    }
-}
-
-/// How long to sleep at `now` when something is due at `due`; for ever if nothing is.
-///
-/// A sleep ends late. So it ends `spin` early, and the rest is spent looking at the clock and the devices.
-fn until(due: Nanos, now: Nanos, spin: Nanos) -> Option<Nanos> {
-    if due == NEVER {
-        return None;
-    }
-    Some(due.saturating_sub(now).saturating_sub(spin))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sleep_ends_before_a_packet_is_due_by_as_much_as_is_spun() {
-        assert_eq!(until(1_000_000, 400_000, 50_000), Some(550_000));
-        assert_eq!(until(1_000_000, 960_000, 50_000), Some(0));
-        assert_eq!(until(1_000_000, 1_000_001, 0), Some(0));
-        assert_eq!(until(NEVER, 5, 50_000), None);
     }
 }

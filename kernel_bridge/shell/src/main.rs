@@ -4,6 +4,7 @@
 //! out is a TUN device, and carries the packets between that and a TUN device outside. It nests in them, and they in it.
 
 mod addresses;
+mod alarm;
 mod arguments;
 mod clock;
 mod datagram;

@@ -12,6 +12,7 @@ use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::addresses::reserve_two;
+use crate::alarm::Alarm;
 use crate::arguments::{Arguments, Path};
 use crate::clock::Clock;
 use crate::datagram::Pool;
@@ -77,7 +78,7 @@ pub fn run(arguments: &Arguments, user: User) -> Result<u8, String> {
         Way::new(Direction::Downlink, downlink, &outer, &inner, Pool::of(PACKETS)),
     ];
     let mut status = 0;
-    let carried = carry(ways, &clock, arguments.spin, &mut journal, &signals, || {
+    let carried = carry(ways, &clock, Alarm::new(arguments.spin), &mut journal, &signals, || {
         if let Some(signal) = asked_to_end(&signals) {
             status = 128 + signal;
             return End::Now;
