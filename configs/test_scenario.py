@@ -17,11 +17,8 @@ ARRIVALS = {"rate_per_s": 10, "mean_bytes": 5000}
     ("flow", "rule"),
     [
         ({"scheme": "udp"}, "udp needs rate_mbps"),
-        ({"scheme": "cubic", "rate_mbps": 5}, "only the scheme udp has rate_mbps and on_off"),
-        (
-            {"scheme": "cubic", "on_off": {"on_s": 1, "off_s": 1}},
-            "only the scheme udp has rate_mbps and on_off",
-        ),
+        ({"scheme": "cubic", "on_off": {"on_s": 1, "off_s": 1}}, "on_off needs rate_mbps"),
+        ({"scheme": "cubic", "rate_mbps": 5, "transfer_bytes": 1}, "give rate_mbps, transfer_bytes"),
         (
             {"scheme": "udp", "rate_mbps": 5, "on_off": {"on_s": 1, "off_s": 1, "distribution": "pareto"}},
             "distribution",

@@ -173,6 +173,9 @@ impl CongestionControl for Scheme {
     fn on_packet_lost(&mut self, now: Nanos, packet: &AtSending) {
         dispatch!(self, scheme => scheme.on_packet_lost(now, packet));
     }
+    fn on_unused_window(&mut self, window: u32, threshold: u32) {
+        dispatch!(self, scheme => scheme.on_unused_window(window, threshold));
+    }
     #[inline]
     fn on_undo(&mut self, now: Nanos) {
         dispatch!(self, scheme => scheme.on_undo(now));
@@ -205,7 +208,8 @@ impl CongestionControl for Scheme {
     fn slow_start_threshold(&self) -> u32 {
         dispatch!(self, scheme => scheme.slow_start_threshold())
     }
-    #[inline]
+    // Asked for each packet sent; 14 instructions otherwise.
+    #[inline(always)]
     fn pacing_rate(&self) -> Option<u64> {
         dispatch!(self, scheme => scheme.pacing_rate())
     }

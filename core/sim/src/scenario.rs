@@ -54,6 +54,9 @@ pub struct Scenario {
     /// Timing noise of the hosts: acknowledgements take up to this much longer, in µs.
     #[serde(default = "default_host_jitter_us")]
     pub host_jitter_us: f64,
+    /// Whether TCP flows open with a handshake; otherwise their connections are there.
+    #[serde(default)]
+    pub handshake: bool,
     /// Links by name, in the order of the names.
     pub links: std::collections::BTreeMap<String, LinkSpec>,
     /// Flows.
@@ -142,10 +145,10 @@ pub struct FlowSpec {
     /// Transfers that arrive between `start_s` and `stop_s` and run until they are done.
     #[serde(default)]
     pub arrivals: Option<ArrivalsSpec>,
-    /// Rate of the scheme `udp` in Mbit/s of IP packets.
+    /// Rate at which the scheme `udp` sends or a TCP flow's application writes, in Mbit/s of IP packets.
     #[serde(default)]
     pub rate_mbps: Option<f64>,
-    /// Bursts of the scheme `udp`.
+    /// Bursts at that rate.
     #[serde(default)]
     pub on_off: Option<OnOffSpec>,
 }
@@ -280,19 +283,20 @@ impl Scenario {
     }
 
     fn validate_source(&self, at: &str, flow: &FlowSpec) -> Result<(), ScenarioError> {
-        if flow.scheme != UDP_SCHEME {
-            let only = "only the scheme udp has it";
-            self.check(&format!("{at}.rate_mbps"), flow.rate_mbps.is_none(), only)?;
-            return self.check(&format!("{at}.on_off"), flow.on_off.is_none(), only);
-        }
+        let udp = flow.scheme == UDP_SCHEME;
         for (name, given) in
             [("transfer_bytes", flow.transfer_bytes.is_some()), ("arrivals", flow.arrivals.is_some())]
         {
-            self.check(&format!("{at}.{name}"), !given, "udp sends until it stops")?;
+            self.check(&format!("{at}.{name}"), !(given && udp), "udp sends until it stops")?;
+            let either = !given || flow.rate_mbps.is_none();
+            self.check(&format!("{at}.{name}"), either, "give it or rate_mbps")?;
         }
-        let rate_ok = flow.rate_mbps.is_some_and(|rate| rate > 1e-3 && rate < 1e6);
-        self.check(&format!("{at}.rate_mbps"), rate_ok, "udp needs one above 1e-3 and below 1e6")?;
+        let rate_ok = flow.rate_mbps.map_or(!udp, |rate| rate > 1e-3 && rate < 1e6);
+        let rule =
+            if udp { "udp needs one above 1e-3 and below 1e6" } else { "must be above 1e-3 and below 1e6" };
+        self.check(&format!("{at}.rate_mbps"), rate_ok, rule)?;
         let Some(on_off) = flow.on_off else { return Ok(()) };
+        self.check(&format!("{at}.on_off"), flow.rate_mbps.is_some(), "bursts need rate_mbps")?;
         for (name, value) in [("on_s", on_off.on_s), ("off_s", on_off.off_s)] {
             let ok = (1e-3..=1e6).contains(&value);
             self.check(&format!("{at}.on_off.{name}"), ok, "must be within 1e-3 and 1e6")?;
