@@ -19,7 +19,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup train test test-core test-python bench lint report lock browser mahimahi fuzz clean
+.PHONY: setup train test test-core test-python bench lint report lock browser mahimahi kernel fuzz clean
 
 setup: $(STAMPS)/project $(STAMPS)/core $(BIN)/mm-leo
 
@@ -56,7 +56,7 @@ test: test-core test-python lint
 test-core: setup
 	cargo test --quiet --locked --workspace --exclude leosim --lib --tests
 
-test-python: setup browser mahimahi
+test-python: setup browser mahimahi kernel
 	$(BIN)/python -m pytest
 
 # The report's test wants a real browser; root gets it from the system's package manager.
@@ -66,6 +66,10 @@ browser:
 # The tests behind real link shells want mahimahi and iperf3; root gets them the same way.
 mahimahi:
 	@scripts/mahimahi.sh
+
+# The bridge between agents and the live kernel, with its eBPF programs.
+kernel: setup
+	@scripts/kernel.sh
 
 # MINUTES for each parser; coverage-guided where atheris can be had (a wheel for this Python), else with hypothesis.
 fuzz: setup
@@ -78,6 +82,8 @@ bench: setup
 lint: setup
 	cargo fmt --all --check
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+	if [ -x $(BIN)/leo-bridge ]; then \
+	    cargo clippy --quiet --locked -p leo-bridge --features ebpf --all-targets -- -D warnings; fi
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright

@@ -13,8 +13,18 @@ from configs.queue import Queue
 from configs.strict import NonNegative, Positive, Probability, Strict
 
 
+class Reverse(Strict):
+    """A link's other direction, with its own transmitter and queue; delay and outages are the link's."""
+
+    rate_mbps: Positive | None = None
+    """Capacity, counting whole IP packets; with a trace the default is the trace's downlink."""
+    loss: Probability = 0.0
+    """Independent random loss per packet, on top of the trace's."""
+    queue: Queue = Queue()
+
+
 class Link(Strict):
-    """A one-way link; the reverse path has the same delay and is uncongested."""
+    """A one-way link; the reverse path has the same delay and is uncongested unless ``reverse`` is given."""
 
     rate_mbps: Positive | None = None
     """Capacity, counting whole IP packets of 1,500 bytes; it replaces a trace's capacity."""
@@ -27,6 +37,8 @@ class Link(Strict):
     loss: Probability = 0.0
     """Independent random loss per packet, on top of the trace's."""
     queue: Queue = Queue()
+    reverse: Reverse | None = None
+    """What the way back is like: acknowledgements queue there, and the data of backward flows."""
 
     @model_validator(mode="after")
     def _delay_or_trace(self) -> Link:
@@ -36,6 +48,8 @@ class Link(Strict):
             raise ValueError("a link without a trace needs rate_mbps")
         if self.trace is None and self.offset_s:
             raise ValueError("offset_s needs a trace")
+        if self.trace is None and self.reverse is not None and self.reverse.rate_mbps is None:
+            raise ValueError("reverse: a link without a trace needs rate_mbps")
         return self
 
 
@@ -49,6 +63,25 @@ class OnOff(Strict):
     distribution: Literal["constant", "exponential"] = "exponential"
 
 
+class Arrivals(Strict):
+    """Transfers that arrive at random, as a Poisson process; each becomes a flow of its own."""
+
+    rate_per_s: Annotated[float, Field(ge=1e-6, le=1e6)]
+    """How many arrive a second on average."""
+    mean_bytes: Annotated[int, Field(ge=1, le=10**15)]
+    """Their mean size."""
+    distribution: Literal["constant", "exponential", "pareto"] = "exponential"
+    """How sizes are drawn."""
+    shape: Annotated[float, Field(ge=1.01, le=100)] | None = None
+    """Pareto's α: the smaller, the heavier the tail; 1.2 by default."""
+
+    @model_validator(mode="after")
+    def _pareto(self) -> Arrivals:
+        if self.shape is not None and self.distribution != "pareto":
+            raise ValueError("only pareto has a shape")
+        return self
+
+
 class Flow(Strict):
     """A flow, or ``count`` equal ones."""
 
@@ -58,21 +91,37 @@ class Flow(Strict):
     stop_s: Positive | None = None
     """When it stops, in s; by default it runs to the scenario's end."""
     route: Annotated[list[str], Field(min_length=1)]
-    """The links from sender to receiver, by name."""
+    """The links from sender to receiver, by name; of a backward flow from receiver to sender."""
+    direction: Literal["forward", "backward"] = "forward"
+    """``backward``: data crosses the links' reverse directions, acknowledgements the links themselves."""
     extra_delay_ms: NonNegative = 0.0
     """Extra one-way access delay in ms, in both directions."""
     count: Annotated[int, Field(ge=1, le=100_000)] = 1
+    transfer_bytes: Annotated[int, Field(ge=1, le=10**15)] | None = None
+    """Bytes to send: it stops when the last one is acknowledged. By default there is no end."""
+    arrivals: Arrivals | None = None
+    """Transfers that arrive between start_s and stop_s and run until they are done."""
     rate_mbps: Annotated[float, Field(gt=1e-3, lt=1e6)] | None = None
-    """Rate of the scheme ``udp``, which sends at it whatever happens, in Mbit/s of IP packets."""
+    """Rate in Mbit/s of IP packets: of the scheme ``udp``, which sends at it whatever happens; of a TCP
+    flow's application, which writes at it, while without one there is always something to send."""
     on_off: OnOff | None = None
-    """Bursts of the scheme ``udp``; without, it sends all the time."""
+    """Bursts at that rate; without, it is kept all the time."""
 
     @model_validator(mode="after")
     def _source(self) -> Flow:
         if self.scheme == "udp" and self.rate_mbps is None:
             raise ValueError("udp needs rate_mbps")
-        if self.scheme != "udp" and (self.rate_mbps is not None or self.on_off is not None):
-            raise ValueError("only the scheme udp has rate_mbps and on_off")
+        if self.on_off is not None and self.rate_mbps is None:
+            raise ValueError("on_off needs rate_mbps")
+        transfers = self.transfer_bytes is not None or self.arrivals is not None
+        if self.scheme == "udp" and transfers:
+            raise ValueError("udp sends until it stops: it has no transfer_bytes or arrivals")
+        if transfers and self.rate_mbps is not None:
+            raise ValueError("give rate_mbps, transfer_bytes or arrivals")
+        if self.transfer_bytes is not None and self.arrivals is not None:
+            raise ValueError("give at most one of transfer_bytes and arrivals")
+        if self.scheme == "agent" and self.arrivals is not None:
+            raise ValueError("flows that are steered from outside cannot arrive at random")
         return self
 
 
@@ -99,6 +148,8 @@ class Scenario(Strict):
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
     host_jitter_us: Annotated[float, Field(ge=0, le=1e6)] = 20.0
     """Timing noise of the hosts: each acknowledgement takes up to this much longer, in µs."""
+    handshake: bool = False
+    """Whether TCP flows open with a handshake; otherwise their connections are there when they start."""
     links: Annotated[dict[str, Link], Field(min_length=1)]
     flows: Annotated[list[Flow], Field(min_length=1)]
     events: list[Event] = Field(default_factory=list)
@@ -107,6 +158,7 @@ class Scenario(Strict):
     def _references(self) -> Scenario:
         for index, flow in enumerate(self.flows):
             self._check_route(f"flows.{index}.route", flow.route)
+            self._check_direction(f"flows.{index}.direction", flow, flow.route)
             if flow.stop_s is not None and flow.stop_s <= flow.start_s:
                 raise ValueError(f"flows.{index}.stop_s: must be after start_s")
             if flow.start_s >= self.duration_s:
@@ -115,6 +167,8 @@ class Scenario(Strict):
             self._check_route(f"events.{index}.reroute.route", event.reroute.route)
             if max(event.reroute.flows) >= len(self.flows):
                 raise ValueError(f"events.{index}.reroute.flows: there are only {len(self.flows)} flows")
+            for flow in event.reroute.flows:
+                self._check_direction(f"events.{index}.reroute.route", self.flows[flow], event.reroute.route)
         return self
 
     def _check_route(self, field: str, route: list[str]) -> None:
@@ -122,6 +176,11 @@ class Scenario(Strict):
             if link not in self.links:
                 known = ", ".join(self.links)
                 raise ValueError(f"{field}: no link is named {link!r} (there are: {known})")
+
+    def _check_direction(self, field: str, flow: Flow, route: list[str]) -> None:
+        # Over links without a queue on the way back nothing would ever slow the flow down.
+        if flow.direction == "backward" and all(self.links[link].reverse is None for link in route):
+            raise ValueError(f"{field}: a backward flow needs a link that has reverse")
 
     @property
     def traces(self) -> set[str]:

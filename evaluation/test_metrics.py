@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,15 @@ from hypothesis import strategies as st
 from configs import scenario as scenarios
 from evaluation.made_up import made_up_measurement
 from evaluation.measurement import Measurement, step_mean
-from evaluation.metrics import PAYLOAD_SHARE, flow_rows, goodput_ratio, jain, run_metrics, shared_window_s
+from evaluation.metrics import (
+    PAYLOAD_SHARE,
+    flow_rows,
+    goodput_ratio,
+    jain,
+    run_metrics,
+    shared_capacity_mbps,
+    shared_window_s,
+)
 
 TWO_FLOWS = scenarios.parse(
     {
@@ -65,6 +75,22 @@ def test_the_shared_window_is_when_all_flows_run_and_can_be_cut_to_its_end() -> 
     assert shared_window_s(flows, 1000.0) == (100.0, 390.0)
 
 
+def test_transfers_leave_the_shared_window_to_the_flows_without_end() -> None:
+    endless = {"start_s": 0.0, "stop_s": 9.0, "transfer_bytes": None}
+    transfer = {"start_s": 3.0, "stop_s": 3.4, "transfer_bytes": 1000}
+    assert shared_window_s([endless, transfer], None) == (0.0, 9.0)
+    assert shared_window_s([transfer, transfer], None) == (3.0, 3.4)
+
+
+def test_transfers_count_in_the_utilization_for_the_time_they_run() -> None:
+    measurement = two_flows(6.0, 3.0)
+    measurement.flows[1]["transfer_bytes"] = 2_250_000
+    found = run_metrics(measurement, TWO_FLOWS, (0.0, 10.0))
+    # 6 Mbit/s throughout, 3 Mbit/s for six of ten seconds.
+    assert found["utilization"] == pytest.approx(0.78 / PAYLOAD_SHARE)
+    assert found["jain"] is None
+
+
 def test_flows_that_never_meet_share_no_window() -> None:
     flows = [{"start_s": 0.0, "stop_s": 5.0}, {"start_s": 5.0, "stop_s": 9.0}]
     assert shared_window_s(flows, None) is None
@@ -91,6 +117,21 @@ def test_run_metrics_count_the_window_the_narrowest_common_link_and_its_payload(
     assert found["goodput_ratio"] == pytest.approx(0.5)
     assert found["jain"] == pytest.approx(81 / 90)
     assert found["utilization"] == pytest.approx(0.9 / PAYLOAD_SHARE)
+
+
+def test_flows_of_opposite_directions_share_no_bottleneck_and_backward_ones_the_reverse_link() -> None:
+    measured = replace(two_flows(6.0, 3.0), link_names=["narrow", "narrow.reverse"])
+    link = {"rate_mbps": 10, "delay_ms": 1, "reverse": {"rate_mbps": 100}}
+    one_way = {"scheme": "reno", "route": ["narrow"]}
+    other = {**one_way, "direction": "backward"}
+
+    def capacity(*flows: dict[str, Any]) -> float | None:
+        data = {"duration_s": 10, "links": {"narrow": link}, "flows": list(flows)}
+        return shared_capacity_mbps(measured, scenarios.parse(data, "shared"), (4.0, 10.0))
+
+    assert capacity(one_way, other) is None
+    assert capacity(one_way, one_way) == pytest.approx(10.0)
+    assert capacity(other, other) == pytest.approx(100.0)
 
 
 def test_an_outage_leaves_no_capacity_to_use() -> None:

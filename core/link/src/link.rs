@@ -148,7 +148,8 @@ impl<P: Packet> Link<P> {
     }
 
     /// Give the link a packet at `now`.
-    #[inline]
+    // Inlined into its callers it costs them more registers than it saves.
+    #[inline(never)]
     pub fn offer(&mut self, packet: P, now: Nanos) -> Offer {
         self.stats.offered += 1;
         if self.looks_after_departures {

@@ -4,7 +4,7 @@
 
 mod batch;
 mod control_loop;
-mod datagrams;
+mod ecn;
 mod events;
 mod flow;
 mod histogram;
@@ -14,6 +14,7 @@ mod route;
 mod run_log;
 mod scenario;
 mod simulation;
+mod source;
 mod telemetry;
 mod world;
 
@@ -21,7 +22,8 @@ pub use batch::{Batch, BatchSettings, View};
 pub use network::{PolicySet, TraceSet};
 pub use run_log::{FlowSeries, FlowSummary, LinkSeries, LinkSummary, RunLog};
 pub use scenario::{
-    AGENT_SCHEME, EventSpec, FlowSpec, LinkSpec, QueueSpec, RerouteSpec, Scenario, ScenarioError,
+    AGENT_SCHEME, ArrivalsSpec, EventSpec, FlowDirection, FlowSpec, LinkSpec, QueueSpec, RerouteSpec,
+    ReverseSpec, Scenario, ScenarioError, SizeDistribution,
 };
 pub use simulation::{Simulation, run_many};
 

@@ -29,6 +29,8 @@ pub struct FlowSummary {
     pub retransmitted_packets: u64,
     pub lost_packets: u64,
     pub rtos: u64,
+    pub transfer_bytes: Option<u64>,
+    pub completion_s: Option<f64>,
 }
 
 /// One link of a run; offered = delivered + dropped + lost + queued + in flight.
@@ -121,35 +123,54 @@ impl Recorder {
         self.next
     }
 
-    /// Add a row for every running flow and every link.
-    pub fn record(&mut self, now: Nanos, flows: &[Flow], links: &mut [Link<Packet>]) {
+    /// Add a row for every running flow and every link of `logged`.
+    pub fn record(
+        &mut self,
+        now: Nanos,
+        flows: &[Flow],
+        links: &mut [Link<Packet>],
+        logged: &[(String, usize)],
+    ) {
         let interval_s = self.interval as f64 * NS;
         for (index, (flow, mark)) in flows.iter().zip(&mut self.flow_marks).enumerate() {
-            // A flow that stops at this instant ran until now.
-            if flow.phase == Phase::Running || (flow.phase == Phase::Stopped && flow.stop == now) {
+            // A flow that stops at this instant ran until now; what a transfer did since the last row counts, too.
+            let completed = flow.completed.is_some_and(|at| at + self.interval > now);
+            let stops = flow.phase == Phase::Stopped && (flow.stop == now || completed);
+            if flow.phase == Phase::Running || stops {
                 self.flow_series.push(now, interval_s, index, flow, mark, links);
             }
         }
-        for (index, mark) in self.link_marks.iter_mut().enumerate() {
-            self.link_series.push(now, interval_s, index, &mut links[index], mark);
+        for (index, ((_, link), mark)) in logged.iter().zip(&mut self.link_marks).enumerate() {
+            self.link_series.push(now, interval_s, index, &mut links[*link], mark);
         }
         self.next = now + self.interval;
     }
 
-    /// The log as it stands at `now`.
-    pub fn finish(&self, now: Nanos, flows: &[Flow], links: &mut [Link<Packet>], names: &[String]) -> RunLog {
+    /// The rows since the last call, which are not kept.
+    pub fn take(&mut self) -> (FlowSeries, LinkSeries) {
+        (std::mem::take(&mut self.flow_series), std::mem::take(&mut self.link_series))
+    }
+
+    /// The log as it stands at `now`, with the rows that nobody has taken.
+    pub fn finish(
+        &self,
+        now: Nanos,
+        flows: &[Flow],
+        links: &mut [Link<Packet>],
+        logged: &[(String, usize)],
+    ) -> RunLog {
+        let summary = |(name, link): &(String, usize)| {
+            let link = &mut links[*link];
+            LinkSummary {
+                link: name.clone(),
+                stats: link.stats(now),
+                queued_packets: link.queued_packets(now),
+                in_flight_packets: link.in_flight_packets(now),
+            }
+        };
         RunLog {
+            links: logged.iter().map(summary).collect(),
             flows: flows.iter().map(|flow| summarise(flow, links, now)).collect(),
-            links: names
-                .iter()
-                .zip(links.iter_mut())
-                .map(|(name, link)| LinkSummary {
-                    link: name.clone(),
-                    stats: link.stats(now),
-                    queued_packets: link.queued_packets(now),
-                    in_flight_packets: link.in_flight_packets(now),
-                })
-                .collect(),
             flow_series: self.flow_series.clone(),
             link_series: self.link_series.clone(),
         }
@@ -166,7 +187,7 @@ impl FlowSeries {
         mark: &mut FlowMark,
         links: &[Link<Packet>],
     ) {
-        let (stats, delivered, rtt) = (flow.stats(), flow.delivered(), &flow.rtt_log);
+        let (stats, delivered, rtt) = (flow.stats(), flow.delivered_bytes(), &flow.rtt_log);
         let samples = rtt.samples - mark.rtt.samples;
         let mean_rtt = (rtt.sum - mark.rtt.sum) as f64 / samples as f64;
         let one_way: Nanos = flow
@@ -178,8 +199,8 @@ impl FlowSeries {
             .sum();
         self.time_s.push(now as f64 * NS);
         self.flow.push(index as u32);
-        self.goodput_mbps.push(mbps(delivered - mark.delivered, SEGMENT_BYTES, interval_s));
-        self.send_mbps.push(mbps(stats.sent - mark.stats.sent, PACKET_BYTES, interval_s));
+        self.goodput_mbps.push(mbps(delivered - mark.delivered, interval_s));
+        self.send_mbps.push(mbps((stats.sent - mark.stats.sent) * u64::from(PACKET_BYTES), interval_s));
         self.rtt_ms.push(if samples == 0 { f64::NAN } else { mean_rtt * NS_TO_MS });
         self.base_rtt_ms.push(2.0 * one_way as f64 * NS_TO_MS);
         self.cwnd_packets.push(flow.sender.window());
@@ -217,8 +238,8 @@ impl LinkSeries {
     }
 }
 
-fn mbps(packets: u64, bytes: u32, seconds: f64) -> f64 {
-    packets as f64 * f64::from(bytes) * 8e-6 / seconds
+fn mbps(bytes: u64, seconds: f64) -> f64 {
+    bytes as f64 * 8e-6 / seconds
 }
 
 fn summarise(flow: &Flow, links: &[Link<Packet>], now: Nanos) -> FlowSummary {
@@ -226,7 +247,6 @@ fn summarise(flow: &Flow, links: &[Link<Packet>], now: Nanos) -> FlowSummary {
     let stop = flow.stop.min(now).max(flow.start);
     let seconds = (stop - flow.start) as f64 * NS;
     let stats = flow.stats();
-    let delivered = flow.delivered();
     // What the bottleneck could have carried meanwhile, as payload: so that a flow alone can reach 1.
     let bits: f64 = flow
         .routes
@@ -238,7 +258,7 @@ fn summarise(flow: &Flow, links: &[Link<Packet>], now: Nanos) -> FlowSummary {
         })
         .sum();
     let capacity_mbps = bits * 1e-6 / seconds;
-    let goodput_mbps = mbps(delivered, SEGMENT_BYTES, seconds);
+    let goodput_mbps = mbps(flow.delivered_bytes(), seconds);
     let payload_share = f64::from(SEGMENT_BYTES) / f64::from(PACKET_BYTES);
     let normalized_goodput = goodput_mbps / (capacity_mbps * payload_share);
     let rtt = &flow.rtt_log;
@@ -252,16 +272,18 @@ fn summarise(flow: &Flow, links: &[Link<Packet>], now: Nanos) -> FlowSummary {
         capacity_mbps,
         normalized_goodput,
         rtt_mean_ms: rtt.sum as f64 / samples * NS_TO_MS,
-        rtt_p95_ms: flow.rtt_histogram.quantile(0.95).map_or(f64::NAN, |rtt| rtt as f64 * NS_TO_MS),
+        rtt_p95_ms: flow.rtt_p95().map_or(f64::NAN, |rtt| rtt as f64 * NS_TO_MS),
         base_rtt_mean_ms: rtt.base_sum as f64 / samples * NS_TO_MS,
         delay_inflation,
         loss_rate: stats.lost as f64 / stats.sent as f64,
         retransmit_rate: stats.retransmitted as f64 / stats.sent as f64,
         power: normalized_goodput / delay_inflation,
         sent_packets: stats.sent,
-        delivered_packets: delivered,
+        delivered_packets: flow.delivered(),
         retransmitted_packets: stats.retransmitted,
         lost_packets: stats.lost,
         rtos: stats.timeouts,
+        transfer_bytes: flow.transfer_bytes,
+        completion_s: flow.completed.map(|at| (at - flow.start) as f64 * NS),
     }
 }

@@ -1,10 +1,14 @@
 //! The scenario as it comes across the language border: JSON, unknown keys are errors.
 
+mod arrivals;
 mod queue;
+mod reverse;
 
 use serde::Deserialize;
 
+pub use arrivals::{ArrivalsSpec, SizeDistribution};
 pub use queue::{QueueKind, QueueSpec};
+pub use reverse::{FlowDirection, ReverseSpec};
 
 use crate::Nanos;
 
@@ -50,6 +54,9 @@ pub struct Scenario {
     /// Timing noise of the hosts: acknowledgements take up to this much longer, in µs.
     #[serde(default = "default_host_jitter_us")]
     pub host_jitter_us: f64,
+    /// Whether TCP flows open with a handshake; otherwise their connections are there.
+    #[serde(default)]
+    pub handshake: bool,
     /// Links by name, in the order of the names.
     pub links: std::collections::BTreeMap<String, LinkSpec>,
     /// Flows.
@@ -79,7 +86,7 @@ pub struct RerouteSpec {
     pub route: Vec<String>,
 }
 
-/// A one-way link; the reverse path has its delay and outages, and no queue.
+/// A one-way link; the reverse path has its delay and outages, and no queue unless it is given one.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
@@ -101,6 +108,9 @@ pub struct LinkSpec {
     /// The queue in front of it.
     #[serde(default)]
     pub queue: QueueSpec,
+    /// Capacity and queue of the way back; without, it is uncongested.
+    #[serde(default)]
+    pub reverse: Option<ReverseSpec>,
 }
 
 /// A flow, or `count` equal ones.
@@ -115,18 +125,27 @@ pub struct FlowSpec {
     /// When it stops, in s; the scenario's end by default.
     #[serde(default)]
     pub stop_s: Option<f64>,
-    /// Links from sender to receiver, by name.
+    /// Links from sender to receiver, by name; of a backward flow from receiver to sender.
     pub route: Vec<String>,
+    /// Which way its data crosses them.
+    #[serde(default)]
+    pub direction: FlowDirection,
     /// Extra access delay each way, in ms.
     #[serde(default)]
     pub extra_delay_ms: f64,
     /// How many such flows.
     #[serde(default = "default_count")]
     pub count: u32,
-    /// Rate of the scheme `udp` in Mbit/s of IP packets.
+    /// Bytes to send; it stops when the last one is acknowledged. By default there is no end.
+    #[serde(default)]
+    pub transfer_bytes: Option<u64>,
+    /// Transfers that arrive between `start_s` and `stop_s` and run until they are done.
+    #[serde(default)]
+    pub arrivals: Option<ArrivalsSpec>,
+    /// Rate at which the scheme `udp` sends or a TCP flow's application writes, in Mbit/s of IP packets.
     #[serde(default)]
     pub rate_mbps: Option<f64>,
-    /// Bursts of the scheme `udp`.
+    /// Bursts at that rate.
     #[serde(default)]
     pub on_off: Option<OnOffSpec>,
 }
@@ -172,8 +191,9 @@ const fn default_count() -> u32 {
     1
 }
 
-const MAX_FLOWS: u64 = 1_000_000;
+const MAX_FLOWS: f64 = 1e6;
 const MAX_EVENTS: usize = 60_000;
+pub(crate) const MAX_TRANSFER_BYTES: u64 = 1_000_000_000_000_000;
 /// A century: keeps every time in nanoseconds within 64 bits with room to add.
 const MAX_SECONDS: f64 = 3.2e9;
 
@@ -202,10 +222,9 @@ impl Scenario {
         for (name, link) in &self.links {
             self.validate_link(&format!("links.{name}"), link)?;
         }
-        let mut flows = 0;
+        let mut flows = 0.0;
         for (index, flow) in self.flows.iter().enumerate() {
-            self.validate_flow(&format!("flows.{index}"), flow)?;
-            flows += u64::from(flow.count);
+            flows += self.validate_flow(&format!("flows.{index}"), flow)?;
         }
         self.check("flows", flows <= MAX_FLOWS, "too many")?;
         self.check("events", self.events.len() <= MAX_EVENTS, "too many")?;
@@ -215,14 +234,17 @@ impl Scenario {
             self.check(&format!("{at}.at_s"), time_ok, "must not be negative")?;
             let flows_ok = event.reroute.flows.iter().all(|&flow| flow < self.flows.len());
             self.check(&format!("{at}.reroute.flows"), flows_ok, "must be indices of flows")?;
-            self.validate_route(&format!("{at}.reroute.route"), &event.reroute.route)?;
+            let route = &event.reroute.route;
+            self.validate_route(&format!("{at}.reroute.route"), route)?;
+            for &flow in &event.reroute.flows {
+                self.validate_direction(&format!("{at}.reroute.route"), &self.flows[flow], route)?;
+            }
         }
         Ok(())
     }
 
     fn validate_link(&self, at: &str, link: &LinkSpec) -> Result<(), ScenarioError> {
-        let rate_ok = link.rate_mbps.is_none_or(|rate| rate > 1e-6 && rate < 1e7);
-        self.check(&format!("{at}.rate_mbps"), rate_ok, "must be above 1e-6 and below 1e7")?;
+        self.validate_rate(at, link.rate_mbps)?;
         let delay_ok = link.delay_ms.is_none_or(|delay| (0.0..=1e7).contains(&delay));
         self.check(&format!("{at}.delay_ms"), delay_ok, "must not be negative")?;
         self.check(&format!("{at}.loss"), (0.0..=1.0).contains(&link.loss), "must be within 0 and 1")?;
@@ -232,11 +254,18 @@ impl Scenario {
         self.check(at, one, "give exactly one of delay_ms and trace")?;
         let rate_given = link.trace.is_some() || link.rate_mbps.is_some();
         self.check(&format!("{at}.rate_mbps"), rate_given, "a link without a trace needs it")?;
-        self.validate_queue(&format!("{at}.queue"), &link.queue)
+        self.validate_queue(&format!("{at}.queue"), &link.queue)?;
+        self.validate_reverse(&format!("{at}.reverse"), link)
     }
 
-    fn validate_flow(&self, at: &str, flow: &FlowSpec) -> Result<(), ScenarioError> {
+    fn validate_rate(&self, at: &str, rate_mbps: Option<f64>) -> Result<(), ScenarioError> {
+        let ok = rate_mbps.is_none_or(|rate| rate > 1e-6 && rate < 1e7);
+        self.check(&format!("{at}.rate_mbps"), ok, "must be above 1e-6 and below 1e7")
+    }
+
+    fn validate_flow(&self, at: &str, flow: &FlowSpec) -> Result<f64, ScenarioError> {
         self.validate_route(&format!("{at}.route"), &flow.route)?;
+        self.validate_direction(&format!("{at}.direction"), flow, &flow.route)?;
         let start_ok = flow.start_s >= 0.0 && flow.start_s < self.duration_s;
         self.check(&format!("{at}.start_s"), start_ok, "must be within the duration")?;
         let stop_ok = flow.stop_s.is_none_or(|stop| stop > flow.start_s && stop < MAX_SECONDS);
@@ -244,18 +273,25 @@ impl Scenario {
         let delay_ok = (0.0..=1e7).contains(&flow.extra_delay_ms);
         self.check(&format!("{at}.extra_delay_ms"), delay_ok, "must not be negative")?;
         self.check(&format!("{at}.count"), flow.count > 0, "must be positive")?;
-        self.validate_source(at, flow)
+        self.validate_source(at, flow)?;
+        self.validate_transfers(at, flow)
     }
 
     fn validate_source(&self, at: &str, flow: &FlowSpec) -> Result<(), ScenarioError> {
-        if flow.scheme != UDP_SCHEME {
-            let only = "only the scheme udp has it";
-            self.check(&format!("{at}.rate_mbps"), flow.rate_mbps.is_none(), only)?;
-            return self.check(&format!("{at}.on_off"), flow.on_off.is_none(), only);
+        let udp = flow.scheme == UDP_SCHEME;
+        for (name, given) in
+            [("transfer_bytes", flow.transfer_bytes.is_some()), ("arrivals", flow.arrivals.is_some())]
+        {
+            self.check(&format!("{at}.{name}"), !(given && udp), "udp sends until it stops")?;
+            let either = !given || flow.rate_mbps.is_none();
+            self.check(&format!("{at}.{name}"), either, "give it or rate_mbps")?;
         }
-        let rate_ok = flow.rate_mbps.is_some_and(|rate| rate > 1e-3 && rate < 1e6);
-        self.check(&format!("{at}.rate_mbps"), rate_ok, "udp needs one above 1e-3 and below 1e6")?;
+        let rate_ok = flow.rate_mbps.map_or(!udp, |rate| rate > 1e-3 && rate < 1e6);
+        let rule =
+            if udp { "udp needs one above 1e-3 and below 1e6" } else { "must be above 1e-3 and below 1e6" };
+        self.check(&format!("{at}.rate_mbps"), rate_ok, rule)?;
         let Some(on_off) = flow.on_off else { return Ok(()) };
+        self.check(&format!("{at}.on_off"), flow.rate_mbps.is_some(), "bursts need rate_mbps")?;
         for (name, value) in [("on_s", on_off.on_s), ("off_s", on_off.off_s)] {
             let ok = (1e-3..=1e6).contains(&value);
             self.check(&format!("{at}.on_off.{name}"), ok, "must be within 1e-3 and 1e6")?;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use leo_sim::{RunLog, TraceSet, run_many};
+use leo_sim::{FlowSeries, LinkSeries, RunLog, TraceSet, run_many};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::{MS, PACKET_BITS, assert_conserved, simulation, text, trace};
@@ -35,19 +35,37 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
         1 => (0.0..5.0).prop_map(|offset: f64| json!({"trace": "path", "offset_s": offset})),
     ];
     let rate = prop_oneof![1.0..20.0, 1.0..200.0];
-    let link = (rate, medium, loss, queue).prop_map(|(rate, mut link, loss, queue)| {
-        link["rate_mbps"] = json!(rate);
-        link["loss"] = json!(loss);
-        link["queue"] = queue;
-        link
-    });
+    // From one that a few acknowledgements fill to one that carries data.
+    let reverse = (0.02..50.0_f64, loss.clone(), queue.clone())
+        .prop_map(|(rate, loss, queue)| json!({"rate_mbps": rate, "loss": loss, "queue": queue}));
+    let link = (rate, medium, loss, queue, prop::option::weighted(0.4, reverse)).prop_map(
+        |(rate, mut link, loss, queue, reverse)| {
+            link["rate_mbps"] = json!(rate);
+            link["loss"] = json!(loss);
+            link["queue"] = queue;
+            link["reverse"] = json!(reverse);
+            link
+        },
+    );
     let scheme = prop::sample::select([leo_sim::SCHEMES, &["policy", "agent"]].concat());
     let length = || 0.001..0.5_f64;
     let bursts = (length(), length(), prop::sample::select(vec!["constant", "exponential"]))
         .prop_map(|(on, off, distribution)| json!({"on_s": on, "off_s": off, "distribution": distribution}));
-    let cross = (0.01..300.0_f64, prop::option::of(bursts))
-        .prop_map(|(rate, on_off)| json!({"scheme": "udp", "rate_mbps": rate, "on_off": on_off}));
-    let source = prop_oneof![5 => scheme.prop_map(|scheme| json!({"scheme": scheme})), 1 => cross];
+    let writer = prop_oneof![1 => Just("udp"), 1 => scheme.clone()];
+    let cross = (writer, 0.01..300.0_f64, prop::option::of(bursts))
+        .prop_map(|(scheme, rate, on_off)| json!({"scheme": scheme, "rate_mbps": rate, "on_off": on_off}));
+    let transfer = (scheme.clone(), prop_oneof![1_u64..5_000, 1_u64..1_000_000])
+        .prop_map(|(scheme, bytes)| json!({"scheme": scheme, "transfer_bytes": bytes}));
+    let size = prop::sample::select(vec!["constant", "exponential", "pareto"]);
+    let arrivals = (scheme.clone(), 1.0..60.0_f64, 1_u64..100_000, size).prop_map(
+        |(scheme, rate, bytes, distribution)| {
+            let arrivals = json!({"rate_per_s": rate, "mean_bytes": bytes, "distribution": distribution});
+            // Who is steered from outside does not come and go at random.
+            json!({"scheme": if scheme == "agent" { "reno" } else { scheme }, "arrivals": arrivals})
+        },
+    );
+    let endless = scheme.prop_map(|scheme| json!({"scheme": scheme}));
+    let source = prop_oneof![10 => endless, 2 => transfer, 1 => arrivals, 2 => cross];
     let extra = prop_oneof![Just(0.0), 0.0..50.0];
     let flow = (
         source,
@@ -56,6 +74,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
         extra,
         any::<(prop::sample::Index, prop::sample::Index)>(),
         1_u32..3,
+        prop::bool::weighted(0.3),
     );
     let parts = (50 * MS..2_000 * MS, 5 * MS..80 * MS, 0_u64..100, prop::bool::weighted(0.8));
     (
@@ -66,21 +85,22 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
             parts.push((500 * MS, 20 * MS, 50, true));
             parts
         }),
-        any::<u64>(),
+        any::<(u64, bool)>(),
         prop_oneof![Just(0.0), 0.0..500.0],
         prop::collection::vec((0.0..duration_s, any::<[prop::sample::Index; 3]>()), 0..3),
     )
-        .prop_map(move |(links, flows, parts, seed, jitter, reroutes)| {
+        .prop_map(move |(links, flows, parts, (seed, handshake), jitter, reroutes)| {
             let names: Vec<String> = (0..links.len()).map(|index| format!("link{index}")).collect();
-            let flows: Vec<Value> = flows
+            let mut flows: Vec<Value> = flows
                 .into_iter()
-                .map(|(mut flow, start, length, extra, (from, to), count)| {
+                .map(|(mut flow, start, length, extra, (from, to), count, backward)| {
                     let (from, to) = (from.index(names.len()), to.index(names.len()));
                     flow["start_s"] = json!(start);
                     flow["stop_s"] = json!(length.map(|length| start + length));
                     flow["route"] = json!(names[from.min(to)..=from.max(to)]);
                     flow["extra_delay_ms"] = json!(extra);
                     flow["count"] = json!(count);
+                    flow["direction"] = json!(if backward { "backward" } else { "forward" });
                     flow
                 })
                 .collect();
@@ -93,16 +113,32 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
                 })
                 .collect();
             let links: serde_json::Map<String, Value> = names.into_iter().zip(links).collect();
+            turn_where_nothing_limits(&mut flows, &events, &links);
             let scenario = json!({
                 "duration_s": duration_s,
                 "seed": seed,
                 "host_jitter_us": jitter,
+                "handshake": handshake,
                 "links": links,
                 "flows": flows,
                 "events": events,
             });
             (scenario, TraceSet::from([("path".to_owned(), trace(&parts))]))
         })
+}
+
+/// Backward flows that cross, now or later, a route without a queue on the way back go forward instead.
+fn turn_where_nothing_limits(flows: &mut [Value], events: &[Value], links: &serde_json::Map<String, Value>) {
+    let limited = |route: &Value| {
+        let mut names = route.as_array().into_iter().flatten().filter_map(Value::as_str);
+        names.any(|name| !links[name]["reverse"].is_null())
+    };
+    for (index, flow) in flows.iter_mut().enumerate() {
+        let mut later = events.iter().map(|event| &event["reroute"]).filter(|one| one["flows"][0] == index);
+        if !limited(&flow["route"]) || later.any(|reroute| !limited(&reroute["route"])) {
+            flow["direction"] = json!("forward");
+        }
+    }
 }
 
 fn assert_sound(log: &RunLog) {
@@ -114,6 +150,14 @@ fn assert_sound(log: &RunLog) {
         // Without a sample there is no mean: NaN.
         assert!(flow.delay_inflation.is_nan() || flow.delay_inflation >= 1.0, "{flow:?}");
         assert!(flow.rtt_mean_ms.is_nan() || flow.rtt_mean_ms >= flow.base_rtt_mean_ms, "{flow:?}");
+        if let (Some(bytes), Some(completion_s)) = (flow.transfer_bytes, flow.completion_s) {
+            assert_eq!(flow.delivered_packets, bytes.div_ceil(1_448), "{flow:?}");
+            assert!((flow.goodput_mbps * completion_s * 125e3 - bytes as f64).abs() < 0.01, "{flow:?}");
+            assert!(
+                completion_s * 1e3 >= flow.base_rtt_mean_ms || flow.base_rtt_mean_ms.is_nan(),
+                "{flow:?}"
+            );
+        }
         assert!(flow.goodput_mbps.is_nan() || flow.goodput_mbps >= 0.0, "{flow:?}");
     }
     let series = &log.flow_series;
@@ -160,6 +204,40 @@ proptest! {
         other["seed"] = json!(scenario["seed"].as_u64().map(|seed| seed ^ 1));
         let other = run_many(vec![simulation(&other, &traces, 100 * MS)], 1);
         prop_assert_ne!(text(&other[0]), expected);
+    }
+
+    #[test]
+    fn a_run_that_is_advanced_piece_by_piece_gives_the_same_rows_one_after_the_other(
+        (scenario, traces) in scenarios(2.0),
+        piece in 1_u64..900 * MS,
+    ) {
+        let mut whole = simulation(&scenario, &traces, 50 * MS);
+        whole.run();
+        let mut whole = whole.run_log();
+        let mut pieces = simulation(&scenario, &traces, 50 * MS);
+        let (mut flows, mut links) = (FlowSeries::default(), LinkSeries::default());
+        while !pieces.is_finished() {
+            pieces.advance(pieces.now() + piece.max(MS));
+            let (flow_rows, link_rows) = pieces.take_series();
+            flows.time_s.extend(flow_rows.time_s);
+            flows.flow.extend(flow_rows.flow);
+            flows.goodput_mbps.extend(flow_rows.goodput_mbps);
+            flows.cwnd_packets.extend(flow_rows.cwnd_packets);
+            links.time_s.extend(link_rows.time_s);
+            links.delivered_mbps.extend(link_rows.delivered_mbps);
+            links.queue_packets.extend(link_rows.queue_packets);
+        }
+        let (taken, kept) = (pieces.run_log(), (&whole.flow_series, &whole.link_series));
+        prop_assert!(taken.flow_series.time_s.is_empty() && taken.link_series.time_s.is_empty());
+        prop_assert_eq!(&flows.time_s, &kept.0.time_s);
+        prop_assert_eq!(&flows.flow, &kept.0.flow);
+        prop_assert_eq!(&flows.goodput_mbps, &kept.0.goodput_mbps);
+        prop_assert_eq!(&flows.cwnd_packets, &kept.0.cwnd_packets);
+        prop_assert_eq!(&links.time_s, &kept.1.time_s);
+        prop_assert_eq!(&links.delivered_mbps, &kept.1.delivered_mbps);
+        prop_assert_eq!(&links.queue_packets, &kept.1.queue_packets);
+        (whole.flow_series, whole.link_series) = (taken.flow_series.clone(), taken.link_series.clone());
+        prop_assert_eq!(text(&taken), text(&whole));
     }
 
     #[test]

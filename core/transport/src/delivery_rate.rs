@@ -34,6 +34,8 @@ pub struct DeliveryRate {
     delivered: u64,
     delivered_at: Nanos,
     first_sent_at: Nanos,
+    /// Packets sent until this many are delivered are marked as limited by the application; 0 for none.
+    limited_until: u64,
     sample: Pending,
 }
 
@@ -53,7 +55,7 @@ impl DeliveryRate {
 
     /// A packet goes out after `prior_in_flight` others, when `lost` have been lost.
     #[inline]
-    pub fn on_sent(&mut self, now: Nanos, prior_in_flight: u32, lost: u64, app_limited: bool) -> SentState {
+    pub fn on_sent(&mut self, now: Nanos, prior_in_flight: u32, lost: u64) -> SentState {
         if prior_in_flight == 0 {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -64,8 +66,19 @@ impl DeliveryRate {
             first_sent_at: self.first_sent_at,
             lost,
             in_flight: prior_in_flight + 1,
-            app_limited,
+            app_limited: self.is_app_limited(),
         }
+    }
+
+    /// Whether what is sent now is marked.
+    pub const fn is_app_limited(&self) -> bool {
+        self.limited_until != 0
+    }
+
+    /// The application has nothing to send while the window has room and nothing waits to be repaired: the rate of the
+    /// packets in flight and of the next says nothing about the path (Linux's tcp_rate_check_app_limited).
+    pub fn on_run_dry(&mut self, in_flight: u32) {
+        self.limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }
 
     /// A packet that was last sent at `sent_at` is delivered for the first time.
@@ -88,6 +101,10 @@ impl DeliveryRate {
             return (None, None);
         }
         self.sample.any = false;
+        // The bubble is delivered and gone.
+        if self.delivered > self.limited_until {
+            self.limited_until = 0;
+        }
         self.first_sent_at = sent_at;
         let interval = (sent_at - state.first_sent_at).max(now - state.delivered_at);
         // A round trip cannot be shorter than the shortest: such a sample is the artefact of a retransmission.

@@ -5,6 +5,8 @@
 
 mod burst;
 mod delivery_rate;
+mod handshake;
+mod idle;
 mod interval;
 mod min_rtt;
 mod pacing;
@@ -16,9 +18,11 @@ mod rtt;
 mod sack;
 mod scoreboard;
 mod sender;
+mod supply;
 mod undo;
 mod window_usage;
 
+pub use handshake::{Handshake, SYN_BYTES};
 pub use interval::IntervalCounters;
 pub use receiver::{AckToSend, Receiver};
 pub use rtt::RttEstimator;
@@ -30,5 +34,8 @@ pub use leo_cc::{NEVER, Nanos, RateSample, SEGMENT_BYTES};
 /// A full packet on the wire in bytes.
 pub const PACKET_BYTES: u32 = 1500;
 
-/// A packet that only acknowledges, in bytes: IP, TCP and timestamps.
-pub const ACK_BYTES: u32 = 52;
+/// What a packet has beside its payload, in bytes: IP, TCP and timestamps.
+pub const HEADER_BYTES: u32 = PACKET_BYTES - SEGMENT_BYTES;
+
+/// A packet that only acknowledges, in bytes.
+pub const ACK_BYTES: u32 = HEADER_BYTES;

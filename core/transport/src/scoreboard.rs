@@ -41,18 +41,26 @@ const INITIAL_CAPACITY: usize = 64;
 const WORD: usize = u64::BITS as usize;
 
 impl Scoreboard {
+    /// Nothing sent; memory comes with the first packet.
     pub fn new() -> Self {
         Self {
-            ring: vec![Segment::default(); INITIAL_CAPACITY].into(),
+            ring: Box::default(),
             una: 0,
             next: 0,
             sacked: 0,
             lost: 0,
             retransmissions_out: 0,
             to_retransmit: 0,
-            due: vec![0; INITIAL_CAPACITY / WORD].into(),
+            due: Box::default(),
             hint: 0,
         }
+    }
+
+    /// Nothing is out and nothing will be: give the memory back.
+    pub fn release(&mut self) {
+        debug_assert!(self.packets_out() == 0);
+        let next = self.next;
+        *self = Self { una: next, next, ..Self::new() };
     }
 
     /// First packet not acknowledged in order.
@@ -117,7 +125,8 @@ impl Scoreboard {
 
     #[cold]
     fn grow(&mut self) {
-        let mut ring = vec![Segment::default(); self.ring.len() * 2].into_boxed_slice();
+        let mut ring =
+            vec![Segment::default(); (self.ring.len() * 2).max(INITIAL_CAPACITY)].into_boxed_slice();
         for seq in self.una..self.next {
             ring[seq as usize & (ring.len() - 1)] = *self.get(seq);
         }

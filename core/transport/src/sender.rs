@@ -2,11 +2,13 @@
 
 mod recovery;
 mod tail;
+mod unused;
 
 use leo_cc::{Ack, CongestionControl, Recovery, Scheme};
 
 use crate::burst::Burst;
 use crate::delivery_rate::DeliveryRate;
+use crate::idle::Starvation;
 use crate::interval::IntervalCounters;
 use crate::pacing::Pacer;
 use crate::prr::RateReduction;
@@ -15,6 +17,7 @@ use crate::ranges::RangeSet;
 use crate::receiver::AckToSend;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
+use crate::supply::Supply;
 use crate::undo::Undo;
 use crate::window_usage::WindowUsage;
 use crate::{NEVER, Nanos, RateSample};
@@ -75,10 +78,11 @@ struct Probe {
     retransmission: bool,
 }
 
-/// A sender with data without end. Drive it with acknowledgements and timers, then take packets until `None`.
+/// A sender. Drive it with acknowledgements and timers, then take packets until `None`.
 #[derive(Clone, Debug)]
 pub struct Sender {
     scheme: Scheme,
+    supply: Supply,
     board: Scoreboard,
     sacked: RangeSet,
     rtt: RttEstimator,
@@ -103,6 +107,7 @@ pub struct Sender {
     /// After a timeout a single packet asks whether the path is back: the window until a delivery lifts it, else 0.
     asking: u32,
     usage: WindowUsage,
+    starvation: Starvation,
     closed: bool,
     stats: SenderStats,
     interval: IntervalCounters,
@@ -110,13 +115,14 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A connection that is established and has sent nothing.
+    /// A connection that is established, has sent nothing and has data without end.
     ///
     /// `counts_intervals`: keep [`IntervalCounters`], which cost a division an acknowledgement.
     #[must_use]
     pub fn new(scheme: Scheme, counts_intervals: bool) -> Self {
         Self {
             scheme,
+            supply: Supply::endless(),
             board: Scoreboard::new(),
             sacked: RangeSet::default(),
             rtt: RttEstimator::new(),
@@ -137,6 +143,7 @@ impl Sender {
             backoff: 0,
             asking: 0,
             usage: WindowUsage::default(),
+            starvation: Starvation::default(),
             closed: false,
             stats: SenderStats::default(),
             interval: IntervalCounters::default(),
@@ -144,10 +151,23 @@ impl Sender {
         }
     }
 
+    /// The same with `bytes` to send, at least one, and no more.
+    #[must_use]
+    pub fn with_transfer(mut self, bytes: u64) -> Self {
+        self.supply = Supply::of_bytes(bytes);
+        self
+    }
+
     /// The connection is established: the first packets may go out.
     pub fn start(&mut self, now: Nanos) {
         self.scheme.on_start(now, self.rtt.smoothed());
         self.scheme_deadline = self.scheme.next_timer();
+    }
+
+    /// The same where a handshake opened it and measured `rtt`.
+    pub fn start_after_handshake(&mut self, now: Nanos, rtt: Nanos) {
+        self.rtt.sample(now, rtt, 0, 0);
+        self.start(now);
     }
 
     /// An acknowledgement arrives. Returns the RTT of the last packet it newly delivered, if that was sent only once.
@@ -302,6 +322,10 @@ impl Sender {
             self.pacer.end_burst();
             return None;
         }
+        if self.board.next() >= self.supply.packets() && self.board.first_to_retransmit().is_none() {
+            self.run_dry(now);
+            return None;
+        }
         if let Some(rate) = self.scheme.pacing_rate() {
             if let Err(at) = self.pacer.may_send(now, rate, self.scheme.paces_single_packets()) {
                 self.pacing_deadline = at;
@@ -326,6 +350,9 @@ impl Sender {
     /// Send nothing more, wait for nothing more.
     pub fn close(&mut self) {
         self.closed = true;
+        if self.is_finished() {
+            self.board.release();
+        }
         self.probe_due = false;
         self.tail = Tail::Unarmed;
         self.reordering_deadline = NEVER;
@@ -369,6 +396,20 @@ impl Sender {
         self.board.in_flight()
     }
 
+    /// All of a transfer is acknowledged.
+    #[inline]
+    #[must_use]
+    pub const fn is_finished(&self) -> bool {
+        self.board.una() >= self.supply.end()
+    }
+
+    /// Payload of packet `seq` in bytes: the last of a transfer may be short.
+    #[inline]
+    #[must_use]
+    pub const fn payload_bytes(&self, seq: u64) -> u32 {
+        self.supply.payload_bytes(seq)
+    }
+
     /// Packets sent and not acknowledged in order.
     #[must_use]
     pub const fn packets_out(&self) -> u32 {
@@ -404,6 +445,10 @@ impl Sender {
         if self.state != State::Open || self.board.packets_out() == 0 {
             return false;
         }
+        // Linux: what ends the transfer (TCPHDR_FIN) is not held back.
+        if u64::from(available) >= self.supply.packets() - self.board.next() {
+            return false;
+        }
         let burst = Burst {
             available,
             window,
@@ -417,7 +462,10 @@ impl Sender {
 
     fn send_new(&mut self, now: Nanos) -> Transmit {
         let idle = self.board.packets_out() == 0;
-        let state = self.delivery.on_sent(now, self.board.in_flight(), self.stats.lost, false);
+        if idle && self.delivery.is_app_limited() {
+            self.restart(now);
+        }
+        let state = self.delivery.on_sent(now, self.board.in_flight(), self.stats.lost);
         let seq = self.board.push(now, state);
         self.note_sent(now);
         if idle || matches!(self.tail, Tail::Unarmed | Tail::Probe(_)) {
@@ -427,7 +475,7 @@ impl Sender {
     }
 
     fn retransmit(&mut self, now: Nanos, seq: u64) -> Transmit {
-        let state = self.delivery.on_sent(now, self.board.in_flight(), self.stats.lost, false);
+        let state = self.delivery.on_sent(now, self.board.in_flight(), self.stats.lost);
         self.board.retransmit(seq, now, state);
         self.rack.on_retransmitted(seq, now);
         self.undo.on_retransmitted(now);

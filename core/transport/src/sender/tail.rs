@@ -8,7 +8,10 @@ impl Sender {
     #[cold]
     pub(super) fn begin_probe(&mut self, now: Nanos) {
         self.tail = Tail::Timeout(now + self.timeout());
-        self.probe_due = self.probe.is_none() && self.board.packets_out() > 0;
+        self.probe_due = self.probe.is_none()
+            && self.board.packets_out() > 0
+            // Without new data the last packet is sent again; the receiver may have it by now.
+            && (self.has_new() || !self.board.get(self.board.next() - 1).sacked);
     }
 
     /// RFC 8985 §7.3: "send a new segment if one is available, else retransmit the highest-sequence segment"; the window
@@ -17,9 +20,14 @@ impl Sender {
     pub(super) fn send_probe(&mut self, now: Nanos) -> Transmit {
         self.probe_due = false;
         let last = self.board.next() - 1;
-        let retransmission = self.board.in_flight() >= self.window() && !self.board.get(last).sacked;
+        let full = self.board.in_flight() >= self.window() && !self.board.get(last).sacked;
+        let retransmission = full || !self.has_new();
         self.probe = Some(Probe { until: self.board.next(), retransmission });
         if retransmission { self.retransmit(now, last) } else { self.send_new(now) }
+    }
+
+    const fn has_new(&self) -> bool {
+        self.board.next() < self.supply.packets()
     }
 
     /// RFC 8985 §7.4.2: unless a duplicate report says that both copies arrived, the probe repaired a loss, which the
