@@ -1,9 +1,12 @@
 """What is left when mm-leo is killed, and what it says when it may not or cannot."""
 
+import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -131,18 +134,36 @@ def test_the_commands_status_comes_back(command, status):
     assert ("mm-leo: /absent: No such file or directory" in done.stderr) == (status == 127)
 
 
+@contextlib.contextmanager
+def ordinary_users_copy():
+    """Copy the program to where everyone may start it."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        copy = Path(shutil.copy(program(), folder))
+        copy.chmod(0o755)
+        yield copy
+
+
 @needs_root
 def test_an_ordinary_user_without_rights_gets_one_line():
-    copy = Path("/tmp") / f"mm-leo-test-{os.getpid()}"
-    try:
-        copy.write_bytes(Path(program()).read_bytes())
-        copy.chmod(0o755)
+    with ordinary_users_copy() as copy:
         done = in_namespaces(*NOBODY, copy, *LINK, "--", "true")
-    finally:
-        copy.unlink()
     assert done.returncode == 125
     assert done.stderr.count("\n") == 1
     assert "a TUN device needs CAP_NET_ADMIN here: start this as root, or" in done.stderr
+
+
+@needs_root
+def test_in_a_user_namespace_an_ordinary_user_needs_no_rights():
+    island = ["unshare", "--user", "--map-root-user", "--net"]
+    if subprocess.run([*NOBODY, *island, "true"], check=False, capture_output=True).returncode != 0:
+        pytest.skip("this machine lets no ordinary user make a user namespace")
+    with ordinary_users_copy() as copy:
+        done = in_namespaces(
+            *NOBODY, *island, copy, *LINK, "--", "sh", "-c", "ip -brief address show ingress"
+        )
+    assert done.returncode == 0, done.stderr
+    assert "100.64.0.2 peer 100.64.0.1" in done.stdout
 
 
 @needs_root
