@@ -149,9 +149,7 @@ class RealTcp:
                 f"--schemes: {next(iter(inputs.policies))}: a policy: this backend runs the kernel's schemes "
                 f"({', '.join(self.schemes())})"
             )
-        self._traces = {
-            name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in inputs.traces.items()
-        }
+        self._traces = inputs.traces
 
     @staticmethod
     def schemes() -> list[str]:

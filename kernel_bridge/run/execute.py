@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import leosim
 import numpy as np
 
 from configs.errors import InputError
 from configs.scenario import Scenario
 from kernel_bridge.namespaces import PATH, folders, in_namespaces, ordinary_user
 from kernel_bridge.run import inside
-from kernel_bridge.run.link_shells import LEAD_S, Backend, LinkEvents
+from kernel_bridge.run.link_shells import LEAD_S, Backend, Folders, LinkEvents, LinkShells, Origin
 from kernel_bridge.run.plan import Plan, PlannedFlow, plan
 from kernel_bridge.run.run_log import FlowRecord, RunLog, run_log
 from kernel_bridge.run.schedule import NS_PER_S
@@ -29,13 +28,13 @@ class TooSlowError(RuntimeError):
 
 
 def execute(
-    scenario: Scenario, traces: Mapping[str, leosim.PathTrace], backend: Backend, series_ms: float = 100.0
+    scenario: Scenario, traces: Mapping[str, bytes], backend: Backend, series_ms: float = 100.0
 ) -> RunLog:
     """Run a scenario in real time.
 
     Args:
         scenario: resolved.
-        traces: every path trace that it names.
+        traces: the CSV of every path trace that it names.
         backend: whose shells make its links.
         series_ms: the interval of the series.
 
@@ -48,7 +47,7 @@ def execute(
     with folders(f"run-{backend.name}") as (root, work):
         logs = root / "logs"
         logs.mkdir()
-        session, link_logs = _session(planned, backend, root, work, logs)
+        session, shells = _session(planned, backend, root, work, logs)
         file = root / "session.json"
         file.write_text(json.dumps(session))
         limit_s = planned.duration_ns / NS_PER_S + LEAD_S + inside.SETUP_S + 4 * inside.GRACE_S
@@ -62,15 +61,16 @@ def execute(
         if status:
             raise RuntimeError(f"{backend.name}: {why or f'exit status {status}'}")
         told = json.loads((root / "result.json").read_text())
+        origin = Origin(told["origin_ns"], told["origin_epoch_ns"])
         events = [
-            backend.events(log, link, told["origin_epoch_ns"], planned.duration_ns)
-            for log, link in zip(link_logs, planned.chain, strict=True)
+            backend.events(link, of_link, origin, planned.duration_ns)
+            for link, of_link in zip(planned.chain, shells, strict=True)
         ]
         records = [_record(logs, index, flow.scheme) for index, flow in enumerate(planned.flows)]
         return run_log(planned, records, events, series_ms, _invalid(planned, events))
 
 
-def check(scenario: Scenario, traces: Mapping[str, leosim.PathTrace], backend: Backend) -> Plan:
+def check(scenario: Scenario, traces: Mapping[str, bytes], backend: Backend) -> Plan:
     """Return the plan of a scenario that the backend can run here.
 
     Raises:
@@ -82,30 +82,32 @@ def check(scenario: Scenario, traces: Mapping[str, leosim.PathTrace], backend: B
     for link in planned.chain:
         backend.check(planned, link)
     for flow in planned.flows:
-        _access(planned, flow, backend)
+        _access(planned, flow, backend, Folders(Path(), Path()))
     return planned
 
 
-def _access(planned: Plan, flow: PlannedFlow, backend: Backend) -> list[str] | None:
+def _access(planned: Plan, flow: PlannedFlow, backend: Backend, places: Folders) -> list[str] | None:
     """Return the shell that a flow's sender is behind beside the links', if any."""
     if not flow.extra_delay_ns:
         return None
-    return backend.access(flow.extra_delay_ns, f"{planned.name}: --backend {backend.name}: extra_delay_ms")
+    where = f"{planned.name}: --backend {backend.name}: extra_delay_ms"
+    return backend.access(flow.extra_delay_ns, where, places)
 
 
 def _session(
     planned: Plan, backend: Backend, root: Path, work: Path, logs: Path
-) -> tuple[dict[str, Any], list[Path]]:
-    """Return what `inside` is told, and the links' logs."""
+) -> tuple[dict[str, Any], list[LinkShells]]:
+    """Return what `inside` is told, and the links' shells."""
     uid, gid = ordinary_user()
-    links = [backend.link(planned, link, work) for link in planned.chain]
+    places = Folders(work, root / "private")
+    links = [backend.link(planned, link, places) for link in planned.chain]
     for file in work.iterdir():
         file.chmod(0o644)
     branches: list[dict[str, Any]] = []
     flows: list[dict[str, Any]] = []
     for index, flow in enumerate(planned.flows):
         level = flow.sender_level
-        if (shell := _access(planned, flow, backend)) is not None:
+        if (shell := _access(planned, flow, backend, places)) is not None:
             branches.append({"level": level, "shell": shell})
             level = len(links) + len(branches)
         described = {
@@ -123,7 +125,8 @@ def _session(
             described |= {"rate_bps": flow.rate_bps, "periods": str(periods)}
         flows.append(described)
     session = {
-        "private": str(root / "private"),
+        "private": str(places.private),
+        "programs": [str(program) for program in backend.programs()],
         "folder": str(work),
         "result": str(root / "result.json"),
         "uid": uid,
@@ -133,12 +136,15 @@ def _session(
         "branches": branches,
         "flows": flows,
         "aligned": [
-            str(shells.log) for shells, link in zip(links, planned.chain, strict=True) if link.schedule.varies
+            str(log)
+            for link, shells in zip(planned.chain, links, strict=True)
+            for log in shells.logs
+            if link.schedule.varies
         ],
         "lead_ns": round(LEAD_S * NS_PER_S),
         "duration_ns": planned.duration_ns,
     }
-    return session, [link.log for link in links]
+    return session, links
 
 
 def _record(logs: Path, index: int, scheme: str) -> FlowRecord:

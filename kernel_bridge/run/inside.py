@@ -23,6 +23,9 @@ FAILED = 125
 TOO_SLOW = 124
 """Exit status for a machine that did not come that far in time."""
 
+LATE = 75
+"""Exit status of mm-leo when it was too late, which its log tells and the caller judges."""
+
 SETUP_S = 30.0
 GRACE_S = 10.0
 """How long flows' ends and shells may take to leave."""
@@ -30,7 +33,7 @@ START_S = 0.05
 """From the last preparation to the run's start."""
 
 TRAFFIC = Path(__file__).parent / "traffic.c"
-MARK = 'echo "$0 $$" >"$1"; shift; exec "$@"'
+MARK = 'echo "$0 $$" >"$1"; shift; "$@"; status=$?; [ $status = 75 ] || exit $status'
 SETTINGS = {
     # Long paths need windows of megabytes. The kernel grows them as needed, up to these.
     "tcp_rmem": "4096 131072 67108864",
@@ -89,6 +92,8 @@ class Run:
         mahimahi.call("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", self.private)
         mahimahi.wrap_iptables(self.private)
         mahimahi.make_forwarding(self.private)
+        for program in self.run["programs"]:
+            mahimahi.make_setuid(self.private, Path(program))
         mahimahi.call("cc", "-O2", "-o", self.traffic, TRAFFIC)
         keep_up()
         shells = self.start_shells()
@@ -223,10 +228,10 @@ class Run:
     def origin_ns(self) -> int:
         """Return the run's start, on the monotonic clock: soon, or when the links' traces get there."""
         soon = time.monotonic_ns() + round(START_S * 1e9)
-        begins = [began_epoch_ns(Path(log)) for log in self.run["aligned"]]
+        begins = [began_ns(Path(log)) for log in self.run["aligned"]]
         if not begins:
             return soon
-        origin = max(begins) + self.run["lead_ns"] + time.monotonic_ns() - time.time_ns()
+        origin = max(begins) + self.run["lead_ns"]
         if origin < soon:
             raise TooSlowError(f"preparing the flows took {(soon - origin) / 1e9:.1f} s more than there were")
         return origin
@@ -250,7 +255,7 @@ class Run:
             _, stderr = shell.communicate(timeout=GRACE_S)
         except subprocess.TimeoutExpired:
             raise TooSlowError(f"a shell did not stop within {GRACE_S:g} s") from None
-        if shell.returncode:
+        if shell.returncode not in (0, LATE):
             why = "; ".join(stderr.decode(errors="replace").strip().splitlines())
             raise RuntimeError(f"a shell failed: {why or shell.returncode}")
 
@@ -269,17 +274,19 @@ def address(level: int) -> str:
     return f"198.18.{level // 250}.{level % 250 + 1}"
 
 
-def began_epoch_ns(log: Path) -> int:
-    """Return when the trace of mm-link began, from its log's header."""
+def began_ns(log: Path) -> int:
+    """Return when the trace of mm-link or mm-leo began, on the monotonic clock, from its log's header."""
     found = {"init timestamp": 0, "base timestamp": 0}
     with log.open(errors="replace") as lines:
         for line in lines:
+            if line.startswith("# {"):
+                return json.loads(line.removeprefix("# "))["began_monotonic_ns"]
             name, _, value = line.removeprefix("# ").partition(": ")
             if not line.startswith("#"):
                 break
             if name in found:
                 found[name] = int(value)
-    return sum(found.values()) * 1_000_000
+    return sum(found.values()) * 1_000_000 + time.monotonic_ns() - time.time_ns()
 
 
 if __name__ == "__main__":

@@ -19,32 +19,58 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class Folders:
+    """Where a run's files are while it lasts."""
+
+    work: Path
+    """What shells read and write."""
+    private: Path
+    """Programs that set up a shell as root for an ordinary user; it is filled when the run begins."""
+
+
+@dataclass(frozen=True)
 class LinkShells:
     """The shells that make up one link."""
 
     commands: Sequence[Sequence[str]]
     """The outermost first, each up to the command that it runs inside."""
-    log: Path
-    """Where they tell what happened on the link, and when their trace began."""
+    logs: Sequence[Path]
+    """Their logs, each of which tells when its shell began."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The run's start, by two clocks."""
+
+    monotonic_ns: int
+    epoch_ns: int
 
 
 @dataclass(frozen=True)
 class LinkEvents:
-    """What happened on a link, times in ns from the run's start, in the direction of the data."""
+    """What happened on a link, times in ns from the run's start, in the direction of the data.
+
+    Each kind of event is in order of time.
+    """
 
     arrival_ns: Integers
     departure_ns: Integers
-    departure_bytes: Integers
-    """Of the packets that left the queue, as IP packets."""
+    """When packets that were delivered had left the queue."""
+    delivery_ns: Integers
+    delivered_bytes: Integers
+    """Of each delivered packet, with its IP header."""
     drop_ns: Integers
     dropped_packets: Integers
+    loss_ns: Integers
+    lost_packets: Integers
+    """Taken behind the queue, by chance or in an outage; none where the shells do not tell."""
+    marked_packets: int
     lead_ns: int
-    """By how much the shells' trace is ahead of the run: `LEAD_S`, had they begun at the right instant."""
+    """How far into the run's lead the capacity was at its start: `LEAD_S`, had the shell begun in time."""
+    delay_lead_ns: int
+    """The same for the delay."""
     late: str | None
     """Why the shells were too late to count, or None."""
-    lost_packets: int = 0
-    """Taken by random loss after the queue, where the shells tell."""
-    marked_packets: int = 0
 
 
 class Backend(Protocol):
@@ -56,6 +82,10 @@ class Backend(Protocol):
         """Say in one line what this machine lacks, or None."""
         ...
 
+    def programs(self) -> list[Path]:
+        """Return the programs to copy to `Folders.private`."""
+        ...
+
     def check(self, plan: Plan, link: PlannedLink) -> None:
         """Refuse a link that the shells cannot express.
 
@@ -64,11 +94,11 @@ class Backend(Protocol):
         """
         ...
 
-    def link(self, plan: Plan, link: PlannedLink, folder: Path) -> LinkShells:
-        """Return the shells of a link that was checked; what files they need is written to ``folder``."""
+    def link(self, plan: Plan, link: PlannedLink, folders: Folders) -> LinkShells:
+        """Return the shells of a link that was checked, whose files are written."""
         ...
 
-    def access(self, delay_ns: int, where: str) -> list[str]:
+    def access(self, delay_ns: int, where: str, folders: Folders) -> list[str]:
         """Return the shell that delays by so much each way.
 
         Raises:
@@ -76,6 +106,6 @@ class Backend(Protocol):
         """
         ...
 
-    def events(self, log: Path, link: PlannedLink, origin_epoch_ns: int, duration_ns: int) -> LinkEvents:
+    def events(self, link: PlannedLink, shells: LinkShells, origin: Origin, duration_ns: int) -> LinkEvents:
         """Read what happened on a link."""
         ...

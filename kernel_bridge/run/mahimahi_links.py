@@ -1,6 +1,7 @@
 """Links as mahimahi's shells: mm-link for capacity and queue, then mm-loss, then mm-delay.
 
-That is their order on the way of the data, from the innermost to the outermost, and the simulator's.
+That is their order on the way of the data, from the innermost to the outermost, and the simulator's. Where
+mm-delay cannot make the delay, because it varies or is no whole number of milliseconds, mm-leo does.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from configs.errors import InputError
-from kernel_bridge import mahimahi
+from kernel_bridge import mahimahi, shell
 from kernel_bridge.mahimahi import Delay, Link, Loss, Queue, read_log
 from kernel_bridge.mahimahi.shell import Shell
-from kernel_bridge.run.link_shells import LEAD_S, Integers, LinkEvents, LinkShells
-from kernel_bridge.run.plan import Plan, PlannedLink
+from kernel_bridge.run.leo_links import UNLIMITED, LeoLinks, header_of, leo, report_of
+from kernel_bridge.run.leo_links import late as late_leo
+from kernel_bridge.run.link_shells import LEAD_S, Folders, Integers, LinkEvents, LinkShells, Origin
+from kernel_bridge.run.plan import Limit, Plan, PlannedLink
 from kernel_bridge.run.schedule import NS_PER_MS, NS_PER_S, Schedule
 from traces.formats import mahimahi as files
 from traces.formats.series import Series
@@ -29,6 +32,7 @@ _ACK_SHARE = 0.04
 _OPPORTUNITY_A_MS_BPS = 12_000_000
 _CODEL_MS = {"target": 5.0, "interval": 100.0}
 _PIE_MS = {"qdelay_ref": 15.0, "max_burst": 150.0}
+_MANAGED_QUEUE_PACKETS = 1000
 """Linux's defaults; mahimahi has none."""
 
 
@@ -41,55 +45,85 @@ class MahimahiLinks:
         """Say in one line what this machine lacks, or None."""
         return mahimahi.missing()
 
+    def programs(self) -> list[Path]:
+        """Return where mm-leo is, if it is built."""
+        return LeoLinks().programs()
+
     def check(self, plan: Plan, link: PlannedLink) -> None:
         """Refuse a link that the shells cannot express."""
         where = _where(plan, link)
-        found = link.schedule
-        if found.delay_varies:
-            raise InputError(f"{where}: its delay varies, and mm-delay's is fixed{_ELSEWHERE}")
-        if found.loss_varies:
+        if link.schedule.loss_varies:
             raise InputError(f"{where}: its loss varies, and mm-loss's is fixed{_ELSEWHERE}")
-        whole_ms(int(found.delay_ns[0]), where)
+        if needs_leo(link) and (lack := shell.missing()):
+            raise InputError(f"{where}: mm-delay has one fixed delay of whole milliseconds, and {lack}")
         queue(link, where)
 
-    def link(self, plan: Plan, link: PlannedLink, folder: Path) -> LinkShells:
-        """Return a link's shells; mm-link's traces are written to ``folder``."""
+    def link(self, plan: Plan, link: PlannedLink, folders: Folders) -> LinkShells:
+        """Return a link's shells, whose traces are written."""
         where, found = _where(plan, link), link.schedule
         series = opportunities(found, plan.duration_ns)
         paths = {}
         for direction in files.DIRECTIONS:
-            paths[direction] = folder / f"{link.file_stem}-{direction}.trace"
+            paths[direction] = folders.work / f"{link.file_stem}-{direction}.trace"
             with paths[direction].open("w") as file:
                 files.write(series, direction, file)
-        log = folder / f"{link.file_stem}.log"
-        shells: list[Shell] = [Delay(whole_ms(int(found.delay_ns[0]), where))]
+        logs = [folders.work / f"{link.file_stem}.log"]
+        shells: list[Shell] = [
+            Link(paths["uplink"], paths["downlink"], queue(link, where), uplink_log=logs[0])
+        ]
         if found.loss[0] > 0:
-            shells.append(Loss("uplink", float(found.loss[0])))
-        shells.append(Link(paths["uplink"], paths["downlink"], queue(link, where), uplink_log=log))
-        return LinkShells([shell.arguments() for shell in shells], log)
+            shells.insert(0, Loss("uplink", float(found.loss[0])))
+        if needs_leo(link):
+            logs.append(folders.work / f"{link.file_stem}-delay.log")
+            delay = leo(link, folders, logs[1], [f"--uplink-mbps={UNLIMITED}"])
+        else:
+            delay = Delay(int(found.delay_ns[0]) // NS_PER_MS).arguments()
+        return LinkShells([delay, *(shell.arguments() for shell in shells)], logs)
 
-    def access(self, delay_ns: int, where: str) -> list[str]:
+    def access(self, delay_ns: int, where: str, folders: Folders) -> list[str]:
         """Return the shell that delays by so much each way."""
-        return Delay(whole_ms(delay_ns, where)).arguments()
+        if delay_ns % NS_PER_MS == 0:
+            return Delay(delay_ns // NS_PER_MS).arguments()
+        if lack := shell.missing():
+            raise InputError(f"{where}: mm-delay has whole milliseconds, and {lack}")
+        return LeoLinks().access(delay_ns, where, folders)
 
-    def events(self, log: Path, link: PlannedLink, origin_epoch_ns: int, duration_ns: int) -> LinkEvents:
-        """Read mm-link's log."""
-        found = read_log(log)
+    def events(self, link: PlannedLink, shells: LinkShells, origin: Origin, duration_ns: int) -> LinkEvents:
+        """Read mm-link's log, and mm-leo's where it makes the delay."""
+        found = read_log(shells.logs[0])
         initial = [line for line in found.header if line.startswith("init timestamp: ")]
         # In whole milliseconds, since some moment in the system's time.
-        shift_ns = int(initial[0].split(": ")[1]) * NS_PER_MS - origin_epoch_ns
+        shift_ns = int(initial[0].split(": ")[1]) * NS_PER_MS - origin.epoch_ns
         drop_ms, dropped = drops(found)
-        begin_ms, end_ms = -shift_ns / NS_PER_MS, (duration_ns - shift_ns) / NS_PER_MS
+        why = late(found, -shift_ns / NS_PER_MS, (duration_ns - shift_ns) / NS_PER_MS)
+        # Exact to what the clock tells, and to what reading two clocks one after the other costs.
+        lead_ns = delay_lead_ns = -round((shift_ns + found.base_ms * NS_PER_MS) / NS_PER_MS) * NS_PER_MS
+        if len(shells.logs) > 1:
+            delay_lead_ns = origin.monotonic_ns - header_of(shells.logs[1])["began_monotonic_ns"]
+            why = why or late_leo(report_of(shells.logs[1]))
+        departure_ns = found.departure_ms * NS_PER_MS + shift_ns
+        ahead_ns = delay_lead_ns - round(LEAD_S * NS_PER_S) if link.schedule.varies else 0
+        delivery_ns = departure_ns + link.schedule.delay_at(departure_ns + ahead_ns)
+        nothing = np.zeros(0, dtype=np.int64)
         return LinkEvents(
             arrival_ns=found.arrival_ms * NS_PER_MS + shift_ns,
-            departure_ns=found.departure_ms * NS_PER_MS + shift_ns,
-            departure_bytes=found.departure_bytes,
+            departure_ns=departure_ns,
+            delivery_ns=np.maximum.accumulate(delivery_ns) if len(delivery_ns) else delivery_ns,
+            delivered_bytes=found.departure_bytes,
             drop_ns=drop_ms * NS_PER_MS + shift_ns,
             dropped_packets=dropped,
-            # Exact to what the clock tells, and to what reading two clocks one after the other costs.
-            lead_ns=-round((shift_ns + found.base_ms * NS_PER_MS) / NS_PER_MS) * NS_PER_MS,
-            late=late(found, begin_ms, end_ms),
+            loss_ns=nothing,
+            lost_packets=nothing,
+            marked_packets=0,
+            lead_ns=lead_ns,
+            delay_lead_ns=delay_lead_ns,
+            late=why,
         )
+
+
+def needs_leo(link: PlannedLink) -> bool:
+    """Return whether mm-delay cannot make a link's delay: it varies, or is no whole number of ms."""
+    return link.schedule.delay_varies or int(link.schedule.delay_ns[0]) % NS_PER_MS > 0
 
 
 def _where(plan: Plan, link: PlannedLink) -> str:
@@ -160,12 +194,12 @@ def opportunities(found: Schedule, duration_ns: int) -> Series:
 
 def queue(link: PlannedLink, where: str) -> Queue:
     """Return a link's queue in mahimahi's words."""
-    asked, (unit, size) = link.queue, link.limit
+    asked, limit = link.spec.queue, link.limit or Limit("packets", _MANAGED_QUEUE_PACKETS)
     if asked.ecn:
         raise InputError(f"{where}.queue.ecn: mahimahi's queues drop, they do not mark")
     match asked.kind:
         case "droptail":
-            return Queue("droptail", {unit: size})
+            return Queue("droptail", {limit.unit: limit.size})
         case "codel":
             knobs = {"target": asked.target_ms, "interval": asked.interval_ms}
             defaults = _CODEL_MS
@@ -178,7 +212,7 @@ def queue(link: PlannedLink, where: str) -> Queue:
             raise InputError(
                 f"{where}.queue.kind: {asked.kind}: mahimahi has droptail, codel and pie{_ELSEWHERE}"
             )
-    limits = {unit: size}
+    limits: dict[str, int] = {limit.unit: limit.size}
     for name, default in defaults.items():
         given = knobs.get(name)
         limits[name] = whole_ms(

@@ -11,12 +11,13 @@ import itertools
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import leosim
 
 from configs.errors import InputError
 from configs.queue import Queue
-from configs.scenario import Flow, Scenario
+from configs.scenario import Flow, Link, Scenario
 from kernel_bridge.run import schedule
 from kernel_bridge.run.schedule import NS_PER_MS, NS_PER_S, Schedule
 from kernel_bridge.run.schemes import DATAGRAMS
@@ -24,8 +25,14 @@ from kernel_bridge.run.schemes import DATAGRAMS
 MAX_FLOWS = 256
 """Each has two processes of its own."""
 PACKET_BYTES = 1500
-_SINGLE_QUEUE_PACKETS = 1000
-"""Linux's default limit of codel and pie."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A queue's size."""
+
+    unit: Literal["packets", "bytes"]
+    size: int
 
 
 @dataclass(frozen=True)
@@ -35,10 +42,17 @@ class PlannedLink:
     name: str
     file_stem: str
     """What its files' names begin with."""
+    spec: Link
+    """As the scenario has it."""
+    csv: bytes | None
+    """Its path trace."""
+    period_ns: int
+    """The path trace's, or 0."""
     schedule: Schedule
-    queue: Queue
-    limit: tuple[str, int]
-    """The queue's size: ``packets`` or ``bytes``, and how many."""
+    limit: Limit | None
+    """The queue's size; None leaves it to the discipline."""
+    seed: int
+    """Of its random losses, and of what its queue draws."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +89,12 @@ class Plan:
         return self.chain[flow.receiver_level : flow.sender_level]
 
 
-def plan(
-    scenario: Scenario, traces: Mapping[str, leosim.PathTrace], schemes: Collection[str], backend: str
-) -> Plan:
+def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[str], backend: str) -> Plan:
     """Return a scenario's plan.
 
     Args:
         scenario: resolved.
-        traces: every path trace that it names.
+        traces: the CSV of every path trace that it names.
         schemes: what the machine's kernel runs.
         backend: its name, for messages.
 
@@ -102,7 +114,8 @@ def plan(
     if total > MAX_FLOWS:
         raise InputError(f"{where}: flows: {total} are more than the {MAX_FLOWS} that it runs")
     names = chain([flow.route for flow in scenario.flows], where)
-    schedules = {name: schedule.of_link(scenario.links[name], traces, scenario.duration_s) for name in names}
+    parsed = {name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in traces.items()}
+    schedules = {name: schedule.of_link(scenario.links[name], parsed, scenario.duration_s) for name in names}
     for name, found in schedules.items():
         if not found.capacity_bps.any():
             raise InputError(f"{where}: links.{name}: never has capacity while the scenario lasts")
@@ -110,14 +123,17 @@ def plan(
     for name in reversed(names):
         flows = [flow for flow in scenario.flows if name in flow.route]
         rtt_ns = max(_base_rtt_ns(flow, schedules) for flow in flows)
-        queue = scenario.links[name].queue
+        spec = scenario.links[name]
         links.append(
             PlannedLink(
-                name,
-                f"link-{len(links)}",
-                schedules[name],
-                queue,
-                _limit(queue, int(schedules[name].rate_bps[0]), rtt_ns),
+                name=name,
+                file_stem=f"link-{len(links)}",
+                spec=spec,
+                csv=traces[spec.trace] if spec.trace is not None else None,
+                period_ns=parsed[spec.trace].period_ns if spec.trace is not None else 0,
+                schedule=schedules[name],
+                limit=_limit(spec.queue, int(schedules[name].rate_bps[0]), rtt_ns),
+                seed=random.Random(f"{scenario.seed}/{name}").getrandbits(63),
             )
         )
     return Plan(
@@ -161,15 +177,16 @@ def _base_rtt_ns(flow: Flow, schedules: Mapping[str, Schedule]) -> int:
     return 2 * (one_way + round(flow.extra_delay_ms * NS_PER_MS))
 
 
-def _limit(queue: Queue, rate_bps: int, rtt_ns: int) -> tuple[str, int]:
+def _limit(queue: Queue, rate_bps: int, rtt_ns: int) -> Limit | None:
     """Return a queue's size as the simulator counts it."""
     if queue.packets is not None:
-        return "packets", queue.packets
+        return Limit("packets", queue.packets)
     if queue.bytes is not None:
-        return "bytes", queue.bytes
+        return Limit("bytes", queue.bytes)
     if queue.bdp is not None:
-        return "packets", max(1, round(queue.bdp * rate_bps * rtt_ns / NS_PER_S / (8 * PACKET_BYTES)))
-    return "packets", _SINGLE_QUEUE_PACKETS
+        packets = round(queue.bdp * rate_bps * rtt_ns / NS_PER_S / (8 * PACKET_BYTES))
+        return Limit("packets", max(1, packets))
+    return None
 
 
 def _flows(scenario: Scenario, names: list[str]) -> Iterator[PlannedFlow]:

@@ -49,6 +49,14 @@ class FlowRecord:
 
 
 @dataclass(frozen=True)
+class Ahead:
+    """How far a link's capacity and delay are ahead of the run, in ns."""
+
+    capacity_ns: int
+    delay_ns: int
+
+
+@dataclass(frozen=True)
 class _RttSamples:
     time_ns: Integers
     rtt_ms: Column
@@ -75,8 +83,11 @@ def run_log(
     step_ns = round(series_ms * NS_PER_MS)
     grid = np.arange(step_ns, plan.duration_ns + 1, step_ns, dtype=np.int64)
     # A shell that began early is ahead in its trace for the whole run.
+    lead_ns = round(LEAD_S * NS_PER_S)
     ahead = {
-        link.name: found.lead_ns - round(LEAD_S * NS_PER_S) if link.schedule.varies else 0
+        link.name: Ahead(found.lead_ns - lead_ns, found.delay_lead_ns - lead_ns)
+        if link.schedule.varies
+        else Ahead(0, 0)
         for link, found in zip(plan.chain, events, strict=True)
     }
     flows, flow_columns = [], []
@@ -99,20 +110,22 @@ def run_log(
     )
 
 
-def base_rtt_ns(plan: Plan, flow: PlannedFlow, ahead: dict[str, int], time_ns: Integers) -> Integers:
+def base_rtt_ns(plan: Plan, flow: PlannedFlow, ahead: dict[str, Ahead], time_ns: Integers) -> Integers:
     """Return a flow's propagation both ways at each of the times given."""
     one_way = np.full(len(time_ns), flow.extra_delay_ns)
     for link in plan.links_of(flow):
-        one_way = one_way + link.schedule.delay_at(time_ns + ahead[link.name])
+        one_way = one_way + link.schedule.delay_at(time_ns + ahead[link.name].delay_ns)
     return 2 * one_way
 
 
 def capacity_mbps(
-    plan: Plan, flow: PlannedFlow, ahead: dict[str, int], from_ns: Integers, to_ns: Integers
+    plan: Plan, flow: PlannedFlow, ahead: dict[str, Ahead], from_ns: Integers, to_ns: Integers
 ) -> Column:
     """Return what the bottleneck of a flow's links could carry from each time to each other."""
     carried = [
-        link.schedule.capacity_bits(from_ns + ahead[link.name], to_ns + ahead[link.name])
+        link.schedule.capacity_bits(
+            from_ns + ahead[link.name].capacity_ns, to_ns + ahead[link.name].capacity_ns
+        )
         for link in plan.links_of(flow)
     ]
     return np.min(carried, axis=0) * 1e3 / (to_ns - from_ns)
@@ -125,7 +138,7 @@ def weighted_quantile(values: Column, weights: Column, share: float) -> float:
     return float(values[order][np.searchsorted(reached, share * reached[-1])])
 
 
-def _rtt_samples(plan: Plan, flow: PlannedFlow, record: FlowRecord, ahead: dict[str, int]) -> _RttSamples:
+def _rtt_samples(plan: Plan, flow: PlannedFlow, record: FlowRecord, ahead: dict[str, Ahead]) -> _RttSamples:
     if not isinstance(record.sent, Samples):
         nothing = np.zeros(0)
         return _RttSamples(nothing.astype(np.int64), nothing, nothing, nothing)
@@ -138,7 +151,7 @@ def _rtt_samples(plan: Plan, flow: PlannedFlow, record: FlowRecord, ahead: dict[
 
 
 def _flow_summary(
-    plan: Plan, flow: PlannedFlow, record: FlowRecord, rtts: _RttSamples, ahead: dict[str, int]
+    plan: Plan, flow: PlannedFlow, record: FlowRecord, rtts: _RttSamples, ahead: dict[str, Ahead]
 ) -> dict[str, Any]:
     start, stop = np.array([flow.start_ns]), np.array([flow.stop_ns])
     goodput_mbps = float(_goodput_bytes(flow, record, stop)[0]) * 8e3 / (flow.stop_ns - flow.start_ns)
@@ -201,7 +214,7 @@ def _flow_series(
     flow: PlannedFlow,
     record: FlowRecord,
     rtts: _RttSamples,
-    ahead: dict[str, int],
+    ahead: dict[str, Ahead],
     grid: Integers,
     step_ns: int,
 ) -> dict[str, Column]:
@@ -251,17 +264,18 @@ def _flow_series(
 def _link_summary(name: str, events: LinkEvents, duration_ns: int) -> dict[str, Any]:
     arrived = int((events.arrival_ns < duration_ns).sum())
     left = int((events.departure_ns < duration_ns).sum())
+    delivered = int((events.delivery_ns < duration_ns).sum())
     dropped = int(events.dropped_packets[events.drop_ns < duration_ns].sum())
+    lost = int(events.lost_packets[events.loss_ns < duration_ns].sum())
     return {
         "link": name,
         "offered_packets": arrived,
-        "delivered_packets": left - events.lost_packets,
+        "delivered_packets": delivered,
         "dropped_packets": dropped,
         "marked_packets": events.marked_packets,
-        "lost_packets": events.lost_packets,
-        "queued_packets": arrived - left - dropped,
-        # What left is taken to have arrived: behind a shell's queue nothing is counted.
-        "in_flight_packets": 0,
+        "lost_packets": lost,
+        "queued_packets": arrived - left - dropped - lost,
+        "in_flight_packets": left - delivered,
     }
 
 
@@ -270,29 +284,35 @@ def _link_series(
     position: int,
     index: int,
     events: LinkEvents,
-    ahead: dict[str, int],
+    ahead: dict[str, Ahead],
     grid: Integers,
     step_ns: int,
 ) -> dict[str, Column]:
     link = plan.chain[position]
-    shift = ahead[link.name]
+    shift = ahead[link.name].capacity_ns
     edges = np.concatenate(([0], grid))
     arrived = np.searchsorted(events.arrival_ns, edges)
     left = np.searchsorted(events.departure_ns, edges)
-    carried = np.concatenate(([0], np.cumsum(events.departure_bytes)))[left]
-    dropped = np.concatenate(([0], np.cumsum(events.dropped_packets)))[np.searchsorted(events.drop_ns, edges)]
+    carried = _sum_at(events.delivery_ns, events.delivered_bytes, edges)
+    dropped = _sum_at(events.drop_ns, events.dropped_packets, edges)
+    lost = _sum_at(events.loss_ns, events.lost_packets, edges)
     seconds = step_ns / NS_PER_S
     bits = link.schedule.capacity_bits(edges[:-1] + shift, edges[1:] + shift)
     return {
         "time_s": grid / NS_PER_S,
         "link": np.full(len(grid), index, dtype=np.uint32),
         "capacity_mbps": bits * 1e-6 / seconds,
-        "delay_ms": link.schedule.delay_at(grid + shift) / NS_PER_MS,
-        "queue_packets": np.maximum(arrived - left - dropped, 0)[1:].astype(np.uint32),
+        "delay_ms": link.schedule.delay_at(grid + ahead[link.name].delay_ns) / NS_PER_MS,
+        "queue_packets": np.maximum(arrived - left - dropped - lost, 0)[1:].astype(np.uint32),
         "connected": link.schedule.stays_connected(edges[:-1] + shift, edges[1:] + shift),
         "dropped_packets": np.diff(dropped).astype(np.uint32),
         "delivered_mbps": np.diff(carried) * 8e-6 / seconds,
     }
+
+
+def _sum_at(time_ns: Integers, values: Integers, at_ns: Integers) -> Integers:
+    """Return the sum of all values before each of the times given."""
+    return np.concatenate(([0], np.cumsum(values)))[np.searchsorted(time_ns, at_ns)]
 
 
 def _held(time_ns: Integers, values: Column, at_ns: Integers, before: float) -> Column:

@@ -9,7 +9,7 @@ from configs.errors import InputError
 from configs.scenario import parse
 from kernel_bridge.mahimahi.log import parse_log
 from kernel_bridge.run import mahimahi_links
-from kernel_bridge.run.link_shells import LEAD_S
+from kernel_bridge.run.link_shells import LEAD_S, Folders
 from kernel_bridge.run.mahimahi_links import MahimahiLinks, drops, late, opportunities
 from kernel_bridge.run.plan import plan
 from kernel_bridge.run.schedule import Schedule
@@ -33,7 +33,7 @@ def _log(events):
 
 def test_a_links_shells_delay_outside_lose_between_and_queue_inside(tmp_path):
     planned = _planned(loss=0.25, queue={"packets": 7})
-    shells = MahimahiLinks().link(planned, planned.chain[0], tmp_path)
+    shells = MahimahiLinks().link(planned, planned.chain[0], Folders(tmp_path, tmp_path))
     line = " ".join(part for command in shells.commands for part in command)
     assert line == (
         "mm-delay 10 mm-loss uplink 0.25 "
@@ -86,7 +86,6 @@ def test_a_shell_that_sleeps_through_its_opportunities_is_late_and_an_idle_one_i
 @pytest.mark.parametrize(
     ("link", "told"),
     [
-        ({"delay_ms": 2.5}, "links.l: 2.5 ms: mahimahi's clock has whole milliseconds"),
         ({"queue": {"kind": "fq_codel"}}, "queue.kind: fq_codel: mahimahi has droptail, codel and pie"),
         ({"queue": {"kind": "codel", "ecn": True}}, "queue.ecn: mahimahi's queues drop"),
         ({"queue": {"kind": "pie", "alpha": 2}}, "pie has no knob but target_ms"),

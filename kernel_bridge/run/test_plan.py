@@ -4,7 +4,7 @@ import pytest
 
 from configs.errors import InputError
 from configs.scenario import parse
-from kernel_bridge.run.plan import plan
+from kernel_bridge.run.plan import Limit, plan
 
 LINKS = {name: {"rate_mbps": 12, "delay_ms": 10} for name in "abcd"}
 SCHEMES = ["cubic", "reno", "udp"]
@@ -32,10 +32,7 @@ def test_links_that_no_flow_crosses_have_no_shells():
 def test_a_queue_of_one_bdp_counts_the_largest_base_rtt_over_it():
     planned = _plan({"route": ["a"]}, {"route": ["a", "b"], "extra_delay_ms": 5})
     # 12 Mbit/s are 1,000 packets/s; 2 × (10 + 10 + 5) ms hold 50 of them.
-    assert [(link.name, link.limit) for link in planned.chain] == [
-        ("b", ("packets", 50)),
-        ("a", ("packets", 50)),
-    ]
+    assert [link.limit for link in planned.chain] == [Limit("packets", 50), Limit("packets", 50)]
 
 
 def test_equal_flows_are_as_many_and_bursts_stay_in_the_flows_time():

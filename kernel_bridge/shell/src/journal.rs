@@ -69,6 +69,8 @@ impl Journal {
         let writer = thread::spawn(move || {
             let mut out = BufWriter::new(file);
             writeln!(out, "# {header}")?;
+            // Whoever aligns something with the link reads in it when the link began.
+            out.flush()?;
             for mut batch in to_write {
                 for note in &batch {
                     write_line(&mut out, note)?;
