@@ -51,7 +51,9 @@ def downloaded(tmp_path, options, *, count, payload, gap_us):
     """Return the numbers that come through the downlink, the log's lines and the report."""
     log, report = tmp_path / "log", tmp_path / "report"
     ask = [sys.executable, "-I", "-c", ASK, count, payload, gap_us]
-    late = ["--max-late-ms=10000"]  # a busy machine changes when packets leave, and nothing that is tested here
+    late = [
+        "--max-late-ms=10000"
+    ]  # a busy machine changes when packets leave, and nothing that is tested here
     done = in_world(program(), *options, *late, f"--log={log}", f"--report={report}", "--", *ask)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout), log.read_text().splitlines(), json.loads(report.read_text())
@@ -127,7 +129,9 @@ def test_the_same_seed_loses_the_same_packets_and_another_seed_others(tmp_path):
     assert first != other
     # 200 expected; four standard deviations are 51.
     assert abs(len(first) - 800) <= 51
-    assert report["downlink"] | {"offered": 1000, "lost": 1000 - len(first), "dropped": 0} == report["downlink"]
+    assert (
+        report["downlink"] | {"offered": 1000, "lost": 1000 - len(first), "dropped": 0} == report["downlink"]
+    )
     assert report["uplink"]["lost"] == 0
     assert conserved(report["downlink"])
 
