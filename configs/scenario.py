@@ -36,6 +36,8 @@ class Link(Strict):
     """Where in the trace the scenario starts, in s."""
     loss: Probability = 0.0
     """Independent random loss per packet, on top of the trace's."""
+    burst_bytes: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    """What a token bucket lets pass at once after silence, as tc's tbf does (``burst``); 0: an exact link."""
     queue: Queue = Queue()
     reverse: Reverse | None = None
     """What the way back is like: acknowledgements queue there, and the data of backward flows."""
@@ -48,6 +50,8 @@ class Link(Strict):
             raise ValueError("a link without a trace needs rate_mbps")
         if self.trace is None and self.offset_s:
             raise ValueError("offset_s needs a trace")
+        if self.trace is not None and self.burst_bytes:
+            raise ValueError("burst_bytes: a link with a trace has no token bucket")
         if self.trace is None and self.reverse is not None and self.reverse.rate_mbps is None:
             raise ValueError("reverse: a link without a trace needs rate_mbps")
         return self

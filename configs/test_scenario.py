@@ -36,6 +36,19 @@ def test_sources_that_contradict_themselves_are_refused(flow: dict[str, Any], ru
         parse({"duration_s": 1, "links": {"a": link}, "flows": [{**flow, "route": ["a"]}]}, "test")
 
 
+@pytest.mark.parametrize(
+    ("link", "rule"),
+    [
+        ({"rate_mbps": 10, "delay_ms": 5, "burst_bytes": -1}, "links.a.burst_bytes"),
+        ({"trace": "sd-ny-bp", "burst_bytes": 1500}, "a link with a trace has no token bucket"),
+    ],
+)
+def test_a_token_bucket_needs_a_link_whose_rate_is_constant(link: dict[str, Any], rule: str) -> None:
+    flow = {"scheme": "cubic", "route": ["a"]}
+    with pytest.raises(InputError, match=rule):
+        parse({"duration_s": 1, "links": {"a": link}, "flows": [flow]}, "test")
+
+
 def there_and_back(link: dict[str, Any], flow: dict[str, Any], reroute: list[str]) -> dict[str, Any]:
     """Return a scenario of one flow over link ``a``, which a reroute puts elsewhere."""
     plain = {"rate_mbps": 10, "delay_ms": 5}

@@ -19,10 +19,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from configs.errors import InputError
+from kernel_bridge import shell as leo_shell
 from kernel_bridge.mahimahi import inside
 from kernel_bridge.mahimahi.shell import Link, Shell, chain
 from kernel_bridge.namespaces import PATH, folders, in_namespaces, ordinary_user
-from kernel_bridge.shell import Leo, program
+from kernel_bridge.shell import Leo
 
 _PROGRAMS = {
     "mm-link": "scripts/mahimahi.sh installs mahimahi",
@@ -167,8 +168,8 @@ def _set_uid(shells: Sequence[Shell], private: Path) -> tuple[list[Shell], list[
     """Return the shells with mm-leo's program in ``private``, and what is to be copied there."""
     if not any(isinstance(shell, Leo) for shell in shells):
         return list(shells), []
-    if (path := program()) is None:
-        raise InputError("mm-leo is not built: make setup builds it")
+    if (path := leo_shell.program()) is None:
+        raise InputError(leo_shell.missing() or "")
     copied = private / path.name
     return [replace(shell, program=copied) if isinstance(shell, Leo) else shell for shell in shells], [path]
 

@@ -1,4 +1,4 @@
-"""``mm-leo``, the shell that replays a path trace on the machine's clock: as data, and where its program is."""
+"""``mm-leo``, the shell that replays a path trace on the machine's clock, as data."""
 
 from kernel_bridge.shell.leo import Leo as Leo
 from kernel_bridge.shell.leo import missing as missing

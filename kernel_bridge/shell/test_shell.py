@@ -175,8 +175,13 @@ def test_a_run_that_was_too_late_is_not_valid_and_fails_a_command_that_succeeded
     assert json.loads(report.removeprefix("# "))["valid"] is False
 
 
-HOG = "import os, time; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50)); end = time.monotonic() + 0.8\n"
-HOG += "while time.monotonic() < end: pass"
+HOG = """
+import os, time
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+end = time.monotonic() + 0.8
+while time.monotonic() < end:
+    pass
+"""
 
 
 def test_a_machine_whose_cores_are_all_busy_makes_a_run_not_valid(tmp_path):

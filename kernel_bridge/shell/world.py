@@ -1,9 +1,9 @@
-"""A network namespace to start mm-leo in, for tests: run by `test_shell`, as root, with nothing but the standard library.
+"""A network namespace to start mm-leo in, for tests: `test_shell` runs it as root.
 
     unshare --net --mount --pid --fork --kill-child --mount-proc python world.py COMMAND…
 
-A UDP server answers `COUNT BYTES GAP_US` with COUNT datagrams, each with its number in its first four bytes; the
-exit status is the command's.
+A UDP server answers `COUNT BYTES GAP_US` with COUNT datagrams, each with its number in its first four bytes.
+The exit status is the command's.
 """
 
 import socket

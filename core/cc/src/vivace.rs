@@ -116,7 +116,7 @@ impl CongestionControl for Vivace {
         again |= self.learn();
         if self.timed_out && ack.recovery != Recovery::Loss {
             self.timed_out = false;
-            again |= self.controller.on_timeout(false);
+            again |= self.controller.on_repaired();
         }
         if again || self.intervals.due() <= ack.now {
             self.begin_interval(ack.now);
@@ -132,7 +132,7 @@ impl CongestionControl for Vivace {
         // A loss counts in the interval that it was sent in.
         if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) && !self.timed_out {
             self.timed_out = true;
-            if self.controller.on_timeout(true) {
+            if self.controller.on_timeout() {
                 self.begin_interval(now);
                 self.update_window();
             }

@@ -53,7 +53,11 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
     for ((name, spec), schedule) in scenario.links.iter().zip(&schedules) {
         let rtt = largest_base_rtt(scenario, name, &schedules, &names);
         let limit = queue::limit(&spec.queue, schedule.at(0).rate_bps, rtt);
-        let link = Link::new(schedule.clone(), limit, Loss::new(spec.loss, seeds.next_u64()), Jitter::none());
+        let mut link =
+            Link::new(schedule.clone(), limit, Loss::new(spec.loss, seeds.next_u64()), Jitter::none());
+        if spec.burst_bytes > 0 {
+            link = link.with_bucket(spec.burst_bytes);
+        }
         links.push(queue::install(link, &spec.queue, queue_seed(scenario.seed, links.len())));
     }
     let mut logged_links: Vec<(String, usize)> = names.iter().cloned().zip(0..).collect();

@@ -105,6 +105,9 @@ pub struct LinkSpec {
     /// Independent loss probability, on top of the trace's.
     #[serde(default)]
     pub loss: f64,
+    /// Bytes that its token bucket holds: so much passes at once after silence. 0: an exact link.
+    #[serde(default)]
+    pub burst_bytes: u32,
     /// The queue in front of it.
     #[serde(default)]
     pub queue: QueueSpec,
@@ -254,6 +257,8 @@ impl Scenario {
         self.check(at, one, "give exactly one of delay_ms and trace")?;
         let rate_given = link.trace.is_some() || link.rate_mbps.is_some();
         self.check(&format!("{at}.rate_mbps"), rate_given, "a link without a trace needs it")?;
+        let bucket_ok = link.burst_bytes == 0 || link.trace.is_none();
+        self.check(&format!("{at}.burst_bytes"), bucket_ok, "a link with a trace has no token bucket")?;
         self.validate_queue(&format!("{at}.queue"), &link.queue)?;
         self.validate_reverse(&format!("{at}.reverse"), link)
     }
@@ -324,6 +329,18 @@ mod tests {
 
     fn error_of(text: &str) -> String {
         Scenario::from_json(text).expect_err("the scenario is wrong").to_string()
+    }
+
+    #[test]
+    fn a_token_bucket_needs_a_link_whose_rate_is_constant() {
+        let of = |link: &str| {
+            format!(
+                r#"{{"duration_s": 1, "links": {{"a": {link}}}, "flows": [{{"scheme": "reno", "route": ["a"]}}]}}"#
+            )
+        };
+        let error = error_of(&of(r#"{"trace": "path", "burst_bytes": 1500}"#));
+        assert!(error.contains("links.a.burst_bytes"), "{error}");
+        assert!(Scenario::from_json(&of(r#"{"rate_mbps": 1, "delay_ms": 1, "burst_bytes": 1500}"#)).is_ok());
     }
 
     #[test]

@@ -31,7 +31,8 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
     });
     let loss = prop_oneof![2 => Just(0.0), 1 => 0.0..0.05];
     let medium = prop_oneof![
-        3 => (1.0..150.0).prop_map(|delay: f64| json!({"delay_ms": delay})),
+        3 => (1.0..150.0_f64, prop_oneof![3 => Just(0_u32), 1 => 1_500_u32..600_000])
+            .prop_map(|(delay, burst)| json!({"delay_ms": delay, "burst_bytes": burst})),
         1 => (0.0..5.0).prop_map(|offset: f64| json!({"trace": "path", "offset_s": offset})),
     ];
     let rate = prop_oneof![1.0..20.0, 1.0..200.0];

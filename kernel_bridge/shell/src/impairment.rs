@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use leo_link::{
     Cake, CakeSettings, Codel, CodelSettings, Direction, DropTail, FqCodel, FqCodelSettings, Jitter, Link,
-    Loss, Managed, Nanos, PathTrace, Pie, PieSettings, Schedule, Sfq, SfqSettings, UNLIMITED,
+    Loss, Managed, Nanos, PathTrace, Pie, PieSettings, Schedule, Sfq, SfqSettings, Span, UNLIMITED,
 };
 
 use crate::arguments::{Arguments, Path, QueueKind, QueueSize};
@@ -67,7 +67,7 @@ pub fn link(source: &Source, arguments: &Arguments, direction: Direction) -> Res
     };
     let limit = limit(arguments, &schedule);
     let loss = Loss::new(arguments.loss.of(direction), stream);
-    let uncongested = schedule.at(0).rate_bps == UNLIMITED;
+    let uncongested = start(&schedule).rate_bps == UNLIMITED;
     let link = Link::new(schedule, limit, loss, Jitter::none());
     Ok(match discipline(arguments, limit, stream.wrapping_mul(STREAM)) {
         Some(discipline) if !uncongested => link.managed_by(discipline),
@@ -75,9 +75,18 @@ pub fn link(source: &Source, arguments: &Arguments, direction: Direction) -> Res
     })
 }
 
+/// How the link is when it first carries a packet; `schedule` ever does.
+pub fn start(schedule: &Schedule) -> Span {
+    let mut span = schedule.at(0);
+    while !span.connected || span.rate_bps == 0 {
+        span = schedule.at(span.end);
+    }
+    span
+}
+
 /// How large the queue is: a size in BDP refers to capacity and propagation at the start, both ways.
 fn limit(arguments: &Arguments, schedule: &Schedule) -> DropTail {
-    let start = schedule.at(0);
+    let start = start(schedule);
     let of_bdp = |bdp: f64| {
         let bits = start.rate_bps as f64 * 2.0 * start.delay as f64 / NS_PER_S;
         DropTail::of_packets(((bdp * bits / (8.0 * MTU as f64)).round() as u64).max(1))
@@ -148,6 +157,24 @@ mod tests {
         assert_eq!(limit_of("--rate-mbps 100 --delay-ms 25 --queue-bdp 0.5"), DropTail::of_packets(208));
         assert_eq!(limit_of("--rate-mbps 100 --delay-ms 25 --queue codel"), DropTail::of_packets(1_000));
         assert_eq!(limit_of("--rate-mbps 100 --delay-ms 25 --queue-bytes 9000"), DropTail::of_bytes(9_000));
+    }
+
+    #[test]
+    fn a_trace_that_begins_with_an_outage_starts_when_it_carries() {
+        let row = |time_ns, rate_bps, connected| leo_link::Row {
+            time_ns,
+            delay_ns: 25_000_000,
+            uplink_bps: rate_bps,
+            downlink_bps: rate_bps,
+            loss: 0.0,
+            path_id: 0,
+            connected,
+            event: leo_link::Event::None,
+        };
+        let rows = vec![row(0, 50_000_000, false), row(1, 0, true), row(2, 100_000_000, true)];
+        let source = Source::Traced(Arc::new(PathTrace { metadata: "{}".to_owned(), rows, period_ns: 3 }));
+        let link = link(&source, &arguments("t.csv"), Direction::Downlink).unwrap();
+        assert_eq!(link.limit(), DropTail::of_packets(417));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::arguments::{Arguments, Path};
 use crate::clock::{Clock, unix_time};
 use crate::datagram::Datagram;
 use crate::ferry::{Carried, Tally};
+use crate::impairment::start;
 
 /// Of the log's first line.
 const FORMAT: &str = "leogym-shell-log";
@@ -18,7 +19,7 @@ const SHARE: f64 = 0.99;
 pub fn header(arguments: &Arguments, links: [&Link<Datagram>; 2], clock: &Clock, realtime: bool) -> Value {
     let words: Vec<_> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let [uplink, downlink] = links.map(|link| {
-        let start = link.schedule().at(0);
+        let start = start(link.schedule());
         let finite = |value: u64| (value != u64::MAX).then_some(value);
         json!({
             "rate_mbps": (start.rate_bps != UNLIMITED).then(|| start.rate_bps as f64 / 1e6),

@@ -174,8 +174,9 @@ fn inner_device(local: Ipv4Addr, peer: Ipv4Addr) -> Result<Tun, String> {
     let inner = Tun::create(INNER).map_err(named(INNER))?;
     inner.connect(local, peer).map_err(named(INNER))?;
     default_route(peer).map_err(named("the default route"))?;
-    // The namespace is this shell's own: shells nested in this one find it ready.
-    fs::write(FORWARDING, "1").map_err(named(FORWARDING))?;
+    // The namespace is this shell's own: shells nested in this one find it ready. Where /proc/sys is read-only, as in
+    // some containers, they say so themselves.
+    let _ = fs::write(FORWARDING, "1");
     Ok(inner)
 }
 

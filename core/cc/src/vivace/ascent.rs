@@ -2,7 +2,7 @@
 
 /// θ0: Mbit/s that a unit of utility gradient moves the rate by.
 const CONVERSION: f64 = 1.0;
-/// ω0 and δ: the change is bounded by ω0 + k·δ of the rate. The paper's evaluation has δ = 0.1, the branch 0.06.
+/// ω0 and δ: the change is bounded by ω0 + k·δ of the rate. (WebRTC's Vivace has δ = 0.1.)
 const BOUNDARY: f64 = 0.05;
 const BOUNDARY_INCREMENT: f64 = 0.06;
 /// No step is smaller, in Mbit/s.

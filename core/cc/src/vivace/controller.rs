@@ -74,17 +74,20 @@ impl Controller {
         }
     }
 
-    /// The retransmission timer ran out (`true`), or what was lost then has been repaired (`false`). True as for
-    /// [`learn`](Self::learn).
+    /// The retransmission timer ran out. True as for [`learn`](Self::learn).
     #[must_use]
-    pub fn on_timeout(&mut self, began: bool) -> bool {
-        match self {
-            Self::Kernel(controller) => {
-                controller.on_timeout(began);
-                true
-            }
-            Self::Nsdi2018(_) | Self::Proteus(_) => false,
-        }
+    pub fn on_timeout(&mut self) -> bool {
+        let Self::Kernel(controller) = self else { return false };
+        controller.on_timeout();
+        true
+    }
+
+    /// What was lost with the timeout has been repaired. True as for [`learn`](Self::learn).
+    #[must_use]
+    pub fn on_repaired(&mut self) -> bool {
+        let Self::Kernel(controller) = self else { return false };
+        controller.on_repaired();
+        true
     }
 
     /// Payload bytes a second to send at now.

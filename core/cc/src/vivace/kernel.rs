@@ -142,8 +142,14 @@ impl Kernel {
         }
     }
 
-    pub(super) fn on_timeout(&mut self, began: bool) {
-        self.mode = if began { Mode::Repairing } else { Mode::Probing };
+    pub(super) const fn on_timeout(&mut self) {
+        self.mode = Mode::Repairing;
+        self.begun = 0;
+        self.known = 0;
+    }
+
+    pub(super) const fn on_repaired(&mut self) {
+        self.mode = Mode::Probing;
         self.begun = 0;
         self.known = 0;
     }

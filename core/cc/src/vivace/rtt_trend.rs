@@ -1,4 +1,4 @@
-//! Which changes of the RTT count (PCC Proteus, SIGCOMM 2020, §5: MI-history trending tolerance).
+//! Which changes of the RTT count over several intervals (PCC Proteus, SIGCOMM 2020: MI-history trending tolerance).
 
 /// Intervals that a trend is made of.
 const HISTORY: usize = 6;
