@@ -318,17 +318,18 @@ impl Service {
     /// Tell SaTCP that an announced handover explains the flow's losses until then.
     ///
     /// # Errors
-    /// The flow is not open: one line.
+    /// The scheme is not SaTCP, or the flow is not open: one line.
     pub fn freeze(
         &mut self,
         slots: &mut Slots,
         (slot, generation): (usize, u32),
         until_us: u64,
     ) -> Result<(), String> {
+        if !matches!(self.controller, Controller::Program) {
+            return Err("flow: its scheme is not SaTCP: it has no freeze".to_owned());
+        }
         self.tracked(slot, generation)?;
-        let standing = slots.commanded(slot);
-        let standing = if standing.generation == generation { standing } else { Command::default() };
-        slots.command(slot, Command { frozen_until_us: until_us, generation, ..standing });
+        slots.command(slot, Command { frozen_until_us: until_us, generation, ..Command::default() });
         Ok(())
     }
 
