@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from configs.errors import InputError
 from kernel_bridge.client import Bridge
@@ -35,9 +35,9 @@ class BridgeProcess:
     """A bridge that runs as long as the ``with`` block; it ends with this process, however that ends.
 
     Args:
-        schemes: congestion controls by name: the folder of the policy that decides for their flows, or None
-            to offer them to clients.
-        interval_ms: monitor interval of offered flows (a policy brings its own).
+        schemes: congestion controls by name: the folder of the policy that decides for their flows, None to
+            offer them to clients, or ``"satcp"``.
+        interval_ms: monitor interval of flows without a policy.
         address: where it listens.
         user: whom it becomes after loading, and who may connect besides root; default: who called sudo, else
             nobody.
@@ -48,7 +48,7 @@ class BridgeProcess:
 
     def __init__(
         self,
-        schemes: Mapping[str, Path | None],
+        schemes: Mapping[str, Path | Literal["satcp"] | None],
         *,
         interval_ms: float | None = None,
         address: str | None = None,
@@ -57,7 +57,12 @@ class BridgeProcess:
         self.address = f"@leo-bridge-{os.getpid()}-{id(self):x}" if address is None else address
         self._arguments = ["run", "--with-parent", "--socket", self.address]
         for name, folder in schemes.items():
-            self._arguments += ["--offer", name] if folder is None else ["--policy", f"{name}={folder}"]
+            if folder is None:
+                self._arguments += ["--offer", name]
+            elif folder == "satcp":
+                self._arguments += ["--satcp", name]
+            else:
+                self._arguments += ["--policy", f"{name}={folder}"]
         if interval_ms is not None:
             self._arguments += ["--interval-ms", f"{interval_ms:g}"]
         if user is not None:

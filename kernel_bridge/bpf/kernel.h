@@ -5,6 +5,8 @@
  * kernel's BTF, so that neither order nor completeness matters here and no generated vmlinux.h is needed. */
 #pragma once
 
+#include <stdbool.h>
+
 typedef signed int s32;
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -121,6 +123,8 @@ struct tcp_sock {
 	u64 bytes_acked;
 	u64 bytes_sent;
 	u64 tcp_mstamp;
+	u32 rate_delivered;
+	u32 rate_interval_us;
 	struct minmax rtt_min;
 };
 

@@ -130,7 +130,8 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 
 	if (flow) {
 		begin_write(flow);
-		add_samples(tp, rs, flow);
+		add_rtt(tp, rs->rtt_us, flow);
+		add_rate(tp, rs->delivered, rs->interval_us, flow);
 	}
 	obey(sk, private, flow);
 	if (private->mode == FALLEN_BACK) {

@@ -10,14 +10,16 @@ pub const SOCKET: &str = "@leo-bridge";
 
 /// What to print where the command line is wrong or asks for it.
 pub const USAGE: &str = "\
-usage: leo-bridge run [--policy NAME=FOLDER]… [--offer NAME]… [--interval-ms MS] [--socket NAME] [--user USER] [--with-parent]
+usage: leo-bridge run [--policy NAME=FOLDER]… [--offer NAME]… [--satcp NAME]… [--interval-ms MS]
+                      [--socket NAME] [--user USER] [--with-parent]
        leo-bridge status [--socket NAME]
        leo-bridge check
 
 run     loads the eBPF programs and serves flows until it is ended.
         --policy NAME=FOLDER  flows of the congestion control NAME follow the policy in FOLDER
         --offer NAME          flows of NAME are offered on the socket (with nothing else given: leo_agent)
-        --interval-ms MS      monitor interval of offered flows (30); a policy brings its own
+        --satcp NAME          flows of NAME are SaTCP's: Cubic that clients warn of handovers
+        --interval-ms MS      monitor interval of flows without a policy (30); a policy brings its own
         --socket NAME         a path or, after an @, an abstract name (@leo-bridge)
         --user USER           whom to become after loading, and who may use the socket besides root
                               (who called sudo, else nobody)
@@ -47,7 +49,7 @@ pub enum Command {
 pub struct Run {
     /// Congestion controls by name.
     pub schemes: Vec<(String, Decider)>,
-    /// Monitor interval of offered flows, in µs.
+    /// Monitor interval of flows without a policy, in µs.
     pub interval_us: u64,
     /// Where to listen.
     pub socket: String,
@@ -64,6 +66,8 @@ pub enum Decider {
     Policy(PathBuf),
     /// A client of the socket.
     Offered,
+    /// The eBPF program itself, which clients warn of handovers.
+    SaTcp,
 }
 
 /// Parse the arguments behind the program's name.
@@ -111,6 +115,7 @@ fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, Stri
                 run.schemes.push((name.to_owned(), Decider::Policy(folder.into())));
             }
             "--offer" => run.schemes.push((value(flag, arguments.next())?.to_owned(), Decider::Offered)),
+            "--satcp" => run.schemes.push((value(flag, arguments.next())?.to_owned(), Decider::SaTcp)),
             "--interval-ms" => {
                 let given = value(flag, arguments.next())?;
                 let ms: f64 =
@@ -164,10 +169,13 @@ mod tests {
 
     #[test]
     fn schemes_come_in_the_order_given() {
-        let line = "run --policy leo_astraea=runs/x/policy --offer mine --interval-ms 12.5 --user me --socket /tmp/s";
+        let line = "run --policy leo_astraea=runs/x/policy --offer mine --satcp satcp --interval-ms 12.5 --user me --socket /tmp/s";
         let Ok(Command::Run(run)) = parsed(line) else { panic!("not a run") };
         let policy = ("leo_astraea".to_owned(), Decider::Policy("runs/x/policy".into()));
-        assert_eq!(run.schemes, [policy, ("mine".to_owned(), Decider::Offered)]);
+        assert_eq!(
+            run.schemes,
+            [policy, ("mine".to_owned(), Decider::Offered), ("satcp".to_owned(), Decider::SaTcp)]
+        );
         assert_eq!(
             (run.interval_us, run.socket.as_str(), run.user.as_deref()),
             (12_500, "/tmp/s", Some("me"))

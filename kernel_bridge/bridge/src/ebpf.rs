@@ -27,6 +27,8 @@ const NAME_OFFSET: usize = 64;
 pub enum Program {
     /// Obeys commands; Cubic where none come.
     Agent,
+    /// Cubic that takes losses around an announced handover for the handover's.
+    SaTcp,
 }
 
 impl Program {
@@ -36,8 +38,10 @@ impl Program {
         struct Aligned<T: ?Sized>(T);
         static AGENT: &Aligned<[u8]> =
             &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/leo_agent.bpf.o")));
+        static SATCP: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/satcp.bpf.o")));
         match self {
             Self::Agent => &AGENT.0,
+            Self::SaTcp => &SATCP.0,
         }
     }
 }

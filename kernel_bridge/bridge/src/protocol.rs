@@ -173,7 +173,7 @@ pub struct FlowStatus {
     pub cookie: u64,
     /// User who owns the socket.
     pub uid: u32,
-    /// Who sets the window: held, steered or fallen_back.
+    /// Who sets the window: held, steered, fallen_back or its_own.
     pub mode: &'static str,
     /// Congestion window, in packets.
     pub cwnd: u32,
@@ -208,6 +208,7 @@ impl FlowStatus {
                 Mode::Held => "held",
                 Mode::Steered => "steered",
                 Mode::FallenBack => "fallen_back",
+                Mode::ItsOwn => "its_own",
             },
             cwnd: counters.cwnd,
             pacing_bytes_per_s: if counters.pacing_rate == u64::MAX { 0 } else { counters.pacing_rate },

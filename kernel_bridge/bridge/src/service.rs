@@ -13,6 +13,9 @@ use crate::slot::{Command, Flow, Mode, SLOTS, Slots};
 /// Intervals without a command after which a flow falls back, unless 2 sRTT is longer.
 pub const PATIENCE_INTERVALS: u64 = 4;
 
+/// No interval ends in a slot without a flow.
+const NEVER: u64 = u64::MAX;
+
 /// Who decides for the flows of a scheme.
 #[derive(Clone, Debug)]
 pub enum Controller {
@@ -57,7 +60,6 @@ struct Tracked {
     generation: u32,
     origin_us: u64,
     begin_us: u64,
-    deadline_us: u64,
     before: Flow,
     max_throughput: u64,
     agent: Option<AgentState>,
@@ -80,7 +82,8 @@ pub struct Service {
     interval_us: u64,
     subscribed: bool,
     flows: Vec<Option<Tracked>>,
-    open: usize,
+    /// When each slot's interval ends; apart, because every wake looks at all of them.
+    deadlines_us: Box<[u64; SLOTS]>,
     punctuality: Punctuality,
 }
 
@@ -94,7 +97,7 @@ impl Service {
             interval_us,
             subscribed: false,
             flows,
-            open: 0,
+            deadlines_us: Box::new([NEVER; SLOTS]),
             punctuality: Punctuality::default(),
         }
     }
@@ -158,19 +161,18 @@ impl Service {
             generation: flow.generation,
             origin_us: begin_us,
             begin_us,
-            deadline_us: begin_us + self.interval_us,
             before,
             max_throughput: 0,
             agent,
             standing: None,
         });
-        self.open += 1;
+        self.deadlines_us[slot] = begin_us + self.interval_us;
         events.push(Event::Opened(slot, Box::new(*flow)));
     }
 
     fn close(&mut self, slot: usize, flow: &Flow, events: &mut Vec<Event>) {
         if let Some(tracked) = self.flows[slot].take() {
-            self.open -= 1;
+            self.deadlines_us[slot] = NEVER;
             self.punctuality.fallbacks += u64::from(flow.fallbacks);
             events.push(Event::Closed(slot, tracked.generation));
         }
@@ -179,20 +181,14 @@ impl Service {
     /// The next interval's end, `CLOCK_MONOTONIC` in µs.
     #[must_use]
     pub fn next_deadline_us(&self) -> Option<u64> {
-        if self.open == 0 {
-            return None;
-        }
-        self.flows.iter().flatten().map(|tracked| tracked.deadline_us).min()
+        self.deadlines_us.iter().copied().min().filter(|us| *us != NEVER)
     }
 
     /// Serve every interval that has ended; `clock` is read again after each command to see how late it is.
     pub fn serve(&mut self, slots: &mut Slots, clock: &mut impl FnMut() -> u64, events: &mut Vec<Event>) {
-        if self.open == 0 {
-            return;
-        }
         let now_us = clock();
         for slot in 0..SLOTS {
-            if self.flows[slot].as_ref().is_none_or(|tracked| tracked.deadline_us > now_us) {
+            if self.deadlines_us[slot] > now_us {
                 continue;
             }
             let Some(flow) = slots.flow(slot) else { continue };
@@ -214,12 +210,12 @@ impl Service {
     ) {
         let Some(tracked) = &mut self.flows[slot] else { return };
         let now_us = clock();
-        let end_us = tracked.deadline_us;
+        let end_us = self.deadlines_us[slot];
         let late_us = now_us.saturating_sub(end_us);
         self.punctuality.intervals += 1;
         self.punctuality.missed += late_us / self.interval_us;
         // From this end, so that lateness does not add up; but never into the past.
-        tracked.deadline_us += self.interval_us * (1 + late_us / self.interval_us);
+        self.deadlines_us[slot] += self.interval_us * (1 + late_us / self.interval_us);
         let hold = Command {
             time_us: now_us,
             patience_us: PATIENCE_INTERVALS * self.interval_us,
@@ -322,17 +318,18 @@ impl Service {
     /// Tell SaTCP that an announced handover explains the flow's losses until then.
     ///
     /// # Errors
-    /// The flow is not open: one line.
+    /// The scheme is not SaTCP, or the flow is not open: one line.
     pub fn freeze(
         &mut self,
         slots: &mut Slots,
         (slot, generation): (usize, u32),
         until_us: u64,
     ) -> Result<(), String> {
+        if !matches!(self.controller, Controller::Program) {
+            return Err("flow: its scheme is not SaTCP: it has no freeze".to_owned());
+        }
         self.tracked(slot, generation)?;
-        let standing = slots.commanded(slot);
-        let standing = if standing.generation == generation { standing } else { Command::default() };
-        slots.command(slot, Command { frozen_until_us: until_us, generation, ..standing });
+        slots.command(slot, Command { frozen_until_us: until_us, generation, ..Command::default() });
         Ok(())
     }
 

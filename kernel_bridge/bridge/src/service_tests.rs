@@ -208,3 +208,19 @@ fn a_flow_caught_in_the_middle_of_being_written_is_not_read() {
     kernel.write(0, Flow { sequence: 8, ..opened() });
     assert_eq!(slots.flow(0), Some(Flow { sequence: 8, ..opened() }));
 }
+
+#[test]
+fn only_satcp_is_told_of_handovers() {
+    let (kernel, mut slots) = Kernel::new();
+    let mut service = Service::new(Controller::Program, INTERVAL_US);
+    kernel.write(0, Flow { mode: 3, ..opened() });
+    scan(&mut service, &slots, OPENED_US);
+    assert_eq!(service.freeze(&mut slots, (0, 1), OPENED_US + 1_500_000), Ok(()));
+    let command = slots.commanded(0);
+    assert_eq!((command.frozen_until_us, command.generation), (OPENED_US + 1_500_000, 1));
+    assert!(service.command(&mut slots, (0, 1), 20, 0, OPENED_US).is_err());
+    let mut offered = Service::new(Controller::Offered, INTERVAL_US);
+    scan(&mut offered, &slots, OPENED_US);
+    let refused = offered.freeze(&mut slots, (0, 1), OPENED_US + 1);
+    assert_eq!(refused, Err("flow: its scheme is not SaTCP: it has no freeze".to_owned()));
+}
