@@ -81,6 +81,8 @@ class Flow(Strict):
     extra_delay_ms: NonNegative = 0.0
     """Extra one-way access delay in ms, in both directions."""
     count: Annotated[int, Field(ge=1, le=100_000)] = 1
+    ecn: bool = False
+    """Whether it understands marks of queues (RFC 3168)."""
     transfer_bytes: Annotated[int, Field(ge=1, le=10**15)] | None = None
     """Bytes to send: it stops when the last one is acknowledged. By default there is no end."""
     arrivals: Arrivals | None = None
@@ -100,6 +102,8 @@ class Flow(Strict):
         transfers = self.transfer_bytes is not None or self.arrivals is not None
         if self.scheme == "udp" and transfers:
             raise ValueError("udp sends until it stops: it has no transfer_bytes or arrivals")
+        if self.scheme == "udp" and self.ecn:
+            raise ValueError("udp does not answer marks: it has no ecn")
         if transfers and self.rate_mbps is not None:
             raise ValueError("give rate_mbps, transfer_bytes or arrivals")
         if self.transfer_bytes is not None and self.arrivals is not None:

@@ -23,6 +23,7 @@ ARRIVALS = {"rate_per_s": 10, "mean_bytes": 5000}
             "distribution",
         ),
         ({"scheme": "udp", "rate_mbps": 5, "transfer_bytes": 1}, "udp sends until it stops"),
+        ({"scheme": "udp", "rate_mbps": 5, "ecn": True}, "udp does not answer marks"),
         ({"scheme": "udp", "rate_mbps": 5, "arrivals": ARRIVALS}, "udp sends until it stops"),
         ({"scheme": "reno", "transfer_bytes": 1, "arrivals": ARRIVALS}, "at most one"),
         ({"scheme": "agent", "arrivals": ARRIVALS}, "steered from outside"),

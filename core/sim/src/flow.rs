@@ -75,6 +75,8 @@ pub struct Flow {
     pub datagrams: Option<Box<Source>>,
     /// Writes what the sender sends; without it there is data without end, or a transfer.
     pub application: Option<Box<Source>>,
+    /// It understands marks (RFC 3168).
+    pub ecn: bool,
     /// Opens the connection, until it is.
     pub handshake: Option<Box<Handshake>>,
     /// What it has to send, where that ends.
@@ -117,6 +119,7 @@ impl Flow {
             receiver: Receiver::new(),
             datagrams: None,
             application: None,
+            ecn: false,
             handshake: None,
             transfer_bytes: None,
             completed: None,

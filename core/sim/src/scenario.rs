@@ -128,6 +128,9 @@ pub struct FlowSpec {
     /// How many such flows.
     #[serde(default = "default_count")]
     pub count: u32,
+    /// Whether it understands marks of queues (RFC 3168).
+    #[serde(default)]
+    pub ecn: bool,
     /// Bytes to send; it stops when the last one is acknowledged. By default there is no end.
     #[serde(default)]
     pub transfer_bytes: Option<u64>,
@@ -268,6 +271,7 @@ impl Scenario {
             let either = !given || flow.rate_mbps.is_none();
             self.check(&format!("{at}.{name}"), either, "give it or rate_mbps")?;
         }
+        self.check(&format!("{at}.ecn"), !(flow.ecn && udp), "udp does not answer marks")?;
         let rate_ok = flow.rate_mbps.map_or(!udp, |rate| rate > 1e-3 && rate < 1e6);
         let rule =
             if udp { "udp needs one above 1e-3 and below 1e6" } else { "must be above 1e-3 and below 1e6" };

@@ -201,6 +201,9 @@ impl Simulation {
             datagrams.on_received();
             return;
         }
+        if !packet.ecn.says_nothing() {
+            flow.receiver.on_ecn(packet.ecn.is_answer(), packet.ecn.is_marked());
+        }
         match flow.receiver.on_data(self.now, packet.seq, packet.timestamp) {
             Some(ack) => self.send_ack(index, ack, packet.propagation, packet.seq as u32),
             None => {
@@ -218,7 +221,8 @@ impl Simulation {
         if let Some(hops) = flow.headers.as_ref().and_then(|headers| headers.collected(packet.answers)) {
             flow.sender.scheme_mut().on_telemetry(self.now, hops);
         }
-        let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp };
+        let marked = packet.ecn.is_echo();
+        let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp, marked };
         if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
             flow.record_rtt(rtt, packet.propagation);
         }
@@ -273,7 +277,7 @@ impl Simulation {
             route: routes.index(),
             hop: 0,
             kind: Kind::Ack,
-            ecn: Ecn::default(),
+            ecn: Ecn::of_ack(ack.marked),
             answers,
             seq: ack.cumulative,
             timestamp: ack.echo,
@@ -290,7 +294,7 @@ impl Simulation {
         let route = flow.routes.index();
         let link = &mut self.links[link_index];
         let idle = link.next_event() == NEVER;
-        let send = |link: &mut Link<Packet>, seq, bytes: u32| {
+        let send = |link: &mut Link<Packet>, seq, bytes: u32, ecn| {
             // The far end never says that the queue dropped it: the sender finds out as for any other loss.
             let _: Offer = link.offer(
                 Packet {
@@ -299,7 +303,7 @@ impl Simulation {
                     route,
                     hop: 0,
                     kind: Kind::Data,
-                    ecn: Ecn::default(),
+                    ecn,
                     answers: 0,
                     seq,
                     timestamp: self.now,
@@ -311,7 +315,7 @@ impl Simulation {
         };
         if let Some(datagrams) = &mut flow.datagrams {
             while datagrams.take(self.now) {
-                send(link, datagrams.sent(), PACKET_BYTES);
+                send(link, datagrams.sent(), PACKET_BYTES, Ecn::default());
             }
         } else {
             while let Some(transmit) = flow.sender.transmit(self.now) {
@@ -320,7 +324,14 @@ impl Simulation {
                     let queued_bytes = link.queued_bytes(self.now);
                     headers.begin(transmit.seq, flow.sender.packets_out(), self.now, header, queued_bytes);
                 }
-                send(link, transmit.seq, flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES);
+                let bytes = flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES;
+                // Linux: retransmissions are not ECN-capable.
+                let ecn = if flow.ecn && !transmit.retransmission {
+                    Ecn::of_capable(flow.sender.take_report())
+                } else {
+                    Ecn::default()
+                };
+                send(link, transmit.seq, bytes, ecn);
             }
         }
         if idle {

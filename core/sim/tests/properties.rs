@@ -27,6 +27,9 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
     ];
     let queue = (size, kind).prop_map(|(mut queue, kind)| {
         queue["kind"] = json!(kind);
+        if kind == "codel" || kind == "pie" {
+            queue["ecn"] = json!(true);
+        }
         queue
     });
     let loss = prop_oneof![2 => Just(0.0), 1 => 0.0..0.05];
@@ -67,7 +70,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
         prop::option::of(0.0001..0.75 * duration_s),
         extra,
         any::<(prop::sample::Index, prop::sample::Index)>(),
-        1_u32..3,
+        (1_u32..3, any::<bool>()),
     );
     let parts = (50 * MS..2_000 * MS, 5 * MS..80 * MS, 0_u64..100, prop::bool::weighted(0.8));
     (
@@ -86,13 +89,14 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
             let names: Vec<String> = (0..links.len()).map(|index| format!("link{index}")).collect();
             let flows: Vec<Value> = flows
                 .into_iter()
-                .map(|(mut flow, start, length, extra, (from, to), count)| {
+                .map(|(mut flow, start, length, extra, (from, to), (count, ecn))| {
                     let (from, to) = (from.index(names.len()), to.index(names.len()));
                     flow["start_s"] = json!(start);
                     flow["stop_s"] = json!(length.map(|length| start + length));
                     flow["route"] = json!(names[from.min(to)..=from.max(to)]);
                     flow["extra_delay_ms"] = json!(extra);
                     flow["count"] = json!(count);
+                    flow["ecn"] = json!(ecn && flow["scheme"] != "udp");
                     flow
                 })
                 .collect();

@@ -46,10 +46,14 @@ pub struct SenderStats {
     pub undone: u64,
 }
 
-/// Linux's tcp_ca_state, less the states that only an application or ECN brings about.
+/// Linux's tcp_ca_state; Disorder is Open here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
+    /// The window comes down in answer to a mark, until more than `until` is acknowledged.
+    Cwr {
+        until: u64,
+    },
     /// Losses are being repaired until `until` is acknowledged.
     Recovery {
         until: u64,
@@ -59,6 +63,13 @@ enum State {
         until: u64,
         may_be_spurious: bool,
     },
+}
+
+impl State {
+    /// Nothing is deemed lost.
+    const fn repairs_nothing(self) -> bool {
+        matches!(self, Self::Open | Self::Cwr { .. })
+    }
 }
 
 /// Which of the two timers that watch for a silent tail is armed.
@@ -106,6 +117,8 @@ pub struct Sender {
     backoff: u32,
     /// After a timeout a single packet asks whether the path is back: the window until a delivery lifts it, else 0.
     asking: u32,
+    /// A reduction is to be reported to a receiver that sends marks back.
+    reports_reduction: bool,
     usage: WindowUsage,
     starvation: Starvation,
     closed: bool,
@@ -142,6 +155,7 @@ impl Sender {
             scheme_deadline: NEVER,
             backoff: 0,
             asking: 0,
+            reports_reduction: false,
             usage: WindowUsage::default(),
             starvation: Starvation::default(),
             closed: false,
@@ -232,10 +246,14 @@ impl Sender {
             self.asking = 0;
         }
         self.end_probe(now, ack);
+        if ack.marked {
+            // Linux: a mark says that there is congestion, whatever became of the packets.
+            self.undo.end();
+        }
         self.take_back_mistakes(now, ack, advanced, original);
 
         let newly_lost = self.detect_losses(now);
-        self.advance_state(now, delivered, advanced && newly_lost == 0);
+        self.advance_state(now, delivered, advanced && newly_lost == 0, ack.marked);
 
         let (newest, rate) = self.delivery.take_sample(now, self.rtt.min());
         self.scheme.on_ack(&Ack {
@@ -256,9 +274,10 @@ impl Sender {
             rate,
             newest,
             window_limited,
-            may_grow: !matches!(self.state, State::Recovery { .. }),
+            may_grow: !matches!(self.state, State::Recovery { .. } | State::Cwr { .. }),
             recovery: match self.state {
                 State::Open => Recovery::Open,
+                State::Cwr { .. } => Recovery::Cwr,
                 State::Recovery { .. } => Recovery::Recovery,
                 State::Loss { .. } => Recovery::Loss,
             },
@@ -277,9 +296,9 @@ impl Sender {
     pub fn on_timer(&mut self, now: Nanos) {
         if now >= self.reordering_deadline {
             // Linux's tcp_rack_reo_timeout: where the timer begins a recovery, it counts as one delivery.
-            let delivered = u32::from(self.state == State::Open);
+            let delivered = u32::from(self.state.repairs_nothing());
             self.detect_losses(now);
-            self.advance_state(now, delivered, false);
+            self.advance_state(now, delivered, false, false);
         }
         if now >= self.pacing_deadline {
             self.pacing_deadline = NEVER;
@@ -345,6 +364,13 @@ impl Sender {
             None => self.send_new(now),
         };
         Some(transmit)
+    }
+
+    /// Whether the new packet that [`Sender::transmit`] has given out must tell the receiver that the window is reduced
+    /// (RFC 3168: CWR). Ask for each, where marks are understood.
+    #[inline]
+    pub fn take_report(&mut self) -> bool {
+        std::mem::take(&mut self.reports_reduction)
     }
 
     /// Send nothing more, wait for nothing more.
@@ -442,7 +468,7 @@ impl Sender {
     /// Whether to gather a larger burst first. Repairs never wait.
     #[inline]
     fn should_wait(&self, now: Nanos, window: u32, available: u32) -> bool {
-        if self.state != State::Open || self.board.packets_out() == 0 {
+        if !self.state.repairs_nothing() || self.board.packets_out() == 0 {
             return false;
         }
         // Linux: what ends the transfer (TCPHDR_FIN) is not held back.

@@ -1,4 +1,4 @@
-//! Random loss, reordering and duplication both ways: what goes in comes out, and no timer is missing or wild.
+//! Random loss, reordering, duplication and marks: what goes in comes out, and no timer is missing or wild.
 
 mod pipe;
 
@@ -80,12 +80,15 @@ proptest! {
         scheme in schemes(),
         there in trouble(),
         back in trouble(),
+        marking in prop_oneof![Just(0), Just(u64::MAX / 100), Just(u64::MAX / 2)],
         seed in any::<u64>(),
     ) {
         let mut data = Chaos::new(there, seed, TROUBLE_ENDS);
         let mut acks = Chaos::new(back, !seed, TROUBLE_ENDS);
         let mut pipe = Pipe::new(scheme, move |sent: Sent| data.fate(sent.at), move |at| acks.fate(at));
         pipe.serialisation = SERIALISATION;
+        let mut marks = Pcg64Mcg::seed_from_u64(seed ^ 1);
+        pipe.marks = Box::new(move |_| marks.next_u64() < marking);
         // Pipe::run checks timers, order and counts at each event.
         pipe.run(TROUBLE_ENDS);
         let outstanding = pipe.next();
@@ -120,6 +123,7 @@ proptest! {
         scheme in schemes(),
         there in trouble(),
         back in trouble(),
+        marking in prop_oneof![Just(0), Just(u64::MAX / 100), Just(u64::MAX / 2)],
         bytes in prop_oneof![1_u64..20_000, 1_u64..2_000_000],
         seed in any::<u64>(),
     ) {
@@ -128,6 +132,8 @@ proptest! {
         let sender = Sender::new(scheme, false).with_transfer(bytes);
         let mut pipe = Pipe::of(sender, move |sent: Sent| data.fate(sent.at), move |at| acks.fate(at));
         pipe.serialisation = SERIALISATION;
+        let mut marks = Pcg64Mcg::seed_from_u64(seed ^ 1);
+        pipe.marks = Box::new(move |_| marks.next_u64() < marking);
         pipe.run(TROUBLE_ENDS);
         // Pipe::run checks that a timer ends every silence; 1,400 packets of half a millisecond, or paced at 100 kB/s.
         pipe.run(300_000 * MS);

@@ -11,10 +11,10 @@ impl Sender {
     pub(super) fn detect_losses(&mut self, now: Nanos) -> u32 {
         self.reordering_deadline = NEVER;
         // Nothing beyond the cumulative point has been delivered: nothing can be missing.
-        if self.sacked.is_empty() && self.state == State::Open {
+        if self.sacked.is_empty() && self.state.repairs_nothing() {
             return 0;
         }
-        let recovering = self.state != State::Open;
+        let recovering = !self.state.repairs_nothing();
         let Self { scheme, board, rtt, .. } = self;
         let (lost, look_again) = self.rack.detect(now, board, rtt, recovering, |segment| {
             scheme.on_packet_lost(now, &segment.state.at_sending(segment.sent_at));
@@ -29,37 +29,73 @@ impl Sender {
         self.interval.lost_packets += u64::from(lost);
     }
 
-    /// Leave recovery when everything sent before it is acknowledged; enter it on a new loss.
+    /// Leave recovery when everything sent before it is acknowledged; enter it on a new loss, or answer a mark.
     #[inline]
-    pub(super) fn advance_state(&mut self, now: Nanos, delivered: u32, advanced_without_loss: bool) {
-        if let State::Recovery { until } | State::Loss { until, .. } = self.state
-            && self.board.una() >= until
-        {
+    pub(super) fn advance_state(
+        &mut self,
+        now: Nanos,
+        delivered: u32,
+        advanced_without_loss: bool,
+        marked: bool,
+    ) {
+        if self.state != State::Open && self.state_ends() {
             self.state = State::Open;
             self.reduction = None;
             self.scheme.on_recovered(now);
         }
         // Whatever is lost now was sent after the last reduction began, repaired or not (Linux's tcp_time_to_recover).
-        if self.state == State::Open && self.board.lost() > 0 {
+        if self.board.lost() > 0 && self.state.repairs_nothing() {
             self.begin_recovery(now);
+        } else if marked && self.state == State::Open {
+            self.answer_mark(now);
         }
         if let Some(reduction) = &mut self.reduction {
             reduction.on_ack(delivered, self.board.in_flight(), advanced_without_loss);
         }
     }
 
+    fn state_ends(&self) -> bool {
+        match self.state {
+            State::Open => false,
+            State::Recovery { until } | State::Loss { until, .. } => self.board.una() >= until,
+            // Linux: the packet that reports the reduction, sent next, must have arrived.
+            State::Cwr { until } => self.board.una() > until,
+        }
+    }
+
+    /// RFC 3168 §6.1.2: "TCP should not react to congestion indications more than once every window of data". Linux
+    /// reduces by PRR here, too.
     #[cold]
-    pub(super) fn begin_recovery(&mut self, now: Nanos) {
-        self.state = State::Recovery { until: self.board.next() };
-        self.undo.begin(self.board.retransmissions_out());
+    fn answer_mark(&mut self, now: Nanos) {
+        self.state = State::Cwr { until: self.board.next() };
+        self.undo.end();
+        self.reduce(Congestion::Ecn, now);
+    }
+
+    /// Bring the window down over the next round trip.
+    fn reduce(&mut self, kind: Congestion, now: Nanos) {
         // One reduction answers the losses of a round trip, the probe's among them (Linux's tcp_init_cwnd_reduction).
         self.probe = None;
+        self.reports_reduction = true;
         let prior_window = self.scheme.window();
-        self.scheme.on_congestion(Congestion::Loss, now);
+        self.scheme.on_congestion(kind, now);
         self.scheme_deadline = self.scheme.next_timer();
         if self.scheme.wants_rate_reduction() {
             self.reduction = Some(RateReduction::new(prior_window, self.scheme.slow_start_threshold()));
         }
+    }
+
+    #[cold]
+    pub(super) fn begin_recovery(&mut self, now: Nanos) {
+        if let State::Cwr { until } = self.state {
+            // Linux's tcp_enter_recovery: the window is coming down already, and what a mark took is not given back.
+            self.state = State::Recovery { until };
+            self.undo.end();
+            return;
+        }
+        self.state = State::Recovery { until: self.board.next() };
+        self.undo.begin(self.board.retransmissions_out());
+        self.reduce(Congestion::Loss, now);
     }
 
     #[cold]
@@ -87,6 +123,7 @@ impl Sender {
             self.undo.begin(self.board.retransmissions_out());
         }
         self.probe = None;
+        self.reports_reduction = true;
         // RFC 6298 §5.4: "Retransmit the earliest segment", whatever else may still be on its way.
         self.asking = self.board.in_flight() + 1;
         self.backoff = (self.backoff + 1).min(16);
@@ -107,6 +144,7 @@ impl Sender {
         let spurious = match self.state {
             // Linux's tcp_try_undo_dsack: every copy was reported as one too many.
             State::Open => self.undo.all_were_duplicates(),
+            State::Cwr { .. } => false,
             // RFC 3522: the echo answers the original. While repairs are out their fate is awaited.
             State::Recovery { .. } => {
                 self.undo.all_were_duplicates()

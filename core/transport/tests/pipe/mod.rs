@@ -36,6 +36,10 @@ pub struct Pipe {
     free_at: Nanos,
     transmissions: BTreeMap<u64, u32>,
     data: Box<dyn FnMut(Sent) -> Fate>,
+    /// Whether a queue marks the packet.
+    pub marks: Box<dyn FnMut(Sent) -> bool>,
+    /// Packets that reported a reduction.
+    pub reported: Vec<Sent>,
     back: Box<dyn FnMut(Nanos) -> Fate>,
     acks: Vec<AckToSend>,
     events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
@@ -49,7 +53,7 @@ pub struct Pipe {
 /// Of equal times the earlier scheduled comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    Data { seq: u64, timestamp: Nanos },
+    Data { seq: u64, timestamp: Nanos, answered: bool, marked: bool },
     Ack(usize),
 }
 
@@ -79,6 +83,8 @@ impl Pipe {
             free_at: 0,
             transmissions: BTreeMap::new(),
             data: Box::new(data),
+            marks: Box::new(|_| false),
+            reported: Vec::new(),
             back: Box::new(back),
             acks: Vec::new(),
             events: BinaryHeap::new(),
@@ -134,7 +140,10 @@ impl Pipe {
 
     fn arrive(&mut self, event: Event) {
         match event {
-            Event::Data { seq, timestamp } => {
+            Event::Data { seq, timestamp, answered, marked } => {
+                if answered || marked {
+                    self.receiver.on_ecn(answered, marked);
+                }
                 let ack = self.receiver.on_data(self.now, seq, timestamp);
                 self.answer(ack);
             }
@@ -161,8 +170,15 @@ impl Pipe {
             let sent = Sent { at: self.now, seq: transmit.seq, transmission: *count };
             self.sent.push(sent);
             self.free_at = self.free_at.max(self.now) + self.serialisation;
+            let answered = !transmit.retransmission && self.sender.take_report();
+            if answered {
+                self.reported.push(sent);
+            }
+            // Linux: retransmissions are not ECN-capable.
+            let marked = !transmit.retransmission && (self.marks)(sent);
             for delay in (self.data)(sent) {
-                self.schedule(self.free_at + delay, Event::Data { seq: sent.seq, timestamp: self.now });
+                let data = Event::Data { seq: sent.seq, timestamp: self.now, answered, marked };
+                self.schedule(self.free_at + delay, data);
             }
         }
     }
