@@ -204,7 +204,11 @@ impl Simulation {
         if !packet.ecn.says_nothing() {
             flow.receiver.on_ecn(packet.ecn.is_answer(), packet.ecn.is_marked());
         }
-        match flow.receiver.on_data(self.now, packet.seq, packet.timestamp) {
+        let ack = flow.receiver.on_data(self.now, packet.seq, packet.timestamp);
+        if let Some(windows) = &mut flow.windows {
+            windows.on_data(self.now, flow.receiver.delivered(), packet.answers);
+        }
+        match ack {
             Some(ack) => self.send_ack(index, ack, packet.propagation, packet.seq as u32),
             None => {
                 flow.delayed_propagation = packet.propagation;
@@ -225,6 +229,9 @@ impl Simulation {
         let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp, marked };
         if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
             flow.record_rtt(rtt, packet.propagation);
+        }
+        if let Some(windows) = &mut flow.windows {
+            windows.on_ack(&mut flow.sender, self.now, ack.cumulative);
         }
         if flow.sender.is_finished() {
             flow.complete(self.now);
@@ -270,7 +277,11 @@ impl Simulation {
     }
 
     fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos, answers: u32) {
-        let routes = &self.flows[index].routes;
+        let flow = &mut self.flows[index];
+        if let Some(windows) = &mut flow.windows {
+            windows.announce(ack.cumulative);
+        }
+        let routes = &flow.routes;
         let packet = Packet {
             flow: index as u32,
             bytes: ACK_BYTES as u16,
@@ -284,7 +295,8 @@ impl Simulation {
             propagation,
             sacks: ack.sacks,
         };
-        self.offer(routes.current().backward[0], packet);
+        let first = routes.current().backward[0];
+        self.offer(first, packet);
     }
 
     /// Send whatever the flow may send now, and see to its timers.
@@ -294,6 +306,7 @@ impl Simulation {
         let route = flow.routes.index();
         let link = &mut self.links[link_index];
         let idle = link.next_event() == NEVER;
+        let rtt_us = if flow.windows.is_some() { (flow.sender.rtt().latest() / 1_000) as u32 } else { 0 };
         let send = |link: &mut Link<Packet>, seq, bytes: u32, ecn| {
             // The far end never says that the queue dropped it: the sender finds out as for any other loss.
             let _: Offer = link.offer(
@@ -304,7 +317,7 @@ impl Simulation {
                     hop: 0,
                     kind: Kind::Data,
                     ecn,
-                    answers: 0,
+                    answers: rtt_us,
                     seq,
                     timestamp: self.now,
                     propagation: 0,

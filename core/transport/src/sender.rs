@@ -121,6 +121,8 @@ pub struct Sender {
     reports_reduction: bool,
     usage: WindowUsage,
     starvation: Starvation,
+    /// The application writes whenever the send buffer has room.
+    fills_buffer: bool,
     closed: bool,
     stats: SenderStats,
     interval: IntervalCounters,
@@ -158,6 +160,7 @@ impl Sender {
             reports_reduction: false,
             usage: WindowUsage::default(),
             starvation: Starvation::default(),
+            fills_buffer: false,
             closed: false,
             stats: SenderStats::default(),
             interval: IntervalCounters::default(),
@@ -341,7 +344,7 @@ impl Sender {
             self.pacer.end_burst();
             return None;
         }
-        if self.board.next() >= self.supply.packets() && self.board.first_to_retransmit().is_none() {
+        if self.board.next() >= self.supply.sendable() && self.board.first_to_retransmit().is_none() {
             self.run_dry(now);
             return None;
         }
@@ -353,8 +356,10 @@ impl Sender {
             }
             self.pacer.on_sent(now, rate);
         } else if !self.bursting {
-            if self.should_wait(now, window, window - in_flight) {
-                self.note_usage(true);
+            let allowed = self.supply.edge() - self.board.next();
+            let available = window - in_flight;
+            if self.should_wait(now, window, allowed.min(u64::from(available)) as u32) {
+                self.note_usage(u64::from(available) <= allowed);
                 return None;
             }
             self.bursting = true;
@@ -429,6 +434,17 @@ impl Sender {
         self.board.una() >= self.supply.end()
     }
 
+    /// The receiver takes packets below `edge`, or below what it took before; until it says so there is no limit.
+    pub fn allow(&mut self, edge: u64) {
+        self.supply.allow(edge);
+    }
+
+    /// First packet not acknowledged in order.
+    #[must_use]
+    pub const fn una(&self) -> u64 {
+        self.board.una()
+    }
+
     /// Payload of packet `seq` in bytes: the last of a transfer may be short.
     #[inline]
     #[must_use]
@@ -472,7 +488,7 @@ impl Sender {
             return false;
         }
         // Linux: what ends the transfer (TCPHDR_FIN) is not held back.
-        if u64::from(available) >= self.supply.packets() - self.board.next() {
+        if u64::from(available) >= self.supply.written() - self.board.next() {
             return false;
         }
         let burst = Burst {

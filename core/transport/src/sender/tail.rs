@@ -27,7 +27,7 @@ impl Sender {
     }
 
     const fn has_new(&self) -> bool {
-        self.board.next() < self.supply.packets()
+        self.board.next() < self.supply.sendable()
     }
 
     /// RFC 8985 §7.4.2: unless a duplicate report says that both copies arrived, the probe repaired a loss, which the
