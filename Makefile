@@ -11,6 +11,7 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv
 UV_VERSION := 0.13.8
 STAMPS := $(VENV)/.stamps
+SHELL_SOURCES := $(shell find core/link kernel_bridge/shell -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 CORE := $(shell find core -name '*.rs' -o -name '*.toml' -o -name '*.pyi') Cargo.toml Cargo.lock
 
 # The virtual environment is named, not activated, so that whoever calls make need not care.
@@ -18,9 +19,9 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup train test test-core test-python bench lint report lock browser mahimahi fuzz clean
+.PHONY: setup train test test-core test-python bench lint report lock browser mahimahi kernel fuzz clean
 
-setup: $(STAMPS)/project $(STAMPS)/core
+setup: $(STAMPS)/project $(STAMPS)/core $(BIN)/mm-leo
 
 $(STAMPS)/packages: requirements.lock
 	@scripts/require.sh
@@ -32,6 +33,11 @@ $(STAMPS)/packages: requirements.lock
 $(STAMPS)/core: $(STAMPS)/packages $(CORE)
 	$(BIN)/maturin develop --quiet --release --locked --uv -m core/py/Cargo.toml
 	touch $@
+
+# The shell that replays path traces on the machine's clock.
+$(BIN)/mm-leo: $(STAMPS)/packages $(SHELL_SOURCES)
+	cargo build --quiet --release --locked -p leo-shell
+	install "$${CARGO_TARGET_DIR:-target}/release/mm-leo" $@
 
 $(STAMPS)/project: $(STAMPS)/packages pyproject.toml
 	$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
@@ -50,7 +56,7 @@ test: test-core test-python lint
 test-core: setup
 	cargo test --quiet --locked --workspace --exclude leosim --lib --tests
 
-test-python: setup browser mahimahi
+test-python: setup browser mahimahi kernel
 	$(BIN)/python -m pytest
 
 # The report's test wants a real browser; root gets it from the system's package manager.
@@ -60,6 +66,10 @@ browser:
 # The tests behind real link shells want mahimahi and iperf3; root gets them the same way.
 mahimahi:
 	@scripts/mahimahi.sh
+
+# The bridge between agents and the live kernel, with its eBPF programs.
+kernel: setup
+	@scripts/kernel.sh
 
 # MINUTES for each parser; coverage-guided where atheris can be had (a wheel for this Python), else with hypothesis.
 fuzz: setup
@@ -72,6 +82,8 @@ bench: setup
 lint: setup
 	cargo fmt --all --check
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+	if [ -x $(BIN)/leo-bridge ]; then \
+	    cargo clippy --quiet --locked -p leo-bridge --features ebpf --all-targets -- -D warnings; fi
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright

@@ -13,8 +13,18 @@ from configs.queue import Queue
 from configs.strict import NonNegative, Positive, Probability, Strict
 
 
+class Reverse(Strict):
+    """A link's other direction, with its own transmitter and queue; delay and outages are the link's."""
+
+    rate_mbps: Positive | None = None
+    """Capacity, counting whole IP packets; with a trace the default is the trace's downlink."""
+    loss: Probability = 0.0
+    """Independent random loss per packet, on top of the trace's."""
+    queue: Queue = Queue()
+
+
 class Link(Strict):
-    """A one-way link; the reverse path has the same delay and is uncongested."""
+    """A one-way link; the reverse path has the same delay and is uncongested unless ``reverse`` is given."""
 
     rate_mbps: Positive | None = None
     """Capacity, counting whole IP packets of 1,500 bytes; it replaces a trace's capacity."""
@@ -26,7 +36,11 @@ class Link(Strict):
     """Where in the trace the scenario starts, in s."""
     loss: Probability = 0.0
     """Independent random loss per packet, on top of the trace's."""
+    burst_bytes: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    """What a token bucket lets pass at once after silence, as tc's tbf does (``burst``); 0: an exact link."""
     queue: Queue = Queue()
+    reverse: Reverse | None = None
+    """What the way back is like: acknowledgements queue there, and the data of backward flows."""
 
     @model_validator(mode="after")
     def _delay_or_trace(self) -> Link:
@@ -36,6 +50,10 @@ class Link(Strict):
             raise ValueError("a link without a trace needs rate_mbps")
         if self.trace is None and self.offset_s:
             raise ValueError("offset_s needs a trace")
+        if self.trace is not None and self.burst_bytes:
+            raise ValueError("burst_bytes: a link with a trace has no token bucket")
+        if self.trace is None and self.reverse is not None and self.reverse.rate_mbps is None:
+            raise ValueError("reverse: a link without a trace needs rate_mbps")
         return self
 
 
@@ -93,7 +111,9 @@ class Flow(Strict):
     stop_s: Positive | None = None
     """When it stops, in s; by default it runs to the scenario's end."""
     route: Annotated[list[str], Field(min_length=1)]
-    """The links from sender to receiver, by name."""
+    """The links from sender to receiver, by name; of a backward flow from receiver to sender."""
+    direction: Literal["forward", "backward"] = "forward"
+    """``backward``: data crosses the links' reverse directions, acknowledgements the links themselves."""
     extra_delay_ms: NonNegative = 0.0
     """Extra one-way access delay in ms, in both directions."""
     count: Annotated[int, Field(ge=1, le=100_000)] = 1
@@ -171,6 +191,7 @@ class Scenario(Strict):
     def _references(self) -> Scenario:
         for index, flow in enumerate(self.flows):
             self._check_route(f"flows.{index}.route", flow.route)
+            self._check_direction(f"flows.{index}.direction", flow, flow.route)
             if flow.stop_s is not None and flow.stop_s <= flow.start_s:
                 raise ValueError(f"flows.{index}.stop_s: must be after start_s")
             if flow.start_s >= self.duration_s:
@@ -179,6 +200,8 @@ class Scenario(Strict):
             self._check_route(f"events.{index}.reroute.route", event.reroute.route)
             if max(event.reroute.flows) >= len(self.flows):
                 raise ValueError(f"events.{index}.reroute.flows: there are only {len(self.flows)} flows")
+            for flow in event.reroute.flows:
+                self._check_direction(f"events.{index}.reroute.route", self.flows[flow], event.reroute.route)
         return self
 
     def _check_route(self, field: str, route: list[str]) -> None:
@@ -186,6 +209,11 @@ class Scenario(Strict):
             if link not in self.links:
                 known = ", ".join(self.links)
                 raise ValueError(f"{field}: no link is named {link!r} (there are: {known})")
+
+    def _check_direction(self, field: str, flow: Flow, route: list[str]) -> None:
+        # Over links without a queue on the way back nothing would ever slow the flow down.
+        if flow.direction == "backward" and all(self.links[link].reverse is None for link in route):
+            raise ValueError(f"{field}: a backward flow needs a link that has reverse")
 
     @property
     def traces(self) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import leosim
 import pytest
 
 from configs.errors import InputError
@@ -39,3 +40,59 @@ def test_sources_that_contradict_themselves_are_refused(flow: dict[str, Any], ru
     link = {"rate_mbps": 10, "delay_ms": 5}
     with pytest.raises(InputError, match=rule):
         parse({"duration_s": 1, "links": {"a": link}, "flows": [{**flow, "route": ["a"]}]}, "test")
+
+
+@pytest.mark.parametrize(
+    ("link", "rule"),
+    [
+        ({"rate_mbps": 10, "delay_ms": 5, "burst_bytes": -1}, "links.a.burst_bytes"),
+        ({"trace": "sd-ny-bp", "burst_bytes": 1500}, "a link with a trace has no token bucket"),
+    ],
+)
+def test_a_token_bucket_needs_a_link_whose_rate_is_constant(link: dict[str, Any], rule: str) -> None:
+    flow = {"scheme": "cubic", "route": ["a"]}
+    with pytest.raises(InputError, match=rule):
+        parse({"duration_s": 1, "links": {"a": link}, "flows": [flow]}, "test")
+
+
+def there_and_back(link: dict[str, Any], flow: dict[str, Any], reroute: list[str]) -> dict[str, Any]:
+    """Return a scenario of one flow over link ``a``, which a reroute puts elsewhere."""
+    plain = {"rate_mbps": 10, "delay_ms": 5}
+    return {
+        "duration_s": 1,
+        "links": {"a": {**plain, **link}, "b": plain},
+        "flows": [{"scheme": "cubic", "route": ["a"], **flow}],
+        "events": [{"at_s": 0.5, "reroute": {"flows": [0], "route": reroute}}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("link", "flow", "reroute", "rule"),
+    [
+        ({"reverse": {}}, {}, ["b"], "reverse: a link without a trace needs rate_mbps"),
+        ({"reverse": {"rate_mbps": 1, "loss": 2}}, {}, ["b"], "links.a.reverse.loss"),
+        ({"reverse": {"rate_mbps": 1, "delay_ms": 2}}, {}, ["b"], "links.a.reverse.delay_ms"),
+        ({}, {"direction": "up"}, ["b"], "flows.0.direction"),
+        ({}, {"direction": "backward"}, ["b"], "flows.0.direction: a backward flow needs a link that"),
+        (
+            {"reverse": {"rate_mbps": 1}},
+            {"direction": "backward"},
+            ["b"],
+            "events.0.reroute.route: a backward flow needs a link that has reverse",
+        ),
+    ],
+)
+def test_the_rules_of_the_way_back_are_named(
+    link: dict[str, Any], flow: dict[str, Any], reroute: list[str], rule: str
+) -> None:
+    with pytest.raises(InputError, match=rule):
+        parse(there_and_back(link, flow, reroute), "test")
+
+
+def test_the_core_takes_the_way_back_and_names_its_link() -> None:
+    scenario = parse(
+        there_and_back({"reverse": {"rate_mbps": 2}}, {"direction": "backward"}, ["b", "a"]), "test"
+    )
+    (log,) = leosim.run([scenario.to_json()], {})
+    assert log.link_names == ["a", "b", "a.reverse"]
+    assert log.flows[0]["capacity_mbps"] == pytest.approx(2.0)

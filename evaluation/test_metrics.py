@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,15 @@ from hypothesis import strategies as st
 from configs import scenario as scenarios
 from evaluation.made_up import made_up_measurement
 from evaluation.measurement import Measurement, step_mean
-from evaluation.metrics import PAYLOAD_SHARE, flow_rows, goodput_ratio, jain, run_metrics, shared_window_s
+from evaluation.metrics import (
+    PAYLOAD_SHARE,
+    flow_rows,
+    goodput_ratio,
+    jain,
+    run_metrics,
+    shared_capacity_mbps,
+    shared_window_s,
+)
 
 TWO_FLOWS = scenarios.parse(
     {
@@ -107,6 +117,21 @@ def test_run_metrics_count_the_window_the_narrowest_common_link_and_its_payload(
     assert found["goodput_ratio"] == pytest.approx(0.5)
     assert found["jain"] == pytest.approx(81 / 90)
     assert found["utilization"] == pytest.approx(0.9 / PAYLOAD_SHARE)
+
+
+def test_flows_of_opposite_directions_share_no_bottleneck_and_backward_ones_the_reverse_link() -> None:
+    measured = replace(two_flows(6.0, 3.0), link_names=["narrow", "narrow.reverse"])
+    link = {"rate_mbps": 10, "delay_ms": 1, "reverse": {"rate_mbps": 100}}
+    one_way = {"scheme": "reno", "route": ["narrow"]}
+    other = {**one_way, "direction": "backward"}
+
+    def capacity(*flows: dict[str, Any]) -> float | None:
+        data = {"duration_s": 10, "links": {"narrow": link}, "flows": list(flows)}
+        return shared_capacity_mbps(measured, scenarios.parse(data, "shared"), (4.0, 10.0))
+
+    assert capacity(one_way, other) is None
+    assert capacity(one_way, one_way) == pytest.approx(10.0)
+    assert capacity(other, other) == pytest.approx(100.0)
 
 
 def test_an_outage_leaves_no_capacity_to_use() -> None:

@@ -111,7 +111,7 @@ _CROSSED = {
     "duration_s": 0.02,
     "links": {
         "a": {"rate_mbps": 10, "delay_ms": 2, "queue": {"kind": "fq_codel"}},
-        "b": {"rate_mbps": 10, "delay_ms": 1},
+        "b": {"rate_mbps": 10, "delay_ms": 1, "reverse": {"rate_mbps": 2, "loss": 0.1}},
     },
     "flows": [
         {
@@ -121,6 +121,7 @@ _CROSSED = {
             "route": ["a", "b"],
         },
         {"scheme": "bbr", "route": ["a"]},
+        {"scheme": "reno", "route": ["b"], "direction": "backward"},
     ],
     "events": [{"at_s": 0.01, "reroute": {"flows": [0], "route": ["b"]}}],
 }

@@ -2,12 +2,14 @@
 //! draft-cardwell-iccrg-bbr-congestion-control-00), with what Linux's module adds.
 
 mod aggregation;
+mod cycle;
 mod policer;
 mod probe_rtt;
 
 pub(crate) use aggregation::AckAggregation;
 use policer::Policer;
 
+use crate::path_model::{bdp_packets, burst_packets, initial_bandwidth};
 use crate::random::Random;
 use crate::windowed_max::WindowedMax;
 use crate::{Ack, Congestion, CongestionControl, Context, INITIAL_WINDOW, Nanos, Recovery, SEGMENT_BYTES};
@@ -26,7 +28,7 @@ const BANDWIDTH_ROUNDS: u64 = 10;
 /// draft §4.1.2.3: life of the min RTT, and how long ProbeRTT stays at four packets.
 const MIN_RTT_LIFE: Nanos = 10 * SECOND;
 const PROBE_RTT_TIME: Nanos = 200 * MILLISECOND;
-const WINDOW_MIN: u32 = 4;
+pub(crate) const WINDOW_MIN: u32 = 4;
 /// draft §4.3.2.2: the pipe is full after three rounds with less than 25 % growth.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
@@ -35,7 +37,7 @@ const PACING_MARGIN: f64 = 0.99;
 const NANOS_PER_S: f64 = 1e9;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+pub(crate) enum Mode {
     Startup,
     Drain,
     ProbeBw,
@@ -45,7 +47,7 @@ enum Mode {
 /// Models the path by its bottleneck bandwidth and min RTT, and sends at that rate.
 #[derive(Clone, Debug)]
 pub struct Bbr {
-    mode: Mode,
+    pub(crate) mode: Mode,
     window: u32,
     /// Window before a recovery or ProbeRTT.
     prior_window: u32,
@@ -53,27 +55,27 @@ pub struct Bbr {
     pacing_rate: f64,
     /// Packets a second over the last rounds.
     bandwidth: WindowedMax,
-    min_rtt: Nanos,
+    pub(crate) min_rtt: Nanos,
     min_rtt_at: Nanos,
     probe_rtt_done: Option<Nanos>,
     probe_rtt_round_done: bool,
     rounds: u64,
-    round_start: bool,
+    pub(crate) round_start: bool,
     /// The round ends with the delivery of a packet sent when this many had been delivered.
     next_round: u64,
     full_bandwidth: f64,
     full_rounds: u32,
     full: bool,
-    phase: usize,
+    pub(crate) phase: usize,
     phase_began: Nanos,
-    pacing_gain: f64,
+    pub(crate) pacing_gain: f64,
     window_gain: f64,
     recovery: Recovery,
     conserving: bool,
-    restarting: bool,
+    pub(crate) restarting: bool,
     has_rtt: bool,
     aggregation: AckAggregation,
-    policer: Policer,
+    policer: Option<Policer>,
     random: Random,
 }
 
@@ -106,7 +108,7 @@ impl Bbr {
             restarting: false,
             has_rtt: false,
             aggregation: AckAggregation::default(),
-            policer: Policer::default(),
+            policer: Some(Policer::default()),
             random: Random::new(context.seed),
         };
         bbr.start_pacing(0);
@@ -116,18 +118,43 @@ impl Bbr {
     /// draft §4.2.1: before a bandwidth is known, the window over the RTT; a millisecond before that is known.
     fn start_pacing(&mut self, srtt: Nanos) {
         self.has_rtt = srtt > 0;
-        let rtt = if srtt > 0 { srtt } else { MILLISECOND };
-        let bandwidth = f64::from(self.window) * NANOS_PER_S / rtt as f64;
-        self.pacing_rate = pacing_rate(bandwidth, HIGH_GAIN);
+        self.pacing_rate = pacing_rate(initial_bandwidth(self.window, srtt), HIGH_GAIN);
     }
 
-    fn bandwidth(&self) -> f64 {
-        self.policer.rate().unwrap_or_else(|| self.bandwidth.get())
+    /// The same without what looks for policers.
+    pub(crate) fn without_policer(context: &Context) -> Self {
+        Self { policer: None, ..Self::new(context) }
     }
 
-    fn update_bandwidth(&mut self, ack: &Ack) {
+    /// All of the model but the min RTT; returns what this acknowledgement says of the bandwidth.
+    pub(crate) fn update_model(&mut self, ack: &Ack) -> Option<f64> {
+        let sample = self.update_bandwidth(ack);
+        self.aggregation.observe(ack, self.round_start, self.bandwidth(), self.window);
+        self.update_phase(ack);
+        self.check_full(ack);
+        self.check_drain(ack);
+        sample
+    }
+
+    /// The path is another: its bandwidth, of which `bandwidth` packets a second are known, must be searched for again.
+    pub(crate) fn forget_bandwidth(&mut self, bandwidth: f64) {
+        self.bandwidth = WindowedMax::since(self.rounds, bandwidth);
+        self.full = false;
+        self.full_bandwidth = 0.0;
+        self.full_rounds = 0;
+    }
+
+    pub(crate) fn bandwidth(&self) -> f64 {
+        self.policed_rate().unwrap_or_else(|| self.bandwidth.get())
+    }
+
+    fn policed_rate(&self) -> Option<f64> {
+        self.policer.as_ref().and_then(Policer::rate)
+    }
+
+    fn update_bandwidth(&mut self, ack: &Ack) -> Option<f64> {
         self.round_start = false;
-        let (Some(rate), Some(newest)) = (ack.rate, ack.newest) else { return };
+        let (Some(rate), Some(newest)) = (ack.rate, ack.newest) else { return None };
         if newest.delivered >= self.next_round {
             self.next_round = ack.total_delivered;
             self.rounds += 1;
@@ -135,7 +162,9 @@ impl Bbr {
             self.conserving = false;
         }
         let in_probe_bw = self.mode == Mode::ProbeBw;
-        if self.policer.observe(ack, self.round_start, in_probe_bw, rate.app_limited) {
+        if let Some(policer) = &mut self.policer
+            && policer.observe(ack, self.round_start, in_probe_bw, rate.app_limited)
+        {
             self.enter_probe_bw(ack.now);
         }
         let sample = rate.delivered as f64 * NANOS_PER_S / rate.interval.max(1) as f64;
@@ -143,38 +172,7 @@ impl Bbr {
         if !rate.app_limited || sample >= self.bandwidth.get() {
             self.bandwidth.update(BANDWIDTH_ROUNDS, self.rounds, sample);
         }
-    }
-
-    /// draft §4.3.4.3
-    fn update_phase(&mut self, ack: &Ack) {
-        if self.mode != Mode::ProbeBw {
-            return;
-        }
-        let lasted = ack.now.saturating_sub(self.phase_began) > self.min_rtt;
-        let in_flight = self.in_flight_when_sent(ack.prior_in_flight);
-        let ends = if self.pacing_gain > 1.0 {
-            // Until the pipe is as full as the gain wants it, unless that loses packets.
-            lasted && (ack.lost > 0 || in_flight >= self.in_flight_at(self.pacing_gain))
-        } else if self.pacing_gain < 1.0 {
-            lasted || in_flight <= self.in_flight_at(1.0)
-        } else {
-            lasted
-        };
-        if ends {
-            self.next_phase(ack.now);
-        }
-    }
-
-    const fn next_phase(&mut self, now: Nanos) {
-        self.phase = (self.phase + 1) % CYCLE.len();
-        self.phase_began = now;
-    }
-
-    fn enter_probe_bw(&mut self, now: Nanos) {
-        self.mode = Mode::ProbeBw;
-        // draft §4.3.4.2: a random phase, but not the one that drains.
-        self.phase = CYCLE.len() - 1 - (self.random.next() % 7) as usize;
-        self.next_phase(now);
+        Some(sample)
     }
 
     /// draft §4.3.2.2
@@ -201,30 +199,31 @@ impl Bbr {
         }
     }
 
-    const fn update_gains(&mut self) {
+    pub(crate) fn update_gains(&mut self) {
         (self.pacing_gain, self.window_gain) = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
-            Mode::ProbeBw if self.policer.rate().is_some() => (1.0, WINDOW_GAIN),
+            Mode::ProbeBw if self.policed_rate().is_some() => (1.0, WINDOW_GAIN),
             Mode::ProbeBw => (CYCLE[self.phase], WINDOW_GAIN),
             Mode::ProbeRtt => (1.0, 1.0),
         };
     }
 
-    fn set_pacing_rate(&mut self, ack: &Ack) {
+    /// `bandwidth` in packets a second, as believed now.
+    pub(crate) fn set_pacing_rate(&mut self, ack: &Ack, bandwidth: f64) {
         if !self.has_rtt && ack.srtt > 0 {
             self.start_pacing(ack.srtt);
         }
-        let rate = pacing_rate(self.bandwidth(), self.pacing_gain);
+        let rate = pacing_rate(bandwidth, self.pacing_gain);
         if self.full || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
     }
 
-    fn set_window(&mut self, ack: &Ack) {
+    pub(crate) fn set_window(&mut self, ack: &Ack, bandwidth: f64, probe_rtt_window: u32) {
         let acked = ack.delivered;
         if acked > 0 && !self.recovers(ack) {
-            let mut target = self.bdp(self.window_gain);
+            let mut target = bdp_packets(bandwidth, self.min_rtt, self.window_gain);
             if self.full {
                 target += self.aggregation.window(self.bandwidth());
             }
@@ -238,7 +237,7 @@ impl Bbr {
             self.window = self.window.max(WINDOW_MIN);
         }
         if self.mode == Mode::ProbeRtt {
-            self.window = self.window.min(WINDOW_MIN);
+            self.window = self.window.min(probe_rtt_window);
         }
     }
 
@@ -264,11 +263,8 @@ impl Bbr {
     }
 
     /// Packets that `gain` estimated bandwidth-delay products hold.
-    fn bdp(&self, gain: f64) -> u32 {
-        if self.min_rtt == Nanos::MAX {
-            return INITIAL_WINDOW;
-        }
-        libm::ceil(self.bandwidth() * self.min_rtt as f64 / NANOS_PER_S * gain).min(1e9) as u32
+    pub(crate) fn bdp(&self, gain: f64) -> u32 {
+        bdp_packets(self.bandwidth(), self.min_rtt, gain)
     }
 
     /// draft §4.2.3.2: room for bursts in the hosts, and for probing.
@@ -286,9 +282,8 @@ impl Bbr {
         if self.pacing_gain > 1.0 { in_flight + self.burst() } else { in_flight }
     }
 
-    /// Linux's bbr_tso_segs_goal: a millisecond's worth.
     fn burst(&self) -> u32 {
-        ((self.pacing_rate / 1024.0 / f64::from(SEGMENT_BYTES)) as u32).clamp(2, 127)
+        burst_packets(self.pacing_rate, 127)
     }
 }
 
@@ -316,15 +311,12 @@ impl CongestionControl for Bbr {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        self.update_bandwidth(ack);
-        self.aggregation.observe(ack, self.round_start, self.bandwidth(), self.window);
-        self.update_phase(ack);
-        self.check_full(ack);
-        self.check_drain(ack);
+        let _: Option<f64> = self.update_model(ack);
         self.update_min_rtt(ack);
         self.update_gains();
-        self.set_pacing_rate(ack);
-        self.set_window(ack);
+        let bandwidth = self.bandwidth();
+        self.set_pacing_rate(ack, bandwidth);
+        self.set_window(ack, bandwidth, WINDOW_MIN);
     }
 
     fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
@@ -339,7 +331,9 @@ impl CongestionControl for Bbr {
     fn on_undo(&mut self, _now: Nanos) {
         self.full_bandwidth = 0.0;
         self.full_rounds = 0;
-        self.policer = Policer::default();
+        if let Some(policer) = &mut self.policer {
+            *policer = Policer::default();
+        }
         self.window = self.window.max(self.prior_window);
     }
 

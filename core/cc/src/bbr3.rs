@@ -10,6 +10,7 @@ use full_pipe::FullPipe;
 use min_rtt::MinRtt;
 
 use crate::bbr::AckAggregation;
+use crate::path_model::{bdp_packets, burst_packets, initial_bandwidth};
 use crate::random::Random;
 use crate::windowed_max::WindowedMax;
 use crate::{
@@ -128,9 +129,7 @@ impl Bbr3 {
     /// BBRInitPacingRate
     fn start_pacing(&mut self, srtt: Nanos) {
         self.has_rtt = srtt > 0;
-        let rtt = if srtt > 0 { srtt } else { MILLISECOND };
-        let bandwidth = f64::from(self.window) * NANOS_PER_S / rtt as f64;
-        self.pacing_rate = STARTUP_GAIN * bandwidth * f64::from(SEGMENT_BYTES);
+        self.pacing_rate = STARTUP_GAIN * initial_bandwidth(self.window, srtt) * f64::from(SEGMENT_BYTES);
     }
 
     /// BBRBoundBWForModel, in packets a second.
@@ -232,16 +231,12 @@ impl Bbr3 {
 
     /// BBRBDPMultiple
     fn bdp(&self, gain: f64) -> u32 {
-        if self.min_rtt.value == Nanos::MAX {
-            return INITIAL_WINDOW;
-        }
-        libm::ceil(self.bandwidth() * self.min_rtt.value as f64 / NANOS_PER_S * gain).min(1e9) as u32
+        bdp_packets(self.bandwidth(), self.min_rtt.value, gain)
     }
 
     /// BBRQuantizationBudget
     fn with_bursts(&self, window: u32) -> u32 {
-        let burst = ((self.pacing_rate / 1024.0 / f64::from(SEGMENT_BYTES)) as u32).clamp(2, 44);
-        let window = window.saturating_add(3 * burst).max(WINDOW_MIN);
+        let window = window.saturating_add(3 * burst_packets(self.pacing_rate, 44)).max(WINDOW_MIN);
         if self.state == State::Up { window + 2 } else { window }
     }
 

@@ -21,3 +21,10 @@ pub struct Context {
     /// Seed of what is random in the scheme.
     pub seed: u64,
 }
+
+/// The first reconfiguration of the grid `(first, period)` at `from` or later.
+pub const fn next_reconfiguration((first, period): (Nanos, Nanos), from: Nanos) -> Nanos {
+    let period = if period == 0 { 1 } else { period };
+    let phase = first % period;
+    phase.saturating_add(from.saturating_sub(phase).div_ceil(period).saturating_mul(period))
+}

@@ -1,6 +1,7 @@
 //! StarQUIC (Kamel, Zhao, Li and Pan, "StarQUIC: Tuning Congestion Control Algorithms for QUIC over LEO Satellite
 //! Networks", LEO-NET 2024): any scheme, deaf to what a reconfiguration of the path does to it.
 
+use crate::context::next_reconfiguration;
 use crate::{Ack, AtSending, Congestion, CongestionControl, Context, Nanos, Recovery};
 
 /// The authors' release: what is sent within 100 ms of a reconfiguration is not judged.
@@ -56,12 +57,10 @@ impl<S: CongestionControl> StarQuic<S> {
 
     /// Whether some instant of `from..=to` is within the margin of a reconfiguration.
     fn meets_reconfiguration(&self, from: Nanos, to: Nanos) -> bool {
-        let Some((first, period)) = self.grid else { return false };
-        let period = period.max(1);
         // The first reconfiguration whose margin ends at `from` or later.
-        let after = from.saturating_sub(MARGIN).saturating_sub(first % period).div_ceil(period);
-        let next = (first % period).saturating_add(after.saturating_mul(period));
-        next <= to.saturating_add(MARGIN)
+        self.grid.is_some_and(|grid| {
+            next_reconfiguration(grid, from.saturating_sub(MARGIN)) <= to.saturating_add(MARGIN)
+        })
     }
 }
 

@@ -45,11 +45,13 @@ pub fn round_at(scheme: &mut impl CongestionControl, now: Nanos, rtt: Nanos) -> 
     now + rtt
 }
 
-/// A bottleneck with a queue without end: packets leave at its rate and are acknowledged [`RTT`] after they came.
+/// A bottleneck with a queue without end: packets leave at its rate and are acknowledged its RTT later, in order.
 pub struct Path {
     pub now: Nanos,
     /// Packets a second.
-    rate: f64,
+    pub rate: f64,
+    /// [`RTT`] at first.
+    pub rtt: Nanos,
     /// When the last packet left the bottleneck.
     free_at: Nanos,
     /// Packets in flight: when their acknowledgements come, and what the connection was when they were sent.
@@ -67,6 +69,7 @@ impl Path {
         Self {
             now: 0,
             rate,
+            rtt: RTT,
             free_at: 0,
             flight: std::collections::VecDeque::new(),
             next_send: 0,
@@ -106,7 +109,9 @@ impl Path {
             in_flight: self.flight.len() as u32 + 1,
             sent_at: self.now,
         };
-        self.flight.push_back((self.free_at + RTT, at_sending, self.delivered_at, self.first_sent_at));
+        let before = self.flight.back().map_or(0, |packet| packet.0);
+        let back_at = before.max(self.free_at + self.rtt);
+        self.flight.push_back((back_at, at_sending, self.delivered_at, self.first_sent_at));
         if let Some(rate) = scheme.pacing_rate() {
             self.next_send = self.now + u64::from(crate::SEGMENT_BYTES) * 1_000_000_000 / rate;
         }

@@ -9,7 +9,12 @@ pub struct WindowedMax {
 impl WindowedMax {
     /// An empty window, for values above `least`.
     pub const fn above(least: f64) -> Self {
-        Self { samples: [(0, least); 3] }
+        Self::since(0, least)
+    }
+
+    /// A window that begins at `time` with `value`.
+    pub const fn since(time: u64, value: f64) -> Self {
+        Self { samples: [(time, value); 3] }
     }
 
     /// The largest value of the window.

@@ -1,6 +1,7 @@
 //! The link: a queue, a transmitter and a stretch of propagation that varies in time but never reorders.
 
 mod egress;
+mod observer;
 
 use std::collections::VecDeque;
 
@@ -12,6 +13,8 @@ use crate::schedule::{Schedule, Span};
 use crate::server::{Server, Transmission};
 use crate::{NEVER, Nanos};
 use egress::Egress;
+pub use observer::Departure;
+use observer::Observer;
 
 /// What a link carries.
 pub trait Packet {
@@ -36,17 +39,6 @@ pub enum Offer {
     Accepted,
     /// The queue was full.
     Dropped,
-}
-
-/// How a packet left the transmitter: what a switch's in-band telemetry tells of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Departure {
-    /// When its last bit left.
-    pub at: Nanos,
-    /// Bytes that waited behind it then.
-    pub queued_bytes: u32,
-    /// Bytes that have left since the beginning, its own included.
-    pub sent_bytes: u64,
 }
 
 /// Counters in packets. At every instant offered = delivered + dropped + lost + queued + in flight.
@@ -79,8 +71,6 @@ struct Transit<P> {
     /// When it comes out, or is lost.
     end: Nanos,
     fate: Fate,
-    /// Bytes that wait when it has left; of a managed queue, when its transmission begins.
-    queued_behind: u32,
     packet: P,
 }
 
@@ -98,6 +88,10 @@ pub struct Link<P> {
     gateway: Option<Box<Gateway>>,
     /// A discipline beyond drop-tail, with what waits in it.
     egress: Option<Box<Egress<P>>>,
+    /// Keeps how packets leave, if somebody asks.
+    observer: Option<Box<Observer>>,
+    /// There is an egress or an observer.
+    looks_after_departures: bool,
     loss: Loss,
     jitter: Jitter,
     /// All packets whose fate is known and that are not delivered or lost yet, in order.
@@ -109,8 +103,6 @@ pub struct Link<P> {
     /// When the last packet would have arrived if no outage had taken it: nothing in flight behind it comes sooner.
     last_arrival: Nanos,
     stats: LinkStats,
-    /// Bytes of the packets that were lost.
-    lost_bytes: u64,
 }
 
 impl<P: Packet> Link<P> {
@@ -127,6 +119,8 @@ impl<P: Packet> Link<P> {
             limit,
             gateway: None,
             egress: None,
+            observer: None,
+            looks_after_departures: false,
             loss,
             jitter,
             transits: VecDeque::new(),
@@ -135,7 +129,6 @@ impl<P: Packet> Link<P> {
             last_end: 0,
             last_arrival: 0,
             stats: LinkStats::default(),
-            lost_bytes: 0,
         }
     }
 
@@ -146,20 +139,49 @@ impl<P: Packet> Link<P> {
         self
     }
 
+    /// The same behind a shaper whose token bucket holds `bytes`.
+    ///
+    /// # Panics
+    /// When its capacity varies.
+    #[must_use]
+    pub fn with_bucket(mut self, bytes: u32) -> Self {
+        let Schedule::Constant(span) = &self.schedule else { panic!("a token bucket needs a constant rate") };
+        let saved = u128::from(bytes) * 8_000_000_000 / u128::from(span.rate_bps.max(1));
+        self.server = Server::with_bucket(Nanos::try_from(saved).unwrap_or(NEVER));
+        self
+    }
+
     /// The same with `discipline` in place of the drop-tail queue, whose limit only says how large the buffer is.
     #[must_use]
     pub fn managed_by(mut self, discipline: Managed<P>) -> Self {
         self.egress = Some(Box::new(Egress::new(discipline)));
+        self.looks_after_departures = true;
         self
     }
 
     /// Give the link a packet at `now`.
-    #[inline]
+    // Inlined into its callers it costs them more registers than it saves.
+    #[inline(never)]
     pub fn offer(&mut self, packet: P, now: Nanos) -> Offer {
         self.stats.offered += 1;
+        if self.looks_after_departures {
+            return self.offer_looking_after(packet, now);
+        }
+        self.append(packet, now)
+    }
+
+    #[inline(never)]
+    fn offer_looking_after(&mut self, packet: P, now: Nanos) -> Offer {
         if self.egress.is_some() {
             return self.enqueue(packet, now);
         }
+        self.observe_departures(now);
+        self.append(packet, now)
+    }
+
+    /// A packet comes to the drop-tail queue.
+    #[inline]
+    fn append(&mut self, packet: P, now: Nanos) -> Offer {
         let size = packet.bytes();
         self.note_departures(now);
         let queued = (self.transits.len() - self.departed) as u64;
@@ -182,8 +204,7 @@ impl<P: Packet> Link<P> {
             Transmission::Done(departure) => self.propagate(&mut packet, departure),
         };
         self.last_end = end;
-        let queued_behind = self.egress.as_ref().map_or(0, |egress| saturated(egress.discipline.bytes()));
-        self.transits.push_back(Transit { departure, end, fate, queued_behind, packet });
+        self.transits.push_back(Transit { departure, end, fate, packet });
     }
 
     /// When something next comes out or is lost; `NEVER` when the link is empty.
@@ -200,13 +221,7 @@ impl<P: Packet> Link<P> {
     /// Take out the next packet that has arrived by `now`. Call until it returns `None`.
     #[inline]
     pub fn poll(&mut self, now: Nanos) -> Option<P> {
-        self.poll_departed(now).map(|(packet, _)| packet)
-    }
-
-    /// The same, with what telemetry tells of it.
-    #[inline]
-    pub fn poll_departed(&mut self, now: Nanos) -> Option<(P, Departure)> {
-        if self.egress.is_some() {
+        if self.looks_after_departures {
             self.catch_up(now);
         }
         loop {
@@ -218,19 +233,16 @@ impl<P: Packet> Link<P> {
             }
             self.departed -= 1;
             let transit = self.transits.pop_front()?;
+            if self.looks_after_departures {
+                self.observe_end(transit.departure, transit.packet.bytes());
+            }
             if transit.fate == Fate::Lost {
                 self.stats.lost += 1;
-                self.lost_bytes += u64::from(transit.packet.bytes());
                 continue;
             }
             self.stats.delivered += 1;
             self.stats.delivered_bytes += u64::from(transit.packet.bytes());
-            let departure = Departure {
-                at: transit.departure,
-                queued_bytes: transit.queued_behind,
-                sent_bytes: self.stats.delivered_bytes + self.lost_bytes,
-            };
-            return Some((transit.packet, departure));
+            return Some(transit.packet);
         }
     }
 
@@ -246,14 +258,6 @@ impl<P: Packet> Link<P> {
         self.note_departures(now);
         let waiting = self.egress.as_ref().map_or(0, |egress| egress.discipline.packets());
         waiting + (self.transits.len() - self.departed) as u64
-    }
-
-    /// Bytes waiting or on the transmitter at `now`.
-    pub fn queued_bytes(&mut self, now: Nanos) -> u64 {
-        self.catch_up(now);
-        self.note_departures(now);
-        let waiting = self.egress.as_ref().map_or(0, |egress| egress.discipline.bytes());
-        waiting + self.queued_bytes
     }
 
     /// Packets that have left the transmitter and not arrived, at `now`.
@@ -302,20 +306,14 @@ impl<P: Packet> Link<P> {
 
     #[inline]
     fn note_departures(&mut self, now: Nanos) {
-        while let Some(transit) = self.transits.get_mut(self.departed) {
+        while let Some(transit) = self.transits.get(self.departed) {
             if transit.departure > now {
                 break;
             }
             self.queued_bytes -= u64::from(transit.packet.bytes());
-            // Every offer looks here first: what is queued now was there when this packet left.
-            transit.queued_behind = transit.queued_behind.max(saturated(self.queued_bytes));
             self.departed += 1;
         }
     }
-}
-
-fn saturated(bytes: u64) -> u32 {
-    bytes.min(u64::from(u32::MAX)) as u32
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use leo_cc::Scheme;
+use leo_cc::{CongestionControl, Scheme};
 use leo_control::{AgentSpec, AgentState, FlowState, Policy, Report};
 use leo_link::{NEVER, Nanos};
 use leo_transport::{Handshake, Receiver, SEGMENT_BYTES, Sender, SenderStats};
 
 use crate::histogram::Histogram;
+use crate::packet::Packet;
 use crate::route::Routes;
 use crate::source::Source;
 use crate::telemetry::Headers;
@@ -95,8 +96,6 @@ pub struct Flow {
     pub phase: Phase,
     /// Propagation of the packet whose acknowledgement is being delayed.
     pub delayed_propagation: Nanos,
-    /// Last 32 bits of that packet's number.
-    pub delayed_answer: u32,
     /// Headers of its packets, if its scheme asks for telemetry.
     pub headers: Option<Box<Headers>>,
     pub rtt_log: RttLog,
@@ -135,7 +134,6 @@ impl Flow {
             stop,
             phase: Phase::Waiting,
             delayed_propagation: 0,
-            delayed_answer: 0,
             headers: None,
             rtt_log: RttLog::default(),
             rtt_histogram: Histogram::default(),
@@ -266,6 +264,23 @@ impl Flow {
                 timer.min(self.routes.next_change()).min(self.stop)
             }
             Phase::Stopped => NEVER,
+        }
+    }
+
+    /// Packet `seq` leaves for a link before which `queued_bytes` wait.
+    #[inline(never)]
+    pub fn begin_header(&mut self, seq: u64, now: Nanos, queued_bytes: u64) {
+        let header = self.sender.scheme().header().unwrap_or_default();
+        if let Some(headers) = &mut self.headers {
+            headers.begin(seq, self.sender.packets_out(), now, header, queued_bytes);
+        }
+    }
+
+    /// The scheme is told what the packet met that `ack` answers.
+    #[inline(never)]
+    pub fn take_telemetry(&mut self, ack: &Packet, now: Nanos) {
+        if let Some(hops) = self.headers.as_mut().and_then(|headers| headers.acknowledged(ack)) {
+            self.sender.scheme_mut().on_telemetry(now, hops);
         }
     }
 

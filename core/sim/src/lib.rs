@@ -23,8 +23,8 @@ pub use batch::{Batch, BatchSettings, View};
 pub use network::{PolicySet, TraceSet};
 pub use run_log::{FlowSeries, FlowSummary, LinkSeries, LinkSummary, RunLog};
 pub use scenario::{
-    AGENT_SCHEME, ArrivalsSpec, EventSpec, FlowSpec, LinkSpec, QueueSpec, RerouteSpec, Scenario,
-    ScenarioError, SizeDistribution,
+    AGENT_SCHEME, ArrivalsSpec, EventSpec, FlowDirection, FlowSpec, LinkSpec, QueueSpec, RerouteSpec,
+    ReverseSpec, Scenario, ScenarioError, SizeDistribution,
 };
 pub use simulation::{Simulation, run_many};
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use leo_cc::{CongestionControl, Context, External, MAX_HOPS, Scheme};
 use leo_control::Policy;
-use leo_link::{Direction, DropTail, Jitter, Link, Loss, Nanos, PathTrace, Schedule};
+use leo_link::{Direction, DropTail, Jitter, Link, Loss, Nanos, PathTrace, Schedule, UNLIMITED};
 use leo_transport::{ReceiveWindow, SendBuffer};
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -18,7 +18,7 @@ use crate::flow::{Flow, Steering};
 use crate::packet::Packet;
 use crate::route::{Route, Routes};
 use crate::scenario::{
-    AGENT_SCHEME, Distribution, FlowSpec, LinkSpec, Scenario, ScenarioError, UDP_SCHEME, nanos,
+    AGENT_SCHEME, Distribution, FlowDirection, FlowSpec, LinkSpec, Scenario, ScenarioError, UDP_SCHEME, nanos,
 };
 use crate::source::{OnOff, Source};
 use crate::telemetry::{Headers, Port};
@@ -36,9 +36,10 @@ const NANOS_PER_MS: f64 = 1e6;
 pub struct Network {
     /// First the scenario's links, then their reverse directions in the same order, then access links.
     pub links: Vec<Link<Packet>>,
-    pub link_names: Vec<String>,
+    /// Links that the run log tells of: the scenario's, then those of their reverse directions that it congests.
+    pub logged_links: Vec<(String, usize)>,
     pub flows: Vec<Flow>,
-    /// Those of the scenario's links, if some flow's scheme asks for telemetry.
+    /// Those of the scenario's links and their reverse directions, if some flow's scheme asks for telemetry.
     pub ports: Vec<Port>,
 }
 
@@ -47,19 +48,35 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
     let names: Vec<String> = scenario.links.keys().cloned().collect();
     let mut schedules = Vec::new();
     for (name, link) in &scenario.links {
-        schedules.push(schedule(scenario, name, link, Direction::Uplink, traces)?);
+        schedules.push(schedule(scenario, name, link, (Direction::Uplink, bps(link.rate_mbps)), traces)?);
     }
     let mut seeds = Pcg64Mcg::seed_from_u64(scenario.seed);
     let mut links = Vec::new();
     for ((name, spec), schedule) in scenario.links.iter().zip(&schedules) {
-        let limit = queue_limit(scenario, name, spec, schedule, &schedules, &names);
-        let link = Link::new(schedule.clone(), limit, Loss::new(spec.loss, seeds.next_u64()), Jitter::none());
+        let rtt = largest_base_rtt(scenario, name, &schedules, &names);
+        let limit = queue::limit(&spec.queue, schedule.at(0).rate_bps, rtt);
+        let mut link =
+            Link::new(schedule.clone(), limit, Loss::new(spec.loss, seeds.next_u64()), Jitter::none());
+        if spec.burst_bytes > 0 {
+            link = link.with_bucket(spec.burst_bytes);
+        }
         links.push(queue::install(link, &spec.queue, queue_seed(scenario.seed, links.len())));
     }
-    for (name, link) in &scenario.links {
-        let schedule = schedule(scenario, name, link, Direction::Downlink, traces)?;
+    let mut logged_links: Vec<(String, usize)> = names.iter().cloned().zip(0..).collect();
+    for (name, spec) in &scenario.links {
         let jitter = Jitter::new(nanos(scenario.host_jitter_us, 1e3), seeds.next_u64());
-        links.push(Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0), jitter));
+        let rate = spec.reverse.as_ref().map_or(Some(UNLIMITED), |reverse| bps(reverse.rate_mbps));
+        let schedule = schedule(scenario, name, spec, (Direction::Downlink, rate), traces)?;
+        let Some(reverse) = &spec.reverse else {
+            links.push(Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0), jitter));
+            continue;
+        };
+        let rtt = largest_base_rtt(scenario, name, &schedules, &names);
+        let limit = queue::limit(&reverse.queue, schedule.at(0).rate_bps, rtt);
+        let loss = Loss::new(reverse.loss, reverse_loss_seed(scenario.seed, links.len()));
+        let link = Link::new(schedule, limit, loss, jitter);
+        logged_links.push((format!("{name}.reverse"), links.len()));
+        links.push(queue::install(link, &reverse.queue, queue_seed(scenario.seed, links.len())));
     }
     let mut flows = Vec::new();
     for (index, spec) in scenario.flows.iter().enumerate() {
@@ -82,22 +99,28 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
         }
     }
     let asks = flows.iter().any(|flow| flow.headers.is_some());
-    let ports = if asks { vec![Port::new(flows.len()); names.len()] } else { Vec::new() };
-    Ok(Network { links, link_names: names, flows, ports })
+    let ports = if asks { vec![Port::new(flows.len()); 2 * names.len()] } else { Vec::new() };
+    if asks {
+        let all: Vec<_> = std::mem::take(&mut links);
+        let observe = |(index, link): (usize, Link<Packet>)| {
+            if index < 2 * names.len() { link.observed() } else { link }
+        };
+        links = all.into_iter().enumerate().map(observe).collect();
+    }
+    Ok(Network { links, logged_links, flows, ports })
+}
+
+fn bps(rate_mbps: Option<f64>) -> Option<u64> {
+    rate_mbps.map(|rate| (rate * 1e6).round() as u64)
 }
 
 fn schedule(
     scenario: &Scenario,
     name: &str,
     link: &LinkSpec,
-    direction: Direction,
+    (direction, rate): (Direction, Option<u64>),
     traces: &TraceSet,
 ) -> Result<Schedule, ScenarioError> {
-    // The reverse path has no queue.
-    let rate = match direction {
-        Direction::Uplink => link.rate_mbps.map(|rate| (rate * 1e6).round() as u64),
-        Direction::Downlink => Some(leo_link::UNLIMITED),
-    };
     let Some(key) = &link.trace else {
         let delay = nanos(link.delay_ms.unwrap_or(0.0), NANOS_PER_MS);
         return Ok(Schedule::constant(delay, rate.unwrap_or(0).max(1)));
@@ -119,7 +142,8 @@ fn base_rtt(flow: &FlowSpec, route: &[String], schedules: &[Schedule], names: &[
     2 * (one_way + nanos(flow.extra_delay_ms, NANOS_PER_MS))
 }
 
-/// The largest base RTT of the flows routed over the link at the start, or, when there are none, ever.
+/// What a size in bandwidth-delay products refers to: the largest base RTT of the flows routed over the link at the start,
+/// or, when there are none, ever.
 fn largest_base_rtt(scenario: &Scenario, name: &str, schedules: &[Schedule], names: &[String]) -> Nanos {
     let crosses = |route: &[String]| route.iter().any(|link| link == name);
     let at_start = scenario.flows.iter().map(|flow| (flow, &flow.route));
@@ -133,22 +157,14 @@ fn largest_base_rtt(scenario: &Scenario, name: &str, schedules: &[Schedule], nam
     of_start.or_else(|| later.filter(|(_, route)| crosses(route)).map(rtt).max()).unwrap_or(0)
 }
 
-/// A size in bandwidth-delay products refers to the largest base RTT of the flows routed over the link at the start.
-fn queue_limit(
-    scenario: &Scenario,
-    name: &str,
-    link: &LinkSpec,
-    schedule: &Schedule,
-    schedules: &[Schedule],
-    names: &[String],
-) -> DropTail {
-    let rtt = largest_base_rtt(scenario, name, schedules, names);
-    queue::limit(&link.queue, schedule.at(0).rate_bps, rtt)
-}
-
 /// Disciplines draw from a sequence of their own: another discipline leaves all other draws as they are.
 const fn queue_seed(seed: u64, link: usize) -> u64 {
     seed.rotate_left(32) ^ 0x7175_6575_6500_0000 ^ link as u64
+}
+
+/// So do losses on the way back: congesting it leaves all other draws as they are, too.
+const fn reverse_loss_seed(seed: u64, link: usize) -> u64 {
+    seed.rotate_left(32) ^ 0x6c6f_7373_0000_0000 ^ link as u64
 }
 
 /// What decides the flow's window.
@@ -198,9 +214,12 @@ fn flow(
     let extra_delay = nanos(spec.extra_delay_ms, NANOS_PER_MS);
     let later = scenario.events.iter().filter(|event| event.reroute.flows.contains(&index));
     let routes = Routes::new(
-        route(0, &spec.route, names, access),
+        route(0, (&spec.route, spec.direction), names, access),
         later
-            .map(|event| route(nanos(event.at_s, NANOS_PER_S), &event.reroute.route, names, access))
+            .map(|event| {
+                let from = nanos(event.at_s, NANOS_PER_S);
+                route(from, (&event.reroute.route, spec.direction), names, access)
+            })
             .collect(),
     );
     let flow = Flow::new(spec.scheme.clone(), scheme, steering, routes, extra_delay, life.start, life.stop);
@@ -284,20 +303,29 @@ fn on_off(spec: &FlowSpec) -> Option<OnOff> {
 }
 
 /// The route over the links called `route`, behind the access links there and back where the flow has them.
-fn route(from: Nanos, route: &[String], names: &[String], access: Option<[u32; 2]>) -> Route {
+fn route(
+    from: Nanos,
+    (route, direction): (&[String], FlowDirection),
+    names: &[String],
+    access: Option<[u32; 2]>,
+) -> Route {
     let index = |link: &String| names.iter().position(|name| name == link).map(|link| link as u32);
-    let links: Vec<u32> = route.iter().filter_map(index).collect();
-    let reverse = links.iter().rev().map(|&link| link + names.len() as u32);
+    let along: Vec<u32> = route.iter().filter_map(index).collect();
+    let against: Vec<u32> = along.iter().rev().map(|&link| link + names.len() as u32).collect();
+    let (links, answers) = match direction {
+        FlowDirection::Forward => (along, against),
+        FlowDirection::Backward => (against, along),
+    };
     Route {
         from,
         forward: access.map(|[there, _]| there).into_iter().chain(links.iter().copied()).collect(),
-        backward: reverse.chain(access.map(|[_, back]| back)).collect(),
+        backward: answers.into_iter().chain(access.map(|[_, back]| back)).collect(),
         links: links.into(),
     }
 }
 
 fn push_access(links: &mut Vec<Link<Packet>>, delay: Nanos) -> u32 {
-    let schedule = Schedule::constant(delay, leo_link::UNLIMITED);
+    let schedule = Schedule::constant(delay, UNLIMITED);
     links.push(Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0), Jitter::none()));
     (links.len() - 1) as u32
 }

@@ -33,9 +33,6 @@ pub struct Packet {
     pub hop: u8,
     pub kind: Kind,
     pub ecn: Ecn,
-    /// Last 32 bits of the number of the packet that an acknowledgement answers; of data, the RTT that the sender
-    /// measured last, in µs, where the receiver tunes its window by it.
-    pub answers: u32,
     /// Its number, or the next packet expected.
     pub seq: u64,
     /// When the data was sent; an acknowledgement echoes it.

@@ -7,7 +7,7 @@ use leo_link::{NEVER, Nanos};
 pub struct Route {
     /// When the flow begins to take it.
     pub from: Nanos,
-    /// The scenario's links that it crosses.
+    /// The links that data crosses, access left out.
     pub links: Box<[u32]>,
     /// Links that data crosses, access included.
     pub forward: Box<[u32]>,

@@ -123,8 +123,14 @@ impl Recorder {
         self.next
     }
 
-    /// Add a row for every running flow and every link.
-    pub fn record(&mut self, now: Nanos, flows: &[Flow], links: &mut [Link<Packet>]) {
+    /// Add a row for every running flow and every link of `logged`.
+    pub fn record(
+        &mut self,
+        now: Nanos,
+        flows: &[Flow],
+        links: &mut [Link<Packet>],
+        logged: &[(String, usize)],
+    ) {
         let interval_s = self.interval as f64 * NS;
         for (index, (flow, mark)) in flows.iter().zip(&mut self.flow_marks).enumerate() {
             // A flow that stops at this instant ran until now; what a transfer did since the last row counts, too.
@@ -134,26 +140,37 @@ impl Recorder {
                 self.flow_series.push(now, interval_s, index, flow, mark, links);
             }
         }
-        for (index, mark) in self.link_marks.iter_mut().enumerate() {
-            self.link_series.push(now, interval_s, index, &mut links[index], mark);
+        for (index, ((_, link), mark)) in logged.iter().zip(&mut self.link_marks).enumerate() {
+            self.link_series.push(now, interval_s, index, &mut links[*link], mark);
         }
         self.next = now + self.interval;
     }
 
-    /// The log as it stands at `now`.
-    pub fn finish(&self, now: Nanos, flows: &[Flow], links: &mut [Link<Packet>], names: &[String]) -> RunLog {
+    /// The rows since the last call, which are not kept.
+    pub fn take(&mut self) -> (FlowSeries, LinkSeries) {
+        (std::mem::take(&mut self.flow_series), std::mem::take(&mut self.link_series))
+    }
+
+    /// The log as it stands at `now`, with the rows that nobody has taken.
+    pub fn finish(
+        &self,
+        now: Nanos,
+        flows: &[Flow],
+        links: &mut [Link<Packet>],
+        logged: &[(String, usize)],
+    ) -> RunLog {
+        let summary = |(name, link): &(String, usize)| {
+            let link = &mut links[*link];
+            LinkSummary {
+                link: name.clone(),
+                stats: link.stats(now),
+                queued_packets: link.queued_packets(now),
+                in_flight_packets: link.in_flight_packets(now),
+            }
+        };
         RunLog {
+            links: logged.iter().map(summary).collect(),
             flows: flows.iter().map(|flow| summarise(flow, links, now)).collect(),
-            links: names
-                .iter()
-                .zip(links.iter_mut())
-                .map(|(name, link)| LinkSummary {
-                    link: name.clone(),
-                    stats: link.stats(now),
-                    queued_packets: link.queued_packets(now),
-                    in_flight_packets: link.in_flight_packets(now),
-                })
-                .collect(),
             flow_series: self.flow_series.clone(),
             link_series: self.link_series.clone(),
         }

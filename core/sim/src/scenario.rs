@@ -2,11 +2,13 @@
 
 mod arrivals;
 mod queue;
+mod reverse;
 
 use serde::Deserialize;
 
 pub use arrivals::{ArrivalsSpec, SizeDistribution};
 pub use queue::{QueueKind, QueueSpec};
+pub use reverse::{FlowDirection, ReverseSpec};
 
 use crate::Nanos;
 
@@ -84,7 +86,7 @@ pub struct RerouteSpec {
     pub route: Vec<String>,
 }
 
-/// A one-way link; the reverse path has its delay and outages, and no queue.
+/// A one-way link; the reverse path has its delay and outages, and no queue unless it is given one.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
@@ -103,9 +105,15 @@ pub struct LinkSpec {
     /// Independent loss probability, on top of the trace's.
     #[serde(default)]
     pub loss: f64,
+    /// Bytes that its token bucket holds: so much passes at once after silence. 0: an exact link.
+    #[serde(default)]
+    pub burst_bytes: u32,
     /// The queue in front of it.
     #[serde(default)]
     pub queue: QueueSpec,
+    /// Capacity and queue of the way back; without, it is uncongested.
+    #[serde(default)]
+    pub reverse: Option<ReverseSpec>,
 }
 
 /// A flow, or `count` equal ones.
@@ -120,8 +128,11 @@ pub struct FlowSpec {
     /// When it stops, in s; the scenario's end by default.
     #[serde(default)]
     pub stop_s: Option<f64>,
-    /// Links from sender to receiver, by name.
+    /// Links from sender to receiver, by name; of a backward flow from receiver to sender.
     pub route: Vec<String>,
+    /// Which way its data crosses them.
+    #[serde(default)]
+    pub direction: FlowDirection,
     /// Extra access delay each way, in ms.
     #[serde(default)]
     pub extra_delay_ms: f64,
@@ -235,14 +246,17 @@ impl Scenario {
             self.check(&format!("{at}.at_s"), time_ok, "must not be negative")?;
             let flows_ok = event.reroute.flows.iter().all(|&flow| flow < self.flows.len());
             self.check(&format!("{at}.reroute.flows"), flows_ok, "must be indices of flows")?;
-            self.validate_route(&format!("{at}.reroute.route"), &event.reroute.route)?;
+            let route = &event.reroute.route;
+            self.validate_route(&format!("{at}.reroute.route"), route)?;
+            for &flow in &event.reroute.flows {
+                self.validate_direction(&format!("{at}.reroute.route"), &self.flows[flow], route)?;
+            }
         }
         Ok(())
     }
 
     fn validate_link(&self, at: &str, link: &LinkSpec) -> Result<(), ScenarioError> {
-        let rate_ok = link.rate_mbps.is_none_or(|rate| rate > 1e-6 && rate < 1e7);
-        self.check(&format!("{at}.rate_mbps"), rate_ok, "must be above 1e-6 and below 1e7")?;
+        self.validate_rate(at, link.rate_mbps)?;
         let delay_ok = link.delay_ms.is_none_or(|delay| (0.0..=1e7).contains(&delay));
         self.check(&format!("{at}.delay_ms"), delay_ok, "must not be negative")?;
         self.check(&format!("{at}.loss"), (0.0..=1.0).contains(&link.loss), "must be within 0 and 1")?;
@@ -252,11 +266,20 @@ impl Scenario {
         self.check(at, one, "give exactly one of delay_ms and trace")?;
         let rate_given = link.trace.is_some() || link.rate_mbps.is_some();
         self.check(&format!("{at}.rate_mbps"), rate_given, "a link without a trace needs it")?;
-        self.validate_queue(&format!("{at}.queue"), &link.queue)
+        let bucket_ok = link.burst_bytes == 0 || link.trace.is_none();
+        self.check(&format!("{at}.burst_bytes"), bucket_ok, "a link with a trace has no token bucket")?;
+        self.validate_queue(&format!("{at}.queue"), &link.queue)?;
+        self.validate_reverse(&format!("{at}.reverse"), link)
+    }
+
+    fn validate_rate(&self, at: &str, rate_mbps: Option<f64>) -> Result<(), ScenarioError> {
+        let ok = rate_mbps.is_none_or(|rate| rate > 1e-6 && rate < 1e7);
+        self.check(&format!("{at}.rate_mbps"), ok, "must be above 1e-6 and below 1e7")
     }
 
     fn validate_flow(&self, at: &str, flow: &FlowSpec) -> Result<f64, ScenarioError> {
         self.validate_route(&format!("{at}.route"), &flow.route)?;
+        self.validate_direction(&format!("{at}.direction"), flow, &flow.route)?;
         let start_ok = flow.start_s >= 0.0 && flow.start_s < self.duration_s;
         self.check(&format!("{at}.start_s"), start_ok, "must be within the duration")?;
         let stop_ok = flow.stop_s.is_none_or(|stop| stop > flow.start_s && stop < MAX_SECONDS);
@@ -334,6 +357,18 @@ mod tests {
 
     fn error_of(text: &str) -> String {
         Scenario::from_json(text).expect_err("the scenario is wrong").to_string()
+    }
+
+    #[test]
+    fn a_token_bucket_needs_a_link_whose_rate_is_constant() {
+        let of = |link: &str| {
+            format!(
+                r#"{{"duration_s": 1, "links": {{"a": {link}}}, "flows": [{{"scheme": "reno", "route": ["a"]}}]}}"#
+            )
+        };
+        let error = error_of(&of(r#"{"trace": "path", "burst_bytes": 1500}"#));
+        assert!(error.contains("links.a.burst_bytes"), "{error}");
+        assert!(Scenario::from_json(&of(r#"{"rate_mbps": 1, "delay_ms": 1, "burst_bytes": 1500}"#)).is_ok());
     }
 
     #[test]

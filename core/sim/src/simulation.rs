@@ -1,7 +1,6 @@
 //! The event loop: packets, acknowledgements and timers in the order of their times.
 
-use leo_cc::CongestionControl;
-use leo_link::{Departure, Link, NEVER, Nanos, Offer};
+use leo_link::{Link, NEVER, Nanos, Offer};
 use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES, SYN_BYTES, SackBlocks};
 use rayon::prelude::*;
 
@@ -11,7 +10,7 @@ use crate::events::EventQueue;
 use crate::flow::{Flow, Phase};
 use crate::network::{self, Network, PolicySet, TraceSet};
 use crate::packet::{Kind, Packet};
-use crate::run_log::{Recorder, RunLog};
+use crate::run_log::{FlowSeries, LinkSeries, Recorder, RunLog};
 use crate::scenario::{Scenario, ScenarioError, nanos};
 use crate::telemetry::Port;
 
@@ -20,7 +19,8 @@ pub struct Simulation {
     now: Nanos,
     end: Nanos,
     links: Vec<Link<Packet>>,
-    link_names: Vec<String>,
+    /// Names and indices of the links that the run log tells of.
+    logged_links: Vec<(String, usize)>,
     flows: Vec<Flow>,
     ports: Vec<Port>,
     events: EventQueue,
@@ -48,7 +48,7 @@ impl Simulation {
         series_interval: Nanos,
     ) -> Result<Self, ScenarioError> {
         assert!(interval > 0, "time must go on from interval to interval");
-        let Network { links, link_names, mut flows, ports } = network::build(scenario, traces, policies)?;
+        let Network { links, logged_links, mut flows, ports } = network::build(scenario, traces, policies)?;
         control_loop::attach_policies(&mut flows);
         let mut events = EventQueue::new(links.len() + flows.len());
         for (index, flow) in flows.iter().enumerate() {
@@ -57,9 +57,9 @@ impl Simulation {
         Ok(Self {
             now: 0,
             end: nanos(scenario.duration_s, 1e9),
-            recorder: Recorder::new(series_interval, flows.len(), link_names.len()),
+            recorder: Recorder::new(series_interval, flows.len(), logged_links.len()),
             links,
-            link_names,
+            logged_links,
             flows,
             ports,
             events,
@@ -113,10 +113,37 @@ impl Simulation {
         control_loop::steer_by_policies(self);
     }
 
-    /// What was measured so far.
+    /// Run to `until`, or to the end; what happens is the same however a run is divided.
+    pub fn advance(&mut self, until: Nanos) {
+        let until = until.min(self.end);
+        while self.now < until {
+            if self.next_tick <= until || until == self.end {
+                self.run_interval();
+            } else {
+                self.run_until(until);
+            }
+        }
+    }
+
+    /// The series' rows since the last call, which the simulation does not keep: long runs of many flows need not hold them.
+    pub fn take_series(&mut self) -> (FlowSeries, LinkSeries) {
+        self.recorder.take()
+    }
+
+    /// Names of the flows' schemes.
+    pub fn flow_schemes(&self) -> impl Iterator<Item = &str> {
+        self.flows.iter().map(|flow| flow.name.as_str())
+    }
+
+    /// Names of the links that the series number.
+    pub fn link_names(&self) -> impl Iterator<Item = &str> {
+        self.logged_links.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// What was measured so far, with the rows of the series that were not taken.
     #[must_use]
     pub fn run_log(&mut self) -> RunLog {
-        self.recorder.finish(self.now, &self.flows, &mut self.links, &self.link_names)
+        self.recorder.finish(self.now, &self.flows, &mut self.links, &self.logged_links)
     }
 
     fn run_until(&mut self, until: Nanos) {
@@ -125,7 +152,7 @@ impl Simulation {
             self.run_events(boundary);
             self.now = boundary;
             if boundary == self.recorder.next_row() {
-                self.recorder.record(boundary, &self.flows, &mut self.links);
+                self.recorder.record(boundary, &self.flows, &mut self.links, &self.logged_links);
             }
             if boundary == until {
                 return;
@@ -136,6 +163,7 @@ impl Simulation {
     /// Everything that happens up to and at `until`.
     fn run_events(&mut self, until: Nanos) {
         let links = self.links.len();
+        let observed = !self.ports.is_empty();
         loop {
             let (time, source) = self.events.first();
             if time > until {
@@ -144,8 +172,11 @@ impl Simulation {
             debug_assert!(time >= self.now, "time runs backwards");
             self.now = time;
             if source < links {
-                while let Some((packet, departure)) = self.links[source].poll_departed(time) {
-                    self.arrive(packet, source, departure);
+                while let Some(packet) = self.links[source].poll(time) {
+                    if observed {
+                        self.note_passage(packet, source);
+                    }
+                    self.arrive(packet);
                 }
                 self.events.set(source, self.links[source].next_event());
             } else {
@@ -156,11 +187,7 @@ impl Simulation {
 
     /// A packet comes out of a link: on to the next one, or to the receiver or sender.
     #[inline]
-    fn arrive(&mut self, mut packet: Packet, from: usize, departure: Departure) {
-        let flow = &self.flows[packet.flow as usize];
-        if flow.headers.is_some() && packet.kind == Kind::Data {
-            self.note_passage(&packet, from, departure);
-        }
+    fn arrive(&mut self, mut packet: Packet) {
         let flow = &self.flows[packet.flow as usize];
         packet.hop += 1;
         let route = flow.routes.get(packet.route);
@@ -179,19 +206,20 @@ impl Simulation {
         }
     }
 
-    /// `packet` came out of the link `from`: its header is told.
+    /// `packet` came out of the link `from`: its header, if it has one, is told.
     #[inline(never)]
-    fn note_passage(&mut self, packet: &Packet, from: usize, departure: Departure) {
+    fn note_passage(&mut self, packet: Packet, from: usize) {
         let flow = &mut self.flows[packet.flow as usize];
-        let Some(headers) = &mut flow.headers else { return };
+        let Some(headers) = flow.headers.as_mut().filter(|_| packet.kind == Kind::Data) else { return };
         // Access links have no port: they stand for distance.
         if let Some(port) = self.ports.get_mut(from) {
+            let departure = self.links[from].last_departure();
             let rate = self.links[from].schedule().at(departure.at.saturating_sub(1)).rate_bps;
-            headers.leave(packet, port, from as u32, rate, departure);
+            headers.leave(&packet, port, from as u32, rate, departure);
         }
         let next = flow.routes.get(packet.route).forward.get(usize::from(packet.hop) + 1);
         let queued_bytes = next.map(|&link| self.links[link as usize].queued_bytes(self.now));
-        headers.go_on(packet, queued_bytes);
+        headers.go_on(&packet, queued_bytes);
     }
 
     fn received(&mut self, packet: Packet) {
@@ -206,13 +234,12 @@ impl Simulation {
         }
         let ack = flow.receiver.on_data(self.now, packet.seq, packet.timestamp);
         if let Some(windows) = &mut flow.windows {
-            windows.on_data(self.now, flow.receiver.delivered(), packet.answers);
+            windows.on_data(self.now, flow.receiver.delivered(), flow.sender.rtt().latest());
         }
         match ack {
-            Some(ack) => self.send_ack(index, ack, packet.propagation, packet.seq as u32),
+            Some(ack) => self.send_ack(index, ack, packet.propagation),
             None => {
                 flow.delayed_propagation = packet.propagation;
-                flow.delayed_answer = packet.seq as u32;
                 let timer = flow.receiver.next_timer();
                 self.events.set_earlier(self.links.len() + index, timer);
             }
@@ -222,8 +249,8 @@ impl Simulation {
     fn acknowledged(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
-        if let Some(hops) = flow.headers.as_ref().and_then(|headers| headers.collected(packet.answers)) {
-            flow.sender.scheme_mut().on_telemetry(self.now, hops);
+        if flow.headers.is_some() {
+            flow.take_telemetry(&packet, self.now);
         }
         let marked = packet.ecn.is_echo();
         let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp, marked };
@@ -276,12 +303,13 @@ impl Simulation {
         self.offer(first, opening(Kind::SynAck, index, route, syn.timestamp, syn.propagation));
     }
 
-    fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos, answers: u32) {
+    fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos) {
         let flow = &mut self.flows[index];
         if let Some(windows) = &mut flow.windows {
             windows.announce(ack.cumulative);
         }
         let routes = &flow.routes;
+        let link = routes.current().backward[0];
         let packet = Packet {
             flow: index as u32,
             bytes: ACK_BYTES as u16,
@@ -289,14 +317,15 @@ impl Simulation {
             hop: 0,
             kind: Kind::Ack,
             ecn: Ecn::of_ack(ack.marked),
-            answers,
             seq: ack.cumulative,
             timestamp: ack.echo,
             propagation,
             sacks: ack.sacks,
         };
-        let first = routes.current().backward[0];
-        self.offer(first, packet);
+        if let Some(headers) = &mut flow.headers {
+            headers.answer(&packet);
+        }
+        self.offer(link, packet);
     }
 
     /// Send whatever the flow may send now, and see to its timers.
@@ -306,7 +335,6 @@ impl Simulation {
         let route = flow.routes.index();
         let link = &mut self.links[link_index];
         let idle = link.next_event() == NEVER;
-        let rtt_us = if flow.windows.is_some() { (flow.sender.rtt().latest() / 1_000) as u32 } else { 0 };
         let send = |link: &mut Link<Packet>, seq, bytes: u32, ecn| {
             // The far end never says that the queue dropped it: the sender finds out as for any other loss.
             let _: Offer = link.offer(
@@ -317,7 +345,6 @@ impl Simulation {
                     hop: 0,
                     kind: Kind::Data,
                     ecn,
-                    answers: rtt_us,
                     seq,
                     timestamp: self.now,
                     propagation: 0,
@@ -332,10 +359,8 @@ impl Simulation {
             }
         } else {
             while let Some(transmit) = flow.sender.transmit(self.now) {
-                if let Some(headers) = &mut flow.headers {
-                    let header = flow.sender.scheme().header().unwrap_or_default();
-                    let queued_bytes = link.queued_bytes(self.now);
-                    headers.begin(transmit.seq, flow.sender.packets_out(), self.now, header, queued_bytes);
+                if flow.headers.is_some() {
+                    flow.begin_header(transmit.seq, self.now, link.queued_bytes(self.now));
                 }
                 let bytes = flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES;
                 // Linux: retransmissions are not ECN-capable.
@@ -386,8 +411,8 @@ impl Simulation {
             }
             Phase::Running => {
                 if let Some(ack) = flow.receiver.on_timer(self.now) {
-                    let (propagation, answers) = (flow.delayed_propagation, flow.delayed_answer);
-                    self.send_ack(index, ack, propagation, answers);
+                    let propagation = flow.delayed_propagation;
+                    self.send_ack(index, ack, propagation);
                 }
                 let flow = &mut self.flows[index];
                 flow.write(self.now);
@@ -410,7 +435,6 @@ fn opening(kind: Kind, flow: usize, route: u16, timestamp: Nanos, propagation: N
         hop: 0,
         kind,
         ecn: Ecn::default(),
-        answers: 0,
         seq: 0,
         timestamp,
         propagation,

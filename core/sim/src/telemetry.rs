@@ -4,8 +4,11 @@ mod port;
 
 pub use port::Port;
 
+use std::collections::VecDeque;
+
 use leo_cc::{Header, Hop};
 use leo_link::{Departure, Nanos};
+use leo_transport::SackBlocks;
 
 use crate::packet::Packet;
 
@@ -33,6 +36,19 @@ pub struct Headers {
     /// As many for each slot as the longest route has.
     hops: Box<[Hop]>,
     most_hops: usize,
+    /// The data packet that reached the receiver last.
+    latest: u64,
+    /// Acknowledgements on their way and the packets that they answer.
+    answers: VecDeque<Answer>,
+}
+
+/// An acknowledgement, known by what it says: no two say the same unless they answer packets that had come before.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    cumulative: u64,
+    echo: Nanos,
+    sacks: SackBlocks,
+    seq: u64,
 }
 
 impl Headers {
@@ -41,6 +57,8 @@ impl Headers {
             slots: vec![Slot::default(); SLOTS].into(),
             hops: vec![Hop::default(); SLOTS * most_hops].into(),
             most_hops,
+            latest: 0,
+            answers: VecDeque::new(),
         }
     }
 
@@ -81,7 +99,7 @@ impl Headers {
             link,
             flows,
             queue_found: slot.queue_found,
-            queue_left: departure.queued_bytes,
+            queue_left: saturated(departure.queued_bytes),
             departed_at: departure.at,
             sent_bytes: departure.sent_bytes,
             rate: rate_bps / 8,
@@ -92,6 +110,9 @@ impl Headers {
 
     /// `packet` goes on to a link before which `queued_bytes` wait; `None`: it is there.
     pub fn go_on(&mut self, packet: &Packet, queued_bytes: Option<u64>) {
+        if queued_bytes.is_none() {
+            self.latest = packet.seq;
+        }
         let Some(index) = self.find(packet) else { return };
         let slot = &mut self.slots[index];
         match queued_bytes {
@@ -100,13 +121,28 @@ impl Headers {
         }
     }
 
-    /// What the packet collected whose number ends in `answers`; `None` once another has taken its place.
-    pub fn collected(&self, answers: u32) -> Option<&[Hop]> {
-        let index = self.index(u64::from(answers));
+    /// `ack` leaves the receiver: it answers the packet that came last, even if that has waited for a delayed one.
+    pub fn answer(&mut self, ack: &Packet) {
+        let answer = Answer { cumulative: ack.seq, echo: ack.timestamp, sacks: ack.sacks, seq: self.latest };
+        self.answers.push_back(answer);
+    }
+
+    /// `ack` reaches the sender: what the packet collected that it answers; `None` once another has taken its place.
+    pub fn acknowledged(&mut self, ack: &Packet) -> Option<&[Hop]> {
+        let is_it = |answer: &Answer| {
+            (answer.cumulative, answer.echo) == (ack.seq, ack.timestamp) && answer.sacks == ack.sacks
+        };
+        // Those before it got lost, or come later by an older route, with news of that.
+        let position = self.answers.iter().position(is_it)?;
+        let answer = self.answers.drain(..=position).next_back()?;
+        self.collected(answer.seq)
+    }
+
+    fn collected(&self, seq: u64) -> Option<&[Hop]> {
+        let index = self.index(seq);
         let slot = &self.slots[index];
         let first = index * self.most_hops;
-        (slot.arrived && slot.seq as u32 == answers)
-            .then(|| &self.hops[first..first + usize::from(slot.hops)])
+        (slot.arrived && slot.seq == seq).then(|| &self.hops[first..first + usize::from(slot.hops)])
     }
 
     #[cold]
@@ -115,6 +151,8 @@ impl Headers {
             slots: vec![Slot::default(); self.slots.len() * 2].into(),
             hops: vec![Hop::default(); self.hops.len() * 2].into(),
             most_hops: self.most_hops,
+            latest: self.latest,
+            answers: std::mem::take(&mut self.answers),
         };
         for (slot, hops) in self.slots.iter().zip(self.hops.chunks(self.most_hops)) {
             let index = larger.index(slot.seq);

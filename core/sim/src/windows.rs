@@ -28,9 +28,9 @@ impl Windows {
     }
 
     /// Data has arrived; the application has read all before `next`.
-    pub fn on_data(&mut self, now: Nanos, next: u64, rtt_us: u32) {
+    pub fn on_data(&mut self, now: Nanos, next: u64, rtt: Nanos) {
         if let Some(receive) = &mut self.receive {
-            receive.on_data(now, next, Nanos::from(rtt_us) * 1_000);
+            receive.on_data(now, next, rtt);
         }
     }
 

@@ -52,24 +52,6 @@ fn two_cubic_flows_converge_as_in_the_leo_papers_intra_rtt_setting() {
 }
 
 #[test]
-fn renos_rate_falls_with_the_square_root_of_the_loss_rate() {
-    // Mathis, Semke, Mahdavi and Ott (CCR 27(3), 1997): rate = MSS / RTT × C / √p. Reno here counts packets, not
-    // acknowledgements, as Linux does: C = √(3/2) = 1.22 as for an acknowledgement a packet, not the 0.87 of delayed ones.
-    let round_trip_s = 0.05;
-    for (loss, duration_s) in [(1e-2_f64, 400.0), (1e-3, 1_000.0), (1e-4, 2_000.0)] {
-        let scenario = json!({
-            "duration_s": duration_s,
-            "links": {"b": {"rate_mbps": 1000, "delay_ms": 25, "loss": loss}},
-            "flows": [{"scheme": "reno", "route": ["b"]}],
-        });
-        let log = run(&scenario, 0);
-        let rate = log.links[0].stats.delivered as f64 / duration_s;
-        let constant = rate * round_trip_s * loss.sqrt();
-        assert!((constant / 1.5_f64.sqrt() - 1.0).abs() < 0.2, "p = {loss}: C = {constant}");
-    }
-}
-
-#[test]
 fn cubic_outruns_reno_on_a_long_fat_path_with_rare_loss() {
     // RFC 9438 §1: Reno needs too long for large windows; §4.3: on short paths they are alike.
     let rate = |scheme: &str, delay_ms: f64| {

@@ -2,7 +2,7 @@
 
 mod support;
 
-use leo_sim::{RunLog, TraceSet, run_many};
+use leo_sim::{FlowSeries, LinkSeries, RunLog, TraceSet, run_many};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::{MS, PACKET_BITS, assert_conserved, simulation, text, trace};
@@ -11,6 +11,13 @@ use support::{MS, PACKET_BITS, assert_conserved, simulation, text, trace};
 fn cases(default: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
     ProptestConfig::with_cases(asked.unwrap_or(default))
+}
+
+/// A socket buffer: minimum, default and maximum, or none.
+fn buffer() -> impl Strategy<Value = Option<[u64; 3]>> {
+    let sizes =
+        (4_096_u64..200_000, 0_u64..10_000_000).prop_map(|(default, more)| [4_096, default, default + more]);
+    prop::option::weighted(0.2, sizes)
 }
 
 /// One to three links in a row, one to six flows over any stretch of them, some of which take another one on the way.
@@ -34,16 +41,23 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
     });
     let loss = prop_oneof![2 => Just(0.0), 1 => 0.0..0.05];
     let medium = prop_oneof![
-        3 => (1.0..150.0).prop_map(|delay: f64| json!({"delay_ms": delay})),
+        3 => (1.0..150.0_f64, prop_oneof![3 => Just(0_u32), 1 => 1_500_u32..600_000])
+            .prop_map(|(delay, burst)| json!({"delay_ms": delay, "burst_bytes": burst})),
         1 => (0.0..5.0).prop_map(|offset: f64| json!({"trace": "path", "offset_s": offset})),
     ];
     let rate = prop_oneof![1.0..20.0, 1.0..200.0];
-    let link = (rate, medium, loss, queue).prop_map(|(rate, mut link, loss, queue)| {
-        link["rate_mbps"] = json!(rate);
-        link["loss"] = json!(loss);
-        link["queue"] = queue;
-        link
-    });
+    // From one that a few acknowledgements fill to one that carries data.
+    let reverse = (0.02..50.0_f64, loss.clone(), queue.clone())
+        .prop_map(|(rate, loss, queue)| json!({"rate_mbps": rate, "loss": loss, "queue": queue}));
+    let link = (rate, medium, loss, queue, prop::option::weighted(0.4, reverse)).prop_map(
+        |(rate, mut link, loss, queue, reverse)| {
+            link["rate_mbps"] = json!(rate);
+            link["loss"] = json!(loss);
+            link["queue"] = queue;
+            link["reverse"] = json!(reverse);
+            link
+        },
+    );
     let scheme = prop::sample::select([leo_sim::SCHEMES, &["policy", "agent"]].concat());
     let length = || 0.001..0.5_f64;
     let bursts = (length(), length(), prop::sample::select(vec!["constant", "exponential"]))
@@ -70,7 +84,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
         prop::option::of(0.0001..0.75 * duration_s),
         extra,
         any::<(prop::sample::Index, prop::sample::Index)>(),
-        (1_u32..3, any::<bool>()),
+        (1_u32..3, prop::bool::weighted(0.3), any::<bool>(), [buffer(), buffer()]),
     );
     let parts = (50 * MS..2_000 * MS, 5 * MS..80 * MS, 0_u64..100, prop::bool::weighted(0.8));
     (
@@ -87,16 +101,21 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
     )
         .prop_map(move |(links, flows, parts, (seed, handshake), jitter, reroutes)| {
             let names: Vec<String> = (0..links.len()).map(|index| format!("link{index}")).collect();
-            let flows: Vec<Value> = flows
+            let mut flows: Vec<Value> = flows
                 .into_iter()
-                .map(|(mut flow, start, length, extra, (from, to), (count, ecn))| {
+                .map(|(mut flow, start, length, extra, (from, to), (count, backward, ecn, [rmem, wmem]))| {
                     let (from, to) = (from.index(names.len()), to.index(names.len()));
                     flow["start_s"] = json!(start);
                     flow["stop_s"] = json!(length.map(|length| start + length));
                     flow["route"] = json!(names[from.min(to)..=from.max(to)]);
                     flow["extra_delay_ms"] = json!(extra);
                     flow["count"] = json!(count);
-                    flow["ecn"] = json!(ecn && flow["scheme"] != "udp");
+                    if flow["scheme"] != "udp" {
+                        flow["ecn"] = json!(ecn);
+                        flow["tcp_rmem"] = json!(rmem);
+                        flow["tcp_wmem"] = json!(wmem.filter(|_| flow["rate_mbps"].is_null()));
+                    }
+                    flow["direction"] = json!(if backward { "backward" } else { "forward" });
                     flow
                 })
                 .collect();
@@ -109,6 +128,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
                 })
                 .collect();
             let links: serde_json::Map<String, Value> = names.into_iter().zip(links).collect();
+            turn_where_nothing_limits(&mut flows, &events, &links);
             let scenario = json!({
                 "duration_s": duration_s,
                 "seed": seed,
@@ -120,6 +140,20 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
             });
             (scenario, TraceSet::from([("path".to_owned(), trace(&parts))]))
         })
+}
+
+/// Backward flows that cross, now or later, a route without a queue on the way back go forward instead.
+fn turn_where_nothing_limits(flows: &mut [Value], events: &[Value], links: &serde_json::Map<String, Value>) {
+    let limited = |route: &Value| {
+        let mut names = route.as_array().into_iter().flatten().filter_map(Value::as_str);
+        names.any(|name| !links[name]["reverse"].is_null())
+    };
+    for (index, flow) in flows.iter_mut().enumerate() {
+        let mut later = events.iter().map(|event| &event["reroute"]).filter(|one| one["flows"][0] == index);
+        if !limited(&flow["route"]) || later.any(|reroute| !limited(&reroute["route"])) {
+            flow["direction"] = json!("forward");
+        }
+    }
 }
 
 fn assert_sound(log: &RunLog) {
@@ -185,6 +219,40 @@ proptest! {
         other["seed"] = json!(scenario["seed"].as_u64().map(|seed| seed ^ 1));
         let other = run_many(vec![simulation(&other, &traces, 100 * MS)], 1);
         prop_assert_ne!(text(&other[0]), expected);
+    }
+
+    #[test]
+    fn a_run_that_is_advanced_piece_by_piece_gives_the_same_rows_one_after_the_other(
+        (scenario, traces) in scenarios(2.0),
+        piece in 1_u64..900 * MS,
+    ) {
+        let mut whole = simulation(&scenario, &traces, 50 * MS);
+        whole.run();
+        let mut whole = whole.run_log();
+        let mut pieces = simulation(&scenario, &traces, 50 * MS);
+        let (mut flows, mut links) = (FlowSeries::default(), LinkSeries::default());
+        while !pieces.is_finished() {
+            pieces.advance(pieces.now() + piece.max(MS));
+            let (flow_rows, link_rows) = pieces.take_series();
+            flows.time_s.extend(flow_rows.time_s);
+            flows.flow.extend(flow_rows.flow);
+            flows.goodput_mbps.extend(flow_rows.goodput_mbps);
+            flows.cwnd_packets.extend(flow_rows.cwnd_packets);
+            links.time_s.extend(link_rows.time_s);
+            links.delivered_mbps.extend(link_rows.delivered_mbps);
+            links.queue_packets.extend(link_rows.queue_packets);
+        }
+        let (taken, kept) = (pieces.run_log(), (&whole.flow_series, &whole.link_series));
+        prop_assert!(taken.flow_series.time_s.is_empty() && taken.link_series.time_s.is_empty());
+        prop_assert_eq!(&flows.time_s, &kept.0.time_s);
+        prop_assert_eq!(&flows.flow, &kept.0.flow);
+        prop_assert_eq!(&flows.goodput_mbps, &kept.0.goodput_mbps);
+        prop_assert_eq!(&flows.cwnd_packets, &kept.0.cwnd_packets);
+        prop_assert_eq!(&links.time_s, &kept.1.time_s);
+        prop_assert_eq!(&links.delivered_mbps, &kept.1.delivered_mbps);
+        prop_assert_eq!(&links.queue_packets, &kept.1.queue_packets);
+        (whole.flow_series, whole.link_series) = (taken.flow_series.clone(), taken.link_series.clone());
+        prop_assert_eq!(text(&taken), text(&whole));
     }
 
     #[test]
@@ -306,4 +374,25 @@ fn an_outage_across_the_wrap_stops_traffic_for_as_long_as_it_lasts() {
     let flow = &log.flows[0];
     assert!((flow.capacity_mbps - 8.5).abs() < 0.01, "an outage has no capacity: {}", flow.capacity_mbps);
     assert!(flow.normalized_goodput > 0.6, "{flow:?}");
+}
+
+#[test]
+fn looking_at_a_run_does_not_change_it() {
+    // Telemetry tells of queues when packets left them, not when somebody looked.
+    for kind in ["droptail", "codel", "fq_pie", "cake"] {
+        let scenario = json!({
+            "duration_s": 4.0,
+            "links": {"b": {"rate_mbps": 5.42, "delay_ms": 42.3, "queue": {"kind": kind, "bdp": 3.35}}},
+            "flows": [
+                {"scheme": "bbr", "route": ["b"], "count": 2},
+                {"scheme": "leotcp", "route": ["b"]},
+            ],
+        });
+        let mut steps = simulation(&scenario, &TraceSet::new(), 100 * MS);
+        while !steps.is_finished() {
+            steps.run_interval();
+            assert_sound(&steps.run_log());
+        }
+        assert_eq!(text(&steps.run_log()), text(&support::run(&scenario, 100 * MS)), "{kind}");
+    }
 }

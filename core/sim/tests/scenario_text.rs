@@ -7,9 +7,11 @@ use proptest::prelude::*;
 
 const VALID: &str = r#"{"name": "two", "duration_s": 1.5, "seed": 7, "host_jitter_us": 20.0, "handshake": true,
  "links": {"a": {"rate_mbps": 10, "delay_ms": 5, "loss": 0.01, "queue": {"kind": "droptail", "bdp": 1.0}},
-           "b": {"rate_mbps": 20.5, "trace": "path", "offset_s": 3, "queue": {"packets": 40}}},
+           "b": {"rate_mbps": 20.5, "trace": "path", "offset_s": 3, "queue": {"packets": 40},
+                 "reverse": {"rate_mbps": 3, "loss": 0.1, "queue": {"kind": "sfq", "bdp": 2}}}},
  "flows": [{"scheme": "cubic", "route": ["a", "b"], "start_s": 0.5, "stop_s": 1.0, "extra_delay_ms": 2, "count": 2},
-           {"scheme": "reno", "route": ["b"], "transfer_bytes": 100000}]}"#;
+           {"scheme": "reno", "route": ["b"], "transfer_bytes": 100000},
+           {"scheme": "reno", "route": ["b"], "direction": "backward"}]}"#;
 
 /// Pieces that break rules where they land.
 const PIECES: [&str; 22] = [
@@ -113,7 +115,7 @@ proptest! {
 
 #[test]
 fn the_scenario_that_is_damaged_here_is_valid() {
-    assert_eq!(Scenario::from_json(VALID).expect("it is valid").flows.len(), 2);
+    assert_eq!(Scenario::from_json(VALID).expect("it is valid").flows.len(), 3);
 }
 
 #[test]

@@ -25,6 +25,15 @@ fn cubic_without_hystart_alone() {
 }
 
 #[test]
+fn cubic_with_hystart_plus_plus_alone() {
+    insta::assert_snapshot!(alone("cubic-hystartpp"), @r"
+    cwnd 102 112 116 123 130 102 119 129 133 111 125 132 99 118 128 133 109 124 131 97
+    cubic-hystartpp: sent 33301 delivered 33165 lost 73 retransmitted 73 timeouts 0
+    link: offered 33301 delivered 33165 dropped 73 lost 0 queued 30 in flight 33
+    ");
+}
+
+#[test]
 fn reno_alone() {
     insta::assert_snapshot!(alone("reno"), @r"
     cwnd 74 94 110 124 72 92 109 123 69 90 107 122 116 88 106 120 134 87 104 119

@@ -76,3 +76,21 @@ fn starquic_with_bbr3_over_reconfigurations() {
     link: offered 32576 delivered 32288 dropped 187 lost 68 queued 1 in flight 32
     ");
 }
+
+#[test]
+fn leocc_alone() {
+    insta::assert_snapshot!(alone("leocc"), @r"
+    cwnd 148 148 146 146 146 146 146 146 146 146 146 146 146 146 146 144 146 146 148 148
+    leocc: sent 33343 delivered 33145 lost 150 retransmitted 150 timeouts 0
+    link: offered 33343 delivered 33145 dropped 150 lost 0 queued 14 in flight 34
+    ");
+}
+
+#[test]
+fn leocc_over_reconfigurations() {
+    insta::assert_snapshot!(reconfigured("leocc"), @r"
+    cwnd 148 148 146 146 146 34 146 146 146 146 146 146 146 146 146 34 146 146 146 146
+    leocc: sent 33012 delivered 32483 lost 490 retransmitted 492 timeouts 0
+    link: offered 33012 delivered 32483 dropped 470 lost 22 queued 4 in flight 33
+    ");
+}

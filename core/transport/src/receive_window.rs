@@ -2,7 +2,7 @@
 //!
 //! The application reads at once, so the buffer stands for what may be in flight. Half of it is window, the rest is left
 //! for overhead (net.ipv4.tcp_adv_win_scale = 1). With timestamps Linux takes the round trip from the echo of its own
-//! acknowledgements; here the sender's latest sample travels with the data.
+//! acknowledgements; here it is told what the sender measured last.
 
 use leo_cc::INITIAL_WINDOW;
 

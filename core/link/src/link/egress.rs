@@ -38,13 +38,14 @@ impl<P: Packet> Link<P> {
     }
 
     /// Everything that has left the discipline by `now`, in the order of its times.
-    #[inline]
+    #[inline(never)]
     pub(super) fn catch_up(&mut self, now: Nanos) {
-        while let Some(egress) = &mut self.egress
-            && egress.next_dequeue <= now
-            && egress.next_dequeue != NEVER
+        while let Some(at) = self.egress.as_ref().map(|egress| egress.next_dequeue)
+            && at <= now
+            && at != NEVER
         {
-            let at = egress.next_dequeue;
+            self.observe_departures(at);
+            let Some(egress) = &mut self.egress else { return };
             let mut tally = Tally::default();
             let next = egress.discipline.dequeue(at, &mut tally);
             self.count(tally);
@@ -53,6 +54,7 @@ impl<P: Packet> Link<P> {
             }
             self.plan(at);
         }
+        self.observe_departures(now);
     }
 
     /// When the next packet leaves, `now` at the earliest.

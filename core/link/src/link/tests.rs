@@ -256,7 +256,7 @@ proptest! {
         loss in prop_oneof![Just(0.0), 0.0..0.5],
     ) {
         let schedule = Schedule::traced(trace(&parts, 0.0), Direction::Uplink, None, 0);
-        let mut link = Link::new(schedule, limit, Loss::new(loss, 3), Jitter::none());
+        let mut link = Link::new(schedule, limit, Loss::new(loss, 3), Jitter::none()).observed();
         let mut accepted = Vec::new();
         let mut out = Vec::new();
         let mut now = 0;
@@ -264,7 +264,7 @@ proptest! {
             now += gap;
             while link.next_event() <= now {
                 let at = link.next_event();
-                out.extend(std::iter::from_fn(|| link.poll_departed(at)));
+                out.extend(std::iter::from_fn(|| link.poll(at).map(|packet| (packet, link.last_departure()))));
             }
             let probe = Probe::new(id, bytes, now);
             if link.offer(probe, now) == Offer::Accepted {
@@ -273,7 +273,7 @@ proptest! {
         }
         while link.next_event() < NEVER {
             let at = link.next_event();
-            out.extend(std::iter::from_fn(|| link.poll_departed(at)));
+            out.extend(std::iter::from_fn(|| link.poll(at).map(|packet| (packet, link.last_departure()))));
         }
         for (packet, departure) in out {
             let bytes = |probe: &Probe| u64::from(probe.bytes);
@@ -281,7 +281,7 @@ proptest! {
             prop_assert_eq!(departure.sent_bytes, sent);
             let behind = accepted.iter().skip_while(|other| other.id <= packet.id);
             let waited: u64 = behind.filter(|other| other.offered_at < departure.at).map(bytes).sum();
-            prop_assert_eq!(u64::from(departure.queued_bytes), waited, "{:?} left at {}", packet, departure.at);
+            prop_assert_eq!(departure.queued_bytes, waited, "{:?} left at {}", packet, departure.at);
         }
     }
 

@@ -14,7 +14,6 @@ fn packet(flow: u32, seq: u64, timestamp: Nanos) -> Packet {
         hop: 0,
         kind: Kind::Data,
         ecn: Ecn::default(),
-        answers: 0,
         seq,
         timestamp,
         propagation: 0,
@@ -116,4 +115,48 @@ fn a_packet_that_knows_no_rtt_is_counted_but_not_averaged() {
         port.observe(now, 1, Header { base_rtt: 0, window: 10 });
     }
     assert_eq!(port.observe(200 * MS, 0, Header::default()), (2, 30 * MS));
+}
+
+#[test]
+fn an_acknowledgement_tells_of_the_packet_that_came_last_and_lost_ones_are_skipped() {
+    let mut headers = Headers::new(1);
+    let mut port = Port::new(1);
+    let ack = |cumulative: u64| Packet { kind: Kind::Ack, ..packet(0, cumulative, 55) };
+    for seq in 0..4 {
+        headers.begin(seq, 4, seq, Header::default(), 0);
+    }
+    for seq in 0..4 {
+        pass(&mut headers, &packet(0, seq, seq), &mut port, (3, 8), departure(seq), None);
+        if seq % 2 == 1 {
+            headers.answer(&ack(seq + 1));
+        }
+    }
+    // The first acknowledgement got lost.
+    let came = Packet { propagation: 7, ..ack(4) };
+    assert_eq!(headers.acknowledged(&came).map(|hops| hops[0].departed_at), Some(3));
+    assert!(headers.answers.is_empty());
+    assert!(headers.acknowledged(&ack(2)).is_none(), "an older one that comes later");
+}
+
+#[test]
+fn duplicate_acknowledgements_are_told_apart_by_what_they_selectively_acknowledge() {
+    let mut headers = Headers::new(1);
+    let mut port = Port::new(1);
+    let duplicate = |end: u64| {
+        let mut ack = Packet { kind: Kind::Ack, ..packet(0, 1, 55) };
+        if end > 2 {
+            ack.sacks.push(1, 2, end);
+        }
+        ack
+    };
+    for seq in 0..4 {
+        headers.begin(seq, 4, seq, Header::default(), 0);
+    }
+    // Packet 1 got lost, and with it the acknowledgement of packet 0, which says as much but for the blocks.
+    for (seq, end) in [(0, 0), (2, 3), (3, 4)] {
+        pass(&mut headers, &packet(0, seq, seq), &mut port, (3, 8), departure(seq), None);
+        headers.answer(&duplicate(end));
+    }
+    let mut departed_at = |end| headers.acknowledged(&duplicate(end)).map(|hops| hops[0].departed_at);
+    assert_eq!([departed_at(3), departed_at(4)], [Some(2), Some(3)]);
 }

@@ -1,0 +1,106 @@
+use super::*;
+use crate::testing::{Path, RTT};
+
+const SECOND: Nanos = 1_000 * MILLISECOND;
+
+/// A path of 1,000 packets a second, 100 packets in 100 ms, that is reconfigured at 2 s, 17 s, 32 s…, if it says so.
+fn started(announced: bool) -> (Path, LeoCc) {
+    let reconfiguration = announced.then_some((2 * SECOND, 15 * SECOND));
+    let mut leocc = LeoCc::new(&Context { reconfiguration, ..Context::default() });
+    leocc.on_start(0, RTT);
+    (Path::new(1_000.0), leocc)
+}
+
+/// Modes from now until `until`, and when each began.
+fn modes(path: &mut Path, leocc: &mut LeoCc, until: Nanos) -> Vec<(Mode, Nanos)> {
+    let mut modes = vec![(leocc.bbr.mode, path.now)];
+    while path.now < until {
+        path.run(leocc, path.now + MILLISECOND);
+        if leocc.bbr.mode != modes[modes.len() - 1].0 {
+            modes.push((leocc.bbr.mode, path.now));
+        }
+    }
+    modes
+}
+
+#[test]
+fn the_pipe_is_half_empty_when_a_reconfiguration_comes_and_is_learnt_anew_afterwards() {
+    let (mut path, mut leocc) = started(true);
+    let seen = modes(&mut path, &mut leocc, 40 * SECOND);
+    let order: Vec<Mode> = seen.iter().map(|&(mode, _)| mode).collect();
+    let learn = [Mode::Startup, Mode::Drain, Mode::ProbeBw];
+    let once = [&[Mode::ProbeRtt], &learn[..]].concat();
+    assert_eq!(order, [&learn[..], &once, &once, &once].concat());
+    for (window, boundary) in seen[3..].chunks(4).zip([2, 17, 32]) {
+        let boundary = boundary * SECOND;
+        assert!((boundary - AHEAD..boundary).contains(&window[0].1), "{window:?}");
+        // 200 ms and the round trip in which they end.
+        assert!(
+            (boundary + 100 * MILLISECOND..boundary + 400 * MILLISECOND).contains(&window[1].1),
+            "{window:?}"
+        );
+    }
+    let (mut path, mut leocc) = started(true);
+    path.run(&mut leocc, 2 * SECOND + 50 * MILLISECOND);
+    assert_eq!(leocc.bbr.mode, Mode::ProbeRtt);
+    assert!((45..=55).contains(&leocc.window()), "{}", leocc.window());
+}
+
+#[test]
+fn after_a_reconfiguration_the_min_rtt_is_that_of_the_new_path_though_it_is_longer() {
+    for rtt in [60, 160] {
+        let (mut path, mut leocc) = started(true);
+        path.run(&mut leocc, 2 * SECOND);
+        path.rtt = rtt * MILLISECOND;
+        path.run(&mut leocc, 5 * SECOND);
+        assert_eq!(leocc.bbr.mode, Mode::ProbeBw);
+        assert!(
+            leocc.bbr.min_rtt.abs_diff(path.rtt) < path.rtt / 10,
+            "{} of {}",
+            leocc.bbr.min_rtt,
+            path.rtt
+        );
+    }
+}
+
+#[test]
+fn what_a_shorter_path_carries_while_the_min_rtt_is_probed_for_begins_the_search() {
+    for (rtt, known) in [(50 * MILLISECOND, true), (60 * MILLISECOND, false)] {
+        let (mut path, mut leocc) = started(true);
+        path.run(&mut leocc, 2 * SECOND);
+        path.rtt = rtt;
+        while leocc.bbr.mode == Mode::ProbeRtt {
+            path.run(&mut leocc, path.now + MILLISECOND / 10);
+        }
+        assert_eq!(leocc.bbr.mode, Mode::Startup);
+        assert_eq!(leocc.new_bandwidth > 0.0, known, "{rtt}");
+    }
+}
+
+#[test]
+fn a_queue_shows_that_bandwidth_has_gone_long_before_the_maximum_forgets_it() {
+    let (mut path, mut leocc) = started(false);
+    path.run(&mut leocc, 5 * SECOND);
+    path.rate = 600.0;
+    path.run(&mut leocc, path.now + 12 * RTT);
+    assert!(leocc.bbr.bandwidth() > 990.0, "{}", leocc.bbr.bandwidth());
+    assert!((leocc.bandwidth.estimate / 600.0 - 1.0).abs() < 0.1, "{}", leocc.bandwidth.estimate);
+    let bytes = f64::from(crate::SEGMENT_BYTES);
+    let rate = leocc.pacing_rate().map_or(0.0, |rate| rate as f64 / bytes);
+    assert!(rate < 600.0 * QUEUED_PROBE_GAIN * 1.05, "{rate}");
+    // Without a queue it probes as BBR does.
+    let (mut path, mut leocc) = started(false);
+    path.run(&mut leocc, 5 * SECOND);
+    assert_eq!(leocc.probe_gain.to_bits(), PROBE_GAIN.to_bits());
+}
+
+#[test]
+fn a_path_that_announces_nothing_is_probed_for_its_min_rtt_after_twenty_seconds() {
+    let (mut path, mut leocc) = started(false);
+    let seen = modes(&mut path, &mut leocc, 70 * SECOND);
+    let probes: Vec<Nanos> =
+        seen.iter().filter(|(mode, _)| *mode == Mode::ProbeRtt).map(|&(_, at)| at).collect();
+    assert!((2..=3).contains(&probes.len()), "{probes:?}");
+    assert!(probes.windows(2).all(|pair| pair[1] - pair[0] >= MIN_RTT_LIFE), "{probes:?}");
+    assert_eq!(seen.iter().filter(|(mode, _)| *mode == Mode::Startup).count(), 1);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* A congestion control that does as the daemon says, and as the kernel's Cubic does when the daemon says nothing.
+ *
+ * A command takes effect at whatever the connection does next: an ACK, a timeout, a write by the application, a
+ * pacing timer. While no command has come for longer than max(patience, 2 sRTT) the flow is Cubic's; the next command
+ * takes it back. */
+#include "flow.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* RFC 6937, section 3.1, with the slow-start reduction bound: the kernel leaves the window in recovery to a scheme
+ * that has cong_control, so a Cubic inside one has to bring its own. */
+static __always_inline void reduce_proportionally(struct tcp_sock *tp, struct private *private, u32 delivered)
+{
+	u32 pipe = in_flight(tp), ssthresh = tp->snd_ssthresh, prior = tp->prior_cwnd, send;
+
+	private->prr_delivered += delivered;
+	if (!delivered || !prior)
+		return;
+	if (pipe > ssthresh) {
+		/* "sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out" */
+		u64 allowed = ((u64)private->prr_delivered * ssthresh + prior - 1) / prior;
+
+		send = allowed > tp->prr_out ? allowed - tp->prr_out : 0;
+	} else {
+		/* "limit = MAX(prr_delivered - prr_out, DeliveredData) + MSS; sndcnt = MIN(ssthresh - pipe, limit)" */
+		u32 limit = private->prr_delivered > tp->prr_out ? private->prr_delivered - tp->prr_out : 0;
+
+		limit = (limit > delivered ? limit : delivered) + 1;
+		send = ssthresh - pipe < limit ? ssthresh - pipe : limit;
+	}
+	/* The first retransmission always goes out. */
+	if (!send && !tp->prr_out)
+		send = 1;
+	tp->snd_cwnd = pipe + send ? pipe + send : 1;
+}
+
+/* What the kernel does after each ACK for a scheme without cong_control: 200 % of a window a round trip in slow
+ * start, else 120 % (net.ipv4.tcp_pacing_ss_ratio, tcp_pacing_ca_ratio). It matters for the size of bursts and for
+ * sockets that pace. */
+static __always_inline void pace_as_kernel(struct sock *sk, struct tcp_sock *tp)
+{
+	u32 window = tp->snd_cwnd > tp->packets_out ? tp->snd_cwnd : tp->packets_out;
+	u64 rate = (u64)tp->mss_cache * window * 8 * 10000;
+
+	rate *= tp->snd_cwnd < tp->snd_ssthresh / 2 ? 200 : 120;
+	if (tp->srtt_us)
+		rate /= tp->srtt_us;
+	sk->sk_pacing_rate = rate < sk->sk_max_pacing_rate ? rate : sk->sk_max_pacing_rate;
+}
+
+static __always_inline void fall_back(struct sock *sk, struct private *private, struct flow *flow)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	private->mode = FALLEN_BACK;
+	private->reducing = 0;
+	cubictcp_init(sk);
+	/* Cubic goes on from the agent's window; a flow that never had an agent starts slowly, as any. */
+	if (private->has_obeyed)
+		tp->snd_ssthresh = tp->snd_cwnd > 2 ? tp->snd_cwnd : 2;
+	if (flow) {
+		flow->mode = FALLEN_BACK;
+		flow->fallbacks += 1;
+	}
+}
+
+/* Make window and pacing those commanded, unless the daemon is silent. */
+static __always_inline void obey(struct sock *sk, struct private *private, struct flow *flow)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct command *command = command_of(private);
+	u64 now = tp->tcp_mstamp, last, patience, rate, sequence;
+	u32 cwnd;
+
+	if (!flow || !command) {
+		if (private->mode != FALLEN_BACK)
+			fall_back(sk, private, flow);
+		return;
+	}
+	sequence = *(volatile u64 *)&command->sequence;
+	barrier();
+	last = command->time_us;
+	patience = command->patience_us;
+	rate = command->pacing_rate;
+	cwnd = command->cwnd;
+	if (command->generation != private->generation) {
+		last = flow->opened_us;
+		patience = settings.first_patience_us;
+		cwnd = 0;
+	}
+	barrier();
+	/* Half a command is none: what held until now holds until the next occasion. */
+	if (sequence & 1 || sequence != *(volatile u64 *)&command->sequence)
+		return;
+	if (patience < tp->srtt_us / 4)
+		patience = tp->srtt_us / 4;
+	if (now > last + patience) {
+		if (private->mode != FALLEN_BACK)
+			fall_back(sk, private, flow);
+		return;
+	}
+	if (!cwnd)
+		return;
+	if (sequence != flow->applied_command) {
+		flow->applied_command = sequence;
+		flow->applied_ns = bpf_ktime_get_ns();
+	}
+	private->mode = STEERED;
+	private->has_obeyed = 1;
+	flow->mode = STEERED;
+	tp->snd_cwnd = cwnd;
+	/* A window that the agent holds is not one to return to from below. */
+	tp->snd_ssthresh = cwnd > 2 ? cwnd : 2;
+	if (!rate) {
+		sk->sk_pacing_rate = ~0UL;
+	} else {
+		sk->sk_pacing_rate = rate < sk->sk_max_pacing_rate ? rate : sk->sk_max_pacing_rate;
+		/* A socket may come from a scheme that did not pace; without this the rate would be a wish. */
+		if (sk->sk_pacing_status == SK_PACING_NONE)
+			sk->sk_pacing_status = SK_PACING_NEEDED;
+	}
+}
+
+static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
+{
+	struct private *private = private_of(sk);
+	struct flow *flow = flow_of(private);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (flow) {
+		begin_write(flow);
+		add_samples(tp, rs, flow);
+	}
+	obey(sk, private, flow);
+	if (private->mode == FALLEN_BACK) {
+		if (private->reducing)
+			reduce_proportionally(tp, private, rs->acked_sacked);
+		else if (rs->acked_sacked)
+			cubictcp_cong_avoid(sk, tp->snd_una, rs->acked_sacked);
+		pace_as_kernel(sk, tp);
+	}
+	if (flow) {
+		copy_counters(tp, flow);
+		end_write(flow);
+	}
+}
+
+SEC("struct_ops")
+int leo_control(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+
+	if (settings.cong_control_arguments == 4) {
+		barrier();
+		on_ack(sk, (const struct rate_sample *)ctx[3]);
+	} else {
+		barrier();
+		on_ack(sk, (const struct rate_sample *)ctx[1]);
+	}
+	return 0;
+}
+
+SEC("struct_ops")
+void BPF_PROG(leo_init, struct sock *sk)
+{
+	struct private *private = private_of(sk);
+
+	private->prr_delivered = 0;
+	private->ca_state = TCP_CA_Open;
+	private->reducing = 0;
+	private->mode = HELD;
+	private->has_obeyed = 0;
+	/* The scheme before this one may have left any rate; unpaced until told otherwise. */
+	sk->sk_pacing_rate = ~0UL;
+	open_flow(sk);
+	if (!private->slot_plus_one)
+		fall_back(sk, private, 0);
+}
+
+SEC("struct_ops")
+void BPF_PROG(leo_release, struct sock *sk)
+{
+	close_flow(sk);
+}
+
+SEC("struct_ops")
+u32 BPF_PROG(leo_ssthresh, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (private_of(sk)->mode == FALLEN_BACK)
+		return cubictcp_recalc_ssthresh(sk);
+	return tp->snd_cwnd > 2 ? tp->snd_cwnd : 2;
+}
+
+SEC("struct_ops")
+u32 BPF_PROG(leo_undo, struct sock *sk)
+{
+	struct private *private = private_of(sk);
+
+	private->reducing = 0;
+	if (private->mode == FALLEN_BACK)
+		return tcp_reno_undo_cwnd(sk);
+	return tcp_sk(sk)->snd_cwnd;
+}
+
+/* Comes after the kernel has set the window to one packet on a timeout, so an agent's window survives it. */
+SEC("struct_ops")
+void BPF_PROG(leo_state, struct sock *sk, u8 new_state)
+{
+	struct private *private = private_of(sk);
+	struct flow *flow = flow_of(private);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (flow)
+		begin_write(flow);
+	obey(sk, private, flow);
+	if (private->mode == FALLEN_BACK) {
+		u8 reducing = new_state == TCP_CA_CWR || new_state == TCP_CA_Recovery;
+
+		cubictcp_state(sk, new_state);
+		if (reducing && !private->reducing)
+			private->prr_delivered = 0;
+		/* tcp_end_cwnd_reduction() leaves this to a scheme with cong_control, too. */
+		if (!reducing && private->reducing && new_state != TCP_CA_Loss &&
+		    tp->snd_ssthresh < TCP_INFINITE_SSTHRESH)
+			tp->snd_cwnd = tp->snd_ssthresh;
+		private->reducing = reducing;
+	}
+	private->ca_state = new_state;
+	if (flow) {
+		flow->timeouts += new_state == TCP_CA_Loss;
+		copy_counters(tp, flow);
+		end_write(flow);
+	}
+}
+
+SEC("struct_ops")
+void BPF_PROG(leo_event, struct sock *sk, enum tcp_ca_event event)
+{
+	if (private_of(sk)->mode == FALLEN_BACK)
+		cubictcp_cwnd_event(sk, event);
+}
+
+SEC("struct_ops")
+void BPF_PROG(leo_acked, struct sock *sk, const struct ack_sample *sample)
+{
+	if (private_of(sk)->mode == FALLEN_BACK)
+		cubictcp_acked(sk, sample);
+}
+
+/* The kernel asks before each attempt to send, whatever caused it: the place to obey between ACKs. */
+SEC("struct_ops")
+u32 BPF_PROG(leo_min_tso_segs, struct sock *sk)
+{
+	struct private *private = private_of(sk);
+	struct flow *flow = flow_of(private);
+
+	if (flow) {
+		begin_write(flow);
+		obey(sk, private, flow);
+		copy_counters(tcp_sk(sk), flow);
+		end_write(flow);
+	}
+	return 2; /* net.ipv4.tcp_min_tso_segs */
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops scheme = {
+	.init = (void *)leo_init,
+	.release = (void *)leo_release,
+	.ssthresh = (void *)leo_ssthresh,
+	.undo_cwnd = (void *)leo_undo,
+	.set_state = (void *)leo_state,
+	.cwnd_event = (void *)leo_event,
+	.pkts_acked = (void *)leo_acked,
+	.min_tso_segs = (void *)leo_min_tso_segs,
+	.cong_control = (void *)leo_control,
+	/* Any process may choose it: no sysctl need change, and nothing is left when it goes. */
+	.flags = TCP_CONG_NON_RESTRICTED,
+	.name = "leo_agent",
+};

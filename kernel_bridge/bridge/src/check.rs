@@ -1,0 +1,148 @@
+//! `leo-bridge check`: what this machine lacks, in plain words.
+
+use std::fmt;
+use std::fs;
+
+/// The first kernel whose struct_ops can be tied to a process by a link (`BPF_F_LINK`).
+const OLDEST: (u32, u32) = (6, 4);
+
+/// One thing that the bridge needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// What, in a few words.
+    pub what: &'static str,
+    /// What is wrong and how to get it right; `None` when it is there.
+    pub lack: Option<String>,
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.lack {
+            None => write!(f, "yes  {}", self.what),
+            Some(lack) => write!(f, "NO   {}: {lack}", self.what),
+        }
+    }
+}
+
+/// Everything, in the order in which one would put it right.
+#[must_use]
+pub fn needs() -> Vec<Need> {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let btf = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
+    vec![
+        loader(cfg!(feature = "ebpf")),
+        kernel(&read("/proc/sys/kernel/osrelease")),
+        type_information(&btf),
+        struct_ops(&btf),
+        compiler(&read("/proc/sys/net/core/bpf_jit_enable")),
+        cubic(&read("/proc/sys/net/ipv4/tcp_available_congestion_control")),
+        capabilities(&read("/proc/self/status")),
+    ]
+}
+
+fn need(what: &'static str, holds: bool, lack: impl FnOnce() -> String) -> Need {
+    Need { what, lack: (!holds).then(lack) }
+}
+
+fn loader(built_in: bool) -> Need {
+    need("a build with the eBPF programs", built_in, || {
+        "this one has none: `make kernel` as root installs clang, libelf and zlib and builds one".to_owned()
+    })
+}
+
+fn kernel(release: &str) -> Need {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    need("Linux 6.4 or later", version >= OLDEST, || {
+        format!("this is {}; before 6.4 a scheme would outlive the process that brought it", release.trim())
+    })
+}
+
+fn type_information(btf: &[u8]) -> Need {
+    need("the kernel's type information (BTF)", !btf.is_empty(), || {
+        "/sys/kernel/btf/vmlinux cannot be read: the kernel must be built with CONFIG_DEBUG_INFO_BTF=y"
+            .to_owned()
+    })
+}
+
+fn struct_ops(btf: &[u8]) -> Need {
+    // Names in BTF end with a 0 byte.
+    let has = |name: &str| {
+        let bytes: Vec<u8> = [b"\0", name.as_bytes(), b"\0"].concat();
+        btf.windows(bytes.len()).any(|window| window == bytes)
+    };
+    need("TCP congestion control in eBPF (struct_ops)", has("bpf_struct_ops_tcp_congestion_ops"), || {
+        "the kernel has no bpf_struct_ops_tcp_congestion_ops: it must be built with CONFIG_BPF_JIT=y and CONFIG_BPF_SYSCALL=y"
+            .to_owned()
+    })
+}
+
+fn compiler(enabled: &str) -> Need {
+    need("the eBPF compiler", matches!(enabled.trim(), "1" | "2"), || {
+        "net.core.bpf_jit_enable is not 1: `sysctl net.core.bpf_jit_enable=1`".to_owned()
+    })
+}
+
+fn cubic(available: &str) -> Need {
+    need(
+        "the kernel's Cubic, to fall back on",
+        available.split_whitespace().any(|name| name == "cubic"),
+        || "net.ipv4.tcp_available_congestion_control does not list it: `modprobe tcp_cubic`".to_owned(),
+    )
+}
+
+fn capabilities(status: &str) -> Need {
+    const NET_ADMIN: u64 = 1 << 12;
+    const SYS_ADMIN: u64 = 1 << 21;
+    const BPF: u64 = 1 << 39;
+    let effective = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
+    let may = effective & SYS_ADMIN != 0 || effective & (BPF | NET_ADMIN) == BPF | NET_ADMIN;
+    need("the right to load it", may, || {
+        "it takes root, or CAP_BPF and CAP_NET_ADMIN: run it with sudo (it drops them once it has loaded)"
+            .to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_before_6_4_are_too_old() {
+        for (release, fine) in [
+            ("6.18.44-fc\n", true),
+            ("6.4.0", true),
+            ("7.0-rc1", true),
+            ("6.1.0-37-amd64", false),
+            ("", false),
+        ] {
+            assert_eq!(kernel(release).lack.is_none(), fine, "{release}");
+        }
+        assert!(kernel("6.1.0\n").to_string().starts_with("NO   Linux 6.4 or later: this is 6.1.0;"));
+    }
+
+    #[test]
+    fn either_root_or_the_two_capabilities_do() {
+        for (mask, fine) in [
+            ("000001fffeffffff", true),
+            ("0000008000001000", true),
+            ("0000008000000000", false),
+            ("0000000000000000", false),
+        ] {
+            let status = format!("Name:\tx\nCapInh:\t0\nCapEff:\t{mask}\n");
+            assert_eq!(capabilities(&status).lack.is_none(), fine, "{mask}");
+        }
+    }
+
+    #[test]
+    fn a_name_counts_only_whole() {
+        assert!(struct_ops(b"\0x\0bpf_struct_ops_tcp_congestion_ops\0y\0").lack.is_none());
+        assert!(struct_ops(b"\0x\0bpf_struct_ops_tcp_congestion_ops2\0y\0").lack.is_some());
+        assert!(cubic("reno bbr cubic\n").lack.is_none());
+        assert!(cubic("reno cubical").lack.is_some());
+    }
+}

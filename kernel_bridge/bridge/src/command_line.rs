@@ -1,0 +1,195 @@
+//! `leo-bridge run|status|check`, as data.
+
+use std::path::PathBuf;
+
+/// The longest name of a congestion control: the kernel's 16 bytes with a 0 at the end.
+pub const MAX_NAME: usize = 15;
+
+/// Where the bridge listens unless told otherwise: in the abstract namespace, so that nothing is left behind.
+pub const SOCKET: &str = "@leo-bridge";
+
+/// What to print where the command line is wrong or asks for it.
+pub const USAGE: &str = "\
+usage: leo-bridge run [--policy NAME=FOLDER]… [--offer NAME]… [--interval-ms MS] [--socket NAME] [--user USER] [--with-parent]
+       leo-bridge status [--socket NAME]
+       leo-bridge check
+
+run     loads the eBPF programs and serves flows until it is ended.
+        --policy NAME=FOLDER  flows of the congestion control NAME follow the policy in FOLDER
+        --offer NAME          flows of NAME are offered on the socket (with nothing else given: leo_agent)
+        --interval-ms MS      monitor interval of offered flows (30); a policy brings its own
+        --socket NAME         a path or, after an @, an abstract name (@leo-bridge)
+        --user USER           whom to become after loading, and who may use the socket besides root
+                              (who called sudo, else nobody)
+        --with-parent         end when the process that started it ends
+status  prints what a running bridge says of itself, as JSON.
+check   says what this machine lacks.
+A congestion control's name has at most 15 characters.";
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Serve.
+    Run(Run),
+    /// Ask a running bridge.
+    Status {
+        /// Where it listens.
+        socket: String,
+    },
+    /// Look at the machine.
+    Check,
+    /// Print the usage.
+    Help,
+}
+
+/// What `run` serves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Congestion controls by name.
+    pub schemes: Vec<(String, Decider)>,
+    /// Monitor interval of offered flows, in µs.
+    pub interval_us: u64,
+    /// Where to listen.
+    pub socket: String,
+    /// Whom to become.
+    pub user: Option<String>,
+    /// Whether to end with the process that started it.
+    pub with_parent: bool,
+}
+
+/// Who decides for a scheme.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decider {
+    /// The policy in that folder.
+    Policy(PathBuf),
+    /// A client of the socket.
+    Offered,
+}
+
+/// Parse the arguments behind the program's name.
+///
+/// # Errors
+/// One line that names the argument and the rule.
+pub fn parse(arguments: &[String]) -> Result<Command, String> {
+    let mut arguments = arguments.iter().map(String::as_str);
+    match arguments.next() {
+        Some("run") => run(arguments),
+        Some("status") => {
+            let mut socket = SOCKET.to_owned();
+            while let Some(flag) = arguments.next() {
+                match flag {
+                    "--socket" => socket = value(flag, arguments.next())?.to_owned(),
+                    _ => return Err(format!("status: {flag}: unknown argument")),
+                }
+            }
+            Ok(Command::Status { socket })
+        }
+        Some("check") => match arguments.next() {
+            None => Ok(Command::Check),
+            Some(other) => Err(format!("check: {other}: unknown argument")),
+        },
+        Some("-h" | "--help" | "help") => Ok(Command::Help),
+        Some(other) => Err(format!("{other}: must be run, status or check")),
+        None => Err("what to do is missing: run, status or check".to_owned()),
+    }
+}
+
+fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, String> {
+    let mut run = Run {
+        schemes: Vec::new(),
+        interval_us: 30_000,
+        socket: SOCKET.to_owned(),
+        user: None,
+        with_parent: false,
+    };
+    while let Some(flag) = arguments.next() {
+        match flag {
+            "--policy" => {
+                let given = value(flag, arguments.next())?;
+                let (name, folder) =
+                    given.split_once('=').ok_or_else(|| format!("--policy {given}: must be NAME=FOLDER"))?;
+                run.schemes.push((name.to_owned(), Decider::Policy(folder.into())));
+            }
+            "--offer" => run.schemes.push((value(flag, arguments.next())?.to_owned(), Decider::Offered)),
+            "--interval-ms" => {
+                let given = value(flag, arguments.next())?;
+                let ms: f64 =
+                    given.parse().map_err(|_| format!("--interval-ms {given}: must be a number"))?;
+                if !(1.0..=10_000.0).contains(&ms) {
+                    return Err(format!("--interval-ms {given}: must be within 1 and 10000"));
+                }
+                run.interval_us = (ms * 1_000.0).round() as u64;
+            }
+            "--socket" => run.socket = value(flag, arguments.next())?.to_owned(),
+            "--with-parent" => run.with_parent = true,
+            "--user" => run.user = Some(value(flag, arguments.next())?.to_owned()),
+            _ => return Err(format!("run: {flag}: unknown argument")),
+        }
+    }
+    if run.schemes.is_empty() {
+        run.schemes.push(("leo_agent".to_owned(), Decider::Offered));
+    }
+    for (index, (name, _)) in run.schemes.iter().enumerate() {
+        if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(format!(
+                "{name:?}: a congestion control's name has 1 to {MAX_NAME} visible characters"
+            ));
+        }
+        if run.schemes[..index].iter().any(|(other, _)| other == name) {
+            return Err(format!("{name}: given twice"));
+        }
+    }
+    Ok(Command::Run(run))
+}
+
+fn value<'a>(flag: &str, given: Option<&'a str>) -> Result<&'a str, String> {
+    given.filter(|value| !value.is_empty()).ok_or_else(|| format!("{flag}: needs a value"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Command, String> {
+        parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn without_arguments_one_scheme_is_offered() {
+        let Ok(Command::Run(run)) = parsed("run") else { panic!("not a run") };
+        assert_eq!(run.schemes, [("leo_agent".to_owned(), Decider::Offered)]);
+        assert_eq!((run.interval_us, run.socket.as_str(), run.user), (30_000, "@leo-bridge", None));
+        assert!(!run.with_parent);
+    }
+
+    #[test]
+    fn schemes_come_in_the_order_given() {
+        let line = "run --policy leo_astraea=runs/x/policy --offer mine --interval-ms 12.5 --user me --socket /tmp/s";
+        let Ok(Command::Run(run)) = parsed(line) else { panic!("not a run") };
+        let policy = ("leo_astraea".to_owned(), Decider::Policy("runs/x/policy".into()));
+        assert_eq!(run.schemes, [policy, ("mine".to_owned(), Decider::Offered)]);
+        assert_eq!(
+            (run.interval_us, run.socket.as_str(), run.user.as_deref()),
+            (12_500, "/tmp/s", Some("me"))
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_rule() {
+        for (line, rule) in [
+            ("", "what to do is missing: run, status or check"),
+            ("stop", "stop: must be run, status or check"),
+            ("run --polcy a=b", "run: --polcy: unknown argument"),
+            ("run --policy x", "--policy x: must be NAME=FOLDER"),
+            ("run --offer", "--offer: needs a value"),
+            ("run --offer a --offer a", "a: given twice"),
+            ("run --offer sixteen_letters_", "\"sixteen_letters_\": a congestion control's name has 1 to 15"),
+            ("run --interval-ms 0", "--interval-ms 0: must be within 1 and 10000"),
+            ("run --interval-ms nan", "--interval-ms nan: must be within 1 and 10000"),
+            ("check it", "check: it: unknown argument"),
+        ] {
+            let error = parsed(line).unwrap_err();
+            assert!(error.starts_with(rule), "{line}: {error}");
+        }
+    }
+}

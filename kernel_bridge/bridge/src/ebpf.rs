@@ -1,0 +1,229 @@
+//! The eBPF side: load a program, register its scheme with the kernel and map what it shares.
+
+use std::any::Any;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::ptr::NonNull;
+use std::time::Duration;
+use std::{fmt, num::NonZeroUsize};
+
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::{FuncProto, Ptr, Struct};
+use libbpf_rs::{
+    Link, MapCore, MapFlags, MapMut, Object, ObjectBuilder, OpenObject, PrintLevel, ReferencesType,
+    RingBuffer,
+};
+use nix::sys::mman::{MapFlags as MmapFlags, ProtFlags, mmap, munmap};
+
+use crate::slot::{Command, Flow, SLOTS, Slots};
+
+/// The longest name of a congestion control: the kernel's 16 bytes with a 0 at the end.
+pub const MAX_NAME: usize = 15;
+
+/// Where `name` is in `struct tcp_congestion_ops` of `kernel.h`: behind eight pointers.
+const NAME_OFFSET: usize = 64;
+
+/// One of the programs in this binary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// Obeys commands; Cubic where none come.
+    Agent,
+}
+
+impl Program {
+    fn bytes(self) -> &'static [u8] {
+        // The ELF parser wants its input aligned.
+        #[repr(align(16))]
+        struct Aligned<T: ?Sized>(T);
+        static AGENT: &Aligned<[u8]> =
+            &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/leo_agent.bpf.o")));
+        match self {
+            Self::Agent => &AGENT.0,
+        }
+    }
+}
+
+/// A scheme that the kernel offers for as long as this value lives, and not a moment longer: the process owns the
+/// only link to it. Flows that use it keep the program itself alive until they close.
+pub struct Registered {
+    slots: Slots,
+    changes: RingBuffer<'static>,
+    _link: Link,
+    _object: Object,
+}
+
+impl fmt::Debug for Registered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registered").field("slots", &self.slots).finish_non_exhaustive()
+    }
+}
+
+/// Load `program` and register it as the congestion control `name`; a new flow waits `first_patience` for its first
+/// command.
+///
+/// # Errors
+/// The kernel refuses: one line with what it said.
+pub fn register(program: Program, name: &str, first_patience: Duration) -> Result<Registered, String> {
+    if name.is_empty() || name.len() > MAX_NAME {
+        return Err(format!("{name}: a congestion control's name has 1 to {MAX_NAME} bytes"));
+    }
+    let said = said::listen();
+    let failed = |what: &str, error: libbpf_rs::Error| {
+        let detail = said.last().map(|line| format!(" ({line})")).unwrap_or_default();
+        format!("{name}: {what}: {error:#}{detail}")
+    };
+    let mut open =
+        ObjectBuilder::default().open_memory(program.bytes()).map_err(|error| failed("not opened", error))?;
+    prepare(&mut open, name, first_patience)?;
+    let mut object = open.load().map_err(|error| failed("the kernel refused the program", error))?;
+    fill_vacant(&find(&mut object, "vacant")?).map_err(|error| failed("vacant slots", error))?;
+    let slots = map_slots(&mut object)?;
+    let changes = {
+        let ring = find(&mut object, "changes")?;
+        let mut builder = libbpf_rs::RingBufferBuilder::new();
+        builder.add(&ring, |_| 0).map_err(|error| failed("ring buffer", error))?;
+        builder.build().map_err(|error| failed("ring buffer", error))?
+    };
+    let link = find(&mut object, "scheme")?
+        .attach_struct_ops()
+        .map_err(|error| failed("the kernel did not register the scheme", error))?;
+    Ok(Registered { slots, changes, _link: link, _object: object })
+}
+
+impl Registered {
+    /// The shared memory.
+    pub fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// The shared memory.
+    pub fn slots_mut(&mut self) -> &mut Slots {
+        &mut self.slots
+    }
+
+    /// Readable when flows have opened or closed.
+    pub fn changes_fd(&self) -> RawFd {
+        self.changes.epoll_fd()
+    }
+
+    /// Forget the changes so far.
+    pub fn clear_changes(&self) {
+        // It fails only where a callback does, and ours cannot.
+        let _ = self.changes.consume_raw();
+    }
+}
+
+/// Settings and name, before the program is loaded.
+fn prepare(open: &mut OpenObject, name: &str, first_patience: Duration) -> Result<(), String> {
+    let arguments = cong_control_arguments()?;
+    for mut map in open.maps_mut() {
+        let map_name = map.name().to_string_lossy().into_owned();
+        let Some(value) = map.initial_value_mut() else { continue };
+        if map_name.ends_with(".rodata") {
+            let patience_us = u64::try_from(first_patience.as_micros()).unwrap_or(u64::MAX);
+            value[..8].copy_from_slice(&patience_us.to_ne_bytes());
+            value[8..12].copy_from_slice(&arguments.to_ne_bytes());
+        } else if map_name == "scheme" {
+            value[NAME_OFFSET..NAME_OFFSET + MAX_NAME + 1].fill(0);
+            value[NAME_OFFSET..NAME_OFFSET + name.len()].copy_from_slice(name.as_bytes());
+        }
+    }
+    Ok(())
+}
+
+/// How many arguments this kernel gives `cong_control`: four since 6.10, two before. Distributions move such
+/// changes between versions, so its own type information is asked.
+fn cong_control_arguments() -> Result<u32, String> {
+    let btf =
+        Btf::from_vmlinux().map_err(|error| format!("/sys/kernel/btf/vmlinux: cannot be read: {error}"))?;
+    let ops = btf
+        .type_by_name::<Struct<'_>>("tcp_congestion_ops")
+        .ok_or("/sys/kernel/btf/vmlinux: no struct tcp_congestion_ops")?;
+    let member = ops
+        .iter()
+        .find(|member| member.name.is_some_and(|name| name == "cong_control"))
+        .ok_or("/sys/kernel/btf/vmlinux: tcp_congestion_ops has no cong_control")?;
+    let function = btf
+        .type_by_id::<Ptr<'_>>(member.ty)
+        .map(|pointer| pointer.referenced_type().type_id())
+        .and_then(|id| btf.type_by_id::<FuncProto<'_>>(id))
+        .ok_or("/sys/kernel/btf/vmlinux: cong_control is no function")?;
+    match function.iter().count() {
+        2 => Ok(2),
+        4 => Ok(4),
+        n => Err(format!("/sys/kernel/btf/vmlinux: cong_control takes {n} arguments, not 2 or 4")),
+    }
+}
+
+fn find<'o>(object: &'o mut Object, name: &str) -> Result<MapMut<'o>, String> {
+    object.maps_mut().find(|map| map.name() == name).ok_or_else(|| format!("the program has no map {name:?}"))
+}
+
+fn fill_vacant(vacant: &MapMut<'_>) -> libbpf_rs::Result<()> {
+    (0..SLOTS as u32).try_for_each(|slot| vacant.update(&[], &slot.to_ne_bytes(), MapFlags::ANY))
+}
+
+fn map_slots(object: &mut Object) -> Result<Slots, String> {
+    let flows = Mapping::new::<Flow>(find(object, "flows")?.as_fd(), ProtFlags::PROT_READ)?;
+    let commands = Mapping::new::<Command>(
+        find(object, "commands")?.as_fd(),
+        ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
+    )?;
+    let (flows_at, commands_at) = (flows.at.cast(), commands.at.cast());
+    let memory: Box<dyn Any> = Box::new((flows, commands));
+    // SAFETY: the mappings are that long and live in `memory`; the program keeps to the sequence.
+    Ok(unsafe { Slots::new(flows_at, commands_at, memory) })
+}
+
+/// An array map in our memory.
+struct Mapping {
+    at: NonNull<std::ffi::c_void>,
+    bytes: NonZeroUsize,
+}
+
+impl Mapping {
+    fn new<T>(map: BorrowedFd<'_>, protection: ProtFlags) -> Result<Self, String> {
+        let bytes = NonZeroUsize::new(SLOTS * size_of::<T>()).ok_or("an empty map")?;
+        // SAFETY: a new mapping where the kernel wants it.
+        let at = unsafe { mmap(None, bytes, protection, MmapFlags::MAP_SHARED, map, 0) }
+            .map_err(|error| format!("map {}: cannot be mapped: {error}", map.as_raw_fd()))?;
+        Ok(Self { at, bytes })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping, of that length, and nothing refers to it any more.
+        let _ = unsafe { munmap(self.at, self.bytes.get()) };
+    }
+}
+
+/// What libbpf says goes into our one line instead of the terminal.
+mod said {
+    use super::{PrintLevel, fmt};
+    use std::sync::Mutex;
+
+    static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+    pub struct Listener;
+
+    pub fn listen() -> Listener {
+        LINES.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clear();
+        libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text: String| {
+            LINES.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(text);
+        })));
+        Listener
+    }
+
+    impl Listener {
+        pub fn last(&self) -> Option<String> {
+            let lines = LINES.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            lines.first().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        }
+    }
+
+    impl fmt::Debug for Listener {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("Listener")
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! One monitor interval of a live flow: the kernel's counters at both ends make the report.
+
+use leo_control::Report;
+
+use crate::slot::Flow;
+
+/// What a flow did from `before`, read at `begin_us`, until `after`, read at `end_us` (both `CLOCK_MONOTONIC`).
+///
+/// Counters are subtracted modulo their width, as the kernel lets them wrap. The report's time begins at
+/// `origin_us`; `max_throughput` is the running maximum of the connection, which this interval may raise.
+#[must_use]
+pub fn report(
+    before: &Flow,
+    after: &Flow,
+    (begin_us, end_us): (u64, u64),
+    origin_us: u64,
+    max_throughput: &mut u64,
+) -> Report {
+    let bytes = |to: u32, from: u32| u64::from(to.wrapping_sub(from)) * u64::from(after.mss);
+    let mean = |sum: u64, count: u64| sum.checked_div(count).unwrap_or(0);
+    let rtt_samples = after.rtt_samples.wrapping_sub(before.rtt_samples);
+    let avg_rtt_us = mean(after.rtt_sum_us.wrapping_sub(before.rtt_sum_us), rtt_samples);
+    let rate_samples = after.rate_samples.wrapping_sub(before.rate_samples);
+    let avg_throughput = mean(after.rate_sum.wrapping_sub(before.rate_sum), rate_samples);
+    *max_throughput = avg_throughput.max(*max_throughput);
+    Report {
+        time_ns: end_us.saturating_sub(origin_us) * 1_000,
+        interval_ns: end_us.saturating_sub(begin_us) * 1_000,
+        delivered_bytes: bytes(after.delivered, before.delivered),
+        sent_bytes: bytes(after.sent, before.sent),
+        lost_bytes: bytes(after.lost, before.lost),
+        avg_throughput,
+        avg_rtt_us: u32::try_from(avg_rtt_us).unwrap_or(u32::MAX),
+        rtt_samples: u32::try_from(rtt_samples).unwrap_or(u32::MAX),
+        // All ones stand for "none yet" in the kernel, 0 in a report.
+        min_rtt_us: if after.min_rtt_us == u32::MAX { 0 } else { after.min_rtt_us },
+        srtt_us: after.srtt_us_8 / 8,
+        rttvar_us: after.mdev_us_4 / 4,
+        cwnd: after.cwnd,
+        packets_out: after.packets_out,
+        retrans_out: after.retrans_out,
+        mss: after.mss,
+        pacing_rate: if after.pacing_rate == u64::MAX { 0 } else { after.pacing_rate },
+        max_throughput: *max_throughput,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_become_differences_and_sums_become_means() {
+        let before = Flow {
+            rtt_sum_us: 1_000,
+            rtt_samples: 1,
+            rate_sum: 7,
+            rate_samples: 1,
+            delivered: 5,
+            ..Flow::default()
+        };
+        let after = Flow {
+            rtt_sum_us: 1_000 + 3 * 40_000,
+            rtt_samples: 4,
+            rate_sum: 7 + 2 * 1_000_000,
+            rate_samples: 3,
+            delivered: 25,
+            sent: 30,
+            lost: 2,
+            srtt_us_8: 8 * 41_000,
+            mdev_us_4: 4 * 500,
+            min_rtt_us: 39_000,
+            cwnd: 20,
+            packets_out: 19,
+            retrans_out: 1,
+            mss: 1_448,
+            pacing_rate: 2_000_000,
+            ..Flow::default()
+        };
+        let mut max_throughput = 900_000;
+        let report = report(&before, &after, (1_000_000, 1_030_000), 500_000, &mut max_throughput);
+        let expected = Report {
+            time_ns: 530_000_000,
+            interval_ns: 30_000_000,
+            delivered_bytes: 20 * 1_448,
+            sent_bytes: 30 * 1_448,
+            lost_bytes: 2 * 1_448,
+            avg_throughput: 1_000_000,
+            avg_rtt_us: 40_000,
+            rtt_samples: 3,
+            min_rtt_us: 39_000,
+            srtt_us: 41_000,
+            rttvar_us: 500,
+            cwnd: 20,
+            packets_out: 19,
+            retrans_out: 1,
+            mss: 1_448,
+            pacing_rate: 2_000_000,
+            max_throughput: 1_000_000,
+        };
+        assert_eq!(report, expected);
+        assert_eq!(max_throughput, 1_000_000);
+    }
+
+    #[test]
+    fn a_counter_that_wraps_loses_nothing() {
+        let before = Flow {
+            delivered: u32::MAX - 1,
+            rtt_sum_us: u64::MAX - 9,
+            rtt_samples: u64::MAX,
+            ..Flow::default()
+        };
+        let after = Flow { delivered: 3, rtt_sum_us: 20, rtt_samples: 1, mss: 100, ..Flow::default() };
+        let report = report(&before, &after, (0, 1), 0, &mut 0);
+        assert_eq!((report.delivered_bytes, report.avg_rtt_us, report.rtt_samples), (500, 15, 2));
+    }
+
+    #[test]
+    fn before_the_first_sample_a_report_says_0_where_the_kernel_says_all_ones() {
+        let flow = Flow { min_rtt_us: u32::MAX, pacing_rate: u64::MAX, ..Flow::default() };
+        let report = report(&flow, &flow, (0, 1), 0, &mut 0);
+        assert_eq!((report.min_rtt_us, report.pacing_rate, report.avg_rtt_us), (0, 0, 0));
+    }
+}

@@ -1,0 +1,19 @@
+//! Agents steer real TCP flows: the eBPF programs' loader, the daemon that decides every monitor interval, and the
+//! socket on which it offers flows to others. See `kernel_bridge/bridge/README.md`.
+
+pub mod check;
+pub mod clients;
+pub mod clock;
+pub mod command_line;
+#[cfg(feature = "ebpf")]
+pub mod daemon;
+#[cfg(feature = "ebpf")]
+pub mod ebpf;
+pub mod interval;
+pub mod latency;
+pub mod privileges;
+pub mod protocol;
+#[cfg(feature = "ebpf")]
+pub mod serve;
+pub mod service;
+pub mod slot;

@@ -1,0 +1,86 @@
+//! What the process keeps after loading: nothing that needs root.
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::mman::{MlockAllFlags, mlockall};
+use nix::sys::signal::Signal;
+use nix::unistd::{Gid, Pid, Uid, User, geteuid, getppid, setgroups, setresgid, setresuid};
+
+/// The unprivileged user of most systems.
+const NOBODY: u32 = 65_534;
+
+/// Whom to become: the user asked for, or who called sudo, or nobody.
+///
+/// # Errors
+/// There is no such user: one line.
+pub fn user(asked: Option<&str>, sudo_uid: Option<&str>) -> Result<(Uid, Gid), String> {
+    let Some(asked) = asked.or(sudo_uid) else {
+        return Ok((Uid::from_raw(NOBODY), Gid::from_raw(NOBODY)));
+    };
+    let found = match asked.parse() {
+        Ok(uid) => User::from_uid(Uid::from_raw(uid)),
+        Err(_) => User::from_name(asked),
+    };
+    match (found, asked.parse()) {
+        (Ok(Some(user)), _) => Ok((user.uid, user.gid)),
+        (Ok(None), Ok(uid)) => Ok((Uid::from_raw(uid), Gid::from_raw(uid))),
+        _ => Err(format!("--user {asked}: no such user")),
+    }
+}
+
+/// Become that user for good: no way back to root, no capabilities, no privileges from files that are executed.
+///
+/// # Errors
+/// The kernel refuses: one line.
+pub fn drop_to((uid, gid): (Uid, Gid)) -> Result<(), String> {
+    let failed = |error: Errno| format!("user {uid}: privileges cannot be dropped: {error}");
+    if geteuid().is_root() {
+        setgroups(&[]).map_err(failed)?;
+        setresgid(gid, gid, gid).map_err(failed)?;
+        // From root to another user, the kernel also clears every capability (capabilities(7)).
+        setresuid(uid, uid, uid).map_err(failed)?;
+    }
+    nix::sys::prctl::set_no_new_privs().map_err(failed)?;
+    if !uid.is_root() && setresuid(Uid::from_raw(0), Uid::from_raw(0), Uid::from_raw(0)).is_ok() {
+        return Err(format!("user {uid}: privileges came back after they were dropped"));
+    }
+    Ok(())
+}
+
+/// Be sent SIGTERM when `parent` ends. After [`drop_to`]: becoming somebody else forgets it.
+///
+/// # Errors
+/// It has ended already, or the kernel refuses: one line.
+pub fn end_with(parent: Pid) -> Result<(), String> {
+    nix::sys::prctl::set_pdeathsig(Signal::SIGTERM).map_err(|error| format!("--with-parent: {error}"))?;
+    if getppid() == parent { Ok(()) } else { Err("--with-parent: the parent has ended".to_owned()) }
+}
+
+/// Be scheduled before ordinary processes, and stay in memory: what decides every few milliseconds must not wait
+/// for those whose traffic it steers. `false` where the system does not allow it.
+#[must_use]
+pub fn be_prompt() -> bool {
+    let lowest = libc::sched_param { sched_priority: 1 };
+    // SAFETY: our own process, and a parameter that outlives the call.
+    let scheduled = unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const lowest) } == 0;
+    // Not what is still to come: without root its limit would make allocations fail.
+    let resident = mlockall(MlockAllFlags::MCL_CURRENT).is_ok();
+    scheduled && resident
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_name_it_is_whoever_called_sudo_or_nobody() {
+        assert_eq!(user(None, None), Ok((Uid::from_raw(65_534), Gid::from_raw(65_534))));
+        assert_eq!(user(None, Some("4242")), Ok((Uid::from_raw(4242), Gid::from_raw(4242))));
+        assert_eq!(user(Some("root"), Some("4242")).map(|(uid, _)| uid), Ok(Uid::from_raw(0)));
+    }
+
+    #[test]
+    fn a_user_that_does_not_exist_is_named() {
+        assert_eq!(user(Some("no-such-user"), None), Err("--user no-such-user: no such user".to_owned()));
+    }
+}

@@ -1,0 +1,350 @@
+//! One scheme's flows: when their intervals end, what is reported, and who answers.
+//!
+//! No clock and no kernel in here: time is an argument, and the slots may lie anywhere.
+
+use std::sync::Arc;
+
+use leo_control::{AgentState, MAX_OBSERVATION_DIM, Policy, Report};
+
+use crate::interval;
+use crate::latency::Latency;
+use crate::slot::{Command, Flow, Mode, SLOTS, Slots};
+
+/// Intervals without a command after which a flow falls back, unless 2 sRTT is longer.
+pub const PATIENCE_INTERVALS: u64 = 4;
+
+/// Who decides for the flows of a scheme.
+#[derive(Clone, Debug)]
+pub enum Controller {
+    /// An exported policy, here.
+    Policy(Arc<Policy>),
+    /// Whoever subscribes on the socket.
+    Offered,
+    /// Nobody: the program needs no commands for the window (SaTCP).
+    Program,
+}
+
+/// What the outside may want to know.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A flow opened in that slot.
+    Opened(usize, Box<Flow>),
+    /// The flow of that slot and generation closed.
+    Closed(usize, u32),
+    /// An interval of the flow of that slot and generation ended that many µs ago.
+    Report(usize, u32, Report, u64),
+}
+
+/// How well the deadlines were kept.
+#[derive(Clone, Debug, Default)]
+pub struct Punctuality {
+    /// Interval ends served.
+    pub intervals: u64,
+    /// Interval ends skipped because we were late by a whole interval or more.
+    pub missed: u64,
+    /// From an interval's end until its command was in the kernel's hands.
+    pub commanded: Latency,
+    /// From an interval's end until the command took effect on the flow.
+    pub applied: Latency,
+    /// Commands that the next one overtook before the connection did anything.
+    pub unapplied: u64,
+    /// Times that flows fell back, of flows that closed.
+    pub fallbacks: u64,
+}
+
+#[derive(Debug)]
+struct Tracked {
+    generation: u32,
+    origin_us: u64,
+    begin_us: u64,
+    deadline_us: u64,
+    before: Flow,
+    max_throughput: u64,
+    agent: Option<AgentState>,
+    /// The command that holds: window, pacing, and the interval's end that it answers.
+    standing: Option<Standing>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    cwnd: u32,
+    pacing_rate: u64,
+    sequence: u64,
+    interval_end_us: u64,
+}
+
+/// A scheme with its flows.
+#[derive(Debug)]
+pub struct Service {
+    controller: Controller,
+    interval_us: u64,
+    subscribed: bool,
+    flows: Vec<Option<Tracked>>,
+    open: usize,
+    punctuality: Punctuality,
+}
+
+impl Service {
+    /// A scheme without flows; its intervals are that long.
+    #[must_use]
+    pub fn new(controller: Controller, interval_us: u64) -> Self {
+        let flows = (0..SLOTS).map(|_| None).collect();
+        Self {
+            controller,
+            interval_us,
+            subscribed: false,
+            flows,
+            open: 0,
+            punctuality: Punctuality::default(),
+        }
+    }
+
+    /// Who decides.
+    #[must_use]
+    pub const fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// Length of a monitor interval, in µs.
+    #[must_use]
+    pub const fn interval_us(&self) -> u64 {
+        self.interval_us
+    }
+
+    /// Let the intervals that begin from now on have that length.
+    pub fn set_interval_us(&mut self, interval_us: u64) {
+        self.interval_us = interval_us;
+    }
+
+    /// Whether somebody subscribed to the flows of an offered scheme.
+    pub fn set_subscribed(&mut self, subscribed: bool) {
+        self.subscribed = subscribed;
+    }
+
+    /// How well the deadlines were kept so far.
+    #[must_use]
+    pub const fn punctuality(&self) -> &Punctuality {
+        &self.punctuality
+    }
+
+    /// Slots of the open flows.
+    pub fn open_slots(&self) -> impl Iterator<Item = usize> {
+        self.flows.iter().enumerate().filter_map(|(slot, flow)| flow.as_ref().map(|_| slot))
+    }
+
+    /// Notice flows that opened or closed.
+    pub fn scan(&mut self, slots: &Slots, now_us: u64, events: &mut Vec<Event>) {
+        for slot in 0..SLOTS {
+            let Some(flow) = slots.flow(slot) else { continue };
+            let known = self.flows[slot].as_ref().map(|tracked| tracked.generation);
+            if known.is_some_and(|generation| generation != flow.generation) {
+                self.close(slot, &flow, events);
+            }
+            if flow.is_open() && self.flows[slot].is_none() {
+                self.open(slot, &flow, now_us, events);
+            }
+        }
+    }
+
+    fn open(&mut self, slot: usize, flow: &Flow, now_us: u64, events: &mut Vec<Event>) {
+        let agent = match &self.controller {
+            Controller::Policy(policy) => Some(AgentState::new(policy.spec())),
+            Controller::Offered | Controller::Program => None,
+        };
+        // Its first counters were those of a connection that had sent nothing but its SYN, which counts as delivered.
+        let before = Flow { delivered: flow.delivered.min(1), ..Flow::default() };
+        let begin_us = flow.opened_us.min(now_us);
+        self.flows[slot] = Some(Tracked {
+            generation: flow.generation,
+            origin_us: begin_us,
+            begin_us,
+            deadline_us: begin_us + self.interval_us,
+            before,
+            max_throughput: 0,
+            agent,
+            standing: None,
+        });
+        self.open += 1;
+        events.push(Event::Opened(slot, Box::new(*flow)));
+    }
+
+    fn close(&mut self, slot: usize, flow: &Flow, events: &mut Vec<Event>) {
+        if let Some(tracked) = self.flows[slot].take() {
+            self.open -= 1;
+            self.punctuality.fallbacks += u64::from(flow.fallbacks);
+            events.push(Event::Closed(slot, tracked.generation));
+        }
+    }
+
+    /// The next interval's end, `CLOCK_MONOTONIC` in µs.
+    #[must_use]
+    pub fn next_deadline_us(&self) -> Option<u64> {
+        if self.open == 0 {
+            return None;
+        }
+        self.flows.iter().flatten().map(|tracked| tracked.deadline_us).min()
+    }
+
+    /// Serve every interval that has ended; `clock` is read again after each command to see how late it is.
+    pub fn serve(&mut self, slots: &mut Slots, clock: &mut impl FnMut() -> u64, events: &mut Vec<Event>) {
+        if self.open == 0 {
+            return;
+        }
+        let now_us = clock();
+        for slot in 0..SLOTS {
+            if self.flows[slot].as_ref().is_none_or(|tracked| tracked.deadline_us > now_us) {
+                continue;
+            }
+            let Some(flow) = slots.flow(slot) else { continue };
+            if self.flows[slot].as_ref().is_some_and(|tracked| tracked.generation != flow.generation) {
+                self.close(slot, &flow, events);
+                continue;
+            }
+            self.end_interval(slot, &flow, slots, clock, events);
+        }
+    }
+
+    fn end_interval(
+        &mut self,
+        slot: usize,
+        flow: &Flow,
+        slots: &mut Slots,
+        clock: &mut impl FnMut() -> u64,
+        events: &mut Vec<Event>,
+    ) {
+        let Some(tracked) = &mut self.flows[slot] else { return };
+        let now_us = clock();
+        let end_us = tracked.deadline_us;
+        let late_us = now_us.saturating_sub(end_us);
+        self.punctuality.intervals += 1;
+        self.punctuality.missed += late_us / self.interval_us;
+        // From this end, so that lateness does not add up; but never into the past.
+        tracked.deadline_us += self.interval_us * (1 + late_us / self.interval_us);
+        let hold = Command {
+            time_us: now_us,
+            patience_us: PATIENCE_INTERVALS * self.interval_us,
+            generation: flow.generation,
+            ..Command::default()
+        };
+        if flow.sent == 0 {
+            // A connection's receiving end, or one that has not begun: it keeps its initial window.
+            if self.subscribed || matches!(self.controller, Controller::Policy(_)) {
+                slots.command(slot, hold);
+            }
+            tracked.begin_us = now_us;
+            return;
+        }
+        let mut report = interval::report(
+            &tracked.before,
+            flow,
+            (tracked.begin_us, now_us),
+            tracked.origin_us,
+            &mut tracked.max_throughput,
+        );
+        tracked.begin_us = now_us;
+        tracked.before = *flow;
+        if let Some(standing) = tracked.standing {
+            if flow.applied_command == standing.sequence {
+                let applied_us = (flow.applied_ns / 1_000).saturating_sub(standing.interval_end_us);
+                self.punctuality.applied.add(applied_us);
+            } else if standing.sequence != u64::MAX {
+                self.punctuality.unapplied += 1;
+            }
+            // In an outage the command waits for the connection's next step; it holds all the same.
+            if flow.mode() != Mode::FallenBack {
+                report.cwnd = standing.cwnd;
+                report.pacing_rate = standing.pacing_rate;
+            }
+        }
+        match (&self.controller, &mut tracked.agent) {
+            (Controller::Policy(policy), Some(agent)) => {
+                agent.observe(&report);
+                let mut observation = [0.0; MAX_OBSERVATION_DIM];
+                let observation = &mut observation[..policy.spec().observation_dim()];
+                agent.write_observation(observation);
+                let mut action = [0.0; 8];
+                let action = &mut action[..policy.spec().action_dim()];
+                policy.act(observation, action);
+                let answer = agent.act(action, &report);
+                let sequence = slots.command(
+                    slot,
+                    Command { cwnd: answer.cwnd_packets, pacing_rate: answer.pacing_bytes_per_s, ..hold },
+                );
+                tracked.standing = Some(Standing {
+                    cwnd: answer.cwnd_packets,
+                    pacing_rate: answer.pacing_bytes_per_s,
+                    sequence,
+                    interval_end_us: end_us,
+                });
+                self.punctuality.commanded.add(clock().saturating_sub(end_us));
+            }
+            _ => {
+                tracked.standing =
+                    tracked.standing.map(|standing| Standing { sequence: u64::MAX, ..standing })
+            }
+        }
+        events.push(Event::Report(slot, flow.generation, report, late_us));
+    }
+
+    /// Give a flow of an offered scheme a window and a pacing rate (0: unpaced).
+    ///
+    /// # Errors
+    /// The scheme is not offered, or the flow is not open: one line.
+    pub fn command(
+        &mut self,
+        slots: &mut Slots,
+        (slot, generation): (usize, u32),
+        cwnd: u32,
+        pacing_rate: u64,
+        now_us: u64,
+    ) -> Result<(), String> {
+        if !matches!(self.controller, Controller::Offered) {
+            return Err("flow: its scheme is not offered: the bridge itself decides".to_owned());
+        }
+        let tracked = self.tracked(slot, generation)?;
+        let interval_end_us = tracked.begin_us;
+        let command = Command {
+            time_us: now_us,
+            patience_us: PATIENCE_INTERVALS * self.interval_us,
+            pacing_rate,
+            cwnd,
+            generation,
+            ..Command::default()
+        };
+        let sequence = slots.command(slot, command);
+        if let Some(tracked) = &mut self.flows[slot] {
+            tracked.standing = Some(Standing { cwnd, pacing_rate, sequence, interval_end_us });
+        }
+        self.punctuality.commanded.add(now_us.saturating_sub(interval_end_us));
+        Ok(())
+    }
+
+    /// Tell SaTCP that an announced handover explains the flow's losses until then.
+    ///
+    /// # Errors
+    /// The flow is not open: one line.
+    pub fn freeze(
+        &mut self,
+        slots: &mut Slots,
+        (slot, generation): (usize, u32),
+        until_us: u64,
+    ) -> Result<(), String> {
+        self.tracked(slot, generation)?;
+        let standing = slots.commanded(slot);
+        let standing = if standing.generation == generation { standing } else { Command::default() };
+        slots.command(slot, Command { frozen_until_us: until_us, generation, ..standing });
+        Ok(())
+    }
+
+    fn tracked(&self, slot: usize, generation: u32) -> Result<&Tracked, String> {
+        self.flows
+            .get(slot)
+            .and_then(Option::as_ref)
+            .filter(|tracked| tracked.generation == generation)
+            .ok_or_else(|| "flow: no such open flow".to_owned())
+    }
+}
+
+#[cfg(test)]
+#[path = "service_tests.rs"]
+mod tests;

@@ -1,0 +1,210 @@
+use std::path::Path;
+use std::ptr::NonNull;
+
+use super::*;
+
+const INTERVAL_US: u64 = 30_000;
+const OPENED_US: u64 = 1_000_000;
+
+/// Stands where the eBPF program would: it writes flows, and reads commands.
+struct Kernel {
+    flows: NonNull<Flow>,
+}
+
+impl Kernel {
+    fn new() -> (Self, Slots) {
+        let flows =
+            NonNull::new(Box::into_raw(vec![Flow::default(); SLOTS].into_boxed_slice()).cast()).unwrap();
+        let commands =
+            NonNull::new(Box::into_raw(vec![Command::default(); SLOTS].into_boxed_slice()).cast()).unwrap();
+        // SAFETY: both were allocated with SLOTS elements and are never freed.
+        (Self { flows }, unsafe { Slots::new(flows, commands, Box::new(())) })
+    }
+
+    fn write(&self, slot: usize, flow: Flow) {
+        assert!(slot < SLOTS);
+        // SAFETY: in bounds, and one thread does everything here.
+        unsafe { self.flows.add(slot).write(flow) };
+    }
+}
+
+fn opened() -> Flow {
+    let cwnd = 10;
+    Flow {
+        generation: 1,
+        opened_us: OPENED_US,
+        mss: 1_448,
+        cwnd,
+        delivered: 1,
+        pacing_rate: u64::MAX,
+        ..Flow::default()
+    }
+}
+
+/// After an interval at 40 ms, with 20 packets delivered.
+fn busy() -> Flow {
+    Flow {
+        sent: 30,
+        delivered: 21,
+        rtt_samples: 10,
+        rtt_sum_us: 400_000,
+        srtt_us_8: 8 * 40_000,
+        min_rtt_us: 40_000,
+        rate_samples: 10,
+        rate_sum: 10_000_000,
+        packets_out: 10,
+        ..opened()
+    }
+}
+
+fn policy() -> Controller {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../core/control/tests/fixtures/perceptron");
+    Controller::Policy(Arc::new(Policy::load(&folder).unwrap()))
+}
+
+fn serve(service: &mut Service, slots: &mut Slots, now_us: u64) -> Vec<Event> {
+    let mut events = Vec::new();
+    service.serve(slots, &mut || now_us, &mut events);
+    events
+}
+
+fn scan(service: &mut Service, slots: &Slots, now_us: u64) -> Vec<Event> {
+    let mut events = Vec::new();
+    service.scan(slots, now_us, &mut events);
+    events
+}
+
+#[test]
+fn a_policy_answers_each_interval_with_a_window_and_a_pacing_rate() {
+    let (kernel, mut slots) = Kernel::new();
+    let mut service = Service::new(policy(), INTERVAL_US);
+    kernel.write(5, opened());
+    assert!(matches!(scan(&mut service, &slots, OPENED_US + 9)[..], [Event::Opened(5, _)]));
+    let end_us = OPENED_US + INTERVAL_US;
+    assert_eq!(service.next_deadline_us(), Some(end_us));
+    assert!(serve(&mut service, &mut slots, end_us - 1).is_empty());
+    kernel.write(5, busy());
+    let events = serve(&mut service, &mut slots, end_us + 7);
+    let [Event::Report(5, 1, report, 7)] = events[..] else { panic!("{events:?}") };
+    assert_eq!((report.delivered_bytes, report.avg_rtt_us, report.cwnd), (20 * 1_448, 40_000, 10));
+    let command = slots.commanded(5);
+    assert!((9..=11).contains(&command.cwnd), "one action moves 10 packets by at most one: {command:?}");
+    let expected = leo_control::pacing_rate_bytes_per_s(1_448, command.cwnd, 10, 40_000);
+    assert_eq!((command.pacing_rate, command.generation, command.time_us), (expected, 1, end_us + 7));
+    assert_eq!(command.patience_us, 4 * INTERVAL_US);
+    assert_eq!(service.next_deadline_us(), Some(end_us + INTERVAL_US));
+}
+
+#[test]
+fn a_window_that_waits_for_an_ack_is_the_one_that_the_next_action_scales() {
+    let (kernel, mut slots) = Kernel::new();
+    let mut service = Service::new(policy(), INTERVAL_US);
+    kernel.write(0, busy());
+    scan(&mut service, &slots, OPENED_US);
+    serve(&mut service, &mut slots, OPENED_US + INTERVAL_US);
+    let first = slots.commanded(0).cwnd;
+    assert_ne!(first, 10);
+    // In an outage nothing happens on the connection: its window is still the old one.
+    let events = serve(&mut service, &mut slots, OPENED_US + 2 * INTERVAL_US);
+    let [Event::Report(0, 1, report, 0)] = events[..] else { panic!("{events:?}") };
+    assert_eq!(report.cwnd, first);
+    assert_eq!(service.punctuality().unapplied, 1);
+    // Once fallen back, the window is Cubic's.
+    kernel.write(0, Flow { mode: 2, cwnd: 77, ..busy() });
+    let events = serve(&mut service, &mut slots, OPENED_US + 3 * INTERVAL_US);
+    let [Event::Report(0, 1, report, 0)] = events[..] else { panic!("{events:?}") };
+    assert_eq!(report.cwnd, 77);
+}
+
+#[test]
+fn a_flow_that_has_sent_nothing_keeps_its_initial_window_and_is_kept_from_falling_back() {
+    let (kernel, mut slots) = Kernel::new();
+    let mut service = Service::new(policy(), INTERVAL_US);
+    kernel.write(0, opened());
+    scan(&mut service, &slots, OPENED_US);
+    let now_us = OPENED_US + INTERVAL_US;
+    assert!(serve(&mut service, &mut slots, now_us).is_empty());
+    let command = slots.commanded(0);
+    assert_eq!((command.cwnd, command.time_us, command.generation), (0, now_us, 1));
+}
+
+#[test]
+fn ends_that_were_missed_are_counted_and_not_made_up_for() {
+    let (kernel, mut slots) = Kernel::new();
+    let mut service = Service::new(policy(), INTERVAL_US);
+    kernel.write(0, busy());
+    scan(&mut service, &slots, OPENED_US);
+    let late_us = 3 * INTERVAL_US + 10;
+    let events = serve(&mut service, &mut slots, OPENED_US + INTERVAL_US + late_us);
+    let [Event::Report(0, 1, report, late)] = events[..] else { panic!("{events:?}") };
+    assert_eq!((report.interval_ns, late), (1_000 * (INTERVAL_US + late_us), late_us));
+    assert_eq!((service.punctuality().intervals, service.punctuality().missed), (1, 3));
+    assert_eq!(service.next_deadline_us(), Some(OPENED_US + 5 * INTERVAL_US));
+    assert_eq!(service.punctuality().commanded.max_us(), late_us);
+}
+
+#[test]
+fn the_time_until_a_command_took_effect_is_the_kernels_own() {
+    let (kernel, mut slots) = Kernel::new();
+    let mut service = Service::new(policy(), INTERVAL_US);
+    kernel.write(0, busy());
+    scan(&mut service, &slots, OPENED_US);
+    let end_us = OPENED_US + INTERVAL_US;
+    serve(&mut service, &mut slots, end_us);
+    let applied_command = slots.commanded(0).sequence;
+    kernel.write(0, Flow { applied_command, applied_ns: (end_us + 240) * 1_000, ..busy() });
+    serve(&mut service, &mut slots, end_us + INTERVAL_US);
+    assert_eq!((service.punctuality().applied.count(), service.punctuality().applied.max_us()), (1, 240));
+}
+
+#[test]
+fn an_offered_flow_takes_commands_and_only_while_it_is_open() {
+    let (kernel, mut slots) = Kernel::new();
+    let mut service = Service::new(Controller::Offered, INTERVAL_US);
+    kernel.write(3, opened());
+    scan(&mut service, &slots, OPENED_US);
+    assert_eq!(service.command(&mut slots, (3, 1), 20, 5_000, OPENED_US + 1), Ok(()));
+    let command = slots.commanded(3);
+    assert_eq!((command.cwnd, command.pacing_rate, command.generation), (20, 5_000, 1));
+    let stale = service.command(&mut slots, (3, 3), 50, 0, OPENED_US + 2);
+    assert_eq!(stale, Err("flow: no such open flow".to_owned()));
+    assert_eq!(service.command(&mut slots, (SLOTS, 1), 50, 0, 0), Err("flow: no such open flow".to_owned()));
+    kernel.write(3, Flow { generation: 2, fallbacks: 4, ..opened() });
+    assert_eq!(scan(&mut service, &slots, OPENED_US + 3), [Event::Closed(3, 1)]);
+    assert_eq!(service.punctuality().fallbacks, 4);
+    assert!(service.command(&mut slots, (3, 1), 50, 0, OPENED_US + 4).is_err());
+    assert_eq!(slots.commanded(3).cwnd, 20);
+    assert_eq!(service.next_deadline_us(), None);
+}
+
+#[test]
+fn a_policys_flows_take_no_commands_from_others() {
+    let (kernel, mut slots) = Kernel::new();
+    let mut service = Service::new(policy(), INTERVAL_US);
+    kernel.write(0, opened());
+    scan(&mut service, &slots, OPENED_US);
+    let refused = service.command(&mut slots, (0, 1), 20, 0, OPENED_US);
+    assert_eq!(refused, Err("flow: its scheme is not offered: the bridge itself decides".to_owned()));
+}
+
+#[test]
+fn a_slot_that_changed_hands_between_scans_is_one_flow_closed_and_one_opened() {
+    let (kernel, mut slots) = Kernel::new();
+    let mut service = Service::new(Controller::Offered, INTERVAL_US);
+    kernel.write(0, busy());
+    scan(&mut service, &slots, OPENED_US);
+    kernel.write(0, Flow { generation: 3, ..opened() });
+    let events = scan(&mut service, &slots, OPENED_US + 50);
+    assert!(matches!(events[..], [Event::Closed(0, 1), Event::Opened(0, _)]), "{events:?}");
+    // What the first one had been told does not bind the second.
+    assert!(serve(&mut service, &mut slots, OPENED_US + INTERVAL_US).is_empty());
+}
+
+#[test]
+fn a_flow_caught_in_the_middle_of_being_written_is_not_read() {
+    let (kernel, slots) = Kernel::new();
+    kernel.write(0, Flow { sequence: 7, ..opened() });
+    assert_eq!(slots.flow(0), None);
+    kernel.write(0, Flow { sequence: 8, ..opened() });
+    assert_eq!(slots.flow(0), Some(Flow { sequence: 8, ..opened() }));
+}

@@ -1,0 +1,239 @@
+//! Memory shared with the eBPF programs: one slot a flow. Layouts mirror `kernel_bridge/bpf/flow.h`.
+
+use std::any::Any;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+/// Slots of each scheme, so flows at a time.
+pub const SLOTS: usize = 1024;
+
+/// Who sets a flow's window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Nobody yet: the initial window stays until the first command.
+    Held,
+    /// The agent.
+    Steered,
+    /// The kernel's Cubic, because no command came in time.
+    FallenBack,
+}
+
+/// Counters and state of a flow, written by the kernel.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// Odd while the rest is being written.
+    pub sequence: u64,
+    /// `CLOCK_MONOTONIC` at the start, in µs.
+    pub opened_us: u64,
+    /// `CLOCK_MONOTONIC` of these values, in µs.
+    pub updated_us: u64,
+    /// Sum of the RTT samples, in µs.
+    pub rtt_sum_us: u64,
+    /// Number of RTT samples.
+    pub rtt_samples: u64,
+    /// Sum of the delivery-rate samples, in bytes/s.
+    pub rate_sum: u64,
+    /// Number of delivery-rate samples.
+    pub rate_samples: u64,
+    /// Sum over RTT samples of the time since `opened_us`; this and the next two wrap.
+    pub time_sum_us: u64,
+    /// Sum of time × RTT.
+    pub time_rtt_sum: u64,
+    /// Sum of time².
+    pub time_square_sum: u64,
+    /// Bytes acknowledged cumulatively.
+    pub bytes_acked: u64,
+    /// Bytes sent, retransmissions included.
+    pub bytes_sent: u64,
+    /// Pacing rate in bytes/s; `u64::MAX` when unpaced.
+    pub pacing_rate: u64,
+    /// `CLOCK_MONOTONIC` at which the latest command first took effect, in ns.
+    pub applied_ns: u64,
+    /// Sequence of that command.
+    pub applied_command: u64,
+    /// `SO_COOKIE` where somebody had asked for it, else 0.
+    pub cookie: u64,
+    /// Odd while the slot is in use.
+    pub generation: u32,
+    /// Packets delivered, in order or selectively; this and the next three count up and wrap.
+    pub delivered: u32,
+    /// Packets deemed lost.
+    pub lost: u32,
+    /// Packets sent, again or for the first time.
+    pub sent: u32,
+    /// Packets sent again.
+    pub retransmitted: u32,
+    /// Smoothed RTT, in eighths of a µs.
+    pub srtt_us_8: u32,
+    /// RTT variation, in quarters of a µs.
+    pub mdev_us_4: u32,
+    /// Smallest RTT of the last 300 s, in µs; `u32::MAX` before the first sample.
+    pub min_rtt_us: u32,
+    /// Congestion window, in packets.
+    pub cwnd: u32,
+    /// Slow-start threshold, in packets.
+    pub ssthresh: u32,
+    /// Packets sent and not acknowledged cumulatively.
+    pub packets_out: u32,
+    /// Retransmitted packets that are still out.
+    pub retrans_out: u32,
+    /// Packets thought to be in the network.
+    pub in_flight: u32,
+    /// Payload of a full packet, in bytes.
+    pub mss: u32,
+    /// 0 held, 1 steered, 2 fallen back.
+    pub mode: u32,
+    /// Times that the flow fell back.
+    pub fallbacks: u32,
+    /// Retransmission timeouts.
+    pub timeouts: u32,
+    /// User who owns the socket.
+    pub uid: u32,
+    /// Inode of its network namespace.
+    pub netns: u32,
+    pub(crate) family: u16,
+    pub(crate) local_port: u16,
+    pub(crate) remote_port: u16,
+    pub(crate) unused: [u16; 3],
+    pub(crate) local: [u8; 16],
+    pub(crate) remote: [u8; 16],
+}
+
+impl Flow {
+    /// Who sets the window.
+    #[must_use]
+    pub const fn mode(&self) -> Mode {
+        match self.mode {
+            0 => Mode::Held,
+            1 => Mode::Steered,
+            _ => Mode::FallenBack,
+        }
+    }
+
+    /// Whether a flow has the slot.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.generation % 2 == 1
+    }
+
+    /// Address and port of this end.
+    #[must_use]
+    pub fn local(&self) -> SocketAddr {
+        SocketAddr::new(self.address(self.local), self.local_port)
+    }
+
+    /// Address and port of the other end.
+    #[must_use]
+    pub fn remote(&self) -> SocketAddr {
+        SocketAddr::new(self.address(self.remote), self.remote_port)
+    }
+
+    fn address(&self, bytes: [u8; 16]) -> IpAddr {
+        const AF_INET: u16 = 2;
+        if self.family == AF_INET {
+            IpAddr::V4(Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]))
+        } else {
+            IpAddr::V6(Ipv6Addr::from(bytes))
+        }
+    }
+}
+
+/// What the kernel is to do with a flow, written by the daemon.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Command {
+    /// Odd while the rest is being written; [`Slots::command`] counts it.
+    pub sequence: u64,
+    /// `CLOCK_MONOTONIC` of the command, in µs.
+    pub time_us: u64,
+    /// Silence after which the flow falls back, in µs; the kernel waits 2 sRTT where that is longer.
+    pub patience_us: u64,
+    /// Pacing rate in bytes/s; 0: unpaced.
+    pub pacing_rate: u64,
+    /// SaTCP: an announced handover explains losses until then, `CLOCK_MONOTONIC` in µs.
+    pub frozen_until_us: u64,
+    /// Congestion window, in packets; 0 leaves it.
+    pub cwnd: u32,
+    /// Generation of the flow that is meant.
+    pub generation: u32,
+}
+
+const _: () = assert!(size_of::<Flow>() == 256 && size_of::<Command>() == 64);
+
+/// The two arrays of one scheme.
+#[derive(Debug)]
+pub struct Slots {
+    flows: NonNull<Flow>,
+    commands: NonNull<Command>,
+    _memory: Box<dyn Any>,
+}
+
+impl Slots {
+    /// Over memory that `memory` keeps alive.
+    ///
+    /// # Safety
+    /// Both pointers lead to [`SLOTS`] elements that stay valid and in place as long as `memory` lives. Nobody else
+    /// writes the commands, and whoever writes a flow keeps its sequence odd meanwhile.
+    pub unsafe fn new(flows: NonNull<Flow>, commands: NonNull<Command>, memory: Box<dyn Any>) -> Self {
+        Self { flows, commands, _memory: memory }
+    }
+
+    /// The flow of that slot as it was at one moment; `None` while the kernel does not stop writing it.
+    ///
+    /// # Panics
+    /// When there is no such slot.
+    #[must_use]
+    pub fn flow(&self, slot: usize) -> Option<Flow> {
+        assert!(slot < SLOTS, "slot {slot} of {SLOTS}");
+        // SAFETY: in bounds, by the contract of `new`.
+        let flow = unsafe { self.flows.add(slot) };
+        // SAFETY: `sequence` is the first field, aligned, and written atomically.
+        let sequence = unsafe { AtomicU64::from_ptr(flow.cast().as_ptr()) };
+        // The kernel writes for some 100 ns at a time, and an interruption between can only take its core.
+        for _ in 0..10_000 {
+            let before = sequence.load(Ordering::Acquire);
+            if before % 2 == 0 {
+                // SAFETY: valid for reads; what is torn is thrown away below.
+                let copy = unsafe { ptr::read_volatile(flow.as_ptr()) };
+                fence(Ordering::Acquire);
+                if sequence.load(Ordering::Relaxed) == before {
+                    return Some(copy);
+                }
+            }
+            std::hint::spin_loop();
+        }
+        None
+    }
+
+    /// Give the flow of that slot a command; its sequence, by which the kernel says that it took effect.
+    ///
+    /// # Panics
+    /// When there is no such slot.
+    pub fn command(&mut self, slot: usize, command: Command) -> u64 {
+        assert!(slot < SLOTS, "slot {slot} of {SLOTS}");
+        // SAFETY: in bounds, by the contract of `new`.
+        let place = unsafe { self.commands.add(slot) };
+        // SAFETY: `sequence` is the first field, aligned, and we are its only writer.
+        let sequence = unsafe { AtomicU64::from_ptr(place.cast().as_ptr()) };
+        let before = sequence.load(Ordering::Relaxed);
+        sequence.store(before + 1, Ordering::Relaxed);
+        fence(Ordering::Release);
+        // SAFETY: valid for writes of a Command, of which the reader throws away what is torn.
+        unsafe { ptr::write_volatile(place.as_ptr(), Command { sequence: before + 1, ..command }) };
+        sequence.store(before + 2, Ordering::Release);
+        before + 2
+    }
+
+    /// The command that the slot has.
+    ///
+    /// # Panics
+    /// When there is no such slot.
+    #[must_use]
+    pub fn commanded(&self, slot: usize) -> Command {
+        assert!(slot < SLOTS, "slot {slot} of {SLOTS}");
+        // SAFETY: in bounds, and only `command` writes it, through `&mut self`.
+        unsafe { ptr::read_volatile(self.commands.add(slot).as_ptr()) }
+    }
+}

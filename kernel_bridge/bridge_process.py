@@ -1,0 +1,94 @@
+"""Starting ``leo-bridge`` and being sure that it ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from configs.errors import InputError
+from kernel_bridge.client import Bridge
+
+
+def program() -> str | None:
+    """Return the path of ``leo-bridge``: ``$LEO_BRIDGE``, or beside this Python, or on the PATH."""
+    if named := os.environ.get("LEO_BRIDGE"):
+        return named
+    beside = Path(sys.executable).parent / "leo-bridge"
+    return str(beside) if beside.exists() else shutil.which("leo-bridge")
+
+
+def missing() -> str | None:
+    """Say in one line what this machine lacks for a bridge, or None."""
+    if (path := program()) is None:
+        return "leo-bridge: is not built: `make kernel` as root builds it"
+    check = subprocess.run([path, "check"], capture_output=True, text=True, check=False)
+    lacks = [line.removeprefix("NO").strip() for line in check.stdout.splitlines() if line.startswith("NO")]
+    return f"leo-bridge: {lacks[0]}" if lacks else None
+
+
+class BridgeProcess:
+    """A bridge that runs as long as the ``with`` block; it ends with this process, however that ends.
+
+    Args:
+        schemes: congestion controls by name: the folder of the policy that decides for their flows, or None
+            to offer them to clients.
+        interval_ms: monitor interval of offered flows (a policy brings its own).
+        address: where it listens.
+        user: whom it becomes after loading, and who may connect besides root; default: who called sudo, else
+            nobody.
+
+    Raises:
+        InputError: the machine lacks something, or a policy is wrong.
+    """
+
+    def __init__(
+        self,
+        schemes: Mapping[str, Path | None],
+        *,
+        interval_ms: float | None = None,
+        address: str | None = None,
+        user: str | None = None,
+    ) -> None:
+        self.address = f"@leo-bridge-{os.getpid()}-{id(self):x}" if address is None else address
+        self._arguments = ["run", "--with-parent", "--socket", self.address]
+        for name, folder in schemes.items():
+            self._arguments += ["--offer", name] if folder is None else ["--policy", f"{name}={folder}"]
+        if interval_ms is not None:
+            self._arguments += ["--interval-ms", f"{interval_ms:g}"]
+        if user is not None:
+            self._arguments += ["--user", user]
+        self.process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        if (path := program()) is None:
+            raise InputError(str(missing()))
+        # Its messages go to our standard error only when it does not come up.
+        self.process = subprocess.Popen(
+            [path, *self._arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        if not self.process.stdout.readline():
+            _, why = self.process.communicate()
+            self.process = None
+            raise InputError(" ".join(why.split()) or "leo-bridge: it ended without a word")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process is not None:
+            self.process.terminate()
+            self.process.communicate()
+
+    @property
+    def pid(self) -> int:
+        """Return the process's number."""
+        assert self.process is not None, "outside of its with block"
+        return self.process.pid
+
+    def client(self) -> Bridge:
+        """Return a new connection to it."""
+        return Bridge(self.address)

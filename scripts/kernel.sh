@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# leo-bridge with its eBPF programs, into the virtual environment. Without root and without clang, libelf and zlib it
+# is left out, and the tests on the live kernel are skipped, by name.
+set -euo pipefail
+
+bin=${VIRTUAL_ENV:?}/bin
+cc=$(command -v cc || true)
+has_header() { [ -n "$cc" ] && echo "#include <$1>" | "$cc" -E -x c - >/dev/null 2>&1; }
+
+missing=()
+[ -n "$cc" ] || missing+=(gcc libc6-dev)
+command -v "${CLANG:-clang}" >/dev/null || missing+=(clang)
+command -v make >/dev/null || missing+=(make)  # libbpf's own build
+command -v pkg-config >/dev/null || missing+=(pkg-config)
+has_header libelf.h || missing+=(libelf-dev)
+has_header zlib.h || missing+=(zlib1g-dev)
+# What the tests on the live kernel run besides.
+command -v ip >/dev/null && command -v ss >/dev/null || missing+=(iproute2)
+command -v iperf3 >/dev/null || missing+=(iperf3)
+
+unavailable() {
+    echo "${missing[*]}: $1: leo-bridge is not built and its tests will be skipped; $2" >&2
+    exit 0
+}
+if [ ${#missing[@]} != 0 ]; then
+    command -v apt-get >/dev/null || unavailable "not installed" "install the packages ${missing[*]}"
+    [ "$(id -u)" = 0 ] ||
+        unavailable "not installed" "run \`make kernel\` as root, or ask for the packages ${missing[*]}"
+    echo "installing ${missing[*]} for leo-bridge"
+    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 install -qq -y --no-install-recommends \
+        "${missing[@]}" >/dev/null 2> >(grep -v '^debconf: delaying' >&2) ||
+        unavailable "not installed" "see the package manager's messages above"
+fi
+
+cargo build --quiet --locked --release --package leo-bridge --features ebpf
+target=$(cargo metadata --locked --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+install -m 755 "$target/release/leo-bridge" "$bin/leo-bridge"
