@@ -2,6 +2,7 @@
 
 mod recovery;
 mod tail;
+mod undoing;
 mod unused;
 
 use leo_cc::{Ack, CongestionControl, Recovery, Scheme};
@@ -117,6 +118,8 @@ pub struct Sender {
     backoff: u32,
     /// After a timeout a single packet asks whether the path is back: the window until a delivery lifts it, else 0.
     asking: u32,
+    /// Then new packets ask whether the timeout was spurious, and repairs wait.
+    asks_with_new: bool,
     /// A reduction is to be reported to a receiver that sends marks back.
     reports_reduction: bool,
     usage: WindowUsage,
@@ -157,6 +160,7 @@ impl Sender {
             scheme_deadline: NEVER,
             backoff: 0,
             asking: 0,
+            asks_with_new: false,
             reports_reduction: false,
             usage: WindowUsage::default(),
             starvation: Starvation::default(),
@@ -200,6 +204,7 @@ impl Sender {
         let mut repaired = false;
         let mut original = false;
         let highest = self.sacked.end();
+        let originals_end = self.originals_end();
         while self.board.una() < ack.cumulative {
             let seq = self.board.una();
             let segment = self.board.pop();
@@ -218,7 +223,7 @@ impl Sender {
                     self.rack.on_reordering();
                 }
             } else {
-                original |= segment.lost;
+                original |= seq < originals_end;
                 last_rtt = Some(now - segment.sent_at);
                 first_rtt = first_rtt.or(last_rtt);
             }
@@ -227,8 +232,11 @@ impl Sender {
             // What a repair lets acknowledge may have arrived long ago (Linux: FLAG_RETRANS_DATA_ACKED).
             (first_rtt, last_rtt) = (None, None);
         }
+        let mut selectively = false;
         if !ack.sacks.is_empty() {
+            let before = self.delivery.delivered();
             original |= self.take_sacks(now, ack, highest, &mut last_rtt);
+            selectively = self.delivery.delivered() > before;
         }
         if highest > 0 {
             self.sacked.remove_below(self.board.una());
@@ -247,6 +255,7 @@ impl Sender {
         }
         if delivered > 0 {
             self.asking = 0;
+            self.asks_with_new = false;
         }
         self.end_probe(now, ack);
         if ack.marked {
@@ -254,6 +263,7 @@ impl Sender {
             self.undo.end();
         }
         self.take_back_mistakes(now, ack, advanced, original);
+        self.look_for_originals(advanced, selectively);
 
         let newly_lost = self.detect_losses(now);
         self.advance_state(now, delivered, advanced && newly_lost == 0, ack.marked);
@@ -365,8 +375,8 @@ impl Sender {
             self.bursting = true;
         }
         let transmit = match self.board.first_to_retransmit() {
-            Some(seq) => self.retransmit(now, seq),
-            None => self.send_new(now),
+            Some(seq) if !self.asks_with_new => self.retransmit(now, seq),
+            _ => self.send_new(now),
         };
         Some(transmit)
     }
@@ -539,7 +549,7 @@ impl Sender {
         }
     }
 
-    /// True when a packet deemed lost and never sent again has arrived.
+    /// True when a packet sent before a timeout and never again has arrived.
     #[cold]
     fn take_sacks(
         &mut self,
@@ -549,6 +559,7 @@ impl Sender {
         last_rtt: &mut Option<Nanos>,
     ) -> bool {
         let mut original = false;
+        let originals_end = self.originals_end();
         let Self { board, sacked, delivery, rack, rtt, .. } = self;
         for (start, end) in ack.sacks.ranges(ack.cumulative) {
             sacked.insert(start.max(board.una()), end.min(board.next()), |low, high| {
@@ -557,7 +568,7 @@ impl Sender {
                     delivery.on_delivered(now, segment.sent_at, segment.state);
                     rack.on_delivered(now, seq, &segment, highest, rtt.min());
                     if !segment.retransmitted {
-                        original |= segment.lost;
+                        original |= seq < originals_end;
                         // Older blocks follow; after lost acknowledgements they hold packets that arrived long ago.
                         let rtt = now - segment.sent_at;
                         *last_rtt = Some(last_rtt.map_or(rtt, |latest| latest.min(rtt)));
@@ -566,17 +577,6 @@ impl Sender {
             });
         }
         original
-    }
-
-    fn is_window_limited(&self) -> bool {
-        let window = self.scheme.window();
-        self.usage.is_limited(window, window < self.scheme.slow_start_threshold())
-    }
-
-    #[inline]
-    fn note_usage(&mut self, limited: bool) {
-        let board = &self.board;
-        self.usage.note(limited, board.packets_out(), board.una(), board.next());
     }
 
     fn count(&mut self, delivered: u32, rtt: Option<Nanos>, rate: Option<RateSample>) {

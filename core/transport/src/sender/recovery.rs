@@ -1,10 +1,10 @@
-//! Detection of losses, the repair of them, and the undoing of repairs that were not needed.
+//! Detection of losses and the repair of them.
 
 use leo_cc::{Congestion, CongestionControl};
 
 use super::{Sender, State, Tail};
 use crate::prr::RateReduction;
-use crate::{AckToSend, NEVER, Nanos};
+use crate::{NEVER, Nanos};
 
 impl Sender {
     #[inline]
@@ -105,8 +105,14 @@ impl Sender {
             return;
         }
         self.stats.timeouts += 1;
-        // A timeout while earlier losses are being repaired brings no new evidence of congestion.
-        let repeated = self.state != State::Open;
+        // RFC 5681 §3.1 (4): the threshold comes down unless "the given segment has already been retransmitted by way of
+        // the retransmission timer", or (Linux) earlier losses are being repaired otherwise.
+        let unanswered = self.backoff > 0;
+        let repeated = match self.state {
+            State::Open => false,
+            State::Cwr { .. } | State::Recovery { .. } => true,
+            State::Loss { .. } => unanswered,
+        };
         let kind = if repeated { Congestion::RepeatedTimeout } else { Congestion::Timeout };
         self.scheme.on_congestion(kind, now);
         self.scheme_deadline = self.scheme.next_timer();
@@ -116,9 +122,10 @@ impl Sender {
             scheme.on_packet_lost(now, &segment.state.at_sending(segment.sent_at));
         });
         self.note_lost(lost);
-        // RFC 5682 §2.1: not while losses before this timeout are being repaired, unless it is one more timeout.
-        let may_be_spurious = !matches!(self.state, State::Recovery { .. });
-        self.state = State::Loss { until: self.board.next(), may_be_spurious };
+        self.state = State::Loss {
+            until: self.board.next(),
+            may_be_spurious: self.state.repairs_nothing() || unanswered,
+        };
         if !repeated {
             self.undo.begin(self.board.retransmissions_out());
         }
@@ -126,54 +133,9 @@ impl Sender {
         self.reports_reduction = true;
         // RFC 6298 §5.4: "Retransmit the earliest segment", whatever else may still be on its way.
         self.asking = self.board.in_flight() + 1;
+        self.asks_with_new = false;
         self.backoff = (self.backoff + 1).min(16);
         self.pacer.end_burst();
         self.tail = Tail::Timeout(now + self.timeout());
-    }
-
-    /// Whether the last reduction was a mistake, now that `ack` is counted. `original` says that it delivers a packet
-    /// that was sent before a timeout and never again.
-    #[inline]
-    pub(super) fn take_back_mistakes(&mut self, now: Nanos, ack: &AckToSend, advanced: bool, original: bool) {
-        if !self.undo.is_possible() {
-            return;
-        }
-        if ack.sacks.is_duplicate() {
-            self.undo.on_duplicate();
-        }
-        let spurious = match self.state {
-            // Linux's tcp_try_undo_dsack: every copy was reported as one too many.
-            State::Open => self.undo.all_were_duplicates(),
-            State::Cwr { .. } => false,
-            // RFC 3522: the echo answers the original. While repairs are out their fate is awaited.
-            State::Recovery { .. } => {
-                self.undo.all_were_duplicates()
-                    || (advanced
-                        && self.undo.answers_original(ack.echo)
-                        && self.board.retransmissions_out() == 0)
-            }
-            State::Loss { may_be_spurious, .. } => {
-                (advanced && (self.undo.answers_original(ack.echo) || self.undo.all_were_duplicates()))
-                    // RFC 5682 §3.1 with Linux's extension: data of before the timeout still arrives.
-                    || (may_be_spurious && original)
-            }
-        };
-        if spurious {
-            self.take_back(now);
-        }
-    }
-
-    #[cold]
-    pub(super) fn take_back(&mut self, now: Nanos) {
-        self.undo.end();
-        self.stats.undone += 1;
-        self.board.forgive();
-        self.rack.judge_anew();
-        self.state = State::Open;
-        self.reduction = None;
-        self.asking = 0;
-        self.backoff = 0;
-        self.scheme.on_undo(now);
-        self.scheme_deadline = self.scheme.next_timer();
     }
 }

@@ -32,6 +32,18 @@ impl Sender {
         Self { fills_buffer: true, ..self.with_application() }
     }
 
+    #[inline]
+    pub(super) fn is_window_limited(&self) -> bool {
+        let window = self.scheme.window();
+        self.usage.is_limited(window, window < self.scheme.slow_start_threshold())
+    }
+
+    #[inline]
+    pub(super) fn note_usage(&mut self, limited: bool) {
+        let board = &self.board;
+        self.usage.note(limited, board.packets_out(), board.una(), board.next());
+    }
+
     /// There is room in the window and nothing to send, or nothing that the receiver would take.
     #[cold]
     pub(super) fn run_dry(&mut self, now: Nanos) {
