@@ -229,7 +229,14 @@ impl Simulation {
             datagrams.on_received();
             return;
         }
-        match flow.receiver.on_data(self.now, packet.seq, packet.timestamp) {
+        if !packet.ecn.says_nothing() {
+            flow.receiver.on_ecn(packet.ecn.is_answer(), packet.ecn.is_marked());
+        }
+        let ack = flow.receiver.on_data(self.now, packet.seq, packet.timestamp);
+        if let Some(windows) = &mut flow.windows {
+            windows.on_data(self.now, flow.receiver.delivered(), flow.sender.rtt().latest());
+        }
+        match ack {
             Some(ack) => self.send_ack(index, ack, packet.propagation),
             None => {
                 flow.delayed_propagation = packet.propagation;
@@ -245,9 +252,13 @@ impl Simulation {
         if flow.headers.is_some() {
             flow.take_telemetry(&packet, self.now);
         }
-        let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp };
+        let marked = packet.ecn.is_echo();
+        let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp, marked };
         if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
             flow.record_rtt(rtt, packet.propagation);
+        }
+        if let Some(windows) = &mut flow.windows {
+            windows.on_ack(&mut flow.sender, self.now, ack.cumulative);
         }
         if flow.sender.is_finished() {
             flow.complete(self.now);
@@ -294,6 +305,9 @@ impl Simulation {
 
     fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos) {
         let flow = &mut self.flows[index];
+        if let Some(windows) = &mut flow.windows {
+            windows.announce(ack.cumulative);
+        }
         let routes = &flow.routes;
         let link = routes.current().backward[0];
         let packet = Packet {
@@ -302,7 +316,7 @@ impl Simulation {
             route: routes.index(),
             hop: 0,
             kind: Kind::Ack,
-            ecn: Ecn::default(),
+            ecn: Ecn::of_ack(ack.marked),
             seq: ack.cumulative,
             timestamp: ack.echo,
             propagation,
@@ -321,7 +335,7 @@ impl Simulation {
         let route = flow.routes.index();
         let link = &mut self.links[link_index];
         let idle = link.next_event() == NEVER;
-        let send = |link: &mut Link<Packet>, seq, bytes: u32| {
+        let send = |link: &mut Link<Packet>, seq, bytes: u32, ecn| {
             // The far end never says that the queue dropped it: the sender finds out as for any other loss.
             let _: Offer = link.offer(
                 Packet {
@@ -330,7 +344,7 @@ impl Simulation {
                     route,
                     hop: 0,
                     kind: Kind::Data,
-                    ecn: Ecn::default(),
+                    ecn,
                     seq,
                     timestamp: self.now,
                     propagation: 0,
@@ -341,14 +355,21 @@ impl Simulation {
         };
         if let Some(datagrams) = &mut flow.datagrams {
             while datagrams.take(self.now) {
-                send(link, datagrams.sent(), PACKET_BYTES);
+                send(link, datagrams.sent(), PACKET_BYTES, Ecn::default());
             }
         } else {
             while let Some(transmit) = flow.sender.transmit(self.now) {
                 if flow.headers.is_some() {
                     flow.begin_header(transmit.seq, self.now, link.queued_bytes(self.now));
                 }
-                send(link, transmit.seq, flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES);
+                let bytes = flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES;
+                // Linux: retransmissions are not ECN-capable.
+                let ecn = if flow.ecn && !transmit.retransmission {
+                    Ecn::of_capable(flow.sender.take_report())
+                } else {
+                    Ecn::default()
+                };
+                send(link, transmit.seq, bytes, ecn);
             }
         }
         if idle {
