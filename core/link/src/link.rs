@@ -17,7 +17,15 @@ pub use observer::Departure;
 use observer::Observer;
 
 /// What a link carries.
-pub trait Packet {
+pub trait Packet: Sized {
+    /// What of it a link keeps in any case while it is under way.
+    type Compact;
+    /// What only some have: apart, since long fat links hold many packets and time goes into the memory they take.
+    type Extra;
+    /// Take it apart; what it has beyond the compact part goes to the back of `extras`.
+    fn pack(self, extras: &mut VecDeque<Self::Extra>) -> Self::Compact;
+    /// Put it together again; what it has beyond the compact part is at the front of `extras`, for links are FIFO.
+    fn unpack(compact: Self::Compact, extras: &mut VecDeque<Self::Extra>) -> Self;
     /// Size on the wire in bytes.
     fn bytes(&self) -> u32;
     /// Told, once a link, how long the packet propagates on it.
@@ -58,13 +66,12 @@ pub struct LinkStats {
     pub delivered_bytes: u64,
 }
 
-/// A packet whose end is known. Long fat links hold many, which memory is read for and written once a packet.
+/// A packet whose end is known.
 #[derive(Clone, Debug)]
-struct Transit<P> {
+struct Transit<C> {
     /// When it comes out, or is lost.
     end: Nanos,
-    /// None: it is lost on the way.
-    packet: Option<P>,
+    packet: C,
 }
 
 /// A packet that is yet to leave the transmitter.
@@ -80,8 +87,7 @@ struct Leaving {
 /// delay and outages are functions of time. So a packet costs one event, its arrival. Other
 /// disciplines decide when the transmitter is free; what they did meanwhile is caught up with when somebody looks, so that
 /// there too a packet in a busy link costs one event.
-#[derive(Clone, Debug)]
-pub struct Link<P> {
+pub struct Link<P: Packet> {
     schedule: Schedule,
     server: Server,
     limit: DropTail,
@@ -95,7 +101,12 @@ pub struct Link<P> {
     loss: Loss,
     jitter: Jitter,
     /// All packets whose fate is known and that are not delivered or lost yet, in order.
-    transits: VecDeque<Transit<P>>,
+    transits: VecDeque<Transit<P::Compact>>,
+    extras: VecDeque<P::Extra>,
+    /// Which of them will be lost, counted from the first there ever was.
+    doomed: VecDeque<u64>,
+    /// How many there were before the first of `transits`.
+    ended: u64,
     /// Those of `transits`, from the back, that have not left the transmitter: apart, since every offer looks at them.
     leaving: VecDeque<Leaving>,
     queued_bytes: u64,
@@ -124,6 +135,9 @@ impl<P: Packet> Link<P> {
             loss,
             jitter,
             transits: VecDeque::new(),
+            extras: VecDeque::new(),
+            doomed: VecDeque::new(),
+            ended: 0,
             leaving: VecDeque::new(),
             queued_bytes: 0,
             last_end: 0,
@@ -205,7 +219,10 @@ impl<P: Packet> Link<P> {
         };
         self.last_end = end;
         self.leaving.push_back(Leaving { at: departure, bytes: size });
-        self.transits.push_back(Transit { end, packet: arrives.then_some(packet) });
+        if !arrives {
+            self.doomed.push_back(self.ended + self.transits.len() as u64);
+        }
+        self.transits.push_back(Transit { end, packet: packet.pack(&mut self.extras) });
     }
 
     /// When something next comes out or is lost; `NEVER` when the link is empty.
@@ -236,10 +253,14 @@ impl<P: Packet> Link<P> {
             if self.looks_after_departures {
                 self.observe_end();
             }
-            let Some(packet) = transit.packet else {
+            let packet = P::unpack(transit.packet, &mut self.extras);
+            let number = self.ended;
+            self.ended += 1;
+            if self.doomed.front() == Some(&number) {
+                self.doomed.pop_front();
                 self.stats.lost += 1;
                 continue;
-            };
+            }
             self.stats.delivered += 1;
             self.stats.delivered_bytes += u64::from(packet.bytes());
             return Some(packet);

@@ -34,6 +34,15 @@ impl Probe {
 }
 
 impl Packet for Probe {
+    type Compact = Self;
+    type Extra = ();
+    fn pack(self, _extras: &mut VecDeque<()>) -> Self {
+        self
+    }
+    fn unpack(compact: Self, _extras: &mut VecDeque<()>) -> Self {
+        compact
+    }
+
     fn bytes(&self) -> u32 {
         self.bytes
     }
