@@ -87,6 +87,7 @@ struct Leaving {
 /// delay and outages are functions of time. So a packet costs one event, its arrival. Other
 /// disciplines decide when the transmitter is free; what they did meanwhile is caught up with when somebody looks, so that
 /// there too a packet in a busy link costs one event.
+#[derive(Clone, Debug)]
 pub struct Link<P: Packet> {
     schedule: Schedule,
     server: Server,

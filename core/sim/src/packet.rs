@@ -104,7 +104,37 @@ impl leo_link::Packet for Packet {
 
 #[cfg(test)]
 mod tests {
+    use leo_link::Packet as _;
+
     use super::*;
+
+    #[test]
+    fn what_a_packet_reports_selectively_comes_out_with_it() {
+        let plain = Packet {
+            flow: 7,
+            bytes: 52,
+            route: 1,
+            hop: 2,
+            kind: Kind::Ack,
+            ecn: Ecn::default(),
+            seq: 1 << 40,
+            timestamp: 5,
+            propagation: 9,
+            sacks: SackBlocks::default(),
+        };
+        let (mut duplicate, mut blocks) = (SackBlocks::default(), SackBlocks::default());
+        duplicate.mark_duplicate();
+        for start in [30, 20, 10] {
+            blocks.push(0, start, start + 5);
+        }
+        let sent = [SackBlocks::default(), duplicate, SackBlocks::default(), blocks]
+            .map(|sacks| Packet { sacks, ..plain });
+        let mut extras = VecDeque::new();
+        let under_way = sent.map(|packet| packet.pack(&mut extras));
+        assert_eq!(extras.len(), 2, "only what is not empty takes room");
+        let came = under_way.map(|compact| Packet::unpack(compact, &mut extras));
+        assert_eq!(format!("{came:?}"), format!("{sent:?}"));
+    }
 
     #[test]
     fn a_packet_under_way_takes_40_bytes() {

@@ -384,10 +384,7 @@ impl Simulation {
                     self.pump(index);
                 }
             }
-            Phase::Running | Phase::Connecting if self.now >= flow.stop => {
-                flow.phase = Phase::Stopped;
-                flow.sender.close();
-            }
+            Phase::Running | Phase::Connecting if self.now >= flow.stop => flow.end(),
             Phase::Running => {
                 if let Some(ack) = flow.receiver.on_timer(self.now) {
                     let propagation = flow.delayed_propagation;

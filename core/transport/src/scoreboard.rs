@@ -61,11 +61,10 @@ impl Scoreboard {
         }
     }
 
-    /// Nothing is out and nothing will be: give the memory back.
+    /// Nothing will come or go any more: give the memory back; the counts stay.
     pub fn release(&mut self) {
-        debug_assert!(self.packets_out() == 0);
-        let next = self.next;
-        *self = Self { una: next, next, ..Self::new() };
+        self.ring = Box::default();
+        self.due = Box::default();
     }
 
     /// First packet not acknowledged in order.
@@ -291,5 +290,19 @@ mod tests {
                 prop_assert_eq!(board.to_retransmit as usize, count + usize::from(first.is_some()));
             }
         }
+    }
+    #[test]
+    fn a_board_takes_memory_from_the_first_packet_until_it_is_released() {
+        let mut board = Scoreboard::new();
+        assert_eq!((board.ring.len(), board.due.len()), (0, 0));
+        for _ in 0..100 {
+            board.push(0, SentState::default());
+        }
+        board.mark_lost(0);
+        assert_eq!((board.ring.len(), board.due.len()), (128, 2));
+        let counts = |board: &Scoreboard| (board.packets_out(), board.in_flight(), board.lost());
+        let before = counts(&board);
+        board.release();
+        assert_eq!((board.ring.len(), board.due.len(), counts(&board)), (0, 0, before));
     }
 }
