@@ -189,9 +189,9 @@ def test_a_flow_held_at_a_window_carries_a_window_a_round_trip_within_3_percent(
     held = [report for report in steering.reports if skip < report["time_ns"] / 1e9 < seconds]
     delivered_bytes = sum(report["delivered_bytes"] for report in held)
     mbps = 8e3 * delivered_bytes / sum(report["interval_ns"] for report in held)
-    # Little's law wants the mean over packets. Where one ACK covers several, as behind a shell served late,
-    # the kernel's samples for congestion control are those of the last and the smoothed RTT is fed with those
-    # of the first (tcp_clean_rtx_queue()): the mean is in between, on a quiet machine the same.
+    # Little's law wants the mean over packets. Where one ACK covers several, as behind a shell that is late,
+    # the kernel's samples for congestion control are those of the last, and the smoothed RTT is fed with
+    # those of the first (tcp_clean_rtx_queue()): the mean is in between; on a quiet machine all agree.
     samples = sum(report["rtt_samples"] for report in held)
     last_us = sum(report["avg_rtt_us"] * report["rtt_samples"] for report in held) / samples
     first_us = sum(report["srtt_us"] * report["rtt_samples"] for report in held) / samples
@@ -387,3 +387,54 @@ def test_a_bridge_that_cannot_serve_says_why_in_one_line(schemes, rule):
     with pytest.raises(InputError, match=rule), BridgeProcess(schemes):
         pass
     assert SCHEME not in _congestion_controls()
+
+
+def _reductions(folder, frozen):
+    """Return how often a SaTCP flow's window shrank by a fifth or more in steady state, in its sawtooth."""
+    seconds, skip = 14, 4
+    trace = folder / "12.trace"
+    trace.write_text("1\n")  # an opportunity a millisecond: 12 Mbit/s
+    queue = mahimahi.Queue("droptail", {"packets": 60})
+    windows = []
+    with BridgeProcess({SCHEME: "satcp"}) as bridge, bridge.client() as client:
+        client.subscribe(SCHEME)
+        over = threading.Event()
+
+        def watch():
+            while not over.is_set():
+                message = client.message(0.1)
+                if isinstance(message, Opened) and frozen:
+                    client.freeze(message.flow.id, 1e3 * (seconds + 10))
+                elif isinstance(message, Report) and skip < message["time_ns"] / 1e9 < seconds:
+                    windows.append(message["cwnd_packets"])
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            finished = mahimahi.run(
+                [mahimahi.Delay(25), mahimahi.Link(trace, trace, queue, queue)],
+                ["sh", "-c", f"exec iperf3 -c $MAHIMAHI_BASE -C {SCHEME} -t {seconds}"],
+                servers=[mahimahi.Server(["iperf3", "--server", "--one-off"], 5201)],
+                timeout_s=LIMIT_S,
+            )
+        finally:
+            over.set()
+            watcher.join()
+    assert finished.status == 0, finished.stdout + finished.stderr
+    peak, count = 0, 0
+    for window in windows:
+        if window < 0.8 * peak:
+            peak, count = 0, count + 1
+        peak = max(peak, window)
+    return count
+
+
+@needs_bridge
+@pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
+def test_a_frozen_satcp_flow_is_back_at_its_window_in_a_fraction_of_cubics_time(tmp_path):
+    # Algorithm 1: K <- K / 9. Some 110 packets fit in pipe and queue, so Cubic takes cbrt(0.3 x 110 / 0.4) =
+    # 4.4 s from a loss back to where it happened, and frozen 0.5 s: in 10 s it loses twice, or far more often.
+    usual, frozen = _reductions(tmp_path, frozen=False), _reductions(tmp_path, frozen=True)
+    print(f"reductions in 10 s: {usual} usual, {frozen} frozen")
+    assert 1 <= usual <= 4
+    assert frozen >= 3 * usual

@@ -323,6 +323,21 @@ fn packets_of_a_flow_that_stopped_still_leave_the_links() {
 }
 
 #[test]
+fn what_was_measured_of_a_flow_outlives_the_memory_that_it_gives_back() {
+    let run = |duration_s: f64| {
+        let scenario = json!({
+            "duration_s": duration_s,
+            "links": {"b": {"rate_mbps": 20, "delay_ms": 20}},
+            "flows": [{"scheme": "cubic", "route": ["b"], "stop_s": 2.0}],
+        });
+        support::run(&scenario, 0).flows.remove(0)
+    };
+    let (ended, cut) = (run(4.0), run(2.0));
+    assert!(ended.rtt_p95_ms > ended.rtt_mean_ms, "{ended:?}");
+    assert_eq!(format!("{ended:?}"), format!("{cut:?}"));
+}
+
+#[test]
 fn count_stands_for_as_many_equal_flows() {
     let flows = |flows: Value| {
         let scenario = json!({
