@@ -36,7 +36,7 @@ enum tcp_ca_event { CA_EVENT_TX_START };
 enum { TCP_CONG_NON_RESTRICTED = 1 };
 enum { TCP_INFINITE_SSTHRESH = 0x7fffffff };
 /* include/net/sock.h */
-enum { SK_PACING_NONE, SK_PACING_NEEDED };
+enum { SK_PACING_NONE, SK_PACING_NEEDED, SK_PACING_FQ };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 

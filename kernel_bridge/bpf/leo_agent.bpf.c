@@ -8,6 +8,9 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+/* bytes/s */
+#define PACED_BELOW 1250000000ULL
+
 /* RFC 6937, section 3.1, with the slow-start reduction bound: the kernel leaves the window in recovery to a scheme
  * that has cong_control, so a Cubic inside one has to bring its own. */
 static __always_inline void reduce_proportionally(struct tcp_sock *tp, struct private *private, u32 delivered)
@@ -116,9 +119,10 @@ static __always_inline void obey(struct sock *sk, struct private *private, struc
 		sk->sk_pacing_rate = ~0UL;
 	} else {
 		sk->sk_pacing_rate = rate < sk->sk_max_pacing_rate ? rate : sk->sk_max_pacing_rate;
-		/* A socket may come from a scheme that did not pace; without this the rate would be a wish. */
-		if (sk->sk_pacing_status == SK_PACING_NONE)
-			sk->sk_pacing_status = SK_PACING_NEEDED;
+		/* A socket may come from a scheme that did not pace; without this the rate would be a wish. But above
+		 * 10 Gbit/s a full burst (64 KB) lasts less than 50 us: a timer for each would only cost. */
+		if (sk->sk_pacing_status != SK_PACING_FQ)
+			sk->sk_pacing_status = rate < PACED_BELOW ? SK_PACING_NEEDED : SK_PACING_NONE;
 	}
 }
 
