@@ -11,6 +11,7 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv
 UV_VERSION := 0.13.8
 STAMPS := $(VENV)/.stamps
+SHELL_SOURCES := $(shell find core/link kernel_bridge/shell -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 CORE := $(shell find core -name '*.rs' -o -name '*.toml' -o -name '*.pyi') Cargo.toml Cargo.lock
 
 # The virtual environment is named, not activated, so that whoever calls make need not care.
@@ -20,7 +21,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: setup train test test-core test-python bench lint report lock browser mahimahi kernel fuzz clean
 
-setup: $(STAMPS)/project $(STAMPS)/core
+setup: $(STAMPS)/project $(STAMPS)/core $(BIN)/mm-leo
 
 $(STAMPS)/packages: requirements.lock
 	@scripts/require.sh
@@ -32,6 +33,11 @@ $(STAMPS)/packages: requirements.lock
 $(STAMPS)/core: $(STAMPS)/packages $(CORE)
 	$(BIN)/maturin develop --quiet --release --locked --uv -m core/py/Cargo.toml
 	touch $@
+
+# The shell that replays path traces on the machine's clock.
+$(BIN)/mm-leo: $(STAMPS)/packages $(SHELL_SOURCES)
+	cargo build --quiet --release --locked -p leo-shell
+	install "$${CARGO_TARGET_DIR:-target}/release/mm-leo" $@
 
 $(STAMPS)/project: $(STAMPS)/packages pyproject.toml
 	$(UV) pip install --quiet --no-deps --no-build-isolation --editable .

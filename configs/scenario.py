@@ -36,6 +36,8 @@ class Link(Strict):
     """Where in the trace the scenario starts, in s."""
     loss: Probability = 0.0
     """Independent random loss per packet, on top of the trace's."""
+    burst_bytes: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    """What a token bucket lets pass at once after silence, as tc's tbf does (``burst``); 0: an exact link."""
     queue: Queue = Queue()
     reverse: Reverse | None = None
     """What the way back is like: acknowledgements queue there, and the data of backward flows."""
@@ -48,6 +50,8 @@ class Link(Strict):
             raise ValueError("a link without a trace needs rate_mbps")
         if self.trace is None and self.offset_s:
             raise ValueError("offset_s needs a trace")
+        if self.trace is not None and self.burst_bytes:
+            raise ValueError("burst_bytes: a link with a trace has no token bucket")
         if self.trace is None and self.reverse is not None and self.reverse.rate_mbps is None:
             raise ValueError("reverse: a link without a trace needs rate_mbps")
         return self
@@ -102,19 +106,22 @@ class Flow(Strict):
     arrivals: Arrivals | None = None
     """Transfers that arrive between start_s and stop_s and run until they are done."""
     rate_mbps: Annotated[float, Field(gt=1e-3, lt=1e6)] | None = None
-    """Rate of the scheme ``udp``, which sends at it whatever happens, in Mbit/s of IP packets."""
+    """Rate in Mbit/s of IP packets: of the scheme ``udp``, which sends at it whatever happens; of a TCP
+    flow's application, which writes at it, while without one there is always something to send."""
     on_off: OnOff | None = None
-    """Bursts of the scheme ``udp``; without, it sends all the time."""
+    """Bursts at that rate; without, it is kept all the time."""
 
     @model_validator(mode="after")
     def _source(self) -> Flow:
         if self.scheme == "udp" and self.rate_mbps is None:
             raise ValueError("udp needs rate_mbps")
-        if self.scheme != "udp" and (self.rate_mbps is not None or self.on_off is not None):
-            raise ValueError("only the scheme udp has rate_mbps and on_off")
+        if self.on_off is not None and self.rate_mbps is None:
+            raise ValueError("on_off needs rate_mbps")
         transfers = self.transfer_bytes is not None or self.arrivals is not None
         if self.scheme == "udp" and transfers:
             raise ValueError("udp sends until it stops: it has no transfer_bytes or arrivals")
+        if transfers and self.rate_mbps is not None:
+            raise ValueError("give rate_mbps, transfer_bytes or arrivals")
         if self.transfer_bytes is not None and self.arrivals is not None:
             raise ValueError("give at most one of transfer_bytes and arrivals")
         if self.scheme == "agent" and self.arrivals is not None:
@@ -145,6 +152,8 @@ class Scenario(Strict):
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
     host_jitter_us: Annotated[float, Field(ge=0, le=1e6)] = 20.0
     """Timing noise of the hosts: each acknowledgement takes up to this much longer, in µs."""
+    handshake: bool = False
+    """Whether TCP flows open with a handshake; otherwise their connections are there when they start."""
     links: Annotated[dict[str, Link], Field(min_length=1)]
     flows: Annotated[list[Flow], Field(min_length=1)]
     events: list[Event] = Field(default_factory=list)

@@ -17,11 +17,8 @@ ARRIVALS = {"rate_per_s": 10, "mean_bytes": 5000}
     ("flow", "rule"),
     [
         ({"scheme": "udp"}, "udp needs rate_mbps"),
-        ({"scheme": "cubic", "rate_mbps": 5}, "only the scheme udp has rate_mbps and on_off"),
-        (
-            {"scheme": "cubic", "on_off": {"on_s": 1, "off_s": 1}},
-            "only the scheme udp has rate_mbps and on_off",
-        ),
+        ({"scheme": "cubic", "on_off": {"on_s": 1, "off_s": 1}}, "on_off needs rate_mbps"),
+        ({"scheme": "cubic", "rate_mbps": 5, "transfer_bytes": 1}, "give rate_mbps, transfer_bytes"),
         (
             {"scheme": "udp", "rate_mbps": 5, "on_off": {"on_s": 1, "off_s": 1, "distribution": "pareto"}},
             "distribution",
@@ -37,6 +34,19 @@ def test_sources_that_contradict_themselves_are_refused(flow: dict[str, Any], ru
     link = {"rate_mbps": 10, "delay_ms": 5}
     with pytest.raises(InputError, match=rule):
         parse({"duration_s": 1, "links": {"a": link}, "flows": [{**flow, "route": ["a"]}]}, "test")
+
+
+@pytest.mark.parametrize(
+    ("link", "rule"),
+    [
+        ({"rate_mbps": 10, "delay_ms": 5, "burst_bytes": -1}, "links.a.burst_bytes"),
+        ({"trace": "sd-ny-bp", "burst_bytes": 1500}, "a link with a trace has no token bucket"),
+    ],
+)
+def test_a_token_bucket_needs_a_link_whose_rate_is_constant(link: dict[str, Any], rule: str) -> None:
+    flow = {"scheme": "cubic", "route": ["a"]}
+    with pytest.raises(InputError, match=rule):
+        parse({"duration_s": 1, "links": {"a": link}, "flows": [flow]}, "test")
 
 
 def there_and_back(link: dict[str, Any], flow: dict[str, Any], reroute: list[str]) -> dict[str, Any]:

@@ -1,17 +1,22 @@
-"""Backends: whatever turns a scenario into a measurement. This build runs the simulator."""
+"""Backends: whatever turns a scenario into a measurement."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import leosim
 
 from configs.errors import InputError
+from configs.scenario import Scenario
 from evaluation.measurement import Measurement
+from kernel_bridge.run import backends as real
+from kernel_bridge.run import schemes
+from kernel_bridge.run.execute import TooSlowError, check, execute
+from kernel_bridge.run.link_shells import Backend as LinkBackend
 
 SERIES_MS = 100.0
 """The interval of the time series that are kept: the grid of the path traces."""
@@ -25,10 +30,23 @@ class Inputs:
     """Name in the scenario to the path trace's CSV."""
     policies: Mapping[str, Mapping[str, bytes]]
     """Scheme to its policy folder's files."""
+    part_rows: int = 1 << 18
+    """About as many rows of series may be in memory at a time, of each run."""
 
 
 class Backend(Protocol):
     """Runs one scenario at a time; several threads may call it at once."""
+
+    real_time: bool
+    """Whether a run takes as long as its scenario lasts, and is disturbed by others at the same time."""
+
+    def check(self, scenarios: Iterable[Scenario]) -> None:
+        """Refuse scenarios before the first is run.
+
+        Raises:
+            InputError: what the machine lacks, or what the backend cannot express.
+        """
+        ...
 
     def run(self, scenario_json: str, interval_ms: float) -> Measurement:
         """Run a scenario to its end.
@@ -43,19 +61,42 @@ class Backend(Protocol):
         ...
 
 
+@runtime_checkable
+class Streaming(Protocol):
+    """A backend whose measurements need not be in memory as a whole."""
+
+    def stream(self, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
+        """Yield the parts of the measurement that ``run`` returns, in the order of their time."""
+        ...
+
+
+def measure(engine: Backend, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
+    """Run a scenario and yield its measurement: in parts, if the backend can, or as a whole."""
+    if isinstance(engine, Streaming):
+        yield from engine.stream(scenario_json, interval_ms)
+    else:
+        yield engine.run(scenario_json, interval_ms)
+
+
 class Simulator:
     """The packet-level simulator."""
+
+    real_time = False
 
     def __init__(self, inputs: Inputs) -> None:
         self._traces = {
             name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in inputs.traces.items()
         }
         self._policies = {scheme: _policy(files) for scheme, files in inputs.policies.items()}
+        self._part_rows = inputs.part_rows
 
     @staticmethod
     def schemes() -> list[str]:
         """Return the schemes that it runs without a policy."""
         return leosim.schemes()
+
+    def check(self, scenarios: Iterable[Scenario]) -> None:
+        """Refuse nothing that is a valid scenario."""
 
     def run(self, scenario_json: str, interval_ms: float) -> Measurement:
         """Simulate a scenario on the calling thread, the GIL released."""
@@ -72,11 +113,74 @@ class Simulator:
             raise InputError(str(error)) from None
         return Measurement(log.flows, log.links, log.flow_series, log.link_series, log.link_names)
 
+    def stream(self, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
+        """Simulate a scenario on the thread that takes the parts, the GIL released."""
+        try:
+            simulation = leosim.Simulation(
+                scenario_json,
+                self._traces,
+                self._policies,
+                interval_ms=interval_ms,
+                series_ms=SERIES_MS,
+            )
+        except leosim.InputError as error:
+            raise InputError(str(error)) from None
+        names = simulation.link_names
+        schemes = [{"flow": flow, "scheme": name} for flow, name in enumerate(simulation.flow_schemes)]
+        intervals = max(1, self._part_rows // (len(schemes) + len(names)))
+        while not simulation.finished:
+            flow_series, link_series = simulation.advance(intervals * SERIES_MS / 1e3)
+            flows, links = schemes, []
+            if simulation.finished:
+                log = simulation.run_log()
+                flows, links = log.flows, log.links
+            yield Measurement(flows, links, flow_series, link_series, names)
 
-BACKENDS: dict[str, type[Simulator]] = {"simulator": Simulator}
+
+class RealTcp:
+    """The host's real TCP stack behind link shells."""
+
+    real_time = True
+    links: type[LinkBackend]
+
+    def __init__(self, inputs: Inputs) -> None:
+        if inputs.policies:
+            raise InputError(
+                f"--schemes: {next(iter(inputs.policies))}: a policy: this backend runs the kernel's schemes "
+                f"({', '.join(self.schemes())})"
+            )
+        self._traces = inputs.traces
+
+    @staticmethod
+    def schemes() -> list[str]:
+        """Return the schemes that this machine's kernel runs."""
+        return schemes.available()
+
+    def check(self, scenarios: Iterable[Scenario]) -> None:
+        """Refuse what the machine's shells cannot express."""
+        for one in scenarios:
+            check(one, self._traces, self.links())
+
+    def run(self, scenario_json: str, interval_ms: float) -> Measurement:
+        """Run a scenario in real time."""
+        try:
+            log = execute(Scenario.model_validate_json(scenario_json), self._traces, self.links(), SERIES_MS)
+        except TooSlowError as error:
+            return Measurement([], [], {}, {}, [], str(error))
+        except RuntimeError as error:
+            raise InputError(str(error)) from None
+        return Measurement(
+            log.flows, log.links, log.flow_series, log.link_series, log.link_names, log.invalid
+        )
 
 
-def backend(name: str) -> type[Simulator]:
+BACKENDS: dict[str, type[Simulator] | type[RealTcp]] = {
+    "simulator": Simulator,
+    **{name: type(name, (RealTcp,), {"links": links}) for name, links in real.BACKENDS.items()},
+}
+
+
+def backend(name: str) -> type[Simulator] | type[RealTcp]:
     """Return the backend called ``name``.
 
     Raises:

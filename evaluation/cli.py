@@ -19,7 +19,7 @@ from configs import suite as suites
 from configs.atomic import write_atomically
 from configs.errors import InputError, reports_input_errors
 from configs.suite import Suite
-from evaluation import description, execute, inputs, plan, report
+from evaluation import description, execute, inputs, invalid, plan, report
 from evaluation.backends import BACKENDS, backend
 from evaluation.metrics import METRICS
 from evaluation.plan import Run
@@ -62,7 +62,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="S",
         help="what seeds and offsets are drawn from (default: 1)",
     )
-    add("--jobs", type=_natural, default=0, metavar="N", help="runs at a time (default: 0, one a core)")
+    add(
+        "--jobs",
+        type=_natural,
+        default=0,
+        metavar="N",
+        help="runs at a time (default: 0: one a core, two a core of a cluster; in real time, one)",
+    )
     add("--ray", metavar="ADDRESS", help="run on the Ray cluster at this address; local starts one here")
     add("--out", type=Path, metavar="DIR", help="where to write (default: runs/evaluation-DATE-TIME)")
     add("--resume", action="store_true", help="keep the runs that --out holds, do the rest")
@@ -96,6 +102,11 @@ def run(arguments: Sequence[str]) -> int:
     contestants = parse(options.schemes, engine.schemes()) if options.schemes else None
     traces = inputs.load_traces(chosen)
     runs = planned(chosen, contestants, traces, options, engine.schemes())
+    needed = inputs.gather(runs, traces, contestants)
+    if engine.real_time:
+        if options.ray:
+            raise InputError(f"--ray: --backend {options.backend} runs in real time, on this machine alone")
+        engine(needed).check(one.scenario for one in runs)
     described = description.describe(
         chosen,
         contestants,
@@ -112,7 +123,11 @@ def run(arguments: Sequence[str]) -> int:
     else:
         store = Store.create(folder, described)
     write_atomically(folder / "run.json", description.encode(described))
-    carry_out(runs, store, inputs.gather(runs, traces, contestants), options)
+    carry_out(runs, store, needed, options)
+    if store.rows.is_empty():
+        raise InputError(
+            f"{folder}: no run is valid ({invalid.read(folder)['why'][0]}); try again with --resume"
+        )
     results = Results.read(folder)
     path = report.write(results)
     print_summary(Console(), results, chosen)
@@ -163,17 +178,21 @@ def carry_out(runs: list[Run], store: Store, needed: execute.Inputs, options: ar
     """Run what is not recorded yet, recording each run as it ends."""
     console = Console(stderr=True)
     missing = [one for one in runs if one.run_id not in store.recorded]
+    invalid.forget(store.folder, {one.run_id for one in missing})
     if len(missing) < len(runs):
         console.print(f"{len(runs) - len(missing)} of {len(runs)} runs are recorded already", highlight=False)
-    if options.ray:
-        finished = execute.run_on_ray(missing, needed)
-    else:
-        finished = execute.run_here(missing, needed, options.jobs)
+    run_all = execute.run_on_ray if options.ray else execute.run_here
+    finished = run_all(missing, needed, options.jobs, store.take)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("runs", total=len(missing))
-        for done, (one, measurement) in enumerate(finished, start=1):
-            store.record(one, measurement)
+        for done, (one, taken) in enumerate(finished, start=1):
+            if isinstance(taken, invalid.Reason):
+                invalid.add(store.folder, one, taken.why)
+                told = f"{one.suite} {one.scenario.name} {one.scheme} {one.repeat}"
+                console.print(f"invalid: {told}: {taken.why}", markup=False, highlight=False)
+            else:
+                store.add(one, taken)
             bar.advance(task)
             # Logs get ten lines, not a bar.
             if not console.is_terminal and done * 10 // len(missing) > (done - 1) * 10 // len(missing):

@@ -5,40 +5,45 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from configs.errors import InputError
-from evaluation.backends import Inputs, backend
+from evaluation.backends import Inputs, backend, measure
 from evaluation.measurement import Measurement
 from evaluation.plan import Run
 
 RAY_ANSWER_S = 5.0
+PARTS_AHEAD = 2
+"""Parts of a run that its task may have ready before they are fetched."""
+
+Taken = TypeVar("Taken")
+Take: TypeAlias = Callable[[Run, Iterator[Measurement]], Taken]
 
 
-def run_here(runs: Sequence[Run], inputs: Inputs, jobs: int) -> Iterator[tuple[Run, Measurement]]:
-    """Yield each run with its measurement as it ends.
+def run_here(
+    runs: Sequence[Run], inputs: Inputs, jobs: int, take: Take[Taken]
+) -> Iterator[tuple[Run, Taken]]:
+    """Yield each run with what ``take`` made of its measurement, as it ends.
 
     One thread a run, so that each can be recorded the moment it ends; the simulator releases the GIL.
 
     Args:
         runs: all of one backend.
         inputs: every trace and policy that they name.
-        jobs: runs at a time; 0 takes one a core.
+        jobs: runs at a time; 0 takes one a core, or one alone where they run in real time.
+        take: called on the run's thread with its measurement, part by part.
     """
     if not runs:
         return
-    engine = backend(runs[0].backend)(inputs)
-    with ThreadPoolExecutor(jobs or available_cores()) as pool:
-        pending = {pool.submit(engine.run, run.scenario.to_json(), run.interval_ms): run for run in runs}
-        try:
-            while pending:
-                done, _ = wait(pending, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield pending.pop(future), future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    kind = backend(runs[0].backend)
+    engine = kind(inputs)
+
+    def parts(run: Run) -> Iterator[Measurement]:
+        return measure(engine, run.scenario.to_json(), run.interval_ms)
+
+    yield from _on_threads(runs, parts, jobs or (1 if kind.real_time else available_cores()), take)
 
 
 def connect_ray(address: str) -> None:
@@ -66,28 +71,64 @@ def connect_ray(address: str) -> None:
         raise InputError(f"--ray: {address}: no cluster answers: {reason}") from None
 
 
-def run_on_ray(runs: Sequence[Run], inputs: Inputs) -> Iterator[tuple[Run, Measurement]]:
-    """Yield each run with its measurement as it ends, a task of the cluster that was joined; then leave it.
+def run_on_ray(
+    runs: Sequence[Run], inputs: Inputs, jobs: int, take: Take[Taken]
+) -> Iterator[tuple[Run, Taken]]:
+    """Do what `run_here` does with each run a task of the cluster that was joined; then leave it.
 
-    Traces and policies are sent along: the cluster's machines need this package, not these files.
+    Traces and policies are sent along: the cluster's machines need this package, not these files. Parts come
+    home one by one, and a task waits for those on their way; only through Ray's client (``ray://``), which
+    has no streams, a run comes home as a whole.
 
     Args:
         runs: all of one backend.
         inputs: every trace and policy that they name.
+        jobs: runs at a time; 0 takes two a core of the cluster, so that none is idle.
+        take: called on a thread here with a run's measurement, part by part.
     """
     import ray
+    from ray.exceptions import RayTaskError
+    from ray.util.client import ray as client
 
     try:
         shared = ray.put(inputs)
-        task = ray.remote(num_cpus=1, max_retries=3)(_run_remotely)
-        pending: dict[Any, Run] = {
-            task.remote(run.backend, shared, run.scenario.to_json(), run.interval_ms): run for run in runs
-        }
-        while pending:
-            [ref], _ = ray.wait(list(pending), num_returns=1)
-            yield pending.pop(ref), ray.get(ref)
+        streams = not client.is_connected()
+        options: dict[str, Any] = {"num_cpus": 1, "max_retries": 3}
+        if streams:
+            options |= {"num_returns": "streaming", "_generator_backpressure_num_objects": PARTS_AHEAD}
+        task: Any = ray.remote(**options)(_run_remotely if streams else _run_remotely_as_a_whole)
+
+        def parts(run: Run) -> Iterator[Measurement]:
+            answer = task.remote(run.backend, shared, run.scenario.to_json(), run.interval_ms)
+            try:
+                arrived: Iterable[Any] = map(ray.get, answer) if streams else ray.get(answer)
+                yield from arrived
+            except RayTaskError as error:
+                if isinstance(error.cause, InputError):
+                    raise InputError(str(error.cause)) from None
+                raise
+
+        cores = int(ray.cluster_resources().get("CPU", 1))
+        yield from _on_threads(runs, parts, jobs or 2 * max(1, cores), take)
     finally:
         ray.shutdown()
+
+
+def _on_threads(
+    runs: Sequence[Run], parts: Callable[[Run], Iterator[Measurement]], threads: int, take: Take[Taken]
+) -> Iterator[tuple[Run, Taken]]:
+    """Yield each run as it ends, with what ``take`` made of its parts on one of so many threads."""
+    if not runs:
+        return
+    with ThreadPoolExecutor(min(threads, len(runs))) as pool:
+        pending = {pool.submit(lambda run: take(run, parts(run)), run): run for run in runs}
+        try:
+            while pending:
+                done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield pending.pop(future), future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def available_cores() -> int:
@@ -95,5 +136,9 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _run_remotely(name: str, inputs: Inputs, scenario_json: str, interval_ms: float) -> Measurement:
-    return backend(name)(inputs).run(scenario_json, interval_ms)
+def _run_remotely(name: str, inputs: Inputs, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
+    yield from measure(backend(name)(inputs), scenario_json, interval_ms)
+
+
+def _run_remotely_as_a_whole(*arguments: Any) -> list[Measurement]:
+    return list(_run_remotely(*arguments))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,9 @@ class Measurement:
 
     A row of a series closes an interval: it describes the time since the row before it of the same flow or
     link.
+
+    A long run may come in parts, each with the series' rows of its stretch of time. Of all but the last one
+    ``flows`` says only what scheme each flow has, and ``links`` nothing.
     """
 
     flows: list[dict[str, Any]]
@@ -24,6 +28,8 @@ class Measurement:
     flow_series: dict[str, Column]
     link_series: dict[str, Column]
     link_names: list[str]
+    invalid: str | None = None
+    """Why this is no result: the machine could not keep up with a run in real time. None for a valid run."""
 
     def of_flow(self, flow: int) -> dict[str, Column]:
         """Return the series of one flow."""
@@ -39,17 +45,51 @@ def _rows(series: dict[str, Column], key: str, value: int) -> dict[str, Column]:
     return {name: column[mine] for name, column in series.items()}
 
 
-def step_mean(end_s: Column, values: Column, window_s: tuple[float, float], start_s: float = 0.0) -> float:
-    """Return the time-weighted mean of a step series over a window.
+def grouped(series: dict[str, Column], key: str, *names: str) -> Iterator[tuple[int, list[Column]]]:
+    """Yield each value of the column ``key`` with its rows of the columns ``names``, in their order."""
+    order = np.argsort(series[key], kind="stable")
+    keys = series[key][order]
+    for rows in np.split(order, np.flatnonzero(np.diff(keys)) + 1):
+        if len(rows):
+            yield int(series[key][rows[0]]), [series[name][rows] for name in names]
+
+
+class StepMean:
+    """The time-weighted mean of a step series over a window, from parts of the series.
 
     Args:
-        end_s: (n,) increasing times in s; each closes a step that began at the one before it.
-        values: (n,) value of each step; steps without a value (NaN) are left out.
         window_s: begin and end in s.
         start_s: when the first step began.
     """
-    begin_s = np.concatenate(([start_s], end_s[:-1]))
-    inside_s = np.minimum(end_s, window_s[1]) - np.maximum(begin_s, window_s[0])
-    weights = np.where(np.isnan(values), 0.0, np.clip(inside_s, 0.0, None))
-    total = weights.sum()
-    return float(np.dot(weights, np.nan_to_num(values)) / total) if total > 0 else float("nan")
+
+    def __init__(self, window_s: tuple[float, float], start_s: float = 0.0) -> None:
+        self._window_s = window_s
+        self._end_s = start_s
+        self._weight = self._weighted = 0.0
+
+    def add(self, end_s: Column, values: Column) -> None:
+        """Add steps.
+
+        Args:
+            end_s: (n,) increasing times in s; each closes a step that began at the one before it.
+            values: (n,) value of each step; steps without a value (NaN) are left out.
+        """
+        if not len(end_s):
+            return
+        begin_s = np.concatenate(([self._end_s], end_s[:-1]))
+        inside_s = np.minimum(end_s, self._window_s[1]) - np.maximum(begin_s, self._window_s[0])
+        weights = np.where(np.isnan(values), 0.0, np.clip(inside_s, 0.0, None))
+        self._weight += float(weights.sum())
+        self._weighted += float(np.dot(weights, np.nan_to_num(values)))
+        self._end_s = float(end_s[-1])
+
+    def mean(self) -> float:
+        """Return the mean, NaN where no step lies in the window."""
+        return self._weighted / self._weight if self._weight > 0 else float("nan")
+
+
+def step_mean(end_s: Column, values: Column, window_s: tuple[float, float], start_s: float = 0.0) -> float:
+    """Return the mean of a step series as a whole; arguments as of `StepMean`."""
+    mean = StepMean(window_s, start_s)
+    mean.add(end_s, values)
+    return mean.mean()

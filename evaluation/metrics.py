@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from configs.scenario import Flow, Scenario
-from evaluation.measurement import Measurement, step_mean
+from evaluation.measurement import Measurement, StepMean, grouped
+
+Parts = Callable[[], Iterable[Measurement]]
 
 PAYLOAD_SHARE = 1448 / 1500
 """Data bytes in a full packet over the packet's bytes on the link."""
@@ -159,14 +162,20 @@ COUNTS = ("sent_packets", "delivered_packets", "retransmitted_packets", "lost_pa
 
 
 def flow_rows(
-    measurement: Measurement, scenario: Scenario, fairness_last_s: float | None
+    measurement: Measurement, scenario: Scenario, fairness_last_s: float | None, parts: Parts | None = None
 ) -> list[dict[str, Any]]:
     """Return one dict a flow: its own metrics, its counts and those of the run as a whole.
 
     Values that a run does not define (an RTT without samples, the ratio of one flow) are None, never NaN.
+
+    Args:
+        measurement: the run, or the last part of it.
+        scenario: what was run.
+        fairness_last_s: how much of the time in which all flows run counts; None: all of it.
+        parts: yields the parts of the series, as often as it is called; by default the measurement is all.
     """
     window = shared_window_s(measurement.flows, fairness_last_s)
-    whole = run_metrics(measurement, scenario, window)
+    whole = run_metrics(measurement, scenario, window, parts)
     rows = []
     for flow in measurement.flows:
         row = {key: flow[key] for key in ("flow", "scheme", "start_s", "stop_s")}
@@ -191,7 +200,10 @@ def shared_window_s(flows: list[dict[str, Any]], last_s: float | None) -> tuple[
 
 
 def run_metrics(
-    measurement: Measurement, scenario: Scenario, window_s: tuple[float, float] | None
+    measurement: Measurement,
+    scenario: Scenario,
+    window_s: tuple[float, float] | None,
+    parts: Parts | None = None,
 ) -> dict[str, float | None]:
     """Return the metrics of a run as a whole, all over ``window_s``: utilization, goodput_ratio and jain.
 
@@ -200,10 +212,10 @@ def run_metrics(
     if window_s is None:
         return {"utilization": None, "goodput_ratio": None, "jain": None}
     compared = _without_end(measurement.flows)
-    goodputs = flow_goodputs_mbps(measurement, window_s, compared)
+    goodputs = flow_goodputs_mbps(measurement, window_s, compared, parts)
     others = {flow["flow"] for flow in measurement.flows} - {flow["flow"] for flow in compared}
-    total = sum(goodputs) + (_total_mbps(measurement, window_s, others) if others else 0.0)
-    capacity = shared_capacity_mbps(measurement, scenario, window_s)
+    total = sum(goodputs) + (_total_mbps(measurement, window_s, others, parts) if others else 0.0)
+    capacity = shared_capacity_mbps(measurement, scenario, window_s, parts)
     return {
         "utilization": _number(total / (capacity * PAYLOAD_SHARE)) if capacity else None,
         "goodput_ratio": goodput_ratio(goodputs),
@@ -234,40 +246,52 @@ def _without_end(flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [flow for flow in flows if flow.get("transfer_bytes") is None] or flows
 
 
-def _total_mbps(measurement: Measurement, window_s: tuple[float, float], flows: set[int]) -> float:
+def _total_mbps(
+    measurement: Measurement, window_s: tuple[float, float], flows: set[int], parts: Parts | None
+) -> float:
     """Return what ``flows``, each of which may run for a part of the window only, carry together in it."""
-    series, grid_s = measurement.flow_series, measurement.of_link(0)["time_s"]
-    mine = np.isin(series["flow"], list(flows))
-    step = np.searchsorted(grid_s, series["time_s"][mine])
-    total = np.bincount(step, weights=series["goodput_mbps"][mine], minlength=len(grid_s))
-    return step_mean(grid_s, total, window_s)
+    mean = StepMean(window_s)
+    for part in parts() if parts else [measurement]:
+        series, grid_s = part.flow_series, part.of_link(0)["time_s"]
+        mine = np.isin(series["flow"], list(flows))
+        step = np.searchsorted(grid_s, series["time_s"][mine])
+        mean.add(grid_s, np.bincount(step, weights=series["goodput_mbps"][mine], minlength=len(grid_s)))
+    return mean.mean()
 
 
 def flow_goodputs_mbps(
-    measurement: Measurement, window_s: tuple[float, float], flows: list[dict[str, Any]]
+    measurement: Measurement,
+    window_s: tuple[float, float],
+    flows: list[dict[str, Any]],
+    parts: Parts | None = None,
 ) -> list[float]:
     """Return each flow's mean goodput over a window, from the series' intervals that lie in it."""
-    means = []
-    for flow in flows:
-        series = measurement.of_flow(flow["flow"])
-        means.append(step_mean(series["time_s"], series["goodput_mbps"], window_s, flow["start_s"]))
-    return means
+    means = {flow["flow"]: StepMean(window_s, flow["start_s"]) for flow in flows}
+    for part in parts() if parts else [measurement]:
+        for flow, (end_s, goodput) in grouped(part.flow_series, "flow", "time_s", "goodput_mbps"):
+            if flow in means:
+                means[flow].add(end_s, goodput)
+    return [mean.mean() for mean in means.values()]
 
 
 def shared_capacity_mbps(
-    measurement: Measurement, scenario: Scenario, window_s: tuple[float, float]
+    measurement: Measurement,
+    scenario: Scenario,
+    window_s: tuple[float, float],
+    parts: Parts | None = None,
 ) -> float | None:
     """Return the mean capacity of the flows' common bottleneck over a window; outages count as zero in it.
 
     It is the least of the links that every flow crosses; None where there is no such link.
     """
     common = set.intersection(*(_crossed(flow) for flow in scenario.flows))
-    means = []
-    for index, name in enumerate(measurement.link_names):
-        if name in common:
-            series = measurement.of_link(index)
-            means.append(step_mean(series["time_s"], series["capacity_mbps"], window_s))
-    return min(means, default=None)
+    names = measurement.link_names
+    means = {index: StepMean(window_s) for index, name in enumerate(names) if name in common}
+    for part in parts() if parts else [measurement]:
+        for link, (end_s, capacity) in grouped(part.link_series, "link", "time_s", "capacity_mbps"):
+            if link in means:
+                means[link].add(end_s, capacity)
+    return min((mean.mean() for mean in means.values()), default=None)
 
 
 def _crossed(flow: Flow) -> set[str]:

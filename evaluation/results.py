@@ -13,6 +13,7 @@ from configs import suite
 from configs.errors import InputError
 from configs.suite import Suite
 from evaluation import description as run_json
+from evaluation import invalid
 from evaluation.intervals import summarize
 from evaluation.store import file_name
 
@@ -50,6 +51,11 @@ class Results:
             return cls(folder, found, pl.read_parquet(path))
         except (OSError, pl.exceptions.PolarsError) as error:
             raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+
+    @cached_property
+    def invalid(self) -> list[dict[str, Any]]:
+        """The runs that the machine could not keep up with; they are not among ``runs``."""
+        return invalid.read(self.folder).rows(named=True)
 
     @cached_property
     def summary(self) -> pl.DataFrame:

@@ -14,17 +14,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from configs.atomic import write_atomically
 from configs.errors import InputError
-from evaluation.measurement import Column, Measurement
+from evaluation.invalid import Reason
+from evaluation.measurement import Measurement
 from evaluation.metrics import COUNTS, PER_FLOW, flow_rows
 from evaluation.plan import Run
-
-METADATA_KEY = "leogym"
-"""Where a Parquet file's own metadata holds the self-description, as JSON."""
+from evaluation.series import METADATA_KEY, SeriesWriter
 
 SCHEMA: dict[str, Any] = {
     "suite": pl.String,
@@ -134,7 +132,38 @@ class Store:
 
     def record(self, run: Run, measurement: Measurement) -> None:
         """Write a finished run's series, then its rows."""
-        self.write_series(run, measurement)
+        rows = self.take(run, [measurement])
+        if isinstance(rows, Reason):
+            raise ValueError(f"{run.run_id}: {rows.why}")
+        self.add(run, rows)
+
+    def take(self, run: Run, parts: Iterable[Measurement]) -> list[dict[str, Any]] | Reason:
+        """Write a run's series as its parts come; return its rows, one a flow, for `add`.
+
+        Of a run that is no result nothing is kept, and the reason returned.
+
+        Touches only the run's own files: each run may have its own thread.
+
+        Args:
+            run: the run.
+            parts: stretches of its series, one after the other; the last one has its ``flows`` and ``links``.
+        """
+        name = file_name(run.suite, run.scenario.name, run.scheme, run.repeat)
+        description = {**self._description, "run": run_description(run)}
+        with SeriesWriter(self.folder / "series", name, run, description) as writer:
+            last = None
+            for last in parts:
+                if last.invalid is not None:
+                    return Reason(last.invalid)
+                writer.write(last)
+            if last is None:
+                raise ValueError(f"{name}: a run must have at least one part")
+            writer.finish()
+        again = (lambda: writer.read_back(last.link_names)) if writer.parts > 1 else None
+        return flow_rows(last, run.scenario, run.fairness_last_s, again)
+
+    def add(self, run: Run, rows: list[dict[str, Any]]) -> None:
+        """Record a finished run, whose series are in place, by its rows."""
         identity = {
             "suite": run.suite,
             "scenario": run.scenario.name,
@@ -148,28 +177,9 @@ class Store:
             "setup_id": run.setup_id,
             "run_id": run.run_id,
         }
-        rows = [
-            {**identity, **row, "policy_sha256": run.policies.get(row["scheme"])}
-            for row in flow_rows(measurement, run.scenario, run.fairness_last_s)
-        ]
-        added = pl.DataFrame(rows, schema=SCHEMA)
-        self._rows = pl.concat([self._rows, added])
+        complete = [{**identity, **row, "policy_sha256": run.policies.get(row["scheme"])} for row in rows]
+        self._rows = pl.concat([self._rows, pl.DataFrame(complete, schema=SCHEMA)])
         self._write_rows()
-
-    def write_series(self, run: Run, measurement: Measurement) -> None:
-        """Write a run's two tables: ``series/flows--NAME.parquet`` and ``series/links--NAME.parquet``.
-
-        Each has the run's identity as its first columns, so that all files of a kind read as one long table.
-        """
-        description = {**self._description, "run": run_description(run)}
-        links = dict(measurement.link_series)
-        links["link"] = np.array(measurement.link_names)[links["link"]]
-        flow_scheme = np.array([str(flow["scheme"]) for flow in measurement.flows])
-        flows = {"flow_scheme": flow_scheme[measurement.flow_series["flow"]], **measurement.flow_series}
-        for kind, columns in (("flows", flows), ("links", links)):
-            name = file_name(run.suite, run.scenario.name, run.scheme, run.repeat)
-            path = self.folder / "series" / f"{kind}--{name}.parquet"
-            write_parquet(path, _with_identity(run, columns), description)
 
     def _write_rows(self) -> None:
         write_parquet(self.folder / "runs.parquet", self.rows, self._description)
@@ -204,17 +214,3 @@ def run_description(run: Run) -> dict[str, Any]:
         "policies": run.policies,
         "run_id": run.run_id,
     }
-
-
-def _with_identity(run: Run, columns: dict[str, Column]) -> pl.DataFrame:
-    identity = {
-        "suite": run.suite,
-        "scenario": run.scenario.name,
-        "scheme": run.scheme,
-        "backend": run.backend,
-    }
-    return pl.DataFrame(columns).select(
-        *(pl.lit(value).alias(name) for name, value in identity.items()),
-        pl.lit(run.repeat, dtype=pl.Int64).alias("repeat"),
-        pl.all(),
-    )

@@ -90,9 +90,9 @@ def test_a_resume_runs_only_what_is_missing_and_ends_as_if_never_interrupted(
     started: list[str] = []
     run_here = execute.run_here
 
-    def counting(runs, inputs, jobs):  # type: ignore[no-untyped-def]
+    def counting(runs, inputs, jobs, take):  # type: ignore[no-untyped-def]
         started.extend(run.run_id for run in runs)
-        return run_here(runs, inputs, jobs)
+        return run_here(runs, inputs, jobs, take)
 
     monkeypatch.setattr(execute, "run_here", counting)
     cli.run([pair, "--repeats", "3", "--out", twice, "--resume"])
@@ -151,7 +151,7 @@ def test_a_policy_steers_the_scheme_that_it_is_given_for(tmp_path: Path, pair: s
         (["PAIR", "--schemes", "cubic=x"], "cubic: is built in"),
         (["PAIR", "--schemes", "mine=nowhere"], "nowhere: policy.json"),
         (["PAIR", "--schemes", ","], "must name at least one scheme"),
-        (["PAIR", "--backend", "kernel"], "kernel: not a backend that this build runs (simulator)"),
+        (["PAIR", "--backend", "magic"], "magic: not a backend that this build runs (simulator, "),
         (["PAIR", "--repeats", "0"], "must be a whole number of at least 1"),
         (["PAIR", "--jobs", "-1"], "--jobs"),
         (["PAIR", "--reapeats", "2"], "unrecognized arguments: --reapeats"),
@@ -203,10 +203,3 @@ def test_the_list_names_suites_schemes_and_backends(capsys: pytest.CaptureFixtur
     shown = capsys.readouterr().out
     for name in ("leo-single", "leo-pair", "simulator", *backend("simulator").schemes()):
         assert name in shown
-
-
-def test_the_same_runs_come_home_from_a_ray_cluster(tmp_path: Path, pair: str) -> None:
-    for name, more in (("here", []), ("ray", ["--ray", "local"])):
-        cli.run([pair, "--schemes", "reno", "--repeats", "2", "--out", str(tmp_path / name), *more])
-    tables = [pl.read_parquet(tmp_path / name / "runs.parquet") for name in ("here", "ray")]
-    assert tables[0].equals(tables[1])

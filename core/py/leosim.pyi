@@ -155,6 +155,45 @@ def run(
     """
 
 @final
+class Simulation:
+    """One simulation that its owner advances, taking the series as it goes: a long run need not hold it.
+
+    Dividing a run changes nothing: the series that `advance` returns, one after the other, and the last
+    `run_log` are those of `run`.
+    """
+
+    def __init__(
+        self,
+        scenario: str,
+        traces: Mapping[str, PathTrace],
+        policies: Mapping[str, Policy] = ...,
+        *,
+        interval_ms: float = 30.0,
+        series_ms: float = 100.0,
+    ) -> None:
+        """Build it; arguments and errors are those of `run`."""
+    @property
+    def time_s(self) -> float:
+        """Simulated time."""
+    @property
+    def finished(self) -> bool:
+        """The scenario's end is reached."""
+    @property
+    def flow_schemes(self) -> list[str]:
+        """The scheme of each flow."""
+    @property
+    def link_names(self) -> list[str]: ...
+    def advance(self, seconds: float) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+        """Simulate on for ``seconds``, or to the end, the GIL released.
+
+        Returns:
+            The columns of `RunLog.flow_series` and of `RunLog.link_series` since the last call; the
+            simulation keeps no copy.
+        """
+    def run_log(self) -> RunLog:
+        """What was measured so far; its series hold only rows that `advance` has not returned."""
+
+@final
 class Batch:
     """Independent simulations stepped together, one monitor interval at a time.
 

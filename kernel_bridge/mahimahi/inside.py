@@ -31,6 +31,8 @@ def main() -> int:
         call("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", private)
         wrap_iptables(private)
         make_forwarding(private)
+        for program in session["setuid"]:
+            make_setuid(private, Path(program))
         as_user = {
             "user": session["uid"],
             "group": session["gid"],
@@ -75,6 +77,13 @@ def wrap_iptables(private: Path) -> None:
 def make_forwarding(private: Path) -> None:
     """Make the program that `run` puts before nested shells."""
     compiled(private, "forwarding").chmod(0o4755)
+
+
+def make_setuid(private: Path, program: Path) -> None:
+    """Copy a program that sets up a shell as root for an ordinary user, as mahimahi's do."""
+    copy = private / program.name
+    shutil.copy(program, copy)
+    copy.chmod(0o4755)
 
 
 def compiled(private: Path, name: str, *options: str) -> Path:

@@ -12,22 +12,19 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 import shlex
 import shutil
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from configs.errors import InputError
+from kernel_bridge import shell as leo_shell
 from kernel_bridge.mahimahi import inside
 from kernel_bridge.mahimahi.shell import Link, Shell, chain
+from kernel_bridge.namespaces import PATH, folders, in_namespaces, ordinary_user
+from kernel_bridge.shell import Leo
 
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PROGRAMS = {
     "mm-link": "scripts/mahimahi.sh installs mahimahi",
     "iptables": "install iptables",
@@ -62,7 +59,7 @@ class Finished:
 def missing() -> str | None:
     """Say in one line what this machine lacks for `run`, or None."""
     for program, remedy in _PROGRAMS.items():
-        if shutil.which(program, path=_PATH) is None:
+        if shutil.which(program, path=PATH) is None:
             return f"mahimahi: {program} is not installed: {remedy}"
     if os.geteuid() != 0:
         return "mahimahi: private namespaces need root: start this as root; what runs in them is not root"
@@ -98,26 +95,30 @@ def run(
     """
     if (lack := missing()) is not None:
         raise InputError(lack)
-    with _folders() as (root, folder):
-        local, copies, logs = _bring_in(shells, folder)
+    with folders("mahimahi") as (root, folder):
         private, noted = root / "private", folder / "status"
+        local, copies, logs = _bring_in(shells, folder)
+        local, setuid = _set_uid(local, private)
         # mahimahi turns every failure into exit status 1, so the command's own is noted before.
         line = ["/bin/sh", "-c", '"$@"; echo $? >"$0"', str(noted), *command]
         for position, shell in reversed(list(enumerate(local))):
             nested = [str(private / "forwarding")] if position else []
             line = [*nested, *shell.arguments(), *line]
-        uid, gid = _ordinary_user()
+        uid, gid = ordinary_user()
         session = {
             "private": str(private),
             "folder": str(folder),
             "uid": uid,
             "gid": gid,
-            "env": {"PATH": _PATH, "HOME": str(folder), "LANG": "C.UTF-8", **(environment or {})},
+            "env": {"PATH": PATH, "HOME": str(folder), "LANG": "C.UTF-8", **(environment or {})},
             "servers": [{"command": list(server.command), "port": server.port} for server in servers],
+            "setuid": [str(path) for path in setuid],
             "command": line,
         }
         (root / "session.json").write_text(json.dumps(session))
-        status, stdout, stderr = _in_namespaces(root / "session.json", timeout_s)
+        status, stdout, stderr = in_namespaces(
+            Path(inside.__file__), root / "session.json", timeout_s, "mahimahi"
+        )
         for inner, outer in logs.items():
             if _is_plain_file(inner):
                 shutil.copyfile(inner, outer)
@@ -129,52 +130,10 @@ def run(
         return Finished(shlex.join(chain(shells, command)), int(noted.read_text()), stdout, stderr)
 
 
-def _in_namespaces(session: Path, timeout_s: float | None) -> tuple[int, str, str]:
-    """Run `inside` as the first process of new namespaces; return its exit status and output."""
-    # Both options pass an end on: this process's to unshare, and unshare's to the namespaces.
-    start = ["setpriv", "--pdeathsig", "KILL"]
-    start += ["unshare", "--kill-child", "--pid", "--fork", "--mount-proc", "--net"]
-    start += ["--mount", "--propagation", "private", "--", sys.executable, "-I", inside.__file__]
-    process = subprocess.Popen(
-        [*start, str(session)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        env={"PATH": _PATH, "LANG": "C.UTF-8"},
-        start_new_session=True,
-    )
-    with process:
-        try:
-            stdout, stderr = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
-            raise TimeoutError(f"mahimahi: not done after {timeout_s:g} s") from None
-        finally:
-            process.kill()
-    return process.returncode, stdout, stderr
-
-
-@contextmanager
-def _folders() -> Iterator[tuple[Path, Path]]:
-    """Make a folder of root's, and in it one of the ordinary user's; remove them afterwards."""
-    # Not $TMPDIR, which may be closed to others.
-    root = Path(tempfile.mkdtemp(prefix=f"leogym-mahimahi-{os.getpid()}-", dir="/tmp"))
-    try:
-        root.chmod(0o755)
-        (root / "private").mkdir()
-        folder = root / "work"
-        folder.mkdir()
-        os.chown(folder, *_ordinary_user())
-        yield root, folder
-    finally:
-        shutil.rmtree(root)
-
-
 def _bring_in(
     shells: Sequence[Shell], folder: Path
 ) -> tuple[list[Shell], dict[Path, Path], dict[Path, Path]]:
-    """Copy links' traces into ``folder``.
+    """Copy shells' traces into ``folder``.
 
     Returns:
         The shells with paths in ``folder``; each trace's copy with its original; each log there with where it
@@ -184,35 +143,37 @@ def _bring_in(
     copies: dict[Path, Path] = {}
     logs: dict[Path, Path] = {}
     for position, shell in enumerate(shells):
-        if not isinstance(shell, Link):
-            local.append(shell)
-            continue
         changed: dict[str, Path] = {}
-        for direction in ("uplink", "downlink"):
-            trace: Path = getattr(shell, direction)
-            copy = folder / f"{position}-{direction}.trace"
+        for name in ("uplink", "downlink") if isinstance(shell, Link) else ("trace",):
+            trace: Path | None = getattr(shell, name, None)
+            if trace is None:
+                continue
+            copy = folder / f"{position}-{name}.trace"
             try:
                 shutil.copyfile(trace, copy)
             except OSError as error:
                 raise InputError(f"{trace}: cannot be read: {error.strerror}") from None
             copy.chmod(0o644)
-            changed[direction], copies[copy] = copy, trace
-            if (wanted := getattr(shell, f"{direction}_log")) is not None:
-                log = folder / f"{position}-{direction}.log"
-                changed[f"{direction}_log"], logs[log] = log, wanted
+            changed[name], copies[copy] = copy, trace
+        for name in ("uplink_log", "downlink_log", "log", "report"):
+            wanted: Path | None = getattr(shell, name, None)
+            if wanted is not None:
+                changed[name] = log = folder / f"{position}-{name}"
+                logs[log] = wanted
         local.append(replace(shell, **changed))
     return local, copies, logs
+
+
+def _set_uid(shells: Sequence[Shell], private: Path) -> tuple[list[Shell], list[Path]]:
+    """Return the shells with mm-leo's program in ``private``, and what is to be copied there."""
+    if not any(isinstance(shell, Leo) for shell in shells):
+        return list(shells), []
+    if (path := leo_shell.program()) is None:
+        raise InputError(leo_shell.missing() or "")
+    copied = private / path.name
+    return [replace(shell, program=copied) if isinstance(shell, Leo) else shell for shell in shells], [path]
 
 
 def _is_plain_file(path: Path) -> bool:
     # The folder is the ordinary user's, who could leave links in it to files that only root may read.
     return path.is_file() and not path.is_symlink()
-
-
-def _ordinary_user() -> tuple[int, int]:
-    """Return user and group of whoever called sudo, else of nobody."""
-    uid, gid = int(os.environ.get("SUDO_UID", 0)), int(os.environ.get("SUDO_GID", 0))
-    if uid and gid:
-        return uid, gid
-    nobody = pwd.getpwnam("nobody")
-    return nobody.pw_uid, nobody.pw_gid

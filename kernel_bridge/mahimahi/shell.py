@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from configs.errors import InputError
+from kernel_bridge.shell import Leo
 
 _QUEUE_ARGUMENTS = {
     # kind: (those it may have, those it must have); mahimahi 0.98 also wants a limit for every finite queue.
@@ -100,7 +101,7 @@ class Link:
         return ["mm-link", str(self.uplink), str(self.downlink), *options, "--"]
 
 
-Shell = Delay | Loss | Link
+Shell = Delay | Loss | Link | Leo
 
 
 def chain(shells: Sequence[Shell], command: Sequence[str]) -> list[str]:

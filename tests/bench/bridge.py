@@ -30,7 +30,8 @@ MUST_HOLD_P99_MS = {1: 1.0, MANY: 5.0}
 def _iperf3(pair: Pair, port: int, *arguments: str) -> list[subprocess.Popen[str]]:
     """Start a server and, once it listens, a client; return both."""
     server = subprocess.Popen(
-        pair.inside(1, "iperf3", "--server", "--one-off", "--port", str(port), "--forceflush"),
+        # Without lines for intervals: those of 100 streams would fill the pipe that nobody reads meanwhile.
+        pair.inside(1, "iperf3", "--server", "--one-off", "--port", str(port), "--forceflush", "-i", "0"),
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -131,6 +131,10 @@ impl CongestionControl for Bic {
         }
     }
 
+    fn on_unused_window(&mut self, window: u32, threshold: u32) {
+        self.window.resize(window, threshold);
+    }
+
     fn on_undo(&mut self, _now: Nanos) {
         self.last_max = self.last_max.max(self.prior_max);
         self.window.undo();

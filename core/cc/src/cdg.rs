@@ -256,6 +256,10 @@ impl CongestionControl for Cdg {
         self.round_begins = true;
     }
 
+    fn on_unused_window(&mut self, window: u32, threshold: u32) {
+        self.window.resize(window, threshold);
+    }
+
     fn on_undo(&mut self, _now: Nanos) {
         self.window.undo();
     }

@@ -182,6 +182,10 @@ impl CongestionControl for Cubic {
         }
     }
 
+    fn on_unused_window(&mut self, window: u32, threshold: u32) {
+        self.window.resize(window, threshold);
+    }
+
     fn on_undo(&mut self, _now: Nanos) {
         // RFC 9438 §4.9.1: restore cwnd, ssthresh, W_max and the epoch as they were.
         self.window.undo();

@@ -80,6 +80,10 @@ impl CongestionControl for HighSpeed {
         self.window.reduce(window - taken as u32, kind);
     }
 
+    fn on_unused_window(&mut self, window: u32, threshold: u32) {
+        self.window.resize(window, threshold);
+    }
+
     fn on_undo(&mut self, _now: Nanos) {
         self.window.undo();
     }

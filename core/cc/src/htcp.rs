@@ -188,6 +188,10 @@ impl CongestionControl for Htcp {
         self.last_congestion = Some(now);
     }
 
+    fn on_unused_window(&mut self, window: u32, threshold: u32) {
+        self.window.resize(window, threshold);
+    }
+
     fn on_undo(&mut self, _now: Nanos) {
         (self.last_congestion, self.max_rtt, self.throughput.old_max) = self.prior;
         self.window.undo();

@@ -20,7 +20,7 @@ const SHORTER: Nanos = 45 * MILLISECOND;
 const MIN_RTT_LIFE: Nanos = 20_000 * MILLISECOND;
 /// Bandwidth-delay products in flight while the min RTT is probed for; BBR's are four packets.
 const PROBE_RTT_GAIN: f64 = 0.5;
-/// How it probes for bandwidth without and with a queue.
+/// How it probes for bandwidth without and with a queue. The release keeps one of the two for all of a host's flows.
 const PROBE_GAIN: f64 = 1.25;
 const QUEUED_PROBE_GAIN: f64 = 1.05;
 

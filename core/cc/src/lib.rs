@@ -35,6 +35,7 @@ mod telemetry;
 mod testing;
 mod vegas;
 mod veno;
+pub mod vivace;
 mod westwood;
 mod window;
 mod windowed_max;
@@ -67,6 +68,7 @@ pub use starquic::StarQuic;
 pub use telemetry::{Header, Hop, MAX_HOPS};
 pub use vegas::Vegas;
 pub use veno::Veno;
+pub use vivace::Vivace;
 pub use westwood::Westwood;
 pub use yeah::Yeah;
 
@@ -107,6 +109,10 @@ pub trait CongestionControl {
     fn on_packet_lost(&mut self, _now: Nanos, _packet: &AtSending) {}
     /// Loss was detected at `now`.
     fn on_congestion(&mut self, kind: Congestion, now: Nanos);
+    /// The window was not used, and is `window` from now on, with that threshold: it has been validated for no more
+    /// (RFC 7661; Linux's tcp_cwnd_restart and tcp_cwnd_application_limited). For schemes that set their window at
+    /// each acknowledgement from a model of the path, as Linux's with cong_control do, it means nothing.
+    fn on_unused_window(&mut self, _window: u32, _threshold: u32) {}
     /// The last reduction was a mistake: nothing had been lost (F-RTO, Eifel, DSACK). What it took is given back.
     fn on_undo(&mut self, now: Nanos);
     /// What the packet met on its way that is acknowledged now; comes before the [`on_ack`](Self::on_ack).

@@ -99,6 +99,10 @@ impl CongestionControl for Lp {
         self.window.reduce(self.window.packets / 2, kind);
     }
 
+    fn on_unused_window(&mut self, window: u32, threshold: u32) {
+        self.window.resize(window, threshold);
+    }
+
     fn on_undo(&mut self, _now: Nanos) {
         self.window.undo();
     }

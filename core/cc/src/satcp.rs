@@ -43,6 +43,10 @@ impl CongestionControl for SaTcp {
         self.cubic.on_congestion(kind, now);
     }
 
+    fn on_unused_window(&mut self, window: u32, threshold: u32) {
+        self.cubic.on_unused_window(window, threshold);
+    }
+
     fn on_undo(&mut self, now: Nanos) {
         self.cubic.on_undo(now);
     }

@@ -47,6 +47,10 @@ impl CongestionControl for Scalable {
         self.window.reduce(window - (window >> DECREASE_SHIFT), kind);
     }
 
+    fn on_unused_window(&mut self, window: u32, threshold: u32) {
+        self.window.resize(window, threshold);
+    }
+
     fn on_undo(&mut self, _now: Nanos) {
         self.window.undo();
     }

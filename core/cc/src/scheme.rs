@@ -3,7 +3,7 @@
 use crate::{
     Ack, AtSending, Bbr, Bbr3, Bic, Cdg, Congestion, CongestionControl, Context, Copa, Cubic, External,
     Header, HighSpeed, Hop, Htcp, Hybla, Illinois, LeoCc, LeoTcp, Lp, Nanos, Nv, Reno, SaTcp, Scalable,
-    StarQuic, Vegas, Veno, Westwood, Yeah,
+    StarQuic, Vegas, Veno, Vivace, Westwood, Yeah,
 };
 
 /// Every scheme, dispatched by `match`: no virtual call on the packet path.
@@ -32,6 +32,7 @@ pub enum Scheme {
     StarQuicBbr3(StarQuic<Bbr3>),
     Vegas(Vegas),
     Veno(Veno),
+    Vivace(Box<Vivace>),
     Westwood(Westwood),
     Yeah(Yeah),
 }
@@ -61,6 +62,9 @@ pub const NAMES: &[&str] = &[
     "starquic-bbr3",
     "vegas",
     "veno",
+    "vivace",
+    "vivace-kernel",
+    "vivace-proteus",
     "westwood",
     "yeah",
 ];
@@ -98,6 +102,9 @@ impl Scheme {
             "starquic-bbr3" => Self::StarQuicBbr3(StarQuic::around_model(Bbr3::new(context), context)),
             "vegas" => Self::Vegas(Vegas::new()),
             "veno" => Self::Veno(Veno::new()),
+            "vivace" => Self::Vivace(Box::new(Vivace::nsdi_2018(context))),
+            "vivace-kernel" => Self::Vivace(Box::new(Vivace::kernel(context))),
+            "vivace-proteus" => Self::Vivace(Box::new(Vivace::proteus(context))),
             "westwood" => Self::Westwood(Westwood::new()),
             "yeah" => Self::Yeah(Yeah::new()),
             _ => return None,
@@ -138,6 +145,7 @@ macro_rules! dispatch {
             Self::StarQuicBbr3($scheme) => $call,
             Self::Vegas($scheme) => $call,
             Self::Veno($scheme) => $call,
+            Self::Vivace($scheme) => $call,
             Self::Westwood($scheme) => $call,
             Self::Yeah($scheme) => $call,
         }
@@ -164,6 +172,9 @@ impl CongestionControl for Scheme {
     #[inline]
     fn on_packet_lost(&mut self, now: Nanos, packet: &AtSending) {
         dispatch!(self, scheme => scheme.on_packet_lost(now, packet));
+    }
+    fn on_unused_window(&mut self, window: u32, threshold: u32) {
+        dispatch!(self, scheme => scheme.on_unused_window(window, threshold));
     }
     #[inline]
     fn on_undo(&mut self, now: Nanos) {
@@ -197,7 +208,8 @@ impl CongestionControl for Scheme {
     fn slow_start_threshold(&self) -> u32 {
         dispatch!(self, scheme => scheme.slow_start_threshold())
     }
-    #[inline]
+    // Asked for each packet sent; 14 instructions otherwise.
+    #[inline(always)]
     fn pacing_rate(&self) -> Option<u64> {
         dispatch!(self, scheme => scheme.pacing_rate())
     }

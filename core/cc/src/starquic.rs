@@ -127,6 +127,10 @@ impl<S: CongestionControl> CongestionControl for StarQuic<S> {
         }
     }
 
+    fn on_unused_window(&mut self, window: u32, threshold: u32) {
+        self.scheme.on_unused_window(window, threshold);
+    }
+
     fn on_undo(&mut self, now: Nanos) {
         if self.excused.take().is_none() {
             self.scheme.on_undo(now);

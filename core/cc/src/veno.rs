@@ -87,6 +87,10 @@ impl CongestionControl for Veno {
         self.window.reduce(reduced as u32, kind);
     }
 
+    fn on_unused_window(&mut self, window: u32, threshold: u32) {
+        self.window.resize(window, threshold);
+    }
+
     fn on_undo(&mut self, _now: Nanos) {
         self.window.undo();
     }

@@ -113,6 +113,10 @@ impl CongestionControl for Westwood {
         }
     }
 
+    fn on_unused_window(&mut self, window: u32, threshold: u32) {
+        self.window.resize(window, threshold);
+    }
+
     fn on_undo(&mut self, _now: Nanos) {
         self.reducing = false;
         self.window.undo();

@@ -58,6 +58,12 @@ impl Window {
         self.counted = 0;
     }
 
+    /// What was not used is given up.
+    pub fn resize(&mut self, packets: u32, threshold: u32) {
+        self.packets = packets.max(1);
+        self.threshold = threshold.max(2);
+    }
+
     /// Take the last reduction back (Linux's tcp_undo_cwnd_reduction).
     pub fn undo(&mut self) {
         let (packets, threshold) = self.prior;

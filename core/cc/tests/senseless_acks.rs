@@ -99,7 +99,7 @@ fn no_scheme_breaks_whatever_it_is_told() {
             let mut last = Ack::default();
             scheme.on_start(0, random.pick(&[0, 1, 50 * MS]));
             for _ in 0..3_000 {
-                match random.below(60) {
+                match random.below(61) {
                     0 => {
                         let kinds = [
                             Congestion::Loss,
@@ -114,6 +114,7 @@ fn no_scheme_breaks_whatever_it_is_told() {
                     3 => scheme.on_restart(last.now, random.pick(&[0, MS, 600_000 * MS])),
                     4 => scheme.on_timer(last.now),
                     5 => scheme.on_packet_lost(last.now, &last.newest.unwrap_or_default()),
+                    60 => scheme.on_unused_window(random.pick(&[0, 1, 10]), random.pick(&[0, 2, u32::MAX])),
                     6..20 => {
                         let hops = [0; MAX_HOPS].map(|_| hop(&mut random, last.now));
                         scheme.on_telemetry(last.now, &hops[..random.pick(&[0, 1, 1, 2, MAX_HOPS])]);

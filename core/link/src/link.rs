@@ -139,6 +139,18 @@ impl<P: Packet> Link<P> {
         self
     }
 
+    /// The same behind a shaper whose token bucket holds `bytes`.
+    ///
+    /// # Panics
+    /// When its capacity varies.
+    #[must_use]
+    pub fn with_bucket(mut self, bytes: u32) -> Self {
+        let Schedule::Constant(span) = &self.schedule else { panic!("a token bucket needs a constant rate") };
+        let saved = u128::from(bytes) * 8_000_000_000 / u128::from(span.rate_bps.max(1));
+        self.server = Server::with_bucket(Nanos::try_from(saved).unwrap_or(NEVER));
+        self
+    }
+
     /// The same with `discipline` in place of the drop-tail queue, whose limit only says how large the buffer is.
     #[must_use]
     pub fn managed_by(mut self, discipline: Managed<P>) -> Self {
@@ -148,7 +160,8 @@ impl<P: Packet> Link<P> {
     }
 
     /// Give the link a packet at `now`.
-    #[inline]
+    // Inlined into its callers it costs them more registers than it saves.
+    #[inline(never)]
     pub fn offer(&mut self, packet: P, now: Nanos) -> Offer {
         self.stats.offered += 1;
         if self.looks_after_departures {

@@ -18,6 +18,8 @@ pub enum Transmission {
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     free_at: Nanos,
+    /// How far behind the present `free_at` may stay: the time in which a token bucket fills. 0: no bucket.
+    saved: Nanos,
     /// Work already paid for, in bit·ns/s: less than one nanosecond at the current rate.
     credit: u64,
     /// Quotient and remainder of the last size and rate: packets of one size at one rate need no division.
@@ -25,6 +27,12 @@ pub struct Server {
 }
 
 impl Server {
+    /// A transmitter that sends what a token bucket saves in `saved` of idleness at once.
+    #[must_use]
+    pub fn with_bucket(saved: Nanos) -> Self {
+        Self { saved, ..Self::default() }
+    }
+
     /// When the last accepted packet has left.
     #[must_use]
     pub const fn free_at(&self) -> Nanos {
@@ -49,9 +57,12 @@ impl Server {
     /// Transmit `bytes` that were offered at `now`, after everything offered before.
     #[inline]
     pub fn transmit(&mut self, schedule: &mut Schedule, bytes: u32, now: Nanos) -> Transmission {
+        // A token bucket is a virtual clock that may fall behind by the time of a full bucket: what it transmits in its
+        // past has left by now.
         let mut start = self.free_at;
-        if now > start {
-            start = now;
+        let earliest = now.saturating_sub(self.saved);
+        if earliest > start {
+            start = earliest;
             self.credit = 0;
         }
         let mut span = *schedule.seek(start);
@@ -66,14 +77,14 @@ impl Server {
         }
         if span.rate_bps == UNLIMITED {
             self.free_at = start;
-            return Transmission::Done(start);
+            return Transmission::Done(start.max(now));
         }
         let work = u64::from(bytes) * 8 * NANOS_PER_SECOND;
         let (time, credit) = self.divide(work, span.rate_bps);
         if start + time <= span.end {
             self.credit = credit;
             self.free_at = start + time;
-            return Transmission::Done(self.free_at);
+            return Transmission::Done(self.free_at.max(now));
         }
         self.transmit_over_spans(schedule, work, start)
     }
@@ -136,6 +147,21 @@ mod tests {
         // 7 Mbit/s does not divide a packet's bits: without the carry, each packet would add up to 1 ns.
         let expected = (1_000_000_u128 * 12_000 * 1_000_000_000).div_ceil(7_000_000) as Nanos;
         assert_eq!(departures(7_000_000, 1500, 1_000_000), expected);
+    }
+
+    #[test]
+    fn a_token_bucket_lets_so_much_pass_at_once_and_no_more_than_the_rate_in_the_long_run() {
+        // tc-tbf(8), burst: "Size of the bucket, in bytes." Ten packets, a second after the link was last busy.
+        let mut schedule = Schedule::constant(0, 100_000_000);
+        let mut server = Server::with_bucket(10 * 120_000);
+        let now = 1_000_000_000;
+        let mut waits = || match server.transmit(&mut schedule, 1500, now) {
+            Transmission::Done(at) => at - now,
+            Transmission::CutOff(_) => NEVER,
+        };
+        let all: Vec<Nanos> = (0..13).map(|_| waits()).collect();
+        assert_eq!(all[..10], [0; 10]);
+        assert_eq!(all[10..], [120_000, 240_000, 360_000]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod policy;
 mod run;
 mod run_log;
 mod sgp4;
+mod simulation;
 
 create_exception!(leosim, InputError, PyValueError, "Bad input: one line that names source, field and rule.");
 
@@ -36,5 +37,6 @@ fn leosim(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<policy::Policy>()?;
     module.add_class::<run_log::RunLog>()?;
     module.add_class::<sgp4::Sgp4>()?;
+    module.add_class::<simulation::Simulation>()?;
     module.add_class::<batch::Batch>()
 }

@@ -1,5 +1,6 @@
 //! `leosim.RunLog`.
 
+use leo_sim::{FlowSeries, LinkSeries};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -18,11 +19,51 @@ macro_rules! fields {
     }};
 }
 
+/// Move each column into an array in `dict[name]`.
 macro_rules! columns {
     ($py:ident, $dict:ident, $from:expr, $($name:ident),+ $(,)?) => {{
         let from = $from;
-        $($dict.set_item(stringify!($name), from.$name.clone().into_pyarray($py))?;)+
+        $($dict.set_item(stringify!($name), from.$name.into_pyarray($py))?;)+
     }};
+}
+
+pub fn flow_columns<'py>(py: Python<'py>, series: FlowSeries) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    columns!(
+        py,
+        dict,
+        series,
+        time_s,
+        flow,
+        goodput_mbps,
+        send_mbps,
+        rtt_ms,
+        base_rtt_ms,
+        cwnd_packets,
+        in_flight_packets,
+        pacing_mbps,
+        lost_packets,
+        retransmitted_packets,
+    );
+    Ok(dict)
+}
+
+pub fn link_columns<'py>(py: Python<'py>, series: LinkSeries) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    columns!(
+        py,
+        dict,
+        series,
+        time_s,
+        link,
+        capacity_mbps,
+        delay_ms,
+        queue_packets,
+        connected,
+        dropped_packets,
+        delivered_mbps,
+    );
+    Ok(dict)
 }
 
 #[pymethods]
@@ -82,43 +123,12 @@ impl RunLog {
 
     #[getter]
     fn flow_series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        columns!(
-            py,
-            dict,
-            &self.inner.flow_series,
-            time_s,
-            flow,
-            goodput_mbps,
-            send_mbps,
-            rtt_ms,
-            base_rtt_ms,
-            cwnd_packets,
-            in_flight_packets,
-            pacing_mbps,
-            lost_packets,
-            retransmitted_packets,
-        );
-        Ok(dict)
+        flow_columns(py, self.inner.flow_series.clone())
     }
 
     #[getter]
     fn link_series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        columns!(
-            py,
-            dict,
-            &self.inner.link_series,
-            time_s,
-            link,
-            capacity_mbps,
-            delay_ms,
-            queue_packets,
-            connected,
-            dropped_packets,
-            delivered_mbps,
-        );
-        Ok(dict)
+        link_columns(py, self.inner.link_series.clone())
     }
 
     #[getter]

@@ -189,7 +189,8 @@ impl Environment {
             self.simulation.run_interval();
             self.observe(settings, &mut row);
             let flows = self.simulation.flows();
-            let waiting = self.learners.iter().any(|&flow| flows[flow].phase == Phase::Waiting);
+            let yet_to_come = |flow: usize| matches!(flows[flow].phase, Phase::Waiting | Phase::Connecting);
+            let waiting = self.learners.iter().any(|&flow| yet_to_come(flow));
             let running = row.active.contains(&true);
             *row.finished = self.simulation.is_finished() || !(running || waiting);
             *row.time_s = self.simulation.now() as f64 * 1e-9;

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use leo_cc::Scheme;
+use leo_cc::{CongestionControl, Scheme};
 use leo_control::{AgentSpec, AgentState, FlowState, Policy, Report};
 use leo_link::{NEVER, Nanos};
-use leo_transport::{Receiver, SEGMENT_BYTES, Sender, SenderStats};
+use leo_transport::{Handshake, Receiver, SEGMENT_BYTES, Sender, SenderStats};
 
-use crate::datagrams::Datagrams;
 use crate::histogram::Histogram;
+use crate::packet::Packet;
 use crate::route::Routes;
+use crate::source::Source;
 use crate::telemetry::Headers;
 
 /// Who decides the window.
@@ -27,6 +28,8 @@ pub enum Steering {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Waiting,
+    /// The handshake is under way.
+    Connecting,
     Running,
     Stopped,
 }
@@ -70,7 +73,11 @@ pub struct Flow {
     pub sender: Sender,
     pub receiver: Receiver,
     /// Sends instead of the sender, which stays closed.
-    pub datagrams: Option<Box<Datagrams>>,
+    pub datagrams: Option<Box<Source>>,
+    /// Writes what the sender sends; without it there is data without end, or a transfer.
+    pub application: Option<Box<Source>>,
+    /// Opens the connection, until it is.
+    pub handshake: Option<Box<Handshake>>,
     /// What it has to send, where that ends.
     pub transfer_bytes: Option<u64>,
     /// When the last of it was acknowledged.
@@ -108,6 +115,8 @@ impl Flow {
             sender: Sender::new(scheme, steered),
             receiver: Receiver::new(),
             datagrams: None,
+            application: None,
+            handshake: None,
             transfer_bytes: None,
             completed: None,
             steering,
@@ -126,10 +135,36 @@ impl Flow {
     }
 
     /// Send datagrams instead, which nothing slows down.
-    pub fn sending(mut self, datagrams: Datagrams) -> Self {
+    pub fn sending(mut self, datagrams: Source) -> Self {
         self.sender.close();
         self.datagrams = Some(Box::new(datagrams));
         self
+    }
+
+    /// Send what an application writes, as it does.
+    pub fn writing(mut self, application: Source) -> Self {
+        self.sender = self.sender.with_application();
+        self.application = Some(Box::new(application));
+        self
+    }
+
+    /// The connection is there: let the application begin.
+    pub fn run(&mut self, now: Nanos) {
+        self.phase = Phase::Running;
+        if let Some(source) = self.datagrams.as_mut().or(self.application.as_mut()) {
+            source.start(now);
+        }
+        self.write(now);
+    }
+
+    /// Let the application write what is due.
+    #[inline]
+    pub fn write(&mut self, now: Nanos) {
+        if let Some(application) = &mut self.application {
+            while application.take(now) {
+                self.sender.write(now, 1);
+            }
+        }
     }
 
     /// Send so many bytes and stop.
@@ -201,9 +236,31 @@ impl Flow {
                     Some(datagrams) => datagrams.next_packet(),
                     None => self.sender.next_timer().min(self.receiver.next_timer()),
                 };
-                timers.min(self.routes.next_change()).min(self.stop)
+                let application = self.application.as_ref().map_or(NEVER, |source| source.next_packet());
+                timers.min(application).min(self.routes.next_change()).min(self.stop)
+            }
+            Phase::Connecting => {
+                let timer = self.handshake.as_ref().map_or(NEVER, |handshake| handshake.next_timer());
+                timer.min(self.routes.next_change()).min(self.stop)
             }
             Phase::Stopped => NEVER,
+        }
+    }
+
+    /// Packet `seq` leaves for a link before which `queued_bytes` wait.
+    #[inline(never)]
+    pub fn begin_header(&mut self, seq: u64, now: Nanos, queued_bytes: u64) {
+        let header = self.sender.scheme().header().unwrap_or_default();
+        if let Some(headers) = &mut self.headers {
+            headers.begin(seq, self.sender.packets_out(), now, header, queued_bytes);
+        }
+    }
+
+    /// The scheme is told what the packet met that `ack` answers.
+    #[inline(never)]
+    pub fn take_telemetry(&mut self, ack: &Packet, now: Nanos) {
+        if let Some(hops) = self.headers.as_mut().and_then(|headers| headers.acknowledged(ack)) {
+            self.sender.scheme_mut().on_telemetry(now, hops);
         }
     }
 
@@ -222,7 +279,7 @@ impl Flow {
     /// The report of the monitor interval that ends at `now`; `None` unless it is steered, has started and is not retired.
     pub fn report(&mut self, now: Nanos) -> Option<Report> {
         let agent = self.agent.as_mut().filter(|agent| !agent.retired)?;
-        if self.phase == Phase::Waiting {
+        if matches!(self.phase, Phase::Waiting | Phase::Connecting) {
             return None;
         }
         agent.retired = self.phase == Phase::Stopped;

@@ -4,7 +4,7 @@
 
 mod batch;
 mod control_loop;
-mod datagrams;
+mod ecn;
 mod events;
 mod flow;
 mod histogram;
@@ -14,6 +14,7 @@ mod route;
 mod run_log;
 mod scenario;
 mod simulation;
+mod source;
 mod telemetry;
 mod world;
 

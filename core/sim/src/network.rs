@@ -13,13 +13,13 @@ use leo_link::{Direction, DropTail, Jitter, Link, Loss, Nanos, PathTrace, Schedu
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::datagrams::{Datagrams, OnOff};
 use crate::flow::{Flow, Steering};
 use crate::packet::Packet;
 use crate::route::{Route, Routes};
 use crate::scenario::{
     AGENT_SCHEME, Distribution, FlowDirection, FlowSpec, LinkSpec, Scenario, ScenarioError, UDP_SCHEME, nanos,
 };
+use crate::source::{OnOff, Source};
 use crate::telemetry::{Headers, Port};
 
 /// Path traces by the key that scenarios use.
@@ -53,7 +53,11 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
     for ((name, spec), schedule) in scenario.links.iter().zip(&schedules) {
         let rtt = largest_base_rtt(scenario, name, &schedules, &names);
         let limit = queue::limit(&spec.queue, schedule.at(0).rate_bps, rtt);
-        let link = Link::new(schedule.clone(), limit, Loss::new(spec.loss, seeds.next_u64()), Jitter::none());
+        let mut link =
+            Link::new(schedule.clone(), limit, Loss::new(spec.loss, seeds.next_u64()), Jitter::none());
+        if spec.burst_bytes > 0 {
+            link = link.with_bucket(spec.burst_bytes);
+        }
         links.push(queue::install(link, &spec.queue, queue_seed(scenario.seed, links.len())));
     }
     let mut logged_links: Vec<(String, usize)> = names.iter().cloned().zip(0..).collect();
@@ -81,6 +85,9 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
                 let driver = driver(scenario, index, traces, policies, life.seed)?;
                 let asks = driver.0.header().is_some();
                 let mut flow = flow(scenario, index, &names, driver, access, &life);
+                if scenario.handshake && flow.datagrams.is_none() {
+                    flow.handshake = Some(Box::default());
+                }
                 if asks {
                     flow.headers = Some(headers(scenario, index, &flow.routes)?);
                 }
@@ -214,7 +221,10 @@ fn flow(
     );
     let flow = Flow::new(spec.scheme.clone(), scheme, steering, routes, extra_delay, life.start, life.stop);
     match (spec.rate_mbps, life.transfer_bytes) {
-        (Some(rate), _) => flow.sending(Datagrams::new((rate * 1e6).round() as u64, on_off(spec), life.seed)),
+        (Some(rate), _) => {
+            let source = Source::new((rate * 1e6).round() as u64, on_off(spec), life.seed);
+            if spec.scheme == UDP_SCHEME { flow.sending(source) } else { flow.writing(source) }
+        }
         (None, Some(bytes)) => flow.transferring(bytes),
         (None, None) => flow,
     }

@@ -3,7 +3,27 @@
 use leo_link::Nanos;
 use leo_transport::SackBlocks;
 
-/// A data packet or an acknowledgement.
+use crate::ecn::Ecn;
+
+/// What a packet is for. Odd ones go back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    Data = 0,
+    Ack = 1,
+    Syn = 2,
+    SynAck = 3,
+}
+
+impl Kind {
+    /// Whether it goes from the receiver to the sender.
+    #[inline]
+    pub const fn goes_back(self) -> bool {
+        self as u8 & 1 == 1
+    }
+}
+
+/// A packet of any kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     pub flow: u32,
@@ -11,10 +31,8 @@ pub struct Packet {
     /// Number of its flow's route that it takes, and of the link it is on within that.
     pub route: u16,
     pub hop: u8,
-    pub is_ack: bool,
-    /// Its flow understands marks (RFC 3168: ECT), and it has been marked (CE).
-    pub ecn_capable: bool,
-    pub ce: bool,
+    pub kind: Kind,
+    pub ecn: Ecn,
     /// Its number, or the next packet expected.
     pub seq: u64,
     /// When the data was sent; an acknowledgement echoes it.
@@ -37,12 +55,21 @@ impl leo_link::Packet for Packet {
 
     #[inline]
     fn mark_congestion(&mut self) -> bool {
-        self.ce |= self.ecn_capable;
-        self.ecn_capable
+        self.ecn.mark()
     }
 
     #[inline]
     fn travels(&mut self, propagation: Nanos) {
         self.propagation += propagation;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_fills_a_cache_line() {
+        assert_eq!(size_of::<Packet>(), 64);
     }
 }

@@ -146,7 +146,12 @@ impl Recorder {
         self.next = now + self.interval;
     }
 
-    /// The log as it stands at `now`.
+    /// The rows since the last call, which are not kept.
+    pub fn take(&mut self) -> (FlowSeries, LinkSeries) {
+        (std::mem::take(&mut self.flow_series), std::mem::take(&mut self.link_series))
+    }
+
+    /// The log as it stands at `now`, with the rows that nobody has taken.
     pub fn finish(
         &self,
         now: Nanos,

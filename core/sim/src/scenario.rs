@@ -54,6 +54,9 @@ pub struct Scenario {
     /// Timing noise of the hosts: acknowledgements take up to this much longer, in µs.
     #[serde(default = "default_host_jitter_us")]
     pub host_jitter_us: f64,
+    /// Whether TCP flows open with a handshake; otherwise their connections are there.
+    #[serde(default)]
+    pub handshake: bool,
     /// Links by name, in the order of the names.
     pub links: std::collections::BTreeMap<String, LinkSpec>,
     /// Flows.
@@ -102,6 +105,9 @@ pub struct LinkSpec {
     /// Independent loss probability, on top of the trace's.
     #[serde(default)]
     pub loss: f64,
+    /// Bytes that its token bucket holds: so much passes at once after silence. 0: an exact link.
+    #[serde(default)]
+    pub burst_bytes: u32,
     /// The queue in front of it.
     #[serde(default)]
     pub queue: QueueSpec,
@@ -139,10 +145,10 @@ pub struct FlowSpec {
     /// Transfers that arrive between `start_s` and `stop_s` and run until they are done.
     #[serde(default)]
     pub arrivals: Option<ArrivalsSpec>,
-    /// Rate of the scheme `udp` in Mbit/s of IP packets.
+    /// Rate at which the scheme `udp` sends or a TCP flow's application writes, in Mbit/s of IP packets.
     #[serde(default)]
     pub rate_mbps: Option<f64>,
-    /// Bursts of the scheme `udp`.
+    /// Bursts at that rate.
     #[serde(default)]
     pub on_off: Option<OnOffSpec>,
 }
@@ -251,6 +257,8 @@ impl Scenario {
         self.check(at, one, "give exactly one of delay_ms and trace")?;
         let rate_given = link.trace.is_some() || link.rate_mbps.is_some();
         self.check(&format!("{at}.rate_mbps"), rate_given, "a link without a trace needs it")?;
+        let bucket_ok = link.burst_bytes == 0 || link.trace.is_none();
+        self.check(&format!("{at}.burst_bytes"), bucket_ok, "a link with a trace has no token bucket")?;
         self.validate_queue(&format!("{at}.queue"), &link.queue)?;
         self.validate_reverse(&format!("{at}.reverse"), link)
     }
@@ -275,19 +283,20 @@ impl Scenario {
     }
 
     fn validate_source(&self, at: &str, flow: &FlowSpec) -> Result<(), ScenarioError> {
-        if flow.scheme != UDP_SCHEME {
-            let only = "only the scheme udp has it";
-            self.check(&format!("{at}.rate_mbps"), flow.rate_mbps.is_none(), only)?;
-            return self.check(&format!("{at}.on_off"), flow.on_off.is_none(), only);
-        }
+        let udp = flow.scheme == UDP_SCHEME;
         for (name, given) in
             [("transfer_bytes", flow.transfer_bytes.is_some()), ("arrivals", flow.arrivals.is_some())]
         {
-            self.check(&format!("{at}.{name}"), !given, "udp sends until it stops")?;
+            self.check(&format!("{at}.{name}"), !(given && udp), "udp sends until it stops")?;
+            let either = !given || flow.rate_mbps.is_none();
+            self.check(&format!("{at}.{name}"), either, "give it or rate_mbps")?;
         }
-        let rate_ok = flow.rate_mbps.is_some_and(|rate| rate > 1e-3 && rate < 1e6);
-        self.check(&format!("{at}.rate_mbps"), rate_ok, "udp needs one above 1e-3 and below 1e6")?;
+        let rate_ok = flow.rate_mbps.map_or(!udp, |rate| rate > 1e-3 && rate < 1e6);
+        let rule =
+            if udp { "udp needs one above 1e-3 and below 1e6" } else { "must be above 1e-3 and below 1e6" };
+        self.check(&format!("{at}.rate_mbps"), rate_ok, rule)?;
         let Some(on_off) = flow.on_off else { return Ok(()) };
+        self.check(&format!("{at}.on_off"), flow.rate_mbps.is_some(), "bursts need rate_mbps")?;
         for (name, value) in [("on_s", on_off.on_s), ("off_s", on_off.off_s)] {
             let ok = (1e-3..=1e6).contains(&value);
             self.check(&format!("{at}.on_off.{name}"), ok, "must be within 1e-3 and 1e6")?;
@@ -320,6 +329,18 @@ mod tests {
 
     fn error_of(text: &str) -> String {
         Scenario::from_json(text).expect_err("the scenario is wrong").to_string()
+    }
+
+    #[test]
+    fn a_token_bucket_needs_a_link_whose_rate_is_constant() {
+        let of = |link: &str| {
+            format!(
+                r#"{{"duration_s": 1, "links": {{"a": {link}}}, "flows": [{{"scheme": "reno", "route": ["a"]}}]}}"#
+            )
+        };
+        let error = error_of(&of(r#"{"trace": "path", "burst_bytes": 1500}"#));
+        assert!(error.contains("links.a.burst_bytes"), "{error}");
+        assert!(Scenario::from_json(&of(r#"{"rate_mbps": 1, "delay_ms": 1, "burst_bytes": 1500}"#)).is_ok());
     }
 
     #[test]

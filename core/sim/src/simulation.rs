@@ -1,16 +1,16 @@
 //! The event loop: packets, acknowledgements and timers in the order of their times.
 
-use leo_cc::CongestionControl;
 use leo_link::{Link, NEVER, Nanos, Offer};
-use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES, SackBlocks};
+use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES, SYN_BYTES, SackBlocks};
 use rayon::prelude::*;
 
 use crate::control_loop;
+use crate::ecn::Ecn;
 use crate::events::EventQueue;
 use crate::flow::{Flow, Phase};
 use crate::network::{self, Network, PolicySet, TraceSet};
-use crate::packet::Packet;
-use crate::run_log::{Recorder, RunLog};
+use crate::packet::{Kind, Packet};
+use crate::run_log::{FlowSeries, LinkSeries, Recorder, RunLog};
 use crate::scenario::{Scenario, ScenarioError, nanos};
 use crate::telemetry::Port;
 
@@ -113,7 +113,34 @@ impl Simulation {
         control_loop::steer_by_policies(self);
     }
 
-    /// What was measured so far.
+    /// Run to `until`, or to the end; what happens is the same however a run is divided.
+    pub fn advance(&mut self, until: Nanos) {
+        let until = until.min(self.end);
+        while self.now < until {
+            if self.next_tick <= until || until == self.end {
+                self.run_interval();
+            } else {
+                self.run_until(until);
+            }
+        }
+    }
+
+    /// The series' rows since the last call, which the simulation does not keep: long runs of many flows need not hold them.
+    pub fn take_series(&mut self) -> (FlowSeries, LinkSeries) {
+        self.recorder.take()
+    }
+
+    /// Names of the flows' schemes.
+    pub fn flow_schemes(&self) -> impl Iterator<Item = &str> {
+        self.flows.iter().map(|flow| flow.name.as_str())
+    }
+
+    /// Names of the links that the series number.
+    pub fn link_names(&self) -> impl Iterator<Item = &str> {
+        self.logged_links.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// What was measured so far, with the rows of the series that were not taken.
     #[must_use]
     pub fn run_log(&mut self) -> RunLog {
         self.recorder.finish(self.now, &self.flows, &mut self.links, &self.logged_links)
@@ -164,11 +191,18 @@ impl Simulation {
         let flow = &self.flows[packet.flow as usize];
         packet.hop += 1;
         let route = flow.routes.get(packet.route);
-        let links = if packet.is_ack { &route.backward } else { &route.forward };
+        let links = if packet.kind.goes_back() { &route.backward } else { &route.forward };
         if let Some(&link) = links.get(usize::from(packet.hop)) {
             self.offer(link, packet);
         } else if flow.phase == Phase::Running {
-            if packet.is_ack { self.acknowledged(packet) } else { self.received(packet) }
+            match packet.kind {
+                Kind::Data => self.received(packet),
+                Kind::Ack => self.acknowledged(packet),
+                Kind::Syn => self.answer_syn(packet),
+                Kind::SynAck => {}
+            }
+        } else if flow.phase == Phase::Connecting {
+            self.shake_hands(packet);
         }
     }
 
@@ -176,7 +210,7 @@ impl Simulation {
     #[inline(never)]
     fn note_passage(&mut self, packet: Packet, from: usize) {
         let flow = &mut self.flows[packet.flow as usize];
-        let Some(headers) = flow.headers.as_mut().filter(|_| !packet.is_ack) else { return };
+        let Some(headers) = flow.headers.as_mut().filter(|_| packet.kind == Kind::Data) else { return };
         // Access links have no port: they stand for distance.
         if let Some(port) = self.ports.get_mut(from) {
             let departure = self.links[from].last_departure();
@@ -208,8 +242,8 @@ impl Simulation {
     fn acknowledged(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
-        if let Some(hops) = flow.headers.as_mut().and_then(|headers| headers.acknowledged(&packet)) {
-            flow.sender.scheme_mut().on_telemetry(self.now, hops);
+        if flow.headers.is_some() {
+            flow.take_telemetry(&packet, self.now);
         }
         let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp };
         if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
@@ -221,6 +255,43 @@ impl Simulation {
         self.pump(index);
     }
 
+    /// Ask for a connection, if it is time to.
+    #[cold]
+    fn connect(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        if flow.handshake.as_mut().is_some_and(|handshake| handshake.take_syn(self.now)) {
+            let (route, first) = (flow.routes.index(), flow.routes.current().forward[0]);
+            self.offer(first, opening(Kind::Syn, index, route, self.now, 0));
+        }
+    }
+
+    /// A packet arrives while its flow's handshake is under way.
+    #[cold]
+    fn shake_hands(&mut self, packet: Packet) {
+        let index = packet.flow as usize;
+        if packet.kind == Kind::Syn {
+            self.answer_syn(packet);
+        } else if packet.kind == Kind::SynAck {
+            let flow = &mut self.flows[index];
+            flow.handshake = None;
+            // The answer echoes the timestamp of the SYN that it answers, so that the sample is right for any of them.
+            let rtt = self.now - packet.timestamp;
+            flow.record_rtt(rtt, packet.propagation);
+            flow.sender.start_after_handshake(self.now, rtt);
+            flow.run(self.now);
+            self.pump(index);
+        }
+    }
+
+    /// The receiver answers every SYN.
+    #[cold]
+    fn answer_syn(&mut self, syn: Packet) {
+        let routes = &self.flows[syn.flow as usize].routes;
+        let (route, first) = (routes.index(), routes.current().backward[0]);
+        let index = syn.flow as usize;
+        self.offer(first, opening(Kind::SynAck, index, route, syn.timestamp, syn.propagation));
+    }
+
     fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos) {
         let flow = &mut self.flows[index];
         let routes = &flow.routes;
@@ -230,9 +301,8 @@ impl Simulation {
             bytes: ACK_BYTES as u16,
             route: routes.index(),
             hop: 0,
-            is_ack: true,
-            ecn_capable: false,
-            ce: false,
+            kind: Kind::Ack,
+            ecn: Ecn::default(),
             seq: ack.cumulative,
             timestamp: ack.echo,
             propagation,
@@ -259,9 +329,8 @@ impl Simulation {
                     bytes: bytes as u16,
                     route,
                     hop: 0,
-                    is_ack: false,
-                    ecn_capable: false,
-                    ce: false,
+                    kind: Kind::Data,
+                    ecn: Ecn::default(),
                     seq,
                     timestamp: self.now,
                     propagation: 0,
@@ -276,10 +345,8 @@ impl Simulation {
             }
         } else {
             while let Some(transmit) = flow.sender.transmit(self.now) {
-                if let Some(headers) = &mut flow.headers {
-                    let header = flow.sender.scheme().header().unwrap_or_default();
-                    let queued_bytes = link.queued_bytes(self.now);
-                    headers.begin(transmit.seq, flow.sender.packets_out(), self.now, header, queued_bytes);
+                if flow.headers.is_some() {
+                    flow.begin_header(transmit.seq, self.now, link.queued_bytes(self.now));
                 }
                 send(link, transmit.seq, flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES);
             }
@@ -306,14 +373,18 @@ impl Simulation {
         flow.routes.follow(self.now);
         match flow.phase {
             Phase::Waiting if self.now >= flow.start => {
-                flow.phase = Phase::Running;
-                match &mut flow.datagrams {
-                    Some(datagrams) => datagrams.start(self.now),
-                    None => flow.sender.start(self.now),
+                if flow.handshake.is_some() {
+                    flow.phase = Phase::Connecting;
+                    self.connect(index);
+                } else {
+                    if flow.datagrams.is_none() {
+                        flow.sender.start(self.now);
+                    }
+                    flow.run(self.now);
+                    self.pump(index);
                 }
-                self.pump(index);
             }
-            Phase::Running if self.now >= flow.stop => {
+            Phase::Running | Phase::Connecting if self.now >= flow.stop => {
                 flow.phase = Phase::Stopped;
                 flow.sender.close();
             }
@@ -322,12 +393,31 @@ impl Simulation {
                     let propagation = flow.delayed_propagation;
                     self.send_ack(index, ack, propagation);
                 }
-                self.flows[index].sender.on_timer(self.now);
+                let flow = &mut self.flows[index];
+                flow.write(self.now);
+                flow.sender.on_timer(self.now);
                 self.pump(index);
             }
+            Phase::Connecting => self.connect(index),
             Phase::Waiting | Phase::Stopped => {}
         }
         self.events.set(self.links.len() + index, self.flows[index].next_event());
+    }
+}
+
+/// A packet of the handshake.
+fn opening(kind: Kind, flow: usize, route: u16, timestamp: Nanos, propagation: Nanos) -> Packet {
+    Packet {
+        flow: flow as u32,
+        bytes: SYN_BYTES as u16,
+        route,
+        hop: 0,
+        kind,
+        ecn: Ecn::default(),
+        seq: 0,
+        timestamp,
+        propagation,
+        sacks: SackBlocks::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod support;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use support::{assert_conserved, dumbbell, run};
 
 #[test]
@@ -42,14 +42,20 @@ fn on_off_traffic_sends_for_its_share_of_the_time() {
 }
 
 #[test]
-fn what_only_udp_has_is_refused_elsewhere_and_asked_for_there() {
-    let error = |scheme: &str, key: &str| {
+fn a_source_that_contradicts_itself_is_refused() {
+    let error = |scheme: &str, keys: Value| {
         let mut scenario = dumbbell(10.0, 10.0, 1.0, &[scheme]);
-        if !key.is_empty() {
-            scenario["flows"][0][key] = json!(5.0);
+        for (key, value) in keys.as_object().expect("keys and values") {
+            scenario["flows"][0][key] = value.clone();
         }
         leo_sim::Scenario::from_json(&scenario.to_string()).expect_err("a rule is broken").to_string()
     };
-    assert_eq!(error("cubic", "rate_mbps"), "scenario: flows.0.rate_mbps: only the scheme udp has it");
-    assert_eq!(error("udp", ""), "scenario: flows.0.rate_mbps: udp needs one above 1e-3 and below 1e6");
+    let bursts = json!({"on_off": {"on_s": 1.0, "off_s": 1.0}});
+    assert_eq!(error("cubic", bursts), "scenario: flows.0.on_off: bursts need rate_mbps");
+    assert_eq!(
+        error("udp", json!({})),
+        "scenario: flows.0.rate_mbps: udp needs one above 1e-3 and below 1e6"
+    );
+    let both = json!({"rate_mbps": 5.0, "transfer_bytes": 1});
+    assert_eq!(error("cubic", both), "scenario: flows.0.transfer_bytes: give it or rate_mbps");
 }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use leo_sim::{RunLog, TraceSet, run_many};
+use leo_sim::{FlowSeries, LinkSeries, RunLog, TraceSet, run_many};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::{MS, PACKET_BITS, assert_conserved, simulation, text, trace};
@@ -31,7 +31,8 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
     });
     let loss = prop_oneof![2 => Just(0.0), 1 => 0.0..0.05];
     let medium = prop_oneof![
-        3 => (1.0..150.0).prop_map(|delay: f64| json!({"delay_ms": delay})),
+        3 => (1.0..150.0_f64, prop_oneof![3 => Just(0_u32), 1 => 1_500_u32..600_000])
+            .prop_map(|(delay, burst)| json!({"delay_ms": delay, "burst_bytes": burst})),
         1 => (0.0..5.0).prop_map(|offset: f64| json!({"trace": "path", "offset_s": offset})),
     ];
     let rate = prop_oneof![1.0..20.0, 1.0..200.0];
@@ -51,8 +52,9 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
     let length = || 0.001..0.5_f64;
     let bursts = (length(), length(), prop::sample::select(vec!["constant", "exponential"]))
         .prop_map(|(on, off, distribution)| json!({"on_s": on, "off_s": off, "distribution": distribution}));
-    let cross = (0.01..300.0_f64, prop::option::of(bursts))
-        .prop_map(|(rate, on_off)| json!({"scheme": "udp", "rate_mbps": rate, "on_off": on_off}));
+    let writer = prop_oneof![1 => Just("udp"), 1 => scheme.clone()];
+    let cross = (writer, 0.01..300.0_f64, prop::option::of(bursts))
+        .prop_map(|(scheme, rate, on_off)| json!({"scheme": scheme, "rate_mbps": rate, "on_off": on_off}));
     let transfer = (scheme.clone(), prop_oneof![1_u64..5_000, 1_u64..1_000_000])
         .prop_map(|(scheme, bytes)| json!({"scheme": scheme, "transfer_bytes": bytes}));
     let size = prop::sample::select(vec!["constant", "exponential", "pareto"]);
@@ -84,11 +86,11 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
             parts.push((500 * MS, 20 * MS, 50, true));
             parts
         }),
-        any::<u64>(),
+        any::<(u64, bool)>(),
         prop_oneof![Just(0.0), 0.0..500.0],
         prop::collection::vec((0.0..duration_s, any::<[prop::sample::Index; 3]>()), 0..3),
     )
-        .prop_map(move |(links, flows, parts, seed, jitter, reroutes)| {
+        .prop_map(move |(links, flows, parts, (seed, handshake), jitter, reroutes)| {
             let names: Vec<String> = (0..links.len()).map(|index| format!("link{index}")).collect();
             let mut flows: Vec<Value> = flows
                 .into_iter()
@@ -117,6 +119,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
                 "duration_s": duration_s,
                 "seed": seed,
                 "host_jitter_us": jitter,
+                "handshake": handshake,
                 "links": links,
                 "flows": flows,
                 "events": events,
@@ -202,6 +205,40 @@ proptest! {
         other["seed"] = json!(scenario["seed"].as_u64().map(|seed| seed ^ 1));
         let other = run_many(vec![simulation(&other, &traces, 100 * MS)], 1);
         prop_assert_ne!(text(&other[0]), expected);
+    }
+
+    #[test]
+    fn a_run_that_is_advanced_piece_by_piece_gives_the_same_rows_one_after_the_other(
+        (scenario, traces) in scenarios(2.0),
+        piece in 1_u64..900 * MS,
+    ) {
+        let mut whole = simulation(&scenario, &traces, 50 * MS);
+        whole.run();
+        let mut whole = whole.run_log();
+        let mut pieces = simulation(&scenario, &traces, 50 * MS);
+        let (mut flows, mut links) = (FlowSeries::default(), LinkSeries::default());
+        while !pieces.is_finished() {
+            pieces.advance(pieces.now() + piece.max(MS));
+            let (flow_rows, link_rows) = pieces.take_series();
+            flows.time_s.extend(flow_rows.time_s);
+            flows.flow.extend(flow_rows.flow);
+            flows.goodput_mbps.extend(flow_rows.goodput_mbps);
+            flows.cwnd_packets.extend(flow_rows.cwnd_packets);
+            links.time_s.extend(link_rows.time_s);
+            links.delivered_mbps.extend(link_rows.delivered_mbps);
+            links.queue_packets.extend(link_rows.queue_packets);
+        }
+        let (taken, kept) = (pieces.run_log(), (&whole.flow_series, &whole.link_series));
+        prop_assert!(taken.flow_series.time_s.is_empty() && taken.link_series.time_s.is_empty());
+        prop_assert_eq!(&flows.time_s, &kept.0.time_s);
+        prop_assert_eq!(&flows.flow, &kept.0.flow);
+        prop_assert_eq!(&flows.goodput_mbps, &kept.0.goodput_mbps);
+        prop_assert_eq!(&flows.cwnd_packets, &kept.0.cwnd_packets);
+        prop_assert_eq!(&links.time_s, &kept.1.time_s);
+        prop_assert_eq!(&links.delivered_mbps, &kept.1.delivered_mbps);
+        prop_assert_eq!(&links.queue_packets, &kept.1.queue_packets);
+        (whole.flow_series, whole.link_series) = (taken.flow_series.clone(), taken.link_series.clone());
+        prop_assert_eq!(text(&taken), text(&whole));
     }
 
     #[test]

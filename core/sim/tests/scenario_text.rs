@@ -5,7 +5,7 @@ mod support;
 use leo_sim::{Scenario, Simulation, TraceSet};
 use proptest::prelude::*;
 
-const VALID: &str = r#"{"name": "two", "duration_s": 1.5, "seed": 7, "host_jitter_us": 20.0,
+const VALID: &str = r#"{"name": "two", "duration_s": 1.5, "seed": 7, "host_jitter_us": 20.0, "handshake": true,
  "links": {"a": {"rate_mbps": 10, "delay_ms": 5, "loss": 0.01, "queue": {"kind": "droptail", "bdp": 1.0}},
            "b": {"rate_mbps": 20.5, "trace": "path", "offset_s": 3, "queue": {"packets": 40},
                  "reverse": {"rate_mbps": 3, "loss": 0.1, "queue": {"kind": "sfq", "bdp": 2}}}},
@@ -115,7 +115,7 @@ proptest! {
 
 #[test]
 fn the_scenario_that_is_damaged_here_is_valid() {
-    assert_eq!(Scenario::from_json(VALID).expect("it is valid").flows.len(), 2);
+    assert_eq!(Scenario::from_json(VALID).expect("it is valid").flows.len(), 3);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn every_rule_of_the_scenario_is_named_with_its_field() {
         (
             r#""name": "two""#,
             r#""name": "t\nwo", "bad\nkey": 1"#,
-            "scenario: line 1 column 28: unknown field `bad key`, expected one of `name`, `duration_s`, `seed`, `host_jitter_us`, `links`, `flows`, `events`",
+            "scenario: line 1 column 28: unknown field `bad key`, expected one of `name`, `duration_s`, `seed`, `host_jitter_us`, `handshake`, `links`, `flows`, `events`",
         ),
     ];
     for (from, to, expected) in cases {

@@ -1,4 +1,4 @@
-//! Named scenarios in whole packets for BBR and for Linux's schemes that answer loss: a change of behaviour shows here and
+//! Named scenarios in whole packets for BBR, Vivace and Linux's schemes that answer loss: a change of behaviour shows here and
 //! is reviewed.
 
 mod support;
@@ -83,6 +83,33 @@ fn scalable_alone() {
     cwnd 133 120 119 119 126 135 134 133 133 132 131 131 130 129 129 128 127 127 126 125
     scalable: sent 33681 delivered 33165 lost 426 retransmitted 426 timeouts 0
     link: offered 33681 delivered 33165 dropped 426 lost 0 queued 57 in flight 33
+    ");
+}
+
+#[test]
+fn vivace_alone() {
+    insta::assert_snapshot!(alone("vivace"), @r"
+    cwnd 97 186 83 125 138 102 234 93 239 108 273 109 145 129 135 125 121 128 133 139
+    vivace: sent 29385 delivered 29319 lost 30 retransmitted 30 timeouts 0
+    link: offered 29385 delivered 29319 dropped 30 lost 0 queued 3 in flight 33
+    ");
+}
+
+#[test]
+fn vivace_kernel_alone() {
+    insta::assert_snapshot!(alone("vivace-kernel"), @r"
+    cwnd 120 127 147 136 164 123 144 129 127 146 141 165 130 139 153 178 147 135 122 124
+    vivace-kernel: sent 31512 delivered 31480 lost 0 retransmitted 0 timeouts 0
+    link: offered 31512 delivered 31480 dropped 0 lost 0 queued 2 in flight 30
+    ");
+}
+
+#[test]
+fn vivace_proteus_alone() {
+    insta::assert_snapshot!(alone("vivace-proteus"), @r"
+    cwnd 94 124 139 130 128 137 119 132 144 132 126 130 124 119 124 130 119 126 121 142
+    vivace-proteus: sent 30835 delivered 30802 lost 0 retransmitted 0 timeouts 0
+    link: offered 30835 delivered 30802 dropped 0 lost 0 queued 1 in flight 32
     ");
 }
 

@@ -66,8 +66,13 @@ impl DeliveryRate {
             first_sent_at: self.first_sent_at,
             lost,
             in_flight: prior_in_flight + 1,
-            app_limited: self.limited_until != 0,
+            app_limited: self.is_app_limited(),
         }
+    }
+
+    /// Whether what is sent now is marked.
+    pub const fn is_app_limited(&self) -> bool {
+        self.limited_until != 0
     }
 
     /// The application has nothing to send while the window has room and nothing waits to be repaired: the rate of the

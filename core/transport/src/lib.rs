@@ -5,6 +5,8 @@
 
 mod burst;
 mod delivery_rate;
+mod handshake;
+mod idle;
 mod interval;
 mod min_rtt;
 mod pacing;
@@ -20,6 +22,7 @@ mod supply;
 mod undo;
 mod window_usage;
 
+pub use handshake::{Handshake, SYN_BYTES};
 pub use interval::IntervalCounters;
 pub use receiver::{AckToSend, Receiver};
 pub use rtt::RttEstimator;

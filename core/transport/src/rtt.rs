@@ -9,7 +9,7 @@ pub const RTO_MIN: Nanos = 200 * MILLISECOND;
 /// Linux's TCP_RTO_MAX.
 pub const RTO_MAX: Nanos = 120_000 * MILLISECOND;
 /// RFC 6298 §2: before a sample the timeout is one second.
-const RTO_INITIAL: Nanos = 1_000 * MILLISECOND;
+pub const RTO_INITIAL: Nanos = 1_000 * MILLISECOND;
 
 /// Smoothed RTT, its deviation and the minimum.
 #[derive(Clone, Debug)]

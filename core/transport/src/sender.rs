@@ -2,11 +2,13 @@
 
 mod recovery;
 mod tail;
+mod unused;
 
 use leo_cc::{Ack, CongestionControl, Recovery, Scheme};
 
 use crate::burst::Burst;
 use crate::delivery_rate::DeliveryRate;
+use crate::idle::Starvation;
 use crate::interval::IntervalCounters;
 use crate::pacing::Pacer;
 use crate::prr::RateReduction;
@@ -105,6 +107,7 @@ pub struct Sender {
     /// After a timeout a single packet asks whether the path is back: the window until a delivery lifts it, else 0.
     asking: u32,
     usage: WindowUsage,
+    starvation: Starvation,
     closed: bool,
     stats: SenderStats,
     interval: IntervalCounters,
@@ -140,6 +143,7 @@ impl Sender {
             backoff: 0,
             asking: 0,
             usage: WindowUsage::default(),
+            starvation: Starvation::default(),
             closed: false,
             stats: SenderStats::default(),
             interval: IntervalCounters::default(),
@@ -158,6 +162,12 @@ impl Sender {
     pub fn start(&mut self, now: Nanos) {
         self.scheme.on_start(now, self.rtt.smoothed());
         self.scheme_deadline = self.scheme.next_timer();
+    }
+
+    /// The same where a handshake opened it and measured `rtt`.
+    pub fn start_after_handshake(&mut self, now: Nanos, rtt: Nanos) {
+        self.rtt.sample(now, rtt, 0, 0);
+        self.start(now);
     }
 
     /// An acknowledgement arrives. Returns the RTT of the last packet it newly delivered, if that was sent only once.
@@ -313,7 +323,7 @@ impl Sender {
             return None;
         }
         if self.board.next() >= self.supply.packets() && self.board.first_to_retransmit().is_none() {
-            self.run_dry();
+            self.run_dry(now);
             return None;
         }
         if let Some(rate) = self.scheme.pacing_rate() {
@@ -390,7 +400,7 @@ impl Sender {
     #[inline]
     #[must_use]
     pub const fn is_finished(&self) -> bool {
-        self.board.una() >= self.supply.packets()
+        self.board.una() >= self.supply.end()
     }
 
     /// Payload of packet `seq` in bytes: the last of a transfer may be short.
@@ -450,17 +460,11 @@ impl Sender {
         burst.should_wait()
     }
 
-    /// There is room in the window and nothing to send.
-    #[cold]
-    fn run_dry(&mut self) {
-        self.bursting = false;
-        self.pacer.end_burst();
-        self.note_usage(false);
-        self.delivery.on_run_dry(self.board.in_flight());
-    }
-
     fn send_new(&mut self, now: Nanos) -> Transmit {
         let idle = self.board.packets_out() == 0;
+        if idle && self.delivery.is_app_limited() {
+            self.restart(now);
+        }
         let state = self.delivery.on_sent(now, self.board.in_flight(), self.stats.lost);
         let seq = self.board.push(now, state);
         self.note_sent(now);

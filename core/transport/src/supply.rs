@@ -2,17 +2,30 @@
 
 use crate::SEGMENT_BYTES;
 
-/// Data in packets, of which the last may be short.
+/// Data in packets, of which the last of a transfer may be short.
 #[derive(Clone, Debug)]
 pub struct Supply {
+    /// Written so far; never ends with an endless supply.
     packets: u64,
+    /// Of a transfer.
+    end: u64,
     last_bytes: u32,
 }
 
 impl Supply {
     /// Data without end.
     pub const fn endless() -> Self {
-        Self { packets: u64::MAX, last_bytes: SEGMENT_BYTES }
+        Self { packets: u64::MAX, end: u64::MAX, last_bytes: SEGMENT_BYTES }
+    }
+
+    /// Nothing until the application writes it.
+    pub const fn empty() -> Self {
+        Self { packets: 0, end: u64::MAX, last_bytes: SEGMENT_BYTES }
+    }
+
+    /// The application writes so many full packets.
+    pub const fn write(&mut self, packets: u64) {
+        self.packets = self.packets.saturating_add(packets);
     }
 
     /// So many bytes, at least one.
@@ -20,6 +33,7 @@ impl Supply {
         let before_last = (bytes.max(1) - 1) / u64::from(SEGMENT_BYTES);
         Self {
             packets: before_last + 1,
+            end: before_last + 1,
             last_bytes: (bytes.max(1) - before_last * u64::from(SEGMENT_BYTES)) as u32,
         }
     }
@@ -30,10 +44,16 @@ impl Supply {
         self.packets
     }
 
+    /// How many a transfer has; for others a number that is never reached.
+    #[inline]
+    pub const fn end(&self) -> u64 {
+        self.end
+    }
+
     /// Payload of packet `seq`.
     #[inline]
     pub const fn payload_bytes(&self, seq: u64) -> u32 {
-        if seq + 1 == self.packets { self.last_bytes } else { SEGMENT_BYTES }
+        if seq + 1 == self.end { self.last_bytes } else { SEGMENT_BYTES }
     }
 }
 

@@ -10,13 +10,11 @@ pub struct Egress<P> {
     pub discipline: Managed<P>,
     /// `NEVER` while nothing waits or the link has no capacity to come.
     pub next_dequeue: Nanos,
-    /// Bytes that wait.
-    pub waiting_bytes: u64,
 }
 
 impl<P> Egress<P> {
     pub const fn new(discipline: Managed<P>) -> Self {
-        Self { discipline, next_dequeue: NEVER, waiting_bytes: 0 }
+        Self { discipline, next_dequeue: NEVER }
     }
 }
 
@@ -31,7 +29,6 @@ impl<P: Packet> Link<P> {
         let mut tally = Tally::default();
         egress.discipline.enqueue(Waiting { packet, bytes, since: now }, now, &mut tally);
         let accepted = egress.discipline.packets() > before;
-        egress.waiting_bytes = egress.discipline.bytes();
         self.count(tally);
         if before == 0 {
             self.plan(now);
@@ -41,7 +38,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Everything that has left the discipline by `now`, in the order of its times.
-    #[inline]
+    #[inline(never)]
     pub(super) fn catch_up(&mut self, now: Nanos) {
         while let Some(at) = self.egress.as_ref().map(|egress| egress.next_dequeue)
             && at <= now
@@ -51,7 +48,6 @@ impl<P: Packet> Link<P> {
             let Some(egress) = &mut self.egress else { return };
             let mut tally = Tally::default();
             let next = egress.discipline.dequeue(at, &mut tally);
-            egress.waiting_bytes = egress.discipline.bytes();
             self.count(tally);
             if let Some(waiting) = next {
                 self.transmit(waiting.packet, waiting.bytes, at);

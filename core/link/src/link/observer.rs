@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::Nanos;
 use crate::link::{Link, Packet};
+use crate::queue::Discipline;
 
 /// How a packet left the transmitter: what a switch's in-band telemetry tells of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,11 +47,19 @@ impl<P: Packet> Link<P> {
     }
 
     fn waiting_bytes(&self) -> u64 {
-        self.egress.as_ref().map_or(0, |egress| egress.waiting_bytes)
+        self.egress.as_ref().map_or(0, |egress| egress.discipline.bytes())
     }
 
     /// Note what waited when each packet left, up to `now`. Called before anything changes what waits.
+    #[inline]
     pub(super) fn observe_departures(&mut self, now: Nanos) {
+        if self.observer.is_some() {
+            self.observe_them(now);
+        }
+    }
+
+    #[inline(never)]
+    fn observe_them(&mut self, now: Nanos) {
         let waiting = self.waiting_bytes();
         let Some(observer) = &mut self.observer else { return };
         while let Some(transit) = self.transits.get(self.departed)

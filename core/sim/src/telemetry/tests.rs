@@ -1,6 +1,8 @@
 use leo_transport::SackBlocks;
 
 use super::*;
+use crate::ecn::Ecn;
+use crate::packet::Kind;
 
 const MS: Nanos = 1_000_000;
 
@@ -10,9 +12,8 @@ fn packet(flow: u32, seq: u64, timestamp: Nanos) -> Packet {
         bytes: 1500,
         route: 0,
         hop: 0,
-        is_ack: false,
-        ecn_capable: false,
-        ce: false,
+        kind: Kind::Data,
+        ecn: Ecn::default(),
         seq,
         timestamp,
         propagation: 0,
@@ -120,7 +121,7 @@ fn a_packet_that_knows_no_rtt_is_counted_but_not_averaged() {
 fn an_acknowledgement_tells_of_the_packet_that_came_last_and_lost_ones_are_skipped() {
     let mut headers = Headers::new(1);
     let mut port = Port::new(1);
-    let ack = |cumulative: u64| Packet { is_ack: true, ..packet(0, cumulative, 55) };
+    let ack = |cumulative: u64| Packet { kind: Kind::Ack, ..packet(0, cumulative, 55) };
     for seq in 0..4 {
         headers.begin(seq, 4, seq, Header::default(), 0);
     }
@@ -142,7 +143,7 @@ fn duplicate_acknowledgements_are_told_apart_by_what_they_selectively_acknowledg
     let mut headers = Headers::new(1);
     let mut port = Port::new(1);
     let duplicate = |end: u64| {
-        let mut ack = Packet { is_ack: true, ..packet(0, 1, 55) };
+        let mut ack = Packet { kind: Kind::Ack, ..packet(0, 1, 55) };
         if end > 2 {
             ack.sacks.push(1, 2, end);
         }

@@ -1,6 +1,7 @@
-//! Whether the window limits what is sent, which decides if it may grow (RFC 7661, Linux's tcp_is_cwnd_limited).
+//! Whether the window limits what is sent, which decides if it may grow (RFC 7661, Linux's tcp_is_cwnd_limited), and what
+//! the scheme is told of an application that pauses.
 
-use leo_cc::External;
+use leo_cc::{Congestion, Context, External};
 
 use super::*;
 use crate::Receiver;
@@ -51,4 +52,77 @@ fn a_sender_that_gathers_a_burst_is_limited_by_its_window() {
         assert_eq!(sent, usize::from(seq == 0), "after acknowledgement {seq}");
         assert!(sender.is_window_limited());
     }
+}
+
+/// Everything that is out arrives in order, a round trip of 50 ms after `sent_at`; returns when.
+fn acknowledge_all(sender: &mut Sender, receiver: &mut Receiver, sent_at: Nanos) -> Nanos {
+    for seq in sender.board.una()..sender.board.next() {
+        if let Some(ack) = receiver.on_data(sent_at, seq, sent_at) {
+            sender.on_ack(sent_at + 50 * MS, &ack);
+        }
+    }
+    if let Some(ack) = receiver.on_timer(NEVER) {
+        sender.on_ack(sent_at + 50 * MS, &ack);
+    }
+    sent_at + 50 * MS
+}
+
+#[test]
+fn a_scheme_hears_of_silence_that_the_application_brings_about() {
+    // RFC 9438 §5.8 by Linux's means (CA_EVENT_TX_START): CUBIC's epoch moves by the silence.
+    let cubic = Scheme::by_name("cubic", &Context::default()).expect("it is a scheme");
+    let mut sender = Sender::new(cubic, false).with_application();
+    let mut receiver = Receiver::new();
+    sender.start(0);
+    let mut now = 0;
+    for round in 0..2 {
+        sender.write(now, [200, 1_000][round]);
+        send_all(&mut sender, now);
+        if round == 1 {
+            // From here on an epoch runs.
+            sender.scheme.on_congestion(Congestion::Loss, now);
+        }
+        while sender.board.next() < sender.supply.packets() {
+            now = acknowledge_all(&mut sender, &mut receiver, now);
+            send_all(&mut sender, now);
+        }
+        now = acknowledge_all(&mut sender, &mut receiver, now);
+        assert_eq!(send_all(&mut sender, now), 0);
+    }
+    let (before, window) = (format!("{:?}", sender.scheme), sender.window());
+    // 100 ms are less than the timeout: the window stays.
+    sender.write(now + 100 * MS, 1);
+    assert_eq!((format!("{:?}", sender.scheme), sender.window()), (before.clone(), window));
+    assert_eq!(send_all(&mut sender, now + 100 * MS), 1);
+    assert_ne!(format!("{:?}", sender.scheme), before);
+    // While something is out there is no silence.
+    let before = format!("{:?}", sender.scheme);
+    sender.write(now + 100 * MS, 1);
+    assert_eq!(send_all(&mut sender, now + 120 * MS), 1);
+    assert_eq!(format!("{:?}", sender.scheme), before);
+}
+
+#[test]
+fn packets_sent_around_a_pause_of_the_application_give_marked_samples() {
+    // draft-cheng-iccrg-delivery-rate-estimation §3.4: from where the sender runs dry until that much and one more
+    // packet is delivered.
+    let mut sender = external(20, 0).with_application();
+    let mut receiver = Receiver::new();
+    let mut marks = |sender: &mut Sender, now: Nanos, packets: u64| {
+        sender.write(now, packets);
+        send_all(sender, now);
+        let board = &sender.board;
+        let marks: Vec<bool> =
+            (board.una()..board.next()).map(|seq| board.get(seq).state.app_limited).collect();
+        acknowledge_all(sender, &mut receiver, now);
+        send_all(sender, now + 50 * MS);
+        marks
+    };
+    // The first packets leave before the sender has run dry.
+    assert_eq!(marks(&mut sender, 0, 3), [false; 3]);
+    assert_eq!(marks(&mut sender, 100 * MS, 3), [true; 3]);
+    // 20 fill the window: the sender does not run dry, and what follows the bubble is unmarked.
+    assert_eq!(marks(&mut sender, 200 * MS, 60), [true; 20]);
+    let rest = marks(&mut sender, 250 * MS, 0);
+    assert!(!rest.is_empty() && rest.iter().all(|mark| !mark), "{rest:?}");
 }

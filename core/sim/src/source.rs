@@ -1,4 +1,5 @@
-//! A source that nothing slows down: packets at a constant rate, all the time or in bursts, without acknowledgements.
+//! A source that nothing slows down: packets at a constant rate, all the time or in bursts. UDP sends them as they come;
+//! for TCP they are what an application writes.
 
 use leo_link::{NEVER, Nanos};
 use leo_transport::PACKET_BYTES;
@@ -17,9 +18,9 @@ pub struct OnOff {
     pub random: bool,
 }
 
-/// Constant-rate UDP. Every packet has 1,500 bytes, of which as many count as a TCP segment's payload.
+/// Packets of 1,500 bytes at a constant rate, of which as many count as a TCP segment's payload.
 #[derive(Clone, Debug)]
-pub struct Datagrams {
+pub struct Source {
     rate_bps: u64,
     on_off: Option<OnOff>,
     random: Pcg64Mcg,
@@ -31,7 +32,7 @@ pub struct Datagrams {
     received: u64,
 }
 
-impl Datagrams {
+impl Source {
     pub fn new(rate_bps: u64, on_off: Option<OnOff>, seed: u64) -> Self {
         Self {
             rate_bps: rate_bps.max(1),
@@ -104,7 +105,7 @@ impl Datagrams {
 mod tests {
     use super::*;
 
-    fn sent_in(mut source: Datagrams, length: Nanos) -> u64 {
+    fn sent_in(mut source: Source, length: Nanos) -> u64 {
         source.start(0);
         while source.next_packet() < length {
             assert!(source.take(source.next_packet()));
@@ -114,14 +115,14 @@ mod tests {
 
     #[test]
     fn a_rate_that_does_not_divide_a_packets_bits_is_met_exactly() {
-        assert_eq!(sent_in(Datagrams::new(7_000_000, None, 1), 12 * NANOS_PER_S), 7_000);
+        assert_eq!(sent_in(Source::new(7_000_000, None, 1), 12 * NANOS_PER_S), 7_000);
     }
 
     #[test]
     fn on_off_sources_send_for_their_share_of_the_time() {
         let on_off = |random| OnOff { on: 30_000_000, off: 90_000_000, random };
         let share = |random| {
-            let source = Datagrams::new(12_000_000, Some(on_off(random)), 1);
+            let source = Source::new(12_000_000, Some(on_off(random)), 1);
             sent_in(source, 600 * NANOS_PER_S) as f64 / 600_000.0
         };
         assert!((share(false) - 0.25).abs() < 0.005, "{}", share(false));
@@ -134,7 +135,7 @@ mod tests {
         // A packet every 12 ms of sending; bursts of 3 ms.
         for random in [false, true] {
             let on_off = OnOff { on: 3_000_000, off: 9_000_000, random };
-            let sent = sent_in(Datagrams::new(1_000_000, Some(on_off), 1), 600 * NANOS_PER_S);
+            let sent = sent_in(Source::new(1_000_000, Some(on_off), 1), 600 * NANOS_PER_S);
             // A quarter of 50,000; the error of 50,000 random cycles is about 60.
             assert!(sent.abs_diff(12_500) < 250, "{sent}");
         }

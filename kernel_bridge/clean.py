@@ -1,0 +1,35 @@
+"""Removing what killed runs left on the machine.
+
+Interfaces, routes, iptables rules, mounts and processes live in private namespaces and end with them. What
+can stay is a session's folder, named for the process that made it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from kernel_bridge.namespaces import FOLDERS, PREFIX
+
+_NAME = re.compile(re.escape(PREFIX) + r"(?:mahimahi|run-\w+)-(\d+)-\w+")
+
+
+def leftovers(folder: Path = FOLDERS) -> Iterator[Path]:
+    """Yield the folders of sessions whose process is gone."""
+    for path in sorted(folder.glob(f"{PREFIX}*")):
+        named = _NAME.fullmatch(path.name)
+        if named and path.is_dir() and not path.is_symlink() and not Path("/proc", named[1]).exists():
+            yield path
+
+
+def clean(folder: Path = FOLDERS) -> Iterator[str]:
+    """Remove what is left; yield a line about each thing."""
+    for path in list(leftovers(folder)):
+        try:
+            shutil.rmtree(path)
+        except OSError as error:
+            yield f"{path}: cannot be removed: {error.strerror}"
+        else:
+            yield f"removed {path}, the folder of a run that was killed"

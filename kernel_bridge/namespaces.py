@@ -1,0 +1,84 @@
+"""Private namespaces: a program of ours as their first process, and a folder for it."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+FOLDERS = Path("/tmp")
+"""Where sessions have their folders. Not $TMPDIR, which may be closed to others."""
+PREFIX = "leogym-"
+
+
+def in_namespaces(program: Path, session: Path, timeout_s: float | None, name: str) -> tuple[int, str, str]:
+    """Run a Python program as the first process of new mount, network and PID namespaces.
+
+    Args:
+        program: runs as root, isolated, with the session's file as its argument.
+        session: that file.
+        timeout_s: wall-clock limit, after which everything is ended.
+        name: of what runs, for the message.
+
+    Returns:
+        Exit status and output.
+
+    Raises:
+        TimeoutError: ``timeout_s`` passed.
+    """
+    # Both options pass an end on: this process's to unshare, and unshare's to the namespaces.
+    start = ["setpriv", "--pdeathsig", "KILL"]
+    start += ["unshare", "--kill-child", "--pid", "--fork", "--mount-proc", "--net"]
+    start += ["--mount", "--propagation", "private", "--", sys.executable, "-I", str(program)]
+    process = subprocess.Popen(
+        [*start, str(session)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env={"PATH": PATH, "LANG": "C.UTF-8"},
+        start_new_session=True,
+    )
+    with process:
+        try:
+            stdout, stderr = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"{name}: not done after {timeout_s:g} s") from None
+        finally:
+            process.kill()
+    return process.returncode, stdout, stderr
+
+
+@contextmanager
+def folders(name: str) -> Iterator[tuple[Path, Path]]:
+    """Make a folder of root's, and in it ``work``, the ordinary user's; remove them afterwards.
+
+    The root folder also has an empty folder ``private``, to mount a session's own programs on.
+    """
+    root = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{name}-{os.getpid()}-", dir=FOLDERS))
+    try:
+        root.chmod(0o755)
+        (root / "private").mkdir()
+        folder = root / "work"
+        folder.mkdir()
+        os.chown(folder, *ordinary_user())
+        yield root, folder
+    finally:
+        shutil.rmtree(root)
+
+
+def ordinary_user() -> tuple[int, int]:
+    """Return user and group of whoever called sudo, else of nobody."""
+    uid, gid = int(os.environ.get("SUDO_UID", 0)), int(os.environ.get("SUDO_GID", 0))
+    if uid and gid:
+        return uid, gid
+    nobody = pwd.getpwnam("nobody")
+    return nobody.pw_uid, nobody.pw_gid

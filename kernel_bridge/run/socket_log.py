@@ -1,0 +1,120 @@
+"""Reading what the flows' ends logged: samples of the kernel's tcp_info, and counts of bytes or datagrams.
+
+`tcp_info` (linux/tcp.h) only ever grew at its end, so a field is where it always was, and one that lies
+beyond the size that the kernel told is not known to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+INFO_BYTES = 280
+CC_BYTES = 24
+
+_FIELDS: dict[str, tuple[str, int]] = {
+    # name: (type, offset in struct tcp_info)
+    "state": ("u1", 0),
+    "ca_state": ("u1", 1),
+    "unacked": ("<u4", 24),
+    "sacked": ("<u4", 28),
+    "lost": ("<u4", 32),
+    "retrans": ("<u4", 36),
+    "rtt_us": ("<u4", 68),
+    "snd_cwnd": ("<u4", 80),
+    "total_retrans": ("<u4", 100),
+    "pacing_rate": ("<u8", 104),
+    "bytes_acked": ("<u8", 120),
+    "segs_in": ("<u4", 140),
+    "notsent_bytes": ("<u4", 144),
+    "min_rtt_us": ("<u4", 148),
+    "data_segs_out": ("<u4", 156),
+    "delivery_rate": ("<u8", 160),
+    "rwnd_limited_us": ("<u8", 176),
+    "sndbuf_limited_us": ("<u8", 184),
+    "delivered": ("<u4", 192),
+    "dsack_dups": ("<u4", 216),
+    "total_rto": ("<u2", 240),
+}
+UNPACED = 2**64 - 1
+"""The pacing rate of a socket that is not paced."""
+CA_LOSS = 4
+"""``ca_state`` after a retransmission timeout (TCP_CA_Loss)."""
+_NEEDED_BYTES = 220
+"""Up to dsack_dups, which the kernel has had since 4.19; total_rto came with 6.7."""
+
+_INFO = np.dtype(
+    {
+        "names": list(_FIELDS),
+        "formats": [kind for kind, _ in _FIELDS.values()],
+        "offsets": [offset for _, offset in _FIELDS.values()],
+        "itemsize": INFO_BYTES,
+    }
+)
+_SAMPLE = np.dtype(
+    [
+        ("time_ns", "<i8"),
+        ("info_bytes", "<u4"),
+        ("cc_bytes", "<u4"),
+        ("info", _INFO),
+        ("cc", "u1", (CC_BYTES,)),
+    ]
+)
+_COUNT = np.dtype([("time_ns", "<i8"), ("count", "<i8")])
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A TCP sender's samples; times in ns from the run's start."""
+
+    time_ns: NDArray[np.int64]
+    info: NDArray[np.void]
+    """Structured as `_FIELDS` says; names end in their unit where that is not bytes, packets or bytes/s."""
+    has_timeouts: bool
+    """Whether the kernel counts retransmission timeouts in ``total_rto``."""
+
+    def timeouts(self) -> int:
+        """Return how many retransmission timeouts there were, or at least were seen."""
+        if not len(self.time_ns):
+            return 0
+        if self.has_timeouts:
+            return int(self.info["total_rto"][-1])
+        in_loss = self.info["ca_state"] == CA_LOSS
+        return int(in_loss[0]) + int((in_loss[1:] & ~in_loss[:-1]).sum())
+
+
+@dataclass(frozen=True)
+class Counts:
+    """A running count; times in ns from the run's start."""
+
+    time_ns: NDArray[np.int64]
+    count: NDArray[np.int64]
+
+    def at(self, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the count at each of the times given."""
+        before = np.concatenate(([0], self.count))
+        return before[np.searchsorted(self.time_ns, time_ns, side="right")]
+
+
+def read_samples(path: Path) -> Samples:
+    """Read a TCP sender's log.
+
+    Raises:
+        RuntimeError: the kernel's tcp_info is too old.
+    """
+    rows = np.fromfile(path, dtype=_SAMPLE)
+    if len(rows) and rows["info_bytes"].min() < _NEEDED_BYTES:
+        raise RuntimeError(
+            "tcp_info: this kernel tells too little about its sockets: 4.19 or later is needed"
+        )
+    end = _FIELDS["total_rto"][1] + 2
+    return Samples(rows["time_ns"], rows["info"], bool(len(rows)) and int(rows["info_bytes"].min()) >= end)
+
+
+def read_counts(path: Path) -> Counts:
+    """Read any other end's log."""
+    rows = np.fromfile(path, dtype=_COUNT)
+    return Counts(rows["time_ns"], rows["count"])

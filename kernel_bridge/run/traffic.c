@@ -1,0 +1,265 @@
+// One end of one flow on the host's real stack. Started as root, which may choose any congestion control and open its
+// log; it gives root up before the first packet.
+//
+//   traffic send|receive tcp|udp ADDRESS PORT SCHEME LOG UID GID START_NS STOP_NS [RATE_BPS PERIODS]
+//
+// It says "ready" on standard output and reads the run's origin, in ns of the monotonic clock, from standard input;
+// START_NS and STOP_NS count from there. PERIODS is a file of pairs of 64-bit integers: from when to when, in ns from the
+// origin, a udp sender sends.
+//
+// Logs are records of host-endian integers. A tcp sender's, every SAMPLE_NS: time (ns from the origin), size of tcp_info,
+// size of tcp_cc_info, then both, in fields of INFO_BYTES and CC_BYTES. All others, at most every millisecond: time of
+// the last event, and bytes read, or datagrams sent or received, up to then.
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef TCP_CC_INFO
+#define TCP_CC_INFO 26
+#endif
+
+enum { INFO_BYTES = 280, CC_BYTES = 24, CHUNK_BYTES = 1 << 18, DATAGRAM_BYTES = 1472, UDP_BUFFER_BYTES = 1 << 23 };
+static const int64_t NS = 1000000000, SAMPLE_NS = 10000000, LOG_NS = 1000000, PACKET_BITS = 12000;
+
+struct sample {
+    int64_t time_ns;
+    uint32_t info_bytes, cc_bytes;
+    uint8_t info[INFO_BYTES], cc[CC_BYTES];
+};
+struct count {
+    int64_t time_ns, count;
+};
+
+static int64_t origin_ns;
+static FILE *log_file;
+static struct count counted;
+
+static void fail(const char *format, ...) {
+    int error = errno;
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, ": %s\n", strerror(error));
+    exit(1);
+}
+
+static int64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * NS + now.tv_nsec - origin_ns;
+}
+
+static void sleep_until(int64_t time_ns) {
+    int64_t at = time_ns + origin_ns;
+    struct timespec until = {.tv_sec = at / NS, .tv_nsec = at % NS};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
+    }
+}
+
+// Wait for an event on a socket, at most until a time. False: that time has come.
+static int wait_for(int fd, short events, int64_t until_ns) {
+    int64_t left = until_ns - now_ns();
+    if (left <= 0) {
+        return 0;
+    }
+    struct timespec timeout = {.tv_sec = left / NS, .tv_nsec = left % NS};
+    struct pollfd waiting = {.fd = fd, .events = events};
+    return ppoll(&waiting, 1, &timeout, NULL) > 0;
+}
+
+static void write_log(const void *record, size_t bytes) {
+    if (fwrite(record, bytes, 1, log_file) != 1) {
+        fail("log");
+    }
+}
+
+// Count an event, and log what was counted before it if that was in another millisecond.
+static void count(int64_t amount) {
+    int64_t now = now_ns();
+    if (counted.count && now / LOG_NS != counted.time_ns / LOG_NS) {
+        write_log(&counted, sizeof counted);
+    }
+    counted.time_ns = now;
+    counted.count += amount;
+}
+
+static void finish(void) {
+    if (counted.count) {
+        write_log(&counted, sizeof counted);
+    }
+    if (fclose(log_file)) {
+        fail("log");
+    }
+    exit(0);
+}
+
+static void sample(int fd, int64_t now) {
+    struct sample taken = {.time_ns = now};
+    socklen_t info = INFO_BYTES, cc = CC_BYTES;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, taken.info, &info)) {
+        fail("TCP_INFO");
+    }
+    if (getsockopt(fd, IPPROTO_TCP, TCP_CC_INFO, taken.cc, &cc)) {
+        cc = 0;
+    }
+    taken.info_bytes = info;
+    taken.cc_bytes = cc;
+    write_log(&taken, sizeof taken);
+}
+
+static void send_stream(int fd, const struct sockaddr_in *to, int64_t stop) {
+    static char chunk[CHUNK_BYTES];
+    struct linger abort_at_once = {.l_onoff = 1};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &abort_at_once, sizeof abort_at_once);
+    if (connect(fd, (const struct sockaddr *)to, sizeof *to) && errno != EINPROGRESS) {
+        fail("connect");
+    }
+    int64_t next = now_ns() / SAMPLE_NS * SAMPLE_NS + SAMPLE_NS, now;
+    int connected = 0;
+    while ((now = now_ns()) < stop) {
+        if (now >= next) {
+            if (connected) {
+                sample(fd, now);
+            }
+            next = now / SAMPLE_NS * SAMPLE_NS + SAMPLE_NS;
+        }
+        int64_t until = next < stop ? next : stop;
+        if (!wait_for(fd, POLLOUT, until)) {
+            continue;
+        }
+        ssize_t sent = send(fd, chunk, sizeof chunk, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+            // The kernel gave the connection up, as after minutes without an acknowledgement: the flow ends early.
+            fprintf(stderr, "send: %s\n", strerror(errno));
+            return;
+        }
+        connected |= sent > 0;
+    }
+    if (connected) {
+        sample(fd, now_ns());
+    }
+}
+
+static void receive_stream(int listener, int64_t stop) {
+    int fd = -1;
+    while (fd < 0) {
+        if (!wait_for(listener, POLLIN, stop)) {
+            return;
+        }
+        fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+    }
+    while (wait_for(fd, POLLIN, stop)) {
+        // Takes the bytes without copying them.
+        ssize_t bytes = recv(fd, NULL, 1 << 30, MSG_TRUNC);
+        if (bytes == 0 || (bytes < 0 && errno != EAGAIN && errno != EINTR)) {
+            return;
+        }
+        if (bytes > 0) {
+            count(bytes);
+        }
+    }
+}
+
+static void send_datagrams(int fd, const struct sockaddr_in *to, int64_t rate_bps, const char *periods) {
+    static char datagram[DATAGRAM_BYTES];
+    FILE *file = fopen(periods, "rb");
+    if (!file) {
+        fail("%s", periods);
+    }
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+    // What divisions left, and what was left of a gap when a period ended: the long-run rate is exact.
+    int64_t period[2], gap = 0, remainder = 0;
+    while (fread(period, sizeof period, 1, file) == 1) {
+        int64_t due = period[0] + gap;
+        while (due < period[1]) {
+            sleep_until(due);
+            sendto(fd, datagram, sizeof datagram, 0, (const struct sockaddr *)to, sizeof *to);
+            count(1);
+            int64_t work = PACKET_BITS * NS + remainder;
+            due += work / rate_bps;
+            remainder = work % rate_bps;
+        }
+        gap = due - period[1];
+    }
+}
+
+static void receive_datagrams(int fd, int64_t stop) {
+    char datagram[DATAGRAM_BYTES];
+    while (wait_for(fd, POLLIN, stop)) {
+        while (recv(fd, datagram, sizeof datagram, MSG_DONTWAIT) >= 0) {
+            count(1);
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc != 11 && argc != 13) {
+        fprintf(stderr, "traffic: wrong arguments\n");
+        return 2;
+    }
+    int sends = !strcmp(argv[1], "send"), stream = !strcmp(argv[2], "tcp"), one = 1, big = UDP_BUFFER_BYTES;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(atoi(argv[4]))};
+    inet_pton(AF_INET, argv[3], &address.sin_addr);
+    uid_t uid = strtoul(argv[7], NULL, 10);
+    gid_t gid = strtoul(argv[8], NULL, 10);
+    int64_t start = strtoll(argv[9], NULL, 10), stop = strtoll(argv[10], NULL, 10);
+
+    int fd = socket(AF_INET, (stream ? SOCK_STREAM : SOCK_DGRAM) | (stream ? SOCK_NONBLOCK : 0), 0);
+    if (fd < 0) {
+        fail("socket");
+    }
+    // The machine's default may be any scheme: both ends get the flow's.
+    if (stream && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, argv[5], strlen(argv[5]))) {
+        fail("scheme %s", argv[5]);
+    }
+    if (!stream) {
+        setsockopt(fd, SOL_SOCKET, sends ? SO_SNDBUFFORCE : SO_RCVBUFFORCE, &big, sizeof big);
+    }
+    if (!sends) {
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+        if (bind(fd, (struct sockaddr *)&address, sizeof address) || (stream && listen(fd, 1))) {
+            fail("listen on %s:%s", argv[3], argv[4]);
+        }
+    }
+    log_file = fopen(argv[6], "wbe");
+    if (!log_file) {
+        fail("%s", argv[6]);
+    }
+    if (setgroups(0, NULL) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid)) {
+        fail("giving up root");
+    }
+
+    printf("ready\n");
+    fflush(stdout);
+    if (scanf("%" SCNd64, &origin_ns) != 1) {
+        return 3;  // whoever started this has gone
+    }
+    if (sends) {
+        sleep_until(start);
+    }
+    if (sends && stream) {
+        send_stream(fd, &address, stop);
+    } else if (sends) {
+        send_datagrams(fd, &address, strtoll(argv[11], NULL, 10), argv[12]);
+    } else if (stream) {
+        receive_stream(fd, stop);
+    } else {
+        receive_datagrams(fd, stop);
+    }
+    finish();
+}

@@ -1,0 +1,64 @@
+"""``mm-leo`` as data, beside mahimahi's shells."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from configs.errors import InputError
+
+NAME = "mm-leo"
+
+
+@dataclass(frozen=True)
+class Leo:
+    """A link that replays a path trace, or that never changes."""
+
+    trace: Path | None = None
+    """The path trace; else ``delay_ms`` and ``rate_mbps`` are needed."""
+    delay_ms: float | None = None
+    """One-way propagation, in place of a trace."""
+    rate_mbps: float | None = None
+    """Capacity of both directions, in place of the trace's, in Mbit/s of IP packets."""
+    options: tuple[str, ...] = ()
+    """Any of the program's other options, as on its command line."""
+    log: Path | None = None
+    """What happened to every packet."""
+    report: Path | None = None
+    """Counts, lateness and validity, as JSON."""
+    program: Path = Path(NAME)
+    """The program, where it is not in PATH."""
+
+    def __post_init__(self) -> None:
+        if (self.trace is None) == (self.delay_ms is None):
+            raise InputError("mm-leo: trace, delay_ms: one of them is needed")
+        if self.trace is None and self.rate_mbps is None:
+            raise InputError("mm-leo: rate_mbps: needed without a trace")
+
+    def arguments(self) -> list[str]:
+        """Return the command line up to the command that runs inside."""
+        options = list(self.options)
+        for name, value in [("rate-mbps", self.rate_mbps), ("delay-ms", self.delay_ms)]:
+            if value is not None:
+                options.append(f"--{name}={value:.12g}")
+        for name, path in [("log", self.log), ("report", self.report)]:
+            if path is not None:
+                options.append(f"--{name}={path}")
+        trace = [str(self.trace)] if self.trace is not None else []
+        return [str(self.program), *trace, *options, "--"]
+
+
+def program() -> Path | None:
+    """Return where the program is: beside this Python, or in PATH."""
+    beside = Path(sys.executable).with_name(NAME)
+    if beside.is_file():
+        return beside
+    found = shutil.which(NAME)
+    return Path(found) if found else None
+
+
+def missing() -> str | None:
+    """Say in one line that the program is not there, or None."""
+    return None if program() else "mm-leo is not built: make setup builds it"

@@ -1,0 +1,85 @@
+//! When to wake up so as to be there when a packet is due.
+//!
+//! A sleep ends some microseconds late, on each machine by another time. The alarm learns by how much its quickest sleeps
+//! are late, and ends them so much earlier; whoever wakes up too early looks at the clock until it is time, which is short.
+
+use leo_link::{NEVER, Nanos};
+
+/// A quarter of all sleeps shall end too early: then the lead moves down by three steps as often as it moves up by one
+/// three times.
+const STEP: Nanos = 200;
+const DOWN_STEPS: Nanos = 3;
+
+/// Plans sleeps.
+#[derive(Debug)]
+pub struct Alarm {
+    /// By how much sleeps end earlier than needed.
+    lead: Nanos,
+    /// At most this.
+    bound: Nanos,
+}
+
+impl Alarm {
+    /// An alarm that never looks at the clock for longer than `bound` without sleeping.
+    pub const fn new(bound: Nanos) -> Self {
+        Self { lead: 0, bound }
+    }
+
+    /// How long to sleep at `now` when something is due at `due`; for ever if nothing is, not at all if it is near.
+    #[inline]
+    pub fn sleep(&self, due: Nanos, now: Nanos) -> Option<Nanos> {
+        (due != NEVER).then(|| due.saturating_sub(now).saturating_sub(self.lead))
+    }
+
+    /// A sleep for something due at `due` has ended at `now` by itself.
+    #[inline]
+    pub fn woke(&mut self, due: Nanos, now: Nanos) {
+        self.lead = if now > due {
+            (self.lead + STEP).min(self.bound)
+        } else {
+            self.lead.saturating_sub(DOWN_STEPS * STEP)
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: Nanos = 1_000;
+
+    /// Sleep `times`, each time waking up later than asked by what `latency` says; returns the lead in the end.
+    fn learn(alarm: &mut Alarm, times: u64, latency: impl Fn(u64) -> Nanos) -> Nanos {
+        for time in 0..times {
+            let (now, due) = (time * 1_000 * US, (time + 1) * 1_000 * US);
+            let sleep = alarm.sleep(due, now).unwrap();
+            alarm.woke(due, now + sleep + latency(time));
+        }
+        alarm.lead
+    }
+
+    #[test]
+    fn the_lead_becomes_what_the_quickest_quarter_of_sleeps_is_late() {
+        let mut alarm = Alarm::new(50 * US);
+        // Evenly between 20 and 40 µs: a quarter is below 25.
+        let lead = learn(&mut alarm, 20_000, |time| 20 * US + time * 7_919 % (20 * US));
+        assert!((23 * US..=27 * US).contains(&lead), "{lead}");
+        // The machine becomes quick: no sleep ends early for longer than a moment.
+        assert!(learn(&mut alarm, 200, |_| 2 * US) <= 4 * US);
+    }
+
+    #[test]
+    fn the_lead_has_a_bound_however_slow_the_machine_is() {
+        assert_eq!(learn(&mut Alarm::new(50 * US), 10_000, |_| 900 * US), 50 * US);
+        assert_eq!(learn(&mut Alarm::new(0), 10_000, |_| 900 * US), 0);
+    }
+
+    #[test]
+    fn what_is_near_is_waited_for_awake_and_nothing_for_ever() {
+        let alarm = Alarm { lead: 30 * US, bound: 50 * US };
+        assert_eq!(alarm.sleep(100 * US, 20 * US), Some(50 * US));
+        assert_eq!(alarm.sleep(100 * US, 70 * US), Some(0));
+        assert_eq!(alarm.sleep(100 * US, 101 * US), Some(0));
+        assert_eq!(alarm.sleep(NEVER, 0), None);
+    }
+}

@@ -1,0 +1,221 @@
+//! An IP packet on its way through the link, in a buffer that goes back to its pool by itself.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use leo_link::{Nanos, Packet};
+
+/// Room for a packet: the MTU of every TUN device here.
+pub const MTU: usize = 1500;
+
+const IPV4_HEADER_MIN: usize = 20;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+/// RFC 3168 §5: the two low bits of the former TOS byte.
+const ECN_MASK: u8 = 0b11;
+const NOT_ECT: u8 = 0b00;
+const CE: u8 = 0b11;
+
+type Buffer = [u8; MTU];
+
+/// Buffers that no packet uses. Grows to the most packets that were ever under way at once, and allocates no more then.
+#[derive(Debug, Default)]
+pub struct Pool {
+    #[expect(
+        clippy::vec_box,
+        reason = "boxes move between the pool and packets, buffers stay where they are"
+    )]
+    free: RefCell<Vec<Box<Buffer>>>,
+    /// Bytes of the packets that the link has dropped or lost.
+    gone_bytes: Cell<u64>,
+}
+
+impl Pool {
+    /// A pool with `packets` buffers.
+    pub fn of(packets: usize) -> Rc<Self> {
+        let free = (0..packets).map(|_| Box::new([0; MTU])).collect();
+        Rc::new(Self { free: RefCell::new(free), gone_bytes: Cell::new(0) })
+    }
+
+    /// An empty buffer.
+    pub fn take(self: &Rc<Self>) -> Datagram {
+        let buffer = self.free.borrow_mut().pop().unwrap_or_else(|| Box::new([0; MTU]));
+        Datagram { buffer: Some(buffer), pool: Rc::clone(self), offered_at: 0, bytes: 0, flow: 0 }
+    }
+
+    /// Bytes of all packets that were given back without having been delivered.
+    pub const fn gone_bytes(&self) -> u64 {
+        self.gone_bytes.get()
+    }
+}
+
+/// A packet, or a buffer that waits for one.
+#[derive(Debug)]
+pub struct Datagram {
+    /// Always there until the packet is dropped.
+    buffer: Option<Box<Buffer>>,
+    pool: Rc<Pool>,
+    /// When it came.
+    pub offered_at: Nanos,
+    bytes: u16,
+    flow: u32,
+}
+
+impl Datagram {
+    /// Room to read a packet into.
+    pub fn room(&mut self) -> &mut [u8] {
+        self.buffer.as_deref_mut().map_or(&mut [], |buffer| &mut buffer[..])
+    }
+
+    /// Say that `bytes` were read, at `now`. False if that is no IPv4 packet: the shell carries nothing else.
+    pub fn filled(&mut self, bytes: usize, now: Nanos) -> bool {
+        self.offered_at = now;
+        let Some(packet) = self.buffer.as_deref().and_then(|buffer| buffer.get(..bytes)) else {
+            return false;
+        };
+        if bytes < IPV4_HEADER_MIN || packet[0] >> 4 != 4 {
+            return false;
+        }
+        let flow = flow_of(packet);
+        self.bytes = bytes as u16;
+        self.flow = flow;
+        true
+    }
+
+    /// The packet as it was read, but for congestion marks.
+    pub fn contents(&self) -> &[u8] {
+        self.buffer.as_deref().map_or(&[], |buffer| &buffer[..usize::from(self.bytes)])
+    }
+
+    /// It came out at the other end: give the buffer back without counting it as gone.
+    pub fn delivered(mut self) {
+        self.bytes = 0;
+    }
+}
+
+impl Drop for Datagram {
+    fn drop(&mut self) {
+        self.pool.gone_bytes.set(self.pool.gone_bytes.get() + u64::from(self.bytes));
+        self.pool.free.borrow_mut().extend(self.buffer.take());
+    }
+}
+
+impl Packet for Datagram {
+    fn bytes(&self) -> u32 {
+        u32::from(self.bytes)
+    }
+
+    fn travels(&mut self, _propagation: Nanos) {}
+
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+
+    /// RFC 3168 §5: "The CE codepoint '11' is set by a router to indicate congestion", in packets of a capable transport.
+    fn mark_congestion(&mut self) -> bool {
+        let Some(buffer) = self.buffer.as_deref_mut() else { return false };
+        if buffer[1] & ECN_MASK == NOT_ECT {
+            return false;
+        }
+        let before = u16::from_be_bytes([buffer[0], buffer[1]]);
+        buffer[1] |= CE;
+        let after = u16::from_be_bytes([buffer[0], buffer[1]]);
+        let checksum = u16::from_be_bytes([buffer[10], buffer[11]]);
+        [buffer[10], buffer[11]] = updated_checksum(checksum, before, after).to_be_bytes();
+        true
+    }
+}
+
+/// RFC 1624 §3: "HC' = ~(~HC + ~m + m')".
+fn updated_checksum(checksum: u16, before: u16, after: u16) -> u16 {
+    let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
+    let folded = (sum & 0xffff) + (sum >> 16);
+    !((folded & 0xffff) + (folded >> 16)) as u16
+}
+
+/// A number for the packet's addresses, protocol and ports; the disciplines hash it with their seed.
+fn flow_of(packet: &[u8]) -> u32 {
+    let word = |at: usize| {
+        packet.get(at..at + 4).map_or(0, |word| u32::from_be_bytes([word[0], word[1], word[2], word[3]]))
+    };
+    let protocol = packet[9];
+    // A fragment that is not the first has no ports; so that all go one way, none of a fragmented packet is asked.
+    let fragmented = u16::from_be_bytes([packet[6], packet[7]]) & 0x3fff != 0;
+    let header = usize::from(packet[0] & 0x0f) * 4;
+    let ports = if matches!(protocol, TCP | UDP) && !fragmented { word(header) } else { 0 };
+    let mix = |hash: u32, word: u32| (hash ^ word).wrapping_mul(0x9e37_79b1).rotate_left(15);
+    [word(12), word(16), ports, u32::from(protocol)].into_iter().fold(0, mix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A header of 100.64.0.1 to 100.64.0.2 with UDP ports, its checksum right.
+    fn header(tos: u8, ports: u32) -> Vec<u8> {
+        let mut packet = vec![0x45, tos, 0, 28, 0, 1, 0, 0, 64, UDP, 0, 0, 100, 64, 0, 1, 100, 64, 0, 2];
+        let checksum = !folded_sum(&packet);
+        packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+        packet.extend(ports.to_be_bytes());
+        packet.extend([0, 8, 0, 0]);
+        packet
+    }
+
+    /// RFC 791: the one's complement sum of all 16-bit words; all ones with a right checksum inside.
+    fn folded_sum(header: &[u8]) -> u16 {
+        let words = header[..20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+        let sum: u32 = words.sum();
+        ((sum & 0xffff) + (sum >> 16)) as u16
+    }
+
+    fn datagram(pool: &Rc<Pool>, packet: &[u8]) -> Datagram {
+        let mut datagram = pool.take();
+        datagram.room()[..packet.len()].copy_from_slice(packet);
+        assert!(datagram.filled(packet.len(), 7));
+        datagram
+    }
+
+    #[test]
+    fn a_mark_leaves_the_checksum_right_and_comes_only_to_flows_that_understand_it() {
+        let pool = Pool::of(1);
+        for (tos, marked) in [(0b00, false), (0b01, true), (0b10, true), (0b11, true), (0xb8, false)] {
+            let mut datagram = datagram(&pool, &header(tos, 0));
+            assert_eq!(datagram.mark_congestion(), marked);
+            assert_eq!(datagram.contents()[1] & ECN_MASK == CE, marked);
+            assert_eq!(folded_sum(datagram.contents()), 0xffff, "tos {tos:#b}");
+        }
+    }
+
+    #[test]
+    fn flows_are_told_apart_by_their_ports_but_fragments_are_not() {
+        let pool = Pool::of(1);
+        let flow = |packet: &[u8]| datagram(&pool, packet).flow();
+        let (one, other) = (header(0, 0x1000_0050), header(0, 0x1001_0050));
+        assert_ne!(flow(&one), flow(&other));
+        let fragment = |mut packet: Vec<u8>| {
+            packet[6] = 0x20;
+            packet
+        };
+        assert_eq!(flow(&fragment(one)), flow(&fragment(other)));
+    }
+
+    #[test]
+    fn what_the_link_drops_is_counted_and_its_buffer_used_again() {
+        let pool = Pool::of(1);
+        drop(datagram(&pool, &header(0, 0)));
+        assert_eq!(pool.gone_bytes(), 28);
+        datagram(&pool, &header(0, 0)).delivered();
+        drop(pool.take());
+        assert_eq!(pool.gone_bytes(), 28);
+        assert_eq!(pool.free.borrow().len(), 1);
+    }
+
+    #[test]
+    fn what_is_not_ipv4_is_refused() {
+        let mut datagram = Pool::of(1).take();
+        datagram.room()[0] = 0x60;
+        assert!(!datagram.filled(40, 0));
+        datagram.room()[0] = 0x45;
+        assert!(!datagram.filled(19, 0));
+    }
+}

@@ -1,0 +1,254 @@
+//! The loop that carries packets between two TUN devices, each way through a link, on the machine's clock.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::rc::Rc;
+
+use leo_link::{Direction, Link, NEVER, Nanos, Offer};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::signalfd::SignalFd;
+use nix::sys::time::TimeSpec;
+
+use crate::alarm::Alarm;
+use crate::clock::Clock;
+use crate::datagram::{Datagram, Pool};
+use crate::interface::Tun;
+use crate::journal::{Journal, What};
+use crate::lateness::Lateness;
+
+/// Packets read from one device before the clock is looked at again.
+const BATCH: usize = 32;
+
+/// How long packets may take to leave after the command has ended.
+const DRAIN: Nanos = 1_000_000_000;
+
+/// How long the programs outside have for an answer once nothing is on its way.
+const QUIET: Nanos = 20_000_000;
+
+/// One direction: from where, through what, to where.
+#[derive(Debug)]
+pub struct Way<'a> {
+    direction: Direction,
+    link: Link<Datagram>,
+    from: &'a Tun,
+    to: &'a Tun,
+    pool: Rc<Pool>,
+    /// Dropped and lost packets that the journal knows of.
+    noted: (u64, u64),
+    tally: Tally,
+}
+
+/// What one direction did.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// How late packets left.
+    pub lateness: Lateness,
+    /// Packets that the kernel did not take because the device was down.
+    pub refused: u64,
+    /// What was no IPv4 packet, and did not go over the link.
+    pub foreign: u64,
+    /// Packets that came.
+    pub offered: u64,
+    /// Packets that left.
+    pub delivered: u64,
+    /// Packets that the queue dropped.
+    pub dropped: u64,
+    /// Packets lost on the way.
+    pub lost: u64,
+    /// Packets that the queue marked.
+    pub marked: u64,
+    /// Packets that waited or were on their way at the end.
+    pub under_way: u64,
+    /// Bytes that left.
+    pub delivered_bytes: u64,
+    /// Bytes that were dropped or lost.
+    pub gone_bytes: u64,
+}
+
+impl<'a> Way<'a> {
+    /// Nothing is under way yet.
+    pub fn new(
+        direction: Direction,
+        link: Link<Datagram>,
+        from: &'a Tun,
+        to: &'a Tun,
+        pool: Rc<Pool>,
+    ) -> Self {
+        Self { direction, link, from, to, pool, noted: (0, 0), tally: Tally::default() }
+    }
+
+    /// Write what is due by `now`.
+    #[inline]
+    fn deliver(&mut self, now: Nanos, clock: &Clock, journal: &mut Option<Journal>) {
+        loop {
+            let due = self.link.next_event();
+            if due > now {
+                return;
+            }
+            let packet = self.link.poll(due);
+            let at = clock.now();
+            if let Some(packet) = packet {
+                let late = at - due;
+                self.tally.lateness.record(late);
+                if let Some(journal) = journal {
+                    let bytes = packet.contents().len() as u16;
+                    journal.note(
+                        at,
+                        self.direction,
+                        What::Left { bytes, after: at - packet.offered_at, late },
+                    );
+                }
+                if self.to.write(packet.contents()).is_err() {
+                    self.tally.refused += 1;
+                }
+                packet.delivered();
+            }
+            if journal.is_some() {
+                self.note_gone(at, journal);
+            }
+        }
+    }
+
+    /// Read what has come. True if there may be more.
+    #[inline]
+    fn accept(&mut self, clock: &Clock, journal: &mut Option<Journal>) -> io::Result<bool> {
+        for _ in 0..BATCH {
+            let mut packet = self.pool.take();
+            let bytes = match self.from.read(packet.room()) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                // The device is down: whoever turned it off wants no packets.
+                Err(error) if error.raw_os_error() == Some(libc::EIO) => return Ok(false),
+                Err(error) => return Err(error),
+            };
+            let now = clock.now();
+            if !packet.filled(bytes, now) {
+                self.tally.foreign += 1;
+                continue;
+            }
+            if let Some(journal) = journal {
+                journal.note(now, self.direction, What::Came(bytes as u16));
+            }
+            let offer = self.link.offer(packet, now);
+            if journal.is_some() && (offer == Offer::Dropped || self.link.next_event() <= now) {
+                self.note_gone(now, journal);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Tell the journal of packets that the link has taken since it was last told.
+    fn note_gone(&mut self, now: Nanos, journal: &mut Option<Journal>) {
+        let stats = self.link.stats(now);
+        let (dropped, lost) = std::mem::replace(&mut self.noted, (stats.dropped, stats.lost));
+        let Some(journal) = journal else { return };
+        if stats.dropped > dropped {
+            journal.note(now, self.direction, What::Dropped(stats.dropped - dropped));
+        }
+        if stats.lost > lost {
+            journal.note(now, self.direction, What::Lost(stats.lost - lost));
+        }
+    }
+
+    /// What happened until `now`.
+    fn into_tally(mut self, now: Nanos, journal: &mut Option<Journal>) -> Tally {
+        self.note_gone(now, journal);
+        let stats = self.link.stats(now);
+        let under_way = self.link.queued_packets(now) + self.link.in_flight_packets(now);
+        Tally {
+            offered: stats.offered,
+            delivered: stats.delivered,
+            dropped: stats.dropped,
+            lost: stats.lost,
+            marked: stats.marked,
+            under_way,
+            delivered_bytes: stats.delivered_bytes,
+            gone_bytes: self.pool.gone_bytes(),
+            ..self.tally
+        }
+    }
+}
+
+/// Whether it is time to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The command runs.
+    NotYet,
+    /// It has ended: what its sockets said last still arrives, so that the other side knows, within [`DRAIN`].
+    WhenEmpty,
+    /// At once.
+    Now,
+}
+
+/// What a run did.
+#[derive(Debug)]
+pub struct Carried {
+    /// Out of the shell.
+    pub uplink: Tally,
+    /// Into it.
+    pub downlink: Tally,
+    /// How long it took.
+    pub duration: Nanos,
+}
+
+/// Carry packets until `ended`, asked whenever a signal has come, says so.
+///
+/// # Errors
+/// A device is gone.
+pub fn carry(
+    [mut uplink, mut downlink]: [Way<'_>; 2],
+    clock: &Clock,
+    mut alarm: Alarm,
+    journal: &mut Option<Journal>,
+    signals: &SignalFd,
+    mut ended: impl FnMut() -> End,
+) -> io::Result<Carried> {
+    let mut more = false;
+    let mut last = NEVER;
+    let mut quiet = false;
+    loop {
+        let now = clock.now();
+        uplink.deliver(now, clock, journal);
+        downlink.deliver(now, clock, journal);
+        let due = uplink.link.next_event().min(downlink.link.next_event());
+        let drained = last != NEVER && due == NEVER && !more;
+        if now >= last || (drained && quiet) {
+            let (uplink, downlink) = (uplink.into_tally(now, journal), downlink.into_tally(now, journal));
+            return Ok(Carried { uplink, downlink, duration: now });
+        }
+        let wait = match (more, drained) {
+            (true, _) => Some(0),
+            (_, true) => Some(QUIET),
+            _ => alarm.sleep(due.min(last), clock.now()),
+        };
+        let mut sources = [
+            PollFd::new(uplink.from.as_fd(), PollFlags::POLLIN),
+            PollFd::new(downlink.from.as_fd(), PollFlags::POLLIN),
+            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+        ];
+        let timeout =
+            wait.map(|wait| TimeSpec::new((wait / 1_000_000_000) as i64, (wait % 1_000_000_000) as i64));
+        match ppoll(&mut sources, timeout, None) {
+            Ok(0) if wait.is_some_and(|wait| wait > 0) => alarm.woke(due, clock.now()),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ready = sources.map(|source| source.any().unwrap_or(true));
+        quiet = drained && ready == [false; 3];
+        // Both are read: no short cut.
+        let more_up = ready[0] && uplink.accept(clock, journal)?;
+        let more_down = ready[1] && downlink.accept(clock, journal)?;
+        more = more_up || more_down;
+        if let Some(journal) = journal {
+            journal.keep_up(clock.now());
+        }
+        if ready[2] && last == NEVER {
+            last = match ended() {
+                End::NotYet => NEVER,
+                End::WhenEmpty => clock.now() + DRAIN,
+                End::Now => 0,
+            };
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! From the command line to the link of each direction.
+
+use std::fs;
+use std::sync::Arc;
+
+use leo_link::{
+    Cake, CakeSettings, Codel, CodelSettings, Direction, DropTail, FqCodel, FqCodelSettings, Jitter, Link,
+    Loss, Managed, Nanos, PathTrace, Pie, PieSettings, Schedule, Sfq, SfqSettings, Span, UNLIMITED,
+};
+
+use crate::arguments::{Arguments, Path, QueueKind, QueueSize};
+use crate::datagram::{Datagram, MTU};
+
+const NS_PER_S: f64 = 1e9;
+/// Linux's default limit of CoDel and PIE, in packets.
+const SINGLE_PACKETS: u64 = 1_000;
+/// Sets the sequences of the two directions, and of losses and queues, apart.
+const STREAM: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What both directions replay.
+pub enum Source {
+    /// A path trace.
+    Traced(Arc<PathTrace>),
+    /// A constant one-way propagation.
+    Static(Nanos),
+}
+
+impl Source {
+    /// Read the path trace, if there is one.
+    ///
+    /// # Errors
+    /// One line that names the file, the field and the rule.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        match path {
+            Path::Static(delay) => Ok(Self::Static(*delay)),
+            Path::Traced(file) => {
+                let name = file.display();
+                let text =
+                    fs::read_to_string(file).map_err(|error| format!("{name}: cannot be read: {error}"))?;
+                let trace = PathTrace::parse(&text, &name.to_string()).map_err(|error| error.to_string())?;
+                Ok(Self::Traced(Arc::new(trace)))
+            }
+        }
+    }
+
+    fn schedule(&self, arguments: &Arguments, direction: Direction) -> Schedule {
+        let rate = arguments.rate_bps.of(direction);
+        match self {
+            Self::Traced(trace) => Schedule::traced(Arc::clone(trace), direction, rate, arguments.start),
+            Self::Static(delay) => Schedule::constant(*delay, rate.unwrap_or(UNLIMITED)),
+        }
+    }
+}
+
+/// The link for `direction`.
+///
+/// # Errors
+/// The schedule never carries a packet, or a queue's size means nothing on it.
+pub fn link(source: &Source, arguments: &Arguments, direction: Direction) -> Result<Link<Datagram>, String> {
+    let schedule = source.schedule(arguments, direction);
+    if !schedule.ever_carries() {
+        return Err(format!("{direction:?}: the trace has no capacity at any time"));
+    }
+    let stream = match direction {
+        Direction::Uplink => arguments.seed,
+        Direction::Downlink => arguments.seed.wrapping_add(STREAM),
+    };
+    let limit = limit(arguments, &schedule);
+    let loss = Loss::new(arguments.loss.of(direction), stream);
+    let uncongested = start(&schedule).rate_bps == UNLIMITED;
+    let link = Link::new(schedule, limit, loss, Jitter::none());
+    Ok(match discipline(arguments, limit, stream.wrapping_mul(STREAM)) {
+        Some(discipline) if !uncongested => link.managed_by(discipline),
+        _ => link,
+    })
+}
+
+/// How the link is when it first carries a packet; `schedule` ever does.
+pub fn start(schedule: &Schedule) -> Span {
+    let mut span = schedule.at(0);
+    while !span.connected || span.rate_bps == 0 {
+        span = schedule.at(span.end);
+    }
+    span
+}
+
+/// How large the queue is: a size in BDP refers to capacity and propagation at the start, both ways.
+fn limit(arguments: &Arguments, schedule: &Schedule) -> DropTail {
+    let start = start(schedule);
+    let of_bdp = |bdp: f64| {
+        let bits = start.rate_bps as f64 * 2.0 * start.delay as f64 / NS_PER_S;
+        DropTail::of_packets(((bdp * bits / (8.0 * MTU as f64)).round() as u64).max(1))
+    };
+    if start.rate_bps == UNLIMITED {
+        return DropTail::INFINITE;
+    }
+    match arguments.queue_size {
+        QueueSize::Packets(packets) => DropTail::of_packets(packets),
+        QueueSize::Bytes(bytes) => DropTail::of_bytes(bytes),
+        QueueSize::Bdp(bdp) => of_bdp(bdp),
+        QueueSize::Default => match arguments.queue {
+            QueueKind::Droptail => of_bdp(1.0),
+            QueueKind::Codel | QueueKind::Pie => DropTail::of_packets(SINGLE_PACKETS),
+            QueueKind::FqCodel => DropTail::of_packets(FqCodelSettings::default().limit),
+            QueueKind::Sfq => DropTail::of_packets(SfqSettings::default().limit),
+            QueueKind::Cake => DropTail::INFINITE,
+        },
+    }
+}
+
+/// The discipline, with Linux's defaults but for its size; none for drop-tail.
+fn discipline(arguments: &Arguments, size: DropTail, seed: u64) -> Option<Managed<Datagram>> {
+    let packets = size.packets.min(size.bytes / MTU as u64).max(1);
+    let bytes = size.bytes.min(size.packets.saturating_mul(MTU as u64));
+    Some(match arguments.queue {
+        QueueKind::Droptail => return None,
+        QueueKind::Codel => Managed::Codel(Codel::new(packets, CodelSettings::default())),
+        QueueKind::Pie => Managed::Pie(Pie::new(packets, PieSettings::default(), seed)),
+        QueueKind::FqCodel => Managed::FqCodel(FqCodel::new(
+            FqCodelSettings { limit: packets, ..FqCodelSettings::default() },
+            seed,
+        )),
+        QueueKind::Sfq => {
+            Managed::Sfq(Sfq::new(SfqSettings { limit: packets, ..SfqSettings::default() }, seed))
+        }
+        QueueKind::Cake => {
+            let memory_limit = (size != DropTail::INFINITE).then_some(bytes);
+            Managed::Cake(Cake::new(CakeSettings { memory_limit, ..CakeSettings::default() }, seed))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+    use crate::arguments::{Request, parse};
+
+    fn arguments(line: &str) -> Arguments {
+        match parse(line.split_whitespace().map(OsString::from)) {
+            Ok(Request::Run(arguments)) => *arguments,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn limit_of(line: &str) -> DropTail {
+        let arguments = arguments(line);
+        let source = Source::read(&arguments.path).unwrap();
+        link(&source, &arguments, Direction::Uplink).unwrap().limit()
+    }
+
+    #[test]
+    fn a_queue_without_a_size_is_one_bdp_both_ways_or_what_linux_gives() {
+        // 100 Mbit/s × 50 ms = 5 Mbit = 416.7 packets of 12,000 bits.
+        assert_eq!(limit_of("--rate-mbps 100 --delay-ms 25"), DropTail::of_packets(417));
+        assert_eq!(limit_of("--rate-mbps 100 --delay-ms 25 --queue-bdp 0.5"), DropTail::of_packets(208));
+        assert_eq!(limit_of("--rate-mbps 100 --delay-ms 25 --queue codel"), DropTail::of_packets(1_000));
+        assert_eq!(limit_of("--rate-mbps 100 --delay-ms 25 --queue-bytes 9000"), DropTail::of_bytes(9_000));
+    }
+
+    #[test]
+    fn a_trace_that_begins_with_an_outage_starts_when_it_carries() {
+        let row = |time_ns, rate_bps, connected| leo_link::Row {
+            time_ns,
+            delay_ns: 25_000_000,
+            uplink_bps: rate_bps,
+            downlink_bps: rate_bps,
+            loss: 0.0,
+            path_id: 0,
+            connected,
+            event: leo_link::Event::None,
+        };
+        let rows = vec![row(0, 50_000_000, false), row(1, 0, true), row(2, 100_000_000, true)];
+        let source = Source::Traced(Arc::new(PathTrace { metadata: "{}".to_owned(), rows, period_ns: 3 }));
+        let link = link(&source, &arguments("t.csv"), Direction::Downlink).unwrap();
+        assert_eq!(link.limit(), DropTail::of_packets(417));
+    }
+
+    #[test]
+    fn an_uncongested_direction_queues_nothing_behind_any_discipline() {
+        assert_eq!(limit_of("--rate-mbps unlimited --delay-ms 25 --queue codel"), DropTail::INFINITE);
+    }
+
+    #[test]
+    fn a_file_that_is_no_trace_is_named_with_its_line() {
+        let error = Source::read(&Path::Traced("/dev/null".into())).err().unwrap();
+        assert!(error.starts_with("/dev/null:1: "), "{error}");
+        let error = Source::read(&Path::Traced("/absent.csv".into())).err().unwrap();
+        assert!(error.starts_with("/absent.csv: cannot be read: "), "{error}");
+    }
+}

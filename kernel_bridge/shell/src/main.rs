@@ -1,0 +1,54 @@
+//! `mm-leo`: a shell around any command whose network is a path trace, replayed by `core/link` on the machine's clock.
+//!
+//! As mahimahi's shells (Netravali et al., USENIX ATC 2015) it runs the command in a network namespace whose only way
+//! out is a TUN device, and carries the packets between that and a TUN device outside. It nests in them, and they in it.
+
+mod addresses;
+mod alarm;
+mod arguments;
+mod clock;
+mod datagram;
+mod ferry;
+mod impairment;
+mod interface;
+mod journal;
+mod lateness;
+mod masquerade;
+mod overruns;
+mod report;
+mod session;
+mod shell;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use arguments::Request;
+use session::User;
+
+/// As a shell's, for a command line that makes no sense.
+const USAGE: u8 = 2;
+/// The shell could not be set up, or failed.
+const FAILED: u8 = 125;
+
+fn main() -> ExitCode {
+    let user = User::current();
+    let arguments = match arguments::parse(std::env::args_os().skip(1)) {
+        Ok(Request::Help) => {
+            // Whoever closes the pipe has read enough.
+            let _ = writeln!(std::io::stdout(), "{}", arguments::HELP);
+            return ExitCode::SUCCESS;
+        }
+        Ok(Request::Run(arguments)) => arguments,
+        Err(error) => {
+            eprintln!("mm-leo: {error}");
+            return ExitCode::from(USAGE);
+        }
+    };
+    match shell::run(&arguments, user) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("mm-leo: {error}");
+            ExitCode::from(FAILED)
+        }
+    }
+}

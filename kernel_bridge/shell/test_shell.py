@@ -1,0 +1,196 @@
+"""The real program with real packets: what its link does to them, and what it says about itself."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kernel_bridge.shell import missing, program
+
+LIMIT_S = 60
+"""Against hanging only."""
+HERE = Path(__file__).parent
+HEADERS_BYTES = 28
+"""IP and UDP."""
+
+LACK = missing() or (None if os.geteuid() == 0 else "mm-leo: its tests make namespaces as root")
+pytestmark = pytest.mark.skipif(LACK is not None, reason=LACK or "")
+
+ASK = """
+import json, os, socket, sys
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
+    asker.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)  # SO_RCVBUFFORCE
+    asker.connect((os.environ["MAHIMAHI_BASE"], 9000))
+    asker.settimeout(1.0)
+    asker.send(" ".join(sys.argv[1:]).encode())
+    numbers = []
+    try:
+        while True:
+            numbers.append(int.from_bytes(asker.recv(2000)[:4], "big"))
+    except TimeoutError:
+        print(json.dumps(numbers))
+"""
+
+
+def in_world(*command):
+    """Run a command in namespaces of its own, with the server of `world` beside it."""
+    unshare = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
+    return subprocess.run(
+        [*unshare, sys.executable, "-I", str(HERE / "world.py"), *map(str, command)],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+
+
+def downloaded(tmp_path, options, *, count, payload, gap_us):
+    """Return the numbers that come through the downlink, the log's lines and the report."""
+    log, report = tmp_path / "log", tmp_path / "report"
+    ask = [sys.executable, "-I", "-c", ASK, count, payload, gap_us]
+    late = [
+        "--max-late-ms=10000"
+    ]  # a busy machine changes when packets leave, and nothing that is tested here
+    done = in_world(program(), *options, *late, f"--log={log}", f"--report={report}", "--", *ask)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), log.read_text().splitlines(), json.loads(report.read_text())
+
+
+def events(lines, way):
+    """Return one direction's events: time in ns, what, values."""
+    rows = [line.split() for line in lines if not line.startswith("#")]
+    return [(_ns(at), what, values) for at, where, what, *values in rows if where == way]
+
+
+def _ns(ms):
+    whole, fraction = ms.split(".")
+    return int(whole) * 1_000_000 + int(fraction)
+
+
+def conserved(direction):
+    ended = sum(direction[fate] for fate in ("delivered", "dropped", "lost", "under_way"))
+    return direction["offered"] == ended
+
+
+def test_every_packet_leaves_at_the_nanosecond_that_the_trace_and_the_packets_before_it_ask_for(tmp_path):
+    ms = 1_000_000
+    # Delay falls by half, which must not reorder, then an outage, then another delay; replay wraps at 400 ms.
+    rows = [(0, 40, 1), (100, 20, 1), (200, 20, 0), (240, 60, 1), (400, 0, 1)]
+    meta = {"format": "leogym-path-trace", "version": 1}
+    lines = [
+        "# " + json.dumps(meta),
+        "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event",
+        *(
+            f"{at / 1000},{delay or 1},100,100,0,{up},0,{'' if up else 'hard_handover'}"
+            for at, delay, up in rows
+        ),
+    ]
+    trace = tmp_path / "trace.csv"
+    trace.write_text("\n".join(lines) + "\n")
+    came_through, lines, report = downloaded(tmp_path, [trace], count=900, payload=1472, gap_us=1000)
+
+    arrivals = [at for at, what, _ in events(lines, "d") if what == "+"]
+    left = [(at, _ns(late)) for at, what, (*_, late) in events(lines, "d") if what == "-"]
+    assert len(arrivals) == 900
+    period, serialization = 400 * ms, 1500 * 8 * 10
+    expected = []
+    free = last = 0
+    for number, came in enumerate(arrivals):
+        begin = max(came, free)
+        if 200 * ms <= begin % period < 240 * ms:
+            begin += 240 * ms - begin % period
+        free = begin + serialization
+        if begin % period < 200 * ms < free % period:
+            free -= free % period - 200 * ms  # cut off half way out
+            continue
+        row = max(index for index, (at, *_) in enumerate(rows) if at * ms <= (free - 1) % period)
+        out = max(free + rows[row][1] * ms, last)
+        outage = free - free % period + 200 * ms
+        if not free <= outage < out:
+            expected.append((number, out))
+        last = out
+    assert [number for number, _ in expected] == came_through
+    assert [at - late for at, late in left] == [out for _, out in expected]
+    assert came_through == sorted(came_through)
+    assert report["downlink"]["lost"] == 900 - len(came_through) > 0
+
+
+def test_the_same_seed_loses_the_same_packets_and_another_seed_others(tmp_path):
+    link = ["--rate-mbps=100", "--delay-ms=5", "--downlink-loss=0.2"]
+
+    def run(seed):
+        return downloaded(tmp_path, [*link, f"--seed={seed}"], count=1000, payload=100, gap_us=50)
+
+    (first, _, report), (again, *_), (other, *_) = run(7), run(7), run(8)
+    assert first == again
+    assert first != other
+    # 200 expected; four standard deviations are 51.
+    assert abs(len(first) - 800) <= 51
+    assert (
+        report["downlink"] | {"offered": 1000, "lost": 1000 - len(first), "dropped": 0} == report["downlink"]
+    )
+    assert report["uplink"]["lost"] == 0
+    assert conserved(report["downlink"])
+
+
+def test_a_full_queue_drops_and_the_log_counts_every_packet(tmp_path):
+    link = ["--rate-mbps=4", "--delay-ms=1", "--queue-packets=50"]
+    numbers, lines, report = downloaded(tmp_path, link, count=300, payload=1472, gap_us=0)
+    kinds = [what for _, what, _ in events(lines, "d")]
+    dropped = sum(int(values[0]) for _, what, values in events(lines, "d") if what == "d")
+    assert (kinds.count("+"), kinds.count("-")) == (300, len(numbers))
+    assert report["downlink"]["dropped"] == dropped == 300 - len(numbers)
+    assert numbers[:50] == list(range(50))
+    assert numbers == sorted(numbers)
+    assert report["downlink"]["gone_bytes"] == dropped * (1472 + HEADERS_BYTES)
+    header = json.loads(lines[0].removeprefix("# "))
+    assert header["format"] == "leogym-shell-log"
+    assert header["at_start"]["downlink"]["queue_packets"] == 50
+    assert json.loads(lines[-1].removeprefix("# ")) == report
+
+
+@pytest.mark.parametrize("queue", ["codel", "fq_codel", "pie", "cake", "sfq"])
+def test_behind_every_discipline_packets_are_accounted_for_and_a_flow_keeps_its_order(tmp_path, queue):
+    link = ["--rate-mbps=10", "--delay-ms=1", f"--queue={queue}", "--queue-packets=40"]
+    numbers, _, report = downloaded(tmp_path, link, count=300, payload=1472, gap_us=0)
+    assert conserved(report["downlink"])
+    assert report["downlink"]["offered"] == 300
+    assert report["downlink"]["dropped"] == 300 - len(numbers) > 0
+    assert numbers == sorted(numbers)
+
+
+def test_a_run_that_was_too_late_is_not_valid_and_fails_a_command_that_succeeded(tmp_path):
+    log = tmp_path / "log"
+    # No machine wakes up at the very nanosecond.
+    options = ["--rate-mbps=10", "--delay-ms=1", "--no-spin", "--max-late-ms=0", f"--log={log}"]
+    ask = [sys.executable, "-I", "-c", ASK, 10, 100, 1000]
+    done = in_world(program(), *options, "--", *ask)
+    assert done.returncode == 75
+    assert "mm-leo: this run is not valid: packets left " in done.stderr
+    verdict, report = log.read_text().splitlines()[-2:]
+    assert verdict.startswith("# valid: no: packets left ")
+    assert json.loads(report.removeprefix("# "))["valid"] is False
+
+
+HOG = """
+import os, time
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+end = time.monotonic() + 0.8
+while time.monotonic() < end:
+    pass
+"""
+
+
+def test_a_machine_whose_cores_are_all_busy_makes_a_run_not_valid(tmp_path):
+    report = tmp_path / "report"
+    ask = f"{sys.executable} -I -c '{ASK}' 500 100 1000 >/dev/null & "
+    # The hogs are started once packets are on their way; nothing else runs until they are done.
+    hogs = " ".join(f"{sys.executable} -I -c '{HOG}' &" for _ in range(os.cpu_count() or 1))
+    options = ["--rate-mbps=10", "--delay-ms=1", "--no-realtime", f"--report={report}"]
+    done = in_world(program(), *options, "--", "sh", "-c", f"{ask} sleep 0.3; {hogs} wait")
+    assert done.returncode == 75, done.stderr
+    assert "this run is not valid: packets left " in done.stderr
+    assert json.loads(report.read_text())["valid"] is False

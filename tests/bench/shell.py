@@ -1,0 +1,160 @@
+"""mm-leo beside mm-delay and mm-link: what they carry, how exact their delay is, what BBR makes of their clocks.
+
+Needs root, mahimahi, iperf3 and both cores for itself.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernel_bridge import mahimahi
+from kernel_bridge.mahimahi import Delay, Link, Queue, Server
+from kernel_bridge.mahimahi.shell import Shell
+from kernel_bridge.shell import Leo, missing
+from tests.bench.row import Row
+
+THROUGHPUT_MBPS = 500.0
+DELAY_ERROR_MS = 0.2
+QUEUEING_MS = (2.0, 6.0)
+"""What must hold (issue 5)."""
+
+MAHIMAHI = "mm-delay + mm-link, here and now"
+LIMIT_S = 120
+
+FAST_MBPS = 1000
+FAST_S, LEAD_S = 8, 3
+RATE_MBPS, ONE_WAY_MS, BDP_PACKETS = 100, 25, 417
+BBR_S, BBR_LEAD_S = 15, 5
+
+PROBES, GAP_MS = 400, 5
+SERIALIZATION_MS = 1500 * 8 / (RATE_MBPS * 1e3)
+
+Floats = NDArray[np.float64]
+
+
+def rows() -> Iterator[Row]:
+    """Yield throughput (more is better), delay error and queueing (less is better)."""
+    if (lack := missing() or mahimahi.missing()) is not None:
+        print(f"bench: shell: left out: {lack}", file=sys.stderr)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield from _rows(Path(folder))
+
+
+def _rows(folder: Path) -> Iterator[Row]:
+    ours = throughput_mbps([Leo(delay_ms=10, rate_mbps=FAST_MBPS, options=("--queue-packets=4000",))])
+    theirs = throughput_mbps([Delay(10), mahimahi_link(folder, FAST_MBPS, 4000)])
+    yield Row("shell.throughput", ours, "Mbit/s", THROUGHPUT_MBPS, "must hold")
+    yield Row("shell.throughput", ours, "Mbit/s", theirs, MAHIMAHI)
+
+    trace, log = folder / "trace.csv", folder / "log"
+    trace.write_text(varying_trace())
+    error = delay_error_ms([Leo(trace, log=log)], lambda: traced_ms(trace, log))
+    yield Row("shell.delay-error-p99", error, "ms", DELAY_ERROR_MS, "must hold, at most")
+    link = mahimahi_link(folder, RATE_MBPS, BDP_PACKETS)
+    fixed = delay_error_ms([Delay(ONE_WAY_MS), link], lambda: lambda times: np.full(len(times), ONE_WAY_MS))
+    yield Row("shell.delay-error-p99", error, "ms", fixed, f"{MAHIMAHI}, at one fixed delay")
+
+    leo = Leo(delay_ms=ONE_WAY_MS, rate_mbps=RATE_MBPS, options=(f"--queue-packets={BDP_PACKETS}",))
+    ours = queueing_ms([leo])
+    theirs = queueing_ms([Delay(ONE_WAY_MS), link])
+    least, most = QUEUEING_MS
+    yield Row("shell.bbr-queueing", ours, "ms", most, f"must hold, at most; at least {least:g}")
+    yield Row("shell.bbr-queueing", ours, "ms", theirs, MAHIMAHI)
+
+
+def throughput_mbps(shells: Sequence[Shell]) -> float:
+    """Return what one BBR flow gets through, in Mbit/s of IP packets, once it is fast."""
+    intervals = flow(shells, FAST_S)["intervals"][LEAD_S:]
+    seconds = sum(interval["sum"]["seconds"] for interval in intervals)
+    return sum(interval["sum"]["bytes"] for interval in intervals) * 1500 / 1448 * 8e-6 / seconds
+
+
+def queueing_ms(shells: Sequence[Shell]) -> float:
+    """Return the mean of a BBR flow's RTT samples above propagation."""
+    intervals = flow(shells, BBR_S, "--interval", "0.1")["intervals"]
+    streams = [stream for interval in intervals for stream in interval["streams"]]
+    rtt_ms = [stream["rtt"] / 1e3 for stream in streams if stream["start"] >= BBR_LEAD_S]
+    return float(np.mean(rtt_ms)) - 2 * ONE_WAY_MS
+
+
+def flow(shells: Sequence[Shell], duration_s: int, *options: str) -> dict:
+    """Return iperf3's report of one BBR flow out of the shells."""
+    words = ["iperf3", "--json", "--congestion", "bbr", "--time", str(duration_s), *options]
+    finished = mahimahi.run(
+        shells,
+        ["sh", "-c", f"exec {' '.join(words)} --client $MAHIMAHI_BASE"],
+        servers=[Server(["iperf3", "--server", "--one-off"], 5201)],
+        timeout_s=LIMIT_S,
+    )
+    report = json.loads(finished.stdout)
+    if "error" in report:
+        raise RuntimeError(f"iperf3: {report['error']}")
+    return report
+
+
+def delay_error_ms(shells: Sequence[Shell], expected: Callable[[], Callable[[Floats], Floats]]) -> float:
+    """Return the 99th percentile of how far both ways' delay was from propagation and serialization.
+
+    ``expected``, asked after the run, gives propagation in ms at times in ns since the epoch.
+    """
+    # Whoever runs inside may enter /tmp, but not this file's folder.
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        probe = Path(shutil.copy(Path(__file__).with_name("probe.py"), folder))
+        probe.chmod(0o644)
+        finished = mahimahi.run(
+            shells,
+            ["sh", "-c", f"exec python3 {probe} client $MAHIMAHI_BASE {PROBES} {GAP_MS}"],
+            servers=[Server(["python3", str(probe), "server"], 7000)],
+            timeout_s=LIMIT_S,
+        )
+    times = np.array(json.loads(finished.stdout), dtype=np.float64).reshape(-1, 2)
+    sent, received = times.T
+    error = (received - sent) / 1e6 - expected()(sent) - SERIALIZATION_MS
+    return float(np.percentile(np.abs(error), 99))
+
+
+def varying_trace() -> str:
+    """Return a path trace whose delay wanders between 20 and 30 ms as a LEO path's does, a row every 100 ms."""
+    metadata = json.dumps({"format": "leogym-path-trace", "version": 1})
+    columns = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event"
+    rows = [
+        f"{row / 10},{25 - 5 * math.cos(row / 50 * math.pi):.6f},{RATE_MBPS},{RATE_MBPS},0,1,0,"
+        for row in range(101)
+    ]
+    return "\n".join([f"# {metadata}", columns, *rows]) + "\n"
+
+
+def traced_ms(trace: Path, log: Path) -> Callable[[Floats], Floats]:
+    """Return the trace's delay as a function of the time since the epoch, from when the log says it began."""
+    began_ns = json.loads(log.read_text().split("\n", 1)[0].removeprefix("# "))["began_unix_ns"]
+    rows = [line.split(",") for line in trace.read_text().splitlines()[2:]]
+    time_ns = np.array([float(row[0]) * 1e9 for row in rows])
+    delay_ms = np.array([float(row[1]) for row in rows])
+
+    def at(times: Floats) -> Floats:
+        # A packet travels on the path of when its last bit left.
+        left_ns = (times - began_ns + SERIALIZATION_MS * 1e6) % time_ns[-1]
+        return delay_ms[np.searchsorted(time_ns, left_ns, side="right") - 1]
+
+    return at
+
+
+def mahimahi_link(folder: Path, rate_mbps: int, packets: int) -> Link:
+    """Return mm-link at a constant rate both ways behind drop-tail queues."""
+    path = folder / f"{rate_mbps}.trace"
+    # In 3 ms, a Mbit/s has a quarter of an opportunity of 12,000 bits.
+    opportunities = rate_mbps * 3 // 12
+    path.write_text("".join(f"{1 + index * 3 // opportunities}\n" for index in range(opportunities)))
+    queue = Queue("droptail", {"packets": packets})
+    return Link(path, path, queue, queue)
