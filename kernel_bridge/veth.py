@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,42 +29,58 @@ while True:
 """
 
 
-def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True)
-
-
 class Pair:
-    """Namespaces of this process's own, as long as the ``with`` block; the server is in the second."""
+    """Namespaces without names, as long as the ``with`` block; the server is in the second.
+
+    A process of ours holds each and ends with this one, however that ends: nothing can stay behind.
+    """
 
     def __init__(self) -> None:
-        self.names = [f"leogym-{os.getpid()}-{end}" for end in "ab"]
+        self._holders: list[subprocess.Popen[str]] = []
 
     def __enter__(self) -> Self:
-        first, second = self.names
-        for name in self.names:
-            _ip("netns", "add", name)
-            _ip("-n", name, "link", "set", "lo", "up")
-        _ip("-n", first, "link", "add", "veth0", "type", "veth", "peer", "name", "veth0", "netns", second)
-        for name, address in zip(self.names, (CLIENT, SERVER), strict=True):
-            _ip("-n", name, "addr", "add", f"{address}/24", "dev", "veth0")
-            _ip("-n", name, "link", "set", "veth0", "up")
+        try:
+            for _ in range(2):
+                self._hold()
+            server = self._holders[1].pid
+            self._ip(0, "link", "add", "veth0", "type", "veth", "peer", "name", "veth0", "netns", str(server))
+            for end, address in enumerate((CLIENT, SERVER)):
+                self._ip(end, "link", "set", "lo", "up")
+                self._ip(end, "addr", "add", f"{address}/24", "dev", "veth0")
+                self._ip(end, "link", "set", "veth0", "up")
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        for name in self.names:
-            _ip("netns", "del", name)
+        for holder in self._holders:
+            holder.kill()
+            holder.communicate()
+        self._holders.clear()
+
+    def _hold(self) -> None:
+        line = ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sh", "-c", "echo; exec sleep infinity"]
+        holder = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert holder.stdout is not None
+        if not holder.stdout.readline():
+            raise RuntimeError(f"veth: no namespace: {holder.communicate()[1]}")
+        self._holders.append(holder)
+
+    def _ip(self, end: int, *arguments: str) -> None:
+        subprocess.run(self.inside(end, "ip", *arguments), check=True, capture_output=True)
 
     def inside(self, end: int, *command: str) -> list[str]:
         """Return the command line that runs ``command`` at one end: 0 the client's, 1 the server's."""
-        return ["ip", "netns", "exec", self.names[end], *command]
+        return ["nsenter", "--target", str(self._holders[end].pid), "--net", "--", *command]
 
     def cut(self) -> None:
         """Let nothing arrive at the server until `mend`."""
-        _ip("-n", self.names[1], "link", "set", "veth0", "down")
+        self._ip(1, "link", "set", "veth0", "down")
 
     def mend(self) -> None:
         """Undo `cut`."""
-        _ip("-n", self.names[1], "link", "set", "veth0", "up")
+        self._ip(1, "link", "set", "veth0", "up")
 
     @contextmanager
     def transfer(self, scheme: str) -> Iterator[subprocess.Popen[bytes]]:
