@@ -78,6 +78,29 @@ class Steering(threading.Thread):
         self.bridge.close()
 
 
+class Collecting(threading.Thread):
+    """Keeps the reports that a client hears for as long as the ``with`` block."""
+
+    def __init__(self, client, reports):
+        super().__init__(daemon=True)
+        self.client, self.reports = client, reports
+        self.over = threading.Event()
+
+    def run(self):
+        while not self.over.is_set():
+            message = self.client.message(0.1)
+            if isinstance(message, Report):
+                self.reports.append(message)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.join()
+
+
 def _eventually(what, of, wanted):
     """Return `what()`'s answer once it satisfies `wanted`: a state to come, not a duration to guess."""
     deadline = time.monotonic() + LIMIT_S
@@ -169,6 +192,39 @@ def test_a_policy_in_the_daemon_steers_its_flows(pair):
         client.command(flow.id, 10)
         refused = next(m for m in iter(client.message, None) if isinstance(m, Refused))
         assert "the bridge itself decides" in refused.reason
+
+
+@needs_bridge
+@pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
+@pytest.mark.parametrize("scheme", ["vivace", "vivace-proteus", "copa"])
+def test_a_scheme_of_the_simulators_uses_a_real_path_and_paces(scheme, tmp_path):
+    seconds, skip, capacity_mbps = 6, 3, 12 * MSS / 1504
+    trace = tmp_path / "12.trace"
+    trace.write_text("1\n")  # an opportunity a millisecond: 12 Mbit/s
+    queue = mahimahi.Queue("droptail", {"packets": 60})
+    reports = []
+    with BridgeProcess({SCHEME: scheme}, seed=1) as bridge, bridge.client() as client:
+        client.subscribe(SCHEME)
+        with Collecting(client, reports):
+            finished = mahimahi.run(
+                [mahimahi.Delay(25), mahimahi.Link(trace, trace, queue, queue)],
+                ["sh", "-c", f"exec iperf3 -c $MAHIMAHI_BASE -C {SCHEME} -t {seconds}"],
+                servers=[mahimahi.Server(["iperf3", "--server", "--one-off"], 5201)],
+                timeout_s=LIMIT_S,
+            )
+        (status,) = client.status()["schemes"]
+    assert finished.status == 0, finished.stdout + finished.stderr
+    assert (status["controller"], status["fallbacks"]) == ("scheme", 0)
+    late = [report for report in reports if skip < report["time_ns"] / 1e9 < seconds]
+    # The other end of iperf3's connection sends nothing worth a report.
+    delivered_bits = 8 * sum(report["delivered_bytes"] for report in late)
+    mbps = delivered_bits / 1e6 / (seconds - skip)
+    print(f"{scheme}: {mbps:.2f} of {capacity_mbps:.2f} Mbit/s")
+    # Vivace probes its way up from 1.6 Mbit/s and takes its time: this is about moving, not about how well.
+    assert 0.25 * capacity_mbps < mbps < 1.05 * capacity_mbps
+    assert all(report["pacing_rate_bytes_per_s"] > 0 for report in late)
+    # A rate that is tried is not one that is held.
+    assert len({report["pacing_rate_bytes_per_s"] for report in late}) > 5
 
 
 @needs_bridge
@@ -316,7 +372,7 @@ def test_an_unprivileged_user_gets_one_clear_line(arguments, line):
     ("schemes", "rule"),
     [
         ({SCHEME: Path("/no/such/folder")}, "/no/such/folder/policy.json: file: cannot be read"),
-        ({"a" * 16: None}, "a congestion control's name has 1 to 15 visible characters"),
+        ({"a" * 16: None}, "a congestion control's name has 1 to 15 letters, digits, _ or ."),
         ({"cubic": None}, "cubic: the kernel did not register the scheme: .*File exists"),
     ],
 )

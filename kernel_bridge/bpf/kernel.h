@@ -28,7 +28,7 @@ typedef u32 __wsum;
 #include <bpf/bpf_tracing.h>
 
 enum bpf_map_type_used { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_QUEUE = 22, BPF_MAP_TYPE_RINGBUF = 27 };
-enum { BPF_F_MMAPABLE = 1 << 10 };
+enum { BPF_F_MMAPABLE = 1 << 10, BPF_RB_NO_WAKEUP = 1 };
 
 /* include/net/tcp.h */
 enum { TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss };
@@ -129,11 +129,14 @@ struct tcp_sock {
 };
 
 struct rate_sample {
+	u32 prior_delivered;
 	s32 delivered;
 	long interval_us;
 	long rtt_us;
 	int losses;
 	u32 acked_sacked;
+	u32 prior_in_flight;
+	bool is_app_limited;
 };
 
 struct ack_sample {

@@ -4,7 +4,7 @@
  * A command takes effect at whatever the connection does next: an ACK, a timeout, a write by the application, a
  * pacing timer. While no command has come for longer than max(patience, 2 sRTT) the flow is Cubic's; the next command
  * takes it back. */
-#include "flow.h"
+#include "ack.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -132,6 +132,7 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	struct flow *flow = flow_of(private);
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	tell_ack(sk, ACKNOWLEDGED, private->ca_state, rs);
 	if (flow) {
 		begin_write(flow);
 		add_rtt(tp, rs->rtt_us, flow);
@@ -205,6 +206,7 @@ u32 BPF_PROG(leo_undo, struct sock *sk)
 	struct private *private = private_of(sk);
 
 	private->reducing = 0;
+	tell_ack(sk, UNDONE, private->ca_state, 0);
 	if (private->mode == FALLEN_BACK)
 		return tcp_reno_undo_cwnd(sk);
 	return tcp_sk(sk)->snd_cwnd;
@@ -234,6 +236,7 @@ void BPF_PROG(leo_state, struct sock *sk, u8 new_state)
 		private->reducing = reducing;
 	}
 	private->ca_state = new_state;
+	tell_ack(sk, STATE_CHANGED, new_state, 0);
 	if (flow) {
 		flow->timeouts += new_state == TCP_CA_Loss;
 		copy_counters(tp, flow);
