@@ -39,7 +39,7 @@ class BridgeProcess:
     """A bridge that runs as long as the ``with`` block; it ends with this process, however that ends.
 
     Args:
-        schemes: congestion controls by name (15 letters, digits, _ and . at most): the folder of a policy that
+        schemes: congestion controls by name (1 to 15 letters, digits, _ and .): the folder of a policy that
             decides for their flows, one of `SCHEMES`, or None to offer them to clients.
         interval_ms: monitor interval of flows without a policy.
         seed: of what is random in a scheme.
