@@ -10,6 +10,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* bytes/s */
 #define PACED_BELOW 1250000000ULL
+#define UNCHANGED_US 100
 
 /* RFC 6937, section 3.1, with the slow-start reduction bound: the kernel leaves the window in recovery to a scheme
  * that has cong_control, so a Cubic inside one has to bring its own. */
@@ -264,11 +265,16 @@ u32 BPF_PROG(leo_min_tso_segs, struct sock *sk)
 {
 	struct private *private = private_of(sk);
 	struct flow *flow = flow_of(private);
+	struct command *command = command_of(private);
+	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (flow) {
+	/* Most attempts follow an ACK, and nothing has happened since. */
+	if (flow && command &&
+	    (*(volatile u64 *)&command->sequence != flow->applied_command || tp->data_segs_out != flow->sent ||
+	     tp->tcp_mstamp > flow->updated_us + UNCHANGED_US)) {
 		begin_write(flow);
 		obey(sk, private, flow);
-		copy_counters(tcp_sk(sk), flow);
+		copy_counters(tp, flow);
 		end_write(flow);
 	}
 	return 2; /* net.ipv4.tcp_min_tso_segs */

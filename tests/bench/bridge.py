@@ -22,8 +22,11 @@ POLICY = Path("core/control/tests/fixtures/perceptron")
 INTERVAL_MS = 20
 ROUNDS = 7
 SECONDS = 2
-WINDOW_PACKETS = 400
+WINDOW_PACKETS = 4000
+"""As many as Cubic has out on such a pair: fewer would be kinder to the caches."""
 MANY = 200
+FIRST = ("nice", "-n", "-20")
+"""So that other work on the machine counts as little as it can."""
 MUST_HOLD_P99_MS = {1: 1.0, MANY: 5.0}
 
 
@@ -31,14 +34,16 @@ def _iperf3(pair: Pair, port: int, *arguments: str) -> list[subprocess.Popen[str
     """Start a server and, once it listens, a client; return both."""
     server = subprocess.Popen(
         # Without lines for intervals: those of 100 streams would fill the pipe that nobody reads meanwhile.
-        pair.inside(1, "iperf3", "--server", "--one-off", "--port", str(port), "--forceflush", "-i", "0"),
+        pair.inside(
+            1, *FIRST, "iperf3", "--server", "--one-off", "--port", str(port), "--forceflush", "-i", "0"
+        ),
         stdout=subprocess.PIPE,
         text=True,
     )
     assert server.stdout is not None
     while "listening" not in server.stdout.readline():
         pass
-    client = pair.inside(0, "iperf3", "--client", SERVER, "--port", str(port), "--json", *arguments)
+    client = pair.inside(0, *FIRST, "iperf3", "--client", SERVER, "--port", str(port), "--json", *arguments)
     return [server, subprocess.Popen(client, stdout=subprocess.PIPE, text=True)]
 
 
@@ -95,14 +100,19 @@ def _throughput() -> Iterator[Row]:
             for scheme, values in measured.items():
                 values.append(gbit_per_cpu_s(pair, scheme))
     cubic = statistics.median(measured.pop("cubic"))
-    for scheme, values in measured.items():
+    for scheme, against in (
+        ("leo_steered", "the kernel's Cubic; must hold 0.95"),
+        ("leo_fallback", "the kernel's Cubic"),
+    ):
         name = f"bridge.throughput-{scheme.removeprefix('leo_')}"
-        value = statistics.median(values)
-        yield Row(name, value, "Gbit/CPU s", cubic, "the kernel's Cubic; must hold 0.95")
+        yield Row(name, statistics.median(measured[scheme]), "Gbit/CPU s", cubic, against)
 
 
-def _latency(flows: int) -> Row:
-    """Return how late the 99th percentile of a policy's decisions was in the kernel's hands."""
+def _latency(flows: int) -> Iterator[Row]:
+    """Yield how late the 99th percentile of a policy's decisions was in the kernel's hands.
+
+    With one flow, which always has an ACK under way, also when it had taken effect on the socket.
+    """
     with tempfile.TemporaryDirectory() as folder:
         policy = Path(folder) / "policy"
         shutil.copytree(POLICY, policy)
@@ -120,11 +130,13 @@ def _latency(flows: int) -> Row:
             for processes in running:
                 _finished(processes)
             status = client.status()["schemes"][0]
-    if status["missed"]:
-        print(f"bench: bridge: {status['missed']} of {status['intervals']} missed", file=sys.stderr)
-    p99_ms = status["commanded_us"][1] / 1e3
-    name = f"bridge.interval-end-to-kernel-p99-{flows}-flows"
-    return Row(name, p99_ms, "ms", MUST_HOLD_P99_MS[flows], f"must hold, at most; {INTERVAL_MS} ms intervals")
+    if status["too_late"]:
+        print(f"bench: bridge: {status['too_late']}", file=sys.stderr)
+    where = {"kernel": "commanded_us"} | ({"socket": "applied_us"} if flows == 1 else {})
+    for end, field in where.items():
+        name = f"bridge.interval-end-to-{end}-p99-{flows}-flow{'s' * (flows > 1)}"
+        against = f"must hold, at most; {INTERVAL_MS} ms intervals"
+        yield Row(name, status[field][1] / 1e3, "ms", MUST_HOLD_P99_MS[flows], against)
 
 
 def rows() -> Iterator[Row]:
@@ -134,4 +146,4 @@ def rows() -> Iterator[Row]:
         return
     yield from _throughput()
     for flows in (1, MANY):
-        yield _latency(flows)
+        yield from _latency(flows)
