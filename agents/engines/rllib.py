@@ -246,7 +246,7 @@ def read_state(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path}: cannot be read: {error}") from None
 
 
-def export_policy(algorithm: PPO, settings: TrainSettings, run: RunFolder, steps: int) -> None:
+def export_policy(algorithm: PPO, settings: PpoSettings, run: RunFolder, steps: int) -> None:
     """Write the shared actor of ``algorithm`` as the run's policy."""
     module = algorithm.get_module(SHARED)
     assert isinstance(module, FlowModule)
