@@ -1,0 +1,132 @@
+"""Flows whose congestion control leo-bridge serves: SaTCP, exported policies, and agents."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Literal, Self
+
+from kernel_bridge import bridge_process
+from kernel_bridge.bridge_process import BridgeProcess
+from kernel_bridge.client import Bridge, BridgeError
+from kernel_bridge.run.announcer import Announcer
+from kernel_bridge.run.plan import Plan
+from kernel_bridge.run.schemes import OURS
+
+AGENT = "agent"
+"""The scheme of flows that a client steers."""
+SATCP = "satcp"
+RECEIVERS_SCHEME = "reno"
+"""Of the other end of a served flow, which sends nothing: every kernel has it."""
+
+_numbers = itertools.count()
+
+
+def served() -> list[str]:
+    """Return the schemes that leo-bridge adds to the kernel's here, without a policy."""
+    return [SATCP] if bridge_process.missing() is None else []
+
+
+class Served:
+    """The bridge of one run, if its plan needs one; a context manager.
+
+    The congestion controls are registered under names of this run's own, so that several may run at a time.
+
+    Args:
+        plan: whose flows it serves.
+        policies: policy folders by scheme.
+        interval_ms: the monitor interval of agents.
+
+    Raises:
+        InputError: the machine lacks something, or a policy is wrong.
+    """
+
+    def __init__(self, plan: Plan, policies: Mapping[str, Path], interval_ms: float) -> None:
+        self._plan = plan
+        self._kinds: dict[str, Path | Literal["satcp"] | None] = {}
+        for scheme in dict.fromkeys(flow.scheme for flow in plan.flows):
+            if scheme in policies:
+                self._kinds[scheme] = policies[scheme]
+            elif scheme == AGENT:
+                self._kinds[scheme] = None
+            elif scheme == SATCP:
+                self._kinds[scheme] = "satcp"
+        self._names = {scheme: f"{OURS}{os.getpid():x}.{next(_numbers) % 256:x}" for scheme in self._kinds}
+        self._interval_ms = interval_ms
+        self._bridge: BridgeProcess | None = None
+        self._announcer: Announcer | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        if self._kinds:
+            schemes: dict[str, Path | Literal["satcp"] | None] = {}
+            schemes.update((self._names[scheme], kind) for scheme, kind in self._kinds.items())
+            self._bridge = self._stack.enter_context(BridgeProcess(schemes, interval_ms=self._interval_ms))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def scheme(self, scheme: str, role: Literal["send", "receive"]) -> str:
+        """Return what an end of a flow of ``scheme`` sets ``TCP_CONGESTION`` to."""
+        if scheme not in self._names:
+            return scheme
+        return self._names[scheme] if role == "send" else RECEIVERS_SCHEME
+
+    def client(self) -> Bridge:
+        """Return a new connection to the bridge, which is closed with this."""
+        assert self._bridge is not None, "no flow of the plan is served"
+        return self._stack.enter_context(self._bridge.client())
+
+    def announce(self, origin_ns: int, first_port: int) -> None:
+        """From now on tell SaTCP flows of their paths' handovers.
+
+        Args:
+            origin_ns: the run's start, on the monotonic clock.
+            first_port: flow ``n`` of the plan goes to port ``first_port + n``.
+        """
+        if SATCP in self._names:
+            client = self.client()
+            client.subscribe(self._names[SATCP])
+            ports = {
+                first_port + index: flow
+                for index, flow in enumerate(self._plan.flows)
+                if flow.scheme == SATCP
+            }
+            self._announcer = Announcer(client, self._plan, ports, origin_ns)
+            self._stack.callback(self._announcer.end)
+            self._announcer.start()
+
+    @property
+    def reported_handovers(self) -> int:
+        """Return how many reports of handovers SaTCP flows were given so far."""
+        return self._announcer.reported if self._announcer is not None else 0
+
+    def fault(self) -> str | None:
+        """Say why the flows were not served as they should have been, once they are over; None if they were.
+
+        Raises:
+            BridgeError: the bridge went away during the run.
+        """
+        if self._bridge is None:
+            return None
+        try:
+            with self._bridge.client() as client:
+                told = {one["scheme"]: one for one in client.status()["schemes"]}
+        except (OSError, ValueError) as error:
+            raise BridgeError(f"leo-bridge: it went away during the run: {error}") from None
+        for scheme, kind in self._kinds.items():
+            one = told[self._names[scheme]]
+            if isinstance(kind, Path) and one["missed"]:
+                return f"leo-bridge: {scheme}: {one['missed']} of {one['intervals']} decisions came too late"
+            if isinstance(kind, Path) and one["fallbacks"]:
+                return f"leo-bridge: {scheme}: flows fell back to Cubic {one['fallbacks']} times"
+        return self._announcer.fault() if self._announcer is not None else None
+
+
+def known(available: Collection[str], policies: Collection[str], *, agents: bool) -> list[str]:
+    """Return what a flow's scheme may be."""
+    return [*dict.fromkeys([*available, *served(), *policies, *([AGENT] if agents else [])])]
