@@ -131,13 +131,16 @@ def test_a_daemon_killed_while_it_starts_leaves_nothing(trials):
 @needs_bridge
 def test_a_daemon_that_could_not_keep_up_says_that_the_run_does_not_count(pair):
     stopped_s, interval_ms = 0.4, 20
-    with BridgeProcess({SCHEME: None}) as bridge, pair.transfer(SCHEME):
-        with Steering(bridge.address, cwnd=5, interval_ms=interval_ms) as steering:
-            assert steering.steered.wait(LIMIT_S)
-            os.kill(bridge.pid, signal.SIGSTOP)
-            time.sleep(stopped_s)
-            os.kill(bridge.pid, signal.SIGCONT)
-            (why,) = eventually(bridge.too_late, "reasons", bool)
+    with (
+        BridgeProcess({SCHEME: None}) as bridge,
+        pair.transfer(SCHEME),
+        Steering(bridge.address, cwnd=5, interval_ms=interval_ms) as steering,
+    ):
+        assert steering.steered.wait(LIMIT_S)
+        os.kill(bridge.pid, signal.SIGSTOP)
+        time.sleep(stopped_s)
+        os.kill(bridge.pid, signal.SIGCONT)
+        (why,) = eventually(bridge.too_late, "reasons", bool)
     scheme, missed, rest = re.fullmatch(r"(\w+): (\d+) of \d+ (.*)", why).groups()
     assert (scheme, rest) == (SCHEME, "intervals ended unnoticed: the machine is too slow or too busy")
     assert int(missed) >= stopped_s * 1e3 / interval_ms - 2
