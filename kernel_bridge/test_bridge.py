@@ -303,9 +303,9 @@ def _times_to_come_back(folder, frozen):
 @needs_bridge
 @pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
 def test_a_frozen_satcp_flow_is_back_at_its_window_in_a_fraction_of_cubics_time(tmp_path):
-    # Algorithm 1: K <- K / 9. Some 110 packets fit in pipe and queue. So Cubic takes K = cbrt(0.3 x 110 / 0.4),
-    # 4.4 s, from a loss back to where it happened, and to 95 % of that cbrt(0.05 x 110 / 0.4) less: 2 s. Frozen,
-    # K is 0.5 s and the way to 95 % as fast as Cubic ever grows.
+    # Algorithm 1: K <- K / 9. Some 110 packets fit in pipe and queue. So Cubic takes K = 4.4 s, the cube root
+    # of 0.3 x 110 / 0.4, from a loss back to where it happened, and to 95 % of that the cube root of
+    # 0.05 x 110 / 0.4 less: 2 s. Frozen, K is 0.5 s and the way to 95 % as fast as Cubic ever grows.
     usual = statistics.median(_times_to_come_back(tmp_path, frozen=False))
     frozen = statistics.median(_times_to_come_back(tmp_path, frozen=True))
     print(f"back at 95 % after {usual:.2f} s usually, {frozen:.2f} s frozen")
