@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from kernel_bridge import bridge_process
 from kernel_bridge.bridge_process import BridgeProcess
@@ -81,6 +81,12 @@ class Served:
         assert self._bridge is not None, "no flow of the plan is served"
         return self._stack.enter_context(self._bridge.client())
 
+    def agents(self) -> Bridge:
+        """Return a connection that has subscribed to the plan's agents, and steers them."""
+        client = self.client()
+        client.subscribe(self._names[AGENT])
+        return client
+
     def announce(self, origin_ns: int, first_port: int) -> None:
         """From now on tell SaTCP flows of their paths' handovers.
 
@@ -100,6 +106,20 @@ class Served:
             self._stack.callback(self._announcer.end)
             self._announcer.start()
 
+    def status(self, scheme: str) -> Mapping[str, Any]:
+        """Return what the bridge says of a scheme that it serves: decisions, how late they were, fallbacks.
+
+        Raises:
+            BridgeError: the bridge went away during the run.
+        """
+        assert self._bridge is not None, "no flow of the plan is served"
+        try:
+            with self._bridge.client() as client:
+                told = client.status()["schemes"]
+        except (OSError, ValueError, BridgeError) as error:
+            raise BridgeError(f"leo-bridge: it went away during the run: {error}") from None
+        return next(one for one in told if one["scheme"] == self._names[scheme])
+
     @property
     def reported_handovers(self) -> int:
         """Return how many reports of handovers SaTCP flows were given so far."""
@@ -111,19 +131,14 @@ class Served:
         Raises:
             BridgeError: the bridge went away during the run.
         """
-        if self._bridge is None:
-            return None
-        try:
-            with self._bridge.client() as client:
-                told = {one["scheme"]: one for one in client.status()["schemes"]}
-        except (OSError, ValueError) as error:
-            raise BridgeError(f"leo-bridge: it went away during the run: {error}") from None
         for scheme, kind in self._kinds.items():
-            one = told[self._names[scheme]]
-            if isinstance(kind, Path) and one["missed"]:
-                return f"leo-bridge: {scheme}: {one['missed']} of {one['intervals']} decisions came too late"
-            if isinstance(kind, Path) and one["fallbacks"]:
-                return f"leo-bridge: {scheme}: flows fell back to Cubic {one['fallbacks']} times"
+            told = self.status(scheme)
+            if isinstance(kind, Path) and told["missed"]:
+                return (
+                    f"leo-bridge: {scheme}: {told['missed']} of {told['intervals']} decisions came too late"
+                )
+            if isinstance(kind, Path) and told["fallbacks"]:
+                return f"leo-bridge: {scheme}: flows fell back to Cubic {told['fallbacks']} times"
         return self._announcer.fault() if self._announcer is not None else None
 
 
