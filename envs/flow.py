@@ -256,4 +256,5 @@ class FlowVectorEnv(VectorEnv[Observation, NDArray[np.float32], NDArray[Any]]):
 
     def close_extras(self, **_: Any) -> None:
         """End what runs in real time."""
-        self._simulations.close()
+        if hasattr(self, "_simulations"):  # Gymnasium closes even what could not be made
+            self._simulations.close()
