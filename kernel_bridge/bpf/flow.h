@@ -115,7 +115,7 @@ struct {
 struct settings {
 	u64 first_patience_us; /* how long a new flow waits for its first command */
 	u32 cong_control_arguments; /* from Linux 6.10 on (sk, ack, flag, rs), before (sk, rs) */
-	u32 unused;
+	u32 tells_acks; /* whether the daemon wants to hear of every ACK */
 };
 const volatile struct settings settings;
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -21,6 +23,13 @@ MUST_HOLD_PACKETS = {1: 2_000_000.0, 10: 1_200_000.0}
 MUST_HOLD_FQ_CODEL = 1_000_000.0
 MUST_HOLD_GROWTH = 1.5
 MANY = 1_000
+KEPT_KIB = 30.3
+"""Memory a flow when it was first measured, so that a regression shows as a ratio above 1."""
+_PEAK = """
+import re, sys, leosim
+leosim.run([sys.stdin.read()], {}, series_ms=0.0, threads=1)
+print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
+"""
 
 
 def cell(flows: int, rate_mbps: float = 100.0, seconds: float = SECONDS, queue: str = "droptail") -> Scenario:
@@ -41,6 +50,12 @@ def fastest(scenario: Scenario) -> tuple[float, int]:
     return best, packets
 
 
+def peak_kib(scenario: Scenario) -> int:
+    """Return the most memory that a process which runs the scenario ever has, in KiB."""
+    command = [sys.executable, "-c", _PEAK]
+    return int(subprocess.run(command, input=scenario.to_json(), check=True, capture_output=True, text=True).stdout)
+
+
 def rows() -> Iterator[Row]:
     """Yield packets/s and simulated s/s for one flow and for ten, behind FQ-CoDel, and the cost with many."""
     for flows in (1, 10):
@@ -58,3 +73,6 @@ def rows() -> Iterator[Row]:
     (alone_s, alone), (many_s, many) = fastest(cell(1)), fastest(cell(MANY, 10.0 * MANY, 3.0))
     growth = (many_s / many) / (alone_s / alone)
     yield Row(f"simulator.cost-1-to-{MANY}-flows", growth, "ratio", MUST_HOLD_GROWTH, "must hold, at most")
+    # At 10 Mbit/s each: window, RTT histogram and the packets under way, 83 a flow.
+    (few, many) = (peak_kib(cell(flows, 10.0 * flows, 3.0)) for flows in (10, MANY))
+    yield Row("simulator.memory-per-flow", (many - few) / (MANY - 10), "KiB/flow", KEPT_KIB, "first version")

@@ -12,6 +12,7 @@ use crate::packet::Packet;
 use crate::route::Routes;
 use crate::source::Source;
 use crate::telemetry::Headers;
+use crate::windows::Windows;
 
 /// Who decides the window.
 #[derive(Clone, Debug)]
@@ -76,6 +77,10 @@ pub struct Flow {
     pub datagrams: Option<Box<Source>>,
     /// Writes what the sender sends; without it there is data without end, or a transfer.
     pub application: Option<Box<Source>>,
+    /// Its buffers, where they are limited.
+    pub windows: Option<Box<Windows>>,
+    /// It understands marks (RFC 3168).
+    pub ecn: bool,
     /// Opens the connection, until it is.
     pub handshake: Option<Box<Handshake>>,
     /// What it has to send, where that ends.
@@ -95,7 +100,7 @@ pub struct Flow {
     pub headers: Option<Box<Headers>>,
     pub rtt_log: RttLog,
     pub rtt_histogram: Histogram,
-    /// What the histogram said before a completed flow gave it up.
+    /// What the histogram said before a flow that ended gave it up.
     rtt_p95: Option<Nanos>,
 }
 
@@ -116,6 +121,8 @@ impl Flow {
             receiver: Receiver::new(),
             datagrams: None,
             application: None,
+            windows: None,
+            ecn: false,
             handshake: None,
             transfer_bytes: None,
             completed: None,
@@ -148,6 +155,15 @@ impl Flow {
         self
     }
 
+    /// Send no more than buffers allow.
+    pub fn within(mut self, windows: Windows, send_buffer: bool) -> Self {
+        if send_buffer {
+            self.sender = self.sender.with_buffer();
+        }
+        self.windows = Some(Box::new(windows));
+        self
+    }
+
     /// The connection is there: let the application begin.
     pub fn run(&mut self, now: Nanos) {
         self.phase = Phase::Running;
@@ -155,6 +171,9 @@ impl Flow {
             source.start(now);
         }
         self.write(now);
+        if let Some(windows) = &mut self.windows {
+            windows.open(&mut self.sender, now);
+        }
     }
 
     /// Let the application write what is due.
@@ -174,16 +193,23 @@ impl Flow {
         self
     }
 
-    /// The last byte is acknowledged: what the flow no longer needs is given back, for there may be many.
+    /// The last byte is acknowledged.
     #[cold]
     pub fn complete(&mut self, now: Nanos) {
         self.completed = Some(now);
         self.stop = now;
+        self.end();
+        self.headers = None;
+    }
+
+    /// Send and measure no more: what the flow no longer needs is given back, for there may be many.
+    #[cold]
+    pub fn end(&mut self) {
         self.phase = Phase::Stopped;
         self.sender.close();
         self.rtt_p95 = self.rtt_histogram.quantile(0.95);
         self.rtt_histogram = Histogram::default();
-        self.headers = None;
+        self.windows = None;
     }
 
     /// 95 % of its RTT samples are below this.

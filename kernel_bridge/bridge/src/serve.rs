@@ -31,6 +31,10 @@ pub fn serve(run: &Run) -> Result<(), String> {
                 (ebpf::Program::Agent, Controller::Policy(Arc::new(policy)), interval_us)
             }
             Decider::Offered => (ebpf::Program::Agent, Controller::Offered, run.interval_us),
+            Decider::Scheme(scheme) => {
+                let controller = Controller::AckDriven(scheme.clone(), run.seed);
+                (ebpf::Program::AgentWithAcks, controller, run.interval_us)
+            }
             Decider::SaTcp => (ebpf::Program::SaTcp, Controller::Program, run.interval_us),
         };
         deciders.push((name, program, controller, interval_us));
