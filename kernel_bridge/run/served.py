@@ -1,4 +1,4 @@
-"""Flows whose congestion control leo-bridge serves: SaTCP, exported policies, and agents."""
+"""Flows whose congestion control leo-bridge serves: its own schemes, exported policies, and agents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from kernel_bridge import bridge_process
-from kernel_bridge.bridge_process import BridgeProcess
+from kernel_bridge.bridge_process import SCHEMES, BridgeProcess
 from kernel_bridge.client import Bridge, BridgeError
 from kernel_bridge.run.announcer import Announcer
 from kernel_bridge.run.plan import Plan
@@ -27,7 +27,7 @@ _numbers = itertools.count()
 
 def served() -> list[str]:
     """Return the schemes that leo-bridge adds to the kernel's here, without a policy."""
-    return [SATCP] if bridge_process.missing() is None else []
+    return list(SCHEMES) if bridge_process.missing() is None else []
 
 
 class Served:
@@ -46,14 +46,14 @@ class Served:
 
     def __init__(self, plan: Plan, policies: Mapping[str, Path], interval_ms: float) -> None:
         self._plan = plan
-        self._kinds: dict[str, Path | Literal["satcp"] | None] = {}
+        self._kinds: dict[str, Path | str | None] = {}
         for scheme in dict.fromkeys(flow.scheme for flow in plan.flows):
             if scheme in policies:
                 self._kinds[scheme] = policies[scheme]
             elif scheme == AGENT:
                 self._kinds[scheme] = None
-            elif scheme == SATCP:
-                self._kinds[scheme] = "satcp"
+            elif scheme in SCHEMES:
+                self._kinds[scheme] = scheme
         self._names = {scheme: f"{OURS}{os.getpid():x}.{next(_numbers) % 256:x}" for scheme in self._kinds}
         self._interval_ms = interval_ms
         self._bridge: BridgeProcess | None = None
@@ -62,9 +62,9 @@ class Served:
 
     def __enter__(self) -> Self:
         if self._kinds:
-            schemes: dict[str, Path | Literal["satcp"] | None] = {}
-            schemes.update((self._names[scheme], kind) for scheme, kind in self._kinds.items())
-            self._bridge = self._stack.enter_context(BridgeProcess(schemes, interval_ms=self._interval_ms))
+            schemes = {self._names[scheme]: kind for scheme, kind in self._kinds.items()}
+            bridge = BridgeProcess(schemes, interval_ms=self._interval_ms, seed=self._plan.seed)
+            self._bridge = self._stack.enter_context(bridge)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -133,11 +133,11 @@ class Served:
         """
         for scheme, kind in self._kinds.items():
             told = self.status(scheme)
-            if isinstance(kind, Path) and told["missed"]:
-                return (
-                    f"leo-bridge: {scheme}: {told['missed']} of {told['intervals']} decisions came too late"
-                )
-            if isinstance(kind, Path) and told["fallbacks"]:
+            if kind is None:
+                continue  # whoever steers knows how late it was
+            if told["too_late"] is not None:
+                return f"leo-bridge: {scheme}: {told['too_late']}"
+            if told["fallbacks"]:
                 return f"leo-bridge: {scheme}: flows fell back to Cubic {told['fallbacks']} times"
         return self._announcer.fault() if self._announcer is not None else None
 

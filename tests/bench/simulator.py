@@ -53,7 +53,9 @@ def fastest(scenario: Scenario) -> tuple[float, int]:
 def peak_kib(scenario: Scenario) -> int:
     """Return the most memory that a process which runs the scenario ever has, in KiB."""
     command = [sys.executable, "-c", _PEAK]
-    return int(subprocess.run(command, input=scenario.to_json(), check=True, capture_output=True, text=True).stdout)
+    return int(
+        subprocess.run(command, input=scenario.to_json(), check=True, capture_output=True, text=True).stdout
+    )
 
 
 def rows() -> Iterator[Row]:
