@@ -192,11 +192,22 @@ impl Environment {
             let yet_to_come = |flow: usize| matches!(flows[flow].phase, Phase::Waiting | Phase::Connecting);
             let waiting = self.learners.iter().any(|&flow| yet_to_come(flow));
             let running = row.active.contains(&true);
+            self.pace(settings.spec);
             *row.finished = self.simulation.is_finished() || !(running || waiting);
             *row.time_s = self.simulation.now() as f64 * 1e-9;
             if running || *row.finished {
                 return;
             }
+        }
+    }
+
+    /// Make the next interval as long as the specification says: after the report of the first flow that runs.
+    fn pace(&mut self, spec: AgentSpec) {
+        let flows = self.simulation.flows();
+        let running = self.learners.iter().find(|&&flow| flows[flow].phase == Phase::Running);
+        let report = running.and_then(|&flow| flows[flow].agent.as_ref()).map(|agent| agent.history.report);
+        if let Some(interval) = report.and_then(|report| spec.observation.next_interval_ns(&report)) {
+            self.simulation.set_interval(interval);
         }
     }
 
@@ -224,7 +235,8 @@ impl Environment {
         }
     }
 
-    /// Global state and reward over the flows whose interval ends now; the reward goes to those that had acted.
+    /// Global state and reward over the flows whose interval ends now; the reward goes to those that had acted, to each
+    /// its own where that is what the reward is of.
     fn judge(&mut self, settings: &BatchSettings, row: &mut Row<'_>, now: Nanos) {
         let flows = self.simulation.flows();
         let reporting =
@@ -239,9 +251,15 @@ impl Environment {
         write_global_state(&world, states(), row.global_state);
         let reward = settings.reward.evaluate(&world, states());
         for (slot, &acted) in row.active.iter().enumerate() {
-            if acted {
-                row.rewards[slot] = reward;
+            if !acted {
+                continue;
             }
+            row.rewards[slot] = if settings.reward.is_of_flow() {
+                let own = flows[self.learners[slot]].agent.as_ref().map(|agent| &agent.history);
+                settings.reward.evaluate(&world, own.into_iter())
+            } else {
+                reward
+            };
         }
     }
 }
