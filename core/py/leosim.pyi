@@ -67,8 +67,19 @@ class Policy:
     @property
     def interval_ms(self) -> float:
         """The monitor interval it was trained at."""
-    def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Map (n, observation_dim) to (n, action_dim)."""
+    @property
+    def memory_dim(self) -> int:
+        """Numbers that it remembers of a flow between two actions; 0 unless it is recurrent."""
+    def act(
+        self, observations: NDArray[np.float32], memories: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
+        """Map (n, observation_dim) to (n, action_dim).
+
+        Args:
+            observations: one row a flow.
+            memories: (n, memory_dim), zeros for flows that begin; overwritten by what is remembered until the
+                next call. None stands for zeros.
+        """
 
 @final
 class Sgp4:

@@ -10,8 +10,11 @@ use crate::simulation::Simulation;
 pub fn attach_policies(flows: &mut [Flow]) {
     for flow in flows {
         if let Steering::Policy(policy) = &flow.steering {
-            let spec = policy.spec();
+            let (spec, memory) = (policy.spec(), policy.memory_dim());
             flow.attach(spec);
+            if let Some(agent) = &mut flow.agent {
+                agent.memory = vec![0.0; memory];
+            }
         }
     }
 }
@@ -26,13 +29,13 @@ pub fn steer_by_policies(simulation: &mut Simulation) {
         if flow.report(now).is_none() || flow.phase != Phase::Running {
             continue;
         }
-        let Some(agent) = &flow.agent else { continue };
+        let Some(agent) = &mut flow.agent else { continue };
         let mut observation = [0.0; MAX_OBSERVATION_DIM];
         let observation = &mut observation[..policy.spec().observation_dim()];
         agent.state.write_observation(observation);
         let mut action = [0.0; 8];
         let action = &mut action[..policy.spec().action_dim()];
-        policy.act(observation, action);
+        policy.act(observation, &mut agent.memory, action);
         act(simulation, index, action);
     }
 }

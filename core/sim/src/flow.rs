@@ -57,6 +57,8 @@ impl RttLog {
 #[derive(Clone, Debug)]
 pub struct Agent {
     pub state: AgentState,
+    /// What a recurrent policy remembers.
+    pub memory: Vec<f32>,
     pub history: FlowState,
     pub max_rate: u64,
     pub interval_start: Nanos,
@@ -218,6 +220,7 @@ impl Flow {
     pub fn attach(&mut self, spec: AgentSpec) {
         self.agent = Some(Box::new(Agent {
             state: AgentState::new(spec),
+            memory: Vec::new(),
             history: FlowState::new(self.extra_delay),
             max_rate: 0,
             interval_start: self.start,

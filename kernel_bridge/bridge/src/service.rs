@@ -61,6 +61,8 @@ struct Tracked {
     before: Flow,
     max_throughput: u64,
     agent: Option<AgentState>,
+    /// What a recurrent policy remembers.
+    memory: Vec<f32>,
     /// The command that holds: window, pacing, and the interval's end that it answers.
     standing: Option<Standing>,
 }
@@ -147,9 +149,11 @@ impl Service {
     }
 
     fn open(&mut self, slot: usize, flow: &Flow, now_us: u64, events: &mut Vec<Event>) {
-        let agent = match &self.controller {
-            Controller::Policy(policy) => Some(AgentState::new(policy.spec())),
-            Controller::Offered | Controller::Program => None,
+        let (agent, memory) = match &self.controller {
+            Controller::Policy(policy) => {
+                (Some(AgentState::new(policy.spec())), vec![0.0; policy.memory_dim()])
+            }
+            Controller::Offered | Controller::Program => (None, Vec::new()),
         };
         // Its first counters were those of a connection that had sent nothing but its SYN, which counts as delivered.
         let before = Flow { delivered: flow.delivered.min(1), ..Flow::default() };
@@ -162,6 +166,7 @@ impl Service {
             before,
             max_throughput: 0,
             agent,
+            memory,
             standing: None,
         });
         self.open += 1;
@@ -264,7 +269,7 @@ impl Service {
                 agent.write_observation(observation);
                 let mut action = [0.0; 8];
                 let action = &mut action[..policy.spec().action_dim()];
-                policy.act(observation, action);
+                policy.act(observation, &mut tracked.memory, action);
                 let answer = agent.act(action, &report);
                 let sequence = slots.command(
                     slot,

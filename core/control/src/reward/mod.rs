@@ -2,6 +2,7 @@
 
 mod astraea;
 mod astraea_released;
+mod sage;
 
 use crate::{ControlError, FlowState, World};
 
