@@ -223,7 +223,12 @@ class Batch:
         interval_ms: float = 30.0,
         series_ms: float = 0.0,
         threads: int = 1,
-    ) -> None: ...
+        watch: bool = False,
+    ) -> None:
+        """Make a batch; with ``watch`` the flows of classic schemes take the slots.
+
+        Then observations and rewards are those of an agent in the scheme's place, and actions have no effect.
+        """
     @staticmethod
     def agents() -> list[str]:
         """Names of the agent specifications: observation and action together."""

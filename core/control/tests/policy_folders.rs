@@ -36,7 +36,7 @@ fn actions_are_those_of_onnxruntime() {
     for name in ["perceptron", "operators"] {
         let folder = fixture(name);
         let policy = Policy::load(&folder).unwrap();
-        assert_eq!((policy.spec(), policy.interval_ns()), (AgentSpec::Astraea, 30_000_000));
+        assert_eq!((policy.spec(), policy.interval_ns()), (AgentSpec::ASTRAEA, 30_000_000));
         let expected = onnxruntime_actions(&folder);
         let mut actions = vec![f32::NAN; expected.len()];
         policy.act(&observations(), &mut [], &mut actions);

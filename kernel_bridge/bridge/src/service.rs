@@ -269,7 +269,9 @@ impl Service {
                 agent.write_observation(observation);
                 let mut action = [0.0; 8];
                 let action = &mut action[..policy.spec().action_dim()];
-                policy.act(observation, &mut tracked.memory, action);
+                if agent.is_due() {
+                    policy.act(observation, &mut tracked.memory, action);
+                }
                 let answer = agent.act(action, &report);
                 let sequence = slots.command(
                     slot,
