@@ -78,7 +78,7 @@ impl Action {
             Self::CwndStep => Some("astraea"),
             Self::CubicRatio => Some("orca"),
             Self::RateStep => Some("aurora"),
-            Self::CwndRatio => None,
+            Self::CwndRatio => Some("sage"),
         }
     }
 
@@ -124,6 +124,11 @@ impl ActionState {
             Self::RateStep(rate) => rate.observe(report),
             Self::CwndStep | Self::CwndRatio(_) => {}
         }
+    }
+
+    /// Base-2 logarithm of what the action multiplies the window by, where nothing else moves it.
+    pub(crate) fn log2_ratio(&self, action: f32) -> Option<f64> {
+        matches!(self, Self::CwndRatio(_)).then(|| cwnd_ratio::log2_ratio(action))
     }
 
     pub(crate) fn act(&mut self, action: f32, report: &Report) -> Command {

@@ -2,7 +2,7 @@
 
 use crate::action::ActionState;
 use crate::features::{ObservationState, orca};
-use crate::{Action, Command, ControlError, GLOBAL_DIM, Observation, Report};
+use crate::{Action, Command, ControlError, GLOBAL_DIM, Observation, Report, pacing_rate_bytes_per_s};
 
 /// The longest observation of any specification: large enough for a buffer on the stack.
 pub const MAX_OBSERVATION_DIM: usize = orca::OBSERVATION_DIM;
@@ -17,10 +17,11 @@ pub struct AgentSpec {
 }
 
 /// Every pair of an observation and an action, by name; the published ones have the names of their agents.
-const PAIRS: [(&str, Observation, Action); 12] = [
+const PAIRS: [(&str, Observation, Action); 16] = [
     ("astraea", Observation::Astraea, Action::CwndStep),
     ("orca", Observation::Orca, Action::CubicRatio),
     ("aurora", Observation::Aurora, Action::RateStep),
+    ("sage", Observation::Sage, Action::CwndRatio),
     ("astraea+cubic_ratio", Observation::Astraea, Action::CubicRatio),
     ("astraea+rate_step", Observation::Astraea, Action::RateStep),
     ("astraea+cwnd_ratio", Observation::Astraea, Action::CwndRatio),
@@ -30,6 +31,9 @@ const PAIRS: [(&str, Observation, Action); 12] = [
     ("aurora+cwnd_step", Observation::Aurora, Action::CwndStep),
     ("aurora+cubic_ratio", Observation::Aurora, Action::CubicRatio),
     ("aurora+cwnd_ratio", Observation::Aurora, Action::CwndRatio),
+    ("sage+cwnd_step", Observation::Sage, Action::CwndStep),
+    ("sage+cubic_ratio", Observation::Sage, Action::CubicRatio),
+    ("sage+rate_step", Observation::Sage, Action::RateStep),
 ];
 
 impl AgentSpec {
@@ -39,6 +43,8 @@ impl AgentSpec {
     pub const ORCA: Self = Self { observation: Observation::Orca, action: Action::CubicRatio };
     /// Aurora (ICML 2019): 3 features of 10 intervals; an action that scales the rate by at most 2.5 %.
     pub const AURORA: Self = Self { observation: Observation::Aurora, action: Action::RateStep };
+    /// Sage (SIGCOMM 2023): 69 signals over three windows; an action that multiplies the window.
+    pub const SAGE: Self = Self { observation: Observation::Sage, action: Action::CwndRatio };
 
     /// Every specification, the published ones first.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -106,7 +112,7 @@ impl AgentSpec {
 }
 
 /// What an agent remembers of one flow.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AgentState {
     spec: AgentSpec,
     observation: ObservationState,
@@ -142,6 +148,12 @@ impl AgentState {
         out.copy_from_slice(self.observation.values());
     }
 
+    /// Whether the policy is asked after the latest interval; if not, [`act`](Self::act) takes no action and keeps the
+    /// window, and a recurrent policy's memory stays as it is.
+    pub fn is_due(&self) -> bool {
+        self.observation.is_due()
+    }
+
     /// What `action` means for a flow with that latest `report`.
     ///
     /// Components outside [-1, 1] are clamped; faces that take actions from outside reject NaN before.
@@ -149,6 +161,14 @@ impl AgentState {
     /// # Panics
     /// When `action` is empty.
     pub fn act(&mut self, action: &[f32], report: &Report) -> Command {
+        if !self.is_due() {
+            let Report { cwnd: cwnd_packets, mss, packets_out, srtt_us, .. } = *report;
+            let pacing_bytes_per_s = pacing_rate_bytes_per_s(mss, cwnd_packets, packets_out, srtt_us);
+            return Command { cwnd_packets, pacing_bytes_per_s };
+        }
+        if let Some(log2_ratio) = self.action.log2_ratio(action[0]) {
+            self.observation.acted(log2_ratio);
+        }
         self.action.act(action[0], report)
     }
 }
@@ -176,7 +196,7 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_answered_with_the_known_ones() {
-        for name in ["astrea", "astraea+", "orca+sage"] {
+        for name in ["astrea", "astraea+", "orca+vivace"] {
             let error = AgentSpec::by_name(name).unwrap_err().to_string();
             let expected =
                 format!("agent: name: no agent specification is named {name:?} (there are: astraea, orca, ");
@@ -192,8 +212,14 @@ mod tests {
             assert!(before.len() <= MAX_OBSERVATION_DIM);
             state.write_observation(&mut before);
             assert!(before.iter().all(|value| value.is_finite()));
-            let report =
-                Report { cwnd: 10, packets_out: 10, interval_ns: 1, rtt_slope: 1.0, ..Report::default() };
+            let report = Report {
+                cwnd: 10,
+                packets_out: 10,
+                interval_ns: 1,
+                delivered_bytes: 1,
+                rtt_slope: 1.0,
+                ..Report::default()
+            };
             state.observe(&report);
             let mut after = before.clone();
             state.write_observation(&mut after);
@@ -226,9 +252,29 @@ mod tests {
     }
 
     #[test]
+    fn sages_policy_is_asked_after_deliveries_and_told_what_it_did() {
+        let heard =
+            Report { cwnd: 100, delivered_bytes: 1_448, mss: 1_448, srtt_us: 10_000, ..Report::default() };
+        let silent = Report { delivered_bytes: 0, ..heard };
+        let mut state = AgentState::new(AgentSpec::SAGE);
+        assert!(!state.is_due());
+        state.observe(&heard);
+        assert!(state.is_due());
+        assert_eq!(state.act(&[0.25], &heard).cwnd_packets, 142); // 2^0.5
+        state.observe(&Report { cwnd: 142, ..silent });
+        assert!(!state.is_due());
+        let kept = state.act(&[1.0], &Report { cwnd: 142, ..silent });
+        assert_eq!(kept, Command { cwnd_packets: 142, pacing_bytes_per_s: 20_561_600 });
+        state.observe(&Report { cwnd: 142, ..heard });
+        let mut observation = [0.0; 69];
+        state.write_observation(&mut observation);
+        assert_eq!(observation[68], 0.5);
+    }
+
+    #[test]
     fn only_auroras_interval_follows_the_rtt() {
         let report = Report { avg_rtt_us: 80_000, ..Report::default() };
         let intervals = Observation::ALL.map(|observation| observation.next_interval_ns(&report));
-        assert_eq!(intervals, [None, None, Some(40_000_000)]);
+        assert_eq!(intervals, [None, None, Some(40_000_000), None]);
     }
 }

@@ -11,8 +11,11 @@ use crate::simulation::{MIN_INTERVAL, Simulation};
 pub fn attach_policies(flows: &mut [Flow]) {
     for flow in flows {
         if let Steering::Policy(policy) = &flow.steering {
-            let spec = policy.spec();
+            let (spec, memory) = (policy.spec(), policy.memory_dim());
             flow.attach(spec);
+            if let Some(agent) = &mut flow.agent {
+                agent.memory = vec![0.0; memory];
+            }
         }
     }
 }
@@ -40,12 +43,15 @@ pub fn steer_by_policies(simulation: &mut Simulation) {
         // An interval without an RTT sample leaves the next one as long.
         let length = policy.spec().observation.next_interval_ns(&report).or(pace.map(|(length, _)| length));
         agent.pace = length.map(|length| (length, now + length.max(MIN_INTERVAL)));
+        if !agent.state.is_due() {
+            continue;
+        }
         let mut observation = [0.0; MAX_OBSERVATION_DIM];
         let observation = &mut observation[..policy.spec().observation_dim()];
         agent.state.write_observation(observation);
         let mut action = [0.0; 8];
         let action = &mut action[..policy.spec().action_dim()];
-        policy.act(observation, action);
+        policy.act(observation, &mut agent.memory, action);
         act(simulation, index, action);
     }
 }

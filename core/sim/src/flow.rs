@@ -58,6 +58,8 @@ impl RttLog {
 #[derive(Clone, Debug)]
 pub struct Agent {
     pub state: AgentState,
+    /// What a recurrent policy remembers.
+    pub memory: Vec<f32>,
     pub history: FlowState,
     pub max_rate: u64,
     pub interval_start: Nanos,
@@ -242,6 +244,12 @@ impl Flow {
         self.transfer_bytes.map_or(bytes, |all| bytes.min(all))
     }
 
+    /// Begin to observe by `spec` what its own scheme does.
+    pub fn watch(&mut self, spec: AgentSpec) {
+        self.sender.count_intervals();
+        self.remember(spec);
+    }
+
     /// Begin to steer it by `spec`.
     pub fn attach(&mut self, spec: AgentSpec) {
         if let Some(external) = self.sender.scheme_mut().external_mut() {
@@ -251,8 +259,13 @@ impl Flow {
                 *external = External::new().pacing_single_packets();
             }
         }
+        self.remember(spec);
+    }
+
+    fn remember(&mut self, spec: AgentSpec) {
         self.agent = Some(Box::new(Agent {
             state: AgentState::new(spec),
+            memory: Vec::new(),
             history: FlowState::new(self.extra_delay),
             max_rate: 0,
             interval_start: self.start,

@@ -485,6 +485,11 @@ impl Sender {
         self.stats
     }
 
+    /// Keep [`IntervalCounters`] from now on.
+    pub const fn count_intervals(&mut self) {
+        self.counts_intervals = true;
+    }
+
     /// The counters of the interval that ends now; the next one begins.
     pub fn take_interval(&mut self) -> IntervalCounters {
         std::mem::take(&mut self.interval)

@@ -101,6 +101,8 @@ struct Tracked {
     max_throughput: u64,
     agent: Option<AgentState>,
     driven: Option<Box<AckDriven>>,
+    /// What a recurrent policy remembers.
+    memory: Vec<f32>,
     /// The command that holds: window, pacing, and the interval's end that it answers.
     standing: Option<Standing>,
 }
@@ -193,9 +195,11 @@ impl Service {
     }
 
     fn open(&mut self, slot: usize, flow: &Flow, now_us: u64, events: &mut Vec<Event>) {
-        let agent = match &self.controller {
-            Controller::Policy(policy) => Some(AgentState::new(policy.spec())),
-            _ => None,
+        let (agent, memory) = match &self.controller {
+            Controller::Policy(policy) => {
+                (Some(AgentState::new(policy.spec())), vec![0.0; policy.memory_dim()])
+            }
+            _ => (None, Vec::new()),
         };
         let driven = match &self.controller {
             Controller::AckDriven(name, seed) => {
@@ -217,6 +221,7 @@ impl Service {
             max_throughput: 0,
             agent,
             driven,
+            memory,
             standing: None,
         });
         self.deadlines_us[slot] = begin_us + self.interval_us;
@@ -374,7 +379,9 @@ impl Service {
                 agent.write_observation(observation);
                 let mut action = [0.0; 8];
                 let action = &mut action[..policy.spec().action_dim()];
-                policy.act(observation, action);
+                if agent.is_due() {
+                    policy.act(observation, &mut tracked.memory, action);
+                }
                 let answer = agent.act(action, &report);
                 let sequence = slots.command(
                     slot,

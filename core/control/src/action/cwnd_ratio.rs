@@ -26,7 +26,7 @@ fn scaled(percent: u64, cwnd_packets: u32) -> u32 {
 
 /// A window that is the agent's alone, `4^a` times as large at every action, its fraction of a packet kept.
 ///
-/// Sage (Yen et al., SIGCOMM 2023) multiplies by `2^a` with a in [-2, 2]: the same range.
+/// Sage (Yen et al., SIGCOMM 2023) multiplies by `2^a` with a in [-2, 2], in whole thousandths: the same range.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct OwnWindow {
     /// In packets; what the flow gets is rounded up.
@@ -39,10 +39,15 @@ impl OwnWindow {
         if self.exact.ceil() as u32 != cwnd_packets {
             self.exact = f64::from(cwnd_packets);
         }
-        self.exact = (self.exact * libm::pow(4.0, super::bounded(action)))
+        self.exact = (self.exact * libm::exp2(log2_ratio(action)))
             .clamp(f64::from(MIN_CWND_PACKETS), f64::from(MAX_CWND_PACKETS));
         self.exact.ceil() as u32
     }
+}
+
+/// Base-2 logarithm of what an action multiplies the window by.
+pub(super) fn log2_ratio(action: f32) -> f64 {
+    libm::round(2_000.0 * super::bounded(action)) / 1_000.0
 }
 
 #[cfg(test)]
@@ -71,6 +76,14 @@ mod tests {
     fn in_slow_start_the_window_grows_by_a_tenth() {
         assert_eq!(in_slow_start(100), 110);
         assert_eq!(in_slow_start(19), 20);
+    }
+
+    #[test]
+    fn an_action_is_rounded_to_thousandths_of_an_octave() {
+        assert_eq!(log2_ratio(1.0), 2.0);
+        assert_eq!(log2_ratio(-0.25), -0.5);
+        assert_eq!(log2_ratio(0.000_6), 0.001);
+        assert_eq!(log2_ratio(0.000_2), 0.0);
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod astraea;
 mod astraea_released;
 mod aurora;
 mod orca;
+mod sage;
 mod terms;
 
 use terms::{TERMS, Weights};
@@ -21,13 +22,27 @@ pub enum Reward {
     Orca,
     /// `aurora`: each flow for itself.
     Aurora,
+    /// `sage`: each flow for itself, R1 alone and R2 beside others.
+    Sage,
+    /// `sage-r1`: its reward of a flow that is alone.
+    SageAlone,
+    /// `sage-r2`: its reward of a flow that shares the link.
+    SageFriendly,
     /// Named terms with weights, such as `throughput:1,delay:-0.5`.
     Terms(Weights),
 }
 
 impl Reward {
     /// Every published reward.
-    pub const ALL: [Self; 4] = [Self::Astraea, Self::AstraeaReleased, Self::Orca, Self::Aurora];
+    pub const ALL: [Self; 7] = [
+        Self::Astraea,
+        Self::AstraeaReleased,
+        Self::Orca,
+        Self::Aurora,
+        Self::Sage,
+        Self::SageAlone,
+        Self::SageFriendly,
+    ];
 
     /// The reward of that name: a published one's, or terms with weights, `TERM[:WEIGHT],…`.
     ///
@@ -55,13 +70,16 @@ impl Reward {
             Self::AstraeaReleased => Some("astraea-released"),
             Self::Orca => Some("orca"),
             Self::Aurora => Some("aurora"),
+            Self::Sage => Some("sage"),
+            Self::SageAlone => Some("sage-r1"),
+            Self::SageFriendly => Some("sage-r2"),
             Self::Terms(_) => None,
         }
     }
 
     /// Whether each flow gets the reward of what it alone did, evaluated over that flow only.
     pub const fn is_of_flow(self) -> bool {
-        matches!(self, Self::Orca | Self::Aurora)
+        matches!(self, Self::Orca | Self::Aurora | Self::Sage | Self::SageAlone | Self::SageFriendly)
     }
 
     /// The reward of the interval that just ended, for the `flows` that were active in it; 0 without any.
@@ -76,6 +94,9 @@ impl Reward {
             Self::AstraeaReleased => astraea_released::reward(world, flows) as f32,
             Self::Orca => mean(flows.map(|flow| orca::reward(&flow.report))) as f32,
             Self::Aurora => mean(flows.map(|flow| aurora::reward(&flow.report))) as f32,
+            Self::Sage => mean(flows.map(|flow| sage::reward(world, flow))) as f32,
+            Self::SageAlone => mean(flows.map(|flow| sage::alone(world, flow))) as f32,
+            Self::SageFriendly => mean(flows.map(|flow| sage::friendly(world, flow))) as f32,
             Self::Terms(weights) => weights.sum(world, flows) as f32,
         }
     }
@@ -114,7 +135,7 @@ mod tests {
         assert_eq!(
             error,
             "reward: name: no reward or term is named \"fame\" (there are: astraea, astraea-released, orca, aurora, \
-             throughput, delay, loss, fairness, stability, power)"
+             sage, sage-r1, sage-r2, throughput, delay, loss, fairness, stability, power)"
         );
     }
 
