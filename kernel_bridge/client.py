@@ -56,7 +56,8 @@ class Flow:
     """Inode of the network namespace, as in ``/proc/PID/ns/net``."""
     uid: int
     mode: str
-    """Who sets the window: ``held`` (nobody yet), ``steered`` or ``fallen_back`` (the kernel's Cubic)."""
+    """Who sets the window: ``held`` (nobody yet), ``steered``, ``fallen_back`` (the kernel's Cubic) or
+    ``its_own`` (SaTCP)."""
     cwnd_packets: int
     pacing_bytes_per_s: int
     """0: unpaced."""

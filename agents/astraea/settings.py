@@ -13,6 +13,9 @@ class AstraeaSettings(TrainSettings):
     hyperparameters; where a default is ours, its line says so.
     """
 
+    start_from: str | None = None
+    """Folder of a run whose networks training begins with, as to fine-tune on real TCP; ours."""
+
     actor_learning_rate: Positive = 5e-5
     """Far above it the tanh of the output saturates before the critics know anything; 1e-3 surely does."""
     critic_learning_rate: Positive = 1e-3

@@ -103,7 +103,7 @@ pub struct Flow {
     pub headers: Option<Box<Headers>>,
     pub rtt_log: RttLog,
     pub rtt_histogram: Histogram,
-    /// What the histogram said before a completed flow gave it up.
+    /// What the histogram said before a flow that ended gave it up.
     rtt_p95: Option<Nanos>,
 }
 
@@ -203,16 +203,22 @@ impl Flow {
         self
     }
 
-    /// The last byte is acknowledged: what the flow no longer needs is given back, for there may be many.
+    /// The last byte is acknowledged.
     #[cold]
     pub fn complete(&mut self, now: Nanos) {
         self.completed = Some(now);
         self.stop = now;
+        self.end();
+        self.headers = None;
+    }
+
+    /// Send and measure no more: what the flow no longer needs is given back, for there may be many.
+    #[cold]
+    pub fn end(&mut self) {
         self.phase = Phase::Stopped;
         self.sender.close();
         self.rtt_p95 = self.rtt_histogram.quantile(0.95);
         self.rtt_histogram = Histogram::default();
-        self.headers = None;
         self.windows = None;
     }
 

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::control_loop;
 use crate::ecn::Ecn;
-use crate::events::EventQueue;
+use crate::events::{EventQueue, Source};
 use crate::flow::{Flow, Phase};
 use crate::network::{self, Network, PolicySet, TraceSet};
 use crate::packet::{Kind, Packet};
@@ -50,9 +50,9 @@ impl Simulation {
         assert!(interval > 0, "time must go on from interval to interval");
         let Network { links, logged_links, mut flows, ports } = network::build(scenario, traces, policies)?;
         control_loop::attach_policies(&mut flows);
-        let mut events = EventQueue::new(links.len() + flows.len());
+        let mut events = EventQueue::new(links.len(), flows.len());
         for (index, flow) in flows.iter().enumerate() {
-            events.set(links.len() + index, flow.next_event());
+            events.set_flow(index, flow.next_event());
         }
         Ok(Self {
             now: 0,
@@ -162,7 +162,6 @@ impl Simulation {
 
     /// Everything that happens up to and at `until`.
     fn run_events(&mut self, until: Nanos) {
-        let links = self.links.len();
         let observed = !self.ports.is_empty();
         loop {
             let (time, source) = self.events.first();
@@ -171,16 +170,17 @@ impl Simulation {
             }
             debug_assert!(time >= self.now, "time runs backwards");
             self.now = time;
-            if source < links {
-                while let Some(packet) = self.links[source].poll(time) {
-                    if observed {
-                        self.note_passage(packet, source);
+            match source {
+                Source::Link(link) => {
+                    while let Some(packet) = self.links[link].poll(time) {
+                        if observed {
+                            self.note_passage(packet, link);
+                        }
+                        self.arrive(packet);
                     }
-                    self.arrive(packet);
+                    self.events.set_link(link, self.links[link].next_event());
                 }
-                self.events.set(source, self.links[source].next_event());
-            } else {
-                self.run_flow(source - links);
+                Source::Flow(flow) => self.run_flow(flow),
             }
         }
     }
@@ -235,7 +235,7 @@ impl Simulation {
             None => {
                 flow.delayed_propagation = packet.propagation;
                 let timer = flow.receiver.next_timer();
-                self.events.set_earlier(self.links.len() + index, timer);
+                self.events.set_flow_earlier(index, timer);
             }
         }
     }
@@ -362,9 +362,9 @@ impl Simulation {
             }
         }
         if idle {
-            self.events.set(link_index, link.next_event());
+            self.events.set_link(link_index, link.next_event());
         }
-        self.events.set_earlier(self.links.len() + index, flow.next_event());
+        self.events.set_flow_earlier(index, flow.next_event());
     }
 
     #[inline]
@@ -373,7 +373,7 @@ impl Simulation {
         let idle = self.links[link].next_event() == NEVER;
         self.links[link].offer(packet, self.now);
         if idle {
-            self.events.set(link, self.links[link].next_event());
+            self.events.set_link(link, self.links[link].next_event());
         }
     }
 
@@ -394,10 +394,7 @@ impl Simulation {
                     self.pump(index);
                 }
             }
-            Phase::Running | Phase::Connecting if self.now >= flow.stop => {
-                flow.phase = Phase::Stopped;
-                flow.sender.close();
-            }
+            Phase::Running | Phase::Connecting if self.now >= flow.stop => flow.end(),
             Phase::Running => {
                 if let Some(ack) = flow.receiver.on_timer(self.now) {
                     let propagation = flow.delayed_propagation;
@@ -411,7 +408,7 @@ impl Simulation {
             Phase::Connecting => self.connect(index),
             Phase::Waiting | Phase::Stopped => {}
         }
-        self.events.set(self.links.len() + index, self.flows[index].next_event());
+        self.events.set_flow(index, self.flows[index].next_event());
     }
 }
 

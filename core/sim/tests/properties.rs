@@ -218,7 +218,10 @@ proptest! {
         let mut other = scenario.clone();
         other["seed"] = json!(scenario["seed"].as_u64().map(|seed| seed ^ 1));
         let other = run_many(vec![simulation(&other, &traces, 100 * MS)], 1);
-        prop_assert_ne!(text(&other[0]), expected);
+        // Arrivals may all fall after the end, under both seeds.
+        if !alone[0].flows.is_empty() {
+            prop_assert_ne!(text(&other[0]), expected);
+        }
     }
 
     #[test]
@@ -317,6 +320,21 @@ fn packets_of_a_flow_that_stopped_still_leave_the_links() {
     let (first, second) = (log.links[0].stats, log.links[1].stats);
     assert_eq!(first.delivered, second.offered);
     assert!(log.flows[0].delivered_packets < second.delivered, "what came after the stop is not counted");
+}
+
+#[test]
+fn what_was_measured_of_a_flow_outlives_the_memory_that_it_gives_back() {
+    let run = |duration_s: f64| {
+        let scenario = json!({
+            "duration_s": duration_s,
+            "links": {"b": {"rate_mbps": 20, "delay_ms": 20}},
+            "flows": [{"scheme": "cubic", "route": ["b"], "stop_s": 2.0}],
+        });
+        support::run(&scenario, 0).flows.remove(0)
+    };
+    let (ended, cut) = (run(4.0), run(2.0));
+    assert!(ended.rtt_p95_ms > ended.rtt_mean_ms, "{ended:?}");
+    assert_eq!(format!("{ended:?}"), format!("{cut:?}"));
 }
 
 #[test]

@@ -389,12 +389,11 @@ impl Sender {
         std::mem::take(&mut self.reports_reduction)
     }
 
-    /// Send nothing more, wait for nothing more.
+    /// Send nothing more, wait for nothing more: it must get no more acknowledgements.
     pub fn close(&mut self) {
         self.closed = true;
-        if self.is_finished() {
-            self.board.release();
-        }
+        self.board.release();
+        self.sacked = RangeSet::default();
         self.probe_due = false;
         self.tail = Tail::Unarmed;
         self.reordering_deadline = NEVER;
