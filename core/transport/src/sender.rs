@@ -297,7 +297,7 @@ impl Sender {
         });
         self.scheme_deadline = self.scheme.next_timer();
         if self.counts_intervals {
-            self.count(delivered, last_rtt, rate);
+            self.count(now, delivered, last_rtt, rate);
         }
         if delivered > 0 {
             self.arm_tail(now);
@@ -485,6 +485,11 @@ impl Sender {
         self.stats
     }
 
+    /// Keep [`IntervalCounters`] from now on.
+    pub const fn count_intervals(&mut self) {
+        self.counts_intervals = true;
+    }
+
     /// The counters of the interval that ends now; the next one begins.
     pub fn take_interval(&mut self) -> IntervalCounters {
         std::mem::take(&mut self.interval)
@@ -578,11 +583,10 @@ impl Sender {
         original
     }
 
-    fn count(&mut self, delivered: u32, rtt: Option<Nanos>, rate: Option<RateSample>) {
+    fn count(&mut self, now: Nanos, delivered: u32, rtt: Option<Nanos>, rate: Option<RateSample>) {
         self.interval.delivered_packets += u64::from(delivered);
         if let Some(rtt) = rtt {
-            self.interval.rtt_sum += rtt;
-            self.interval.rtt_samples += 1;
+            self.interval.on_rtt(now, rtt);
         }
         if let Some(sample) = rate {
             self.interval.on_rate(sample);
