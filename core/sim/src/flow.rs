@@ -109,6 +109,8 @@ pub struct Flow {
     pub rtt_histogram: Histogram,
     /// What the histogram said before a flow that ended gave it up.
     rtt_p95: Option<Nanos>,
+    #[cfg(debug_assertions)]
+    pub order: crate::order::Order,
 }
 
 impl Flow {
@@ -146,6 +148,8 @@ impl Flow {
             rtt_log: RttLog::default(),
             rtt_histogram: Histogram::default(),
             rtt_p95: None,
+            #[cfg(debug_assertions)]
+            order: crate::order::Order::default(),
         }
     }
 

@@ -213,14 +213,19 @@ impl Simulation {
         let links = if packet.kind.goes_back() { &route.backward } else { &route.forward };
         if let Some(&link) = links.get(usize::from(packet.hop)) {
             self.offer(link, packet);
-        } else if flow.phase == Phase::Running {
+            return;
+        }
+        #[cfg(debug_assertions)]
+        self.flows[packet.flow as usize].order.check(&packet);
+        let phase = self.flows[packet.flow as usize].phase;
+        if phase == Phase::Running {
             match packet.kind {
                 Kind::Data => self.received(packet),
                 Kind::Ack => self.acknowledged(packet),
                 Kind::Syn => self.answer_syn(packet),
                 Kind::SynAck => {}
             }
-        } else if flow.phase == Phase::Connecting {
+        } else if phase == Phase::Connecting {
             self.shake_hands(packet);
         }
     }
@@ -379,6 +384,7 @@ impl Simulation {
                 };
                 send(link, transmit.seq, bytes, ecn);
             }
+            debug_assert!(flow.sender.is_watched(self.now), "nothing watches what is out: {flow:?}");
         }
         if idle {
             self.events.set_link(link_index, link.next_event());

@@ -16,7 +16,7 @@ use crate::prr::RateReduction;
 use crate::rack::Rack;
 use crate::ranges::RangeSet;
 use crate::receiver::AckToSend;
-use crate::rtt::RttEstimator;
+use crate::rtt::{RTO_MAX, RttEstimator};
 use crate::scoreboard::Scoreboard;
 use crate::supply::Supply;
 use crate::undo::Undo;
@@ -337,6 +337,17 @@ impl Sender {
             Tail::Probe(at) | Tail::Timeout(at) => at,
         };
         tail.min(self.reordering_deadline).min(self.pacing_deadline).min(self.scheme_deadline)
+    }
+
+    /// Whether a timer watches what is out, however long the silence. RFC 6298 §5.1: "Every time a packet containing data
+    /// is sent (including a retransmission), if the timer is not running, start it running"; §2.5: "A maximum value MAY
+    /// be placed on RTO provided it is at least 60 seconds", which is Linux's 120.
+    #[must_use]
+    pub fn is_watched(&self, now: Nanos) -> bool {
+        match self.tail {
+            Tail::Unarmed => self.closed || self.board.packets_out() == 0,
+            Tail::Probe(at) | Tail::Timeout(at) => at <= now + RTO_MAX,
+        }
     }
 
     /// The next packet that may go out at `now`. Call until it returns `None`.
