@@ -1,8 +1,8 @@
 """Aurora's reward, relative to what each path allows: the same best policy, learned with far less noise.
 
 Aurora's reward counts packets a second and seconds, and its observation tells neither the link's rate nor its
-delay. A critic cannot know, then, whether a reward is large because of the action or of the path, and on paths
-from 100 to 500 packets/s most of it is the path. What is learned from instead is
+delay. A critic cannot know, then, whether a reward is large because of the action or of the path, and on
+paths of 100 to 500 packets/s most of it is the path. What is learned from instead is
 
     (reward + cost of the base RTT) / worth of the link's rate,
 
