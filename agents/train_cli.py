@@ -153,12 +153,11 @@ def check(settings: TrainSettings) -> None:
         )
     import leosim  # here, so that --help needs no compiled module
 
-    for field, value, known in (
-        ("spec", settings.spec, leosim.Batch.agents()),
-        ("reward", settings.reward, leosim.Batch.rewards()),
-    ):
-        if value not in known:
-            raise InputError(f"settings: {field}: {value!r} is not one of {', '.join(known)}")
+    try:
+        leosim.Batch(1, agent=settings.spec, reward=settings.reward)
+    except leosim.InputError as error:
+        source, _, rule = str(error).partition(": name: ")
+        raise InputError(f"settings: {'spec' if source == 'agent' else source}: {rule}") from None
 
 
 def trace_hashes(settings: TrainSettings) -> dict[str, str]:

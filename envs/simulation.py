@@ -34,9 +34,10 @@ class Simulations:
     Args:
         size: number of simulations.
         scenario: see `envs.scenarios.ScenarioSource`.
-        agent: agent specification (observation and action), one of ``leosim.Batch.agents()``.
+        agent: agent specification, one of ``leosim.Batch.agents()`` or ``OBSERVATION+ACTION``.
         backend: where episodes run; on real TCP, ``mahimahi`` and ``kernel``, one scenario at a time.
-        reward: name of the reward, one of ``leosim.Batch.rewards()``.
+        reward: name of the reward, one of ``leosim.Batch.rewards()``, or weighted terms of them, such as
+            ``throughput:1,delay:-0.5``.
         interval_ms: the monitor interval in ms, from one action to the next.
         policies: policy folders of flows that are steered by a trained policy, by the flow's scheme.
         max_learning_flows: the most learning flows of any episode; only a plain callable needs it.
@@ -64,8 +65,10 @@ class Simulations:
         threads: int = 1,
     ) -> None:
         _require("backend", backend, BACKENDS)
-        _require("agent", agent, leosim.Batch.agents())
-        _require("reward", reward, leosim.Batch.rewards())
+        if "+" not in agent:  # a composed one is for `leosim` to judge, as are weighted terms
+            _require("agent", agent, leosim.Batch.agents())
+        if not {":", ","} & set(reward):
+            _require("reward", reward, leosim.Batch.rewards())
         if not (np.isfinite(interval_ms) and interval_ms > 0):
             raise InputError(f"interval_ms: {interval_ms}: must be a positive number")
         self._source = ScenarioSource(scenario, max_learning_flows)

@@ -32,11 +32,12 @@ class Training:
         self.settings = settings
         self.simulations = Simulations(settings)
         batch = self.simulations.batch
-        dims = (batch.observation_dim, batch.global_dim, batch.action_dim)
+        self._global_dim = batch.global_dim if settings.centralised else 0
+        dims = (batch.observation_dim, self._global_dim, batch.action_dim)
         self.learner = Td3(settings, *dims, seed=settings.seed)
         self.exploration = Exploration(settings, self.simulations.action_shape, settings.seed)
         self.replay = ReplayBuffer(
-            settings.memory, batch.observation_dim + batch.global_dim, batch.action_dim, settings.seed
+            settings.memory, batch.observation_dim + self._global_dim, batch.action_dim, settings.seed
         )
         self.meters = Meters()
         self.steps = 0
@@ -66,8 +67,10 @@ class Training:
         self.steps += self.settings.num_envs
 
     def _states(self) -> NDArray[np.float32]:
-        """Return (size, slots, observation_dim + global_dim): own observation, then global state."""
+        """Return (size, slots, state_dim): own observation, then what critics see of the global state."""
         batch = self.simulations.batch
+        if not self._global_dim:
+            return batch.observations.copy()
         slots = self.simulations.slots
         shared = np.repeat(batch.global_states[:, None, :], slots, axis=1)
         return np.concatenate([batch.observations, shared], axis=-1)

@@ -67,8 +67,19 @@ class Policy:
     @property
     def interval_ms(self) -> float:
         """The monitor interval it was trained at."""
-    def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Map (n, observation_dim) to (n, action_dim)."""
+    @property
+    def memory_dim(self) -> int:
+        """Numbers that it remembers of a flow between two actions; 0 unless it is recurrent."""
+    def act(
+        self, observations: NDArray[np.float32], memories: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
+        """Map (n, observation_dim) to (n, action_dim).
+
+        Args:
+            observations: one row a flow.
+            memories: (n, memory_dim), zeros for flows that begin; overwritten by what is remembered until the
+                next call. None stands for zeros.
+        """
 
 @final
 class Sgp4:
@@ -249,7 +260,12 @@ class Batch:
         interval_ms: float = 30.0,
         series_ms: float = 0.0,
         threads: int = 1,
-    ) -> None: ...
+        watch: bool = False,
+    ) -> None:
+        """Make a batch; with ``watch`` the flows of classic schemes take the slots.
+
+        Then observations and rewards are those of an agent in the scheme's place, and actions have no effect.
+        """
     @staticmethod
     def agents() -> list[str]:
         """Names of the agent specifications: observation and action together."""

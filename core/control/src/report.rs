@@ -40,11 +40,15 @@ pub struct Report {
     pub pacing_rate: u64,
     /// Running maximum of `avg_throughput`, in bytes/s; it never decays.
     pub max_throughput: u64,
+    /// Slow start threshold of the scheme beneath the agent, in packets; the window where there is none.
+    pub ssthresh: u32,
+    /// How fast the RTT grew, in seconds a second: slope of the least-squares line through the interval's samples.
+    pub rtt_slope: f64,
 }
 
 impl Report {
     /// Names of the fields with their units, in the order of [`Report::write_f64`].
-    pub const FIELDS: [&'static str; 17] = [
+    pub const FIELDS: [&'static str; 19] = [
         "time_ns",
         "interval_ns",
         "delivered_bytes",
@@ -62,6 +66,8 @@ impl Report {
         "mss_bytes",
         "pacing_rate_bytes_per_s",
         "max_throughput_bytes_per_s",
+        "ssthresh_packets",
+        "rtt_slope",
     ];
 
     /// Write the fields in the order of [`Report::FIELDS`].
@@ -87,6 +93,8 @@ impl Report {
             f64::from(self.mss),
             self.pacing_rate as f64,
             self.max_throughput as f64,
+            f64::from(self.ssthresh),
+            self.rtt_slope,
         ]);
     }
 
@@ -117,6 +125,8 @@ impl Report {
             mss: next() as u32,
             pacing_rate: next() as u64,
             max_throughput: next() as u64,
+            ssthresh: next() as u32,
+            rtt_slope: next(),
         }
     }
 
@@ -168,10 +178,12 @@ mod tests {
             mss: 15,
             pacing_rate: 16,
             max_throughput: 17,
+            ssthresh: 18,
+            rtt_slope: 19.0,
         };
         let mut out = [0.0; Report::FIELDS.len()];
         report.write_f64(&mut out);
-        assert_eq!(out.to_vec(), (1..=17).map(f64::from).collect::<Vec<_>>());
+        assert_eq!(out.to_vec(), (1..=19).map(f64::from).collect::<Vec<_>>());
         assert_eq!(Report::read_f64(&out), report);
         assert_eq!(Report::FIELDS[11], "cwnd_packets");
         assert_eq!(Report::FIELDS[16], "max_throughput_bytes_per_s");

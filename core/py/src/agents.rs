@@ -23,8 +23,17 @@ pub struct Agents {
 impl Agents {
     fn agent(&self, slot: usize) -> PyResult<&Agent> {
         let started = self.slots.get(slot).and_then(Option::as_ref);
-        started.ok_or_else(|| input_error(format!("arguments: slot: no flow was started in {slot}")))
+        started.ok_or_else(|| not_started(slot))
     }
+
+    fn agent_mut(&mut self, slot: usize) -> PyResult<&mut Agent> {
+        let started = self.slots.get_mut(slot).and_then(Option::as_mut);
+        started.ok_or_else(|| not_started(slot))
+    }
+}
+
+fn not_started(slot: usize) -> PyErr {
+    input_error(format!("arguments: slot: no flow was started in {slot}"))
 }
 
 #[pymethods]
@@ -64,17 +73,15 @@ impl Agents {
 
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
     fn observe(&mut self, slot: usize, report: PyReadonlyArray1<'_, f64>) -> PyResult<()> {
-        self.agent(slot)?;
+        let agent = self.agent_mut(slot)?;
         let fields = report.as_array();
         if fields.len() != Report::FIELDS.len() {
             let rule = format!("must have {} fields, not {}", Report::FIELDS.len(), fields.len());
             return Err(input_error(format!("arguments: report: {rule}")));
         }
         let report = Report::read_f64(&fields.to_vec());
-        if let Some(agent) = &mut self.slots[slot] {
-            agent.state.observe(&report);
-            agent.history.observe(&report);
-        }
+        agent.state.observe(&report);
+        agent.history.observe(&report);
         Ok(())
     }
 
@@ -104,11 +111,12 @@ impl Agents {
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
-    fn act(&self, slot: usize, action: PyReadonlyArray1<'_, f32>) -> PyResult<(u32, u64)> {
-        let agent = self.agent(slot)?;
+    fn act(&mut self, slot: usize, action: PyReadonlyArray1<'_, f32>) -> PyResult<(u32, u64)> {
+        let dim = self.spec.action_dim();
+        let agent = self.agent_mut(slot)?;
         let action = action.as_array().to_vec();
-        if action.len() != self.spec.action_dim() || action.iter().any(|component| component.is_nan()) {
-            let rule = format!("must be {} numbers, none of them NaN", self.spec.action_dim());
+        if action.len() != dim || action.iter().any(|component| component.is_nan()) {
+            let rule = format!("must be {dim} numbers, none of them NaN");
             return Err(input_error(format!("arguments: action: {rule}")));
         }
         let command = agent.state.act(&action, &agent.history.report);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leo_cc::{CongestionControl, Scheme};
+use leo_cc::{CongestionControl, External, Scheme};
 use leo_control::{AgentSpec, AgentState, FlowState, Policy, Report};
 use leo_link::{NEVER, Nanos};
 use leo_transport::{AckToSend, Handshake, Receiver, SEGMENT_BYTES, Sender, SenderStats};
@@ -59,6 +59,8 @@ impl RttLog {
 #[derive(Clone, Debug)]
 pub struct Agent {
     pub state: AgentState,
+    /// What a recurrent policy remembers.
+    pub memory: Vec<f32>,
     pub history: FlowState,
     pub max_rate: u64,
     pub interval_start: Nanos,
@@ -66,6 +68,8 @@ pub struct Agent {
     pub retired: bool,
     /// End of the monitor interval in which its last report was made.
     pub reported_at: Nanos,
+    /// Length of its own monitor intervals and the end of the one under way, once its specification has told.
+    pub pace: Option<(Nanos, Nanos)>,
 }
 
 /// A flow of the simulation.
@@ -105,6 +109,8 @@ pub struct Flow {
     pub rtt_histogram: Histogram,
     /// What the histogram said before a flow that ended gave it up.
     rtt_p95: Option<Nanos>,
+    #[cfg(debug_assertions)]
+    pub order: crate::order::Order,
 }
 
 impl Flow {
@@ -142,6 +148,8 @@ impl Flow {
             rtt_log: RttLog::default(),
             rtt_histogram: Histogram::default(),
             rtt_p95: None,
+            #[cfg(debug_assertions)]
+            order: crate::order::Order::default(),
         }
     }
 
@@ -250,15 +258,34 @@ impl Flow {
         self.transfer_bytes.map_or(bytes, |all| bytes.min(all))
     }
 
+    /// Begin to observe by `spec` what its own scheme does.
+    pub fn watch(&mut self, spec: AgentSpec) {
+        self.sender.count_intervals();
+        self.remember(spec);
+    }
+
     /// Begin to steer it by `spec`.
     pub fn attach(&mut self, spec: AgentSpec) {
+        if let Some(external) = self.sender.scheme_mut().external_mut() {
+            if spec.action.is_over_cubic() {
+                *external = External::new().over_cubic();
+            } else if spec.action.sets_rate() {
+                *external = External::new().pacing_single_packets();
+            }
+        }
+        self.remember(spec);
+    }
+
+    fn remember(&mut self, spec: AgentSpec) {
         self.agent = Some(Box::new(Agent {
             state: AgentState::new(spec),
+            memory: Vec::new(),
             history: FlowState::new(self.extra_delay),
             max_rate: 0,
             interval_start: self.start,
             retired: false,
             reported_at: 0,
+            pace: None,
         }));
     }
 
@@ -384,6 +411,8 @@ impl Flow {
             mss: SEGMENT_BYTES,
             pacing_rate: leo_cc::CongestionControl::pacing_rate(self.sender.scheme()).unwrap_or(0),
             max_throughput: agent.max_rate,
+            ssthresh: leo_cc::CongestionControl::slow_start_threshold(self.sender.scheme()),
+            rtt_slope: sums.rtt_slope(),
         };
         agent.interval_start = end;
         agent.history.observe(&report);

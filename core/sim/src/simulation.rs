@@ -14,6 +14,9 @@ use crate::run_log::{FlowSeries, LinkSeries, Recorder, RunLog};
 use crate::scenario::{Scenario, ScenarioError, nanos};
 use crate::telemetry::Port;
 
+/// No monitor interval is shorter: what happens in one must be worth a look.
+pub(crate) const MIN_INTERVAL: Nanos = 1_000_000;
+
 /// One simulation of a scenario.
 pub struct Simulation {
     now: Nanos,
@@ -98,6 +101,12 @@ impl Simulation {
         &self.links
     }
 
+    /// Make the interval that begins now, and those after it, so long.
+    pub(crate) fn set_interval(&mut self, interval: Nanos) {
+        self.interval = interval.max(MIN_INTERVAL);
+        self.next_tick = self.now + self.interval;
+    }
+
     /// Run to the end.
     pub fn run(&mut self) {
         while !self.is_finished() {
@@ -108,6 +117,7 @@ impl Simulation {
     /// Run to the next instant on the grid of monitor intervals, or to the end, and let policies act there.
     pub fn run_interval(&mut self) {
         let until = self.next_tick.min(self.end);
+        self.run_own_intervals(until.saturating_sub(1));
         self.run_until(until);
         self.next_tick = until + self.interval;
         control_loop::steer_by_policies(self);
@@ -120,8 +130,17 @@ impl Simulation {
             if self.next_tick <= until || until == self.end {
                 self.run_interval();
             } else {
+                self.run_own_intervals(until);
                 self.run_until(until);
             }
+        }
+    }
+
+    /// Run the monitor intervals up to `until` of the policies that have their own.
+    fn run_own_intervals(&mut self, until: Nanos) {
+        while let Some(due) = control_loop::next_own_interval(&self.flows).filter(|due| *due <= until) {
+            self.run_until(due);
+            control_loop::steer_by_policies(self);
         }
     }
 
@@ -194,14 +213,19 @@ impl Simulation {
         let links = if packet.kind.goes_back() { &route.backward } else { &route.forward };
         if let Some(&link) = links.get(usize::from(packet.hop)) {
             self.offer(link, packet);
-        } else if flow.phase == Phase::Running {
+            return;
+        }
+        #[cfg(debug_assertions)]
+        self.flows[packet.flow as usize].order.check(&packet);
+        let phase = self.flows[packet.flow as usize].phase;
+        if phase == Phase::Running {
             match packet.kind {
                 Kind::Data => self.received(packet),
                 Kind::Ack => self.acknowledged(packet),
                 Kind::Syn => self.answer_syn(packet),
                 Kind::SynAck => {}
             }
-        } else if flow.phase == Phase::Connecting {
+        } else if phase == Phase::Connecting {
             self.shake_hands(packet);
         }
     }
@@ -360,6 +384,7 @@ impl Simulation {
                 };
                 send(link, transmit.seq, bytes, ecn);
             }
+            debug_assert!(flow.sender.is_watched(self.now), "nothing watches what is out: {flow:?}");
         }
         if idle {
             self.events.set_link(link_index, link.next_event());

@@ -16,7 +16,7 @@ use crate::prr::RateReduction;
 use crate::rack::Rack;
 use crate::ranges::RangeSet;
 use crate::receiver::AckToSend;
-use crate::rtt::RttEstimator;
+use crate::rtt::{RTO_MAX, RttEstimator};
 use crate::scoreboard::Scoreboard;
 use crate::supply::Supply;
 use crate::undo::Undo;
@@ -298,7 +298,7 @@ impl Sender {
         });
         self.scheme_deadline = self.scheme.next_timer();
         if self.counts_intervals {
-            self.count(delivered, last_rtt, rate);
+            self.count(now, delivered, last_rtt, rate);
         }
         if delivered > 0 {
             self.arm_tail(now);
@@ -337,6 +337,17 @@ impl Sender {
             Tail::Probe(at) | Tail::Timeout(at) => at,
         };
         tail.min(self.reordering_deadline).min(self.pacing_deadline).min(self.scheme_deadline)
+    }
+
+    /// Whether a timer watches what is out, however long the silence. RFC 6298 §5.1: "Every time a packet containing data
+    /// is sent (including a retransmission), if the timer is not running, start it running"; §2.5: "A maximum value MAY
+    /// be placed on RTO provided it is at least 60 seconds", which is Linux's 120.
+    #[must_use]
+    pub fn is_watched(&self, now: Nanos) -> bool {
+        match self.tail {
+            Tail::Unarmed => self.closed || self.board.packets_out() == 0,
+            Tail::Probe(at) | Tail::Timeout(at) => at <= now + RTO_MAX,
+        }
     }
 
     /// The next packet that may go out at `now`. Call until it returns `None`.
@@ -486,6 +497,11 @@ impl Sender {
         self.stats
     }
 
+    /// Keep [`IntervalCounters`] from now on.
+    pub const fn count_intervals(&mut self) {
+        self.counts_intervals = true;
+    }
+
     /// The counters of the interval that ends now; the next one begins.
     pub fn take_interval(&mut self) -> IntervalCounters {
         std::mem::take(&mut self.interval)
@@ -584,11 +600,10 @@ impl Sender {
         original
     }
 
-    fn count(&mut self, delivered: u32, rtt: Option<Nanos>, rate: Option<RateSample>) {
+    fn count(&mut self, now: Nanos, delivered: u32, rtt: Option<Nanos>, rate: Option<RateSample>) {
         self.interval.delivered_packets += u64::from(delivered);
         if let Some(rtt) = rtt {
-            self.interval.rtt_sum += rtt;
-            self.interval.rtt_samples += 1;
+            self.interval.on_rtt(now, rtt);
         }
         if let Some(sample) = rate {
             self.interval.on_rate(sample);

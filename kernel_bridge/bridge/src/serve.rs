@@ -27,6 +27,11 @@ pub fn serve(run: &Run) -> Result<(), String> {
         let (program, controller, interval_us) = match decider {
             Decider::Policy(folder) => {
                 let policy = Policy::load(folder).map_err(|error| error.to_string())?;
+                if policy.spec().action.is_over_cubic() {
+                    let rule = "acts on CUBIC beneath it, which leo-bridge does not run (the simulator does)";
+                    let (folder, agent) = (folder.display(), policy.spec().name());
+                    return Err(format!("{folder}/policy.json: agent: {agent} {rule}"));
+                }
                 let interval_us = policy.interval_ns() / 1_000;
                 (ebpf::Program::Agent, Controller::Policy(Arc::new(policy)), interval_us)
             }
@@ -39,8 +44,8 @@ pub fn serve(run: &Run) -> Result<(), String> {
         };
         deciders.push((name, program, controller, interval_us));
     }
-    let listener =
-        clients::listen(&run.socket).map_err(|error| format!("--socket {}: {error}", run.socket))?;
+    let listener = clients::Listener::new(&run.socket, user)
+        .map_err(|error| format!("--socket {}: {error}", run.socket))?;
     let mut schemes = Vec::new();
     for (name, program, controller, interval_us) in deciders {
         let patience = Duration::from_micros(PATIENCE_INTERVALS * interval_us);
