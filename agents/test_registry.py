@@ -8,7 +8,7 @@ from configs.errors import InputError
 
 
 def test_the_schemes_are_the_folders():
-    assert {"astraea", "aurora", "orca", "ppo", "vivace"} <= registry.schemes().keys()
+    assert {"astraea", "aurora", "orca", "ppo", "sac", "td3", "vivace"} <= registry.schemes().keys()
 
 
 def test_adding_a_scheme_is_adding_its_folder(tmp_path, monkeypatch):

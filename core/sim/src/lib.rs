@@ -9,6 +9,8 @@ mod events;
 mod flow;
 mod histogram;
 mod network;
+#[cfg(debug_assertions)]
+mod order;
 mod packet;
 mod route;
 mod run_log;

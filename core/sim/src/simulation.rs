@@ -213,14 +213,19 @@ impl Simulation {
         let links = if packet.kind.goes_back() { &route.backward } else { &route.forward };
         if let Some(&link) = links.get(usize::from(packet.hop)) {
             self.offer(link, packet);
-        } else if flow.phase == Phase::Running {
+            return;
+        }
+        #[cfg(debug_assertions)]
+        self.flows[packet.flow as usize].order.check(&packet);
+        let phase = self.flows[packet.flow as usize].phase;
+        if phase == Phase::Running {
             match packet.kind {
                 Kind::Data => self.received(packet),
                 Kind::Ack => self.acknowledged(packet),
                 Kind::Syn => self.answer_syn(packet),
                 Kind::SynAck => {}
             }
-        } else if flow.phase == Phase::Connecting {
+        } else if phase == Phase::Connecting {
             self.shake_hands(packet);
         }
     }
@@ -244,17 +249,11 @@ impl Simulation {
     fn received(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
-        if let Some(datagrams) = &mut flow.datagrams {
-            datagrams.on_received();
-            return;
-        }
-        if !packet.ecn.says_nothing() {
-            flow.receiver.on_ecn(packet.ecn.is_answer(), packet.ecn.is_marked());
-        }
-        let ack = flow.receiver.on_data(self.now, packet.seq, packet.timestamp);
-        if let Some(windows) = &mut flow.windows {
-            windows.on_data(self.now, flow.receiver.delivered(), flow.sender.rtt().latest());
-        }
+        let ack = if flow.plain {
+            flow.receiver.on_data(self.now, packet.seq, packet.timestamp)
+        } else {
+            flow.take_data(&packet, self.now)
+        };
         match ack {
             Some(ack) => self.send_ack(index, ack, packet.propagation),
             None => {
@@ -268,16 +267,13 @@ impl Simulation {
     fn acknowledged(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
-        if flow.headers.is_some() {
-            flow.take_telemetry(&packet, self.now);
-        }
-        let marked = packet.ecn.is_echo();
+        let marked = !flow.plain && flow.take_telemetry(&packet, self.now);
         let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp, marked };
         if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
             flow.record_rtt(rtt, packet.propagation);
         }
-        if let Some(windows) = &mut flow.windows {
-            windows.on_ack(&mut flow.sender, self.now, ack.cumulative);
+        if !flow.plain {
+            flow.open_window(&packet, self.now);
         }
         if flow.sender.is_finished() {
             flow.complete(self.now);
@@ -324,25 +320,22 @@ impl Simulation {
 
     fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos) {
         let flow = &mut self.flows[index];
-        if let Some(windows) = &mut flow.windows {
-            windows.announce(ack.cumulative);
-        }
         let routes = &flow.routes;
         let link = routes.current().backward[0];
-        let packet = Packet {
+        let mut packet = Packet {
             flow: index as u32,
             bytes: ACK_BYTES as u16,
             route: routes.index(),
             hop: 0,
             kind: Kind::Ack,
-            ecn: Ecn::of_ack(ack.marked),
+            ecn: Ecn::default(),
             seq: ack.cumulative,
             timestamp: ack.echo,
             propagation,
             sacks: ack.sacks,
         };
-        if let Some(headers) = &mut flow.headers {
-            headers.answer(&packet);
+        if !flow.plain {
+            flow.give_ack(&mut packet, ack.marked);
         }
         self.offer(link, packet);
     }
@@ -377,19 +370,21 @@ impl Simulation {
                 send(link, datagrams.sent(), PACKET_BYTES, Ecn::default());
             }
         } else {
+            let plain = flow.plain;
             while let Some(transmit) = flow.sender.transmit(self.now) {
-                if flow.headers.is_some() {
+                if !plain && flow.headers.is_some() {
                     flow.begin_header(transmit.seq, self.now, link.queued_bytes(self.now));
                 }
                 let bytes = flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES;
                 // Linux: retransmissions are not ECN-capable.
-                let ecn = if flow.ecn && !transmit.retransmission {
+                let ecn = if !plain && flow.ecn && !transmit.retransmission {
                     Ecn::of_capable(flow.sender.take_report())
                 } else {
                     Ecn::default()
                 };
                 send(link, transmit.seq, bytes, ecn);
             }
+            debug_assert!(flow.sender.is_watched(self.now), "nothing watches what is out: {flow:?}");
         }
         if idle {
             self.events.set_link(link_index, link.next_event());

@@ -52,6 +52,33 @@ fn cubic_and_reno_together() {
     ");
 }
 
+#[test]
+fn udp_in_bursts_above_the_links_rate() {
+    let mut scenario = dumbbell(20.0, 20.0, 20.0, &["udp"]);
+    scenario["flows"][0]["rate_mbps"] = json!(30);
+    scenario["flows"][0]["on_off"] = json!({"on_s": 0.7, "off_s": 1.3, "distribution": "constant"});
+    // Ten bursts of 1,750 packets, of each of which the link carries 0.7 s and a buffer's worth: 1,167 and 66 packets.
+    insta::assert_snapshot!(digest(&run(&scenario, SECOND)), @r"
+    cwnd 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10
+    udp: sent 17500 delivered 12330 lost 0 retransmitted 0 timeouts 0
+    link: offered 17500 delivered 12330 dropped 5170 lost 0 queued 0 in flight 0
+    ");
+}
+
+#[test]
+fn every_scheme_has_a_named_scenario() {
+    let files = [
+        include_str!("snapshots.rs"),
+        include_str!("snapshots_delay.rs"),
+        include_str!("snapshots_leo.rs"),
+        include_str!("snapshots_rate.rs"),
+    ];
+    let named = |scheme: &&&str| files.iter().any(|file| file.contains(&format!("\n    {scheme}: sent ")));
+    let without: Vec<_> =
+        leo_sim::SCHEMES.iter().chain(&[leo_sim::UDP_SCHEME]).filter(|s| !named(s)).collect();
+    assert!(without.is_empty(), "no snapshot has a line of {without:?}");
+}
+
 fn with_loss(scheme: &str) -> String {
     let mut scenario = dumbbell(20.0, 20.0, 20.0, &[scheme]);
     scenario["links"]["b"]["loss"] = json!(0.01);

@@ -44,8 +44,8 @@ pub fn serve(run: &Run) -> Result<(), String> {
         };
         deciders.push((name, program, controller, interval_us));
     }
-    let listener =
-        clients::listen(&run.socket).map_err(|error| format!("--socket {}: {error}", run.socket))?;
+    let listener = clients::Listener::new(&run.socket, user)
+        .map_err(|error| format!("--socket {}: {error}", run.socket))?;
     let mut schemes = Vec::new();
     for (name, program, controller, interval_us) in deciders {
         let patience = Duration::from_micros(PATIENCE_INTERVALS * interval_us);
