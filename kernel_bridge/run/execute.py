@@ -21,13 +21,15 @@ from kernel_bridge.run import inside
 from kernel_bridge.run.link_shells import LEAD_S, Backend, Folders, LinkEvents, LinkShells, Origin
 from kernel_bridge.run.plan import Plan, PlannedFlow, plan
 from kernel_bridge.run.run_log import FlowRecord, RunLog, run_log
-from kernel_bridge.run.schedule import NS_PER_S
+from kernel_bridge.run.schedule import NS_PER_MS, NS_PER_S
 from kernel_bridge.run.schemes import DATAGRAMS, available
 from kernel_bridge.run.served import Served, known
 from kernel_bridge.run.socket_log import read_counts, read_samples
 
 PREPARE_S = inside.SETUP_S + inside.GRACE_S
 """How long it may take until the flows can begin."""
+LATE_SHARE = 0.01
+"""A sender that was not awake for more of its time than this did not offer what was asked for."""
 FIRST_PORT = 5000
 """Flow ``n`` of a plan goes to port ``FIRST_PORT + n``."""
 
@@ -183,7 +185,7 @@ class Run:
         ]
         logs = self._root / "logs"
         records = [_record(logs, index, flow.scheme) for index, flow in enumerate(self.plan.flows)]
-        invalid = _invalid(self.plan, events) or self.served.fault()
+        invalid = _invalid(self.plan, events, told["senders"]) or self.served.fault()
         return run_log(self.plan, records, events, series_ms, invalid)
 
     def _end(self, limit_s: float) -> None:
@@ -198,7 +200,7 @@ class Run:
         if status == inside.TOO_SLOW:
             raise TooSlowError(f"{name}: {why}")
         if status:
-            raise RuntimeError(f"{name}: {why or f'exit status {status}'}")
+            raise RuntimeError(f"{name}: {why or f'the run {inside.left(status)}'}")
 
 
 def _access(planned: Plan, flow: PlannedFlow, backend: Backend, places: Folders) -> list[str] | None:
@@ -278,9 +280,14 @@ def _record(logs: Path, index: int, scheme: str) -> FlowRecord:
     )
 
 
-def _invalid(planned: Plan, events: list[LinkEvents]) -> str | None:
+def _invalid(planned: Plan, events: list[LinkEvents], said: list[str]) -> str | None:
     """Say why a run is no result, or None."""
     for link, found in zip(planned.chain, events, strict=True):
         if found.late is not None:
             return f"links.{link.name}: {found.late}: this machine is too slow or too busy"
+    for index, (flow, lines) in enumerate(zip(planned.flows, said, strict=True)):
+        late_ns = sum(int(line.split()[1]) for line in lines.splitlines() if line.startswith("late_ns "))
+        if late_ns > LATE_SHARE * (flow.stop_ns - flow.start_ns):
+            stood_ms = late_ns / NS_PER_MS
+            return f"flow {index}: its sender stood still for {stood_ms:.0f} ms: this machine is too busy"
     return None
