@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,39 +27,65 @@ class TooSlowError(RuntimeError):
     """The machine could not keep up, so there is no result."""
 
 
+def in_private_namespaces(session: dict[str, Any], root: Path, planned: Plan, backend: Backend) -> None:
+    """Carry out a run on this machine's kernel; its results are in the run's folder ``root`` then.
+
+    Raises:
+        TooSlowError: the machine could not even prepare the run, or end it, in time.
+        RuntimeError: shells or flows could not be set up.
+    """
+    file = root / "session.json"
+    file.write_text(json.dumps(session))
+    limit_s = planned.duration_ns / NS_PER_S + LEAD_S + inside.SETUP_S + 4 * inside.GRACE_S
+    try:
+        status, _, stderr = in_namespaces(Path(inside.__file__), file, limit_s, backend.name)
+    except TimeoutError as error:
+        raise TooSlowError(str(error)) from None
+    raise_for(status, stderr, backend)
+
+
+def raise_for(status: int, stderr: str, backend: Backend) -> None:
+    """Raise what the exit status of a run's first process stands for, if it failed."""
+    why = "; ".join(stderr.strip().splitlines())
+    if status == inside.TOO_SLOW:
+        raise TooSlowError(f"{backend.name}: {why}")
+    if status:
+        raise RuntimeError(f"{backend.name}: {why or f'exit status {status}'}")
+
+
+CarryOut = Callable[[dict[str, Any], Path, Plan, Backend], None]
+"""Called with what `inside` is told, the run's folder, which its paths are in, the plan and the backend."""
+
+
 def execute(
-    scenario: Scenario, traces: Mapping[str, bytes], backend: Backend, series_ms: float = 100.0
+    scenario: Scenario,
+    traces: Mapping[str, bytes],
+    backend: Backend,
+    series_ms: float = 100.0,
+    carry_out: CarryOut = in_private_namespaces,
+    schemes: Collection[str] | None = None,
 ) -> RunLog:
-    """Run a scenario in real time.
+    """Run a scenario on real TCP.
 
     Args:
         scenario: resolved.
         traces: the CSV of every path trace that it names.
         backend: whose shells make its links.
         series_ms: the interval of the series.
+        carry_out: where; on this machine's kernel by default.
+        schemes: what the kernel there runs; by default, what this machine's does.
 
     Raises:
         InputError: the machine lacks something, or the scenario has what the backend cannot express.
         TooSlowError: the machine could not even prepare the run, or end it, in time.
         RuntimeError: shells or flows could not be set up.
     """
-    planned = check(scenario, traces, backend)
+    planned = check(scenario, traces, backend, schemes)
     with folders(f"run-{backend.name}") as (root, work):
         logs = root / "logs"
         logs.mkdir()
         session, shells = _session(planned, backend, root, work, logs)
-        file = root / "session.json"
-        file.write_text(json.dumps(session))
-        limit_s = planned.duration_ns / NS_PER_S + LEAD_S + inside.SETUP_S + 4 * inside.GRACE_S
-        try:
-            status, _, stderr = in_namespaces(Path(inside.__file__), file, limit_s, backend.name)
-        except TimeoutError as error:
-            raise TooSlowError(str(error)) from None
-        why = "; ".join(stderr.strip().splitlines())
-        if status == inside.TOO_SLOW:
-            raise TooSlowError(f"{backend.name}: {why}")
-        if status:
-            raise RuntimeError(f"{backend.name}: {why or f'exit status {status}'}")
+        carry_out(session, root, planned, backend)
         told = json.loads((root / "result.json").read_text())
         origin = Origin(told["origin_ns"], told["origin_epoch_ns"])
         events = [
@@ -70,7 +96,12 @@ def execute(
         return run_log(planned, records, events, series_ms, _invalid(planned, events))
 
 
-def check(scenario: Scenario, traces: Mapping[str, bytes], backend: Backend) -> Plan:
+def check(
+    scenario: Scenario,
+    traces: Mapping[str, bytes],
+    backend: Backend,
+    schemes: Collection[str] | None = None,
+) -> Plan:
     """Return the plan of a scenario that the backend can run here.
 
     Raises:
@@ -78,7 +109,7 @@ def check(scenario: Scenario, traces: Mapping[str, bytes], backend: Backend) -> 
     """
     if (lack := backend.missing()) is not None:
         raise InputError(lack)
-    planned = plan(scenario, traces, available(), backend.name)
+    planned = plan(scenario, traces, available() if schemes is None else schemes, backend.name)
     for link in planned.chain:
         backend.check(planned, link)
     for flow in planned.flows:
