@@ -189,9 +189,9 @@ def test_a_flow_held_at_a_window_carries_a_window_a_round_trip_within_3_percent(
     held = [report for report in steering.reports if skip < report["time_ns"] / 1e9 < seconds]
     delivered_bytes = sum(report["delivered_bytes"] for report in held)
     mbps = 8e3 * delivered_bytes / sum(report["interval_ns"] for report in held)
-    # Little's law wants the mean over packets. Where one ACK covers several, as behind a shell that is scheduled
-    # late, the kernel's samples for congestion control are those of the last and the smoothed RTT is fed with
-    # those of the first (tcp_clean_rtx_queue()): the mean is in between, on a quiet machine they are the same.
+    # Little's law wants the mean over packets. Where one ACK covers several, as behind a shell served late,
+    # the kernel's samples for congestion control are those of the last and the smoothed RTT is fed with those
+    # of the first (tcp_clean_rtx_queue()): the mean is in between, on a quiet machine the same.
     samples = sum(report["rtt_samples"] for report in held)
     last_us = sum(report["avg_rtt_us"] * report["rtt_samples"] for report in held) / samples
     first_us = sum(report["srtt_us"] * report["rtt_samples"] for report in held) / samples

@@ -204,7 +204,10 @@ proptest! {
         let mut other = scenario.clone();
         other["seed"] = json!(scenario["seed"].as_u64().map(|seed| seed ^ 1));
         let other = run_many(vec![simulation(&other, &traces, 100 * MS)], 1);
-        prop_assert_ne!(text(&other[0]), expected);
+        // Arrivals may all fall after the end, under both seeds.
+        if !alone[0].flows.is_empty() {
+            prop_assert_ne!(text(&other[0]), expected);
+        }
     }
 
     #[test]

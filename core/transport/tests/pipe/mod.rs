@@ -44,6 +44,7 @@ pub struct Pipe {
     silence: u32,
     una: u64,
     timeouts: u64,
+    started: bool,
 }
 
 /// Of equal times the earlier scheduled comes first.
@@ -86,11 +87,16 @@ impl Pipe {
             silence: 0,
             una: 0,
             timeouts: 0,
+            started: false,
         }
     }
 
     /// Run until `until`, checking after each event what must always hold.
     pub fn run(&mut self, until: Nanos) {
+        if !self.started {
+            self.started = true;
+            self.sender.start(self.now);
+        }
         self.pump();
         loop {
             let event = self.events.peek().map_or(NEVER, |Reverse(event)| event.0);
