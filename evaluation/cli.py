@@ -103,10 +103,9 @@ def run(arguments: Sequence[str]) -> int:
     traces = inputs.load_traces(chosen)
     runs = planned(chosen, contestants, traces, options, engine.schemes())
     needed = inputs.gather(runs, traces, contestants)
-    if engine.real_time:
-        if options.ray:
-            raise InputError(f"--ray: --backend {options.backend} runs in real time, on this machine alone")
-        engine(needed).check(one.scenario for one in runs)
+    if engine.real_time and options.ray:
+        raise InputError(f"--ray: --backend {options.backend} runs in real time, on this machine alone")
+    engine(needed).check(one.scenario for one in runs)
     described = description.describe(
         chosen,
         contestants,

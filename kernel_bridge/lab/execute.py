@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -56,8 +55,12 @@ def execute(
         GuestError: the guest did not come to its end.
     """
     check(scenario, traces)
-    carry_out = functools.partial(_carry_out, progress)
-    return run.execute(scenario, traces, backend(scenario), series_ms, carry_out, schemes())
+    made = backend(scenario)
+
+    def carry_out(session: dict[str, Any], root: Path, planned: Plan, _: Backend) -> None:
+        _carry_out(session, root, planned, made, progress)
+
+    return run.execute(scenario, traces, made, series_ms, carry_out, schemes())
 
 
 def check(scenario: Scenario, traces: Mapping[str, bytes]) -> Plan:
@@ -75,17 +78,22 @@ def check(scenario: Scenario, traces: Mapping[str, bytes]) -> Plan:
     return run.check(scenario, traces, backend(scenario), schemes())
 
 
-def backend(scenario: Scenario) -> Backend:
+def backend(scenario: Scenario) -> links.LeoInGuest | links.Wires:
     """Return what makes a scenario's links."""
     return links.LeoInGuest() if scenario.traces else links.Wires()
 
 
 def _carry_out(
-    progress: Progress | None, session: dict[str, Any], root: Path, planned: Plan, backend: Backend
+    session: dict[str, Any],
+    root: Path,
+    planned: Plan,
+    backend: links.LeoInGuest | links.Wires,
+    progress: Progress | None,
 ) -> None:
     """Boot the image, run the session in it, bring its results into the run's folder."""
     schemes = {flow["scheme"] for flow in session["flows"]}
     session = session | {"hystart": NO_HYSTART not in schemes}
+    session["modules"] = [*backend.modules(), *(f"tcp_{scheme}" for scheme in sorted(schemes))]
     for flow in session["flows"]:
         flow["scheme"] = flow["scheme"].removesuffix("-nohystart")
     if isinstance(backend, links.Wires):

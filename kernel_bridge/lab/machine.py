@@ -8,6 +8,7 @@ instruction that asks (``ioeventfd=off``), and randomness is seeded.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from configs.errors import InputError
 from kernel_bridge.lab.guest.main import JOB, PROGRESS, RESULT
 from kernel_bridge.lab.image import Image
 from kernel_bridge.lab.initramfs import File, archive
+from kernel_bridge.namespaces import FOLDERS, PREFIX
 
 QEMU = "qemu-system-x86_64"
 MEMORY_MIB = 512
@@ -98,7 +100,7 @@ def run(
     """
     if (lack := missing()) is not None:
         raise InputError(lack)
-    folder = Path(tempfile.mkdtemp(prefix="leogym-lab-"))
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}run-guest-{os.getpid()}-", dir=FOLDERS))
     try:
         outcome = _run(image, job, seed, memory_mib, folder, progress)
     except GuestError:

@@ -13,14 +13,16 @@ A link with random loss goes through a namespace of its own, which loses packets
 
 from __future__ import annotations
 
-import json
+import itertools
 import subprocess
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 NAMESPACES = "/run/netns"
-ENDLESS = "1000000"
-"""Packets on the way, at most: more than any path here holds."""
+ENDLESS, ENDLESS_BYTES = 1_000_000, 1_000_000_000
+"""What is on the way, at most: more than any path here holds."""
+OUTER, INNER = 1, 2
+"""The ends of a pair."""
 
 
 class Level(NamedTuple):
@@ -31,17 +33,17 @@ class Level(NamedTuple):
     """The level that its way out leads to."""
 
 
+class Hop(NamedTuple):
+    """A way into a namespace that lies farther in."""
+
+    space: str
+    gateway: str
+    device: str
+
+
 def namespace(name: str) -> str:
     """Return the file of a network namespace."""
     return f"{NAMESPACES}/{name}"
-
-
-def add_namespace(name: str) -> None:
-    """Make a network namespace that forwards."""
-    call("ip", "netns", "add", name)
-    call("ip", "-n", name, "link", "set", "lo", "up")
-    script = "echo 1 >/proc/sys/net/ipv4/ip_forward"
-    call("nsenter", f"--net={namespace(name)}", "--", "/bin/sh", "-ec", script)
 
 
 class Wires:
@@ -50,124 +52,99 @@ class Wires:
     def __init__(self, address: Callable[[int], str]) -> None:
         self.levels: list[Level] = []
         self.logged: list[tuple[str, str, str]] = []
-        """Namespace, device and handle of each link's queue, then of each link's losses."""
+        """Namespace, device and handle of each link's queue, and of its losses if it has some."""
         self._address = address
+        self._hops: list[list[Hop]] = [[]]
+        """Of each level, the ways in to it from the level outside it."""
         self._pairs = 0
+        self._lines: list[tuple[str, str, str]] = []
+        """Program, namespace and command, yet to be carried out."""
 
     def begin(self) -> None:
         """Make level 0."""
-        add_namespace("l0")
         self.levels.append(Level("l0", 0))
+        self._add_namespaces("l0")
+        self._ip("l0", f"address add {self._address(0)}/32 dev lo")
+        self._carry_out()
 
     def add_level(self, outside: int, wire: dict[str, Any]) -> int:
         """Add a level behind a link to another; return its number."""
         level = len(self.levels)
-        name, beyond = f"l{level}", self.levels[outside].name
-        add_namespace(name)
+        name, lossy, beyond = f"l{level}", f"m{level}", self.levels[outside].name
         self.levels.append(Level(name, outside))
+        self._add_namespaces(name, *([lossy] if wire["loss"] else []))
         own = self._address(level)
-        call("ip", "-n", name, "address", "add", f"{own}/32", "dev", "lo")
-        delay = ["netem", "limit", ENDLESS, "delay", f"{wire['delay_us']}us"]
+        self._ip(name, f"address add {own}/32 dev lo")
         losses = []
         if wire["loss"]:
-            lossy = f"m{level}"
-            add_namespace(lossy)
-            device, _ = self._pair(name, lossy, own)
-            way_out, back = self._pair(lossy, beyond, own)
-            loss = ["netem", "limit", ENDLESS, "loss", f"{wire['loss']:%}"]
-            call("tc", "-n", lossy, "qdisc", "add", "dev", way_out, "root", "handle", "1:", *loss)
-            losses.append((namespace(lossy), way_out, "1"))
+            out, _, first = self._pair(name, lossy, own)
+            lossy_out, back, second = self._pair(lossy, beyond, own)
+            self._qdisc(lossy, lossy_out, "root handle 1:", f"netem limit {ENDLESS} loss {wire['loss']:%}")
+            losses.append((namespace(lossy), lossy_out, "1"))
+            hops = [first, second]
         else:
-            device, back = self._pair(name, beyond, own)
-        call("tc", "-n", beyond, "qdisc", "add", "dev", back, "root", "handle", "1:", *delay)
-        call("tc", "-n", name, "qdisc", "add", "dev", device, "root", "handle", "1:", *delay)
+            out, back, hop = self._pair(name, beyond, own)
+            hops = [hop]
+        for space, device in ((beyond, back), (name, out)):
+            delay = f"netem limit {ENDLESS} delay {wire['delay_us']}us"
+            self._qdisc(space, device, "root handle 1:", delay)
         if wire.get("rate_bps"):
-            rate = ["rate", f"{wire['rate_bps']}bit", "burst", str(wire["burst_bytes"]), "limit", "100000000"]
-            call(
-                "tc", "-n", name, "qdisc", "add", "dev", device, "parent", "1:1", "handle", "2:", "tbf", *rate
-            )
-            call(
-                "tc",
-                "-n",
-                name,
-                "qdisc",
-                "add",
-                "dev",
-                device,
-                "parent",
-                "2:1",
-                "handle",
-                "3:",
-                *wire["queue"],
-            )
-            self.logged += [(namespace(name), device, "2"), *losses]
-        self._route(level)
+            rate = f"tbf rate {wire['rate_bps']}bit burst {wire['burst_bytes']} limit {ENDLESS_BYTES}"
+            self._qdisc(name, out, "parent 1:1 handle 2:", rate)
+            self._qdisc(name, out, "parent 2:1 handle 3:", " ".join(wire["queue"]))
+            self.logged += [(namespace(name), out, "2"), *losses]
+        self._hops.append(hops)
+        # Every level farther out must know the way in.
+        while outside:
+            for space, gateway, device in self._hops[outside]:
+                self._ip(space, f"route add {own}/32 via {gateway} dev {device}")
+            outside = self.levels[outside].outside
+        self._carry_out()
         return level
 
-    def _pair(self, inner: str, outer: str, own: str) -> tuple[str, str]:
-        """Join two namespaces; the inner one's way out is the outer one. Return both devices' names."""
+    def _add_namespaces(self, *names: str) -> None:
+        for name in names:
+            self._ip("", f"netns add {name}")
+        for name in names:
+            self._ip(name, "link set lo up")
+
+    def _pair(self, inner: str, outer: str, own: str) -> tuple[str, str, Hop]:
+        """Join two namespaces; return their devices, inner and outer, and the way in."""
         number = self._pairs
         self._pairs += 1
-        inner_name, outer_name = f"out{number}", f"in{number}"
-        call(
-            "ip",
-            "-n",
-            outer,
-            "link",
-            "add",
-            outer_name,
-            "type",
-            "veth",
-            "peer",
-            "name",
-            inner_name,
-            "netns",
-            inner,
-        )
-        ends = ((outer, outer_name, 1), (inner, inner_name, 2))
-        for space, device, end in ends:
-            call("ip", "-n", space, "link", "set", device, "address", _hardware(number, end), "up")
-            call("ip", "-n", space, "address", "add", f"{_between(number, end)}/30", "dev", device)
-        for space, device, end in ends:
+        inner_device, outer_device = f"out{number}", f"in{number}"
+        self._ip(outer, f"link add {outer_device} type veth peer name {inner_device} netns {inner}")
+        hop = Hop(outer, _between(number, INNER), outer_device)
+        for space, device, end, other in (
+            (outer, outer_device, OUTER, INNER),
+            (inner, inner_device, INNER, OUTER),
+        ):
+            self._ip(space, f"link set {device} address {_hardware(number, end)} up")
+            self._ip(space, f"address add {_between(number, end)}/30 dev {device}")
             # Nothing has to be asked for on the way: the first packet is like all others.
-            other = 3 - end
-            neighbour = [_between(number, other), "lladdr", _hardware(number, other), "nud", "permanent"]
-            call("ip", "-n", space, "neighbour", "replace", *neighbour, "dev", device)
-        source = ["src", own] if inner.startswith("l") else []
-        call(
-            "ip",
-            "-n",
-            inner,
-            "route",
-            "add",
-            "default",
-            "via",
-            _between(number, 1),
-            "dev",
-            inner_name,
-            *source,
-        )
-        call("ip", "-n", outer, "route", "add", f"{own}/32", "via", _between(number, 2), "dev", outer_name)
-        return inner_name, outer_name
+            hardware = _hardware(number, other)
+            self._ip(
+                space, f"neighbour add {_between(number, other)} lladdr {hardware} nud permanent dev {device}"
+            )
+            if space == outer:
+                self._ip(outer, f"route add {own}/32 via {hop.gateway} dev {outer_device}")
+        source = f"src {own}" if inner.startswith("l") else ""
+        self._ip(inner, f"route add default via {_between(number, OUTER)} dev {inner_device} {source}")
+        return inner_device, outer_device, hop
 
-    def _route(self, level: int) -> None:
-        """Let every level farther out know the way in to a new one."""
-        own, inner = f"{self._address(level)}/32", self.levels[level].outside
-        while inner:
-            like = f"{self._address(inner)}/32"
-            for space in (f"m{inner}", self.levels[self.levels[inner].outside].name):
-                for route in _routes(space, like):
-                    call("ip", "-n", space, "route", "add", own, *route)
-            inner = self.levels[inner].outside
+    def _ip(self, space: str, line: str) -> None:
+        self._lines.append(("ip", space, line))
 
+    def _qdisc(self, space: str, device: str, where: str, what: str) -> None:
+        self._lines.append(("tc", space, f"qdisc add dev {device} {where} {what}"))
 
-def _routes(space: str, destination: str) -> list[list[str]]:
-    """Return the ways to a destination that a namespace, if it is there, has."""
-    told = subprocess.run(
-        ["ip", "-j", "-n", space, "route", "show", destination], capture_output=True, text=True, check=False
-    )
-    routes = json.loads(told.stdout or "[]")
-    return [["via", route["gateway"], "dev", route["dev"]] for route in routes]
+    def _carry_out(self) -> None:
+        """Carry out the commands, with one process for those that follow one another in one namespace."""
+        for (program, space), lines in itertools.groupby(self._lines, lambda line: line[:2]):
+            within = ["-n", space] if space else []
+            batch = "".join(f"{line}\n" for _, _, line in lines)
+            call(program, *within, "-batch", "-", given=batch)
+        self._lines.clear()
 
 
 def _between(number: int, end: int) -> str:
@@ -178,6 +155,6 @@ def _hardware(number: int, end: int) -> str:
     return f"02:00:00:{number // 256:02x}:{number % 256:02x}:{end:02x}"
 
 
-def call(*command: str) -> None:
+def call(*command: str, given: str = "") -> None:
     """Run a command that must succeed."""
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run(command, input=given.encode(), check=True, capture_output=True)
