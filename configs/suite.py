@@ -48,7 +48,7 @@ class Suite(Strict):
     """A scenario template and its values.
 
     In ``scenario``, ``$name`` (or ``${name}`` inside a longer text) stands for ``scheme``, for a key of
-    ``parameters`` or for a key of ``grid``; every combination of the grid's values becomes one scenario.
+    ``parameters``, ``grid`` or ``cases``; every combination of the grid's values becomes one scenario.
     """
 
     name: Annotated[str, Field(pattern=r"^[^/\s][^/]*$")]
@@ -64,6 +64,8 @@ class Suite(Strict):
     repeats: Annotated[int, Field(ge=1)] = 5
     parameters: dict[str, Value] = Field(default={})
     grid: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field(default={})
+    cases: list[dict[str, Value]] = Field(default=[])
+    """Further values that belong together: all have the same keys; each is combined with all of the grid's."""
     scenario: dict[str, Any]
     vary_offset: bool = True
     """Whether repeats start at different times of the path traces."""
@@ -86,12 +88,19 @@ class Suite(Strict):
                 if name in taken:
                     raise ValueError(f"{field}.{name}: is already {taken[name]}")
                 taken[name] = f"in {field}"
+        for index, case in enumerate(self.cases):
+            if case.keys() != self.cases[0].keys():
+                raise ValueError(f"cases.{index}: must have the keys of the first")
+            for name in case if index == 0 else ():
+                if name in taken:
+                    raise ValueError(f"cases.{index}.{name}: is already {taken[name]}")
+                taken[name] = "in cases"
         for name in self.quick.parameters:
             if name not in self.parameters:
                 raise ValueError(f"quick.parameters.{name}: is not in parameters")
         for name in sorted(placeholders(self.scenario)):
             if name not in taken:
-                raise ValueError(f"scenario: ${name} is neither scheme nor in parameters or grid")
+                raise ValueError(f"scenario: ${name} is neither scheme nor in parameters, grid or cases")
         return self
 
     @property
@@ -115,8 +124,9 @@ class Suite(Strict):
         Raises:
             InputError: a combination is no valid scenario; one line with suite, field and rule.
         """
-        for values in itertools.product(*self.grid.values()):
-            known = {**self.parameters, **dict(zip(self.grid, values, strict=True)), "scheme": scheme}
+        for case, *values in itertools.product(self.cases or [{}], *self.grid.values()):
+            combined = dict(zip(self.grid, values, strict=True))
+            known = {**self.parameters, **case, **combined, "scheme": scheme}
             data = substitute(self.scenario, known)
             data.setdefault("name", self.name)
             yield scenario.parse(data, f"{self.name}: scenario")
