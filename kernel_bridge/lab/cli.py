@@ -13,8 +13,7 @@ import polars as pl
 from configs import scenario
 from configs.atomic import write_atomically
 from configs.errors import InputError
-from kernel_bridge.lab import execute, image, links
-from kernel_bridge.lab.machine import GuestError
+from kernel_bridge.lab import execute, image, links, machine
 from kernel_bridge.run.run_log import RunLog
 from traces import cache
 
@@ -56,6 +55,10 @@ def _build(options: argparse.Namespace) -> list[str]:
     if any(named) and not all(named):
         raise InputError("lab build: --kernel, --modules and --shell go together")
     built = image.build(image.Given(*named) if all(named) else None)
+    try:
+        machine.ready(built)
+    except machine.GuestError as error:
+        raise InputError(str(error)) from None
     size = built.initramfs.stat().st_size / 1e6
     return [f"lab: Linux {built.manifest['kernel']}, {size:.0f} MB: {built.initramfs.parent}"]
 
@@ -67,7 +70,7 @@ def _run(options: argparse.Namespace) -> list[str]:
     traces = {name: cache.read_bytes(cache.file(name)) for name in sorted(described.traces)}
     try:
         log = execute.execute(described, traces, progress=_show)
-    except (GuestError, RuntimeError) as error:
+    except RuntimeError as error:
         raise InputError(str(error)) from None
     if options.out is not None:
         _write(options.out, log, described)

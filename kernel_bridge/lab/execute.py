@@ -93,7 +93,6 @@ def _carry_out(
     """Boot the image, run the session in it, bring its results into the run's folder."""
     schemes = {flow["scheme"] for flow in session["flows"]}
     session = session | {"hystart": NO_HYSTART not in schemes}
-    session["modules"] = [*backend.modules(), *(f"tcp_{scheme}" for scheme in sorted(schemes))]
     for flow in session["flows"]:
         flow["scheme"] = flow["scheme"].removesuffix("-nohystart")
     if isinstance(backend, links.Wires):

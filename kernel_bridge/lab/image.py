@@ -21,7 +21,7 @@ from pathlib import Path
 
 from configs.errors import InputError
 from kernel_bridge.lab.initramfs import File, archive
-from kernel_bridge.lab.modules import AT_BOOT, Module, order, with_dependencies
+from kernel_bridge.lab.modules import FOR_JOBS, with_dependencies
 from kernel_bridge.lab.packages import SHELL, Packages
 from kernel_bridge.mahimahi import inside as mahimahi
 from kernel_bridge.run import inside
@@ -91,10 +91,8 @@ def build(given: Given | None = None) -> Image:
     folder = cache()
     folder.mkdir(parents=True, exist_ok=True)
     kernel, modules, shell, sources = _kernel(given, folder)
-    files = {f"modules/{name}.ko": File(module.data) for name, module in modules.items()}
-    files["modules/at_boot"] = File("".join(f"{name}\n" for name in order(modules, AT_BOOT)).encode())
-    needs = "".join(f"{' '.join((name, *module.needs))}\n" for name, module in modules.items())
-    files["modules/needs"] = File(needs.encode())
+    files = {f"modules/{name}.ko": File(data) for name, data in modules.items()}
+    files["modules/order"] = File("".join(f"{name}\n" for name in modules if name != FOR_JOBS).encode())
     files["bin/busybox"] = File(shell, 0o755)
     files["init"] = File((_GUEST / "init").read_bytes(), 0o755)
     files["etc/passwd"] = File(b"root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n")
@@ -132,7 +130,7 @@ def _keep(place: Path, parts: Mapping[str, bytes], manifest: Mapping[str, object
         inner.rename(place)
 
 
-def _kernel(given: Given | None, folder: Path) -> tuple[bytes, dict[str, Module], bytes, dict[str, object]]:
+def _kernel(given: Given | None, folder: Path) -> tuple[bytes, dict[str, bytes], bytes, dict[str, object]]:
     """Return kernel, modules, shell, and where they are from."""
     if given is not None:
         try:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from configs.errors import InputError
 from configs.queue import Queue
-from kernel_bridge.lab import image, machine
+from kernel_bridge.lab import image, qemu
 from kernel_bridge.run.leo_links import LeoLinks
 from kernel_bridge.run.link_shells import Folders, LinkEvents, LinkShells, Origin
 from kernel_bridge.run.plan import PACKET_BYTES, Limit, Plan, PlannedLink
@@ -59,11 +59,6 @@ class LeoInGuest(LeoLinks):
         """Return mm-leo's name: the guest has its own."""
         return [Path("mm-leo")]
 
-    def modules(self) -> list[str]:
-        """Return the kernel modules that it needs."""
-        # crc32c is what libcrc32c, which nf_tables needs, asks for by this name and not as a dependency.
-        return ["tun", "crc32c_generic", "nf_tables", "nft_chain_nat", "nft_masq"]
-
     def link(self, plan: Plan, link: PlannedLink, folders: Folders) -> LinkShells:
         """Return a link's shells; its path trace is written."""
         found = super().link(plan, link, folders)
@@ -79,9 +74,6 @@ class Wires:
 
     name = NAME
 
-    def __init__(self) -> None:
-        self._disciplines: set[str] = set()
-
     def missing(self) -> str | None:
         """Say in one line what this machine lacks, or None."""
         return missing()
@@ -89,10 +81,6 @@ class Wires:
     def programs(self) -> list[Path]:
         """Return nothing."""
         return []
-
-    def modules(self) -> list[str]:
-        """Return the kernel modules that it needs."""
-        return ["veth", "sch_netem", "sch_tbf", *sorted(self._disciplines)]
 
     def check(self, plan: Plan, link: PlannedLink) -> None:
         """Refuse a link that Linux cannot express."""
@@ -103,7 +91,6 @@ class Wires:
 
     def link(self, plan: Plan, link: PlannedLink, folders: Folders) -> LinkShells:
         """Return a link as the guest makes it."""
-        self._disciplines.add(f"sch_{link.spec.queue.kind}")
         assert link.spec.delay_ms is not None
         assert link.spec.rate_mbps is not None
         spec = {
@@ -189,7 +176,7 @@ def _knobs(queue: Queue, where: str) -> Iterator[str]:
 
 def missing() -> str | None:
     """Say in one line what this machine lacks, or None."""
-    if (lack := machine.missing()) is not None:
+    if (lack := qemu.missing()) is not None:
         return lack
     try:
         image.latest()

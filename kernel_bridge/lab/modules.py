@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import lzma
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 from configs.errors import InputError
 
-AT_BOOT = ("virtio_pci", "virtio_console")
-"""What the guest talks through; the other modules are loaded by runs that need them."""
 WANTED = (
-    *AT_BOOT,
-    *("veth", "tun", "crc32c_generic", "nf_tables", "nft_chain_nat", "nft_masq"),
+    *("virtio_pci", "virtio_console", "veth", "tun"),
+    # What libcrc32c, which nf_tables needs, asks for by name and not as a dependency.
+    *("crc32c_generic", "nf_tables", "nft_chain_nat", "nft_masq"),
     *("tcp_bbr", "tcp_bic", "tcp_cdg", "tcp_highspeed", "tcp_htcp", "tcp_hybla", "tcp_illinois", "tcp_lp"),
     *("tcp_nv", "tcp_scalable", "tcp_vegas", "tcp_veno", "tcp_westwood", "tcp_yeah"),
     *("sch_netem", "sch_tbf", "sch_fq", "sch_codel", "sch_fq_codel", "sch_cake", "sch_pie", "sch_fq_pie"),
     "sch_sfq",
 )
-"""Devices, what mm-leo translates addresses with, schemes, queueing disciplines."""
+"""What the guest talks through, what mm-leo translates addresses with, schemes, queueing disciplines."""
+FOR_JOBS = "qemu_fw_cfg"
+"""Loaded when there is a job."""
 
 
-class Module(NamedTuple):
-    """A kernel module."""
-
-    data: bytes
-    needs: list[str]
-    """The modules that must be there before."""
-
-
-def with_dependencies(folder: Path, wanted: Iterable[str] = WANTED) -> dict[str, Module]:
+def with_dependencies(folder: Path, wanted: Iterable[str] = WANTED) -> dict[str, bytes]:
     """Return modules and all they need, in an order in which they can be loaded.
 
     Args:
@@ -44,18 +36,17 @@ def with_dependencies(folder: Path, wanted: Iterable[str] = WANTED) -> dict[str,
     files = {_name(path): path for path in sorted(folder.rglob("*.ko*")) if path.suffix in (".ko", ".xz")}
     if not files:
         raise InputError(f"{folder}: lab: no kernel modules (*.ko, *.ko.xz) here")
-    found: dict[str, Module] = {}
+    found: dict[str, bytes] = {}
 
     def add(name: str) -> None:
         if name in found or name not in files:
             return
-        data = _read(files[name])
-        needs = [need for need in _dependencies(data) if need in files]
-        for need in needs:
+        module = _read(files[name])
+        for need in _dependencies(module):
             add(need)
-        found[name] = Module(data, needs)
+        found[name] = module
 
-    for name in wanted:
+    for name in (*wanted, FOR_JOBS):
         add(name)
     return found
 
@@ -74,14 +65,3 @@ def _dependencies(module: bytes) -> list[str]:
     field = re.search(rb"\0depends=([^\0]*)\0", module)
     names = field[1].decode() if field else ""
     return [name.replace("-", "_") for name in names.split(",") if name]
-
-
-def order(modules: Mapping[str, Module], wanted: Iterable[str]) -> list[str]:
-    """Return modules and all they need, those that are there, in an order in which they can be loaded."""
-    needed: set[str] = set()
-    waiting = [name for name in wanted if name in modules]
-    while waiting:
-        name = waiting.pop()
-        needed.add(name)
-        waiting += [need for need in modules[name].needs if need not in needed]
-    return [name for name in modules if name in needed]

@@ -1,8 +1,9 @@
-"""The guest's job: put its files in place, run its command, send the results to the host.
+"""What the guest does: stop until there is a job, run it, send the results to the host.
 
 The host's half is `kernel_bridge.lab.machine`. Standard library only: little of it is in the image.
 """
 
+import fcntl
 import json
 import os
 import subprocess
@@ -12,17 +13,28 @@ from pathlib import Path
 
 PROGRESS = "org.leogym.progress"
 RESULT = "org.leogym.result"
-JOB = Path("/job/job.json")
+JOB = "opt/org.leogym/job"
+"""Where the job is in QEMU's firmware configuration, which the reading instructions themselves fetch."""
+STOP_PORT = 0x505
+"""Of pvpanic: writing 1 there stops the guest."""
 PROGRESS_FD = "LEOGYM_PROGRESS_FD"
 """Environment variable: the descriptor on which the job may tell, in lines of JSON, how far it is."""
+
+# <linux/random.h>
+_RNDADDENTROPY, _RNDRESEEDCRNG = 0x40085203, 0x5207
 
 
 def main() -> int:
     """Run the job; return the exit status of its command."""
     ports = _ports()
-    job = json.loads(JOB.read_text())
     with ports[PROGRESS].open("wb", buffering=0) as progress, ports[RESULT].open("wb") as result:
-        progress.write(b'{"event": "booted", "virtual_s": %.3f}\n' % time.monotonic())
+        stop()
+        # Not before: it keeps how large the job is.
+        subprocess.run(["insmod", "/modules/qemu_fw_cfg.ko"], check=True)
+        job, data = _job()
+        _seed(bytes.fromhex(job["seed"]))
+        _put(job, data)
+        progress.write(b'{"event": "begun", "virtual_s": %.3f}\n' % time.monotonic())
         process = subprocess.run(
             job["command"],
             stdin=subprocess.DEVNULL,
@@ -45,6 +57,42 @@ def main() -> int:
         result.write(b"end\n")
         progress.write(b'{"event": "done", "virtual_s": %.3f}\n' % time.monotonic())
     return process.returncode
+
+
+def stop() -> None:
+    """Stop the guest; it goes on from here in every run."""
+    ports = os.open("/dev/port", os.O_WRONLY)
+    os.pwrite(ports, b"\1", STOP_PORT)
+    os.close(ports)
+
+
+def _job() -> tuple[dict, bytes]:
+    """Return what to do, and the bytes of the files."""
+    data = Path("/sys/firmware/qemu_fw_cfg/by_name", JOB, "raw").read_bytes()
+    head, _, rest = data.partition(b"\n")
+    return json.loads(head), rest
+
+
+def _seed(seed: bytes) -> None:
+    """Seed the kernel's randomness: all runs come from one boot."""
+    counted = (8 * len(seed)).to_bytes(4, "little") + len(seed).to_bytes(4, "little")
+    with Path("/dev/random").open("wb") as random:
+        fcntl.ioctl(random, _RNDADDENTROPY, counted + seed)
+        fcntl.ioctl(random, _RNDRESEEDCRNG)
+
+
+def _put(job: dict, data: bytes) -> None:
+    """Put the job's folders and files in place."""
+    for name, mode in job["folders"].items():
+        Path(name).mkdir(parents=True)
+        Path(name).chmod(mode)
+    position = 0
+    for name, (size, mode) in job["files"].items():
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data[position : position + size])
+        path.chmod(mode)
+        position += size
 
 
 def _ports() -> dict[str, Path]:

@@ -19,7 +19,6 @@ from typing import Any
 
 PROGRESS_FD = "LEOGYM_PROGRESS_FD"
 _HERE = Path(__file__).parent
-_MODULES = Path("/modules")
 _HYSTART = Path("/sys/module/tcp_cubic/parameters/hystart")
 _TOLD_EVERY_S = 1.0
 
@@ -50,7 +49,6 @@ class GuestRun(inside.Run):
         (self.private / "forwarding").chmod(0o4755)
         for program in self.run["programs"]:
             inside.mahimahi.make_setuid(self.private, Path("/bin") / Path(program).name)
-        load_modules(self.run["modules"])
         _HYSTART.write_text("1" if self.run["hystart"] else "0")
 
     def origin_ns(self) -> int:
@@ -93,24 +91,6 @@ class WiredRun(GuestRun):
         settings = inside.SETTINGS | {"ip_forward": "1"}
         script = [f"echo {value} >/proc/sys/net/ipv4/{name}" for name, value in settings.items()]
         inside.mahimahi.call(*self.enter(level), "/bin/sh", "-ec", "\n".join(script))
-
-
-def load_modules(wanted: list[str]) -> None:
-    """Load kernel modules and what they need; what is not there is part of the kernel, or missed later."""
-    lines = (_MODULES / "needs").read_text().splitlines()
-    needs = {name: rest for name, *rest in map(str.split, lines)}
-    loaded = {line.split()[0] for line in Path("/proc/modules").read_text().splitlines()}
-
-    def load(name: str) -> None:
-        if name in loaded or name not in needs:
-            return
-        for need in needs[name]:
-            load(need)
-        loaded.add(name)
-        wires.call("insmod", str(_MODULES / f"{name}.ko"))
-
-    for name in wanted:
-        load(name)
 
 
 def _tell(origin_ns: int, duration_ns: int) -> None:
