@@ -65,7 +65,7 @@ class Suite(Strict):
     parameters: dict[str, Value] = Field(default={})
     grid: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field(default={})
     cases: list[dict[str, Value]] = Field(default=[])
-    """Further values that belong together: all have the same keys; each is combined with all of the grid's."""
+    """Further values that belong together, of the same keys; each is combined with all of the grid's."""
     scenario: dict[str, Any]
     vary_offset: bool = True
     """Whether repeats start at different times of the path traces."""
@@ -124,7 +124,8 @@ class Suite(Strict):
         Raises:
             InputError: a combination is no valid scenario; one line with suite, field and rule.
         """
-        for case, *values in itertools.product(self.cases or [{}], *self.grid.values()):
+        combinations = list(itertools.product(*self.grid.values()))
+        for case, values in itertools.product(self.cases or [{}], combinations):
             combined = dict(zip(self.grid, values, strict=True))
             known = {**self.parameters, **case, **combined, "scheme": scheme}
             data = substitute(self.scenario, known)

@@ -121,6 +121,13 @@ def fidelity(schemes: Collection[str]) -> list[Fidelity]:
     return [found for scheme in schemes if (found := _of_scheme(scheme)) is not None]
 
 
+def of_results(results: Results) -> list[Fidelity]:
+    """Return the fidelity of an evaluation's simulated schemes."""
+    if "simulator" not in set(results.runs["backend"]):
+        return []
+    return fidelity(results.schemes)
+
+
 def kernel() -> str:
     """Return the version of the kernel that the single-flow golden file is from."""
     return str(golden.read(golden.FOLDER / f"{SINGLE}.json").provenance["kernel"])

@@ -1,7 +1,7 @@
 """What a real kernel did: the lab's results of a suite, kept as a file that the simulator is compared with.
 
-A golden file is JSON with one run a line: kernel and provenance first, then each run's scenario, as it was run,
-and for each of its flows a few figures and its window over time.
+A golden file is JSON with one run a line: kernel and provenance first, then each run's scenario, as it was
+run, and for each of its flows a few figures and its window over time.
 """
 
 from __future__ import annotations
