@@ -132,7 +132,8 @@ def of_results(results: Results, suite: str, guest: Mapping[str, Any]) -> Golden
     runs = []
     order = ["scenario", "run_scheme", "repeat"]
     for (name, scheme, repeat), flows in rows.sort(*order, "flow").group_by(order, maintain_order=True):
-        [template] = [one for one in described.scenarios(str(scheme)) if one.name == name]
+        cases = [case.scenario for case in described.cases(str(scheme))]
+        [template] = [one for one in cases if one.name == name]
         first = flows.row(0, named=True)
         links = {
             key: link.model_copy(update={"offset_s": first["offset_s"]}) if link.trace is not None else link

@@ -19,9 +19,10 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.distributions import Distribution
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.policies import ActorCriticPolicy
-from stable_baselines3.common.vec_env import VecMonitor
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecMonitor
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
-from agents.engines.actor import HiddenActivation, dense_layers, export
+from agents.engines.actor import ACTIVATIONS, dense_layers, export
 from agents.engines.schedule import Every
 from agents.ppo.settings import PpoSettings
 from agents.reporter import Reporter
@@ -40,7 +41,24 @@ class BoundedActorCritic(ActorCriticPolicy):
         return self.action_dist.proba_distribution(mean, self.log_std)  # type: ignore[call-arg]
 
 
-def make_environment(settings: TrainSettings, steps: int) -> VecMonitor:
+class ScaledRewards(VecEnvWrapper):
+    """Multiplies rewards by a factor."""
+
+    def __init__(self, environment: VecEnv, factor: float) -> None:
+        super().__init__(environment)
+        self._factor = np.float32(factor)
+
+    def reset(self) -> VecEnvObs:
+        """Reset as the environment does."""
+        return self.venv.reset()
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Step as the environment does, the rewards scaled."""
+        observations, rewards, dones, infos = self.venv.step_wait()
+        return observations, rewards * self._factor, dones, infos
+
+
+def make_environment(settings: PpoSettings, steps: int) -> ScaledRewards:
     """Return ``settings.num_envs`` simulations of one learning flow each, seeded by seed and ``steps``."""
     one_learner = settings.scenarios.model_copy(update={"learning_flows": 1})
     environment = LeoVecEnv(
@@ -54,10 +72,10 @@ def make_environment(settings: TrainSettings, steps: int) -> VecMonitor:
     )
     # A resumed run must not see the episodes of the run's beginning again.
     environment.seed(int(np.random.SeedSequence([settings.seed, steps]).generate_state(1)[0] >> 1))
-    return VecMonitor(environment)
+    return ScaledRewards(VecMonitor(environment), settings.reward_scale)
 
 
-def make_model(settings: PpoSettings, environment: VecMonitor) -> PPO:
+def make_model(settings: PpoSettings, environment: VecEnv) -> PPO:
     """Return untrained PPO with the hyperparameters of ``settings``."""
     return PPO(
         BoundedActorCritic,
@@ -71,7 +89,10 @@ def make_model(settings: PpoSettings, environment: VecMonitor) -> PPO:
         clip_range=settings.clip_range,
         ent_coef=settings.entropy_coefficient,
         max_grad_norm=settings.max_gradient_norm,
-        policy_kwargs={"net_arch": list(settings.hidden), "activation_fn": HiddenActivation},
+        policy_kwargs={
+            "net_arch": list(settings.hidden),
+            "activation_fn": ACTIVATIONS[settings.activation],
+        },
         seed=settings.seed,
         device="cpu",  # networks too small for a GPU to help
     )
@@ -120,7 +141,7 @@ class Chores(BaseCallback):
 
     def _on_step(self) -> bool:
         """Count one interval of all simulations; return whether there is time to go on."""
-        self._rewards.append(float(np.mean(self.locals["rewards"])))
+        self._rewards.append(float(np.mean(self.locals["rewards"])) / self._settings.reward_scale)
         self._goodput_mbps.append(float(np.mean([info["goodput_mbps"] for info in self.locals["infos"]])))
         self.episodes += int(np.count_nonzero(self.locals["dones"]))
         # A run of a number of steps ends after the rollout is learned from, and not here.
@@ -171,7 +192,8 @@ def export_policy(model: PPO, settings: TrainSettings, run: RunFolder) -> None:
     policy = model.policy
     assert isinstance(policy, ActorCriticPolicy)
     dense = dense_layers(policy.mlp_extractor.policy_net, policy.action_net)
-    export(dense, settings, run, model.num_timesteps)
+    assert isinstance(settings, PpoSettings)
+    export(dense, settings, run, model.num_timesteps, settings.activation)
 
 
 def train(settings: TrainSettings, run: RunFolder) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from agents.settings import Count, Engine, Fraction, TrainSettings
@@ -25,3 +27,8 @@ class PpoSettings(TrainSettings):
     epochs: Count = 10
     hidden: list[Count] = Field(default=[64, 64], min_length=1)
     """Widths of the hidden layers of actor and critic."""
+    activation: Literal["leaky_relu", "tanh"] = "leaky_relu"
+    """Between layers."""
+    reward_scale: Positive = 1.0
+    """Factor on the rewards that sb3 learns from, so that values are within its critic's reach; progress.csv
+    has rewards as they are."""

@@ -11,9 +11,10 @@ from configs.errors import InputError
 from configs.scenario import Scenario
 from kernel_bridge.lab import image, links, machine
 from kernel_bridge.lab.initramfs import File
+from kernel_bridge.namespaces import folders
 from kernel_bridge.run import execute as run
 from kernel_bridge.run import inside
-from kernel_bridge.run.link_shells import LEAD_S, Backend
+from kernel_bridge.run.link_shells import LEAD_S
 from kernel_bridge.run.plan import Plan
 from kernel_bridge.run.run_log import RunLog
 from kernel_bridge.run.schedule import NS_PER_S
@@ -54,13 +55,21 @@ def execute(
         InputError: the machine lacks something, or the scenario has what the guest cannot express.
         GuestError: the guest did not come to its end.
     """
-    check(scenario, traces)
+    planned = check(scenario, traces)
     made = backend(scenario)
+    with folders(f"run-{links.NAME}") as (root, work):
+        logs = root / "logs"
+        logs.mkdir()
+        session, shells = run.describe(planned, made, _kernel_name, root, work, logs, -1)
+        session["hystart"] = all(flow.scheme != NO_HYSTART for flow in planned.flows)
+        if isinstance(made, links.Wires):
+            session["queue_logs"] = [str(log) for of_link in shells for log in of_link.logs]
+        _carry_out(session, root, planned, progress)
+        return run.read(planned, made, shells, root, series_ms)
 
-    def carry_out(session: dict[str, Any], root: Path, planned: Plan, _: Backend) -> None:
-        _carry_out(session, root, planned, made, progress)
 
-    return run.execute(scenario, traces, made, series_ms, carry_out, schemes())
+def _kernel_name(scheme: str, _: str) -> str:
+    return "cubic" if scheme == NO_HYSTART else scheme
 
 
 def check(scenario: Scenario, traces: Mapping[str, bytes]) -> Plan:
@@ -75,7 +84,7 @@ def check(scenario: Scenario, traces: Mapping[str, bytes]) -> Plan:
             f"{scenario.name}: --backend {links.NAME}: flows: cubic and {NO_HYSTART} differ in a "
             "setting of the whole kernel, so they cannot run at once"
         )
-    return run.check(scenario, traces, backend(scenario), schemes())
+    return run.check(scenario, traces, backend(scenario), schemes=schemes())
 
 
 def backend(scenario: Scenario) -> links.LeoInGuest | links.Wires:
@@ -83,45 +92,21 @@ def backend(scenario: Scenario) -> links.LeoInGuest | links.Wires:
     return links.LeoInGuest() if scenario.traces else links.Wires()
 
 
-def _carry_out(
-    session: dict[str, Any],
-    root: Path,
-    planned: Plan,
-    backend: links.LeoInGuest | links.Wires,
-    progress: Progress | None,
-) -> None:
-    """Boot the image, run the session in it, bring its results into the run's folder."""
-    schemes = {flow["scheme"] for flow in session["flows"]}
-    session = session | {"hystart": NO_HYSTART not in schemes}
-    for flow in session["flows"]:
-        flow["scheme"] = flow["scheme"].removesuffix("-nohystart")
-    if isinstance(backend, links.Wires):
-        session["queue_logs"] = _queue_logs(planned, root)
+def _carry_out(session: dict[str, Any], root: Path, planned: Plan, progress: Progress | None) -> None:
+    """Run the session in a guest, bring its results into the run's folder."""
     described = json.dumps(session).replace(str(root), FOLDER)
     inner = {f"{FOLDER}/{path.relative_to(root)}": path for path in sorted(root.rglob("*")) if path.is_file()}
     files = {name: File(path.read_bytes()) for name, path in inner.items()}
     files[f"{FOLDER}/session.json"] = File(described.encode())
-    folders = {
-        f"{FOLDER}/{name}": mode for name, mode in (("logs", 0o755), ("work", 0o777), ("private", 0o755))
-    }
+    modes = {"logs": 0o755, "work": 0o777, "private": 0o755}
     job = machine.Job(
         command=["/bin/python3", "-I", "/project/kernel_bridge/lab/guest/run.py", f"{FOLDER}/session.json"],
         files=files,
-        folders=folders,
+        folders={f"{FOLDER}/{name}": mode for name, mode in modes.items()},
         results=[f"{FOLDER}/logs", f"{FOLDER}/work", f"{FOLDER}/result.json"],
         virtual_s=planned.duration_ns / NS_PER_S + LEAD_S + inside.GRACE_S,
     )
     outcome = machine.run(image.latest(), job, seed=planned.seed, progress=progress)
-    run.raise_for(outcome.status, outcome.stderr, backend)
+    run.raise_for(outcome.status, outcome.stderr, links.NAME)
     for name, data in outcome.files.items():
         (root / Path(name).relative_to(FOLDER)).write_bytes(data)
-
-
-def _queue_logs(planned: Plan, root: Path) -> list[str]:
-    """Return where the guest logs each link's queue and, if it loses packets, its losses."""
-    logs = []
-    for link in planned.chain:
-        logs.append(str(root / "work" / f"{link.file_stem}.queue"))
-        if link.spec.loss:
-            logs.append(str(root / "work" / f"{link.file_stem}.losses"))
-    return logs

@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from configs.errors import InputError
 from kernel_bridge.lab.initramfs import File, archive
@@ -28,8 +29,13 @@ from kernel_bridge.run import inside
 
 _GUEST = Path(__file__).parent / "guest"
 _SYSTEM_PROGRAMS = ("ip", "tc", "ss", "nsenter", "unshare", "setpriv", "mount")
-_OWN_PROGRAMS = ("mm-leo", "leo-bridge")
-"""Of `make setup`, beside this Python; those that are there are taken."""
+_OWN_PROGRAM = "mm-leo"
+"""Of `make setup`, beside this Python; taken if it is there."""
+_SCRIPTS = (
+    *(_GUEST / name for name in ("main.py", "run.py", "wires.py")),
+    *(Path(inside.__file__), Path(mahimahi.__file__)),
+)
+_C_SOURCES = (inside.TRAFFIC, mahimahi.SOURCES / "forwarding.c", _GUEST / "queue_log.c")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LAYOUT = 1
 """Changes when the image's content changes without any of its inputs."""
@@ -41,8 +47,8 @@ class Image:
 
     kernel: Path
     initramfs: Path
-    manifest: Mapping[str, object]
-    """``kernel`` (version), ``packages`` (versions), ``sha256`` of all that went in."""
+    manifest: Mapping[str, Any]
+    """``kernel`` and ``packages`` (versions), ``files`` (sizes), ``sha256`` of all that went in."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +72,15 @@ def latest() -> Image:
     """Return the image that was built last.
 
     Raises:
-        InputError: none was built.
+        InputError: none was built, or this project has changed since.
     """
     try:
-        folder = cache() / (cache() / "latest").read_text().strip()
-        return _load(folder)
+        found = _load(cache() / (cache() / "latest").read_text().strip())
     except OSError:
         raise InputError("lab: no image yet: python -m kernel_bridge lab build") from None
+    if found.manifest.get("project_sha256") != _project():
+        raise InputError("lab: the project has changed since its image: python -m kernel_bridge lab build")
+    return found
 
 
 def build(given: Given | None = None) -> Image:
@@ -107,6 +115,7 @@ def build(given: Given | None = None) -> Image:
         manifest = {
             **sources,
             "sha256": digest,
+            "project_sha256": _project(),
             "files": {name: len(file.data) for name, file in sorted(files.items())},
         }
         _keep(place, {"kernel": kernel, "initramfs": unpacked}, manifest)
@@ -184,11 +193,9 @@ def _programs(folder: Path) -> dict[str, File]:
         if place is None:
             raise InputError(f"lab: {name} is not installed: install iproute2 and util-linux")
         found |= _with_libraries(Path(place), f"bin/{name}")
-    for name in _OWN_PROGRAMS:
-        place = Path(sys.executable).with_name(name)
-        if place.exists():
-            found |= _with_libraries(place, f"bin/{name}")
-    for source in (inside.TRAFFIC, mahimahi.SOURCES / "forwarding.c", _GUEST / "queue_log.c"):
+    if (own := _own_program()).exists():
+        found |= _with_libraries(own, f"bin/{_OWN_PROGRAM}")
+    for source in _C_SOURCES:
         found[f"bin/{source.stem}"] = File(_compile(source, folder), 0o755)
     return found
 
@@ -207,6 +214,16 @@ def _compile(source: Path, folder: Path) -> bytes:
         return program.read_bytes()
 
 
+def _own_program() -> Path:
+    return Path(sys.executable).with_name(_OWN_PROGRAM)
+
+
+def _project() -> str:
+    """Return the hash of what the image has of this project."""
+    parts = [*_SCRIPTS, *_C_SOURCES, _GUEST / "init", *([_own_program()] if _own_program().exists() else [])]
+    return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in parts)).hexdigest()
+
+
 def _with_libraries(program: Path, name: str) -> dict[str, File]:
     found = {name: File(program.read_bytes(), 0o755)}
     told = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
@@ -218,22 +235,15 @@ def _with_libraries(program: Path, name: str) -> dict[str, File]:
 def _python() -> dict[str, File]:
     """Return this Python's interpreter, and of its library what the guest's scripts import."""
     root = Path(__file__).parents[1]
-    scripts = [
-        _GUEST / "main.py",
-        _GUEST / "run.py",
-        _GUEST / "wires.py",
-        Path(inside.__file__),
-        Path(mahimahi.__file__),
-    ]
     found = _with_libraries(Path(os.path.realpath(sys.executable)), "bin/python3")
-    for path in _imported(scripts):
+    for path in _imported(_SCRIPTS):
         # The interpreter looks where it was built for.
         name = str(path).lstrip("/")
         if path.suffix == ".so":
             found |= _with_libraries(path, name)
         else:
             found[str(Path(name).with_suffix(".pyc"))] = File(_compiled(path))
-    for script in scripts:
+    for script in _SCRIPTS:
         found[f"project/kernel_bridge/{script.relative_to(root)}"] = File(script.read_bytes())
     return found
 

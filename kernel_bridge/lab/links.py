@@ -53,7 +53,13 @@ class LeoInGuest(LeoLinks):
 
     def missing(self) -> str | None:
         """Say in one line what this machine lacks, or None."""
-        return missing()
+        if (lack := missing()) is not None:
+            return lack
+        if "bin/mm-leo" not in image.latest().manifest["files"]:
+            return (
+                "lab: the image has no mm-leo: make setup builds it, then python -m kernel_bridge lab build"
+            )
+        return None
 
     def programs(self) -> list[Path]:
         """Return mm-leo's name: the guest has its own."""

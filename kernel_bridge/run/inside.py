@@ -96,17 +96,19 @@ class Run:
         for end in (*receivers, *senders):
             self.expect_ready(end)
         origin_ns = self.origin_ns()
+        with os.fdopen(self.run["told"], "w") as told:
+            told.write(f"{origin_ns}\n")
         for end in (*receivers, *senders):
             assert end.stdin is not None
             end.stdin.write(f"{origin_ns}\n".encode())
             end.stdin.close()
-        told = [self.wait(end, origin_ns) for end in (*senders, *receivers)]
+        said = [self.wait(end, origin_ns) for end in (*senders, *receivers)]
         for shell in (*reversed(branches), shells):
             self.end_shell(shell)
         return {
             "origin_ns": origin_ns,
             "origin_epoch_ns": origin_ns + time.time_ns() - time.monotonic_ns(),
-            "senders": told[: len(senders)],
+            "senders": said[: len(senders)],
         }
 
     def prepare(self) -> None:
@@ -206,7 +208,7 @@ class Run:
         there = "0.0.0.0" if role == "receive" else address(flow["receive"]["level"])
         line = [*self.enter(end["level"]), self.traffic, role, flow["protocol"], there, flow["port"]]
         line += [
-            flow["scheme"],
+            end["scheme"],
             end["log"],
             self.run["uid"],
             self.run["gid"],

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import leosim
 import numpy as np
 import pytest
 
@@ -117,7 +116,7 @@ time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
 5,10,24,24,0,1,1,
 """
     link = {"trace": "short", "offset_s": 1.0}
-    traces = {"short": leosim.PathTrace.parse(text, "short")}
+    traces = {"short": text.encode()}
     log = _run(3, {"l": link}, {"scheme": "bbr", "route": ["l"]}, traces=traces)
     connected, delivered = log.link_series["connected"], log.link_series["delivered_mbps"]
     time_s = log.link_series["time_s"]

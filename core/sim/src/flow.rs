@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leo_cc::{CongestionControl, Scheme};
+use leo_cc::{CongestionControl, External, Scheme};
 use leo_control::{AgentSpec, AgentState, FlowState, Policy, Report};
 use leo_link::{NEVER, Nanos};
 use leo_transport::{Handshake, Receiver, SEGMENT_BYTES, Sender, SenderStats};
@@ -12,6 +12,7 @@ use crate::packet::Packet;
 use crate::route::Routes;
 use crate::source::Source;
 use crate::telemetry::Headers;
+use crate::windows::Windows;
 
 /// Who decides the window.
 #[derive(Clone, Debug)]
@@ -57,6 +58,8 @@ impl RttLog {
 #[derive(Clone, Debug)]
 pub struct Agent {
     pub state: AgentState,
+    /// What a recurrent policy remembers.
+    pub memory: Vec<f32>,
     pub history: FlowState,
     pub max_rate: u64,
     pub interval_start: Nanos,
@@ -64,6 +67,8 @@ pub struct Agent {
     pub retired: bool,
     /// End of the monitor interval in which its last report was made.
     pub reported_at: Nanos,
+    /// Length of its own monitor intervals and the end of the one under way, once its specification has told.
+    pub pace: Option<(Nanos, Nanos)>,
 }
 
 /// A flow of the simulation.
@@ -76,6 +81,10 @@ pub struct Flow {
     pub datagrams: Option<Box<Source>>,
     /// Writes what the sender sends; without it there is data without end, or a transfer.
     pub application: Option<Box<Source>>,
+    /// Its buffers, where they are limited.
+    pub windows: Option<Box<Windows>>,
+    /// It understands marks (RFC 3168).
+    pub ecn: bool,
     /// Opens the connection, until it is.
     pub handshake: Option<Box<Handshake>>,
     /// What it has to send, where that ends.
@@ -95,7 +104,7 @@ pub struct Flow {
     pub headers: Option<Box<Headers>>,
     pub rtt_log: RttLog,
     pub rtt_histogram: Histogram,
-    /// What the histogram said before a completed flow gave it up.
+    /// What the histogram said before a flow that ended gave it up.
     rtt_p95: Option<Nanos>,
 }
 
@@ -116,6 +125,8 @@ impl Flow {
             receiver: Receiver::new(),
             datagrams: None,
             application: None,
+            windows: None,
+            ecn: false,
             handshake: None,
             transfer_bytes: None,
             completed: None,
@@ -148,6 +159,15 @@ impl Flow {
         self
     }
 
+    /// Send no more than buffers allow.
+    pub fn within(mut self, windows: Windows, send_buffer: bool) -> Self {
+        if send_buffer {
+            self.sender = self.sender.with_buffer();
+        }
+        self.windows = Some(Box::new(windows));
+        self
+    }
+
     /// The connection is there: let the application begin.
     pub fn run(&mut self, now: Nanos) {
         self.phase = Phase::Running;
@@ -155,6 +175,9 @@ impl Flow {
             source.start(now);
         }
         self.write(now);
+        if let Some(windows) = &mut self.windows {
+            windows.open(&mut self.sender, now);
+        }
     }
 
     /// Let the application write what is due.
@@ -174,16 +197,23 @@ impl Flow {
         self
     }
 
-    /// The last byte is acknowledged: what the flow no longer needs is given back, for there may be many.
+    /// The last byte is acknowledged.
     #[cold]
     pub fn complete(&mut self, now: Nanos) {
         self.completed = Some(now);
         self.stop = now;
+        self.end();
+        self.headers = None;
+    }
+
+    /// Send and measure no more: what the flow no longer needs is given back, for there may be many.
+    #[cold]
+    pub fn end(&mut self) {
         self.phase = Phase::Stopped;
         self.sender.close();
         self.rtt_p95 = self.rtt_histogram.quantile(0.95);
         self.rtt_histogram = Histogram::default();
-        self.headers = None;
+        self.windows = None;
     }
 
     /// 95 % of its RTT samples are below this.
@@ -214,15 +244,34 @@ impl Flow {
         self.transfer_bytes.map_or(bytes, |all| bytes.min(all))
     }
 
+    /// Begin to observe by `spec` what its own scheme does.
+    pub fn watch(&mut self, spec: AgentSpec) {
+        self.sender.count_intervals();
+        self.remember(spec);
+    }
+
     /// Begin to steer it by `spec`.
     pub fn attach(&mut self, spec: AgentSpec) {
+        if let Some(external) = self.sender.scheme_mut().external_mut() {
+            if spec.action.is_over_cubic() {
+                *external = External::new().over_cubic();
+            } else if spec.action.sets_rate() {
+                *external = External::new().pacing_single_packets();
+            }
+        }
+        self.remember(spec);
+    }
+
+    fn remember(&mut self, spec: AgentSpec) {
         self.agent = Some(Box::new(Agent {
             state: AgentState::new(spec),
+            memory: Vec::new(),
             history: FlowState::new(self.extra_delay),
             max_rate: 0,
             interval_start: self.start,
             retired: false,
             reported_at: 0,
+            pace: None,
         }));
     }
 
@@ -309,6 +358,8 @@ impl Flow {
             mss: SEGMENT_BYTES,
             pacing_rate: leo_cc::CongestionControl::pacing_rate(self.sender.scheme()).unwrap_or(0),
             max_throughput: agent.max_rate,
+            ssthresh: leo_cc::CongestionControl::slow_start_threshold(self.sender.scheme()),
+            rtt_slope: sums.rtt_slope(),
         };
         agent.interval_start = end;
         agent.history.observe(&report);

@@ -16,6 +16,7 @@ mod scenario;
 mod simulation;
 mod source;
 mod telemetry;
+mod windows;
 mod world;
 
 pub use batch::{Batch, BatchSettings, View};

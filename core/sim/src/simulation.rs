@@ -6,13 +6,16 @@ use rayon::prelude::*;
 
 use crate::control_loop;
 use crate::ecn::Ecn;
-use crate::events::EventQueue;
+use crate::events::{EventQueue, Source};
 use crate::flow::{Flow, Phase};
 use crate::network::{self, Network, PolicySet, TraceSet};
 use crate::packet::{Kind, Packet};
 use crate::run_log::{FlowSeries, LinkSeries, Recorder, RunLog};
 use crate::scenario::{Scenario, ScenarioError, nanos};
 use crate::telemetry::Port;
+
+/// No monitor interval is shorter: what happens in one must be worth a look.
+pub(crate) const MIN_INTERVAL: Nanos = 1_000_000;
 
 /// One simulation of a scenario.
 pub struct Simulation {
@@ -50,9 +53,9 @@ impl Simulation {
         assert!(interval > 0, "time must go on from interval to interval");
         let Network { links, logged_links, mut flows, ports } = network::build(scenario, traces, policies)?;
         control_loop::attach_policies(&mut flows);
-        let mut events = EventQueue::new(links.len() + flows.len());
+        let mut events = EventQueue::new(links.len(), flows.len());
         for (index, flow) in flows.iter().enumerate() {
-            events.set(links.len() + index, flow.next_event());
+            events.set_flow(index, flow.next_event());
         }
         Ok(Self {
             now: 0,
@@ -98,6 +101,12 @@ impl Simulation {
         &self.links
     }
 
+    /// Make the interval that begins now, and those after it, so long.
+    pub(crate) fn set_interval(&mut self, interval: Nanos) {
+        self.interval = interval.max(MIN_INTERVAL);
+        self.next_tick = self.now + self.interval;
+    }
+
     /// Run to the end.
     pub fn run(&mut self) {
         while !self.is_finished() {
@@ -108,6 +117,7 @@ impl Simulation {
     /// Run to the next instant on the grid of monitor intervals, or to the end, and let policies act there.
     pub fn run_interval(&mut self) {
         let until = self.next_tick.min(self.end);
+        self.run_own_intervals(until.saturating_sub(1));
         self.run_until(until);
         self.next_tick = until + self.interval;
         control_loop::steer_by_policies(self);
@@ -120,8 +130,17 @@ impl Simulation {
             if self.next_tick <= until || until == self.end {
                 self.run_interval();
             } else {
+                self.run_own_intervals(until);
                 self.run_until(until);
             }
+        }
+    }
+
+    /// Run the monitor intervals up to `until` of the policies that have their own.
+    fn run_own_intervals(&mut self, until: Nanos) {
+        while let Some(due) = control_loop::next_own_interval(&self.flows).filter(|due| *due <= until) {
+            self.run_until(due);
+            control_loop::steer_by_policies(self);
         }
     }
 
@@ -162,7 +181,6 @@ impl Simulation {
 
     /// Everything that happens up to and at `until`.
     fn run_events(&mut self, until: Nanos) {
-        let links = self.links.len();
         let observed = !self.ports.is_empty();
         loop {
             let (time, source) = self.events.first();
@@ -171,16 +189,17 @@ impl Simulation {
             }
             debug_assert!(time >= self.now, "time runs backwards");
             self.now = time;
-            if source < links {
-                while let Some(packet) = self.links[source].poll(time) {
-                    if observed {
-                        self.note_passage(packet, source);
+            match source {
+                Source::Link(link) => {
+                    while let Some(packet) = self.links[link].poll(time) {
+                        if observed {
+                            self.note_passage(packet, link);
+                        }
+                        self.arrive(packet);
                     }
-                    self.arrive(packet);
+                    self.events.set_link(link, self.links[link].next_event());
                 }
-                self.events.set(source, self.links[source].next_event());
-            } else {
-                self.run_flow(source - links);
+                Source::Flow(flow) => self.run_flow(flow),
             }
         }
     }
@@ -229,12 +248,19 @@ impl Simulation {
             datagrams.on_received();
             return;
         }
-        match flow.receiver.on_data(self.now, packet.seq, packet.timestamp) {
+        if !packet.ecn.says_nothing() {
+            flow.receiver.on_ecn(packet.ecn.is_answer(), packet.ecn.is_marked());
+        }
+        let ack = flow.receiver.on_data(self.now, packet.seq, packet.timestamp);
+        if let Some(windows) = &mut flow.windows {
+            windows.on_data(self.now, flow.receiver.delivered(), flow.sender.rtt().latest());
+        }
+        match ack {
             Some(ack) => self.send_ack(index, ack, packet.propagation),
             None => {
                 flow.delayed_propagation = packet.propagation;
                 let timer = flow.receiver.next_timer();
-                self.events.set_earlier(self.links.len() + index, timer);
+                self.events.set_flow_earlier(index, timer);
             }
         }
     }
@@ -245,9 +271,13 @@ impl Simulation {
         if flow.headers.is_some() {
             flow.take_telemetry(&packet, self.now);
         }
-        let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp };
+        let marked = packet.ecn.is_echo();
+        let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp, marked };
         if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
             flow.record_rtt(rtt, packet.propagation);
+        }
+        if let Some(windows) = &mut flow.windows {
+            windows.on_ack(&mut flow.sender, self.now, ack.cumulative);
         }
         if flow.sender.is_finished() {
             flow.complete(self.now);
@@ -294,6 +324,9 @@ impl Simulation {
 
     fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos) {
         let flow = &mut self.flows[index];
+        if let Some(windows) = &mut flow.windows {
+            windows.announce(ack.cumulative);
+        }
         let routes = &flow.routes;
         let link = routes.current().backward[0];
         let packet = Packet {
@@ -302,7 +335,7 @@ impl Simulation {
             route: routes.index(),
             hop: 0,
             kind: Kind::Ack,
-            ecn: Ecn::default(),
+            ecn: Ecn::of_ack(ack.marked),
             seq: ack.cumulative,
             timestamp: ack.echo,
             propagation,
@@ -321,7 +354,7 @@ impl Simulation {
         let route = flow.routes.index();
         let link = &mut self.links[link_index];
         let idle = link.next_event() == NEVER;
-        let send = |link: &mut Link<Packet>, seq, bytes: u32| {
+        let send = |link: &mut Link<Packet>, seq, bytes: u32, ecn| {
             // The far end never says that the queue dropped it: the sender finds out as for any other loss.
             let _: Offer = link.offer(
                 Packet {
@@ -330,7 +363,7 @@ impl Simulation {
                     route,
                     hop: 0,
                     kind: Kind::Data,
-                    ecn: Ecn::default(),
+                    ecn,
                     seq,
                     timestamp: self.now,
                     propagation: 0,
@@ -341,20 +374,27 @@ impl Simulation {
         };
         if let Some(datagrams) = &mut flow.datagrams {
             while datagrams.take(self.now) {
-                send(link, datagrams.sent(), PACKET_BYTES);
+                send(link, datagrams.sent(), PACKET_BYTES, Ecn::default());
             }
         } else {
             while let Some(transmit) = flow.sender.transmit(self.now) {
                 if flow.headers.is_some() {
                     flow.begin_header(transmit.seq, self.now, link.queued_bytes(self.now));
                 }
-                send(link, transmit.seq, flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES);
+                let bytes = flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES;
+                // Linux: retransmissions are not ECN-capable.
+                let ecn = if flow.ecn && !transmit.retransmission {
+                    Ecn::of_capable(flow.sender.take_report())
+                } else {
+                    Ecn::default()
+                };
+                send(link, transmit.seq, bytes, ecn);
             }
         }
         if idle {
-            self.events.set(link_index, link.next_event());
+            self.events.set_link(link_index, link.next_event());
         }
-        self.events.set_earlier(self.links.len() + index, flow.next_event());
+        self.events.set_flow_earlier(index, flow.next_event());
     }
 
     #[inline]
@@ -363,7 +403,7 @@ impl Simulation {
         let idle = self.links[link].next_event() == NEVER;
         self.links[link].offer(packet, self.now);
         if idle {
-            self.events.set(link, self.links[link].next_event());
+            self.events.set_link(link, self.links[link].next_event());
         }
     }
 
@@ -384,10 +424,7 @@ impl Simulation {
                     self.pump(index);
                 }
             }
-            Phase::Running | Phase::Connecting if self.now >= flow.stop => {
-                flow.phase = Phase::Stopped;
-                flow.sender.close();
-            }
+            Phase::Running | Phase::Connecting if self.now >= flow.stop => flow.end(),
             Phase::Running => {
                 if let Some(ack) = flow.receiver.on_timer(self.now) {
                     let propagation = flow.delayed_propagation;
@@ -401,7 +438,7 @@ impl Simulation {
             Phase::Connecting => self.connect(index),
             Phase::Waiting | Phase::Stopped => {}
         }
-        self.events.set(self.links.len() + index, self.flows[index].next_event());
+        self.events.set_flow(index, self.flows[index].next_event());
     }
 }
 

@@ -91,6 +91,7 @@ impl Daemon {
         let failed = |error: nix::errno::Errno| format!("event loop: {error}");
         let mut happened = [EpollEvent::empty(); 64];
         let mut events = Vec::new();
+        let mut acks = Vec::new();
         loop {
             let n = match self.epoll.wait(&mut happened, EpollTimeout::NONE) {
                 Err(nix::errno::Errno::EINTR) => 0,
@@ -101,6 +102,7 @@ impl Daemon {
                     TIMER => drop(self.timer.wait()),
                     SIGNAL => {
                         if self.signals.read_signal().map_err(failed)?.is_some() {
+                            self.say_what_does_not_count();
                             return Ok(());
                         }
                     }
@@ -112,11 +114,22 @@ impl Daemon {
             // Intervals first whatever woke us: they are what must not wait.
             for index in 0..self.schemes.len() {
                 let scheme = &mut self.schemes[index];
+                if scheme.registered.take_acks(&mut acks) {
+                    scheme.service.hear(scheme.registered.slots_mut(), &acks, &mut monotonic_us);
+                }
                 scheme.service.serve(scheme.registered.slots_mut(), &mut monotonic_us, &mut events);
                 self.publish(index, &mut events);
             }
             self.flush_clients();
             self.set_timer().map_err(failed)?;
+        }
+    }
+
+    fn say_what_does_not_count(&self) {
+        for scheme in &self.schemes {
+            if let Some(why) = scheme.service.too_late() {
+                eprintln!("leo-bridge: {}: this run does not count: {why}", scheme.name);
+            }
         }
     }
 
@@ -265,12 +278,14 @@ impl Daemon {
                 controller: match scheme.service.controller() {
                     Controller::Policy(_) => "policy",
                     Controller::Offered => "offered",
+                    Controller::AckDriven(..) => "scheme",
                     Controller::Program => "program",
                 },
                 interval_ms: scheme.service.interval_us() as f64 / 1e3,
                 flows: scheme.service.open_slots().count(),
                 intervals: punctuality.intervals,
                 missed: punctuality.missed,
+                too_late: scheme.service.too_late(),
                 unapplied: punctuality.unapplied,
                 fallbacks: punctuality.fallbacks,
                 commanded_us: three(&punctuality.commanded),

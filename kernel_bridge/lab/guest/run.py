@@ -40,6 +40,10 @@ wires = _load("lab_wires", _HERE / "wires.py")
 class GuestRun(inside.Run):
     """A run in the guest, behind shells."""
 
+    def __init__(self, run: dict[str, Any]) -> None:
+        # Nobody but the host waits for the start, and it is told otherwise.
+        super().__init__(run | {"told": os.open("/dev/null", os.O_WRONLY)})
+
     def prepare(self) -> None:
         """Take the programs from the image; the machine is the run's own."""
         inside.mahimahi.prepare_network()

@@ -1,6 +1,6 @@
 //! The timers that watch for a silent tail: the loss probe (RFC 8985 §7) and the retransmission timeout (RFC 6298).
 
-use super::{Probe, Sender, State, Tail, Transmit};
+use super::{Probe, Sender, Tail, Transmit};
 use crate::rtt::{RTO_MAX, RTO_MIN};
 use crate::{AckToSend, Nanos};
 
@@ -27,7 +27,7 @@ impl Sender {
     }
 
     const fn has_new(&self) -> bool {
-        self.board.next() < self.supply.packets()
+        self.board.next() < self.supply.sendable()
     }
 
     /// RFC 8985 §7.4.2: unless a duplicate report says that both copies arrived, the probe repaired a loss, which the
@@ -61,7 +61,7 @@ impl Sender {
         let timeout = now + self.timeout();
         let srtt = self.rtt.smoothed();
         let may_probe =
-            self.state == State::Open && self.probe.is_none() && srtt > 0 && self.sacked.is_empty();
+            self.state.repairs_nothing() && self.probe.is_none() && srtt > 0 && self.sacked.is_empty();
         self.tail = if may_probe {
             // A single packet's acknowledgement may be delayed.
             let wait = 2 * srtt + if packets_out == 1 { RTO_MIN } else { 2_000_000 };
