@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from configs.errors import InputError, one_line
 from configs.queue import Queue
@@ -86,6 +86,22 @@ class Arrivals(Strict):
         return self
 
 
+Bytes = Annotated[int, Field(ge=1, lt=2**31)]
+
+
+def _rises(buffer: tuple[int, int, int]) -> tuple[int, int, int]:
+    low, default, high = buffer
+    if not low <= default <= high:
+        raise ValueError("must rise: minimum, default, maximum")
+    if default < 4096:
+        raise ValueError("the default must be at least 4096")
+    return buffer
+
+
+Buffer = Annotated[tuple[Bytes, Bytes, Bytes], Field(strict=False), AfterValidator(_rises)]
+"""Minimum, default and maximum of a socket buffer."""
+
+
 class Flow(Strict):
     """A flow, or ``count`` equal ones."""
 
@@ -101,6 +117,13 @@ class Flow(Strict):
     extra_delay_ms: NonNegative = 0.0
     """Extra one-way access delay in ms, in both directions."""
     count: Annotated[int, Field(ge=1, le=100_000)] = 1
+    ecn: bool = False
+    """Whether it understands marks of queues (RFC 3168)."""
+    tcp_rmem: Buffer | None = None
+    """Linux's ``net.ipv4.tcp_rmem`` in bytes: minimum, default and maximum of the receive buffer. Half of it
+    is window; without, it does not limit the flow."""
+    tcp_wmem: Buffer | None = None
+    """Linux's ``net.ipv4.tcp_wmem`` in bytes, of the send buffer; without, it does not limit the flow."""
     transfer_bytes: Annotated[int, Field(ge=1, le=10**15)] | None = None
     """Bytes to send: it stops when the last one is acknowledged. By default there is no end."""
     arrivals: Arrivals | None = None
@@ -120,6 +143,12 @@ class Flow(Strict):
         transfers = self.transfer_bytes is not None or self.arrivals is not None
         if self.scheme == "udp" and transfers:
             raise ValueError("udp sends until it stops: it has no transfer_bytes or arrivals")
+        if self.scheme == "udp" and self.ecn:
+            raise ValueError("udp does not answer marks: it has no ecn")
+        if self.scheme == "udp" and (self.tcp_rmem is not None or self.tcp_wmem is not None):
+            raise ValueError("udp has no tcp_rmem or tcp_wmem")
+        if self.tcp_wmem is not None and self.rate_mbps is not None:
+            raise ValueError("an application that writes at rate_mbps does not wait for room in tcp_wmem")
         if transfers and self.rate_mbps is not None:
             raise ValueError("give rate_mbps, transfer_bytes or arrivals")
         if self.transfer_bytes is not None and self.arrivals is not None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from configs import scenario
+from configs import arithmetic, scenario
 from configs.errors import InputError, one_line
 from configs.scenario import Positive, Scenario, Strict
 
 FOLDER = Path(__file__).parent / "suites"
 
 Value = int | float | str
+Seconds = Positive | Annotated[str, Field(pattern=r"^\$\w+$")]
+"""A number, or a placeholder that stands for one."""
 Metric = Literal[
     "goodput_mbps",
     "normalized_goodput",
@@ -31,7 +34,7 @@ Metric = Literal[
     "goodput_ratio",
     "jain",
 ]
-Figure = Literal["tradeoff", "timeline", "sharing", "fairness"]
+Figure = Literal["tradeoff", "timeline", "sharing", "fairness", "curve"]
 
 _PLACEHOLDER = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
@@ -41,14 +44,25 @@ class Quick(Strict):
 
     repeats: Annotated[int, Field(ge=1)] | None = None
     parameters: dict[str, Value] = Field(default={})
-    fairness_last_s: Positive | None = None
+    fairness_last_s: Seconds | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One combination of the grid's values."""
+
+    scenario: Scenario
+    values: dict[str, Value]
+    """Of the grid, the parameters and what is derived from them."""
+    fairness_last_s: float | None
 
 
 class Suite(Strict):
     """A scenario template and its values.
 
     In ``scenario``, ``$name`` (or ``${name}`` inside a longer text) stands for ``scheme``, for a key of
-    ``parameters`` or for a key of ``grid``; every combination of the grid's values becomes one scenario.
+    ``parameters``, ``grid``, ``spread`` or ``derived``; every combination of the grid's values becomes one
+    scenario.
     """
 
     name: Annotated[str, Field(pattern=r"^[^/\s][^/]*$")]
@@ -64,18 +78,24 @@ class Suite(Strict):
     repeats: Annotated[int, Field(ge=1)] = 5
     parameters: dict[str, Value] = Field(default={})
     grid: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field(default={})
+    spread: list[dict[str, Value]] = Field(default=[])
+    """Further values that belong together, of the same keys; each is combined with all of the grid's."""
+    derived: dict[str, str] = Field(default={})
+    """Arithmetic over the names before: ``duration_s: 2 * rtt_ms``."""
     scenario: dict[str, Any]
     vary_offset: bool = True
     """Whether repeats start at different times of the path traces."""
     first_as_written: bool = False
     """Whether the first repeat keeps the seed and the offset that the template gives."""
-    fairness_last_s: Positive | None = None
+    fairness_last_s: Seconds | None = None
     """Goodput ratio and Jain's index count the last so many seconds in which all flows run; default: all."""
     headline: Annotated[list[Metric], Field(min_length=1)] = Field(
         default=["normalized_goodput", "delay_inflation", "power"]
     )
     """The metrics of the report's table, most important first."""
     figures: list[Figure] = Field(default=["tradeoff", "timeline"])
+    x: str | None = None
+    """The key of ``grid`` that the figure ``curve`` has on its axis."""
     quick: Quick = Quick()
 
     @model_validator(mode="after")
@@ -86,12 +106,38 @@ class Suite(Strict):
                 if name in taken:
                     raise ValueError(f"{field}.{name}: is already {taken[name]}")
                 taken[name] = f"in {field}"
+        for index, case in enumerate(self.spread):
+            if case.keys() != self.spread[0].keys():
+                raise ValueError(f"spread.{index}: must have the keys of the first")
+            for name in case if index == 0 else ():
+                if name in taken:
+                    raise ValueError(f"spread.{index}.{name}: is already {taken[name]}")
+                taken[name] = "in spread"
+        for name, expression in self.derived.items():
+            if name in taken:
+                raise ValueError(f"derived.{name}: is already {taken[name]}")
+            try:
+                unknown = sorted(arithmetic.names(expression) - set(taken))
+            except ValueError as error:
+                raise ValueError(f"derived.{name}: {error}") from None
+            if unknown:
+                raise ValueError(f"derived.{name}: {unknown[0]} is neither in parameters nor in grid")
+            taken[name] = "in derived"
+        for field, seconds in (("", self.fairness_last_s), ("quick.", self.quick.fairness_last_s)):
+            if isinstance(seconds, str) and seconds[1:] not in taken:
+                raise ValueError(f"{field}fairness_last_s: {seconds} is not in parameters, grid or derived")
+        if self.x is not None and self.x not in self.grid:
+            raise ValueError(f"x: {self.x} is not in grid")
+        if "curve" in self.figures and self.x is None:
+            raise ValueError("figures: curve needs x, a key of grid")
         for name in self.quick.parameters:
             if name not in self.parameters:
                 raise ValueError(f"quick.parameters.{name}: is not in parameters")
         for name in sorted(placeholders(self.scenario)):
             if name not in taken:
-                raise ValueError(f"scenario: ${name} is neither scheme nor in parameters or grid")
+                raise ValueError(
+                    f"scenario: ${name} is neither scheme nor in parameters, grid, spread or derived"
+                )
         return self
 
     @property
@@ -109,17 +155,26 @@ class Suite(Strict):
             }
         )
 
-    def scenarios(self, scheme: str) -> Iterator[Scenario]:
-        """Yield one scenario for every combination of the grid's values, with ``scheme`` under test.
+    def cases(self, scheme: str) -> Iterator[Case]:
+        """Yield one case for every combination of the grid's values, with ``scheme`` under test.
 
         Raises:
             InputError: a combination is no valid scenario; one line with suite, field and rule.
         """
-        for values in itertools.product(*self.grid.values()):
-            known = {**self.parameters, **dict(zip(self.grid, values, strict=True)), "scheme": scheme}
-            data = substitute(self.scenario, known)
+        combinations = list(itertools.product(*self.grid.values()))
+        for together, combination in itertools.product(self.spread or [{}], combinations):
+            values = {**self.parameters, **together, **dict(zip(self.grid, combination, strict=True))}
+            for name, expression in self.derived.items():
+                try:
+                    values[name] = arithmetic.evaluate(expression, values)
+                except ValueError as error:
+                    raise InputError(f"{self.name}: derived.{name}: {error}") from None
+            last_s = substitute(self.fairness_last_s, values)
+            if last_s is not None and not (isinstance(last_s, int | float) and last_s > 0.0):
+                raise InputError(f"{self.name}: fairness_last_s: must be above 0, not {last_s!r}")
+            data = substitute(self.scenario, {**values, "scheme": scheme})
             data.setdefault("name", self.name)
-            yield scenario.parse(data, f"{self.name}: scenario")
+            yield Case(scenario.parse(data, f"{self.name}: scenario"), values, last_s)
 
 
 def placeholders(node: Any) -> set[str]:

@@ -27,14 +27,15 @@ def write(folder: Path, name: str, data: Any) -> str:
 def test_every_shipped_suite_expands_to_valid_scenarios_in_full_and_quick(name: str) -> None:
     loaded = suite.load(name)
     assert loaded.name == name
-    full, quick = list(loaded.scenarios("reno")), list(loaded.as_quick().scenarios("reno"))
+    full = [case.scenario for case in loaded.cases("reno")]
+    quick = [case.scenario for case in loaded.as_quick().cases("reno")]
     assert [one.name for one in full] == [one.name for one in quick]
     assert len({one.name for one in full}) == len(full)
     assert sum(one.duration_s for one in quick) < sum(one.duration_s for one in full)
 
 
 def test_leo_single_is_one_flow_for_300_s_at_100_mbps_and_1_bdp_on_each_path() -> None:
-    scenarios = list(suite.load("leo-single").scenarios("cubic"))
+    scenarios = [case.scenario for case in suite.load("leo-single").cases("cubic")]
     paths = ["sd-ny-isl", "sd-ny-bp", "sea-ny-isl", "sea-ny-bp", "ny-ldn-isl", "sd-sha-isl"]
     assert [one.name for one in scenarios] == paths
     for one in scenarios:
@@ -46,10 +47,22 @@ def test_leo_single_is_one_flow_for_300_s_at_100_mbps_and_1_bdp_on_each_path() -
 
 def test_leo_pair_runs_both_flows_for_300_s_and_counts_the_last_100() -> None:
     loaded = suite.load("leo-pair")
-    for one in loaded.scenarios("reno"):
-        assert [flow.start_s for flow in one.flows] == [0, 100]
-        assert one.duration_s - one.flows[1].start_s == 300
-    assert loaded.fairness_last_s == 100
+    for case in loaded.cases("reno"):
+        assert [flow.start_s for flow in case.scenario.flows] == [0, 100]
+        assert case.scenario.duration_s - case.scenario.flows[1].start_s == 300
+        assert case.fairness_last_s == 100
+
+
+def test_the_fairness_suites_give_flows_2000_round_trips_and_count_the_last_500() -> None:
+    for name in ("intra-rtt", "inter-rtt"):
+        for case in suite.load(name).cases("cubic"):
+            [link] = case.scenario.links.values()
+            assert link.delay_ms is not None
+            rtts_s = [(2 * link.delay_ms + 2 * flow.extra_delay_ms) / 1000 for flow in case.scenario.flows]
+            assert rtts_s[1] == pytest.approx(case.values["rtt_ms"] / 1000)
+            assert rtts_s[0] == pytest.approx(rtts_s[1] if name == "intra-rtt" else 0.02)
+            assert case.scenario.duration_s == pytest.approx(2000 * rtts_s[1])
+            assert case.scenario.flows[1].start_s == case.fairness_last_s == pytest.approx(500 * rtts_s[1])
 
 
 def test_a_placeholder_alone_keeps_the_type_of_its_value_and_within_a_text_becomes_text() -> None:
@@ -60,7 +73,7 @@ def test_a_grid_of_two_values_each_gives_four_scenarios() -> None:
     data = {**MINIMAL, "grid": {"rate": [1, 2], "delay": [3, 4]}}
     links = {"a": {"rate_mbps": "$rate", "delay_ms": "$delay"}}
     data["scenario"] = {**MINIMAL["scenario"], "name": "$rate-$delay", "links": links}
-    names = [one.name for one in suite.parse(data, "here").scenarios("cubic")]
+    names = [case.scenario.name for case in suite.parse(data, "here").cases("cubic")]
     assert names == ["1-3", "1-4", "2-3", "2-4"]
 
 
@@ -70,8 +83,17 @@ def test_a_grid_of_two_values_each_gives_four_scenarios() -> None:
         ({"grid": {"scheme": ["a"]}}, "grid.scheme: is already the scheme under test"),
         ({"parameters": {"x": 1}, "grid": {"x": [1]}}, "grid.x: is already in parameters"),
         ({"quick": {"parameters": {"y": 1}}}, "quick.parameters.y: is not in parameters"),
-        ({"scenario": {"name": "$other"}}, "$other is neither scheme nor in parameters or grid"),
+        (
+            {"scenario": {"name": "$other"}},
+            "$other is neither scheme nor in parameters, grid, spread or derived",
+        ),
         ({"headline": ["speed"]}, "headline.0"),
+        ({"derived": {"y": "2 * x"}}, "derived.y: x is neither in parameters nor in grid"),
+        ({"parameters": {"x": 1}, "derived": {"x": "2"}}, "derived.x: is already in parameters"),
+        ({"derived": {"y": "2 **"}}, "derived.y: 2 **: is no arithmetic expression"),
+        ({"fairness_last_s": "$y"}, "fairness_last_s: $y is not in parameters, grid or derived"),
+        ({"x": "rate"}, "x: rate is not in grid"),
+        ({"figures": ["curve"]}, "figures: curve needs x, a key of grid"),
         ({"repeats": 0}, "repeats"),
         ({"repeat": 3}, "repeat: unknown key"),
     ],
@@ -93,7 +115,7 @@ def test_a_scenario_file_becomes_a_suite_whose_first_repeat_is_as_written(tmp_pa
     loaded = suite.load(write(tmp_path, "two.yaml", MINIMAL["scenario"]))
     assert (loaded.name, loaded.first_as_written, loaded.vary_offset) == ("two", True, True)
     assert loaded.tests_schemes
-    assert [one.flows[0].scheme for one in loaded.scenarios("reno")] == ["reno"]
+    assert [case.scenario.flows[0].scheme for case in loaded.cases("reno")] == ["reno"]
 
 
 def test_a_scenario_file_that_gives_an_offset_keeps_it(tmp_path: Path) -> None:
@@ -126,3 +148,15 @@ def test_every_metric_and_figure_that_a_suite_may_ask_for_exists() -> None:
     assert set(get_args(suite.Metric)) == set(METRICS)
     for kind in get_args(suite.Figure):
         assert figure_module(kind).TITLE
+
+
+def test_a_spread_is_of_values_that_belong_together_and_each_meets_all_of_the_grid() -> None:
+    template = {**MINIMAL["scenario"], "name": "$rate-$kind", "duration_s": "$length"}
+    data = {**MINIMAL, "grid": {"kind": ["a", "b"]}, "scenario": template}
+    found = suite.parse(data | {"spread": [{"rate": 1, "length": 2}, {"rate": 3, "length": 4}]}, "mine.yaml")
+    told = [(one.scenario.name, one.scenario.duration_s) for one in found.cases("cubic")]
+    assert told == [("1-a", 2), ("1-b", 2), ("3-a", 4), ("3-b", 4)]
+    with pytest.raises(InputError, match=r"spread\.1: must have the keys of the first"):
+        suite.parse(data | {"spread": [{"rate": 1, "length": 2}, {"rate": 3}]}, "mine.yaml")
+    with pytest.raises(InputError, match=r"spread\.0\.kind: is already in grid"):
+        suite.parse(data | {"spread": [{"kind": 1}]}, "mine.yaml")

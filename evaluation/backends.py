@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -13,10 +14,12 @@ import leosim
 from configs.errors import InputError
 from configs.scenario import Scenario
 from evaluation.measurement import Measurement
+from kernel_bridge.lab import execute as lab
 from kernel_bridge.run import backends as real
 from kernel_bridge.run import schemes
 from kernel_bridge.run.execute import TooSlowError, check, execute
 from kernel_bridge.run.link_shells import Backend as LinkBackend
+from kernel_bridge.run.served import known
 
 SERIES_MS = 100.0
 """The interval of the time series that are kept: the grid of the path traces."""
@@ -144,27 +147,25 @@ class RealTcp:
     links: type[LinkBackend]
 
     def __init__(self, inputs: Inputs) -> None:
-        if inputs.policies:
-            raise InputError(
-                f"--schemes: {next(iter(inputs.policies))}: a policy: this backend runs the kernel's schemes "
-                f"({', '.join(self.schemes())})"
-            )
         self._traces = inputs.traces
+        self._policies = inputs.policies
 
     @staticmethod
     def schemes() -> list[str]:
-        """Return the schemes that this machine's kernel runs."""
-        return schemes.available()
+        """Return the schemes that this machine's kernel runs, and those that leo-bridge adds."""
+        return known(schemes.available(), [], agents=False)
 
     def check(self, scenarios: Iterable[Scenario]) -> None:
         """Refuse what the machine's shells cannot express."""
         for one in scenarios:
-            check(one, self._traces, self.links())
+            check(one, self._traces, self.links(), self._policies)
 
     def run(self, scenario_json: str, interval_ms: float) -> Measurement:
         """Run a scenario in real time."""
+        scenario = Scenario.model_validate_json(scenario_json)
         try:
-            log = execute(Scenario.model_validate_json(scenario_json), self._traces, self.links(), SERIES_MS)
+            with policy_folders(self._policies) as policies:
+                log = execute(scenario, self._traces, self.links(), SERIES_MS, policies)
         except TooSlowError as error:
             return Measurement([], [], {}, {}, [], str(error))
         except RuntimeError as error:
@@ -174,13 +175,48 @@ class RealTcp:
         )
 
 
-BACKENDS: dict[str, type[Simulator] | type[RealTcp]] = {
+class Lab:
+    """A stock Linux kernel in virtual time: each run is a machine of its own, which nothing disturbs."""
+
+    real_time = False
+
+    def __init__(self, inputs: Inputs) -> None:
+        if inputs.policies:
+            raise InputError(
+                f"--schemes: {next(iter(inputs.policies))}: a policy: this backend runs the kernel's schemes "
+                f"({', '.join(self.schemes())})"
+            )
+        self._traces = inputs.traces
+
+    @staticmethod
+    def schemes() -> list[str]:
+        """Return the schemes that the guest's kernel runs."""
+        return lab.schemes()
+
+    def check(self, scenarios: Iterable[Scenario]) -> None:
+        """Refuse what the guest cannot express."""
+        for one in scenarios:
+            lab.check(one, self._traces)
+
+    def run(self, scenario_json: str, interval_ms: float) -> Measurement:
+        """Run a scenario in a virtual machine, which the calling thread waits for."""
+        try:
+            log = lab.execute(Scenario.model_validate_json(scenario_json), self._traces, SERIES_MS)
+        except RuntimeError as error:
+            raise InputError(str(error)) from None
+        return Measurement(
+            log.flows, log.links, log.flow_series, log.link_series, log.link_names, log.invalid
+        )
+
+
+BACKENDS: dict[str, type[Simulator] | type[RealTcp] | type[Lab]] = {
     "simulator": Simulator,
     **{name: type(name, (RealTcp,), {"links": links}) for name, links in real.BACKENDS.items()},
+    "lab": Lab,
 }
 
 
-def backend(name: str) -> type[Simulator] | type[RealTcp]:
+def backend(name: str) -> type[Simulator] | type[RealTcp] | type[Lab]:
     """Return the backend called ``name``.
 
     Raises:
@@ -191,9 +227,20 @@ def backend(name: str) -> type[Simulator] | type[RealTcp]:
     return BACKENDS[name]
 
 
+@contextmanager
+def policy_folders(policies: Mapping[str, Mapping[str, bytes]]) -> Iterator[dict[str, Path]]:
+    """Write policies' files to folders that are there as long as the block; yield those by scheme."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = {}
+        for index, (scheme, files) in enumerate(policies.items()):
+            found[scheme] = Path(folder) / str(index)
+            found[scheme].mkdir()
+            for name, data in files.items():
+                (found[scheme] / name).write_bytes(data)
+        yield found
+
+
 def _policy(files: Mapping[str, bytes]) -> leosim.Policy:
     """Load a policy from its files' bytes."""
-    with tempfile.TemporaryDirectory() as folder:
-        for name, data in files.items():
-            (Path(folder) / name).write_bytes(data)
-        return leosim.Policy.load(folder)
+    with policy_folders({"": files}) as folders:
+        return leosim.Policy.load(str(folders[""]))

@@ -29,7 +29,7 @@ def load_traces(suites: Iterable[Suite]) -> dict[str, LoadedTrace]:
         InputError: neither a named path nor a file, or the file breaks the format.
     """
     # Which traces there are does not depend on the scheme under test, so any will do.
-    names = {name for suite in suites for scenario in suite.scenarios("cubic") for name in scenario.traces}
+    names = {name for suite in suites for case in suite.cases("cubic") for name in case.scenario.traces}
     return {name: _load(name) for name in sorted(names)}
 
 

@@ -94,7 +94,8 @@ def expand(
     for scheme in names if suite.tests_schemes else [None]:
         if scheme is not None:
             require_known(scheme, f"{suite.file}: schemes", runnable)
-        for template in suite.scenarios(scheme or ""):
+        for case in suite.cases(scheme or ""):
+            template = case.scenario
             for index, flow in enumerate(template.flows):
                 require_known(flow.scheme, f"{suite.file}: flows.{index}.scheme", runnable)
             label = scheme or "+".join(dict.fromkeys(flow.scheme for flow in template.flows))
@@ -105,7 +106,7 @@ def expand(
                 repeat=0,
                 scenario=template,
                 interval_ms=_interval_ms(template, policies),
-                fairness_last_s=suite.fairness_last_s,
+                fairness_last_s=case.fairness_last_s,
                 traces={name: traces[name].sha256 for name in sorted(template.traces)},
                 policies={
                     flow.scheme: policies[flow.scheme].sha256

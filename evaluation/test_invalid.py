@@ -21,10 +21,11 @@ class Late(backends.Simulator):
 
     late = ("reno",)
 
-    def run(self, scenario_json, interval_ms):
+    def stream(self, scenario_json, interval_ms):
         if any(f'"scheme":"{scheme}"' in scenario_json for scheme in self.late):
-            return Measurement([], [], {}, {}, [], "links.l: 30 ms late")
-        return super().run(scenario_json, interval_ms)
+            yield Measurement([], [], {}, {}, [], "links.l: 30 ms late")
+        else:
+            yield from super().stream(scenario_json, interval_ms)
 
 
 @pytest.fixture

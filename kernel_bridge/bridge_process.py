@@ -31,13 +31,18 @@ def missing() -> str | None:
     return f"leo-bridge: {lacks[0]}" if lacks else None
 
 
+SCHEMES = ("copa", "satcp", "vivace", "vivace-kernel", "vivace-proteus")
+"""Schemes that a bridge brings along."""
+
+
 class BridgeProcess:
     """A bridge that runs as long as the ``with`` block; it ends with this process, however that ends.
 
     Args:
-        schemes: congestion controls by name: the folder of the policy that decides for their flows, or None
-            to offer them to clients.
-        interval_ms: monitor interval of offered flows (a policy brings its own).
+        schemes: congestion controls by name (1 to 15 letters, digits, _ and .): the folder of a policy that
+            decides for their flows, one of `SCHEMES`, or None to offer them to clients.
+        interval_ms: monitor interval of flows without a policy.
+        seed: of what is random in a scheme.
         address: where it listens.
         user: whom it becomes after loading, and who may connect besides root; default: who called sudo, else
             nobody.
@@ -48,18 +53,28 @@ class BridgeProcess:
 
     def __init__(
         self,
-        schemes: Mapping[str, Path | None],
+        schemes: Mapping[str, Path | str | None],
         *,
         interval_ms: float | None = None,
+        seed: int | None = None,
         address: str | None = None,
         user: str | None = None,
     ) -> None:
         self.address = f"@leo-bridge-{os.getpid()}-{id(self):x}" if address is None else address
         self._arguments = ["run", "--with-parent", "--socket", self.address]
-        for name, folder in schemes.items():
-            self._arguments += ["--offer", name] if folder is None else ["--policy", f"{name}={folder}"]
+        for name, decider in schemes.items():
+            if decider is None:
+                self._arguments += ["--offer", name]
+            elif isinstance(decider, Path):
+                self._arguments += ["--policy", f"{name}={decider}"]
+            elif decider == "satcp":
+                self._arguments += ["--satcp", name]
+            else:
+                self._arguments += ["--scheme", f"{name}={decider}"]
         if interval_ms is not None:
             self._arguments += ["--interval-ms", f"{interval_ms:g}"]
+        if seed is not None:
+            self._arguments += ["--seed", str(seed)]
         if user is not None:
             self._arguments += ["--user", user]
         self.process: subprocess.Popen[str] | None = None
@@ -92,3 +107,9 @@ class BridgeProcess:
     def client(self) -> Bridge:
         """Return a new connection to it."""
         return Bridge(self.address)
+
+    def too_late(self) -> list[str]:
+        """Say why what its flows did until now does not count: decisions came too late. Empty: it counts."""
+        with self.client() as client:
+            schemes = client.status()["schemes"]
+        return [f"{scheme['scheme']}: {scheme['too_late']}" for scheme in schemes if scheme["too_late"]]

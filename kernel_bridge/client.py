@@ -35,6 +35,8 @@ REPORT_FIELDS = (
     "mss_bytes",
     "pacing_rate_bytes_per_s",
     "max_throughput_bytes_per_s",
+    "ssthresh_packets",
+    "rtt_slope",
 )
 """What a report's values are, in their order; the same as a simulated flow's."""
 
@@ -56,7 +58,8 @@ class Flow:
     """Inode of the network namespace, as in ``/proc/PID/ns/net``."""
     uid: int
     mode: str
-    """Who sets the window: ``held`` (nobody yet), ``steered`` or ``fallen_back`` (the kernel's Cubic)."""
+    """Who sets the window: ``held`` (nobody yet), ``steered``, ``fallen_back`` (the kernel's Cubic) or
+    ``its_own`` (SaTCP)."""
     cwnd_packets: int
     pacing_bytes_per_s: int
     """0: unpaced."""

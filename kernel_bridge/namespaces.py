@@ -18,12 +18,44 @@ FOLDERS = Path("/tmp")
 PREFIX = "leogym-"
 
 
-def in_namespaces(program: Path, session: Path, timeout_s: float | None, name: str) -> tuple[int, str, str]:
-    """Run a Python program as the first process of new mount, network and PID namespaces.
+def start_in_namespaces(program: Path, session: Path, told: int | None = None) -> subprocess.Popen[str]:
+    """Start a Python program as the first process of new mount, network and PID namespaces.
 
     Args:
         program: runs as root, isolated, with the session's file as its argument.
         session: that file.
+        told: a descriptor to hand on to it, which is closed here.
+
+    Returns:
+        A process whose end is that of everything in the namespaces.
+    """
+    # Both options pass an end on: this process's to unshare, and unshare's to the namespaces.
+    start = ["setpriv", "--pdeathsig", "KILL"]
+    start += ["unshare", "--kill-child", "--pid", "--fork", "--mount-proc", "--net"]
+    start += ["--mount", "--propagation", "private", "--", sys.executable, "-I", str(program)]
+    try:
+        return subprocess.Popen(
+            [*start, str(session)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env={"PATH": PATH, "LANG": "C.UTF-8"},
+            start_new_session=True,
+            pass_fds=() if told is None else (told,),
+        )
+    finally:
+        if told is not None:
+            os.close(told)
+
+
+def in_namespaces(program: Path, session: Path, timeout_s: float | None, name: str) -> tuple[int, str, str]:
+    """Run a program as `start_in_namespaces` does, to its end.
+
+    Args:
+        program: what to run.
+        session: the file that tells it what to do.
         timeout_s: wall-clock limit, after which everything is ended.
         name: of what runs, for the message.
 
@@ -33,20 +65,7 @@ def in_namespaces(program: Path, session: Path, timeout_s: float | None, name: s
     Raises:
         TimeoutError: ``timeout_s`` passed.
     """
-    # Both options pass an end on: this process's to unshare, and unshare's to the namespaces.
-    start = ["setpriv", "--pdeathsig", "KILL"]
-    start += ["unshare", "--kill-child", "--pid", "--fork", "--mount-proc", "--net"]
-    start += ["--mount", "--propagation", "private", "--", sys.executable, "-I", str(program)]
-    process = subprocess.Popen(
-        [*start, str(session)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        env={"PATH": PATH, "LANG": "C.UTF-8"},
-        start_new_session=True,
-    )
+    process = start_in_namespaces(program, session)
     with process:
         try:
             stdout, stderr = process.communicate(timeout=timeout_s)
@@ -69,7 +88,8 @@ def folders(name: str) -> Iterator[tuple[Path, Path]]:
         (root / "private").mkdir()
         folder = root / "work"
         folder.mkdir()
-        os.chown(folder, *ordinary_user())
+        if os.geteuid() == 0:
+            os.chown(folder, *ordinary_user())
         yield root, folder
     finally:
         shutil.rmtree(root)

@@ -155,8 +155,8 @@ def test_queues_hold_the_longer_path_and_repeats_do_not_move_traces_under_the_ev
     loaded = suite.load(str(SCENARIOS / f"{name}.yaml"))
     assert not loaded.vary_offset
     longest_ms = max(float(np.mean(side.delay_ns)) / 1e6 for side in _split(name).sides)
-    (template,) = loaded.scenarios("cubic")
-    for link in template.links.values():
+    (case,) = loaded.cases("cubic")
+    for link in case.scenario.links.values():
         # 100 Mbit/s are 25 packets each 3 ms; rows are close to evenly spaced.
         assert link.queue.packets == pytest.approx(2 * longest_ms * 25 / 3, abs=2)
 

@@ -15,6 +15,8 @@ class AstraeaSettings(TrainSettings):
     hyperparameters; where a default is ours, its line says so.
     """
 
+    start_from: str | None = None
+    """Folder of a run whose networks training begins with, as to fine-tune on real TCP; ours."""
     hidden: list[Count] = Field(default=[256, 128, 64], min_length=1)
     """Widths of the hidden layers; the critics see the action from the second one on."""
     centralised: bool = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -131,6 +132,18 @@ class Training:
         return state["wall_s"]
 
 
+def read_latest(run: Path) -> dict[str, Any]:
+    """Return the latest checkpoint of another run.
+
+    Raises:
+        InputError: there is none, or it cannot be read.
+    """
+    latest = RunFolder(run, {}).latest_checkpoint() if run.is_dir() else None
+    if latest is None:
+        raise InputError(f"start_from: {run}: no run with a checkpoint is here")
+    return read_checkpoint(latest)
+
+
 def read_checkpoint(folder: Path) -> dict[str, Any]:
     """Return what `Training.save` wrote to ``folder``.
 
@@ -155,6 +168,8 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
     latest = run.latest_checkpoint()
     wall_s = 0.0
     if latest is None:
+        if settings.start_from is not None:
+            training.learner.restore(read_latest(Path(settings.start_from))["learner"])
         training.start()
     else:
         wall_s = training.load(latest, chunks)
@@ -170,7 +185,8 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
 
     shown = ("reward", "normalized_goodput", "delay_inflation")
     reporter = Reporter(settings, run, steps=training.steps, wall_s=wall_s, shown=shown)
-    with reporter, ThreadPoolExecutor(1, thread_name_prefix="simulator") as simulator:
+    ending = contextlib.closing(training.simulations)
+    with ending, reporter, ThreadPoolExecutor(1, thread_name_prefix="simulator") as simulator:
         if latest is None:
             checkpoint()
         next_row = _next(training.steps, settings.progress_steps)
@@ -193,6 +209,7 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
                 "updates": training.learner.updates,
                 "episodes": training.simulations.next_episode - settings.num_envs,
                 "last": training.meters.last,
+                **training.simulations.punctuality(),
             }
         )
 

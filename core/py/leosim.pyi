@@ -205,6 +205,43 @@ class Simulation:
         """What was measured so far; its series hold only rows that `advance` has not returned."""
 
 @final
+class Agents:
+    """The learning side of flows that run elsewhere, such as on real TCP: what a `Batch` does for its own.
+
+    Each flow has a slot. Reports, observations, actions and rewards are those of a `Batch`.
+    """
+
+    def __init__(self, slots: int, *, agent: str = "astraea", reward: str = "astraea") -> None: ...
+    @property
+    def observation_dim(self) -> int: ...
+    @property
+    def action_dim(self) -> int: ...
+    @property
+    def global_dim(self) -> int: ...
+    def start(self, slot: int, extra_delay_ns: int) -> None:
+        """Begin a flow that has so much one-way delay on top of its links'; forget the slot's flow before."""
+    def observe(self, slot: int, report: NDArray[np.float64]) -> None:
+        """Take a report, of shape (len(Batch.report_fields),), of the interval that just ended."""
+    def observation(self, slot: int) -> NDArray[np.float32]:
+        """Return the observation, of shape (observation_dim,)."""
+    def judge(
+        self, slots: Sequence[int], capacity_bytes_per_s: float, base_delay_ns: int, buffer_bytes: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return each slot's reward, (slots,), and the global state, (global_dim,), at the end of an interval.
+
+        Args:
+            slots: those of the flows whose interval just ended.
+            capacity_bytes_per_s: of the bottleneck; in an outage, what the link would have.
+            base_delay_ns: one-way propagation over the links now.
+            buffer_bytes: of the bottleneck.
+        """
+    def act(self, slot: int, action: NDArray[np.float32]) -> tuple[int, int]:
+        """Return what an action, of shape (action_dim,), means now: window in packets, pacing in bytes/s.
+
+        A pacing rate of 0 leaves the flow unpaced.
+        """
+
+@final
 class Batch:
     """Independent simulations stepped together, one monitor interval at a time.
 

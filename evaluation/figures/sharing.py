@@ -60,6 +60,7 @@ def _window_s(results: Results, suite: Suite, scenario: str, contest: str) -> tu
         (pl.col("suite") == suite.name) & (pl.col("scenario") == scenario) & (pl.col("run_scheme") == contest)
     )
     begin, end = max(rows["start_s"].to_list()), min(rows["stop_s"].to_list())
-    if suite.fairness_last_s is not None:
-        begin = max(begin, end - suite.fairness_last_s)
+    last_s = next(case.fairness_last_s for case in suite.cases(contest) if case.scenario.name == scenario)
+    if last_s is not None:
+        begin = max(begin, end - last_s)
     return (begin, end) if end > begin else None

@@ -11,7 +11,7 @@
 enum { SLOTS = 1024 };
 
 /* Who sets the window. */
-enum { HELD, STEERED, FALLEN_BACK };
+enum { HELD, STEERED, FALLEN_BACK, ITS_OWN };
 
 /* Written by the program only. */
 struct flow {
@@ -115,6 +115,8 @@ struct {
 struct settings {
 	u64 first_patience_us; /* how long a new flow waits for its first command */
 	u32 cong_control_arguments; /* from Linux 6.10 on (sk, ack, flag, rs), before (sk, rs) */
+	u32 tells_acks; /* whether the daemon wants to hear of every ACK */
+	u32 least_burst; /* packets that are sent at once though pacing would allow for fewer */
 	u32 unused;
 };
 const volatile struct settings settings;
@@ -181,22 +183,25 @@ static __always_inline void copy_counters(struct tcp_sock *tp, struct flow *flow
 	flow->mss = tp->mss_cache;
 }
 
-/* Sums over the samples of one ACK. */
-static __always_inline void add_samples(struct tcp_sock *tp, const struct rate_sample *rs, struct flow *flow)
+static __always_inline void add_rtt(struct tcp_sock *tp, s64 rtt, struct flow *flow)
 {
-	if (rs->rtt_us >= 0) {
-		u64 rtt_us = rs->rtt_us, time_us = tp->tcp_mstamp - flow->opened_us;
+	u64 rtt_us = rtt, time_us = tp->tcp_mstamp - flow->opened_us;
 
-		flow->rtt_sum_us += rtt_us;
-		flow->rtt_samples += 1;
-		flow->time_sum_us += time_us;
-		flow->time_rtt_sum += time_us * rtt_us;
-		flow->time_square_sum += time_us * time_us;
-	}
-	if (rs->delivered > 0 && rs->interval_us > 0) {
-		flow->rate_sum += (u64)rs->delivered * tp->mss_cache * 1000000 / (u64)rs->interval_us;
-		flow->rate_samples += 1;
-	}
+	if (rtt < 0)
+		return;
+	flow->rtt_sum_us += rtt_us;
+	flow->rtt_samples += 1;
+	flow->time_sum_us += time_us;
+	flow->time_rtt_sum += time_us * rtt_us;
+	flow->time_square_sum += time_us * time_us;
+}
+
+static __always_inline void add_rate(struct tcp_sock *tp, s32 packets, s64 interval_us, struct flow *flow)
+{
+	if (packets <= 0 || interval_us <= 0)
+		return;
+	flow->rate_sum += (u64)packets * tp->mss_cache * 1000000 / (u64)interval_us;
+	flow->rate_samples += 1;
 }
 
 static __always_inline void tell_of_change(u32 slot)

@@ -5,6 +5,8 @@
  * kernel's BTF, so that neither order nor completeness matters here and no generated vmlinux.h is needed. */
 #pragma once
 
+#include <stdbool.h>
+
 typedef signed int s32;
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -26,7 +28,7 @@ typedef u32 __wsum;
 #include <bpf/bpf_tracing.h>
 
 enum bpf_map_type_used { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_QUEUE = 22, BPF_MAP_TYPE_RINGBUF = 27 };
-enum { BPF_F_MMAPABLE = 1 << 10 };
+enum { BPF_F_MMAPABLE = 1 << 10, BPF_RB_NO_WAKEUP = 1 };
 
 /* include/net/tcp.h */
 enum { TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss };
@@ -34,7 +36,7 @@ enum tcp_ca_event { CA_EVENT_TX_START };
 enum { TCP_CONG_NON_RESTRICTED = 1 };
 enum { TCP_INFINITE_SSTHRESH = 0x7fffffff };
 /* include/net/sock.h */
-enum { SK_PACING_NONE, SK_PACING_NEEDED };
+enum { SK_PACING_NONE, SK_PACING_NEEDED, SK_PACING_FQ };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -121,15 +123,20 @@ struct tcp_sock {
 	u64 bytes_acked;
 	u64 bytes_sent;
 	u64 tcp_mstamp;
+	u32 rate_delivered;
+	u32 rate_interval_us;
 	struct minmax rtt_min;
 };
 
 struct rate_sample {
+	u32 prior_delivered;
 	s32 delivered;
 	long interval_us;
 	long rtt_us;
 	int losses;
 	u32 acked_sacked;
+	u32 prior_in_flight;
+	bool is_app_limited;
 };
 
 struct ack_sample {

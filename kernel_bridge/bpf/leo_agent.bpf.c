@@ -4,9 +4,13 @@
  * A command takes effect at whatever the connection does next: an ACK, a timeout, a write by the application, a
  * pacing timer. While no command has come for longer than max(patience, 2 sRTT) the flow is Cubic's; the next command
  * takes it back. */
-#include "flow.h"
+#include "ack.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* bytes/s */
+#define PACED_BELOW 1250000000ULL
+#define UNCHANGED_US 100
 
 /* RFC 6937, section 3.1, with the slow-start reduction bound: the kernel leaves the window in recovery to a scheme
  * that has cong_control, so a Cubic inside one has to bring its own. */
@@ -116,9 +120,10 @@ static __always_inline void obey(struct sock *sk, struct private *private, struc
 		sk->sk_pacing_rate = ~0UL;
 	} else {
 		sk->sk_pacing_rate = rate < sk->sk_max_pacing_rate ? rate : sk->sk_max_pacing_rate;
-		/* A socket may come from a scheme that did not pace; without this the rate would be a wish. */
-		if (sk->sk_pacing_status == SK_PACING_NONE)
-			sk->sk_pacing_status = SK_PACING_NEEDED;
+		/* A socket may come from a scheme that did not pace; without this the rate would be a wish. But above
+		 * 10 Gbit/s a full burst (64 KB) lasts less than 50 us: a timer for each would only cost. */
+		if (sk->sk_pacing_status != SK_PACING_FQ)
+			sk->sk_pacing_status = rate < PACED_BELOW ? SK_PACING_NEEDED : SK_PACING_NONE;
 	}
 }
 
@@ -128,9 +133,11 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	struct flow *flow = flow_of(private);
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	tell_ack(sk, ACKNOWLEDGED, private->ca_state, rs);
 	if (flow) {
 		begin_write(flow);
-		add_samples(tp, rs, flow);
+		add_rtt(tp, rs->rtt_us, flow);
+		add_rate(tp, rs->delivered, rs->interval_us, flow);
 	}
 	obey(sk, private, flow);
 	if (private->mode == FALLEN_BACK) {
@@ -200,6 +207,7 @@ u32 BPF_PROG(leo_undo, struct sock *sk)
 	struct private *private = private_of(sk);
 
 	private->reducing = 0;
+	tell_ack(sk, UNDONE, private->ca_state, 0);
 	if (private->mode == FALLEN_BACK)
 		return tcp_reno_undo_cwnd(sk);
 	return tcp_sk(sk)->snd_cwnd;
@@ -229,6 +237,7 @@ void BPF_PROG(leo_state, struct sock *sk, u8 new_state)
 		private->reducing = reducing;
 	}
 	private->ca_state = new_state;
+	tell_ack(sk, STATE_CHANGED, new_state, 0);
 	if (flow) {
 		flow->timeouts += new_state == TCP_CA_Loss;
 		copy_counters(tp, flow);
@@ -256,14 +265,19 @@ u32 BPF_PROG(leo_min_tso_segs, struct sock *sk)
 {
 	struct private *private = private_of(sk);
 	struct flow *flow = flow_of(private);
+	struct command *command = command_of(private);
+	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (flow) {
+	/* Most attempts follow an ACK, and nothing has happened since. */
+	if (flow && command &&
+	    (*(volatile u64 *)&command->sequence != flow->applied_command || tp->data_segs_out != flow->sent ||
+	     tp->tcp_mstamp > flow->updated_us + UNCHANGED_US)) {
 		begin_write(flow);
 		obey(sk, private, flow);
-		copy_counters(tcp_sk(sk), flow);
+		copy_counters(tp, flow);
 		end_write(flow);
 	}
-	return 2; /* net.ipv4.tcp_min_tso_segs */
+	return settings.least_burst;
 }
 
 SEC(".struct_ops.link")

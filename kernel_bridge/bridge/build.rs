@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fs};
 
-const PROGRAMS: [&str; 1] = ["leo_agent"];
+const PROGRAMS: [&str; 2] = ["leo_agent", "satcp"];
 
 fn main() {
     println!("cargo:rerun-if-changed=../bpf");

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+import select
+import subprocess
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from configs.errors import InputError
 from configs.scenario import Scenario
-from kernel_bridge.namespaces import PATH, folders, in_namespaces, ordinary_user
+from kernel_bridge import bridge_process
+from kernel_bridge.namespaces import PATH, folders, ordinary_user, start_in_namespaces
 from kernel_bridge.run import inside
 from kernel_bridge.run.link_shells import LEAD_S, Backend, Folders, LinkEvents, LinkShells, Origin
 from kernel_bridge.run.plan import Plan, PlannedFlow, plan
 from kernel_bridge.run.run_log import FlowRecord, RunLog, run_log
-from kernel_bridge.run.schedule import NS_PER_S
+from kernel_bridge.run.schedule import NS_PER_MS, NS_PER_S
 from kernel_bridge.run.schemes import DATAGRAMS, available
+from kernel_bridge.run.served import Served, known
 from kernel_bridge.run.socket_log import read_counts, read_samples
 
-_FIRST_PORT = 5000
+PREPARE_S = inside.SETUP_S + inside.GRACE_S
+"""How long it may take until the flows can begin."""
+LATE_SHARE = 0.01
+"""A sender that was not awake for more of its time than this did not offer what was asked for."""
+FIRST_PORT = 5000
+"""Flow ``n`` of a plan goes to port ``FIRST_PORT + n``."""
 
 
 class TooSlowError(RuntimeError):
@@ -28,62 +39,196 @@ class TooSlowError(RuntimeError):
 
 
 def execute(
-    scenario: Scenario, traces: Mapping[str, bytes], backend: Backend, series_ms: float = 100.0
+    scenario: Scenario,
+    traces: Mapping[str, bytes],
+    backend: Backend,
+    series_ms: float = 100.0,
+    policies: Mapping[str, Path] | None = None,
 ) -> RunLog:
-    """Run a scenario in real time.
+    """Run a scenario in real time, to its end.
 
     Args:
         scenario: resolved.
         traces: the CSV of every path trace that it names.
         backend: whose shells make its links.
         series_ms: the interval of the series.
+        policies: policy folders by scheme, of the flows that they steer.
 
     Raises:
         InputError: the machine lacks something, or the scenario has what the backend cannot express.
         TooSlowError: the machine could not even prepare the run, or end it, in time.
-        RuntimeError: shells or flows could not be set up.
+        RuntimeError: shells or flows could not be set up, or were killed.
     """
-    planned = check(scenario, traces, backend)
-    with folders(f"run-{backend.name}") as (root, work):
-        logs = root / "logs"
-        logs.mkdir()
-        session, shells = _session(planned, backend, root, work, logs)
-        file = root / "session.json"
-        file.write_text(json.dumps(session))
-        limit_s = planned.duration_ns / NS_PER_S + LEAD_S + inside.SETUP_S + 4 * inside.GRACE_S
-        try:
-            status, _, stderr = in_namespaces(Path(inside.__file__), file, limit_s, backend.name)
-        except TimeoutError as error:
-            raise TooSlowError(str(error)) from None
-        why = "; ".join(stderr.strip().splitlines())
-        if status == inside.TOO_SLOW:
-            raise TooSlowError(f"{backend.name}: {why}")
-        if status:
-            raise RuntimeError(f"{backend.name}: {why or f'exit status {status}'}")
-        told = json.loads((root / "result.json").read_text())
-        origin = Origin(told["origin_ns"], told["origin_epoch_ns"])
-        events = [
-            backend.events(link, of_link, origin, planned.duration_ns)
-            for link, of_link in zip(planned.chain, shells, strict=True)
-        ]
-        records = [_record(logs, index, flow.scheme) for index, flow in enumerate(planned.flows)]
-        return run_log(planned, records, events, series_ms, _invalid(planned, events))
+    policies = policies or {}
+    with Run(check(scenario, traces, backend, policies), backend, policies) as run:
+        return run.finish(series_ms)
 
 
-def check(scenario: Scenario, traces: Mapping[str, bytes], backend: Backend) -> Plan:
+def check(
+    scenario: Scenario,
+    traces: Mapping[str, bytes],
+    backend: Backend,
+    policies: Collection[str] = (),
+    *,
+    agents: bool = False,
+    schemes: Collection[str] | None = None,
+) -> Plan:
     """Return the plan of a scenario that the backend can run here.
+
+    Args:
+        scenario: resolved.
+        traces: the CSV of every path trace that it names.
+        backend: whose shells make its links.
+        policies: the schemes that policies stand for.
+        agents: whether somebody will steer its agents.
+        schemes: what the kernel runs; by default, what this machine's does.
 
     Raises:
         InputError: it cannot.
     """
     if (lack := backend.missing()) is not None:
         raise InputError(lack)
-    planned = plan(scenario, traces, available(), backend.name)
+    if policies and (lack := bridge_process.missing()) is not None:
+        raise InputError(f"{scenario.name}: --backend {backend.name}: policies: {lack}")
+    if schemes is None:
+        schemes = known(available(), policies, agents=agents)
+    planned = plan(scenario, traces, schemes, backend.name)
     for link in planned.chain:
         backend.check(planned, link)
     for flow in planned.flows:
         _access(planned, flow, backend, Folders(Path(), Path()))
     return planned
+
+
+class Run:
+    """A scenario that runs in real time as long as the ``with`` block, or to its end.
+
+    Args:
+        planned: what `check` returned.
+        backend: whose shells make its links.
+        policies: policy folders by scheme.
+        interval_ms: the monitor interval of agents.
+
+    Attributes:
+        served: the bridge for those of its flows that need one.
+
+    Raises:
+        InputError: the machine lacks something, or a policy is wrong.
+    """
+
+    def __init__(
+        self,
+        planned: Plan,
+        backend: Backend,
+        policies: Mapping[str, Path] | None = None,
+        interval_ms: float = 30.0,
+    ) -> None:
+        self.plan = planned
+        self.served = Served(planned, policies or {}, interval_ms)
+        self._backend = backend
+        self._origin_ns: int | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self._root, work = stack.enter_context(folders(f"run-{self._backend.name}"))
+            stack.enter_context(self.served)
+            logs = self._root / "logs"
+            logs.mkdir()
+            heard, told = os.pipe()
+            self._heard = stack.enter_context(os.fdopen(heard))
+            session, self._shells = describe(
+                self.plan, self._backend, self.served.scheme, self._root, work, logs, told
+            )
+            file = self._root / "session.json"
+            file.write_text(json.dumps(session))
+            self._process = start_in_namespaces(Path(inside.__file__), file, told)
+            stack.callback(self._kill)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _kill(self) -> None:
+        with self._process:
+            self._process.kill()
+
+    def begin(self) -> int:
+        """Wait until all is prepared; return the run's start, on the monotonic clock in ns: very soon.
+
+        Raises:
+            TooSlowError: the machine was too slow.
+            RuntimeError: shells or flows could not be set up.
+        """
+        if self._origin_ns is None:
+            if not select.select([self._heard], [], [], PREPARE_S)[0]:
+                raise TooSlowError(f"{self._backend.name}: not prepared after {PREPARE_S:g} s")
+            told = self._heard.readline()
+            if not told:
+                self._end(inside.GRACE_S)
+                raise RuntimeError(f"{self._backend.name}: the run ended before it began")
+            self._origin_ns = int(told)
+            self.served.announce(self._origin_ns, FIRST_PORT)
+        return self._origin_ns
+
+    def finish(self, series_ms: float = 100.0) -> RunLog:
+        """Wait for the run's end and return its log; `begin` is called unless it was.
+
+        Raises:
+            TooSlowError: the machine was too slow.
+            RuntimeError: shells or flows could not be set up, or were killed.
+        """
+        self.begin()
+        self._end(self.plan.duration_ns / NS_PER_S + LEAD_S + 4 * inside.GRACE_S)
+        return read(self.plan, self._backend, self._shells, self._root, series_ms, self.served.fault)
+
+    def _end(self, limit_s: float) -> None:
+        """Wait until the session's first process has ended well."""
+        name = self._backend.name
+        try:
+            _, stderr = self._process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            raise TooSlowError(f"{name}: not done after {limit_s:g} s") from None
+        raise_for(self._process.returncode, stderr, name)
+
+
+def raise_for(status: int, stderr: str, name: str) -> None:
+    """Raise what the exit status of a run's first process stands for, unless it ended well."""
+    why = "; ".join(stderr.strip().splitlines())
+    if status == inside.TOO_SLOW:
+        raise TooSlowError(f"{name}: {why}")
+    if status:
+        raise RuntimeError(f"{name}: {why or f'the run {inside.left(status)}'}")
+
+
+def read(
+    planned: Plan,
+    backend: Backend,
+    shells: list[LinkShells],
+    root: Path,
+    series_ms: float,
+    fault: Callable[[], str | None] = lambda: None,
+) -> RunLog:
+    """Return the log of a run that has ended, from its folder.
+
+    Args:
+        planned: what was run.
+        backend: whose shells made its links.
+        shells: of each link.
+        root: the folder.
+        series_ms: the interval of the series.
+        fault: says why the run is no result where the links do not.
+    """
+    told = json.loads((root / "result.json").read_text())
+    origin = Origin(told["origin_ns"], told["origin_epoch_ns"])
+    events = [
+        backend.events(link, of_link, origin, planned.duration_ns)
+        for link, of_link in zip(planned.chain, shells, strict=True)
+    ]
+    logs = root / "logs"
+    records = [_record(logs, index, flow.scheme) for index, flow in enumerate(planned.flows)]
+    return run_log(planned, records, events, series_ms, _invalid(planned, events, told["senders"]) or fault())
 
 
 def _access(planned: Plan, flow: PlannedFlow, backend: Backend, places: Folders) -> list[str] | None:
@@ -94,10 +239,26 @@ def _access(planned: Plan, flow: PlannedFlow, backend: Backend, places: Folders)
     return backend.access(flow.extra_delay_ns, where, places)
 
 
-def _session(
-    planned: Plan, backend: Backend, root: Path, work: Path, logs: Path
+def describe(
+    planned: Plan,
+    backend: Backend,
+    scheme: Callable[[str, Literal["send", "receive"]], str],
+    root: Path,
+    work: Path,
+    logs: Path,
+    told: int,
 ) -> tuple[dict[str, Any], list[LinkShells]]:
-    """Return what `inside` is told, and the links' shells."""
+    """Return what `inside` is told, and the links' shells.
+
+    Args:
+        planned: what to run.
+        backend: whose shells make its links.
+        scheme: the kernel's name of a flow's scheme, at the end ``send`` or ``receive``.
+        root: the run's folder; in it, ``work`` is the ordinary user's and ``logs`` the flows' ends'.
+        work: see there.
+        logs: see there.
+        told: the descriptor that the run's start is written to.
+    """
     uid, gid = ordinary_user()
     places = Folders(work, root / "private")
     links = [backend.link(planned, link, places) for link in planned.chain]
@@ -112,12 +273,19 @@ def _session(
             level = len(links) + len(branches)
         described = {
             "protocol": "udp" if flow.scheme == DATAGRAMS else "tcp",
-            "scheme": flow.scheme,
-            "port": _FIRST_PORT + index,
+            "port": FIRST_PORT + index,
             "start_ns": flow.start_ns,
             "stop_ns": flow.stop_ns,
-            "send": {"level": level, "log": str(logs / f"{index}-sent")},
-            "receive": {"level": flow.receiver_level, "log": str(logs / f"{index}-received")},
+            "send": {
+                "level": level,
+                "scheme": scheme(flow.scheme, "send"),
+                "log": str(logs / f"{index}-sent"),
+            },
+            "receive": {
+                "level": flow.receiver_level,
+                "scheme": scheme(flow.scheme, "receive"),
+                "log": str(logs / f"{index}-received"),
+            },
         }
         if flow.scheme == DATAGRAMS:
             periods = root / f"{index}-periods"
@@ -129,6 +297,7 @@ def _session(
         "programs": [str(program) for program in backend.programs()],
         "folder": str(work),
         "result": str(root / "result.json"),
+        "told": told,
         "uid": uid,
         "gid": gid,
         "env": {"PATH": PATH, "HOME": str(work), "LANG": "C.UTF-8"},
@@ -155,9 +324,14 @@ def _record(logs: Path, index: int, scheme: str) -> FlowRecord:
     )
 
 
-def _invalid(planned: Plan, events: list[LinkEvents]) -> str | None:
+def _invalid(planned: Plan, events: list[LinkEvents], said: list[str]) -> str | None:
     """Say why a run is no result, or None."""
     for link, found in zip(planned.chain, events, strict=True):
         if found.late is not None:
             return f"links.{link.name}: {found.late}: this machine is too slow or too busy"
+    for index, (flow, lines) in enumerate(zip(planned.flows, said, strict=True)):
+        late_ns = sum(int(line.split()[1]) for line in lines.splitlines() if line.startswith("late_ns "))
+        if late_ns > LATE_SHARE * (flow.stop_ns - flow.start_ns):
+            stood_ms = late_ns / NS_PER_MS
+            return f"flow {index}: its sender stood still for {stood_ms:.0f} ms: this machine is too busy"
     return None

@@ -104,7 +104,18 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
     where = f"{scenario.name}: --backend {backend}"
     if scenario.events:
         raise InputError(f"{where}: events: flows cannot change their route here")
+    for name in {name for flow in scenario.flows for name in flow.route}:
+        if scenario.links[name].reverse is not None:
+            raise InputError(f"{where}: links.{name}.reverse: the way back has no queue of its own here")
     for index, flow in enumerate(scenario.flows):
+        for field in ("transfer_bytes", "arrivals") + (("rate_mbps",) if flow.scheme != DATAGRAMS else ()):
+            if getattr(flow, field) is not None:
+                raise InputError(
+                    f"{where}: flows.{index}.{field}: a TCP flow always has something to send here"
+                )
+        for field in ("ecn", "tcp_rmem", "tcp_wmem"):
+            if getattr(flow, field):
+                raise InputError(f"{where}: flows.{index}.{field}: the host's own setting holds here")
         if flow.scheme not in schemes:
             raise InputError(
                 f"{where}: flows.{index}.scheme: {flow.scheme}: not a scheme that this kernel runs "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.bench import environments, instructions, shell, simulator, suite, traces
+from tests.bench import bridge, environments, instructions, shell, simulator, suite, traces
 
 QUICK = {
     "simulator": simulator.rows,
@@ -13,6 +13,7 @@ QUICK = {
     "envs": environments.rows,
     "traces": traces.rows,
     "suite": suite.rows,
+    "bridge": bridge.rows,
     "shell": shell.rows,
 }
 

@@ -1,8 +1,8 @@
-"""UDP probes with the kernel's time of arrival, so that nobody's waking up is measured: client and server.
+"""UDP probes with the kernel's time of arrival, so that nobody's waking up is measured.
 
 `probe.py server` answers; it listens on TCP, too, so that whoever started it knows that it is there.
-`probe.py client ADDRESS COUNT GAP_MS` prints JSON: when each probe was sent and received, both
-ways (epoch, ns).
+`probe.py client ADDRESS COUNT GAP_MS` prints JSON: for each probe and direction when it was sent and received
+(epoch, ns).
 """
 
 import json

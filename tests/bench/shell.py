@@ -1,4 +1,4 @@
-"""mm-leo beside mm-delay and mm-link: what they carry, how exact their delay is, what BBR makes of it.
+"""mm-leo beside mm-delay and mm-link: what they carry, how exact their delay is, and BBR on their clocks.
 
 Needs root, mahimahi, iperf3 and both cores for itself.
 """
@@ -125,7 +125,7 @@ def delay_error_ms(shells: Sequence[Shell], expected: Callable[[], Callable[[Flo
 
 
 def varying_trace() -> str:
-    """Return a path trace whose delay wanders between 20 and 30 ms as a LEO path's, a row every 100 ms."""
+    """Return a path trace whose delay wanders between 20 and 30 ms as a LEO path's does, in 0.1 s steps."""
     metadata = json.dumps({"format": "leogym-path-trace", "version": 1})
     columns = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event"
     rows = [

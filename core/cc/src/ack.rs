@@ -8,10 +8,20 @@ pub enum Recovery {
     /// Nothing is being repaired.
     #[default]
     Open,
-    /// Losses are being repaired by fast retransmission (CA_Recovery), or an ECN mark is being answered (CA_CWR).
+    /// Nothing is being repaired, but the window is coming down in answer to a mark (CA_CWR).
+    Cwr,
+    /// Losses are being repaired by fast retransmission (CA_Recovery).
     Recovery,
     /// The retransmission timer ran out (CA_Loss).
     Loss,
+}
+
+impl Recovery {
+    /// The same as schemes see it that answer no marks.
+    #[must_use]
+    pub const fn without_marks(self) -> Self {
+        if matches!(self, Self::Cwr) { Self::Open } else { self }
+    }
 }
 
 /// A delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation): `delivered` packets in `interval`.

@@ -246,12 +246,13 @@ impl Bbr {
         if ack.lost > 0 {
             self.window = self.window.saturating_sub(ack.lost).max(1);
         }
-        let prior = std::mem::replace(&mut self.recovery, ack.recovery);
-        if ack.recovery == Recovery::Recovery && prior != Recovery::Recovery {
+        let now = ack.recovery.without_marks();
+        let prior = std::mem::replace(&mut self.recovery, now);
+        if now == Recovery::Recovery && prior != Recovery::Recovery {
             self.conserving = true;
             self.next_round = ack.total_delivered;
             self.window = ack.in_flight + ack.delivered;
-        } else if prior != Recovery::Open && ack.recovery == Recovery::Open {
+        } else if prior != Recovery::Open && now == Recovery::Open {
             self.window = self.window.max(self.prior_window);
             self.conserving = false;
         }

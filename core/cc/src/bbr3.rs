@@ -163,7 +163,7 @@ impl Bbr3 {
     fn check_startup(&mut self, ack: &Ack) {
         if self.state == State::Startup {
             let losing = self.full.loses_too_much(ack, self.round_start);
-            if losing && ack.recovery != Recovery::Open && !self.full.reached {
+            if losing && ack.recovery.without_marks() != Recovery::Open && !self.full.reached {
                 self.full.reached = true;
                 self.bounds.long_term = self.bdp(1.0).max(ack.in_flight);
             }
@@ -200,8 +200,9 @@ impl Bbr3 {
 
     /// BBRSetCwnd
     fn set_window(&mut self, ack: &Ack, gain: f64) {
-        let left_recovery = self.recovery == Recovery::Loss && ack.recovery == Recovery::Open;
-        self.recovery = ack.recovery;
+        let recovery = ack.recovery.without_marks();
+        let left_recovery = self.recovery == Recovery::Loss && recovery == Recovery::Open;
+        self.recovery = recovery;
         if left_recovery {
             self.window = self.window.max(self.prior_window);
         }

@@ -40,7 +40,7 @@ impl Window {
             self.counted = 0;
             self.packets = self.packets.saturating_add(1);
         }
-        self.counted += acked;
+        self.counted = self.counted.saturating_add(acked);
         if self.counted >= per_packet {
             let packets = self.counted / per_packet;
             self.counted -= packets * per_packet;

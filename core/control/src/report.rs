@@ -98,6 +98,38 @@ impl Report {
         ]);
     }
 
+    /// A report from its fields in the order of [`Report::FIELDS`]; fractions are cut off, negative numbers are 0.
+    ///
+    /// # Panics
+    /// When `fields` is not `FIELDS.len()` long.
+    #[must_use]
+    pub fn read_f64(fields: &[f64]) -> Self {
+        assert_eq!(fields.len(), Self::FIELDS.len(), "fields of a report");
+        let mut fields = fields.iter().copied();
+        let mut next = || fields.next().unwrap_or_default();
+        Self {
+            time_ns: next() as u64,
+            interval_ns: next() as u64,
+            delivered_bytes: next() as u64,
+            sent_bytes: next() as u64,
+            lost_bytes: next() as u64,
+            avg_throughput: next() as u64,
+            avg_rtt_us: next() as u32,
+            rtt_samples: next() as u32,
+            min_rtt_us: next() as u32,
+            srtt_us: next() as u32,
+            rttvar_us: next() as u32,
+            cwnd: next() as u32,
+            packets_out: next() as u32,
+            retrans_out: next() as u32,
+            mss: next() as u32,
+            pacing_rate: next() as u64,
+            max_throughput: next() as u64,
+            ssthresh: next() as u32,
+            rtt_slope: next(),
+        }
+    }
+
     /// Bytes marked lost per second of the interval; 0 for an interval without length.
     pub fn loss_rate_bytes_per_s(&self) -> f64 {
         ratio(self.lost_bytes as f64 * 1e9, self.interval_ns as f64)
@@ -152,6 +184,7 @@ mod tests {
         let mut out = [0.0; Report::FIELDS.len()];
         report.write_f64(&mut out);
         assert_eq!(out.to_vec(), (1..=19).map(f64::from).collect::<Vec<_>>());
+        assert_eq!(Report::read_f64(&out), report);
         assert_eq!(Report::FIELDS[11], "cwnd_packets");
         assert_eq!(Report::FIELDS[16], "max_throughput_bytes_per_s");
     }

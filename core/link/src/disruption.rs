@@ -66,6 +66,7 @@ pub fn of(trace: &PathTrace, direction: Direction) -> Vec<Disruption> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
     use std::sync::Arc;
 
     use super::*;
@@ -78,6 +79,15 @@ mod tests {
     }
 
     impl Packet for Probe {
+        type Compact = Self;
+        type Extra = ();
+        fn pack(self, _extras: &mut VecDeque<()>) -> Self {
+            self
+        }
+        fn unpack(compact: Self, _extras: &mut VecDeque<()>) -> Self {
+            compact
+        }
+
         fn bytes(&self) -> u32 {
             1500
         }

@@ -17,7 +17,15 @@ pub use observer::Departure;
 use observer::Observer;
 
 /// What a link carries.
-pub trait Packet {
+pub trait Packet: Sized {
+    /// What of it a link keeps in any case while it is under way.
+    type Compact;
+    /// What only some have: apart, since long fat links hold many packets and time goes into the memory they take.
+    type Extra;
+    /// Take it apart; what it has beyond the compact part goes to the back of `extras`.
+    fn pack(self, extras: &mut VecDeque<Self::Extra>) -> Self::Compact;
+    /// Put it together again; what it has beyond the compact part is at the front of `extras`, for links are FIFO.
+    fn unpack(compact: Self::Compact, extras: &mut VecDeque<Self::Extra>) -> Self;
     /// Size on the wire in bytes.
     fn bytes(&self) -> u32;
     /// Told, once a link, how long the packet propagates on it.
@@ -58,20 +66,19 @@ pub struct LinkStats {
     pub delivered_bytes: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Delivered,
-    Lost,
-}
-
+/// A packet whose end is known.
 #[derive(Clone, Debug)]
-struct Transit<P> {
-    /// When it leaves the transmitter.
-    departure: Nanos,
+struct Transit<C> {
     /// When it comes out, or is lost.
     end: Nanos,
-    fate: Fate,
-    packet: P,
+    packet: C,
+}
+
+/// A packet that is yet to leave the transmitter.
+#[derive(Clone, Copy, Debug)]
+struct Leaving {
+    at: Nanos,
+    bytes: u32,
 }
 
 /// A one-way link. It has no clock: time comes with each call and must not go back.
@@ -81,7 +88,7 @@ struct Transit<P> {
 /// disciplines decide when the transmitter is free; what they did meanwhile is caught up with when somebody looks, so that
 /// there too a packet in a busy link costs one event.
 #[derive(Clone, Debug)]
-pub struct Link<P> {
+pub struct Link<P: Packet> {
     schedule: Schedule,
     server: Server,
     limit: DropTail,
@@ -95,9 +102,14 @@ pub struct Link<P> {
     loss: Loss,
     jitter: Jitter,
     /// All packets whose fate is known and that are not delivered or lost yet, in order.
-    transits: VecDeque<Transit<P>>,
-    /// How many of `transits`, from the front, have left the transmitter.
-    departed: usize,
+    transits: VecDeque<Transit<P::Compact>>,
+    extras: VecDeque<P::Extra>,
+    /// Which of them will be lost, counted from the first there ever was.
+    doomed: VecDeque<u64>,
+    /// How many there were before the first of `transits`.
+    ended: u64,
+    /// Those of `transits`, from the back, that have not left the transmitter: apart, since every offer looks at them.
+    leaving: VecDeque<Leaving>,
     queued_bytes: u64,
     last_end: Nanos,
     /// When the last packet would have arrived if no outage had taken it: nothing in flight behind it comes sooner.
@@ -124,7 +136,10 @@ impl<P: Packet> Link<P> {
             loss,
             jitter,
             transits: VecDeque::new(),
-            departed: 0,
+            extras: VecDeque::new(),
+            doomed: VecDeque::new(),
+            ended: 0,
+            leaving: VecDeque::new(),
             queued_bytes: 0,
             last_end: 0,
             last_arrival: 0,
@@ -184,7 +199,7 @@ impl<P: Packet> Link<P> {
     fn append(&mut self, packet: P, now: Nanos) -> Offer {
         let size = packet.bytes();
         self.note_departures(now);
-        let queued = (self.transits.len() - self.departed) as u64;
+        let queued = self.leaving.len() as u64;
         let refused = self.gateway.as_mut().is_some_and(|gateway| gateway.refuses(self.queued_bytes));
         if refused || !self.limit.admits(queued, self.queued_bytes, size) {
             self.stats.dropped += 1;
@@ -198,13 +213,17 @@ impl<P: Packet> Link<P> {
     #[inline]
     fn transmit(&mut self, mut packet: P, size: u32, now: Nanos) {
         self.queued_bytes += u64::from(size);
-        let (departure, end, fate) = match self.server.transmit(&mut self.schedule, size, now) {
-            Transmission::CutOff(at) => (at, at, Fate::Lost),
-            Transmission::Done(departure) if departure == NEVER => (NEVER, NEVER, Fate::Lost),
+        let (departure, end, arrives) = match self.server.transmit(&mut self.schedule, size, now) {
+            Transmission::CutOff(at) => (at, at, false),
+            Transmission::Done(departure) if departure == NEVER => (NEVER, NEVER, false),
             Transmission::Done(departure) => self.propagate(&mut packet, departure),
         };
         self.last_end = end;
-        self.transits.push_back(Transit { departure, end, fate, packet });
+        self.leaving.push_back(Leaving { at: departure, bytes: size });
+        if !arrives {
+            self.doomed.push_back(self.ended + self.transits.len() as u64);
+        }
+        self.transits.push_back(Transit { end, packet: packet.pack(&mut self.extras) });
     }
 
     /// When something next comes out or is lost; `NEVER` when the link is empty.
@@ -228,21 +247,24 @@ impl<P: Packet> Link<P> {
             if self.transits.front()?.end > now {
                 return None;
             }
-            if self.departed == 0 {
+            if self.leaving.len() == self.transits.len() {
                 self.note_departures(now);
             }
-            self.departed -= 1;
             let transit = self.transits.pop_front()?;
             if self.looks_after_departures {
-                self.observe_end(transit.departure, transit.packet.bytes());
+                self.observe_end();
             }
-            if transit.fate == Fate::Lost {
+            let packet = P::unpack(transit.packet, &mut self.extras);
+            let number = self.ended;
+            self.ended += 1;
+            if self.doomed.front() == Some(&number) {
+                self.doomed.pop_front();
                 self.stats.lost += 1;
                 continue;
             }
             self.stats.delivered += 1;
-            self.stats.delivered_bytes += u64::from(transit.packet.bytes());
-            return Some(transit.packet);
+            self.stats.delivered_bytes += u64::from(packet.bytes());
+            return Some(packet);
         }
     }
 
@@ -257,14 +279,14 @@ impl<P: Packet> Link<P> {
         self.catch_up(now);
         self.note_departures(now);
         let waiting = self.egress.as_ref().map_or(0, |egress| egress.discipline.packets());
-        waiting + (self.transits.len() - self.departed) as u64
+        waiting + self.leaving.len() as u64
     }
 
     /// Packets that have left the transmitter and not arrived, at `now`.
     pub fn in_flight_packets(&mut self, now: Nanos) -> u64 {
         self.catch_up(now);
         self.note_departures(now);
-        self.departed as u64
+        (self.transits.len() - self.leaving.len()) as u64
     }
 
     /// Delay, capacity and connectivity over time.
@@ -279,9 +301,10 @@ impl<P: Packet> Link<P> {
         self.limit
     }
 
-    /// From the transmitter to the far end: an outage or a cut that comes meanwhile takes the packet.
+    /// From the transmitter to the far end: an outage or a cut that comes meanwhile takes the packet. Returns when it
+    /// departs, when it ends, and whether it arrives.
     #[inline]
-    fn propagate(&mut self, packet: &mut P, departure: Nanos) -> (Nanos, Nanos, Fate) {
+    fn propagate(&mut self, packet: &mut P, departure: Nanos) -> (Nanos, Nanos, bool) {
         // A packet whose last bit leaves as a span ends still travels on that span's path.
         let Span { delay, loss, .. } = *self.schedule.seek(departure.saturating_sub(1));
         // A path that gets shorter must not let this packet overtake the one before.
@@ -296,22 +319,21 @@ impl<P: Packet> Link<P> {
         }
         packet.travels(delay);
         if let Some((at, _)) = disruption {
-            (departure, at.max(self.last_end), Fate::Lost)
+            (departure, at.max(self.last_end), false)
         } else if self.loss.hits(loss) {
-            (departure, arrival, Fate::Lost)
+            (departure, arrival, false)
         } else {
-            (departure, arrival, Fate::Delivered)
+            (departure, arrival, true)
         }
     }
 
     #[inline]
     fn note_departures(&mut self, now: Nanos) {
-        while let Some(transit) = self.transits.get(self.departed) {
-            if transit.departure > now {
-                break;
-            }
-            self.queued_bytes -= u64::from(transit.packet.bytes());
-            self.departed += 1;
+        while let Some(&Leaving { at, bytes }) = self.leaving.front()
+            && at <= now
+        {
+            self.queued_bytes -= u64::from(bytes);
+            self.leaving.pop_front();
         }
     }
 }

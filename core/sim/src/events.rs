@@ -1,22 +1,71 @@
-//! The event queue: one pending time for each source of events, in a winner tree.
+//! The event queue: one pending time for each source of events, in winner trees.
 //!
-//! Links are FIFO, so a link is one source however many packets it holds: the tree stays small and an update costs the
-//! logarithm of the number of sources.
+//! Links are FIFO, so a link is one source however many packets it holds. Each packet moves a link's time and hardly any
+//! a flow's, so links have a tree of their own: what an update costs is the logarithm of the number of links, and stays
+//! when there are thousands of flows.
 
 use leo_link::{NEVER, Nanos};
 
-/// Pending times by source. Of equal times the lower source comes first.
+/// Whose time has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    Link(usize),
+    Flow(usize),
+}
+
+/// Pending times. Of equal times links come before flows, and lower ones before higher ones.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
+    links: Tree,
+    flows: Tree,
+}
+
+impl EventQueue {
+    /// Nothing is pending.
+    pub fn new(links: usize, flows: usize) -> Self {
+        Self { links: Tree::new(links), flows: Tree::new(flows) }
+    }
+
+    /// The earliest pending time and its source; `NEVER` when nothing is pending.
+    #[inline]
+    pub fn first(&self) -> (Nanos, Source) {
+        let ((link_time, link), (flow_time, flow)) = (self.links.first(), self.flows.first());
+        if flow_time < link_time { (flow_time, Source::Flow(flow)) } else { (link_time, Source::Link(link)) }
+    }
+
+    /// Replace a link's pending time.
+    #[inline]
+    pub fn set_link(&mut self, link: usize, time: Nanos) {
+        self.links.set(link, time);
+    }
+
+    /// Replace a flow's pending time.
+    #[inline]
+    pub fn set_flow(&mut self, flow: usize, time: Nanos) {
+        self.flows.set(flow, time);
+    }
+
+    /// Bring a flow's pending time forward; a later time is left for when the earlier one comes.
+    #[inline]
+    pub fn set_flow_earlier(&mut self, flow: usize, time: Nanos) {
+        if time < self.flows.times[flow] {
+            self.flows.set(flow, time);
+        }
+    }
+}
+
+/// Pending times by source. Of equal times the lower source comes first.
+#[derive(Clone, Debug)]
+struct Tree {
     /// Pending time of each source, padded to a power of two.
     times: Box<[Nanos]>,
     /// `winners[1]` is the source with the earliest time; node i has the children 2i and 2i + 1.
     winners: Box<[u32]>,
 }
 
-impl EventQueue {
+impl Tree {
     /// No source has anything pending.
-    pub fn new(sources: usize) -> Self {
+    fn new(sources: usize) -> Self {
         let leaves = sources.next_power_of_two().max(2);
         let mut winners = vec![0; leaves];
         for node in (1..leaves).rev() {
@@ -26,16 +75,14 @@ impl EventQueue {
         Self { times: vec![NEVER; leaves].into(), winners: winners.into() }
     }
 
-    /// The earliest pending time and its source; `NEVER` when nothing is pending.
     #[inline]
-    pub fn first(&self) -> (Nanos, usize) {
+    fn first(&self) -> (Nanos, usize) {
         let source = self.winners[1] as usize;
         (self.times[source], source)
     }
 
-    /// Replace the pending time of a source.
     #[inline]
-    pub fn set(&mut self, source: usize, time: Nanos) {
+    fn set(&mut self, source: usize, time: Nanos) {
         self.times[source] = time;
         let leaves = self.times.len();
         let pair = source & !1;
@@ -53,14 +100,6 @@ impl EventQueue {
         }
     }
 
-    /// Bring a source's pending time forward; a later time is left for when the earlier one comes.
-    #[inline]
-    pub fn set_earlier(&mut self, source: usize, time: Nanos) {
-        if time < self.times[source] {
-            self.set(source, time);
-        }
-    }
-
     #[inline]
     fn earlier(&self, left: usize, right: usize) -> usize {
         if self.times[right] < self.times[left] { right } else { left }
@@ -75,17 +114,27 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_is_the_earliest_and_of_equals_the_lowest(
-            sources in 1_usize..70,
-            updates in prop::collection::vec((0_usize..70, 0_u64..20), 1..200),
+        fn the_first_is_the_earliest_and_of_equals_links_and_then_the_lowest(
+            (links, flows) in (1_usize..9, 1_usize..70),
+            updates in prop::collection::vec((any::<bool>(), any::<prop::sample::Index>(), 0_u64..20), 1..200),
         ) {
-            let mut queue = EventQueue::new(sources);
-            let mut times = vec![NEVER; sources];
-            for (source, time) in updates {
-                let source = source % sources;
-                queue.set(source, time);
-                times[source] = time;
-                let expected = times.iter().copied().zip(0..).min().expect("there is a source");
+            let mut queue = EventQueue::new(links, flows);
+            let (mut link_times, mut flow_times) = (vec![NEVER; links], vec![NEVER; flows]);
+            for (is_link, index, time) in updates {
+                if is_link {
+                    let link = index.index(links);
+                    queue.set_link(link, time);
+                    link_times[link] = time;
+                } else {
+                    let flow = index.index(flows);
+                    queue.set_flow(flow, time);
+                    flow_times[flow] = time;
+                    queue.set_flow_earlier(flow, time + 1);
+                }
+                let link = link_times.iter().copied().zip(0..).min().expect("there is a link");
+                let flow = flow_times.iter().copied().zip(0..).min().expect("there is a flow");
+                let expected =
+                    if flow.0 < link.0 { (flow.0, Source::Flow(flow.1)) } else { (link.0, Source::Link(link.1)) };
                 prop_assert_eq!(queue.first(), expected);
             }
         }

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use leo_cc::{CongestionControl, External, Scheme};
 use leo_control::{AgentSpec, AgentState, FlowState, Policy, Report};
 use leo_link::{NEVER, Nanos};
-use leo_transport::{Handshake, Receiver, SEGMENT_BYTES, Sender, SenderStats};
+use leo_transport::{AckToSend, Handshake, Receiver, SEGMENT_BYTES, Sender, SenderStats};
 
+use crate::ecn::Ecn;
 use crate::histogram::Histogram;
 use crate::packet::Packet;
 use crate::route::Routes;
 use crate::source::Source;
 use crate::telemetry::Headers;
+use crate::windows::Windows;
 
 /// Who decides the window.
 #[derive(Clone, Debug)]
@@ -80,6 +82,12 @@ pub struct Flow {
     pub datagrams: Option<Box<Source>>,
     /// Writes what the sender sends; without it there is data without end, or a transfer.
     pub application: Option<Box<Source>>,
+    /// Its buffers, where they are limited.
+    pub windows: Option<Box<Windows>>,
+    /// It understands marks (RFC 3168).
+    pub ecn: bool,
+    /// It has no datagrams, buffers, marks or headers, as [`Flow::settle`] found: packets need not ask for each.
+    pub plain: bool,
     /// Opens the connection, until it is.
     pub handshake: Option<Box<Handshake>>,
     /// What it has to send, where that ends.
@@ -99,8 +107,10 @@ pub struct Flow {
     pub headers: Option<Box<Headers>>,
     pub rtt_log: RttLog,
     pub rtt_histogram: Histogram,
-    /// What the histogram said before a completed flow gave it up.
+    /// What the histogram said before a flow that ended gave it up.
     rtt_p95: Option<Nanos>,
+    #[cfg(debug_assertions)]
+    pub order: crate::order::Order,
 }
 
 impl Flow {
@@ -120,6 +130,9 @@ impl Flow {
             receiver: Receiver::new(),
             datagrams: None,
             application: None,
+            windows: None,
+            ecn: false,
+            plain: false,
             handshake: None,
             transfer_bytes: None,
             completed: None,
@@ -135,6 +148,8 @@ impl Flow {
             rtt_log: RttLog::default(),
             rtt_histogram: Histogram::default(),
             rtt_p95: None,
+            #[cfg(debug_assertions)]
+            order: crate::order::Order::default(),
         }
     }
 
@@ -152,6 +167,21 @@ impl Flow {
         self
     }
 
+    /// Send no more than buffers allow.
+    pub fn within(mut self, windows: Windows, send_buffer: bool) -> Self {
+        if send_buffer {
+            self.sender = self.sender.with_buffer();
+        }
+        self.windows = Some(Box::new(windows));
+        self
+    }
+
+    /// It is as it will be from now on.
+    pub fn settle(&mut self) {
+        self.plain =
+            self.datagrams.is_none() && self.windows.is_none() && self.headers.is_none() && !self.ecn;
+    }
+
     /// The connection is there: let the application begin.
     pub fn run(&mut self, now: Nanos) {
         self.phase = Phase::Running;
@@ -159,6 +189,9 @@ impl Flow {
             source.start(now);
         }
         self.write(now);
+        if let Some(windows) = &mut self.windows {
+            windows.open(&mut self.sender, now);
+        }
     }
 
     /// Let the application write what is due.
@@ -178,16 +211,23 @@ impl Flow {
         self
     }
 
-    /// The last byte is acknowledged: what the flow no longer needs is given back, for there may be many.
+    /// The last byte is acknowledged.
     #[cold]
     pub fn complete(&mut self, now: Nanos) {
         self.completed = Some(now);
         self.stop = now;
+        self.end();
+        self.headers = None;
+    }
+
+    /// Send and measure no more: what the flow no longer needs is given back, for there may be many.
+    #[cold]
+    pub fn end(&mut self) {
         self.phase = Phase::Stopped;
         self.sender.close();
         self.rtt_p95 = self.rtt_histogram.quantile(0.95);
         self.rtt_histogram = Histogram::default();
-        self.headers = None;
+        self.windows = None;
     }
 
     /// 95 % of its RTT samples are below this.
@@ -279,11 +319,50 @@ impl Flow {
         }
     }
 
-    /// The scheme is told what the packet met that `ack` answers.
+    /// Data arrives at a flow that is not plain.
     #[inline(never)]
-    pub fn take_telemetry(&mut self, ack: &Packet, now: Nanos) {
+    pub fn take_data(&mut self, packet: &Packet, now: Nanos) -> Option<AckToSend> {
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.on_received();
+            return None;
+        }
+        if !packet.ecn.says_nothing() {
+            self.receiver.on_ecn(packet.ecn.is_answer(), packet.ecn.is_marked());
+        }
+        let ack = self.receiver.on_data(now, packet.seq, packet.timestamp);
+        if let Some(windows) = &mut self.windows {
+            windows.on_data(now, self.receiver.delivered(), self.sender.rtt().latest());
+        }
+        ack
+    }
+
+    /// An acknowledgement that says `marked` leaves a flow that is not plain.
+    #[inline(never)]
+    pub fn give_ack(&mut self, packet: &mut Packet, marked: bool) {
+        packet.ecn = Ecn::of_ack(marked);
+        if let Some(windows) = &mut self.windows {
+            windows.announce(packet.seq);
+        }
+        if let Some(headers) = &mut self.headers {
+            headers.answer(packet);
+        }
+    }
+
+    /// An acknowledgement is about to be taken in by a flow that is not plain: what the packet that it answers met. True
+    /// when that was marked.
+    #[inline(never)]
+    pub fn take_telemetry(&mut self, ack: &Packet, now: Nanos) -> bool {
         if let Some(hops) = self.headers.as_mut().and_then(|headers| headers.acknowledged(ack)) {
             self.sender.scheme_mut().on_telemetry(now, hops);
+        }
+        ack.ecn.is_echo()
+    }
+
+    /// It has been taken in.
+    #[inline(never)]
+    pub fn open_window(&mut self, ack: &Packet, now: Nanos) {
+        if let Some(windows) = &mut self.windows {
+            windows.on_ack(&mut self.sender, now, ack.seq);
         }
     }
 

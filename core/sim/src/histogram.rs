@@ -5,10 +5,15 @@ use leo_link::Nanos;
 /// Buckets a factor of two: the midpoint is within 1/512 of every value of its bucket.
 const SUB_BUCKETS_LOG2: u32 = 8;
 
-/// Counts of durations, log-linear as in HdrHistogram.
+/// Room is made for so many buckets at a time: 1 KiB.
+const BLOCK: usize = 256;
+
+/// Counts of durations, log-linear as in HdrHistogram. Only the stretch of buckets that is in use takes memory.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
     counts: Vec<u32>,
+    /// The bucket that `counts` begins with.
+    first: usize,
     total: u64,
 }
 
@@ -17,11 +22,29 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, value: Nanos) {
         let bucket = bucket_of(value);
-        if bucket >= self.counts.len() {
-            self.counts.resize(bucket + 1, 0);
-        }
-        self.counts[bucket] += 1;
         self.total += 1;
+        match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
+            Some(count) => *count += 1,
+            None => self.record_outside(bucket),
+        }
+    }
+
+    /// Make room for a bucket and count into it.
+    #[cold]
+    fn record_outside(&mut self, bucket: usize) {
+        let block = bucket / BLOCK * BLOCK;
+        let (low, high) = match self.counts.len() {
+            0 => (block, block + BLOCK),
+            len => (self.first.min(block), (self.first + len).max(block + BLOCK)),
+        };
+        let mut counts = Vec::with_capacity(high - low);
+        if !self.counts.is_empty() {
+            counts.resize(self.first - low, 0);
+            counts.append(&mut self.counts);
+        }
+        counts.resize(high - low, 0);
+        counts[bucket - low] += 1;
+        (self.counts, self.first) = (counts, low);
     }
 
     /// The duration below which the fraction `quantile` of all lies; `None` when nothing was recorded.
@@ -31,7 +54,7 @@ impl Histogram {
         for (bucket, &count) in self.counts.iter().enumerate() {
             seen += u64::from(count);
             if seen >= rank {
-                return Some(midpoint_of(bucket));
+                return Some(midpoint_of(self.first + bucket));
             }
         }
         None
@@ -73,5 +96,21 @@ mod tests {
             let estimate = histogram.quantile(quantile).expect("values were recorded") as f64;
             prop_assert!((estimate / exact - 1.0).abs() < 0.005, "{estimate} for {exact}");
         }
+    }
+    #[test]
+    fn memory_is_what_the_durations_spread_over() {
+        let mut histogram = Histogram::default();
+        // 50 to 100 ms is little more than an octave; then one duration above and one below.
+        for ms in 50..=100 {
+            histogram.record(ms * 1_000_000);
+        }
+        assert_eq!(histogram.counts.capacity(), 2 * BLOCK);
+        for (ms, octaves) in [(200, 3), (20, 4)] {
+            histogram.record(ms * 1_000_000);
+            assert_eq!(histogram.counts.capacity(), octaves * BLOCK, "after {ms} ms");
+        }
+        assert_eq!(histogram.counts.iter().sum::<u32>(), 53);
+        let median = histogram.quantile(0.5).expect("values were recorded") as f64 / 1e6;
+        assert!((median / 75.0 - 1.0).abs() < 0.005, "{median}");
     }
 }

@@ -9,6 +9,8 @@ mod events;
 mod flow;
 mod histogram;
 mod network;
+#[cfg(debug_assertions)]
+mod order;
 mod packet;
 mod route;
 mod run_log;
@@ -16,6 +18,7 @@ mod scenario;
 mod simulation;
 mod source;
 mod telemetry;
+mod windows;
 mod world;
 
 pub use batch::{Batch, BatchSettings, View};

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use leo_cc::{CongestionControl, Context, External, MAX_HOPS, Scheme};
 use leo_control::Policy;
 use leo_link::{Direction, DropTail, Jitter, Link, Loss, Nanos, PathTrace, Schedule, UNLIMITED};
+use leo_transport::{ReceiveWindow, SendBuffer};
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -21,6 +22,7 @@ use crate::scenario::{
 };
 use crate::source::{OnOff, Source};
 use crate::telemetry::{Headers, Port};
+use crate::windows::Windows;
 
 /// Path traces by the key that scenarios use.
 pub type TraceSet = BTreeMap<String, Arc<PathTrace>>;
@@ -85,12 +87,14 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
                 let driver = driver(scenario, index, traces, policies, life.seed)?;
                 let asks = driver.0.header().is_some();
                 let mut flow = flow(scenario, index, &names, driver, access, &life);
+                flow.ecn = spec.ecn;
                 if scenario.handshake && flow.datagrams.is_none() {
                     flow.handshake = Some(Box::default());
                 }
                 if asks {
                     flow.headers = Some(headers(scenario, index, &flow.routes)?);
                 }
+                flow.settle();
                 flows.push(flow);
             }
         }
@@ -223,11 +227,23 @@ fn flow(
     match (spec.rate_mbps, life.transfer_bytes) {
         (Some(rate), _) => {
             let source = Source::new((rate * 1e6).round() as u64, on_off(spec), life.seed);
-            if spec.scheme == UDP_SCHEME { flow.sending(source) } else { flow.writing(source) }
+            if spec.scheme == UDP_SCHEME {
+                flow.sending(source)
+            } else {
+                within_buffers(flow.writing(source), spec)
+            }
         }
-        (None, Some(bytes)) => flow.transferring(bytes),
-        (None, None) => flow,
+        (None, Some(bytes)) => within_buffers(flow.transferring(bytes), spec),
+        (None, None) => within_buffers(flow, spec),
     }
+}
+
+fn within_buffers(flow: Flow, spec: &FlowSpec) -> Flow {
+    if spec.tcp_rmem.is_none() && spec.tcp_wmem.is_none() {
+        return flow;
+    }
+    let windows = Windows::new(spec.tcp_rmem.map(ReceiveWindow::new), spec.tcp_wmem.map(SendBuffer::new));
+    flow.within(windows, spec.tcp_wmem.is_some())
 }
 
 /// When a flow runs, what it sends and the seed of its own.

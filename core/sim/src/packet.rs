@@ -1,5 +1,7 @@
 //! What travels over the simulated links.
 
+use std::collections::VecDeque;
+
 use leo_link::Nanos;
 use leo_transport::SackBlocks;
 
@@ -42,7 +44,43 @@ pub struct Packet {
     pub sacks: SackBlocks,
 }
 
+/// A packet on its way over a link, without what few have.
+#[derive(Clone, Copy, Debug)]
+pub struct Compact {
+    flow: u32,
+    bytes: u16,
+    route: u16,
+    hop: u8,
+    kind: Kind,
+    ecn: Ecn,
+    /// Its SACK blocks are kept apart.
+    has_sacks: bool,
+    seq: u64,
+    timestamp: Nanos,
+    propagation: Nanos,
+}
+
 impl leo_link::Packet for Packet {
+    type Compact = Compact;
+    type Extra = SackBlocks;
+
+    #[inline]
+    fn pack(self, extras: &mut VecDeque<SackBlocks>) -> Compact {
+        let has_sacks = !self.sacks.is_empty() || self.sacks.is_duplicate();
+        if has_sacks {
+            extras.push_back(self.sacks);
+        }
+        let Self { flow, bytes, route, hop, kind, ecn, seq, timestamp, propagation, .. } = self;
+        Compact { flow, bytes, route, hop, kind, ecn, has_sacks, seq, timestamp, propagation }
+    }
+
+    #[inline]
+    fn unpack(compact: Compact, extras: &mut VecDeque<SackBlocks>) -> Self {
+        let Compact { flow, bytes, route, hop, kind, ecn, has_sacks, seq, timestamp, propagation } = compact;
+        let sacks = if has_sacks { extras.pop_front().unwrap_or_default() } else { SackBlocks::default() };
+        Self { flow, bytes, route, hop, kind, ecn, seq, timestamp, propagation, sacks }
+    }
+
     #[inline]
     fn bytes(&self) -> u32 {
         u32::from(self.bytes)
@@ -66,10 +104,40 @@ impl leo_link::Packet for Packet {
 
 #[cfg(test)]
 mod tests {
+    use leo_link::Packet as _;
+
     use super::*;
 
     #[test]
-    fn a_packet_fills_a_cache_line() {
-        assert_eq!(size_of::<Packet>(), 64);
+    fn what_a_packet_reports_selectively_comes_out_with_it() {
+        let plain = Packet {
+            flow: 7,
+            bytes: 52,
+            route: 1,
+            hop: 2,
+            kind: Kind::Ack,
+            ecn: Ecn::default(),
+            seq: 1 << 40,
+            timestamp: 5,
+            propagation: 9,
+            sacks: SackBlocks::default(),
+        };
+        let (mut duplicate, mut blocks) = (SackBlocks::default(), SackBlocks::default());
+        duplicate.mark_duplicate();
+        for start in [30, 20, 10] {
+            blocks.push(0, start, start + 5);
+        }
+        let sent = [SackBlocks::default(), duplicate, SackBlocks::default(), blocks]
+            .map(|sacks| Packet { sacks, ..plain });
+        let mut extras = VecDeque::new();
+        let under_way = sent.map(|packet| packet.pack(&mut extras));
+        assert_eq!(extras.len(), 2, "only what is not empty takes room");
+        let came = under_way.map(|compact| Packet::unpack(compact, &mut extras));
+        assert_eq!(format!("{came:?}"), format!("{sent:?}"));
+    }
+
+    #[test]
+    fn a_packet_under_way_takes_40_bytes() {
+        assert_eq!(size_of::<Compact>(), 40);
     }
 }

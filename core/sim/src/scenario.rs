@@ -139,6 +139,15 @@ pub struct FlowSpec {
     /// How many such flows.
     #[serde(default = "default_count")]
     pub count: u32,
+    /// Whether it understands marks of queues (RFC 3168).
+    #[serde(default)]
+    pub ecn: bool,
+    /// Linux's net.ipv4.tcp_rmem, in bytes: minimum, default and maximum of the receive buffer; without, no limit.
+    #[serde(default)]
+    pub tcp_rmem: Option<[u64; 3]>,
+    /// Linux's net.ipv4.tcp_wmem, in bytes: minimum, default and maximum of the send buffer; without, no limit.
+    #[serde(default)]
+    pub tcp_wmem: Option<[u64; 3]>,
     /// Bytes to send; it stops when the last one is acknowledged. By default there is no end.
     #[serde(default)]
     pub transfer_bytes: Option<u64>,
@@ -291,6 +300,8 @@ impl Scenario {
             let either = !given || flow.rate_mbps.is_none();
             self.check(&format!("{at}.{name}"), either, "give it or rate_mbps")?;
         }
+        self.validate_buffers(at, flow)?;
+        self.check(&format!("{at}.ecn"), !(flow.ecn && udp), "udp does not answer marks")?;
         let rate_ok = flow.rate_mbps.map_or(!udp, |rate| rate > 1e-3 && rate < 1e6);
         let rule =
             if udp { "udp needs one above 1e-3 and below 1e6" } else { "must be above 1e-3 and below 1e6" };
@@ -302,6 +313,23 @@ impl Scenario {
             self.check(&format!("{at}.on_off.{name}"), ok, "must be within 1e-3 and 1e6")?;
         }
         Ok(())
+    }
+
+    fn validate_buffers(&self, at: &str, flow: &FlowSpec) -> Result<(), ScenarioError> {
+        for (name, buffer) in [("tcp_rmem", flow.tcp_rmem), ("tcp_wmem", flow.tcp_wmem)] {
+            let Some([min, default, max]) = buffer else { continue };
+            let field = format!("{at}.{name}");
+            self.check(&field, flow.scheme != UDP_SCHEME, "udp has no such buffer")?;
+            let ordered = min > 0 && min <= default && default <= max && max < 1 << 31;
+            self.check(&field, ordered, "must rise from 1 to below 2^31: minimum, default, maximum")?;
+            self.check(&field, default >= 4_096, "the default must be at least 4096")?;
+        }
+        let either = flow.tcp_wmem.is_none() || flow.rate_mbps.is_none();
+        self.check(
+            &format!("{at}.tcp_wmem"),
+            either,
+            "an application that writes at a rate does not wait for room",
+        )
     }
 
     fn validate_route(&self, at: &str, route: &[String]) -> Result<(), ScenarioError> {

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::control_loop;
 use crate::ecn::Ecn;
-use crate::events::EventQueue;
+use crate::events::{EventQueue, Source};
 use crate::flow::{Flow, Phase};
 use crate::network::{self, Network, PolicySet, TraceSet};
 use crate::packet::{Kind, Packet};
@@ -53,9 +53,9 @@ impl Simulation {
         assert!(interval > 0, "time must go on from interval to interval");
         let Network { links, logged_links, mut flows, ports } = network::build(scenario, traces, policies)?;
         control_loop::attach_policies(&mut flows);
-        let mut events = EventQueue::new(links.len() + flows.len());
+        let mut events = EventQueue::new(links.len(), flows.len());
         for (index, flow) in flows.iter().enumerate() {
-            events.set(links.len() + index, flow.next_event());
+            events.set_flow(index, flow.next_event());
         }
         Ok(Self {
             now: 0,
@@ -181,7 +181,6 @@ impl Simulation {
 
     /// Everything that happens up to and at `until`.
     fn run_events(&mut self, until: Nanos) {
-        let links = self.links.len();
         let observed = !self.ports.is_empty();
         loop {
             let (time, source) = self.events.first();
@@ -190,16 +189,17 @@ impl Simulation {
             }
             debug_assert!(time >= self.now, "time runs backwards");
             self.now = time;
-            if source < links {
-                while let Some(packet) = self.links[source].poll(time) {
-                    if observed {
-                        self.note_passage(packet, source);
+            match source {
+                Source::Link(link) => {
+                    while let Some(packet) = self.links[link].poll(time) {
+                        if observed {
+                            self.note_passage(packet, link);
+                        }
+                        self.arrive(packet);
                     }
-                    self.arrive(packet);
+                    self.events.set_link(link, self.links[link].next_event());
                 }
-                self.events.set(source, self.links[source].next_event());
-            } else {
-                self.run_flow(source - links);
+                Source::Flow(flow) => self.run_flow(flow),
             }
         }
     }
@@ -213,14 +213,19 @@ impl Simulation {
         let links = if packet.kind.goes_back() { &route.backward } else { &route.forward };
         if let Some(&link) = links.get(usize::from(packet.hop)) {
             self.offer(link, packet);
-        } else if flow.phase == Phase::Running {
+            return;
+        }
+        #[cfg(debug_assertions)]
+        self.flows[packet.flow as usize].order.check(&packet);
+        let phase = self.flows[packet.flow as usize].phase;
+        if phase == Phase::Running {
             match packet.kind {
                 Kind::Data => self.received(packet),
                 Kind::Ack => self.acknowledged(packet),
                 Kind::Syn => self.answer_syn(packet),
                 Kind::SynAck => {}
             }
-        } else if flow.phase == Phase::Connecting {
+        } else if phase == Phase::Connecting {
             self.shake_hands(packet);
         }
     }
@@ -244,16 +249,17 @@ impl Simulation {
     fn received(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
-        if let Some(datagrams) = &mut flow.datagrams {
-            datagrams.on_received();
-            return;
-        }
-        match flow.receiver.on_data(self.now, packet.seq, packet.timestamp) {
+        let ack = if flow.plain {
+            flow.receiver.on_data(self.now, packet.seq, packet.timestamp)
+        } else {
+            flow.take_data(&packet, self.now)
+        };
+        match ack {
             Some(ack) => self.send_ack(index, ack, packet.propagation),
             None => {
                 flow.delayed_propagation = packet.propagation;
                 let timer = flow.receiver.next_timer();
-                self.events.set_earlier(self.links.len() + index, timer);
+                self.events.set_flow_earlier(index, timer);
             }
         }
     }
@@ -261,12 +267,13 @@ impl Simulation {
     fn acknowledged(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
-        if flow.headers.is_some() {
-            flow.take_telemetry(&packet, self.now);
-        }
-        let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp };
+        let marked = !flow.plain && flow.take_telemetry(&packet, self.now);
+        let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp, marked };
         if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
             flow.record_rtt(rtt, packet.propagation);
+        }
+        if !flow.plain {
+            flow.open_window(&packet, self.now);
         }
         if flow.sender.is_finished() {
             flow.complete(self.now);
@@ -315,7 +322,7 @@ impl Simulation {
         let flow = &mut self.flows[index];
         let routes = &flow.routes;
         let link = routes.current().backward[0];
-        let packet = Packet {
+        let mut packet = Packet {
             flow: index as u32,
             bytes: ACK_BYTES as u16,
             route: routes.index(),
@@ -327,8 +334,8 @@ impl Simulation {
             propagation,
             sacks: ack.sacks,
         };
-        if let Some(headers) = &mut flow.headers {
-            headers.answer(&packet);
+        if !flow.plain {
+            flow.give_ack(&mut packet, ack.marked);
         }
         self.offer(link, packet);
     }
@@ -340,7 +347,7 @@ impl Simulation {
         let route = flow.routes.index();
         let link = &mut self.links[link_index];
         let idle = link.next_event() == NEVER;
-        let send = |link: &mut Link<Packet>, seq, bytes: u32| {
+        let send = |link: &mut Link<Packet>, seq, bytes: u32, ecn| {
             // The far end never says that the queue dropped it: the sender finds out as for any other loss.
             let _: Offer = link.offer(
                 Packet {
@@ -349,7 +356,7 @@ impl Simulation {
                     route,
                     hop: 0,
                     kind: Kind::Data,
-                    ecn: Ecn::default(),
+                    ecn,
                     seq,
                     timestamp: self.now,
                     propagation: 0,
@@ -360,20 +367,29 @@ impl Simulation {
         };
         if let Some(datagrams) = &mut flow.datagrams {
             while datagrams.take(self.now) {
-                send(link, datagrams.sent(), PACKET_BYTES);
+                send(link, datagrams.sent(), PACKET_BYTES, Ecn::default());
             }
         } else {
+            let plain = flow.plain;
             while let Some(transmit) = flow.sender.transmit(self.now) {
-                if flow.headers.is_some() {
+                if !plain && flow.headers.is_some() {
                     flow.begin_header(transmit.seq, self.now, link.queued_bytes(self.now));
                 }
-                send(link, transmit.seq, flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES);
+                let bytes = flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES;
+                // Linux: retransmissions are not ECN-capable.
+                let ecn = if !plain && flow.ecn && !transmit.retransmission {
+                    Ecn::of_capable(flow.sender.take_report())
+                } else {
+                    Ecn::default()
+                };
+                send(link, transmit.seq, bytes, ecn);
             }
+            debug_assert!(flow.sender.is_watched(self.now), "nothing watches what is out: {flow:?}");
         }
         if idle {
-            self.events.set(link_index, link.next_event());
+            self.events.set_link(link_index, link.next_event());
         }
-        self.events.set_earlier(self.links.len() + index, flow.next_event());
+        self.events.set_flow_earlier(index, flow.next_event());
     }
 
     #[inline]
@@ -382,7 +398,7 @@ impl Simulation {
         let idle = self.links[link].next_event() == NEVER;
         self.links[link].offer(packet, self.now);
         if idle {
-            self.events.set(link, self.links[link].next_event());
+            self.events.set_link(link, self.links[link].next_event());
         }
     }
 
@@ -403,10 +419,7 @@ impl Simulation {
                     self.pump(index);
                 }
             }
-            Phase::Running | Phase::Connecting if self.now >= flow.stop => {
-                flow.phase = Phase::Stopped;
-                flow.sender.close();
-            }
+            Phase::Running | Phase::Connecting if self.now >= flow.stop => flow.end(),
             Phase::Running => {
                 if let Some(ack) = flow.receiver.on_timer(self.now) {
                     let propagation = flow.delayed_propagation;
@@ -420,7 +433,7 @@ impl Simulation {
             Phase::Connecting => self.connect(index),
             Phase::Waiting | Phase::Stopped => {}
         }
-        self.events.set(self.links.len() + index, self.flows[index].next_event());
+        self.events.set_flow(index, self.flows[index].next_event());
     }
 }
 

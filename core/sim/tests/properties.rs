@@ -13,6 +13,13 @@ fn cases(default: u32) -> ProptestConfig {
     ProptestConfig::with_cases(asked.unwrap_or(default))
 }
 
+/// A socket buffer: minimum, default and maximum, or none.
+fn buffer() -> impl Strategy<Value = Option<[u64; 3]>> {
+    let sizes =
+        (4_096_u64..200_000, 0_u64..10_000_000).prop_map(|(default, more)| [4_096, default, default + more]);
+    prop::option::weighted(0.2, sizes)
+}
+
 /// One to three links in a row, one to six flows over any stretch of them, some of which take another one on the way.
 fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
     let size = prop_oneof![
@@ -27,6 +34,9 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
     ];
     let queue = (size, kind).prop_map(|(mut queue, kind)| {
         queue["kind"] = json!(kind);
+        if kind == "codel" || kind == "pie" {
+            queue["ecn"] = json!(true);
+        }
         queue
     });
     let loss = prop_oneof![2 => Just(0.0), 1 => 0.0..0.05];
@@ -74,8 +84,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
         prop::option::of(0.0001..0.75 * duration_s),
         extra,
         any::<(prop::sample::Index, prop::sample::Index)>(),
-        1_u32..3,
-        prop::bool::weighted(0.3),
+        (1_u32..3, prop::bool::weighted(0.3), any::<bool>(), [buffer(), buffer()]),
     );
     let parts = (50 * MS..2_000 * MS, 5 * MS..80 * MS, 0_u64..100, prop::bool::weighted(0.8));
     (
@@ -94,13 +103,18 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
             let names: Vec<String> = (0..links.len()).map(|index| format!("link{index}")).collect();
             let mut flows: Vec<Value> = flows
                 .into_iter()
-                .map(|(mut flow, start, length, extra, (from, to), count, backward)| {
+                .map(|(mut flow, start, length, extra, (from, to), (count, backward, ecn, [rmem, wmem]))| {
                     let (from, to) = (from.index(names.len()), to.index(names.len()));
                     flow["start_s"] = json!(start);
                     flow["stop_s"] = json!(length.map(|length| start + length));
                     flow["route"] = json!(names[from.min(to)..=from.max(to)]);
                     flow["extra_delay_ms"] = json!(extra);
                     flow["count"] = json!(count);
+                    if flow["scheme"] != "udp" {
+                        flow["ecn"] = json!(ecn);
+                        flow["tcp_rmem"] = json!(rmem);
+                        flow["tcp_wmem"] = json!(wmem.filter(|_| flow["rate_mbps"].is_null()));
+                    }
                     flow["direction"] = json!(if backward { "backward" } else { "forward" });
                     flow
                 })
@@ -306,6 +320,21 @@ fn packets_of_a_flow_that_stopped_still_leave_the_links() {
     let (first, second) = (log.links[0].stats, log.links[1].stats);
     assert_eq!(first.delivered, second.offered);
     assert!(log.flows[0].delivered_packets < second.delivered, "what came after the stop is not counted");
+}
+
+#[test]
+fn what_was_measured_of_a_flow_outlives_the_memory_that_it_gives_back() {
+    let run = |duration_s: f64| {
+        let scenario = json!({
+            "duration_s": duration_s,
+            "links": {"b": {"rate_mbps": 20, "delay_ms": 20}},
+            "flows": [{"scheme": "cubic", "route": ["b"], "stop_s": 2.0}],
+        });
+        support::run(&scenario, 0).flows.remove(0)
+    };
+    let (ended, cut) = (run(4.0), run(2.0));
+    assert!(ended.rtt_p95_ms > ended.rtt_mean_ms, "{ended:?}");
+    assert_eq!(format!("{ended:?}"), format!("{cut:?}"));
 }
 
 #[test]

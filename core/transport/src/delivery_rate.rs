@@ -5,7 +5,7 @@ use leo_cc::{AtSending, RateSample};
 use crate::Nanos;
 
 /// What a packet remembers of the connection when it is sent.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SentState {
     /// Packets delivered when it was sent.
     pub delivered: u64,

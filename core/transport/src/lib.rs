@@ -13,10 +13,12 @@ mod pacing;
 mod prr;
 mod rack;
 mod ranges;
+mod receive_window;
 mod receiver;
 mod rtt;
 mod sack;
 mod scoreboard;
+mod send_buffer;
 mod sender;
 mod supply;
 mod undo;
@@ -24,9 +26,11 @@ mod window_usage;
 
 pub use handshake::{Handshake, SYN_BYTES};
 pub use interval::IntervalCounters;
+pub use receive_window::ReceiveWindow;
 pub use receiver::{AckToSend, Receiver};
 pub use rtt::RttEstimator;
 pub use sack::{MAX_SACK_BLOCKS, SackBlocks};
+pub use send_buffer::SendBuffer;
 pub use sender::{Sender, SenderStats, Transmit};
 
 pub use leo_cc::{NEVER, Nanos, RateSample, SEGMENT_BYTES};

@@ -144,7 +144,7 @@ impl Rack {
 fn mark_lost(board: &mut Scoreboard, seq: u64, on_lost: &mut impl FnMut(&Segment)) -> u32 {
     let news = board.mark_lost(seq);
     if news {
-        on_lost(board.get(seq));
+        on_lost(&board.get(seq));
     }
     u32::from(news)
 }

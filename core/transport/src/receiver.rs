@@ -18,6 +18,8 @@ pub struct AckToSend {
     pub sacks: SackBlocks,
     /// Timestamp of the packet that RFC 7323 §4.3 says to echo.
     pub echo: Nanos,
+    /// A mark has arrived that the sender has not answered (RFC 3168: ECE).
+    pub marked: bool,
 }
 
 /// A receiver whose application reads at once.
@@ -32,6 +34,8 @@ pub struct Receiver {
     echo: Nanos,
     deadline: Nanos,
     duplicates: u64,
+    /// Acknowledgements say that a mark has arrived.
+    marked: bool,
 }
 
 impl Receiver {
@@ -47,6 +51,7 @@ impl Receiver {
             echo: 0,
             deadline: NEVER,
             duplicates: 0,
+            marked: false,
         }
     }
 
@@ -66,6 +71,22 @@ impl Receiver {
     #[must_use]
     pub const fn next_timer(&self) -> Nanos {
         self.deadline
+    }
+
+    /// What the header of the packet says that [`Receiver::on_data`] is told of next: `answered`, the sender has reduced
+    /// its window (CWR); `marked`, a queue has marked the packet (CE).
+    ///
+    /// RFC 3168 §6.1.3: the receiver sets ECE "until it receives a CWR packet". Linux acknowledges at once around both.
+    #[cold]
+    pub fn on_ecn(&mut self, answered: bool, marked: bool) {
+        if answered {
+            self.marked = false;
+            self.quick = self.quick.max(1);
+        }
+        if marked && !self.marked {
+            self.marked = true;
+            self.quick = self.quick.max(2);
+        }
     }
 
     /// Packet `seq`, sent at `timestamp`, arrives at `now`.
@@ -126,7 +147,7 @@ impl Receiver {
         if duplicate {
             sacks.mark_duplicate();
         }
-        AckToSend { cumulative: self.next, sacks, echo: self.echo }
+        AckToSend { cumulative: self.next, sacks, echo: self.echo, marked: self.marked }
     }
 
     /// RFC 2018 §4: the first block holds the packet that triggered the acknowledgement, the others repeat recent ones.

@@ -1,7 +1,10 @@
 //! The sender's record of every packet between the cumulative acknowledgement and the next new one (RFC 6675's scoreboard).
 
+mod packed;
+
 use crate::Nanos;
 use crate::delivery_rate::SentState;
+use packed::{Packed, Totals};
 
 /// One packet that has been sent and not been acknowledged in order.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,7 +26,8 @@ pub struct Segment {
 /// A ring of segments and the counts that give what is in flight.
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
-    ring: Box<[Segment]>,
+    ring: Box<[Packed]>,
+    latest: Totals,
     una: u64,
     next: u64,
     sacked: u32,
@@ -45,6 +49,7 @@ impl Scoreboard {
     pub fn new() -> Self {
         Self {
             ring: Box::default(),
+            latest: Totals::default(),
             una: 0,
             next: 0,
             sacked: 0,
@@ -56,11 +61,10 @@ impl Scoreboard {
         }
     }
 
-    /// Nothing is out and nothing will be: give the memory back.
+    /// Nothing will come or go any more: give the memory back; the counts stay.
     pub fn release(&mut self) {
-        debug_assert!(self.packets_out() == 0);
-        let next = self.next;
-        *self = Self { una: next, next, ..Self::new() };
+        self.ring = Box::default();
+        self.due = Box::default();
     }
 
     /// First packet not acknowledged in order.
@@ -101,12 +105,12 @@ impl Scoreboard {
     }
 
     #[inline]
-    pub fn get(&self, seq: u64) -> &Segment {
-        &self.ring[seq as usize & (self.ring.len() - 1)]
+    pub fn get(&self, seq: u64) -> Segment {
+        self.ring[seq as usize & (self.ring.len() - 1)].unpacked(&self.latest)
     }
 
     #[inline]
-    fn get_mut(&mut self, seq: u64) -> &mut Segment {
+    fn packed(&mut self, seq: u64) -> &mut Packed {
         let mask = self.ring.len() - 1;
         &mut self.ring[seq as usize & mask]
     }
@@ -118,7 +122,8 @@ impl Scoreboard {
             self.grow();
         }
         let seq = self.next;
-        *self.get_mut(seq) = Segment { sent_at, state, ..Segment::default() };
+        self.latest = Totals::of(&state);
+        *self.packed(seq) = Packed::new(sent_at, &state);
         self.next += 1;
         seq
     }
@@ -126,14 +131,14 @@ impl Scoreboard {
     #[cold]
     fn grow(&mut self) {
         let mut ring =
-            vec![Segment::default(); (self.ring.len() * 2).max(INITIAL_CAPACITY)].into_boxed_slice();
+            vec![Packed::default(); (self.ring.len() * 2).max(INITIAL_CAPACITY)].into_boxed_slice();
         for seq in self.una..self.next {
-            ring[seq as usize & (ring.len() - 1)] = *self.get(seq);
+            ring[seq as usize & (ring.len() - 1)] = *self.packed(seq);
         }
         self.due = vec![0; ring.len() / WORD].into();
         self.ring = ring;
         for seq in self.una..self.next {
-            let segment = *self.get(seq);
+            let segment = self.get(seq);
             self.set_due(seq, segment.lost && !segment.retransmission_out);
         }
     }
@@ -147,7 +152,7 @@ impl Scoreboard {
     /// Take out the first packet: it is acknowledged in order.
     #[inline]
     pub fn pop(&mut self) -> Segment {
-        let segment = *self.get(self.una);
+        let segment = self.get(self.una);
         if segment.sacked {
             self.sacked -= 1;
         }
@@ -158,14 +163,11 @@ impl Scoreboard {
 
     /// The packet is acknowledged selectively, for the first time.
     pub fn sack(&mut self, seq: u64) -> Segment {
-        let segment = *self.get(seq);
+        let segment = self.get(seq);
         debug_assert!(!segment.sacked && seq >= self.una && seq < self.next);
         self.forget(seq, segment);
         self.sacked += 1;
-        let kept = self.get_mut(seq);
-        kept.sacked = true;
-        kept.lost = false;
-        kept.retransmission_out = false;
+        self.packed(seq).set_sacked();
         segment
     }
 
@@ -186,7 +188,7 @@ impl Scoreboard {
 
     /// Deem the packet, or its retransmission, lost. True when that is news.
     pub fn mark_lost(&mut self, seq: u64) -> bool {
-        let segment = *self.get(seq);
+        let segment = self.get(seq);
         if segment.sacked || (segment.lost && !segment.retransmission_out) {
             return false;
         }
@@ -199,9 +201,7 @@ impl Scoreboard {
         self.to_retransmit += 1;
         self.set_due(seq, true);
         self.hint = self.hint.min(seq);
-        let kept = self.get_mut(seq);
-        kept.lost = true;
-        kept.retransmission_out = false;
+        self.packed(seq).set_lost_again();
         true
     }
 
@@ -210,9 +210,9 @@ impl Scoreboard {
     pub fn forgive(&mut self) {
         (self.lost, self.to_retransmit) = (0, 0);
         for seq in self.una..self.next {
-            let segment = self.get_mut(seq);
-            segment.lost &= segment.retransmitted && !segment.retransmission_out;
-            let still_lost = segment.lost;
+            let segment = self.get(seq);
+            let still_lost = segment.lost && segment.retransmitted && !segment.retransmission_out;
+            self.packed(seq).set_lost(still_lost);
             self.set_due(seq, still_lost);
             self.lost += u32::from(still_lost);
             self.to_retransmit += u32::from(still_lost);
@@ -240,7 +240,7 @@ impl Scoreboard {
 
     /// The packet goes out again.
     pub fn retransmit(&mut self, seq: u64, sent_at: Nanos, state: SentState) {
-        let segment = *self.get(seq);
+        let segment = self.get(seq);
         debug_assert!(!segment.sacked);
         if segment.lost && !segment.retransmission_out {
             self.to_retransmit -= 1;
@@ -249,11 +249,9 @@ impl Scoreboard {
         if !segment.retransmission_out {
             self.retransmissions_out += 1;
         }
-        let kept = self.get_mut(seq);
-        kept.sent_at = sent_at;
-        kept.state = state;
-        kept.retransmitted = true;
-        kept.retransmission_out = true;
+        self.latest = Totals::of(&state);
+        let packed = self.packed(seq);
+        *packed = packed.resent(sent_at, &state);
     }
 }
 
@@ -292,5 +290,19 @@ mod tests {
                 prop_assert_eq!(board.to_retransmit as usize, count + usize::from(first.is_some()));
             }
         }
+    }
+    #[test]
+    fn a_board_takes_memory_from_the_first_packet_until_it_is_released() {
+        let mut board = Scoreboard::new();
+        assert_eq!((board.ring.len(), board.due.len()), (0, 0));
+        for _ in 0..100 {
+            board.push(0, SentState::default());
+        }
+        board.mark_lost(0);
+        assert_eq!((board.ring.len(), board.due.len()), (128, 2));
+        let counts = |board: &Scoreboard| (board.packets_out(), board.in_flight(), board.lost());
+        let before = counts(&board);
+        board.release();
+        assert_eq!((board.ring.len(), board.due.len(), counts(&board)), (0, 0, before));
     }
 }

@@ -2,6 +2,7 @@
 
 mod recovery;
 mod tail;
+mod undoing;
 mod unused;
 
 use leo_cc::{Ack, CongestionControl, Recovery, Scheme};
@@ -15,7 +16,7 @@ use crate::prr::RateReduction;
 use crate::rack::Rack;
 use crate::ranges::RangeSet;
 use crate::receiver::AckToSend;
-use crate::rtt::RttEstimator;
+use crate::rtt::{RTO_MAX, RttEstimator};
 use crate::scoreboard::Scoreboard;
 use crate::supply::Supply;
 use crate::undo::Undo;
@@ -46,10 +47,14 @@ pub struct SenderStats {
     pub undone: u64,
 }
 
-/// Linux's tcp_ca_state, less the states that only an application or ECN brings about.
+/// Linux's tcp_ca_state; Disorder is Open here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
+    /// The window comes down in answer to a mark, until more than `until` is acknowledged.
+    Cwr {
+        until: u64,
+    },
     /// Losses are being repaired until `until` is acknowledged.
     Recovery {
         until: u64,
@@ -59,6 +64,13 @@ enum State {
         until: u64,
         may_be_spurious: bool,
     },
+}
+
+impl State {
+    /// Nothing is deemed lost.
+    const fn repairs_nothing(self) -> bool {
+        matches!(self, Self::Open | Self::Cwr { .. })
+    }
 }
 
 /// Which of the two timers that watch for a silent tail is armed.
@@ -106,8 +118,14 @@ pub struct Sender {
     backoff: u32,
     /// After a timeout a single packet asks whether the path is back: the window until a delivery lifts it, else 0.
     asking: u32,
+    /// Who asks are new packets, whether the timeout was spurious, and repairs wait.
+    asks_with_new: bool,
+    /// A reduction is to be reported to a receiver that sends marks back.
+    reports_reduction: bool,
     usage: WindowUsage,
     starvation: Starvation,
+    /// The application writes whenever the send buffer has room.
+    fills_buffer: bool,
     closed: bool,
     stats: SenderStats,
     interval: IntervalCounters,
@@ -142,8 +160,11 @@ impl Sender {
             scheme_deadline: NEVER,
             backoff: 0,
             asking: 0,
+            asks_with_new: false,
+            reports_reduction: false,
             usage: WindowUsage::default(),
             starvation: Starvation::default(),
+            fills_buffer: false,
             closed: false,
             stats: SenderStats::default(),
             interval: IntervalCounters::default(),
@@ -183,6 +204,7 @@ impl Sender {
         let mut repaired = false;
         let mut original = false;
         let highest = self.sacked.end();
+        let originals_end = self.originals_end();
         while self.board.una() < ack.cumulative {
             let seq = self.board.una();
             let segment = self.board.pop();
@@ -201,7 +223,7 @@ impl Sender {
                     self.rack.on_reordering();
                 }
             } else {
-                original |= segment.lost;
+                original |= seq < originals_end;
                 last_rtt = Some(now - segment.sent_at);
                 first_rtt = first_rtt.or(last_rtt);
             }
@@ -210,8 +232,11 @@ impl Sender {
             // What a repair lets acknowledge may have arrived long ago (Linux: FLAG_RETRANS_DATA_ACKED).
             (first_rtt, last_rtt) = (None, None);
         }
+        let mut selectively = false;
         if !ack.sacks.is_empty() {
+            let before = self.delivery.delivered();
             original |= self.take_sacks(now, ack, highest, &mut last_rtt);
+            selectively = self.delivery.delivered() > before;
         }
         if highest > 0 {
             self.sacked.remove_below(self.board.una());
@@ -232,10 +257,17 @@ impl Sender {
             self.asking = 0;
         }
         self.end_probe(now, ack);
+        if ack.marked {
+            // Linux: a mark says that there is congestion, whatever became of the packets.
+            self.undo.end();
+        }
         self.take_back_mistakes(now, ack, advanced, original);
+        if originals_end > 0 {
+            self.look_for_originals(advanced, selectively);
+        }
 
         let newly_lost = self.detect_losses(now);
-        self.advance_state(now, delivered, advanced && newly_lost == 0);
+        self.advance_state(now, delivered, advanced && newly_lost == 0, ack.marked);
 
         let (newest, rate) = self.delivery.take_sample(now, self.rtt.min());
         self.scheme.on_ack(&Ack {
@@ -256,9 +288,10 @@ impl Sender {
             rate,
             newest,
             window_limited,
-            may_grow: !matches!(self.state, State::Recovery { .. }),
+            may_grow: !matches!(self.state, State::Recovery { .. } | State::Cwr { .. }),
             recovery: match self.state {
                 State::Open => Recovery::Open,
+                State::Cwr { .. } => Recovery::Cwr,
                 State::Recovery { .. } => Recovery::Recovery,
                 State::Loss { .. } => Recovery::Loss,
             },
@@ -277,9 +310,9 @@ impl Sender {
     pub fn on_timer(&mut self, now: Nanos) {
         if now >= self.reordering_deadline {
             // Linux's tcp_rack_reo_timeout: where the timer begins a recovery, it counts as one delivery.
-            let delivered = u32::from(self.state == State::Open);
+            let delivered = u32::from(self.state.repairs_nothing());
             self.detect_losses(now);
-            self.advance_state(now, delivered, false);
+            self.advance_state(now, delivered, false, false);
         }
         if now >= self.pacing_deadline {
             self.pacing_deadline = NEVER;
@@ -306,6 +339,17 @@ impl Sender {
         tail.min(self.reordering_deadline).min(self.pacing_deadline).min(self.scheme_deadline)
     }
 
+    /// Whether a timer watches what is out, however long the silence. RFC 6298 §5.1: "Every time a packet containing data
+    /// is sent (including a retransmission), if the timer is not running, start it running"; §2.5: "A maximum value MAY
+    /// be placed on RTO provided it is at least 60 seconds", which is Linux's 120.
+    #[must_use]
+    pub fn is_watched(&self, now: Nanos) -> bool {
+        match self.tail {
+            Tail::Unarmed => self.closed || self.board.packets_out() == 0,
+            Tail::Probe(at) | Tail::Timeout(at) => at <= now + RTO_MAX,
+        }
+    }
+
     /// The next packet that may go out at `now`. Call until it returns `None`.
     #[inline]
     pub fn transmit(&mut self, now: Nanos) -> Option<Transmit> {
@@ -322,7 +366,7 @@ impl Sender {
             self.pacer.end_burst();
             return None;
         }
-        if self.board.next() >= self.supply.packets() && self.board.first_to_retransmit().is_none() {
+        if self.board.next() >= self.supply.sendable() && self.board.first_to_retransmit().is_none() {
             self.run_dry(now);
             return None;
         }
@@ -334,25 +378,33 @@ impl Sender {
             }
             self.pacer.on_sent(now, rate);
         } else if !self.bursting {
-            if self.should_wait(now, window, window - in_flight) {
-                self.note_usage(true);
+            let available = window - in_flight;
+            if self.should_wait(now, window, available) {
+                let allowed = self.supply.edge() - self.board.next();
+                self.note_usage(u64::from(available) <= allowed);
                 return None;
             }
             self.bursting = true;
         }
         let transmit = match self.board.first_to_retransmit() {
-            Some(seq) => self.retransmit(now, seq),
-            None => self.send_new(now),
+            Some(seq) if self.asking == 0 || !self.asks_with_new => self.retransmit(now, seq),
+            _ => self.send_new(now),
         };
         Some(transmit)
     }
 
-    /// Send nothing more, wait for nothing more.
+    /// Whether the new packet that [`Sender::transmit`] has given out must tell the receiver that the window is reduced
+    /// (RFC 3168: CWR). Ask for each, where marks are understood.
+    #[inline]
+    pub fn take_report(&mut self) -> bool {
+        std::mem::take(&mut self.reports_reduction)
+    }
+
+    /// Send nothing more, wait for nothing more: it must get no more acknowledgements.
     pub fn close(&mut self) {
         self.closed = true;
-        if self.is_finished() {
-            self.board.release();
-        }
+        self.board.release();
+        self.sacked = RangeSet::default();
         self.probe_due = false;
         self.tail = Tail::Unarmed;
         self.reordering_deadline = NEVER;
@@ -403,6 +455,17 @@ impl Sender {
         self.board.una() >= self.supply.end()
     }
 
+    /// The receiver takes packets below `edge`, or below what it took before; until it says so there is no limit.
+    pub fn allow(&mut self, edge: u64) {
+        self.supply.allow(edge);
+    }
+
+    /// First packet not acknowledged in order.
+    #[must_use]
+    pub const fn una(&self) -> u64 {
+        self.board.una()
+    }
+
     /// Payload of packet `seq` in bytes: the last of a transfer may be short.
     #[inline]
     #[must_use]
@@ -447,12 +510,17 @@ impl Sender {
     /// Whether to gather a larger burst first. Repairs never wait.
     #[inline]
     fn should_wait(&self, now: Nanos, window: u32, available: u32) -> bool {
-        if self.state != State::Open || self.board.packets_out() == 0 {
+        if !self.state.repairs_nothing() || self.board.packets_out() == 0 {
             return false;
         }
-        // Linux: what ends the transfer (TCPHDR_FIN) is not held back.
-        if u64::from(available) >= self.supply.packets() - self.board.next() {
-            return false;
+        let mut available = available;
+        let sendable = self.supply.sendable() - self.board.next();
+        if u64::from(available) >= sendable {
+            // Linux: what ends the transfer (TCPHDR_FIN) is not held back.
+            if self.supply.written() <= self.supply.edge() {
+                return false;
+            }
+            available = sendable as u32;
         }
         let burst = Burst {
             available,
@@ -502,7 +570,7 @@ impl Sender {
         }
     }
 
-    /// True when a packet deemed lost and never sent again has arrived.
+    /// True when a packet sent before a timeout and never again has arrived.
     #[cold]
     fn take_sacks(
         &mut self,
@@ -512,6 +580,7 @@ impl Sender {
         last_rtt: &mut Option<Nanos>,
     ) -> bool {
         let mut original = false;
+        let originals_end = self.originals_end();
         let Self { board, sacked, delivery, rack, rtt, .. } = self;
         for (start, end) in ack.sacks.ranges(ack.cumulative) {
             sacked.insert(start.max(board.una()), end.min(board.next()), |low, high| {
@@ -520,7 +589,7 @@ impl Sender {
                     delivery.on_delivered(now, segment.sent_at, segment.state);
                     rack.on_delivered(now, seq, &segment, highest, rtt.min());
                     if !segment.retransmitted {
-                        original |= segment.lost;
+                        original |= seq < originals_end;
                         // Older blocks follow; after lost acknowledgements they hold packets that arrived long ago.
                         let rtt = now - segment.sent_at;
                         *last_rtt = Some(last_rtt.map_or(rtt, |latest| latest.min(rtt)));
@@ -529,17 +598,6 @@ impl Sender {
             });
         }
         original
-    }
-
-    fn is_window_limited(&self) -> bool {
-        let window = self.scheme.window();
-        self.usage.is_limited(window, window < self.scheme.slow_start_threshold())
-    }
-
-    #[inline]
-    fn note_usage(&mut self, limited: bool) {
-        let board = &self.board;
-        self.usage.note(limited, board.packets_out(), board.una(), board.next());
     }
 
     fn count(&mut self, now: Nanos, delivered: u32, rtt: Option<Nanos>, rate: Option<RateSample>) {

@@ -5,8 +5,12 @@ use crate::SEGMENT_BYTES;
 /// Data in packets, of which the last of a transfer may be short.
 #[derive(Clone, Debug)]
 pub struct Supply {
-    /// Written so far; never ends with an endless supply.
-    packets: u64,
+    /// The application has written those below this one; never ends with an endless supply.
+    written: u64,
+    /// The receiver's window takes those below this one.
+    edge: u64,
+    /// The lesser of the two.
+    sendable: u64,
     /// Of a transfer.
     end: u64,
     last_bytes: u32,
@@ -15,33 +19,56 @@ pub struct Supply {
 impl Supply {
     /// Data without end.
     pub const fn endless() -> Self {
-        Self { packets: u64::MAX, end: u64::MAX, last_bytes: SEGMENT_BYTES }
-    }
-
-    /// Nothing until the application writes it.
-    pub const fn empty() -> Self {
-        Self { packets: 0, end: u64::MAX, last_bytes: SEGMENT_BYTES }
-    }
-
-    /// The application writes so many full packets.
-    pub const fn write(&mut self, packets: u64) {
-        self.packets = self.packets.saturating_add(packets);
+        Self {
+            written: u64::MAX,
+            edge: u64::MAX,
+            sendable: u64::MAX,
+            end: u64::MAX,
+            last_bytes: SEGMENT_BYTES,
+        }
     }
 
     /// So many bytes, at least one.
     pub fn of_bytes(bytes: u64) -> Self {
         let before_last = (bytes.max(1) - 1) / u64::from(SEGMENT_BYTES);
-        Self {
-            packets: before_last + 1,
-            end: before_last + 1,
-            last_bytes: (bytes.max(1) - before_last * u64::from(SEGMENT_BYTES)) as u32,
-        }
+        let packets = before_last + 1;
+        let last_bytes = (bytes.max(1) - before_last * u64::from(SEGMENT_BYTES)) as u32;
+        Self { written: packets, sendable: packets, end: packets, last_bytes, ..Self::endless() }
     }
 
-    /// How many packets there are to send, since the beginning.
+    /// Nothing until the application writes it.
+    pub const fn unwritten(self) -> Self {
+        Self { written: 0, sendable: 0, ..self }
+    }
+
+    /// The application writes so many packets more, or what is left of a transfer.
+    pub fn write(&mut self, packets: u64) {
+        self.written = self.written.saturating_add(packets).min(self.end);
+        self.sendable = self.written.min(self.edge);
+    }
+
+    /// The receiver takes packets below `edge`; windows do not shrink.
+    pub fn allow(&mut self, edge: u64) {
+        self.edge = if self.edge == u64::MAX { edge } else { self.edge.max(edge) };
+        self.sendable = self.written.min(self.edge);
+    }
+
+    /// Packets below this one may be sent.
     #[inline]
-    pub const fn packets(&self) -> u64 {
-        self.packets
+    pub const fn sendable(&self) -> u64 {
+        self.sendable
+    }
+
+    /// Packets below this one are there to be sent.
+    #[inline]
+    pub const fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// The receiver takes packets below this one.
+    #[inline]
+    pub const fn edge(&self) -> u64 {
+        self.edge
     }
 
     /// How many a transfer has; for others a number that is never reached.
@@ -65,11 +92,9 @@ mod tests {
     fn the_packets_of_a_transfer_hold_its_bytes() {
         for bytes in [1, 1_447, 1_448, 1_449, 2_896, 1_000_000] {
             let supply = Supply::of_bytes(bytes);
-            let sum: u64 = (0..supply.packets()).map(|seq| u64::from(supply.payload_bytes(seq))).sum();
+            let sum: u64 = (0..supply.end()).map(|seq| u64::from(supply.payload_bytes(seq))).sum();
             assert_eq!(sum, bytes);
-            assert!(
-                (0..supply.packets()).all(|seq| (1..=SEGMENT_BYTES).contains(&supply.payload_bytes(seq)))
-            );
+            assert!((0..supply.end()).all(|seq| (1..=SEGMENT_BYTES).contains(&supply.payload_bytes(seq))));
         }
     }
 }

@@ -1,13 +1,18 @@
-//! Random loss, reordering and duplication both ways: what goes in comes out, and no timer is missing or wild.
+//! Random loss, reordering, duplication, marks, delays that jump and outages: what goes in comes out, and no timer is missing or wild.
 
 mod pipe;
 
 use leo_cc::{CongestionControl, Context, External, Scheme};
-use leo_transport::{Nanos, SEGMENT_BYTES, Sender};
+use leo_transport::{NEVER, Nanos, ReceiveWindow, SEGMENT_BYTES, SendBuffer, Sender};
 use pipe::{Fate, MS, Pipe, Sent, fixed_window};
 use proptest::prelude::*;
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+
+/// 100, unless `PROPTEST_CASES` asks for another number.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(100)
+}
 
 /// What a direction does to packets.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +21,25 @@ struct Trouble {
     duplication: f64,
     reordering: f64,
     delay: Nanos,
+    /// From then on the delay is another one, for good: up or down, as handovers make it.
+    jump: (Nanos, Nanos),
+    /// Nothing passes from then on, for so long.
+    outage: (Nanos, Nanos),
+}
+
+impl Trouble {
+    fn delay_at(&self, now: Nanos) -> Nanos {
+        let (at, delay) = self.jump;
+        if now < at { self.delay } else { delay }
+    }
+
+    fn smallest_delay(&self) -> Nanos {
+        self.delay.min(self.jump.1)
+    }
+
+    fn largest_delay(&self) -> Nanos {
+        self.delay.max(self.jump.1)
+    }
 }
 
 struct Chaos {
@@ -35,11 +59,12 @@ impl Chaos {
     }
 
     fn fate(&mut self, now: Nanos) -> Fate {
-        let Trouble { loss, duplication, reordering, delay } = self.trouble;
+        let Trouble { loss, duplication, reordering, outage: (from, length), .. } = self.trouble;
+        let delay = self.trouble.delay_at(now);
         if now >= self.until {
             return vec![delay];
         }
-        if self.hits(loss) {
+        if self.hits(loss) || (from..from + length).contains(&now) {
             return vec![];
         }
         let copies = 1 + usize::from(self.hits(duplication));
@@ -51,12 +76,22 @@ impl Chaos {
 
 fn trouble() -> impl Strategy<Value = Trouble> {
     let rate = || prop_oneof![Just(0.0), 0.0..0.05, 0.0..0.6];
-    (rate(), rate(), rate(), MS..150 * MS).prop_map(|(loss, duplication, reordering, delay)| Trouble {
-        loss,
-        duplication,
-        reordering,
-        delay,
-    })
+    let delay = || MS..150 * MS;
+    let jump = prop_oneof![
+        1 => Just((NEVER, 150 * MS)),
+        2 => (0..TROUBLE_ENDS, prop_oneof![delay(), MS..900 * MS]),
+    ];
+    let outage = prop_oneof![2 => Just((0, 0)), 1 => (0..TROUBLE_ENDS, 0..2_000 * MS)];
+    (rate(), rate(), rate(), delay(), jump, outage).prop_map(
+        |(loss, duplication, reordering, delay, jump, outage)| Trouble {
+            loss,
+            duplication,
+            reordering,
+            delay,
+            jump,
+            outage,
+        },
+    )
 }
 
 fn schemes() -> impl Strategy<Value = Scheme> {
@@ -70,33 +105,51 @@ fn schemes() -> impl Strategy<Value = Scheme> {
     prop_oneof![2 => classic, 1 => (1_u32..200).prop_map(fixed_window), 1 => paced]
 }
 
+/// Minimum, default and maximum of a socket buffer, from a few packets on.
+fn buffer() -> impl Strategy<Value = Option<[u64; 3]>> {
+    let sizes =
+        (4_096_u64..200_000, 0_u64..1_000_000).prop_map(|(default, more)| [4_096, default, default + more]);
+    prop::option::of(sizes)
+}
+
+/// How long so many packets may take on a path that is good again: the longest timeout, then a packet a round trip.
+fn patience(there: Trouble, back: Trouble, packets: u32) -> Nanos {
+    let delayed_acknowledgement_and_queue = 140 * MS;
+    let round_trip = there.largest_delay() + back.largest_delay() + delayed_acknowledgement_and_queue;
+    120_000 * MS + Nanos::from(packets) * round_trip
+}
+
 const TROUBLE_ENDS: Nanos = 5_000 * MS;
 const SERIALISATION: Nanos = MS / 2;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
     #[test]
     fn every_packet_is_delivered_in_order_once_the_path_allows_it(
         scheme in schemes(),
         there in trouble(),
         back in trouble(),
+        marking in prop_oneof![Just(0), Just(u64::MAX / 100), Just(u64::MAX / 2)],
         seed in any::<u64>(),
     ) {
         let mut data = Chaos::new(there, seed, TROUBLE_ENDS);
         let mut acks = Chaos::new(back, !seed, TROUBLE_ENDS);
         let mut pipe = Pipe::new(scheme, move |sent: Sent| data.fate(sent.at), move |at| acks.fate(at));
         pipe.serialisation = SERIALISATION;
+        let mut marks = Pcg64Mcg::seed_from_u64(seed ^ 1);
+        pipe.marks = Box::new(move |_| marks.next_u64() < marking);
         // Pipe::run checks timers, order and counts at each event.
         pipe.run(TROUBLE_ENDS);
         let outstanding = pipe.next();
-        // The worst that may be waited for: the timeout's backoff, as far as it has come, then a queue's worth.
-        let patience = pipe.sender.next_timer().saturating_sub(pipe.now);
-        let round_trip = there.delay + back.delay + SERIALISATION * Nanos::from(pipe.sender.packets_out() + 200);
-        pipe.run(TROUBLE_ENDS + patience + 40 * round_trip + 5_000 * MS);
+        let patience = TROUBLE_ENDS + patience(there, back, pipe.sender.packets_out());
+        while pipe.una() < outstanding && pipe.now < patience {
+            let until = pipe.now + 1_000 * MS;
+            pipe.run(until);
+        }
         prop_assert!(pipe.una() >= outstanding, "{} of {outstanding} are acknowledged: {:?}", pipe.una(), pipe.sender.stats());
         let stats = pipe.sender.stats();
         prop_assert!(stats.retransmitted <= stats.lost + stats.timeouts + pipe.sent.len() as u64 / 10 + 10);
-        prop_assert!(pipe.rtts.iter().all(|&rtt| rtt >= there.delay + back.delay), "an RTT shorter than the path");
+        prop_assert!(pipe.rtts.iter().all(|&rtt| rtt >= there.smallest_delay() + back.smallest_delay()), "an RTT shorter than the path");
         let interval = pipe.sender.take_interval();
         prop_assert_eq!(interval.sent_packets, stats.sent);
         prop_assert_eq!(interval.lost_packets, stats.lost);
@@ -114,23 +167,38 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
     #[test]
     fn every_transfer_completes(
         scheme in schemes(),
         there in trouble(),
         back in trouble(),
+        marking in prop_oneof![Just(0), Just(u64::MAX / 100), Just(u64::MAX / 2)],
         bytes in prop_oneof![1_u64..20_000, 1_u64..2_000_000],
+        rmem in buffer(),
+        wmem in buffer(),
         seed in any::<u64>(),
     ) {
         let mut data = Chaos::new(there, seed, TROUBLE_ENDS);
         let mut acks = Chaos::new(back, !seed, TROUBLE_ENDS);
-        let sender = Sender::new(scheme, false).with_transfer(bytes);
+        let mut sender = Sender::new(scheme, false).with_transfer(bytes);
+        if wmem.is_some() {
+            sender = sender.with_buffer();
+        }
         let mut pipe = Pipe::of(sender, move |sent: Sent| data.fate(sent.at), move |at| acks.fate(at));
         pipe.serialisation = SERIALISATION;
+        pipe.receive_window = rmem.map(ReceiveWindow::new);
+        pipe.send_buffer = wmem.map(SendBuffer::new);
+        let mut marks = Pcg64Mcg::seed_from_u64(seed ^ 1);
+        pipe.marks = Box::new(move |_| marks.next_u64() < marking);
         pipe.run(TROUBLE_ENDS);
-        // Pipe::run checks that a timer ends every silence; 1,400 packets of half a millisecond, or paced at 100 kB/s.
-        pipe.run(300_000 * MS);
+        // Pipe::run checks that a timer ends every silence.
+        let packets = bytes.div_ceil(u64::from(SEGMENT_BYTES));
+        let patience = TROUBLE_ENDS + patience(there, back, packets as u32);
+        while !pipe.sender.is_finished() && pipe.now < patience {
+            let until = pipe.now + 1_000 * MS;
+            pipe.run(until);
+        }
         prop_assert!(pipe.sender.is_finished(), "{:?}", pipe.sender.stats());
         prop_assert_eq!(pipe.receiver.delivered(), bytes.div_ceil(u64::from(SEGMENT_BYTES)));
         prop_assert_eq!((pipe.sender.in_flight(), pipe.sender.packets_out()), (0, 0));

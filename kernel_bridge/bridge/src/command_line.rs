@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::ack_driven;
+
 /// The longest name of a congestion control: the kernel's 16 bytes with a 0 at the end.
 pub const MAX_NAME: usize = 15;
 
@@ -10,21 +12,25 @@ pub const SOCKET: &str = "@leo-bridge";
 
 /// What to print where the command line is wrong or asks for it.
 pub const USAGE: &str = "\
-usage: leo-bridge run [--policy NAME=FOLDER]… [--offer NAME]… [--interval-ms MS] [--socket NAME] [--user USER] [--with-parent]
+usage: leo-bridge run [--policy NAME=FOLDER]… [--scheme NAME=SCHEME]… [--offer NAME]… [--satcp NAME]…
+                      [--interval-ms MS] [--seed N] [--socket NAME] [--user USER] [--with-parent]
        leo-bridge status [--socket NAME]
        leo-bridge check
 
 run     loads the eBPF programs and serves flows until it is ended.
         --policy NAME=FOLDER  flows of the congestion control NAME follow the policy in FOLDER
+        --scheme NAME=SCHEME  flows of NAME are steered by vivace, vivace-kernel, vivace-proteus or copa
         --offer NAME          flows of NAME are offered on the socket (with nothing else given: leo_agent)
-        --interval-ms MS      monitor interval of offered flows (30); a policy brings its own
+        --satcp NAME          flows of NAME are SaTCP's: Cubic that clients warn of handovers
+        --interval-ms MS      monitor interval of flows without a policy (30); a policy brings its own
+        --seed N              of what is random in a scheme (1)
         --socket NAME         a path or, after an @, an abstract name (@leo-bridge)
         --user USER           whom to become after loading, and who may use the socket besides root
                               (who called sudo, else nobody)
         --with-parent         end when the process that started it ends
 status  prints what a running bridge says of itself, as JSON.
 check   says what this machine lacks.
-A congestion control's name has at most 15 characters.";
+A congestion control's name has at most 15 letters, digits, _ and .";
 
 /// What to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,8 +53,10 @@ pub enum Command {
 pub struct Run {
     /// Congestion controls by name.
     pub schemes: Vec<(String, Decider)>,
-    /// Monitor interval of offered flows, in µs.
+    /// Monitor interval of flows without a policy, in µs.
     pub interval_us: u64,
+    /// Of what is random in a scheme.
+    pub seed: u64,
     /// Where to listen.
     pub socket: String,
     /// Whom to become.
@@ -62,8 +70,12 @@ pub struct Run {
 pub enum Decider {
     /// The policy in that folder.
     Policy(PathBuf),
+    /// A scheme of `core/cc`, one of [`ack_driven::NAMES`].
+    Scheme(String),
     /// A client of the socket.
     Offered,
+    /// The eBPF program itself, which clients warn of handovers.
+    SaTcp,
 }
 
 /// Parse the arguments behind the program's name.
@@ -98,6 +110,7 @@ fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, Stri
     let mut run = Run {
         schemes: Vec::new(),
         interval_us: 30_000,
+        seed: 1,
         socket: SOCKET.to_owned(),
         user: None,
         with_parent: false,
@@ -110,7 +123,21 @@ fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, Stri
                     given.split_once('=').ok_or_else(|| format!("--policy {given}: must be NAME=FOLDER"))?;
                 run.schemes.push((name.to_owned(), Decider::Policy(folder.into())));
             }
+            "--scheme" => {
+                let given = value(flag, arguments.next())?;
+                let (name, scheme) =
+                    given.split_once('=').ok_or_else(|| format!("--scheme {given}: must be NAME=SCHEME"))?;
+                if !ack_driven::NAMES.contains(&scheme) {
+                    return Err(format!("--scheme {given}: must be one of {}", ack_driven::NAMES.join(", ")));
+                }
+                run.schemes.push((name.to_owned(), Decider::Scheme(scheme.to_owned())));
+            }
+            "--seed" => {
+                let given = value(flag, arguments.next())?;
+                run.seed = given.parse().map_err(|_| format!("--seed {given}: must be a whole number"))?;
+            }
             "--offer" => run.schemes.push((value(flag, arguments.next())?.to_owned(), Decider::Offered)),
+            "--satcp" => run.schemes.push((value(flag, arguments.next())?.to_owned(), Decider::SaTcp)),
             "--interval-ms" => {
                 let given = value(flag, arguments.next())?;
                 let ms: f64 =
@@ -130,9 +157,9 @@ fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, Stri
         run.schemes.push(("leo_agent".to_owned(), Decider::Offered));
     }
     for (index, (name, _)) in run.schemes.iter().enumerate() {
-        if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
+        if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_allowed) {
             return Err(format!(
-                "{name:?}: a congestion control's name has 1 to {MAX_NAME} visible characters"
+                "{name:?}: a congestion control's name has 1 to {MAX_NAME} letters, digits, _ or ."
             ));
         }
         if run.schemes[..index].iter().any(|(other, _)| other == name) {
@@ -140,6 +167,11 @@ fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, Stri
         }
     }
     Ok(Command::Run(run))
+}
+
+/// What the kernel takes in the name of a congestion control that eBPF brings (`bpf_obj_name_cpy()`).
+const fn is_allowed(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.')
 }
 
 fn value<'a>(flag: &str, given: Option<&'a str>) -> Result<&'a str, String> {
@@ -164,10 +196,19 @@ mod tests {
 
     #[test]
     fn schemes_come_in_the_order_given() {
-        let line = "run --policy leo_astraea=runs/x/policy --offer mine --interval-ms 12.5 --user me --socket /tmp/s";
+        let line = "run --policy leo_astraea=runs/x/policy --offer mine --satcp satcp --scheme pcc=vivace --seed 7 --interval-ms 12.5 --user me --socket /tmp/s";
         let Ok(Command::Run(run)) = parsed(line) else { panic!("not a run") };
         let policy = ("leo_astraea".to_owned(), Decider::Policy("runs/x/policy".into()));
-        assert_eq!(run.schemes, [policy, ("mine".to_owned(), Decider::Offered)]);
+        assert_eq!(
+            run.schemes,
+            [
+                policy,
+                ("mine".to_owned(), Decider::Offered),
+                ("satcp".to_owned(), Decider::SaTcp),
+                ("pcc".to_owned(), Decider::Scheme("vivace".to_owned())),
+            ]
+        );
+        assert_eq!(run.seed, 7);
         assert_eq!(
             (run.interval_us, run.socket.as_str(), run.user.as_deref()),
             (12_500, "/tmp/s", Some("me"))
@@ -181,9 +222,16 @@ mod tests {
             ("stop", "stop: must be run, status or check"),
             ("run --polcy a=b", "run: --polcy: unknown argument"),
             ("run --policy x", "--policy x: must be NAME=FOLDER"),
+            ("run --scheme vivace", "--scheme vivace: must be NAME=SCHEME"),
+            ("run --scheme x=cubic", "--scheme x=cubic: must be one of copa, vivace, vivace-kernel"),
+            ("run --seed -1", "--seed -1: must be a whole number"),
             ("run --offer", "--offer: needs a value"),
             ("run --offer a --offer a", "a: given twice"),
             ("run --offer sixteen_letters_", "\"sixteen_letters_\": a congestion control's name has 1 to 15"),
+            (
+                "run --offer vivace-kernel",
+                "\"vivace-kernel\": a congestion control's name has 1 to 15 letters",
+            ),
             ("run --interval-ms 0", "--interval-ms 0: must be within 1 and 10000"),
             ("run --interval-ms nan", "--interval-ms nan: must be within 1 and 10000"),
             ("check it", "check: it: unknown argument"),

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
-use std::os::unix::net::UnixListener;
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::signal::{SigSet, Signal};
@@ -10,7 +9,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
-use crate::clients::Client;
+use crate::clients::{Client, Listener};
 use crate::clock::monotonic_us;
 use crate::ebpf::Registered;
 use crate::protocol::{FlowStatus, Message, Request, SchemeStatus, VERSION, flow_id, parts_of};
@@ -38,7 +37,7 @@ const CLIENTS: u64 = 1 << 32;
 #[derive(Debug)]
 pub struct Daemon {
     schemes: Vec<Scheme>,
-    listener: UnixListener,
+    listener: Listener,
     allowed: Vec<u32>,
     clients: BTreeMap<u64, Client>,
     next_client: u64,
@@ -52,7 +51,7 @@ impl Daemon {
     ///
     /// # Errors
     /// The kernel refuses a descriptor: one line.
-    pub fn new(schemes: Vec<Scheme>, listener: UnixListener, allowed: Vec<u32>) -> Result<Self, String> {
+    pub fn new(schemes: Vec<Scheme>, listener: Listener, allowed: Vec<u32>) -> Result<Self, String> {
         let failed = |error: nix::errno::Errno| format!("event loop: {error}");
         let mut ends = SigSet::empty();
         [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| ends.add(signal));
@@ -91,6 +90,7 @@ impl Daemon {
         let failed = |error: nix::errno::Errno| format!("event loop: {error}");
         let mut happened = [EpollEvent::empty(); 64];
         let mut events = Vec::new();
+        let mut acks = Vec::new();
         loop {
             let n = match self.epoll.wait(&mut happened, EpollTimeout::NONE) {
                 Err(nix::errno::Errno::EINTR) => 0,
@@ -101,6 +101,7 @@ impl Daemon {
                     TIMER => drop(self.timer.wait()),
                     SIGNAL => {
                         if self.signals.read_signal().map_err(failed)?.is_some() {
+                            self.say_what_does_not_count();
                             return Ok(());
                         }
                     }
@@ -112,11 +113,22 @@ impl Daemon {
             // Intervals first whatever woke us: they are what must not wait.
             for index in 0..self.schemes.len() {
                 let scheme = &mut self.schemes[index];
+                if scheme.registered.take_acks(&mut acks) {
+                    scheme.service.hear(scheme.registered.slots_mut(), &acks, &mut monotonic_us);
+                }
                 scheme.service.serve(scheme.registered.slots_mut(), &mut monotonic_us, &mut events);
                 self.publish(index, &mut events);
             }
             self.flush_clients();
             self.set_timer().map_err(failed)?;
+        }
+    }
+
+    fn say_what_does_not_count(&self) {
+        for scheme in &self.schemes {
+            if let Some(why) = scheme.service.too_late() {
+                eprintln!("leo-bridge: {}: this run does not count: {why}", scheme.name);
+            }
         }
     }
 
@@ -165,7 +177,7 @@ impl Daemon {
     }
 
     fn accept(&mut self) {
-        while let Ok((stream, _)) = self.listener.accept() {
+        while let Ok(stream) = self.listener.accept() {
             // One who may not, or has gone already, was told as far as possible.
             let Ok(client) = Client::admit(stream, &self.allowed) else { continue };
             let token = self.next_client;
@@ -265,12 +277,14 @@ impl Daemon {
                 controller: match scheme.service.controller() {
                     Controller::Policy(_) => "policy",
                     Controller::Offered => "offered",
+                    Controller::AckDriven(..) => "scheme",
                     Controller::Program => "program",
                 },
                 interval_ms: scheme.service.interval_us() as f64 / 1e3,
                 flows: scheme.service.open_slots().count(),
                 intervals: punctuality.intervals,
                 missed: punctuality.missed,
+                too_late: scheme.service.too_late(),
                 unapplied: punctuality.unapplied,
                 fallbacks: punctuality.fallbacks,
                 commanded_us: three(&punctuality.commanded),

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{fmt, num::NonZeroUsize};
 
@@ -14,6 +15,7 @@ use libbpf_rs::{
 };
 use nix::sys::mman::{MapFlags as MmapFlags, ProtFlags, mmap, munmap};
 
+use crate::ack_record::AckRecord;
 use crate::slot::{Command, Flow, SLOTS, Slots};
 
 /// The longest name of a congestion control: the kernel's 16 bytes with a 0 at the end.
@@ -27,6 +29,13 @@ const NAME_OFFSET: usize = 64;
 pub enum Program {
     /// Obeys commands; Cubic where none come.
     Agent,
+    /// The same, and tells of every ACK. Packets are paced one by one where `by_one`, as senders in user space do.
+    AgentWithAcks {
+        /// See above.
+        by_one: bool,
+    },
+    /// Cubic that takes losses around an announced handover for the handover's.
+    SaTcp,
 }
 
 impl Program {
@@ -36,8 +45,10 @@ impl Program {
         struct Aligned<T: ?Sized>(T);
         static AGENT: &Aligned<[u8]> =
             &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/leo_agent.bpf.o")));
+        static SATCP: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/satcp.bpf.o")));
         match self {
-            Self::Agent => &AGENT.0,
+            Self::Agent | Self::AgentWithAcks { .. } => &AGENT.0,
+            Self::SaTcp => &SATCP.0,
         }
     }
 }
@@ -47,6 +58,7 @@ impl Program {
 pub struct Registered {
     slots: Slots,
     changes: RingBuffer<'static>,
+    acks: Option<(RingBuffer<'static>, Arc<Mutex<Vec<AckRecord>>>)>,
     _link: Link,
     _object: Object,
 }
@@ -73,7 +85,7 @@ pub fn register(program: Program, name: &str, first_patience: Duration) -> Resul
     };
     let mut open =
         ObjectBuilder::default().open_memory(program.bytes()).map_err(|error| failed("not opened", error))?;
-    prepare(&mut open, name, first_patience)?;
+    prepare(&mut open, program, name, first_patience)?;
     let mut object = open.load().map_err(|error| failed("the kernel refused the program", error))?;
     fill_vacant(&find(&mut object, "vacant")?).map_err(|error| failed("vacant slots", error))?;
     let slots = map_slots(&mut object)?;
@@ -83,10 +95,25 @@ pub fn register(program: Program, name: &str, first_patience: Duration) -> Resul
         builder.add(&ring, |_| 0).map_err(|error| failed("ring buffer", error))?;
         builder.build().map_err(|error| failed("ring buffer", error))?
     };
+    let acks = match program {
+        Program::AgentWithAcks { .. } => {
+            let ring = find(&mut object, "acks")?;
+            let heard = Arc::new(Mutex::new(Vec::with_capacity(4096)));
+            let mut builder = libbpf_rs::RingBufferBuilder::new();
+            let hears = Arc::clone(&heard);
+            let hear = move |bytes: &[u8]| {
+                hears.lock().unwrap_or_else(PoisonError::into_inner).extend(AckRecord::from_bytes(bytes));
+                0
+            };
+            builder.add(&ring, hear).map_err(|error| failed("ring buffer", error))?;
+            Some((builder.build().map_err(|error| failed("ring buffer", error))?, heard))
+        }
+        Program::Agent | Program::SaTcp => None,
+    };
     let link = find(&mut object, "scheme")?
         .attach_struct_ops()
         .map_err(|error| failed("the kernel did not register the scheme", error))?;
-    Ok(Registered { slots, changes, _link: link, _object: object })
+    Ok(Registered { slots, changes, acks, _link: link, _object: object })
 }
 
 impl Registered {
@@ -105,6 +132,16 @@ impl Registered {
         self.changes.epoll_fd()
     }
 
+    /// Put the ACKs since the last call in the place of what is in `records`; `false` where the program tells of none.
+    pub fn take_acks(&self, records: &mut Vec<AckRecord>) -> bool {
+        records.clear();
+        let Some((ring, heard)) = &self.acks else { return false };
+        // It fails only where a callback does, and ours cannot.
+        let _ = ring.consume_raw();
+        std::mem::swap(records, &mut heard.lock().unwrap_or_else(PoisonError::into_inner));
+        true
+    }
+
     /// Forget the changes so far.
     pub fn clear_changes(&self) {
         // It fails only where a callback does, and ours cannot.
@@ -113,15 +150,29 @@ impl Registered {
 }
 
 /// Settings and name, before the program is loaded.
-fn prepare(open: &mut OpenObject, name: &str, first_patience: Duration) -> Result<(), String> {
+fn prepare(
+    open: &mut OpenObject,
+    program: Program,
+    name: &str,
+    first_patience: Duration,
+) -> Result<(), String> {
     let arguments = cong_control_arguments()?;
+    let tells_acks = matches!(program, Program::AgentWithAcks { .. });
+    // 2: net.ipv4.tcp_min_tso_segs.
+    let least_burst: u32 = if program == (Program::AgentWithAcks { by_one: true }) { 1 } else { 2 };
     for mut map in open.maps_mut() {
         let map_name = map.name().to_string_lossy().into_owned();
+        if map_name == "acks" && !tells_acks {
+            let least = 4096; // a page
+            map.set_max_entries(least).map_err(|error| format!("{name}: acks: {error}"))?;
+        }
         let Some(value) = map.initial_value_mut() else { continue };
         if map_name.ends_with(".rodata") {
             let patience_us = u64::try_from(first_patience.as_micros()).unwrap_or(u64::MAX);
             value[..8].copy_from_slice(&patience_us.to_ne_bytes());
             value[8..12].copy_from_slice(&arguments.to_ne_bytes());
+            value[12..16].copy_from_slice(&u32::from(tells_acks).to_ne_bytes());
+            value[16..20].copy_from_slice(&least_burst.to_ne_bytes());
         } else if map_name == "scheme" {
             value[NAME_OFFSET..NAME_OFFSET + MAX_NAME + 1].fill(0);
             value[NAME_OFFSET..NAME_OFFSET + name.len()].copy_from_slice(name.as_bytes());

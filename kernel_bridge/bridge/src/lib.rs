@@ -1,6 +1,8 @@
 //! Agents steer real TCP flows: the eBPF programs' loader, the daemon that decides every monitor interval, and the
 //! socket on which it offers flows to others. See `kernel_bridge/bridge/README.md`.
 
+pub mod ack_driven;
+pub mod ack_record;
 pub mod check;
 pub mod clients;
 pub mod clock;

@@ -136,7 +136,7 @@ impl Message<'_> {
 pub struct SchemeStatus {
     /// What `TCP_CONGESTION` is set to.
     pub scheme: String,
-    /// Who decides: policy, offered or program.
+    /// Who decides: policy, offered, scheme or program.
     pub controller: &'static str,
     /// Length of a monitor interval.
     pub interval_ms: f64,
@@ -144,8 +144,10 @@ pub struct SchemeStatus {
     pub flows: usize,
     /// Interval ends served.
     pub intervals: u64,
-    /// Interval ends skipped for being a whole interval late: a run with any is not to be trusted.
+    /// Interval ends skipped for being a whole interval late.
     pub missed: u64,
+    /// Why a run does not count whose flows these were, or none: decisions came too late.
+    pub too_late: Option<String>,
     /// Commands overtaken by the next before the connection did anything.
     pub unapplied: u64,
     /// Times that flows fell back to Cubic, of flows that closed.
@@ -173,7 +175,7 @@ pub struct FlowStatus {
     pub cookie: u64,
     /// User who owns the socket.
     pub uid: u32,
-    /// Who sets the window: held, steered or fallen_back.
+    /// Who sets the window: held, steered, fallen_back or its_own.
     pub mode: &'static str,
     /// Congestion window, in packets.
     pub cwnd: u32,
@@ -208,6 +210,7 @@ impl FlowStatus {
                 Mode::Held => "held",
                 Mode::Steered => "steered",
                 Mode::FallenBack => "fallen_back",
+                Mode::ItsOwn => "its_own",
             },
             cwnd: counters.cwnd,
             pacing_bytes_per_s: if counters.pacing_rate == u64::MAX { 0 } else { counters.pacing_rate },

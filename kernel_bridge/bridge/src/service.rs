@@ -6,12 +6,26 @@ use std::sync::Arc;
 
 use leo_control::{AgentState, MAX_OBSERVATION_DIM, Policy, Report};
 
+use crate::ack_driven::AckDriven;
+use crate::ack_record::AckRecord;
 use crate::interval;
 use crate::latency::Latency;
 use crate::slot::{Command, Flow, Mode, SLOTS, Slots};
 
 /// Intervals without a command after which a flow falls back, unless 2 sRTT is longer.
 pub const PATIENCE_INTERVALS: u64 = 4;
+
+/// How often the ACKs of flows with a scheme of `core/cc` are listened to, in µs.
+pub const LISTEN_US: u64 = 1_000;
+
+/// Timers of theirs that would be sooner wait so long.
+const SOONEST_US: u64 = 100;
+
+/// No interval of an agent's own is shorter, in µs.
+const MIN_INTERVAL_US: u64 = 1_000;
+
+/// No interval ends in a slot without a flow.
+const NEVER: u64 = u64::MAX;
 
 /// Who decides for the flows of a scheme.
 #[derive(Clone, Debug)]
@@ -20,6 +34,9 @@ pub enum Controller {
     Policy(Arc<Policy>),
     /// Whoever subscribes on the socket.
     Offered,
+    /// A scheme of `core/cc`, here: its name, one of [`ack_driven::NAMES`](crate::ack_driven::NAMES), and the seed of
+    /// its first flow.
+    AckDriven(String, u64),
     /// Nobody: the program needs no commands for the window (SaTCP).
     Program,
 }
@@ -52,15 +69,38 @@ pub struct Punctuality {
     pub fallbacks: u64,
 }
 
+impl Punctuality {
+    /// Why what was measured meanwhile does not count, where decisions every `interval_us` came too late: more than
+    /// one in a hundred not at all, or a quarter of an interval after its end.
+    #[must_use]
+    pub fn too_late(&self, interval_us: u64) -> Option<String> {
+        let (p99_us, allowed_us) = (self.commanded.quantile_us(0.99), interval_us / 4);
+        if 100 * self.missed > self.intervals + self.missed {
+            return Some(format!(
+                "{} of {} intervals ended unnoticed: the machine is too slow or too busy",
+                self.missed,
+                self.intervals + self.missed
+            ));
+        }
+        (p99_us > allowed_us).then(|| {
+            format!(
+                "1 % of the decisions came {p99_us} us or more after their intervals, and {allowed_us} us are tolerable: the machine is too slow or too busy"
+            )
+        })
+    }
+}
+
 #[derive(Debug)]
 struct Tracked {
     generation: u32,
     origin_us: u64,
     begin_us: u64,
-    deadline_us: u64,
+    /// Length of its intervals where the agent's specification has told it, instead of the service's.
+    own_interval_us: Option<u64>,
     before: Flow,
     max_throughput: u64,
     agent: Option<AgentState>,
+    driven: Option<Box<AckDriven>>,
     /// What a recurrent policy remembers.
     memory: Vec<f32>,
     /// The command that holds: window, pacing, and the interval's end that it answers.
@@ -82,7 +122,11 @@ pub struct Service {
     interval_us: u64,
     subscribed: bool,
     flows: Vec<Option<Tracked>>,
-    open: usize,
+    /// When each slot's interval ends; apart, because every wake looks at all of them.
+    deadlines_us: Box<[u64; SLOTS]>,
+    /// When ACKs are to be listened to next.
+    listen_us: u64,
+    opened: u64,
     punctuality: Punctuality,
 }
 
@@ -96,7 +140,9 @@ impl Service {
             interval_us,
             subscribed: false,
             flows,
-            open: 0,
+            deadlines_us: Box::new([NEVER; SLOTS]),
+            listen_us: NEVER,
+            opened: 0,
             punctuality: Punctuality::default(),
         }
     }
@@ -153,8 +199,16 @@ impl Service {
             Controller::Policy(policy) => {
                 (Some(AgentState::new(policy.spec())), vec![0.0; policy.memory_dim()])
             }
-            Controller::Offered | Controller::Program => (None, Vec::new()),
+            _ => (None, Vec::new()),
         };
+        let driven = match &self.controller {
+            Controller::AckDriven(name, seed) => {
+                self.listen_us = now_us;
+                Some(Box::new(AckDriven::new(name, seed.wrapping_add(self.opened), flow)))
+            }
+            _ => None,
+        };
+        self.opened += 1;
         // Its first counters were those of a connection that had sent nothing but its SYN, which counts as delivered.
         let before = Flow { delivered: flow.delivered.min(1), ..Flow::default() };
         let begin_us = flow.opened_us.min(now_us);
@@ -162,20 +216,21 @@ impl Service {
             generation: flow.generation,
             origin_us: begin_us,
             begin_us,
-            deadline_us: begin_us + self.interval_us,
+            own_interval_us: None,
             before,
             max_throughput: 0,
             agent,
+            driven,
             memory,
             standing: None,
         });
-        self.open += 1;
+        self.deadlines_us[slot] = begin_us + self.interval_us;
         events.push(Event::Opened(slot, Box::new(*flow)));
     }
 
     fn close(&mut self, slot: usize, flow: &Flow, events: &mut Vec<Event>) {
         if let Some(tracked) = self.flows[slot].take() {
-            self.open -= 1;
+            self.deadlines_us[slot] = NEVER;
             self.punctuality.fallbacks += u64::from(flow.fallbacks);
             events.push(Event::Closed(slot, tracked.generation));
         }
@@ -184,20 +239,61 @@ impl Service {
     /// The next interval's end, `CLOCK_MONOTONIC` in µs.
     #[must_use]
     pub fn next_deadline_us(&self) -> Option<u64> {
-        if self.open == 0 {
-            return None;
+        self.deadlines_us.iter().copied().min().map(|us| us.min(self.listen_us)).filter(|us| *us != NEVER)
+    }
+
+    /// Let the schemes of `core/cc` hear what happened on their flows, and have the kernel do as they want.
+    pub fn hear(&mut self, slots: &mut Slots, records: &[AckRecord], clock: &mut impl FnMut() -> u64) {
+        let now_us = clock();
+        let due = self.listen_us <= now_us;
+        if due {
+            self.punctuality.commanded.add(now_us - self.listen_us);
+        } else if records.is_empty() {
+            return;
         }
-        self.flows.iter().flatten().map(|tracked| tracked.deadline_us).min()
+        for record in records {
+            let tracked = self.flows.get_mut(usize::from(record.slot)).and_then(Option::as_mut);
+            let Some(tracked) = tracked.filter(|tracked| tracked.generation == record.generation) else {
+                continue;
+            };
+            if let Some(driven) = &mut tracked.driven {
+                driven.hear(record);
+            }
+        }
+        self.listen_us = NEVER;
+        for slot in 0..SLOTS {
+            let Some(tracked) = self.flows[slot].as_mut() else { continue };
+            let Some(driven) = &mut tracked.driven else { continue };
+            driven.on_time(now_us);
+            let timer_us = driven.next_timer_us().max(now_us + SOONEST_US);
+            self.listen_us = self.listen_us.min(timer_us).min(now_us + LISTEN_US);
+            let wanted = driven.wanted();
+            if tracked.standing.is_none_or(|standing| (standing.cwnd, standing.pacing_rate) != wanted) {
+                self.steer(slots, slot, wanted, now_us);
+            }
+        }
+    }
+
+    /// Command what a scheme of `core/cc` wants.
+    fn steer(&mut self, slots: &mut Slots, slot: usize, (cwnd, pacing_rate): (u32, u64), now_us: u64) {
+        let Some(tracked) = &mut self.flows[slot] else { return };
+        let command = Command {
+            time_us: now_us,
+            patience_us: PATIENCE_INTERVALS * self.interval_us,
+            pacing_rate,
+            cwnd,
+            generation: tracked.generation,
+            ..Command::default()
+        };
+        let sequence = slots.command(slot, command);
+        tracked.standing = Some(Standing { cwnd, pacing_rate, sequence, interval_end_us: now_us });
     }
 
     /// Serve every interval that has ended; `clock` is read again after each command to see how late it is.
     pub fn serve(&mut self, slots: &mut Slots, clock: &mut impl FnMut() -> u64, events: &mut Vec<Event>) {
-        if self.open == 0 {
-            return;
-        }
         let now_us = clock();
         for slot in 0..SLOTS {
-            if self.flows[slot].as_ref().is_none_or(|tracked| tracked.deadline_us > now_us) {
+            if self.deadlines_us[slot] > now_us {
                 continue;
             }
             let Some(flow) = slots.flow(slot) else { continue };
@@ -219,18 +315,25 @@ impl Service {
     ) {
         let Some(tracked) = &mut self.flows[slot] else { return };
         let now_us = clock();
-        let end_us = tracked.deadline_us;
+        let end_us = self.deadlines_us[slot];
         let late_us = now_us.saturating_sub(end_us);
         self.punctuality.intervals += 1;
-        self.punctuality.missed += late_us / self.interval_us;
+        let interval_us = tracked.own_interval_us.unwrap_or(self.interval_us);
+        self.punctuality.missed += late_us / interval_us;
         // From this end, so that lateness does not add up; but never into the past.
-        tracked.deadline_us += self.interval_us * (1 + late_us / self.interval_us);
+        self.deadlines_us[slot] += interval_us * (1 + late_us / interval_us);
         let hold = Command {
             time_us: now_us,
-            patience_us: PATIENCE_INTERVALS * self.interval_us,
+            patience_us: PATIENCE_INTERVALS * interval_us,
             generation: flow.generation,
             ..Command::default()
         };
+        if let Some(driven) = tracked.driven.as_deref().filter(|_| flow.sent == 0) {
+            let wanted = driven.wanted();
+            tracked.begin_us = now_us;
+            self.steer(slots, slot, wanted, now_us);
+            return;
+        }
         if flow.sent == 0 {
             // A connection's receiving end, or one that has not begun: it keeps its initial window.
             if self.subscribed || matches!(self.controller, Controller::Policy(_)) {
@@ -249,7 +352,9 @@ impl Service {
         tracked.begin_us = now_us;
         tracked.before = *flow;
         if let Some(standing) = tracked.standing {
-            if flow.applied_command == standing.sequence {
+            if tracked.driven.is_some() {
+                // Its commands answer ACKs, not intervals.
+            } else if flow.applied_command == standing.sequence {
                 let applied_us = (flow.applied_ns / 1_000).saturating_sub(standing.interval_end_us);
                 self.punctuality.applied.add(applied_us);
             } else if standing.sequence != u64::MAX {
@@ -264,6 +369,11 @@ impl Service {
         match (&self.controller, &mut tracked.agent) {
             (Controller::Policy(policy), Some(agent)) => {
                 agent.observe(&report);
+                if let Some(next_ns) = policy.spec().observation.next_interval_ns(&report) {
+                    let next_us = (next_ns / 1_000).max(MIN_INTERVAL_US);
+                    tracked.own_interval_us = Some(next_us);
+                    self.deadlines_us[slot] = (end_us + next_us).max(now_us);
+                }
                 let mut observation = [0.0; MAX_OBSERVATION_DIM];
                 let observation = &mut observation[..policy.spec().observation_dim()];
                 agent.write_observation(observation);
@@ -285,12 +395,27 @@ impl Service {
                 });
                 self.punctuality.commanded.add(clock().saturating_sub(end_us));
             }
+            (Controller::AckDriven(..), _) => {
+                // Said again, so that it keeps holding.
+                if let Some(wanted) = tracked.driven.as_deref().map(AckDriven::wanted) {
+                    self.steer(slots, slot, wanted, now_us);
+                }
+            }
             _ => {
                 tracked.standing =
                     tracked.standing.map(|standing| Standing { sequence: u64::MAX, ..standing })
             }
         }
         events.push(Event::Report(slot, flow.generation, report, late_us));
+    }
+
+    /// Why a run on this scheme's flows does not count, where decisions came too late.
+    #[must_use]
+    pub fn too_late(&self) -> Option<String> {
+        match self.controller {
+            Controller::Program => None,
+            _ => self.punctuality.too_late(self.interval_us),
+        }
     }
 
     /// Give a flow of an offered scheme a window and a pacing rate (0: unpaced).
@@ -329,17 +454,18 @@ impl Service {
     /// Tell SaTCP that an announced handover explains the flow's losses until then.
     ///
     /// # Errors
-    /// The flow is not open: one line.
+    /// The scheme is not SaTCP, or the flow is not open: one line.
     pub fn freeze(
         &mut self,
         slots: &mut Slots,
         (slot, generation): (usize, u32),
         until_us: u64,
     ) -> Result<(), String> {
+        if !matches!(self.controller, Controller::Program) {
+            return Err("flow: its scheme is not SaTCP: it has no freeze".to_owned());
+        }
         self.tracked(slot, generation)?;
-        let standing = slots.commanded(slot);
-        let standing = if standing.generation == generation { standing } else { Command::default() };
-        slots.command(slot, Command { frozen_until_us: until_us, generation, ..standing });
+        slots.command(slot, Command { frozen_until_us: until_us, generation, ..Command::default() });
         Ok(())
     }
 

@@ -208,3 +208,78 @@ fn a_flow_caught_in_the_middle_of_being_written_is_not_read() {
     kernel.write(0, Flow { sequence: 8, ..opened() });
     assert_eq!(slots.flow(0), Some(Flow { sequence: 8, ..opened() }));
 }
+
+#[test]
+fn only_satcp_is_told_of_handovers() {
+    let (kernel, mut slots) = Kernel::new();
+    let mut service = Service::new(Controller::Program, INTERVAL_US);
+    kernel.write(0, Flow { mode: 3, ..opened() });
+    scan(&mut service, &slots, OPENED_US);
+    assert_eq!(service.freeze(&mut slots, (0, 1), OPENED_US + 1_500_000), Ok(()));
+    let command = slots.commanded(0);
+    assert_eq!((command.frozen_until_us, command.generation), (OPENED_US + 1_500_000, 1));
+    assert!(service.command(&mut slots, (0, 1), 20, 0, OPENED_US).is_err());
+    let mut offered = Service::new(Controller::Offered, INTERVAL_US);
+    scan(&mut offered, &slots, OPENED_US);
+    let refused = offered.freeze(&mut slots, (0, 1), OPENED_US + 1);
+    assert_eq!(refused, Err("flow: its scheme is not SaTCP: it has no freeze".to_owned()));
+}
+
+#[test]
+fn vivace_is_steered_from_its_first_moment_and_told_again_each_interval() {
+    let (kernel, mut slots) = Kernel::new();
+    let mut service = Service::new(Controller::AckDriven("vivace".to_owned(), 1), INTERVAL_US);
+    kernel.write(4, opened());
+    scan(&mut service, &slots, OPENED_US);
+    assert_eq!(service.next_deadline_us(), Some(OPENED_US));
+    service.hear(&mut slots, &[], &mut || OPENED_US + 20);
+    let first = slots.commanded(4);
+    assert!(first.cwnd >= 4 && first.pacing_rate > 0, "{first:?}");
+    assert_eq!(first.time_us, OPENED_US + 20);
+    // Nothing has changed, so nothing is said; but silence would be taken for an agent that died.
+    service.hear(&mut slots, &[], &mut || OPENED_US + 20 + LISTEN_US);
+    assert_eq!(slots.commanded(4).sequence, first.sequence);
+    serve(&mut service, &mut slots, OPENED_US + INTERVAL_US);
+    let again = slots.commanded(4);
+    assert_eq!((again.cwnd, again.pacing_rate), (first.cwnd, first.pacing_rate));
+    assert_eq!(again.time_us, OPENED_US + INTERVAL_US);
+    assert_eq!(service.punctuality().commanded.max_us(), 20);
+}
+
+#[test]
+fn acks_of_a_flow_that_closed_are_not_the_next_ones() {
+    let (kernel, mut slots) = Kernel::new();
+    let mut service = Service::new(Controller::AckDriven("copa".to_owned(), 1), INTERVAL_US);
+    kernel.write(4, Flow { generation: 3, ..opened() });
+    scan(&mut service, &slots, OPENED_US);
+    let ack = |generation| AckRecord {
+        slot: 4,
+        generation,
+        time_us: OPENED_US + 40_000,
+        rtt_us: 40_000,
+        srtt_us_8: 8 * 40_000,
+        min_rtt_us: 40_000,
+        delivered: 11,
+        mss: 1_448,
+        ..AckRecord::default()
+    };
+    service.hear(&mut slots, &[ack(1)], &mut || OPENED_US + 40_001);
+    // Copa paces once it has heard of an RTT.
+    assert_eq!(slots.commanded(4).pacing_rate, 0);
+    service.hear(&mut slots, &[ack(3)], &mut || OPENED_US + 40_002);
+    assert_ne!(slots.commanded(4).pacing_rate, 0);
+}
+
+#[test]
+fn decisions_that_came_too_late_make_a_run_invalid_and_a_few_do_not() {
+    let mut punctuality = Punctuality { intervals: 1_000, missed: 9, ..Punctuality::default() };
+    (0..1_000).for_each(|_| punctuality.commanded.add(100));
+    assert_eq!(punctuality.too_late(INTERVAL_US), None);
+    punctuality.missed = 11;
+    let why = punctuality.too_late(INTERVAL_US).unwrap();
+    assert!(why.starts_with("11 of 1011 intervals ended unnoticed"), "{why}");
+    punctuality.missed = 0;
+    (0..20).for_each(|_| punctuality.commanded.add(INTERVAL_US / 2));
+    let why = punctuality.too_late(INTERVAL_US).unwrap();
+    assert!(why.starts_with("1 % of the decisions came 15"), "{why}");
+}

@@ -17,6 +17,8 @@ pub enum Mode {
     Steered,
     /// The kernel's Cubic, because no command came in time.
     FallenBack,
+    /// The program itself: SaTCP.
+    ItsOwn,
 }
 
 /// Counters and state of a flow, written by the kernel.
@@ -83,7 +85,7 @@ pub struct Flow {
     pub in_flight: u32,
     /// Payload of a full packet, in bytes.
     pub mss: u32,
-    /// 0 held, 1 steered, 2 fallen back.
+    /// 0 held, 1 steered, 2 fallen back, 3 the program's own.
     pub mode: u32,
     /// Times that the flow fell back.
     pub fallbacks: u32,
@@ -108,7 +110,8 @@ impl Flow {
         match self.mode {
             0 => Mode::Held,
             1 => Mode::Steered,
-            _ => Mode::FallenBack,
+            2 => Mode::FallenBack,
+            _ => Mode::ItsOwn,
         }
     }
 

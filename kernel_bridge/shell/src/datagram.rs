@@ -1,6 +1,7 @@
 //! An IP packet on its way through the link, in a buffer that goes back to its pool by itself.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use leo_link::{Nanos, Packet};
@@ -101,6 +102,17 @@ impl Drop for Datagram {
 }
 
 impl Packet for Datagram {
+    type Compact = Self;
+    type Extra = ();
+
+    fn pack(self, _extras: &mut VecDeque<()>) -> Self {
+        self
+    }
+
+    fn unpack(compact: Self, _extras: &mut VecDeque<()>) -> Self {
+        compact
+    }
+
     fn bytes(&self) -> u32 {
         u32::from(self.bytes)
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::Nanos;
-use crate::link::{Link, Packet};
+use crate::link::{Leaving, Link, Packet};
 use crate::queue::Discipline;
 
 /// How a packet left the transmitter: what a switch's in-band telemetry tells of it.
@@ -17,10 +17,11 @@ pub struct Departure {
     pub sent_bytes: u64,
 }
 
-/// What waited when each packet left that is still on its way.
+/// How each packet left that is still on its way.
 #[derive(Clone, Debug, Default)]
 pub struct Observer {
-    queued_bytes: VecDeque<u64>,
+    left: VecDeque<Departure>,
+    sent_bytes: u64,
     last: Departure,
 }
 
@@ -62,23 +63,21 @@ impl<P: Packet> Link<P> {
     fn observe_them(&mut self, now: Nanos) {
         let waiting = self.waiting_bytes();
         let Some(observer) = &mut self.observer else { return };
-        while let Some(transit) = self.transits.get(self.departed)
-            && transit.departure <= now
+        while let Some(&Leaving { at, bytes }) = self.leaving.front()
+            && at <= now
         {
-            self.queued_bytes -= u64::from(transit.packet.bytes());
-            self.departed += 1;
-            observer.queued_bytes.push_back(self.queued_bytes + waiting);
+            self.queued_bytes -= u64::from(bytes);
+            self.leaving.pop_front();
+            observer.sent_bytes += u64::from(bytes);
+            let queued_bytes = self.queued_bytes + waiting;
+            observer.left.push_back(Departure { at, queued_bytes, sent_bytes: observer.sent_bytes });
         }
     }
 
-    /// A packet of `bytes` that left at `at` comes out or is lost.
+    /// A packet comes out or is lost.
     #[inline(never)]
-    pub(super) fn observe_end(&mut self, at: Nanos, bytes: u32) {
+    pub(super) fn observe_end(&mut self) {
         let Some(observer) = &mut self.observer else { return };
-        observer.last = Departure {
-            at,
-            queued_bytes: observer.queued_bytes.pop_front().unwrap_or(0),
-            sent_bytes: observer.last.sent_bytes + u64::from(bytes),
-        };
+        observer.last = observer.left.pop_front().unwrap_or_default();
     }
 }

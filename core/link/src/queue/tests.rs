@@ -1,5 +1,7 @@
 //! Laws of the disciplines, each against its own document, and properties of them all.
 
+use std::collections::VecDeque;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -16,6 +18,14 @@ struct Probe {
 }
 
 impl Packet for Probe {
+    type Compact = Self;
+    type Extra = ();
+    fn pack(self, _extras: &mut VecDeque<()>) -> Self {
+        self
+    }
+    fn unpack(compact: Self, _extras: &mut VecDeque<()>) -> Self {
+        compact
+    }
     fn bytes(&self) -> u32 {
         self.bytes
     }

@@ -1,20 +1,20 @@
-//! Detection of losses, the repair of them, and the undoing of repairs that were not needed.
+//! Detection of losses and the repair of them.
 
 use leo_cc::{Congestion, CongestionControl};
 
 use super::{Sender, State, Tail};
 use crate::prr::RateReduction;
-use crate::{AckToSend, NEVER, Nanos};
+use crate::{NEVER, Nanos};
 
 impl Sender {
     #[inline]
     pub(super) fn detect_losses(&mut self, now: Nanos) -> u32 {
         self.reordering_deadline = NEVER;
         // Nothing beyond the cumulative point has been delivered: nothing can be missing.
-        if self.sacked.is_empty() && self.state == State::Open {
+        if self.sacked.is_empty() && self.state.repairs_nothing() {
             return 0;
         }
-        let recovering = self.state != State::Open;
+        let recovering = !self.state.repairs_nothing();
         let Self { scheme, board, rtt, .. } = self;
         let (lost, look_again) = self.rack.detect(now, board, rtt, recovering, |segment| {
             scheme.on_packet_lost(now, &segment.state.at_sending(segment.sent_at));
@@ -29,37 +29,73 @@ impl Sender {
         self.interval.lost_packets += u64::from(lost);
     }
 
-    /// Leave recovery when everything sent before it is acknowledged; enter it on a new loss.
+    /// Leave recovery when everything sent before it is acknowledged; enter it on a new loss, or answer a mark.
     #[inline]
-    pub(super) fn advance_state(&mut self, now: Nanos, delivered: u32, advanced_without_loss: bool) {
-        if let State::Recovery { until } | State::Loss { until, .. } = self.state
-            && self.board.una() >= until
-        {
+    pub(super) fn advance_state(
+        &mut self,
+        now: Nanos,
+        delivered: u32,
+        advanced_without_loss: bool,
+        marked: bool,
+    ) {
+        if self.state != State::Open && self.state_ends() {
             self.state = State::Open;
             self.reduction = None;
             self.scheme.on_recovered(now);
         }
         // Whatever is lost now was sent after the last reduction began, repaired or not (Linux's tcp_time_to_recover).
-        if self.state == State::Open && self.board.lost() > 0 {
+        if self.board.lost() > 0 && self.state.repairs_nothing() {
             self.begin_recovery(now);
+        } else if marked && self.state == State::Open {
+            self.answer_mark(now);
         }
         if let Some(reduction) = &mut self.reduction {
             reduction.on_ack(delivered, self.board.in_flight(), advanced_without_loss);
         }
     }
 
+    fn state_ends(&self) -> bool {
+        match self.state {
+            State::Open => false,
+            State::Recovery { until } | State::Loss { until, .. } => self.board.una() >= until,
+            // Linux: the packet that reports the reduction, sent next, must have arrived.
+            State::Cwr { until } => self.board.una() > until,
+        }
+    }
+
+    /// RFC 3168 §6.1.2: "TCP should not react to congestion indications more than once every window of data". Linux
+    /// reduces by PRR here, too.
     #[cold]
-    pub(super) fn begin_recovery(&mut self, now: Nanos) {
-        self.state = State::Recovery { until: self.board.next() };
-        self.undo.begin(self.board.retransmissions_out());
+    fn answer_mark(&mut self, now: Nanos) {
+        self.state = State::Cwr { until: self.board.next() };
+        self.undo.end();
+        self.reduce(Congestion::Ecn, now);
+    }
+
+    /// Bring the window down over the next round trip.
+    fn reduce(&mut self, kind: Congestion, now: Nanos) {
         // One reduction answers the losses of a round trip, the probe's among them (Linux's tcp_init_cwnd_reduction).
         self.probe = None;
+        self.reports_reduction = true;
         let prior_window = self.scheme.window();
-        self.scheme.on_congestion(Congestion::Loss, now);
+        self.scheme.on_congestion(kind, now);
         self.scheme_deadline = self.scheme.next_timer();
         if self.scheme.wants_rate_reduction() {
             self.reduction = Some(RateReduction::new(prior_window, self.scheme.slow_start_threshold()));
         }
+    }
+
+    #[cold]
+    pub(super) fn begin_recovery(&mut self, now: Nanos) {
+        if let State::Cwr { until } = self.state {
+            // Linux's tcp_enter_recovery: the window is coming down already, and what a mark took is not given back.
+            self.state = State::Recovery { until };
+            self.undo.end();
+            return;
+        }
+        self.state = State::Recovery { until: self.board.next() };
+        self.undo.begin(self.board.retransmissions_out());
+        self.reduce(Congestion::Loss, now);
     }
 
     #[cold]
@@ -69,8 +105,14 @@ impl Sender {
             return;
         }
         self.stats.timeouts += 1;
-        // A timeout while earlier losses are being repaired brings no new evidence of congestion.
-        let repeated = self.state != State::Open;
+        // RFC 5681 §3.1 (4): the threshold comes down unless "the given segment has already been retransmitted by way of
+        // the retransmission timer", or (Linux) earlier losses are being repaired otherwise.
+        let unanswered = self.backoff > 0;
+        let repeated = match self.state {
+            State::Open => false,
+            State::Cwr { .. } | State::Recovery { .. } => true,
+            State::Loss { .. } => unanswered,
+        };
         let kind = if repeated { Congestion::RepeatedTimeout } else { Congestion::Timeout };
         self.scheme.on_congestion(kind, now);
         self.scheme_deadline = self.scheme.next_timer();
@@ -80,62 +122,20 @@ impl Sender {
             scheme.on_packet_lost(now, &segment.state.at_sending(segment.sent_at));
         });
         self.note_lost(lost);
-        // RFC 5682 §2.1: not while losses before this timeout are being repaired, unless it is one more timeout.
-        let may_be_spurious = !matches!(self.state, State::Recovery { .. });
-        self.state = State::Loss { until: self.board.next(), may_be_spurious };
+        self.state = State::Loss {
+            until: self.board.next(),
+            may_be_spurious: self.state.repairs_nothing() || unanswered,
+        };
         if !repeated {
             self.undo.begin(self.board.retransmissions_out());
         }
         self.probe = None;
+        self.reports_reduction = true;
         // RFC 6298 §5.4: "Retransmit the earliest segment", whatever else may still be on its way.
         self.asking = self.board.in_flight() + 1;
+        self.asks_with_new = false;
         self.backoff = (self.backoff + 1).min(16);
         self.pacer.end_burst();
         self.tail = Tail::Timeout(now + self.timeout());
-    }
-
-    /// Whether the last reduction was a mistake, now that `ack` is counted. `original` says that it delivers a packet
-    /// that was sent before a timeout and never again.
-    #[inline]
-    pub(super) fn take_back_mistakes(&mut self, now: Nanos, ack: &AckToSend, advanced: bool, original: bool) {
-        if !self.undo.is_possible() {
-            return;
-        }
-        if ack.sacks.is_duplicate() {
-            self.undo.on_duplicate();
-        }
-        let spurious = match self.state {
-            // Linux's tcp_try_undo_dsack: every copy was reported as one too many.
-            State::Open => self.undo.all_were_duplicates(),
-            // RFC 3522: the echo answers the original. While repairs are out their fate is awaited.
-            State::Recovery { .. } => {
-                self.undo.all_were_duplicates()
-                    || (advanced
-                        && self.undo.answers_original(ack.echo)
-                        && self.board.retransmissions_out() == 0)
-            }
-            State::Loss { may_be_spurious, .. } => {
-                (advanced && (self.undo.answers_original(ack.echo) || self.undo.all_were_duplicates()))
-                    // RFC 5682 §3.1 with Linux's extension: data of before the timeout still arrives.
-                    || (may_be_spurious && original)
-            }
-        };
-        if spurious {
-            self.take_back(now);
-        }
-    }
-
-    #[cold]
-    pub(super) fn take_back(&mut self, now: Nanos) {
-        self.undo.end();
-        self.stats.undone += 1;
-        self.board.forgive();
-        self.rack.judge_anew();
-        self.state = State::Open;
-        self.reduction = None;
-        self.asking = 0;
-        self.backoff = 0;
-        self.scheme.on_undo(now);
-        self.scheme_deadline = self.scheme.next_timer();
     }
 }

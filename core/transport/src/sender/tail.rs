@@ -1,6 +1,6 @@
 //! The timers that watch for a silent tail: the loss probe (RFC 8985 §7) and the retransmission timeout (RFC 6298).
 
-use super::{Probe, Sender, State, Tail, Transmit};
+use super::{Probe, Sender, Tail, Transmit};
 use crate::rtt::{RTO_MAX, RTO_MIN};
 use crate::{AckToSend, Nanos};
 
@@ -14,20 +14,19 @@ impl Sender {
             && (self.has_new() || !self.board.get(self.board.next() - 1).sacked);
     }
 
-    /// RFC 8985 §7.3: "send a new segment if one is available, else retransmit the highest-sequence segment"; the window
-    /// may stand in the new one's way.
+    /// RFC 8985 §7.3: "send a new segment if one is available, else retransmit the highest-sequence segment". Linux lets the
+    /// new one go beyond the congestion window.
     #[cold]
     pub(super) fn send_probe(&mut self, now: Nanos) -> Transmit {
         self.probe_due = false;
         let last = self.board.next() - 1;
-        let full = self.board.in_flight() >= self.window() && !self.board.get(last).sacked;
-        let retransmission = full || !self.has_new();
+        let retransmission = !self.has_new();
         self.probe = Some(Probe { until: self.board.next(), retransmission });
         if retransmission { self.retransmit(now, last) } else { self.send_new(now) }
     }
 
     const fn has_new(&self) -> bool {
-        self.board.next() < self.supply.packets()
+        self.board.next() < self.supply.sendable()
     }
 
     /// RFC 8985 §7.4.2: unless a duplicate report says that both copies arrived, the probe repaired a loss, which the
@@ -61,7 +60,7 @@ impl Sender {
         let timeout = now + self.timeout();
         let srtt = self.rtt.smoothed();
         let may_probe =
-            self.state == State::Open && self.probe.is_none() && srtt > 0 && self.sacked.is_empty();
+            self.state.repairs_nothing() && self.probe.is_none() && srtt > 0 && self.sacked.is_empty();
         self.tail = if may_probe {
             // A single packet's acknowledgement may be delayed.
             let wait = 2 * srtt + if packets_out == 1 { RTO_MIN } else { 2_000_000 };

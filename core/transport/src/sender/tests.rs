@@ -82,7 +82,7 @@ fn a_scheme_hears_of_silence_that_the_application_brings_about() {
             // From here on an epoch runs.
             sender.scheme.on_congestion(Congestion::Loss, now);
         }
-        while sender.board.next() < sender.supply.packets() {
+        while sender.board.next() < sender.supply.written() {
             now = acknowledge_all(&mut sender, &mut receiver, now);
             send_all(&mut sender, now);
         }

@@ -5,13 +5,12 @@ use leo_cc::CongestionControl;
 use super::{Sender, State};
 use crate::Nanos;
 use crate::idle::{restart_window, validated_window};
-use crate::supply::Supply;
 
 impl Sender {
-    /// A connection that has only what [`Sender::write`] gives it.
+    /// A connection that has only what [`Sender::write`] gives it, of a transfer or without end.
     #[must_use]
     pub fn with_application(mut self) -> Self {
-        self.supply = Supply::empty();
+        self.supply = self.supply.unwritten();
         self
     }
 
@@ -27,18 +26,40 @@ impl Sender {
         }
     }
 
-    /// There is room in the window and nothing to send.
+    /// The same where a full send buffer, and nothing else, keeps the application from writing.
+    #[must_use]
+    pub fn with_buffer(self) -> Self {
+        Self { fills_buffer: true, ..self.with_application() }
+    }
+
+    #[inline]
+    pub(super) fn is_window_limited(&self) -> bool {
+        let window = self.scheme.window();
+        self.usage.is_limited(window, window < self.scheme.slow_start_threshold())
+    }
+
+    #[inline]
+    pub(super) fn note_usage(&mut self, limited: bool) {
+        let board = &self.board;
+        self.usage.note(limited, board.packets_out(), board.una(), board.next());
+    }
+
+    /// There is room in the window and nothing to send, or nothing that the receiver would take.
     #[cold]
     pub(super) fn run_dry(&mut self, now: Nanos) {
         self.bursting = false;
         self.pacer.end_burst();
         let was_limited = self.is_window_limited();
         self.note_usage(false);
-        self.delivery.on_run_dry(self.board.in_flight());
+        if self.board.next() >= self.supply.written() {
+            self.delivery.on_run_dry(self.board.in_flight());
+        }
         // Linux's tcp_cwnd_validate.
         if was_limited || self.is_window_limited() {
             self.starvation.end(now);
         } else if self.last_sent == now
+            // Linux: not while a full send buffer is what stops the application (SOCK_NOSPACE).
+            && !(self.fills_buffer && self.board.next() >= self.supply.written())
             && let Some(used) = self.starvation.note(now, self.board.packets_out(), self.timeout())
             && self.state == State::Open
         {

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use leo_cc::{CongestionControl, External, Scheme};
-use leo_transport::{AckToSend, NEVER, Nanos, Receiver, Sender};
+use leo_transport::{AckToSend, NEVER, Nanos, ReceiveWindow, Receiver, SendBuffer, Sender};
 
 pub const MS: Nanos = 1_000_000;
 /// RFC 6298 §2.5 allows an upper bound of the timeout; Linux's TCP_RTO_MAX.
@@ -36,12 +36,24 @@ pub struct Pipe {
     free_at: Nanos,
     transmissions: BTreeMap<u64, u32>,
     data: Box<dyn FnMut(Sent) -> Fate>,
+    /// Whether a queue marks the packet.
+    pub marks: Box<dyn FnMut(Sent) -> bool>,
+    /// Packets that reported a reduction.
+    pub reported: Vec<Sent>,
+    /// What the receiver announces, where it is limited.
+    pub receive_window: Option<ReceiveWindow>,
+    /// What the application fills, where that is limited; the sender must have been told.
+    pub send_buffer: Option<SendBuffer>,
     back: Box<dyn FnMut(Nanos) -> Fate>,
-    acks: Vec<AckToSend>,
+    /// Sent, with the end of the window that each announces.
+    acks: Vec<(AckToSend, Option<u64>)>,
     events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
     order: u64,
     /// Expiries of the retransmission timer since the cumulative acknowledgement last advanced.
     silence: u32,
+    /// By then something must happen: a packet goes out, one is delivered, or the timer expires.
+    patience_ends: Nanos,
+    activity: (u64, u64, u64),
     una: u64,
     timeouts: u64,
     started: bool,
@@ -50,7 +62,7 @@ pub struct Pipe {
 /// Of equal times the earlier scheduled comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    Data { seq: u64, timestamp: Nanos },
+    Data { seq: u64, timestamp: Nanos, answered: bool, marked: bool },
     Ack(usize),
 }
 
@@ -80,11 +92,17 @@ impl Pipe {
             free_at: 0,
             transmissions: BTreeMap::new(),
             data: Box::new(data),
+            marks: Box::new(|_| false),
+            reported: Vec::new(),
+            receive_window: None,
+            send_buffer: None,
             back: Box::new(back),
             acks: Vec::new(),
             events: BinaryHeap::new(),
             order: 0,
             silence: 0,
+            patience_ends: NEVER,
+            activity: (0, 0, 0),
             una: 0,
             timeouts: 0,
             started: false,
@@ -96,6 +114,10 @@ impl Pipe {
         if !self.started {
             self.started = true;
             self.sender.start(self.now);
+            if let Some(window) = &self.receive_window {
+                self.sender.allow(window.edge());
+            }
+            self.refill();
         }
         self.pump();
         loop {
@@ -140,20 +162,40 @@ impl Pipe {
 
     fn arrive(&mut self, event: Event) {
         match event {
-            Event::Data { seq, timestamp } => {
+            Event::Data { seq, timestamp, answered, marked } => {
+                if answered || marked {
+                    self.receiver.on_ecn(answered, marked);
+                }
                 let ack = self.receiver.on_data(self.now, seq, timestamp);
+                if let Some(window) = &mut self.receive_window {
+                    window.on_data(self.now, self.receiver.delivered(), self.sender.rtt().latest());
+                }
                 self.answer(ack);
             }
             Event::Ack(index) => {
-                let rtt = self.sender.on_ack(self.now, &self.acks[index]);
+                let (ack, edge) = &self.acks[index];
+                let rtt = self.sender.on_ack(self.now, ack);
                 self.rtts.extend(rtt);
+                if let Some(edge) = *edge {
+                    self.sender.allow(edge);
+                }
+                self.refill();
             }
+        }
+    }
+
+    /// The application writes what there is room for.
+    fn refill(&mut self) {
+        let (una, has_room) = (self.sender.una(), self.sender.in_flight() < self.sender.window());
+        if let Some(buffer) = &mut self.send_buffer {
+            let packets = buffer.refill(una, self.sender.window(), has_room);
+            self.sender.write(self.now, packets);
         }
     }
 
     fn answer(&mut self, ack: Option<AckToSend>) {
         let Some(ack) = ack else { return };
-        self.acks.push(ack);
+        self.acks.push((ack, self.receive_window.as_ref().map(ReceiveWindow::edge)));
         for delay in (self.back)(self.now) {
             self.schedule(self.now + delay, Event::Ack(self.acks.len() - 1));
         }
@@ -167,8 +209,15 @@ impl Pipe {
             let sent = Sent { at: self.now, seq: transmit.seq, transmission: *count };
             self.sent.push(sent);
             self.free_at = self.free_at.max(self.now) + self.serialisation;
+            let answered = !transmit.retransmission && self.sender.take_report();
+            if answered {
+                self.reported.push(sent);
+            }
+            // Linux: retransmissions are not ECN-capable.
+            let marked = !transmit.retransmission && (self.marks)(sent);
             for delay in (self.data)(sent) {
-                self.schedule(self.free_at + delay, Event::Data { seq: sent.seq, timestamp: self.now });
+                let data = Event::Data { seq: sent.seq, timestamp: self.now, answered, marked };
+                self.schedule(self.free_at + delay, data);
             }
         }
     }
@@ -201,6 +250,16 @@ impl Pipe {
         let timeout = (sender.rtt().timeout() << self.silence.min(16)).min(TIMEOUT_MAX);
         let stalled = !sender.is_finished() && sender.next_timer() > self.now + timeout;
         assert!(!stalled, "stalled at {} ms: {stats:?}", self.now / MS);
+        // A timer that runs is not enough: it must do something. A loss probe (RFC 8985 §7.3) comes before a timeout.
+        let activity = (stats.sent, sender.delivered(), stats.timeouts);
+        if activity == self.activity {
+            let ends = self.patience_ends;
+            assert!(self.now <= ends, "silent until {} ms, past {} ms: {stats:?}", self.now / MS, ends / MS);
+        }
+        if activity != self.activity || sender.packets_out() == 0 {
+            self.patience_ends = if sender.packets_out() > 0 { self.now + timeout } else { NEVER };
+        }
+        self.activity = activity;
         // With data and a window, nothing is out only where a packet waits for its turn.
         let waits = sender.scheme().pacing_rate().is_some();
         assert!(sender.packets_out() > 0 || waits || sender.is_finished(), "{stats:?}");

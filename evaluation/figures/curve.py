@@ -1,0 +1,63 @@
+"""The suite's first metric over one of the grid's values: how a scheme changes with RTT, buffer or loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.lines import Line2D
+
+from configs.suite import Case, Suite
+from evaluation.figures.style import Panel, canvas, legend_above, looks
+from evaluation.results import Results
+
+TITLE = "Over the range"
+CAPTION = "Marks are means over repeats, bars their 95 % intervals."
+_RATIOS = ("goodput_ratio", "jain", "utilization", "normalized_goodput", "power")
+"""Metrics that 1 is the best of."""
+
+
+def panels(results: Results, suite: Suite) -> list[Panel]:
+    """Return a panel for every combination of the grid's other values."""
+    groups: dict[str, list[Case]] = {}
+    there = set(results.scenarios(suite.name))
+    for case in suite.cases(results.schemes[0]):
+        if case.scenario.name in there:
+            others = [f"{name} {case.values[name]}" for name in suite.grid if name != suite.x]
+            groups.setdefault(", ".join(others), []).append(case)
+    return [_panel(results, suite, others, cases) for others, cases in groups.items()]
+
+
+def _panel(results: Results, suite: Suite, others: str, cases: Sequence[Case]) -> Panel:
+    assert suite.x is not None  # The suite's own rule.
+    metric = suite.headline[0]
+    look = looks(results.schemes)
+    handles, told = [], []
+    with canvas(4.3, 3.2) as (figure, [axes]):
+        for scheme in results.schemes:
+            found = [
+                (case.values[suite.x], row)
+                for case in cases
+                if (row := results.interval(suite.name, case.scenario.name, scheme, metric))
+            ]
+            if not found:
+                continue
+            x, rows = [value for value, _ in found], [row for _, row in found]
+            means = [row["mean"] for row in rows]
+            lows = [row["mean"] if row["ci_low"] is None else row["ci_low"] for row in rows]
+            highs = [row["mean"] if row["ci_high"] is None else row["ci_high"] for row in rows]
+            below = [max(0.0, mean - low) for mean, low in zip(means, lows, strict=True)]
+            above = [max(0.0, high - mean) for mean, high in zip(means, highs, strict=True)]
+            color, marker = look[scheme].color, look[scheme].marker
+            axes.errorbar(
+                x, means, yerr=[below, above], fmt=f"-{marker}", color=color, capsize=2.5, markersize=5
+            )
+            handles.append(Line2D([], [], color=color, marker=marker, label=scheme))
+            told.append(
+                f"{scheme} {', '.join(f'{mean:.2f} at {at}' for at, mean in zip(x, means, strict=True))}"
+            )
+        axes.set(xlabel=suite.x.replace("_", " "), ylabel=metric.replace("_", " "), title=others)
+        if metric in _RATIOS:
+            axes.set_ylim(0.0, 1.05)
+        legend_above(figure, handles, columns=4)
+    name = "-".join(part for part in (suite.name, *others.replace(",", "").split()) if part)
+    return Panel(f"{name}--curve", f"{metric} over {suite.x}: {'; '.join(told)}", figure)

@@ -1,0 +1,108 @@
+"""Two network namespaces joined by a veth pair, and bulk transfers between them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
+CLIENT, SERVER = "10.77.0.1", "10.77.0.2"
+PORT = 5201
+
+_SINK = """
+import socket, sys
+listener = socket.create_server((sys.argv[1], int(sys.argv[2])))
+print(flush=True)
+connection = listener.accept()[0]
+while connection.recv(1 << 20):
+    pass
+"""
+_SOURCE = """
+import socket, sys
+connection = socket.socket()
+connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[3].encode())
+connection.connect((sys.argv[1], int(sys.argv[2])))
+while True:
+    connection.send(bytes(65536))
+"""
+
+
+class Pair:
+    """Namespaces without names, as long as the ``with`` block; the server is in the second.
+
+    A process of ours holds each and ends with this one, however that ends: nothing can stay behind.
+    """
+
+    def __init__(self) -> None:
+        self._holders: list[subprocess.Popen[str]] = []
+
+    def __enter__(self) -> Self:
+        try:
+            for _ in range(2):
+                self._hold()
+            server = self._holders[1].pid
+            self._ip(0, "link", "add", "veth0", "type", "veth", "peer", "name", "veth0", "netns", str(server))
+            for end, address in enumerate((CLIENT, SERVER)):
+                self._ip(end, "link", "set", "lo", "up")
+                self._ip(end, "addr", "add", f"{address}/24", "dev", "veth0")
+                self._ip(end, "link", "set", "veth0", "up")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for holder in self._holders:
+            holder.kill()
+            holder.communicate()
+        self._holders.clear()
+
+    def _hold(self) -> None:
+        line = ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sh", "-c", "echo; exec sleep infinity"]
+        holder = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert holder.stdout is not None
+        if not holder.stdout.readline():
+            raise RuntimeError(f"veth: no namespace: {holder.communicate()[1]}")
+        self._holders.append(holder)
+
+    def _ip(self, end: int, *arguments: str) -> None:
+        subprocess.run(self.inside(end, "ip", *arguments), check=True, capture_output=True)
+
+    def inside(self, end: int, *command: str) -> list[str]:
+        """Return the command line that runs ``command`` at one end: 0 the client's, 1 the server's."""
+        return ["nsenter", "--target", str(self._holders[end].pid), "--net", "--", *command]
+
+    def sockets(self) -> str:
+        """Return what `ss` says of the client's connections to the server."""
+        line = self.inside(0, "ss", "-tinH", "dport", "=", f":{PORT}", "and", "dst", SERVER)
+        return subprocess.run(line, capture_output=True, text=True, check=True).stdout
+
+    def cut(self) -> None:
+        """Let nothing arrive at the server until `mend`."""
+        self._ip(1, "link", "set", "veth0", "down")
+
+    def mend(self) -> None:
+        """Undo `cut`."""
+        self._ip(1, "link", "set", "veth0", "up")
+
+    @contextmanager
+    def transfer(self, scheme: str) -> Iterator[subprocess.Popen[bytes]]:
+        """Send as fast as ``scheme`` lets for as long as the ``with`` block; gives the sender's process."""
+        sink = self.inside(1, sys.executable, "-c", _SINK, SERVER, str(PORT))
+        server = subprocess.Popen(sink, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            assert server.stdout is not None
+            if not server.stdout.readline():
+                raise RuntimeError(f"veth: no server: {server.communicate()[1].decode()}")
+            source = self.inside(0, sys.executable, "-c", _SOURCE, SERVER, str(PORT), scheme)
+            client = subprocess.Popen(source, stderr=subprocess.PIPE)
+            try:
+                yield client
+            finally:
+                client.kill()
+                client.communicate()
+        finally:
+            server.kill()
+            server.communicate()
