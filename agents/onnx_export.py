@@ -107,14 +107,14 @@ def _model(
     description: str,
 ) -> bytes:
     """Return a serialised model; inputs and outputs are (batch, size) each."""
-    described = [
+    takes, gives = (
         [
             helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size])
             for name, size in values.items()
         ]
         for values in (inputs, outputs)
-    ]
-    graph = helper.make_graph(nodes, "policy", *described, initializers)
+    )
+    graph = helper.make_graph(nodes, "policy", takes, gives, initializers)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="leogym")
     # The oldest version of the file format that has this operator set, for runtimes that lag behind.
     model.ir_version = helper.find_min_ir_version_for(list(model.opset_import))
