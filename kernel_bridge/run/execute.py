@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import subprocess
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 from configs.errors import InputError
 from configs.scenario import Scenario
 from kernel_bridge import bridge_process
+from kernel_bridge.client import BridgeError
 from kernel_bridge.namespaces import PATH, folders, ordinary_user, start_in_namespaces
 from kernel_bridge.run import inside
 from kernel_bridge.run.link_shells import LEAD_S, Backend, Folders, LinkEvents, LinkShells, Origin
@@ -185,16 +185,26 @@ class Run:
         ]
         logs = self._root / "logs"
         records = [_record(logs, index, flow.scheme) for index, flow in enumerate(self.plan.flows)]
-        invalid = _invalid(self.plan, events, told["senders"]) or self.served.fault()
+        fault = self.served.fault()
+        invalid = _invalid(self.plan, events, told["senders"]) or fault
         return run_log(self.plan, records, events, series_ms, invalid)
 
     def _end(self, limit_s: float) -> None:
         """Wait until the session's first process has ended well."""
         name = self._backend.name
-        try:
-            _, stderr = self._process.communicate(timeout=limit_s)
-        except subprocess.TimeoutExpired:
-            raise TooSlowError(f"{name}: not done after {limit_s:g} s") from None
+        with ExitStack() as stack:
+            ended = os.pidfd_open(self._process.pid)
+            stack.callback(os.close, ended)
+            daemon = []
+            if (pid := self.served.pid) is not None:
+                daemon.append(os.pidfd_open(pid))
+                stack.callback(os.close, daemon[0])
+            ready, _, _ = select.select([ended, *daemon], [], [], limit_s)
+        if not ready:
+            raise TooSlowError(f"{name}: not done after {limit_s:g} s")
+        if ended not in ready:
+            raise BridgeError("leo-bridge: it was killed, or ended before the run did")
+        _, stderr = self._process.communicate()
         why = "; ".join(stderr.strip().splitlines())
         status = self._process.returncode
         if status == inside.TOO_SLOW:
