@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import select
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -71,6 +71,7 @@ def check(
     policies: Collection[str] = (),
     *,
     agents: bool = False,
+    schemes: Collection[str] | None = None,
 ) -> Plan:
     """Return the plan of a scenario that the backend can run here.
 
@@ -80,6 +81,7 @@ def check(
         backend: whose shells make its links.
         policies: the schemes that policies stand for.
         agents: whether somebody will steer its agents.
+        schemes: what the kernel runs; by default, what this machine's does.
 
     Raises:
         InputError: it cannot.
@@ -88,7 +90,9 @@ def check(
         raise InputError(lack)
     if policies and (lack := bridge_process.missing()) is not None:
         raise InputError(f"{scenario.name}: --backend {backend.name}: policies: {lack}")
-    planned = plan(scenario, traces, known(available(), policies, agents=agents), backend.name)
+    if schemes is None:
+        schemes = known(available(), policies, agents=agents)
+    planned = plan(scenario, traces, schemes, backend.name)
     for link in planned.chain:
         backend.check(planned, link)
     for flow in planned.flows:
@@ -133,8 +137,8 @@ class Run:
             logs.mkdir()
             heard, told = os.pipe()
             self._heard = stack.enter_context(os.fdopen(heard))
-            session, self._shells = _session(
-                self.plan, self._backend, self.served, self._root, work, logs, told
+            session, self._shells = describe(
+                self.plan, self._backend, self.served.scheme, self._root, work, logs, told
             )
             file = self._root / "session.json"
             file.write_text(json.dumps(session))
@@ -177,17 +181,7 @@ class Run:
         """
         self.begin()
         self._end(self.plan.duration_ns / NS_PER_S + LEAD_S + 4 * inside.GRACE_S)
-        told = json.loads((self._root / "result.json").read_text())
-        origin = Origin(told["origin_ns"], told["origin_epoch_ns"])
-        events = [
-            self._backend.events(link, shells, origin, self.plan.duration_ns)
-            for link, shells in zip(self.plan.chain, self._shells, strict=True)
-        ]
-        logs = self._root / "logs"
-        records = [_record(logs, index, flow.scheme) for index, flow in enumerate(self.plan.flows)]
-        fault = self.served.fault()
-        invalid = _invalid(self.plan, events, told["senders"]) or fault
-        return run_log(self.plan, records, events, series_ms, invalid)
+        return read(self.plan, self._backend, self._shells, self._root, series_ms, self.served.fault)
 
     def _end(self, limit_s: float) -> None:
         """Wait until the session's first process has ended well."""
@@ -205,12 +199,47 @@ class Run:
         if ended not in ready:
             raise BridgeError("leo-bridge: it was killed, or ended before the run did")
         _, stderr = self._process.communicate()
-        why = "; ".join(stderr.strip().splitlines())
-        status = self._process.returncode
-        if status == inside.TOO_SLOW:
-            raise TooSlowError(f"{name}: {why}")
-        if status:
-            raise RuntimeError(f"{name}: {why or f'the run {inside.left(status)}'}")
+        raise_for(self._process.returncode, stderr, name)
+
+
+def raise_for(status: int, stderr: str, name: str) -> None:
+    """Raise what the exit status of a run's first process stands for, unless it ended well."""
+    why = "; ".join(stderr.strip().splitlines())
+    if status == inside.TOO_SLOW:
+        raise TooSlowError(f"{name}: {why}")
+    if status:
+        raise RuntimeError(f"{name}: {why or f'the run {inside.left(status)}'}")
+
+
+def read(
+    planned: Plan,
+    backend: Backend,
+    shells: list[LinkShells],
+    root: Path,
+    series_ms: float,
+    fault: Callable[[], str | None] = lambda: None,
+) -> RunLog:
+    """Return the log of a run that has ended, from its folder.
+
+    Args:
+        planned: what was run.
+        backend: whose shells made its links.
+        shells: of each link.
+        root: the folder.
+        series_ms: the interval of the series.
+        fault: says why the run is no result where the links do not.
+    """
+    told = json.loads((root / "result.json").read_text())
+    origin = Origin(told["origin_ns"], told["origin_epoch_ns"])
+    events = [
+        backend.events(link, of_link, origin, planned.duration_ns)
+        for link, of_link in zip(planned.chain, shells, strict=True)
+    ]
+    logs = root / "logs"
+    records = [_record(logs, index, flow.scheme) for index, flow in enumerate(planned.flows)]
+    # What went away is an error, whatever else was wrong.
+    served = fault()
+    return run_log(planned, records, events, series_ms, _invalid(planned, events, told["senders"]) or served)
 
 
 def _access(planned: Plan, flow: PlannedFlow, backend: Backend, places: Folders) -> list[str] | None:
@@ -221,10 +250,26 @@ def _access(planned: Plan, flow: PlannedFlow, backend: Backend, places: Folders)
     return backend.access(flow.extra_delay_ns, where, places)
 
 
-def _session(
-    planned: Plan, backend: Backend, served: Served, root: Path, work: Path, logs: Path, told: int
+def describe(
+    planned: Plan,
+    backend: Backend,
+    scheme: Callable[[str, Literal["send", "receive"]], str],
+    root: Path,
+    work: Path,
+    logs: Path,
+    told: int,
 ) -> tuple[dict[str, Any], list[LinkShells]]:
-    """Return what `inside` is told, and the links' shells."""
+    """Return what `inside` is told, and the links' shells.
+
+    Args:
+        planned: what to run.
+        backend: whose shells make its links.
+        scheme: the kernel's name of a flow's scheme, at the end ``send`` or ``receive``.
+        root: the run's folder; in it, ``work`` is the ordinary user's and ``logs`` the flows' ends'.
+        work: see there.
+        logs: see there.
+        told: the descriptor that the run's start is written to.
+    """
     uid, gid = ordinary_user()
     places = Folders(work, root / "private")
     links = [backend.link(planned, link, places) for link in planned.chain]
@@ -244,12 +289,12 @@ def _session(
             "stop_ns": flow.stop_ns,
             "send": {
                 "level": level,
-                "scheme": served.scheme(flow.scheme, "send"),
+                "scheme": scheme(flow.scheme, "send"),
                 "log": str(logs / f"{index}-sent"),
             },
             "receive": {
                 "level": flow.receiver_level,
-                "scheme": served.scheme(flow.scheme, "receive"),
+                "scheme": scheme(flow.scheme, "receive"),
                 "log": str(logs / f"{index}-received"),
             },
         }

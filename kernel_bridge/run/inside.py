@@ -62,7 +62,7 @@ class TooSlowError(RuntimeError):
     """The machine did not keep up."""
 
 
-def main(kind: type["Run"] | None = None) -> int:
+def main(kind: "type[Run] | None" = None) -> int:
     """Carry out the run, of a kind, that the JSON file of the first argument describes."""
     run = json.loads(Path(sys.argv[1]).read_text())
     try:
@@ -89,14 +89,7 @@ class Run:
 
     def carry_out(self) -> dict[str, Any]:
         """Return when the run began, by two clocks, and what the flows' ends said."""
-        mahimahi.prepare_network()
-        mahimahi.call("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", self.private)
-        mahimahi.wrap_iptables(self.private)
-        mahimahi.make_forwarding(self.private)
-        for program in self.run["programs"]:
-            mahimahi.make_setuid(self.private, Path(program))
-        mahimahi.call("cc", "-O2", "-o", self.traffic, TRAFFIC)
-        keep_up()
+        self.prepare()
         shells = self.start_shells()
         branches = [self.start_branch(branch) for branch in self.run["branches"]]
         self.watched = shells_here()
@@ -119,6 +112,17 @@ class Run:
             "origin_epoch_ns": origin_ns + time.time_ns() - time.monotonic_ns(),
             "senders": said[: len(senders)],
         }
+
+    def prepare(self) -> None:
+        """Make the programs that the run needs."""
+        mahimahi.prepare_network()
+        mahimahi.call("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", self.private)
+        mahimahi.wrap_iptables(self.private)
+        mahimahi.make_forwarding(self.private)
+        for program in self.run["programs"]:
+            mahimahi.make_setuid(self.private, Path(program))
+        mahimahi.call("cc", "-O2", "-o", self.traffic, TRAFFIC)
+        keep_up()
 
     def start_shells(self) -> subprocess.Popen[bytes]:
         """Start the chain of shells; return its outermost once every level is there."""

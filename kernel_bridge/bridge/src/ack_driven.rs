@@ -21,6 +21,12 @@ const CA_CWR: u8 = 2;
 const CA_RECOVERY: u8 = 3;
 const CA_LOSS: u8 = 4;
 
+/// Whether a scheme of [`NAMES`] sends packet by packet.
+#[must_use]
+pub fn paces_by_one(name: &str) -> bool {
+    Scheme::by_name(name, &Context::default()).is_some_and(|scheme| scheme.paces_single_packets())
+}
+
 /// One flow's scheme.
 #[derive(Clone, Debug)]
 pub struct AckDriven {

@@ -9,7 +9,7 @@ use leo_control::Policy;
 use crate::command_line::{Decider, Run};
 use crate::daemon::{Daemon, Scheme};
 use crate::service::{Controller, PATIENCE_INTERVALS, Service};
-use crate::{check, clients, ebpf, privileges};
+use crate::{ack_driven, check, clients, ebpf, privileges};
 
 /// Serve until a signal says to end. Prints one line when flows may come.
 ///
@@ -38,7 +38,8 @@ pub fn serve(run: &Run) -> Result<(), String> {
             Decider::Offered => (ebpf::Program::Agent, Controller::Offered, run.interval_us),
             Decider::Scheme(scheme) => {
                 let controller = Controller::AckDriven(scheme.clone(), run.seed);
-                (ebpf::Program::AgentWithAcks, controller, run.interval_us)
+                let by_one = ack_driven::paces_by_one(scheme);
+                (ebpf::Program::AgentWithAcks { by_one }, controller, run.interval_us)
             }
             Decider::SaTcp => (ebpf::Program::SaTcp, Controller::Program, run.interval_us),
         };
