@@ -19,7 +19,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup train test test-core test-python bench lint report lock browser mahimahi kernel fuzz clean
+.PHONY: setup train test test-core test-python bench lint report lock browser mahimahi kernel lab fuzz clean
 
 setup: $(STAMPS)/project $(STAMPS)/core $(BIN)/mm-leo
 
@@ -56,7 +56,7 @@ test: test-core test-python lint
 test-core: setup
 	cargo test --quiet --locked --workspace --exclude leosim --lib --tests
 
-test-python: setup browser mahimahi kernel
+test-python: setup browser mahimahi kernel lab
 	$(BIN)/python -m pytest
 
 # The report's test wants a real browser; root gets it from the system's package manager.
@@ -70,6 +70,10 @@ mahimahi:
 # The bridge between agents and the live kernel, with its eBPF programs.
 kernel: setup
 	@scripts/kernel.sh
+
+# A stock Linux kernel in virtual time; root gets QEMU from the system's package manager.
+lab: setup
+	@scripts/lab.sh
 
 # MINUTES for each parser; coverage-guided where atheris can be had (a wheel for this Python), else with hypothesis.
 fuzz: setup

@@ -13,13 +13,15 @@ OPSET = 17
 
 
 def perceptron(
-    layers: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]], negative_slope: float, description: str
+    layers: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]],
+    negative_slope: float | None,
+    description: str,
 ) -> bytes:
-    """Return an ONNX model of dense layers with leaky ReLU between them and tanh at the end.
+    """Return an ONNX model of dense layers with leaky ReLU or tanh between them and tanh at the end.
 
     Args:
         layers: (weight (out, in), bias (out,)) of each layer.
-        negative_slope: of the leaky ReLU.
+        negative_slope: of the leaky ReLU; None for tanh.
         description: goes into the model's documentation string.
 
     Returns:
@@ -38,7 +40,7 @@ def perceptron(
         value = "action" if last else f"hidden_{number}"
         nodes.append(
             helper.make_node("Tanh", [dense], [value], value)
-            if last
+            if last or negative_slope is None
             else helper.make_node("LeakyRelu", [dense], [value], value, alpha=negative_slope)
         )
     graph = helper.make_graph(

@@ -28,7 +28,8 @@ def evaluate(act: Act, settings: TrainSettings, episodes: int) -> dict[str, floa
         ``reward``: mean per flow and interval; and means over flows of `METRICS` (a flow's normalized goodput
         is over the whole bottleneck, so that n equal flows have 1/n each).
     """
-    held_out = settings.model_copy(update={"seed": HELD_OUT_SEED, "num_envs": episodes})
+    changes = {"seed": HELD_OUT_SEED, "num_envs": episodes, "backend": "simulator"}
+    held_out = settings.model_copy(update=changes)
     simulations = Simulations(held_out, first_episode=HELD_OUT_EPISODE)
     simulations.start()
     batch = simulations.batch

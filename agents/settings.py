@@ -29,11 +29,16 @@ FREE_ON_RESUME = frozenset({"steps", "minutes", "workers", "ray_address", "track
 """Settings that ``--resume`` may change, because they do not change what is learned."""
 
 
-def _by_name(value: Any) -> Any:
-    """Take a sampler's name for its default ranges, and ranges without a name for Astraea's."""
-    if isinstance(value, str):
-        return {"sampler": value}
-    return {"sampler": "astraea", **value} if isinstance(value, dict) else value
+def sampler_by_name(value: Any) -> Any:
+    """Take a sampler's name for its default ranges."""
+    return {"sampler": value} if isinstance(value, str) else value
+
+
+def _weighted(value: Any) -> Any:
+    """Take a mapping of terms to weights for the text that `leosim` reads."""
+    if isinstance(value, dict):
+        return ",".join(f"{term}:{weight}" for term, weight in value.items())
+    return value
 
 
 class TrainSettings(Strict):
@@ -50,10 +55,12 @@ class TrainSettings(Strict):
     """Length of the run in minutes of wall time, instead of ``steps``; those before a ``--resume`` count."""
 
     spec: str = "astraea"
-    """The agent specification (observation and action) that `leosim` computes."""
-    reward: str = "astraea"
-    """The reward that `leosim` computes."""
-    scenarios: Annotated[Sampling, BeforeValidator(_by_name)] = AstraeaSampling()
+    """The agent specification that `leosim` computes: an agent's name, or ``OBSERVATION+ACTION``. The keys
+    ``observation`` and ``action`` change one half of it: ``--set observation=orca action=cwnd_ratio``."""
+    reward: Annotated[str, BeforeValidator(_weighted)] = "astraea"
+    """The reward that `leosim` computes: a name, or terms with weights as in ``throughput:1,delay:-0.5``,
+    which YAML may also write as a mapping."""
+    scenarios: Annotated[Sampling, BeforeValidator(sampler_by_name)] = AstraeaSampling()
     """The ranges that episodes are drawn from: a sampler's name, or its ranges (`configs.sampling`)."""
     interval_ms: Positive = 30.0
     """The monitor interval in ms."""
@@ -69,6 +76,30 @@ class TrainSettings(Strict):
     """A row of progress.csv every so many environment steps."""
     checkpoint_steps: Count = 100_000
     """A checkpoint every so many environment steps; the last steps are always followed by one."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete_ranges(cls, data: Any) -> Any:
+        """Take ranges without a sampler's name for changes to the agent's default ranges."""
+        ranges = data.get("scenarios") if isinstance(data, dict) else None
+        if not isinstance(ranges, dict) or "sampler" in ranges:
+            return data
+        default = cls.model_fields["scenarios"].default.model_dump(exclude_defaults=True)
+        sampler = cls.model_fields["scenarios"].default.sampler
+        return {**data, "scenarios": {"sampler": sampler, **default, **ranges}}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _compose_spec(cls, data: Any) -> Any:
+        """Replace ``observation`` and ``action`` by the ``spec`` that has them."""
+        if not isinstance(data, dict) or not {"observation", "action"} & data.keys():
+            return data
+        rest = {key: value for key, value in data.items() if key not in ("observation", "action")}
+        spec = str(rest.get("spec", cls.model_fields["spec"].default))
+        observation, _, action = spec.partition("+")
+        action = action or observation
+        parts = (data.get("observation", observation), data.get("action", action))
+        return {**rest, "spec": "+".join(map(str, parts))}
 
     @model_validator(mode="after")
     def _one_length(self) -> TrainSettings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import leosim
 import numpy as np
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from agents.settings import TrainSettings
 from configs.scenario import Scenario
 from envs.sampling import Sampler
+
+if TYPE_CHECKING:
+    from envs.real_tcp import RealTcpBatch
 
 LEARNER = "agent"
 """The scheme of a flow that is steered from outside."""
@@ -21,7 +24,7 @@ class Simulations:
 
     Episode ``k`` of a run is drawn from a generator seeded by (seed, k), so that a counter is all the state
     there is to its scenarios. A simulation's own state is rebuilt by repeating the actions since its reset:
-    it is deterministic and much faster than life.
+    it is deterministic and much faster than life. On real TCP, which is neither, the next episode begins.
 
     Args:
         settings: which scenarios, how many simulations, which agent specification.
@@ -31,14 +34,19 @@ class Simulations:
     def __init__(self, settings: TrainSettings, first_episode: int = 0) -> None:
         self._seed = settings.seed
         self._draw = Sampler(settings.scenarios)
-        self.batch = leosim.Batch(
-            settings.num_envs,
-            slots=self._draw.max_learning_flows,
-            agent=settings.spec,
-            reward=settings.reward,
-            interval_ms=settings.interval_ms,
-            threads=settings.workers,
-        )
+        common: dict[str, Any] = {
+            "slots": self._draw.max_learning_flows,
+            "agent": settings.spec,
+            "reward": settings.reward,
+            "interval_ms": settings.interval_ms,
+        }
+        self.batch: leosim.Batch | RealTcpBatch
+        if settings.backend == "simulator":
+            self.batch = leosim.Batch(settings.num_envs, threads=settings.workers, **common)
+        else:
+            from envs.real_tcp import RealTcpBatch  # here, because simulations do without
+
+            self.batch = RealTcpBatch(settings.num_envs, backend=settings.backend, **common)
         self.size, self.slots = settings.num_envs, self._draw.max_learning_flows
         self.action_shape = (self.size, self.slots, self.batch.action_dim)
         self.next_episode = first_episode
@@ -64,9 +72,27 @@ class Simulations:
 
     def step(self, actions: NDArray[np.float32]) -> None:
         """Step every simulation by one interval with ``actions`` (size, slots, action_dim)."""
-        for index, history in enumerate(self._actions):
-            history.append(actions[index].copy())
+        if self.repeatable:
+            for index, history in enumerate(self._actions):
+                history.append(actions[index].copy())
         self.batch.step(actions)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the same actions make the same episode again."""
+        return isinstance(self.batch, leosim.Batch)
+
+    def punctuality(self) -> dict[str, Any]:
+        """Return for ``summary.json`` how well real time was kept up with; nothing of simulations."""
+        if isinstance(self.batch, leosim.Batch):
+            return {}
+        names = ("decisions", "late_decisions", "fallbacks", "invalid_episodes", "last_invalid")
+        return {name: getattr(self.batch, name) for name in names}
+
+    def close(self) -> None:
+        """End what runs in real time."""
+        if not isinstance(self.batch, leosim.Batch):
+            self.batch.close()
 
     def state(self) -> dict[str, Any]:
         """Return all that `restore` needs: counters and arrays."""
@@ -82,6 +108,9 @@ class Simulations:
     def restore(self, state: dict[str, Any]) -> None:
         """Rebuild the simulations that `state` described, step by step."""
         self.next_episode = state["next_episode"]
+        if not self.repeatable:
+            self.start()
+            return
         self._episodes = list(state["episodes"])
         self._actions = [list(history) for history in state["actions"]]
         longest = max(len(history) for history in self._actions)

@@ -1,6 +1,7 @@
 import pytest
 
 from agents.astraea.settings import AstraeaSettings
+from agents.orca.settings import OrcaSettings
 from agents.settings import TrainSettings, assign, build, parse_assignment, read_config
 from configs.errors import InputError
 
@@ -68,3 +69,28 @@ def test_a_file_without_a_mapping_is_refused(tmp_path, text):
     path.write_text(text)
     with pytest.raises(InputError, match=r"config\.yaml"):
         read_config(path)
+
+
+def test_an_observation_and_an_action_make_a_specification():
+    def spec(**keys):
+        return build(TrainSettings, "x", {"agent": "ppo", **keys}).spec
+
+    assert spec() == "astraea"
+    assert spec(observation="orca", action="cwnd_ratio") == "orca+cwnd_ratio"
+    assert spec(action="cwnd_ratio") == "astraea+cwnd_ratio"
+    assert spec(spec="aurora+cwnd_step", observation="orca") == "orca+cwnd_step"
+    assert spec(spec="aurora", observation="orca") == "orca+aurora"
+
+
+def test_a_reward_may_be_a_mapping_of_terms_to_weights():
+    terms = {"throughput": 1, "delay": -0.5}
+    assert build(TrainSettings, "x", {"agent": "ppo", "reward": terms}).reward == "throughput:1,delay:-0.5"
+
+
+def test_ranges_without_a_sampler_change_the_agents_own():
+    settings = build(OrcaSettings, "x", {"agent": "orca", "scenarios": {"rate_mbps": 12.0}})
+    default = OrcaSettings(agent="orca").scenarios
+    assert settings.scenarios == default.model_copy(update={"rate_mbps": (12.0, 12.0)})
+    assert (
+        build(TrainSettings, "x", {"agent": "a", "scenarios": {"loss": 0.5}}).scenarios.sampler == "astraea"
+    )

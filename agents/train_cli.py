@@ -15,6 +15,8 @@ from agents.settings import FREE_ON_RESUME, TrainSettings, assign, build, parse_
 from configs.errors import InputError, exit_2, reports_input_errors
 from evaluation.provenance import describe
 
+REAL_TCP = ("mahimahi", "kernel")
+TRAINED_ON = ("simulator", *REAL_TCP)
 CONFIGS = Path(configs.__file__).parent / "agents"
 
 
@@ -141,16 +143,21 @@ def check(settings: TrainSettings) -> None:
     """
     if settings.steps is None and settings.minutes is None:
         raise InputError("train.py: --steps or --minutes: give one")
-    if settings.backend != "simulator":
-        raise InputError(f"--backend: {settings.backend}: {settings.agent} is trained on simulator")
+    if settings.backend not in TRAINED_ON:
+        known = ", ".join(TRAINED_ON)
+        raise InputError(f"--backend: {settings.backend}: {settings.agent} is trained on {known}")
+    if settings.backend in REAL_TCP and settings.num_envs != 1:
+        raise InputError(
+            f"num_envs: {settings.num_envs}: --backend {settings.backend} runs in real time, one scenario at "
+            "a time: --set num_envs=1"
+        )
     import leosim  # here, so that --help needs no compiled module
 
-    for field, value, known in (
-        ("spec", settings.spec, leosim.Batch.agents()),
-        ("reward", settings.reward, leosim.Batch.rewards()),
-    ):
-        if value not in known:
-            raise InputError(f"settings: {field}: {value!r} is not one of {', '.join(known)}")
+    try:
+        leosim.Batch(1, agent=settings.spec, reward=settings.reward)
+    except leosim.InputError as error:
+        source, _, rule = str(error).partition(": name: ")
+        raise InputError(f"settings: {'spec' if source == 'agent' else source}: {rule}") from None
 
 
 def trace_hashes(settings: TrainSettings) -> dict[str, str]:

@@ -104,10 +104,34 @@ class LeoSampling(FlowMix):
     """Random loss per packet, on top of the trace's."""
 
 
-Sampling = Annotated[AstraeaSampling | LeoSampling, Field(discriminator="sampler")]
+class AuroraSampling(FlowMix):
+    """One flow on a slow static link: the ranges that Aurora's simulator draws from (Jay et al., ICML 2019).
 
-_SAMPLERS: dict[str, type[AstraeaSampling] | type[LeoSampling]] = {
+    Published: rate, one-way latency, random loss, and a queue of 1 + floor(e^u) packets with u uniform in
+    [0, 8]; an episode of 400 monitor intervals of half an RTT each, which ``duration_rtts`` base RTTs are.
+    Left out: its noise of up to 10 % on every packet's latency, which reorders packets.
+    """
+
+    sampler: Literal["aurora"] = "aurora"
+    duration_rtts: Positive = 200.0
+    """Length of an episode in base RTTs; ``duration_s`` does not count."""
+    rate_packets_per_s: PositiveRange = (100.0, 500.0)
+    """Of packets of 1,500 bytes."""
+    delay_ms: PositiveRange = (50.0, 500.0)
+    """One-way."""
+    queue_exponent: NonNegativeRange = (0.0, 8.0)
+    loss: Annotated[tuple[Probability, Probability], BeforeValidator(_pair), AfterValidator(_ordered)] = (
+        0.0,
+        0.05,
+    )
+    """Random loss per packet, uniform."""
+
+
+Sampling = Annotated[AstraeaSampling | LeoSampling | AuroraSampling, Field(discriminator="sampler")]
+
+_SAMPLERS: dict[str, type[AstraeaSampling] | type[LeoSampling] | type[AuroraSampling]] = {
     "astraea": AstraeaSampling,
+    "aurora": AuroraSampling,
     "leo": LeoSampling,
 }
 
@@ -117,7 +141,7 @@ def names() -> list[str]:
     return list(_SAMPLERS)
 
 
-def parse(data: Any, source: str) -> AstraeaSampling | LeoSampling:
+def parse(data: Any, source: str) -> AstraeaSampling | LeoSampling | AuroraSampling:
     """Return the ranges that ``data`` describes: a sampler's name or a mapping with the key ``sampler``.
 
     Raises:

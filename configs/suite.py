@@ -61,7 +61,8 @@ class Suite(Strict):
     """A scenario template and its values.
 
     In ``scenario``, ``$name`` (or ``${name}`` inside a longer text) stands for ``scheme``, for a key of
-    ``parameters``, ``grid`` or ``derived``; every combination of the grid's values becomes one scenario.
+    ``parameters``, ``grid``, ``spread`` or ``derived``; every combination of the grid's values becomes one
+    scenario.
     """
 
     name: Annotated[str, Field(pattern=r"^[^/\s][^/]*$")]
@@ -77,6 +78,8 @@ class Suite(Strict):
     repeats: Annotated[int, Field(ge=1)] = 5
     parameters: dict[str, Value] = Field(default={})
     grid: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field(default={})
+    spread: list[dict[str, Value]] = Field(default=[])
+    """Further values that belong together, of the same keys; each is combined with all of the grid's."""
     derived: dict[str, str] = Field(default={})
     """Arithmetic over the names before: ``duration_s: 2 * rtt_ms``."""
     scenario: dict[str, Any]
@@ -103,6 +106,13 @@ class Suite(Strict):
                 if name in taken:
                     raise ValueError(f"{field}.{name}: is already {taken[name]}")
                 taken[name] = f"in {field}"
+        for index, case in enumerate(self.spread):
+            if case.keys() != self.spread[0].keys():
+                raise ValueError(f"spread.{index}: must have the keys of the first")
+            for name in case if index == 0 else ():
+                if name in taken:
+                    raise ValueError(f"spread.{index}.{name}: is already {taken[name]}")
+                taken[name] = "in spread"
         for name, expression in self.derived.items():
             if name in taken:
                 raise ValueError(f"derived.{name}: is already {taken[name]}")
@@ -125,7 +135,9 @@ class Suite(Strict):
                 raise ValueError(f"quick.parameters.{name}: is not in parameters")
         for name in sorted(placeholders(self.scenario)):
             if name not in taken:
-                raise ValueError(f"scenario: ${name} is neither scheme nor in parameters, grid or derived")
+                raise ValueError(
+                    f"scenario: ${name} is neither scheme nor in parameters, grid, spread or derived"
+                )
         return self
 
     @property
@@ -149,8 +161,9 @@ class Suite(Strict):
         Raises:
             InputError: a combination is no valid scenario; one line with suite, field and rule.
         """
-        for combination in itertools.product(*self.grid.values()):
-            values = {**self.parameters, **dict(zip(self.grid, combination, strict=True))}
+        combinations = list(itertools.product(*self.grid.values()))
+        for together, combination in itertools.product(self.spread or [{}], combinations):
+            values = {**self.parameters, **together, **dict(zip(self.grid, combination, strict=True))}
             for name, expression in self.derived.items():
                 try:
                     values[name] = arithmetic.evaluate(expression, values)

@@ -83,7 +83,10 @@ def test_a_grid_of_two_values_each_gives_four_scenarios() -> None:
         ({"grid": {"scheme": ["a"]}}, "grid.scheme: is already the scheme under test"),
         ({"parameters": {"x": 1}, "grid": {"x": [1]}}, "grid.x: is already in parameters"),
         ({"quick": {"parameters": {"y": 1}}}, "quick.parameters.y: is not in parameters"),
-        ({"scenario": {"name": "$other"}}, "$other is neither scheme nor in parameters, grid or derived"),
+        (
+            {"scenario": {"name": "$other"}},
+            "$other is neither scheme nor in parameters, grid, spread or derived",
+        ),
         ({"headline": ["speed"]}, "headline.0"),
         ({"derived": {"y": "2 * x"}}, "derived.y: x is neither in parameters nor in grid"),
         ({"parameters": {"x": 1}, "derived": {"x": "2"}}, "derived.x: is already in parameters"),
@@ -145,3 +148,15 @@ def test_every_metric_and_figure_that_a_suite_may_ask_for_exists() -> None:
     assert set(get_args(suite.Metric)) == set(METRICS)
     for kind in get_args(suite.Figure):
         assert figure_module(kind).TITLE
+
+
+def test_a_spread_is_of_values_that_belong_together_and_each_meets_all_of_the_grid() -> None:
+    template = {**MINIMAL["scenario"], "name": "$rate-$kind", "duration_s": "$length"}
+    data = {**MINIMAL, "grid": {"kind": ["a", "b"]}, "scenario": template}
+    found = suite.parse(data | {"spread": [{"rate": 1, "length": 2}, {"rate": 3, "length": 4}]}, "mine.yaml")
+    told = [(one.scenario.name, one.scenario.duration_s) for one in found.cases("cubic")]
+    assert told == [("1-a", 2), ("1-b", 2), ("3-a", 4), ("3-b", 4)]
+    with pytest.raises(InputError, match=r"spread\.1: must have the keys of the first"):
+        suite.parse(data | {"spread": [{"rate": 1, "length": 2}, {"rate": 3}]}, "mine.yaml")
+    with pytest.raises(InputError, match=r"spread\.0\.kind: is already in grid"):
+        suite.parse(data | {"spread": [{"kind": 1}]}, "mine.yaml")

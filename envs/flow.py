@@ -60,12 +60,13 @@ class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
     ## Action Space
     With ``agent="astraea"``: ``Box(-1, 1, (1,), float32)``: the congestion window grows to
     ``ceil(cwnd · (1 + 0.025 a))`` for a ≥ 0 and shrinks to ``floor(cwnd / (1 − 0.025 a))`` below.
-    The sender paces at window over smoothed RTT.
+    The sender paces at window over smoothed RTT. ``agents/README.md`` lists the other specifications,
+    ``"orca"`` and ``"aurora"`` among them; ``"OBSERVATION+ACTION"`` composes one.
 
     ## Rewards
     ``reward="astraea"``: the weighted sum of throughput, queueing delay, loss, fairness and stability that
     the Astraea paper describes, over all learning flows, within [-0.1, 0.1]. ``leosim.Batch.rewards()`` lists
-    the others.
+    the others; ``reward="throughput:1,delay:-0.5"`` adds terms up.
 
     ## Starting State
     The first report of the learning flow: one interval after its start. The scenario is the given one, or
@@ -84,7 +85,9 @@ class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
       callable ``(rng) -> Scenario``. Default: 100 Mbit/s, 50 ms base RTT, a buffer of 1 BDP, 60 s, one flow.
     - ``agent``: the agent specification. ``reward``: the reward's name. ``interval_ms``: the monitor
       interval in ms.
-    - ``backend``: ``"simulator"``.
+    - ``backend``: ``"simulator"``; ``"mahimahi"`` or ``"kernel"`` for real TCP, where `step` waits one
+      monitor interval of real time. ``info`` then has ``late_decisions``, the actions so far that came after
+      the next interval's end, and ``invalid``: at the episode's end, why it is no result, else nothing.
     - ``policies``: policy folders by scheme, for other flows that a trained policy steers.
 
     ## Vectorized environment
@@ -129,7 +132,7 @@ class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
         super().reset(seed=seed)
         self._simulations.reset(0, self.np_random)
         self._over = False
-        return self._observation.copy(), self._reader.one(self._report)
+        return self._observation.copy(), self._informed()
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Apply ``action``, of shape (action_dim,), and run one monitor interval."""
@@ -145,8 +148,15 @@ class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
             float(self._rewards[0, 0]),
             terminated,
             truncated,
-            self._reader.one(self._report),
+            self._informed(),
         )
+
+    def close(self) -> None:
+        """End what runs in real time."""
+        self._simulations.close()
+
+    def _informed(self) -> dict[str, Any]:
+        return {**self._reader.one(self._report), **self._simulations.punctuality()}
 
 
 class FlowVectorEnv(VectorEnv[Observation, NDArray[np.float32], NDArray[Any]]):
@@ -241,4 +251,11 @@ class FlowVectorEnv(VectorEnv[Observation, NDArray[np.float32], NDArray[Any]]):
         info: dict[str, Any] = dict(zip(FIELDS, columns, strict=True))
         for name in FIELDS:
             info[f"_{name}"] = self._present
+        for name, value in self._simulations.punctuality().items():
+            info[name], info[f"_{name}"] = np.array([value]), self._present
         return info
+
+    def close_extras(self, **_: Any) -> None:
+        """End what runs in real time."""
+        if hasattr(self, "_simulations"):  # Gymnasium closes even what could not be made
+            self._simulations.close()

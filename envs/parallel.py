@@ -136,7 +136,13 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
 
     def _informed(self, agents: list[str]) -> Infos:
         slots = [self._slot[name] for name in agents]
-        return dict(zip(agents, self._reader.many(self._reports[slots]), strict=True))
+        late = self._simulations.punctuality()
+        reports = self._reader.many(self._reports[slots])
+        return {name: {**report, **late} for name, report in zip(agents, reports, strict=True)}
+
+    def close(self) -> None:
+        """End what runs in real time."""
+        self._simulations.close()
 
 
 def parallel_env(scenario: ScenarioLike = None, agent: str = "astraea", **arguments: Any) -> FlowsParallelEnv:

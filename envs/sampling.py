@@ -19,8 +19,10 @@ import numpy as np
 
 from configs import sampling
 from configs.queue import Queue
-from configs.sampling import AstraeaSampling, FlowMix, LeoSampling
+from configs.sampling import AstraeaSampling, AuroraSampling, FlowMix, LeoSampling
 from configs.scenario import Flow, Link, Scenario
+
+PACKET_BITS = 1_500 * 8
 
 ScenarioSampler = Callable[[np.random.Generator], Scenario]
 
@@ -33,7 +35,7 @@ class Sampler:
         max_learning_flows: the most learning flows of any scenario that it draws.
     """
 
-    def __init__(self, ranges: AstraeaSampling | LeoSampling) -> None:
+    def __init__(self, ranges: AstraeaSampling | LeoSampling | AuroraSampling) -> None:
         self.ranges = ranges
         self.max_learning_flows = ranges.max_learning_flows
 
@@ -41,6 +43,8 @@ class Sampler:
         """Draw one scenario."""
         if isinstance(self.ranges, AstraeaSampling):
             return draw_astraea(self.ranges, rng)
+        if isinstance(self.ranges, AuroraSampling):
+            return draw_aurora(self.ranges, rng)
         return draw_leo(self.ranges, rng)
 
     def __repr__(self) -> str:
@@ -72,6 +76,20 @@ def draw_astraea(ranges: AstraeaSampling, rng: np.random.Generator) -> Scenario:
     # One flow keeps the link's own RTT, so that the drawn RTT is the shortest of the episode.
     extra_delay_ms[int(rng.integers(count))] = 0.0
     return _scenario(rng, ranges, "astraea", link, extra_delay_ms)
+
+
+def draw_aurora(ranges: AuroraSampling, rng: np.random.Generator) -> Scenario:
+    """Draw a slow static link in the ranges of Aurora's simulator."""
+    delay_ms = _uniform(rng, ranges.delay_ms)
+    link = Link(
+        rate_mbps=_uniform(rng, ranges.rate_packets_per_s) * PACKET_BITS / 1e6,
+        delay_ms=delay_ms,
+        loss=_uniform(rng, ranges.loss),
+        queue=Queue(packets=1 + int(np.exp(_uniform(rng, ranges.queue_exponent)))),
+    )
+    duration_s = ranges.duration_rtts * 2 * delay_ms / 1e3
+    mix = ranges.model_copy(update={"duration_s": duration_s})
+    return _scenario(rng, mix, "aurora", link, np.zeros(_count(rng, ranges)))
 
 
 def draw_leo(ranges: LeoSampling, rng: np.random.Generator) -> Scenario:

@@ -32,7 +32,7 @@ class LeoVecEnv(VecEnv):
         num_envs: number of simulations.
         scenario: see `FlowEnv`, as for all other arguments but ``threads``.
         agent: agent specification.
-        backend: ``"simulator"``.
+        backend: ``"simulator"``, or of real TCP, as `FlowEnv` has it.
         threads: threads that step the simulations; 0 takes one a core.
         options: the further arguments of `FlowEnv`.
 
@@ -88,7 +88,8 @@ class LeoVecEnv(VecEnv):
         """Run one monitor interval; return observations, rewards, dones and infos."""
         self._batch.step(self._actions)
         observations, rewards = self._observations.copy(), self._rewards.copy()
-        infos: list[dict[str, Any]] = list(self._reader.many(self._reports))
+        late = self._simulations.punctuality()
+        infos: list[dict[str, Any]] = [{**one, **late} for one in self._reader.many(self._reports)]
         dones = self._finished | ~self._active
         truncated = self._simulations.at_end()[:, 0]
         for index in np.flatnonzero(dones):
@@ -104,7 +105,8 @@ class LeoVecEnv(VecEnv):
         self._simulations.reset(index, rng)
 
     def close(self) -> None:
-        """Do nothing: there are no processes or files to close."""
+        """End what runs in real time."""
+        self._simulations.close()
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """Return this object's attribute once for each index: simulations are no objects of their own."""

@@ -16,7 +16,7 @@ import configs
 from configs import sampling
 from configs.errors import InputError
 from configs.queue import Queue
-from configs.sampling import AstraeaSampling, LeoSampling
+from configs.sampling import AstraeaSampling, AuroraSampling, LeoSampling
 from configs.scenario import Flow, Link, Scenario, load_yaml, parse
 from configs.suite import substitute
 from envs.sampling import Sampler
@@ -29,6 +29,7 @@ ScenarioLike = (
     | Mapping[str, Any]
     | AstraeaSampling
     | LeoSampling
+    | AuroraSampling
     | Callable[[np.random.Generator], Scenario]
 )
 
@@ -119,7 +120,7 @@ def resolve(scenario: ScenarioLike) -> Scenario | Callable[[np.random.Generator]
         return default()
     if isinstance(scenario, Scenario):
         return scenario
-    if isinstance(scenario, AstraeaSampling | LeoSampling):
+    if isinstance(scenario, AstraeaSampling | LeoSampling | AuroraSampling):
         return Sampler(scenario)
     if isinstance(scenario, Mapping):
         if "sampler" in scenario:

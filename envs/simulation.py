@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import leosim
 import numpy as np
@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from configs.errors import InputError
 from envs.scenarios import ScenarioLike, ScenarioSource
 
-BACKENDS = ("simulator",)
+REAL_TCP = ("mahimahi", "kernel")
+"""The backends that run in real time, on the host's TCP."""
+BACKENDS = ("simulator", *REAL_TCP)
 """The backends that this build can step."""
 
 
@@ -32,16 +34,17 @@ class Simulations:
     Args:
         size: number of simulations.
         scenario: see `envs.scenarios.ScenarioSource`.
-        agent: agent specification (observation and action), one of ``leosim.Batch.agents()``.
-        backend: where episodes run; this build knows ``simulator``.
-        reward: name of the reward, one of ``leosim.Batch.rewards()``.
+        agent: agent specification, one of ``leosim.Batch.agents()`` or ``OBSERVATION+ACTION``.
+        backend: where episodes run; on real TCP, ``mahimahi`` and ``kernel``, one scenario at a time.
+        reward: name of the reward, one of ``leosim.Batch.rewards()``, or weighted terms of them, such as
+            ``throughput:1,delay:-0.5``.
         interval_ms: the monitor interval in ms, from one action to the next.
         policies: policy folders of flows that are steered by a trained policy, by the flow's scheme.
         max_learning_flows: the most learning flows of any episode; only a plain callable needs it.
         threads: threads that step the simulations; 0 takes one a core. Results do not depend on it.
 
     Attributes:
-        batch: the `leosim.Batch`; its arrays are views that `step` and `reset` overwrite.
+        batch: the `leosim.Batch`, or the like; its arrays are views that `step` and `reset` overwrite.
         slots: number of learning flows that an episode can have.
 
     Raises:
@@ -62,8 +65,10 @@ class Simulations:
         threads: int = 1,
     ) -> None:
         _require("backend", backend, BACKENDS)
-        _require("agent", agent, leosim.Batch.agents())
-        _require("reward", reward, leosim.Batch.rewards())
+        if "+" not in agent:  # a composed one is for `leosim` to judge, as are weighted terms
+            _require("agent", agent, leosim.Batch.agents())
+        if not {":", ","} & set(reward):
+            _require("reward", reward, leosim.Batch.rewards())
         if not (np.isfinite(interval_ms) and interval_ms > 0):
             raise InputError(f"interval_ms: {interval_ms}: must be a positive number")
         self._source = ScenarioSource(scenario, max_learning_flows)
@@ -72,9 +77,28 @@ class Simulations:
         self._ends_s = np.zeros(size)
         try:
             self._policies = {name: leosim.Policy.load(str(at)) for name, at in (policies or {}).items()}
-            self.batch = leosim.Batch(
-                size, slots=self.slots, agent=agent, reward=reward, interval_ms=interval_ms, threads=threads
-            )
+            if backend in REAL_TCP:
+                from envs.real_tcp import RealTcpBatch  # here, because simulations do without
+
+                folders = {name: Path(at) for name, at in (policies or {}).items()}
+                self.batch = RealTcpBatch(
+                    size,
+                    backend=backend,
+                    slots=self.slots,
+                    agent=agent,
+                    reward=reward,
+                    interval_ms=interval_ms,
+                    policies=folders,
+                )
+            else:
+                self.batch = leosim.Batch(
+                    size,
+                    slots=self.slots,
+                    agent=agent,
+                    reward=reward,
+                    interval_ms=interval_ms,
+                    threads=threads,
+                )
         except leosim.InputError as error:
             raise InputError(str(error)) from None
         self._time_ns = self.batch.reports[:, :, self.batch.report_fields.index("time_ns")]
@@ -98,6 +122,21 @@ class Simulations:
         if not self.batch.active[index].any():
             raise InputError(f"{scenario.name}: flows: no learning flow runs for a whole monitor interval")
         self._ends_s[index] = scenario.duration_s
+
+    def punctuality(self) -> dict[str, Any]:
+        """Return what ``info`` tells of an episode in real time beside its reports; nothing of a simulation.
+
+        ``late_decisions``: actions of this episode that came after the next interval's end. ``invalid``: why
+        an episode that is over is no result, because the machine could not keep up; empty if it is one.
+        """
+        if isinstance(self.batch, leosim.Batch):
+            return {}
+        return {"late_decisions": self.batch.late_in_episode, "invalid": self.batch.invalid or ""}
+
+    def close(self) -> None:
+        """End what runs in real time."""
+        if not isinstance(self.batch, leosim.Batch):
+            self.batch.close()
 
     def at_end(self) -> NDArray[np.bool_]:
         """Return for each learning flow, (size, slots), whether its last report is of the scenario's end.

@@ -14,6 +14,7 @@ import leosim
 from configs.errors import InputError
 from configs.scenario import Scenario
 from evaluation.measurement import Measurement
+from kernel_bridge.lab import execute as lab
 from kernel_bridge.run import backends as real
 from kernel_bridge.run import schemes
 from kernel_bridge.run.execute import TooSlowError, check, execute
@@ -174,13 +175,48 @@ class RealTcp:
         )
 
 
-BACKENDS: dict[str, type[Simulator] | type[RealTcp]] = {
+class Lab:
+    """A stock Linux kernel in virtual time: each run is a machine of its own, which nothing disturbs."""
+
+    real_time = False
+
+    def __init__(self, inputs: Inputs) -> None:
+        if inputs.policies:
+            raise InputError(
+                f"--schemes: {next(iter(inputs.policies))}: a policy: this backend runs the kernel's schemes "
+                f"({', '.join(self.schemes())})"
+            )
+        self._traces = inputs.traces
+
+    @staticmethod
+    def schemes() -> list[str]:
+        """Return the schemes that the guest's kernel runs."""
+        return lab.schemes()
+
+    def check(self, scenarios: Iterable[Scenario]) -> None:
+        """Refuse what the guest cannot express."""
+        for one in scenarios:
+            lab.check(one, self._traces)
+
+    def run(self, scenario_json: str, interval_ms: float) -> Measurement:
+        """Run a scenario in a virtual machine, which the calling thread waits for."""
+        try:
+            log = lab.execute(Scenario.model_validate_json(scenario_json), self._traces, SERIES_MS)
+        except RuntimeError as error:
+            raise InputError(str(error)) from None
+        return Measurement(
+            log.flows, log.links, log.flow_series, log.link_series, log.link_names, log.invalid
+        )
+
+
+BACKENDS: dict[str, type[Simulator] | type[RealTcp] | type[Lab]] = {
     "simulator": Simulator,
     **{name: type(name, (RealTcp,), {"links": links}) for name, links in real.BACKENDS.items()},
+    "lab": Lab,
 }
 
 
-def backend(name: str) -> type[Simulator] | type[RealTcp]:
+def backend(name: str) -> type[Simulator] | type[RealTcp] | type[Lab]:
     """Return the backend called ``name``.
 
     Raises:

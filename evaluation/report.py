@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from configs.atomic import write_atomically
 from configs.suite import Suite
+from evaluation import fidelity
 from evaluation.figures import style
 from evaluation.intervals import RESAMPLES
 from evaluation.metrics import METRICS, Metric
@@ -94,6 +95,7 @@ def render(results: Results, groups: dict[str, list[FigureGroup]]) -> str:
         lstrip_blocks=True,
     )
     looks = style.looks(results.schemes)
+    distances = fidelity.of_results(results)
     used = [
         metric
         for metric in METRICS.values()
@@ -117,6 +119,8 @@ def render(results: Results, groups: dict[str, list[FigureGroup]]) -> str:
             for suite in results.suites
         ],
         metrics=used,
+        fidelity=distances,
+        kernel=fidelity.kernel() if distances else "",
         looks=looks,
         about=results.description["config"]["schemes"],
         description=results.description,

@@ -35,6 +35,8 @@ REPORT_FIELDS = (
     "mss_bytes",
     "pacing_rate_bytes_per_s",
     "max_throughput_bytes_per_s",
+    "ssthresh_packets",
+    "rtt_slope",
 )
 """What a report's values are, in their order; the same as a simulated flow's."""
 

@@ -1,121 +1,41 @@
-"""Agents on real TCP: commands, policies, outages, faults, and that nothing stays behind.
+"""Agents on real TCP: commands, policies, schemes, outages, and who may ask for what.
 
 Flows run between two network namespaces over a veth pair, or behind mahimahi's delay.
 """
 
 import itertools
-import os
 import pwd
-import signal
+import statistics
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from configs.errors import InputError
 from kernel_bridge import mahimahi
-from kernel_bridge.bridge_process import BridgeProcess, missing, program
-from kernel_bridge.client import PROTOCOL, REPORT_FIELDS, Bridge, BridgeError, Closed, Opened, Refused, Report
-from kernel_bridge.veth import PORT, SERVER, Pair
-
-LACK = missing()
-needs_bridge = pytest.mark.skipif(LACK is not None, reason=LACK or "")
-POLICY = Path(__file__).parent.parent / "core/control/tests/fixtures/perceptron"
-SCHEME = f"leo_t{os.getpid() % 100_000}"
-"""Of this test process alone, so that several may run."""
-LIMIT_S = 60
-"""Against hanging only."""
-MSS = 1448
-
-
-def _congestion_controls():
-    return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+from kernel_bridge.bridge_process import BridgeProcess, program
+from kernel_bridge.bridge_world import (
+    LIMIT_S,
+    MSS,
+    POLICY,
+    SCHEME,
+    Collecting,
+    Steering,
+    congestion_controls,
+    eventually,
+    flow_of,
+    needs_bridge,
+)
+from kernel_bridge.client import PROTOCOL, REPORT_FIELDS, BridgeError, Closed, Opened, Refused, Report
+from kernel_bridge.veth import Pair
 
 
 @pytest.fixture
 def pair():
     with Pair() as pair:
         yield pair
-
-
-def _ss(pair):
-    """Return what `ss` says of the sending connections to the data port."""
-    line = pair.inside(0, "ss", "-tinH", "dport", "=", f":{PORT}", "and", "dst", SERVER)
-    return subprocess.run(line, capture_output=True, text=True, check=True).stdout
-
-
-class Steering(threading.Thread):
-    """Answers every report of an offered scheme's flows with the same window and rate, until told to stop."""
-
-    def __init__(self, address, cwnd, pacing_bytes_per_s=0, interval_ms=20):
-        super().__init__(daemon=True)
-        self.bridge = Bridge(address)
-        self.bridge.subscribe(SCHEME, interval_ms=interval_ms)
-        self.answer = (cwnd, pacing_bytes_per_s)
-        self.reports = []
-        self.steered = threading.Event()
-        self.over = threading.Event()
-        self.start()
-
-    def run(self):
-        while not self.over.is_set():
-            message = self.bridge.message(0.1)
-            if isinstance(message, Report):
-                self.reports.append(message)
-                self.bridge.command(message.flow, *self.answer)
-                if len(self.reports) > 3:
-                    self.steered.set()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.over.set()
-        self.join()
-        self.bridge.close()
-
-
-class Collecting(threading.Thread):
-    """Keeps the reports that a client hears for as long as the ``with`` block."""
-
-    def __init__(self, client, reports):
-        super().__init__(daemon=True)
-        self.client, self.reports = client, reports
-        self.over = threading.Event()
-
-    def run(self):
-        while not self.over.is_set():
-            message = self.client.message(0.1)
-            if isinstance(message, Report):
-                self.reports.append(message)
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self.over.set()
-        self.join()
-
-
-def _eventually(what, of, wanted):
-    """Return `what()`'s answer once it satisfies `wanted`: a state to come, not a duration to guess."""
-    deadline = time.monotonic() + LIMIT_S
-    while True:
-        answer = what()
-        if wanted(answer):
-            return answer
-        assert time.monotonic() < deadline, f"{of}: still {answer}"
-        time.sleep(0.01)
-
-
-def _flow(client):
-    """Return the sending flow of this test's scheme."""
-    sending = [flow for flow in client.flows() if flow.scheme == SCHEME and flow.remote.endswith(f":{PORT}")]
-    return sending[0] if sending else None
 
 
 @needs_bridge
@@ -131,8 +51,8 @@ def test_ss_shows_the_window_and_the_pacing_rate_that_were_commanded(pair):
     with BridgeProcess({SCHEME: None}) as bridge, pair.transfer(SCHEME), bridge.client() as client:
         with Steering(bridge.address, cwnd=37, pacing_bytes_per_s=1_250_000) as steering:
             assert steering.steered.wait(LIMIT_S)
-            shown = _ss(pair)
-            flow = _flow(client)
+            shown = pair.sockets()
+            flow = flow_of(client)
         assert " cwnd:37 " in shown
         assert " pacing_rate 10000000bps " in shown
         assert flow is not None
@@ -178,7 +98,7 @@ def test_a_policy_in_the_daemon_steers_its_flows(pair):
             assert message is not None, "no reports"
             if isinstance(message, Report):
                 reports.append(message)
-        flow = _flow(client)
+        flow = flow_of(client)
         assert flow is not None
         assert flow.mode == "steered"
         for report in reports:
@@ -196,8 +116,8 @@ def test_a_policy_in_the_daemon_steers_its_flows(pair):
 
 @needs_bridge
 @pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
-@pytest.mark.parametrize("scheme", ["vivace", "vivace-proteus", "copa"])
-def test_a_scheme_of_the_simulators_uses_a_real_path_and_paces(scheme, tmp_path):
+@pytest.mark.parametrize(("scheme", "least_mbps"), [("vivace", 1.3), ("vivace-proteus", 3), ("copa", 6)])
+def test_a_scheme_of_the_simulators_uses_a_real_path_and_paces(scheme, least_mbps, tmp_path):
     seconds, skip, capacity_mbps = 6, 3, 12 * MSS / 1504
     trace = tmp_path / "12.trace"
     trace.write_text("1\n")  # an opportunity a millisecond: 12 Mbit/s
@@ -214,14 +134,15 @@ def test_a_scheme_of_the_simulators_uses_a_real_path_and_paces(scheme, tmp_path)
             )
         (status,) = client.status()["schemes"]
     assert finished.status == 0, finished.stdout + finished.stderr
-    assert (status["controller"], status["fallbacks"]) == ("scheme", 0)
+    assert status["controller"] == "scheme"
     late = [report for report in reports if skip < report["time_ns"] / 1e9 < seconds]
     # The other end of iperf3's connection sends nothing worth a report.
     delivered_bits = 8 * sum(report["delivered_bytes"] for report in late)
     mbps = delivered_bits / 1e6 / (seconds - skip)
     print(f"{scheme}: {mbps:.2f} of {capacity_mbps:.2f} Mbit/s")
-    # Vivace probes its way up from 1.6 Mbit/s and takes its time: this is about moving, not about how well.
-    assert 0.25 * capacity_mbps < mbps < 1.05 * capacity_mbps
+    # This is about moving, not about how well: behind a shell that is late now and then Vivace-Latency, for
+    # which any slope of the RTT counts, gives way down to its least, 1.3 Mbit/s of whole packets.
+    assert least_mbps * MSS / 1500 < mbps < 1.05 * capacity_mbps
     assert all(report["pacing_rate_bytes_per_s"] > 0 for report in late)
     # A rate that is tried is not one that is held.
     assert len({report["pacing_rate_bytes_per_s"] for report in late}) > 5
@@ -232,13 +153,13 @@ def test_a_silent_agents_flow_is_cubics_until_commands_come_again(pair):
     with BridgeProcess({SCHEME: None}) as bridge, pair.transfer(SCHEME), bridge.client() as client:
         with Steering(bridge.address, cwnd=5) as steering:
             assert steering.steered.wait(LIMIT_S)
-        fallen = _eventually(lambda: _flow(client), "flow", lambda flow: flow and flow.mode == "fallen_back")
+        fallen = eventually(lambda: flow_of(client), "flow", lambda flow: flow and flow.mode == "fallen_back")
         assert fallen.fallbacks == 1
         # Cubic goes on from there, and grows.
-        _eventually(lambda: _flow(client), "flow", lambda flow: flow.cwnd_packets > 10)
+        eventually(lambda: flow_of(client), "flow", lambda flow: flow.cwnd_packets > 10)
         with Steering(bridge.address, cwnd=6) as steering:
             assert steering.steered.wait(LIMIT_S)
-            again = _eventually(lambda: _flow(client), "flow", lambda flow: flow.mode == "steered")
+            again = eventually(lambda: flow_of(client), "flow", lambda flow: flow.mode == "steered")
             assert again.cwnd_packets == 6
 
 
@@ -252,63 +173,18 @@ def test_an_agents_window_survives_a_timeout(pair):
     ):
         assert steering.steered.wait(LIMIT_S)
         pair.cut()
-        timed_out = _eventually(lambda: _flow(client), "flow", lambda flow: flow.timeouts >= 2)
+        timed_out = eventually(lambda: flow_of(client), "flow", lambda flow: flow.timeouts >= 2)
         assert (timed_out.cwnd_packets, timed_out.mode) == (24, "steered")
-        assert " cwnd:24 " in _ss(pair)
+        assert " cwnd:24 " in pair.sockets()
         # A command that comes in the outage holds at its next timeout, without any ACK.
         steering.answer = (31, 2_500_000)
         seen = timed_out.timeouts
-        told = _eventually(lambda: _flow(client), "flow", lambda flow: flow.timeouts >= seen + 2)
+        told = eventually(lambda: flow_of(client), "flow", lambda flow: flow.timeouts >= seen + 2)
         assert told.cwnd_packets == 31
-        assert " cwnd:31 " in _ss(pair)
+        assert " cwnd:31 " in pair.sockets()
         pair.mend()
         sent = told.sent_packets
-        _eventually(lambda: _flow(client), "flow", lambda flow: flow.sent_packets > sent + 100)
-
-
-@needs_bridge
-@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
-def test_a_flow_outlives_its_daemon_and_then_nothing_is_left(pair, sign):
-    allowed = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read_text()
-    with BridgeProcess({SCHEME: None}) as bridge, pair.transfer(SCHEME):
-        with Steering(bridge.address, cwnd=5) as steering:
-            assert steering.steered.wait(LIMIT_S)
-            assert SCHEME in _congestion_controls()
-            steering.over.set()
-            steering.join()
-            os.kill(bridge.pid, sign)
-            assert bridge.process is not None
-            bridge.process.wait(LIMIT_S)
-
-        def acked():
-            return int(_ss(pair).split("bytes_acked:")[1].split()[0])
-
-        before = acked()
-        _eventually(acked, "bytes acknowledged", lambda now: now > before + 10_000_000)
-        assert SCHEME in _ss(pair)
-        _eventually(_congestion_controls, "congestion controls", lambda names: SCHEME not in names)
-    assert Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read_text() == allowed
-    with pytest.raises(InputError, match="no bridge answers there"):
-        Bridge(bridge.address)
-
-
-@needs_bridge
-def test_a_client_that_dies_leaves_its_flow_to_cubic(pair):
-    code = "from kernel_bridge.client import *\nb = Bridge(__import__('sys').argv[1])\n"
-    code += f"b.subscribe({SCHEME!r})\n"
-    code += (
-        "while True:\n m = b.message()\n if isinstance(m, Report): b.command(m.flow, 5); print(flush=True)"
-    )
-    with BridgeProcess({SCHEME: None}) as bridge, pair.transfer(SCHEME), bridge.client() as client:
-        agent = subprocess.Popen([sys.executable, "-c", code, bridge.address], stdout=subprocess.PIPE)
-        assert agent.stdout is not None
-        agent.stdout.readline()
-        _eventually(lambda: _flow(client), "flow", lambda flow: flow and flow.mode == "steered")
-        agent.kill()
-        agent.communicate()
-        _eventually(lambda: _flow(client), "flow", lambda flow: flow.mode == "fallen_back")
-        status = client.status()["schemes"][0]
-        assert status["flows"] == 1
+        eventually(lambda: flow_of(client), "flow", lambda flow: flow.sent_packets > sent + 100)
 
 
 @needs_bridge
@@ -379,12 +255,12 @@ def test_an_unprivileged_user_gets_one_clear_line(arguments, line):
 def test_a_bridge_that_cannot_serve_says_why_in_one_line(schemes, rule):
     with pytest.raises(InputError, match=rule), BridgeProcess(schemes):
         pass
-    assert SCHEME not in _congestion_controls()
+    assert SCHEME not in congestion_controls()
 
 
-def _reductions(folder, frozen):
-    """Return how often a SaTCP flow's window shrank by a fifth or more in steady state, in its sawtooth."""
-    seconds, skip = 14, 4
+def _times_to_come_back(folder, frozen):
+    """Return how long a SaTCP flow's window took to come back to 95 % of each peak of its sawtooth, in s."""
+    seconds, skip = 12, 2
     trace = folder / "12.trace"
     trace.write_text("1\n")  # an opportunity a millisecond: 12 Mbit/s
     queue = mahimahi.Queue("droptail", {"packets": 60})
@@ -399,7 +275,7 @@ def _reductions(folder, frozen):
                 if isinstance(message, Opened) and frozen:
                     client.freeze(message.flow.id, 1e3 * (seconds + 10))
                 elif isinstance(message, Report) and skip < message["time_ns"] / 1e9 < seconds:
-                    windows.append(message["cwnd_packets"])
+                    windows.append((message["time_ns"] / 1e9, message["cwnd_packets"]))
 
         watcher = threading.Thread(target=watch)
         watcher.start()
@@ -414,20 +290,25 @@ def _reductions(folder, frozen):
             over.set()
             watcher.join()
     assert finished.status == 0, finished.stdout + finished.stderr
-    peak, count = 0, 0
-    for window in windows:
-        if window < 0.8 * peak:
-            peak, count = 0, count + 1
+    times, peak, reduced_s = [], 0, None
+    for time_s, window in windows:
+        if reduced_s is None and window < 0.8 * peak:
+            reduced_s = time_s
+        elif reduced_s is not None and window >= 0.95 * peak:
+            times.append(time_s - reduced_s)
+            peak, reduced_s = window, None
         peak = max(peak, window)
-    return count
+    return times
 
 
 @needs_bridge
 @pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
 def test_a_frozen_satcp_flow_is_back_at_its_window_in_a_fraction_of_cubics_time(tmp_path):
-    # Algorithm 1: K <- K / 9. Some 110 packets fit in pipe and queue, so Cubic takes cbrt(0.3 x 110 / 0.4) =
-    # 4.4 s from a loss back to where it happened, and frozen 0.5 s: two losses in 10 s, or far more.
-    usual, frozen = _reductions(tmp_path, frozen=False), _reductions(tmp_path, frozen=True)
-    print(f"reductions in 10 s: {usual} usual, {frozen} frozen")
-    assert 1 <= usual <= 4
-    assert frozen >= 3 * usual
+    # Algorithm 1: K <- K / 9. Some 110 packets fit in pipe and queue. So Cubic takes K = 4.4 s, the cube root
+    # of 0.3 x 110 / 0.4, from a loss back to where it happened, and to 95 % of that the cube root of
+    # 0.05 x 110 / 0.4 less: 2 s. Frozen, K is 0.5 s and the way to 95 % as fast as Cubic ever grows.
+    usual = statistics.median(_times_to_come_back(tmp_path, frozen=False))
+    frozen = statistics.median(_times_to_come_back(tmp_path, frozen=True))
+    print(f"back at 95 % after {usual:.2f} s usually, {frozen:.2f} s frozen")
+    assert usual == pytest.approx(2.0, rel=0.25)
+    assert frozen < 0.5

@@ -74,6 +74,11 @@ class Pair:
         """Return the command line that runs ``command`` at one end: 0 the client's, 1 the server's."""
         return ["nsenter", "--target", str(self._holders[end].pid), "--net", "--", *command]
 
+    def sockets(self) -> str:
+        """Return what `ss` says of the client's connections to the server."""
+        line = self.inside(0, "ss", "-tinH", "dport", "=", f":{PORT}", "and", "dst", SERVER)
+        return subprocess.run(line, capture_output=True, text=True, check=True).stdout
+
     def cut(self) -> None:
         """Let nothing arrive at the server until `mend`."""
         self._ip(1, "link", "set", "veth0", "down")

@@ -1,4 +1,4 @@
-"""Exploration by replacement: with a probability that falls, an action is uniformly random.
+"""Exploration by replacement: with a probability that falls, an action is random; others may be noisy.
 
 The schedule counts monitor intervals of the batch, not decisions: with a counter that every flow of every
 simulation advances, 60 flows end a schedule meant for 12.5 hours of a flow's life in 15 minutes.
@@ -49,6 +49,9 @@ class Exploration:
         self._held = np.where(due[..., None], fresh, self._held)
         self._left = np.where(due, self._settings.exploration_hold, self._left) - 1
         self.intervals += 1
+        if noise := self._settings.exploration_noise:
+            drawn = self._random.normal(0.0, noise, actions.shape).astype(np.float32)
+            actions = np.clip(actions + drawn, -1.0, 1.0)
         return np.where(self._replace[..., None], self._held, actions)
 
     def state(self) -> dict[str, Any]:

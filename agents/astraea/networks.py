@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -20,14 +21,16 @@ class Actor(nn.Module):
     Batch norm only shifts; it has no scale, as the layer after it would learn the same.
     """
 
-    def __init__(self, observation_dim: int, action_dim: int, momentum: float) -> None:
+    def __init__(
+        self, observation_dim: int, action_dim: int, momentum: float, hidden: Sequence[int] = HIDDEN
+    ) -> None:
         super().__init__()
-        widths = (observation_dim, *HIDDEN)
+        widths = (observation_dim, *hidden)
         self.dense = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
         self.norm = nn.ModuleList(
-            nn.BatchNorm1d(width, eps=BATCH_NORM_EPSILON, momentum=momentum) for width in HIDDEN
+            nn.BatchNorm1d(width, eps=BATCH_NORM_EPSILON, momentum=momentum) for width in hidden
         )
-        self.last = nn.Linear(HIDDEN[-1], action_dim)
+        self.last = nn.Linear(hidden[-1], action_dim)
         for norm in self.norm:
             assert isinstance(norm, nn.BatchNorm1d)
             norm.weight.requires_grad_(False)
@@ -68,13 +71,15 @@ class TwinCritics(nn.Module):
     Their weights are stacked along a leading axis of 2, so that one batched product serves both.
     """
 
-    def __init__(self, observation_dim: int, global_dim: int, action_dim: int) -> None:
+    def __init__(
+        self, observation_dim: int, global_dim: int, action_dim: int, hidden: Sequence[int] = HIDDEN
+    ) -> None:
         super().__init__()
-        first, second, third = HIDDEN
-        inputs = (observation_dim + global_dim, first + action_dim, second, third)
+        first, *others = hidden
+        inputs = (observation_dim + global_dim, first + action_dim, *others)
         self.weights = nn.ParameterList()
         self.biases = nn.ParameterList()
-        for fan_in, fan_out in zip(inputs, (*HIDDEN, 1), strict=True):
+        for fan_in, fan_out in zip(inputs, (*hidden, 1), strict=True):
             bound = math.sqrt(6 / (fan_in + fan_out))  # Glorot and Bengio (2010)
             self.weights.append(nn.Parameter(torch.empty(2, fan_in, fan_out).uniform_(-bound, bound)))
             self.biases.append(nn.Parameter(torch.zeros(2, 1, fan_out)))

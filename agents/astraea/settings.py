@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from agents.settings import Count, Fraction, TrainSettings
 from configs.strict import NonNegative, Positive
 
@@ -12,6 +14,13 @@ class AstraeaSettings(TrainSettings):
     Defaults are the values of the released ``astraea.json`` and of the technical report's table of
     hyperparameters; where a default is ours, its line says so.
     """
+
+    start_from: str | None = None
+    """Folder of a run whose networks training begins with, as to fine-tune on real TCP; ours."""
+    hidden: list[Count] = Field(default=[256, 128, 64], min_length=1)
+    """Widths of the hidden layers; the critics see the action from the second one on."""
+    centralised: bool = True
+    """Whether the critics see the bottleneck's global state besides the flow's own observation."""
 
     actor_learning_rate: Positive = 5e-5
     """Far above it the tanh of the output saturates before the critics know anything; 1e-3 surely does."""
@@ -54,3 +63,5 @@ class AstraeaSettings(TrainSettings):
     """Intervals over which it falls linearly, counted once for all flows: see `exploration`."""
     exploration_hold: Count = 1
     """Intervals that one decision to explore holds for; ours, 1 as published."""
+    exploration_noise: NonNegative = 0.0
+    """Standard deviation of the noise on every action besides, in actions; 0 as published."""

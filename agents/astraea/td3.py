@@ -38,8 +38,8 @@ class Td3:
         # Layers draw their initial weights from torch's global generator; it is left as it was found.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.actor = Actor(observation_dim, action_dim, settings.batch_norm_momentum)
-            self.critics = TwinCritics(observation_dim, global_dim, action_dim)
+            self.actor = Actor(observation_dim, action_dim, settings.batch_norm_momentum, settings.hidden)
+            self.critics = TwinCritics(observation_dim, global_dim, action_dim, settings.hidden)
         self.target_actor = copy.deepcopy(self.actor).requires_grad_(False).eval()
         self.target_critics = copy.deepcopy(self.critics).requires_grad_(False)
         self.policy = copy.deepcopy(self.actor).requires_grad_(False).eval()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,11 +32,12 @@ class Training:
         self.settings = settings
         self.simulations = Simulations(settings)
         batch = self.simulations.batch
-        dims = (batch.observation_dim, batch.global_dim, batch.action_dim)
+        self._global_dim = batch.global_dim if settings.centralised else 0
+        dims = (batch.observation_dim, self._global_dim, batch.action_dim)
         self.learner = Td3(settings, *dims, seed=settings.seed)
         self.exploration = Exploration(settings, self.simulations.action_shape, settings.seed)
         self.replay = ReplayBuffer(
-            settings.memory, batch.observation_dim + batch.global_dim, batch.action_dim, settings.seed
+            settings.memory, batch.observation_dim + self._global_dim, batch.action_dim, settings.seed
         )
         self.meters = Meters()
         self.steps = 0
@@ -65,8 +67,10 @@ class Training:
         self.steps += self.settings.num_envs
 
     def _states(self) -> NDArray[np.float32]:
-        """Return (size, slots, observation_dim + global_dim): own observation, then global state."""
+        """Return (size, slots, state_dim): own observation, then what critics see of the global state."""
         batch = self.simulations.batch
+        if not self._global_dim:
+            return batch.observations.copy()
         slots = self.simulations.slots
         shared = np.repeat(batch.global_states[:, None, :], slots, axis=1)
         return np.concatenate([batch.observations, shared], axis=-1)
@@ -128,6 +132,18 @@ class Training:
         return state["wall_s"]
 
 
+def read_latest(run: Path) -> dict[str, Any]:
+    """Return the latest checkpoint of another run.
+
+    Raises:
+        InputError: there is none, or it cannot be read.
+    """
+    latest = RunFolder(run, {}).latest_checkpoint() if run.is_dir() else None
+    if latest is None:
+        raise InputError(f"start_from: {run}: no run with a checkpoint is here")
+    return read_checkpoint(latest)
+
+
 def read_checkpoint(folder: Path) -> dict[str, Any]:
     """Return what `Training.save` wrote to ``folder``.
 
@@ -152,6 +168,8 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
     latest = run.latest_checkpoint()
     wall_s = 0.0
     if latest is None:
+        if settings.start_from is not None:
+            training.learner.restore(read_latest(Path(settings.start_from))["learner"])
         training.start()
     else:
         wall_s = training.load(latest, chunks)
@@ -167,7 +185,8 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
 
     shown = ("reward", "normalized_goodput", "delay_inflation")
     reporter = Reporter(settings, run, steps=training.steps, wall_s=wall_s, shown=shown)
-    with reporter, ThreadPoolExecutor(1, thread_name_prefix="simulator") as simulator:
+    ending = contextlib.closing(training.simulations)
+    with ending, reporter, ThreadPoolExecutor(1, thread_name_prefix="simulator") as simulator:
         if latest is None:
             checkpoint()
         next_row = _next(training.steps, settings.progress_steps)
@@ -190,6 +209,7 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
                 "updates": training.learner.updates,
                 "episodes": training.simulations.next_episode - settings.num_envs,
                 "last": training.meters.last,
+                **training.simulations.punctuality(),
             }
         )
 

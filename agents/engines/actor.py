@@ -29,16 +29,26 @@ class HiddenActivation(nn.LeakyReLU):
         super().__init__(NEGATIVE_SLOPE)
 
 
-def layers(inputs: int, hidden: Sequence[int], outputs: int) -> nn.Sequential:
-    """Return dense layers with `HiddenActivation` between them and nothing after the last."""
+ACTIVATIONS: dict[str, type[nn.Module]] = {"leaky_relu": HiddenActivation, "tanh": nn.Tanh}
+"""What may be between layers, by the name that settings use."""
+
+
+def layers(inputs: int, hidden: Sequence[int], outputs: int, activation: str = "leaky_relu") -> nn.Sequential:
+    """Return dense layers with ``activation`` between them and nothing after the last."""
     modules: list[nn.Module] = []
     for width in hidden:
-        modules += [nn.Linear(inputs, width), HiddenActivation()]
+        modules += [nn.Linear(inputs, width), ACTIVATIONS[activation]()]
         inputs = width
     return nn.Sequential(*modules, nn.Linear(inputs, outputs))
 
 
-def export(dense: Sequence[nn.Linear], settings: TrainSettings, run: RunFolder, steps: int) -> Path:
+def export(
+    dense: Sequence[nn.Linear],
+    settings: TrainSettings,
+    run: RunFolder,
+    steps: int,
+    activation: str = "leaky_relu",
+) -> Path:
     """Write the actor made of the layers ``dense`` as the run's policy; return the policy's folder."""
     arrays = [(layer.weight.detach().cpu().numpy(), layer.bias.detach().cpu().numpy()) for layer in dense]
     description = {
@@ -49,7 +59,8 @@ def export(dense: Sequence[nn.Linear], settings: TrainSettings, run: RunFolder, 
         "interval_ms": settings.interval_ms,
     }
     name = f"{settings.agent} ({settings.engine}), {steps} environment steps"
-    return run.write_policy(perceptron(arrays, NEGATIVE_SLOPE, name), description, steps)
+    onnx = perceptron(arrays, None if activation == "tanh" else NEGATIVE_SLOPE, name)
+    return run.write_policy(onnx, description, steps)
 
 
 def dense_layers(*parts: nn.Module) -> list[nn.Linear]:

@@ -67,8 +67,19 @@ class Policy:
     @property
     def interval_ms(self) -> float:
         """The monitor interval it was trained at."""
-    def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Map (n, observation_dim) to (n, action_dim)."""
+    @property
+    def memory_dim(self) -> int:
+        """Numbers that it remembers of a flow between two actions; 0 unless it is recurrent."""
+    def act(
+        self, observations: NDArray[np.float32], memories: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
+        """Map (n, observation_dim) to (n, action_dim).
+
+        Args:
+            observations: one row a flow.
+            memories: (n, memory_dim), zeros for flows that begin; overwritten by what is remembered until the
+                next call. None stands for zeros.
+        """
 
 @final
 class Sgp4:
@@ -194,6 +205,43 @@ class Simulation:
         """What was measured so far; its series hold only rows that `advance` has not returned."""
 
 @final
+class Agents:
+    """The learning side of flows that run elsewhere, such as on real TCP: what a `Batch` does for its own.
+
+    Each flow has a slot. Reports, observations, actions and rewards are those of a `Batch`.
+    """
+
+    def __init__(self, slots: int, *, agent: str = "astraea", reward: str = "astraea") -> None: ...
+    @property
+    def observation_dim(self) -> int: ...
+    @property
+    def action_dim(self) -> int: ...
+    @property
+    def global_dim(self) -> int: ...
+    def start(self, slot: int, extra_delay_ns: int) -> None:
+        """Begin a flow that has so much one-way delay on top of its links'; forget the slot's flow before."""
+    def observe(self, slot: int, report: NDArray[np.float64]) -> None:
+        """Take a report, of shape (len(Batch.report_fields),), of the interval that just ended."""
+    def observation(self, slot: int) -> NDArray[np.float32]:
+        """Return the observation, of shape (observation_dim,)."""
+    def judge(
+        self, slots: Sequence[int], capacity_bytes_per_s: float, base_delay_ns: int, buffer_bytes: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return each slot's reward, (slots,), and the global state, (global_dim,), at the end of an interval.
+
+        Args:
+            slots: those of the flows whose interval just ended.
+            capacity_bytes_per_s: of the bottleneck; in an outage, what the link would have.
+            base_delay_ns: one-way propagation over the links now.
+            buffer_bytes: of the bottleneck.
+        """
+    def act(self, slot: int, action: NDArray[np.float32]) -> tuple[int, int]:
+        """Return what an action, of shape (action_dim,), means now: window in packets, pacing in bytes/s.
+
+        A pacing rate of 0 leaves the flow unpaced.
+        """
+
+@final
 class Batch:
     """Independent simulations stepped together, one monitor interval at a time.
 
@@ -212,7 +260,12 @@ class Batch:
         interval_ms: float = 30.0,
         series_ms: float = 0.0,
         threads: int = 1,
-    ) -> None: ...
+        watch: bool = False,
+    ) -> None:
+        """Make a batch; with ``watch`` the flows of classic schemes take the slots.
+
+        Then observations and rewards are those of an agent in the scheme's place, and actions have no effect.
+        """
     @staticmethod
     def agents() -> list[str]:
         """Names of the agent specifications: observation and action together."""

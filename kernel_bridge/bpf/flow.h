@@ -116,6 +116,8 @@ struct settings {
 	u64 first_patience_us; /* how long a new flow waits for its first command */
 	u32 cong_control_arguments; /* from Linux 6.10 on (sk, ack, flag, rs), before (sk, rs) */
 	u32 tells_acks; /* whether the daemon wants to hear of every ACK */
+	u32 least_burst; /* packets that are sent at once though pacing would allow for fewer */
+	u32 unused;
 };
 const volatile struct settings settings;
 

@@ -277,7 +277,7 @@ u32 BPF_PROG(leo_min_tso_segs, struct sock *sk)
 		copy_counters(tp, flow);
 		end_write(flow);
 	}
-	return 2; /* net.ipv4.tcp_min_tso_segs */
+	return settings.least_burst;
 }
 
 SEC(".struct_ops.link")

@@ -6,10 +6,10 @@ import json
 import os
 import select
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -21,13 +21,15 @@ from kernel_bridge.run import inside
 from kernel_bridge.run.link_shells import LEAD_S, Backend, Folders, LinkEvents, LinkShells, Origin
 from kernel_bridge.run.plan import Plan, PlannedFlow, plan
 from kernel_bridge.run.run_log import FlowRecord, RunLog, run_log
-from kernel_bridge.run.schedule import NS_PER_S
+from kernel_bridge.run.schedule import NS_PER_MS, NS_PER_S
 from kernel_bridge.run.schemes import DATAGRAMS, available
 from kernel_bridge.run.served import Served, known
 from kernel_bridge.run.socket_log import read_counts, read_samples
 
 PREPARE_S = inside.SETUP_S + inside.GRACE_S
 """How long it may take until the flows can begin."""
+LATE_SHARE = 0.01
+"""A sender that was not awake for more of its time than this did not offer what was asked for."""
 FIRST_PORT = 5000
 """Flow ``n`` of a plan goes to port ``FIRST_PORT + n``."""
 
@@ -69,6 +71,7 @@ def check(
     policies: Collection[str] = (),
     *,
     agents: bool = False,
+    schemes: Collection[str] | None = None,
 ) -> Plan:
     """Return the plan of a scenario that the backend can run here.
 
@@ -78,6 +81,7 @@ def check(
         backend: whose shells make its links.
         policies: the schemes that policies stand for.
         agents: whether somebody will steer its agents.
+        schemes: what the kernel runs; by default, what this machine's does.
 
     Raises:
         InputError: it cannot.
@@ -86,7 +90,9 @@ def check(
         raise InputError(lack)
     if policies and (lack := bridge_process.missing()) is not None:
         raise InputError(f"{scenario.name}: --backend {backend.name}: policies: {lack}")
-    planned = plan(scenario, traces, known(available(), policies, agents=agents), backend.name)
+    if schemes is None:
+        schemes = known(available(), policies, agents=agents)
+    planned = plan(scenario, traces, schemes, backend.name)
     for link in planned.chain:
         backend.check(planned, link)
     for flow in planned.flows:
@@ -131,8 +137,8 @@ class Run:
             logs.mkdir()
             heard, told = os.pipe()
             self._heard = stack.enter_context(os.fdopen(heard))
-            session, self._shells = _session(
-                self.plan, self._backend, self.served, self._root, work, logs, told
+            session, self._shells = describe(
+                self.plan, self._backend, self.served.scheme, self._root, work, logs, told
             )
             file = self._root / "session.json"
             file.write_text(json.dumps(session))
@@ -175,16 +181,7 @@ class Run:
         """
         self.begin()
         self._end(self.plan.duration_ns / NS_PER_S + LEAD_S + 4 * inside.GRACE_S)
-        told = json.loads((self._root / "result.json").read_text())
-        origin = Origin(told["origin_ns"], told["origin_epoch_ns"])
-        events = [
-            self._backend.events(link, shells, origin, self.plan.duration_ns)
-            for link, shells in zip(self.plan.chain, self._shells, strict=True)
-        ]
-        logs = self._root / "logs"
-        records = [_record(logs, index, flow.scheme) for index, flow in enumerate(self.plan.flows)]
-        invalid = _invalid(self.plan, events) or self.served.fault()
-        return run_log(self.plan, records, events, series_ms, invalid)
+        return read(self.plan, self._backend, self._shells, self._root, series_ms, self.served.fault)
 
     def _end(self, limit_s: float) -> None:
         """Wait until the session's first process has ended well."""
@@ -193,12 +190,45 @@ class Run:
             _, stderr = self._process.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired:
             raise TooSlowError(f"{name}: not done after {limit_s:g} s") from None
-        why = "; ".join(stderr.strip().splitlines())
-        status = self._process.returncode
-        if status == inside.TOO_SLOW:
-            raise TooSlowError(f"{name}: {why}")
-        if status:
-            raise RuntimeError(f"{name}: {why or f'exit status {status}'}")
+        raise_for(self._process.returncode, stderr, name)
+
+
+def raise_for(status: int, stderr: str, name: str) -> None:
+    """Raise what the exit status of a run's first process stands for, unless it ended well."""
+    why = "; ".join(stderr.strip().splitlines())
+    if status == inside.TOO_SLOW:
+        raise TooSlowError(f"{name}: {why}")
+    if status:
+        raise RuntimeError(f"{name}: {why or f'the run {inside.left(status)}'}")
+
+
+def read(
+    planned: Plan,
+    backend: Backend,
+    shells: list[LinkShells],
+    root: Path,
+    series_ms: float,
+    fault: Callable[[], str | None] = lambda: None,
+) -> RunLog:
+    """Return the log of a run that has ended, from its folder.
+
+    Args:
+        planned: what was run.
+        backend: whose shells made its links.
+        shells: of each link.
+        root: the folder.
+        series_ms: the interval of the series.
+        fault: says why the run is no result where the links do not.
+    """
+    told = json.loads((root / "result.json").read_text())
+    origin = Origin(told["origin_ns"], told["origin_epoch_ns"])
+    events = [
+        backend.events(link, of_link, origin, planned.duration_ns)
+        for link, of_link in zip(planned.chain, shells, strict=True)
+    ]
+    logs = root / "logs"
+    records = [_record(logs, index, flow.scheme) for index, flow in enumerate(planned.flows)]
+    return run_log(planned, records, events, series_ms, _invalid(planned, events, told["senders"]) or fault())
 
 
 def _access(planned: Plan, flow: PlannedFlow, backend: Backend, places: Folders) -> list[str] | None:
@@ -209,10 +239,26 @@ def _access(planned: Plan, flow: PlannedFlow, backend: Backend, places: Folders)
     return backend.access(flow.extra_delay_ns, where, places)
 
 
-def _session(
-    planned: Plan, backend: Backend, served: Served, root: Path, work: Path, logs: Path, told: int
+def describe(
+    planned: Plan,
+    backend: Backend,
+    scheme: Callable[[str, Literal["send", "receive"]], str],
+    root: Path,
+    work: Path,
+    logs: Path,
+    told: int,
 ) -> tuple[dict[str, Any], list[LinkShells]]:
-    """Return what `inside` is told, and the links' shells."""
+    """Return what `inside` is told, and the links' shells.
+
+    Args:
+        planned: what to run.
+        backend: whose shells make its links.
+        scheme: the kernel's name of a flow's scheme, at the end ``send`` or ``receive``.
+        root: the run's folder; in it, ``work`` is the ordinary user's and ``logs`` the flows' ends'.
+        work: see there.
+        logs: see there.
+        told: the descriptor that the run's start is written to.
+    """
     uid, gid = ordinary_user()
     places = Folders(work, root / "private")
     links = [backend.link(planned, link, places) for link in planned.chain]
@@ -232,12 +278,12 @@ def _session(
             "stop_ns": flow.stop_ns,
             "send": {
                 "level": level,
-                "scheme": served.scheme(flow.scheme, "send"),
+                "scheme": scheme(flow.scheme, "send"),
                 "log": str(logs / f"{index}-sent"),
             },
             "receive": {
                 "level": flow.receiver_level,
-                "scheme": served.scheme(flow.scheme, "receive"),
+                "scheme": scheme(flow.scheme, "receive"),
                 "log": str(logs / f"{index}-received"),
             },
         }
@@ -278,9 +324,14 @@ def _record(logs: Path, index: int, scheme: str) -> FlowRecord:
     )
 
 
-def _invalid(planned: Plan, events: list[LinkEvents]) -> str | None:
+def _invalid(planned: Plan, events: list[LinkEvents], said: list[str]) -> str | None:
     """Say why a run is no result, or None."""
     for link, found in zip(planned.chain, events, strict=True):
         if found.late is not None:
             return f"links.{link.name}: {found.late}: this machine is too slow or too busy"
+    for index, (flow, lines) in enumerate(zip(planned.flows, said, strict=True)):
+        late_ns = sum(int(line.split()[1]) for line in lines.splitlines() if line.startswith("late_ns "))
+        if late_ns > LATE_SHARE * (flow.stop_ns - flow.start_ns):
+            stood_ms = late_ns / NS_PER_MS
+            return f"flow {index}: its sender stood still for {stood_ms:.0f} ms: this machine is too busy"
     return None

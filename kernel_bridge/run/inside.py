@@ -12,6 +12,7 @@ import importlib.util
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -61,11 +62,11 @@ class TooSlowError(RuntimeError):
     """The machine did not keep up."""
 
 
-def main() -> int:
-    """Carry out the run that the JSON file of the first argument describes."""
+def main(kind: "type[Run] | None" = None) -> int:
+    """Carry out the run, of a kind, that the JSON file of the first argument describes."""
     run = json.loads(Path(sys.argv[1]).read_text())
     try:
-        told = Run(run).carry_out()
+        told = (kind or Run)(run).carry_out()
     except TooSlowError as error:
         print(error, file=sys.stderr)
         return TOO_SLOW
@@ -88,16 +89,10 @@ class Run:
 
     def carry_out(self) -> dict[str, Any]:
         """Return when the run began, by two clocks, and what the flows' ends said."""
-        mahimahi.prepare_network()
-        mahimahi.call("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", self.private)
-        mahimahi.wrap_iptables(self.private)
-        mahimahi.make_forwarding(self.private)
-        for program in self.run["programs"]:
-            mahimahi.make_setuid(self.private, Path(program))
-        mahimahi.call("cc", "-O2", "-o", self.traffic, TRAFFIC)
-        keep_up()
+        self.prepare()
         shells = self.start_shells()
         branches = [self.start_branch(branch) for branch in self.run["branches"]]
+        self.watched = shells_here()
         receivers = [self.start_end(flow, "receive") for flow in self.run["flows"]]
         senders = [self.start_end(flow, "send") for flow in self.run["flows"]]
         for end in (*receivers, *senders):
@@ -117,6 +112,17 @@ class Run:
             "origin_epoch_ns": origin_ns + time.time_ns() - time.monotonic_ns(),
             "senders": said[: len(senders)],
         }
+
+    def prepare(self) -> None:
+        """Make the programs that the run needs."""
+        mahimahi.prepare_network()
+        mahimahi.call("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", self.private)
+        mahimahi.wrap_iptables(self.private)
+        mahimahi.make_forwarding(self.private)
+        for program in self.run["programs"]:
+            mahimahi.make_setuid(self.private, Path(program))
+        mahimahi.call("cc", "-O2", "-o", self.traffic, TRAFFIC)
+        keep_up()
 
     def start_shells(self) -> subprocess.Popen[bytes]:
         """Start the chain of shells; return its outermost once every level is there."""
@@ -241,14 +247,19 @@ class Run:
     def wait(self, end: subprocess.Popen[bytes], origin_ns: int) -> str:
         """Return what a flow's end said on standard error once it is done."""
         limit_s = (origin_ns + self.run["duration_ns"] - time.monotonic_ns()) / 1e9 + GRACE_S
+        ended = os.pidfd_open(end.pid)
+        ready, _, _ = select.select([ended, *self.watched], [], [], max(0, limit_s))
+        os.close(ended)
+        for shell in self.watched:
+            if shell in ready:
+                raise RuntimeError(f"{self.watched[shell]}: it was killed, or ended before the run did")
+        if not ready:
+            raise TooSlowError(f"a flow's end did not stop within {GRACE_S:g} s")
         end.stdin = None
-        try:
-            _, stderr = end.communicate(timeout=limit_s)
-        except subprocess.TimeoutExpired:
-            raise TooSlowError(f"a flow's end did not stop within {GRACE_S:g} s") from None
+        _, stderr = end.communicate()
         said = stderr.decode(errors="replace").strip()
         if end.returncode:
-            raise RuntimeError(said or f"a flow's end left with exit status {end.returncode}")
+            raise RuntimeError(said or f"a flow's end {left(end.returncode)}")
         return said
 
     def end_shell(self, shell: subprocess.Popen[bytes]) -> None:
@@ -259,7 +270,24 @@ class Run:
             raise TooSlowError(f"a shell did not stop within {GRACE_S:g} s") from None
         if shell.returncode not in (0, LATE):
             why = "; ".join(stderr.decode(errors="replace").strip().splitlines())
-            raise RuntimeError(f"a shell failed: {why or shell.returncode}")
+            raise RuntimeError(f"a shell failed: {why or f'it {left(shell.returncode)}'}")
+
+
+def shells_here() -> dict[int, str]:
+    """Return a descriptor of every shell's process in this PID namespace, with its name."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and (name := (entry / "comm").read_text().strip()).startswith("mm-"):
+                found[os.pidfd_open(int(entry.name))] = name
+    return found
+
+
+def left(status: int) -> str:
+    """Say how a process ended."""
+    if status < 0:
+        return f"was ended by {signal.Signals(-status).name}"
+    return f"left with exit status {status}"
 
 
 def keep_up() -> None:

@@ -56,6 +56,10 @@ class Schedule:
         """Return the delay at each of the times given; before the run's start it is that of the start."""
         return self.delay_ns[self._span(time_ns)]
 
+    def rate_at(self, time_ns: NDArray[np.int64]) -> Integers:
+        """Return the rate at each of the times given; in an outage, the rate that the link would have."""
+        return self.rate_bps[self._span(time_ns)]
+
     def capacity_bits(self, from_ns: Integers, to_ns: Integers) -> NDArray[np.float64]:
         """Return how many bits can be carried from each of ``from_ns`` to each of ``to_ns``."""
         return self._carried_by(to_ns) - self._carried_by(from_ns)

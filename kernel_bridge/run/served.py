@@ -1,4 +1,4 @@
-"""Flows whose congestion control leo-bridge serves: SaTCP, exported policies, and agents."""
+"""Flows whose congestion control leo-bridge serves: its own schemes, exported policies, and agents."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import os
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from kernel_bridge import bridge_process
-from kernel_bridge.bridge_process import BridgeProcess
+from kernel_bridge.bridge_process import SCHEMES, BridgeProcess
 from kernel_bridge.client import Bridge, BridgeError
 from kernel_bridge.run.announcer import Announcer
 from kernel_bridge.run.plan import Plan
@@ -27,7 +27,7 @@ _numbers = itertools.count()
 
 def served() -> list[str]:
     """Return the schemes that leo-bridge adds to the kernel's here, without a policy."""
-    return [SATCP] if bridge_process.missing() is None else []
+    return list(SCHEMES) if bridge_process.missing() is None else []
 
 
 class Served:
@@ -46,14 +46,14 @@ class Served:
 
     def __init__(self, plan: Plan, policies: Mapping[str, Path], interval_ms: float) -> None:
         self._plan = plan
-        self._kinds: dict[str, Path | Literal["satcp"] | None] = {}
+        self._kinds: dict[str, Path | str | None] = {}
         for scheme in dict.fromkeys(flow.scheme for flow in plan.flows):
             if scheme in policies:
                 self._kinds[scheme] = policies[scheme]
             elif scheme == AGENT:
                 self._kinds[scheme] = None
-            elif scheme == SATCP:
-                self._kinds[scheme] = "satcp"
+            elif scheme in SCHEMES:
+                self._kinds[scheme] = scheme
         self._names = {scheme: f"{OURS}{os.getpid():x}.{next(_numbers) % 256:x}" for scheme in self._kinds}
         self._interval_ms = interval_ms
         self._bridge: BridgeProcess | None = None
@@ -62,9 +62,9 @@ class Served:
 
     def __enter__(self) -> Self:
         if self._kinds:
-            schemes: dict[str, Path | Literal["satcp"] | None] = {}
-            schemes.update((self._names[scheme], kind) for scheme, kind in self._kinds.items())
-            self._bridge = self._stack.enter_context(BridgeProcess(schemes, interval_ms=self._interval_ms))
+            schemes = {self._names[scheme]: kind for scheme, kind in self._kinds.items()}
+            bridge = BridgeProcess(schemes, interval_ms=self._interval_ms, seed=self._plan.seed)
+            self._bridge = self._stack.enter_context(bridge)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -80,6 +80,12 @@ class Served:
         """Return a new connection to the bridge, which is closed with this."""
         assert self._bridge is not None, "no flow of the plan is served"
         return self._stack.enter_context(self._bridge.client())
+
+    def agents(self) -> Bridge:
+        """Return a connection that has subscribed to the plan's agents, and steers them."""
+        client = self.client()
+        client.subscribe(self._names[AGENT])
+        return client
 
     def announce(self, origin_ns: int, first_port: int) -> None:
         """From now on tell SaTCP flows of their paths' handovers.
@@ -100,6 +106,20 @@ class Served:
             self._stack.callback(self._announcer.end)
             self._announcer.start()
 
+    def status(self, scheme: str) -> Mapping[str, Any]:
+        """Return what the bridge says of a scheme that it serves: decisions, how late they were, fallbacks.
+
+        Raises:
+            BridgeError: the bridge went away during the run.
+        """
+        assert self._bridge is not None, "no flow of the plan is served"
+        try:
+            with self._bridge.client() as client:
+                told = client.status()["schemes"]
+        except (OSError, ValueError, BridgeError) as error:
+            raise BridgeError(f"leo-bridge: it went away during the run: {error}") from None
+        return next(one for one in told if one["scheme"] == self._names[scheme])
+
     @property
     def reported_handovers(self) -> int:
         """Return how many reports of handovers SaTCP flows were given so far."""
@@ -111,19 +131,14 @@ class Served:
         Raises:
             BridgeError: the bridge went away during the run.
         """
-        if self._bridge is None:
-            return None
-        try:
-            with self._bridge.client() as client:
-                told = {one["scheme"]: one for one in client.status()["schemes"]}
-        except (OSError, ValueError) as error:
-            raise BridgeError(f"leo-bridge: it went away during the run: {error}") from None
         for scheme, kind in self._kinds.items():
-            one = told[self._names[scheme]]
-            if isinstance(kind, Path) and one["missed"]:
-                return f"leo-bridge: {scheme}: {one['missed']} of {one['intervals']} decisions came too late"
-            if isinstance(kind, Path) and one["fallbacks"]:
-                return f"leo-bridge: {scheme}: flows fell back to Cubic {one['fallbacks']} times"
+            told = self.status(scheme)
+            if kind is None:
+                continue  # whoever steers knows how late it was
+            if told["too_late"] is not None:
+                return f"leo-bridge: {scheme}: {told['too_late']}"
+            if told["fallbacks"]:
+                return f"leo-bridge: {scheme}: flows fell back to Cubic {told['fallbacks']} times"
         return self._announcer.fault() if self._announcer is not None else None
 
 

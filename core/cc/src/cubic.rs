@@ -87,6 +87,11 @@ impl Cubic {
         self.disrupted = disrupted;
     }
 
+    /// An agent above sets the window; the stage goes on from it, as Linux's does after a write to snd_cwnd.
+    pub(crate) const fn go_on_from(&mut self, window: u32) {
+        self.window.packets = window;
+    }
+
     fn avoid_congestion(&mut self, ack: &Ack, acked: u32) {
         let window = self.window.packets;
         let w_max = self.w_max;

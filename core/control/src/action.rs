@@ -1,4 +1,9 @@
-//! What an agent's action does to the flow: Astraea's multiplicative window and the pacing rate that follows it.
+//! What an agent's action does to the flow: actions by name, Astraea's first.
+
+mod cwnd_ratio;
+mod rate_step;
+
+use crate::Report;
 
 /// What the sender does from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +33,116 @@ const ALPHA: f64 = 0.025;
 ///
 /// Source: Astraea (EuroSys 2024), `map_action` of the released client.
 pub fn map_action(action: f32, cwnd_packets: u32) -> u32 {
-    let a = if action.is_nan() { 0.0 } else { f64::from(action).clamp(-1.0, 1.0) };
+    let a = bounded(action);
     let cwnd = f64::from(cwnd_packets);
     let target =
         if a >= 0.0 { (cwnd * (1.0 + ALPHA * a)).ceil() } else { (cwnd / (1.0 - ALPHA * a)).floor() };
     (target as u32).clamp(MIN_CWND_PACKETS, MAX_CWND_PACKETS)
+}
+
+/// `action` within [-1, 1]; a NaN is 0.
+fn bounded(action: f32) -> f64 {
+    if action.is_nan() { 0.0 } else { f64::from(action).clamp(-1.0, 1.0) }
+}
+
+/// What an action of one number does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// `cwnd_step`: Astraea's, the window grows or shrinks by at most 2.5 %.
+    CwndStep,
+    /// `cubic_ratio`: Orca's, CUBIC's window times 4^a.
+    CubicRatio,
+    /// `rate_step`: Aurora's, the sending rate grows or shrinks by at most 2.5 %.
+    RateStep,
+    /// `cwnd_ratio`: the window times 4^a, which is Sage's range, with nothing beneath.
+    CwndRatio,
+}
+
+impl Action {
+    /// Every action.
+    pub const ALL: [Self; 4] = [Self::CwndStep, Self::CubicRatio, Self::RateStep, Self::CwndRatio];
+
+    /// Its name, as in configurations.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CwndStep => "cwnd_step",
+            Self::CubicRatio => "cubic_ratio",
+            Self::RateStep => "rate_step",
+            Self::CwndRatio => "cwnd_ratio",
+        }
+    }
+
+    /// The agent that published it, by whose name it may go, too.
+    pub const fn agent(self) -> Option<&'static str> {
+        match self {
+            Self::CwndStep => Some("astraea"),
+            Self::CubicRatio => Some("orca"),
+            Self::RateStep => Some("aurora"),
+            Self::CwndRatio => Some("sage"),
+        }
+    }
+
+    /// Version of its definition.
+    pub const fn version(self) -> u32 {
+        1
+    }
+
+    /// Whether the sender must run CUBIC beneath the agent.
+    pub const fn is_over_cubic(self) -> bool {
+        matches!(self, Self::CubicRatio)
+    }
+
+    /// Whether it sets a rate, so that packets are to be paced one by one.
+    pub const fn sets_rate(self) -> bool {
+        matches!(self, Self::RateStep)
+    }
+}
+
+/// What an action remembers of one flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum ActionState {
+    CwndStep,
+    CubicRatio { slow_start_over: bool },
+    RateStep(rate_step::RateStep),
+    CwndRatio(cwnd_ratio::OwnWindow),
+}
+
+impl ActionState {
+    pub(crate) fn new(action: Action) -> Self {
+        match action {
+            Action::CwndStep => Self::CwndStep,
+            Action::CubicRatio => Self::CubicRatio { slow_start_over: false },
+            Action::RateStep => Self::RateStep(rate_step::RateStep::default()),
+            Action::CwndRatio => Self::CwndRatio(cwnd_ratio::OwnWindow::default()),
+        }
+    }
+
+    pub(crate) fn observe(&mut self, report: &Report) {
+        match self {
+            // Orca's released server: slow start has passed once the threshold is below the window, and stays so.
+            Self::CubicRatio { slow_start_over } => *slow_start_over |= report.ssthresh < report.cwnd,
+            Self::RateStep(rate) => rate.observe(report),
+            Self::CwndStep | Self::CwndRatio(_) => {}
+        }
+    }
+
+    /// Base-2 logarithm of what the action multiplies the window by, where nothing else moves it.
+    pub(crate) fn log2_ratio(&self, action: f32) -> Option<f64> {
+        matches!(self, Self::CwndRatio(_)).then(|| cwnd_ratio::log2_ratio(action))
+    }
+
+    pub(crate) fn act(&mut self, action: f32, report: &Report) -> Command {
+        let cwnd_packets = match self {
+            Self::CwndStep => map_action(action, report.cwnd),
+            Self::CubicRatio { slow_start_over: false } => cwnd_ratio::in_slow_start(report.cwnd),
+            Self::CubicRatio { slow_start_over: true } => cwnd_ratio::of_cubic(action, report.cwnd),
+            Self::RateStep(rate) => return rate.act(action, report),
+            Self::CwndRatio(window) => window.act(action, report.cwnd),
+        };
+        let pacing_bytes_per_s =
+            pacing_rate_bytes_per_s(report.mss, cwnd_packets, report.packets_out, report.srtt_us);
+        Command { cwnd_packets, pacing_bytes_per_s }
+    }
 }
 
 /// Pacing rate in bytes/s: `mss · max(cwnd, packets_out) / srtt`, gain 1; 0 (unpaced) without an RTT.

@@ -1,28 +1,69 @@
-//! Agent specifications: observation and action together, versioned, one variant each.
+//! Agent specifications: an observation and an action together, versioned.
 
-use crate::features::astraea;
-use crate::{Command, ControlError, GLOBAL_DIM, Report, map_action, pacing_rate_bytes_per_s};
+use crate::action::ActionState;
+use crate::features::{ObservationState, orca};
+use crate::{Action, Command, ControlError, GLOBAL_DIM, Observation, Report, pacing_rate_bytes_per_s};
 
 /// The longest observation of any specification: large enough for a buffer on the stack.
-pub const MAX_OBSERVATION_DIM: usize = astraea::OBSERVATION_DIM;
+pub const MAX_OBSERVATION_DIM: usize = orca::OBSERVATION_DIM;
 
 /// An agent specification: which observation a policy gets and what its action does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AgentSpec {
-    /// Astraea (EuroSys 2024): 10 features of 5 intervals; one action that scales the window.
-    Astraea,
+pub struct AgentSpec {
+    /// What the policy sees.
+    pub observation: Observation,
+    /// What its action does.
+    pub action: Action,
 }
 
-impl AgentSpec {
-    /// Every specification.
-    pub const ALL: [Self; 1] = [Self::Astraea];
+/// Every pair of an observation and an action, by name; the published ones have the names of their agents.
+const PAIRS: [(&str, Observation, Action); 16] = [
+    ("astraea", Observation::Astraea, Action::CwndStep),
+    ("orca", Observation::Orca, Action::CubicRatio),
+    ("aurora", Observation::Aurora, Action::RateStep),
+    ("sage", Observation::Sage, Action::CwndRatio),
+    ("astraea+cubic_ratio", Observation::Astraea, Action::CubicRatio),
+    ("astraea+rate_step", Observation::Astraea, Action::RateStep),
+    ("astraea+cwnd_ratio", Observation::Astraea, Action::CwndRatio),
+    ("orca+cwnd_step", Observation::Orca, Action::CwndStep),
+    ("orca+rate_step", Observation::Orca, Action::RateStep),
+    ("orca+cwnd_ratio", Observation::Orca, Action::CwndRatio),
+    ("aurora+cwnd_step", Observation::Aurora, Action::CwndStep),
+    ("aurora+cubic_ratio", Observation::Aurora, Action::CubicRatio),
+    ("aurora+cwnd_ratio", Observation::Aurora, Action::CwndRatio),
+    ("sage+cwnd_step", Observation::Sage, Action::CwndStep),
+    ("sage+cubic_ratio", Observation::Sage, Action::CubicRatio),
+    ("sage+rate_step", Observation::Sage, Action::RateStep),
+];
 
-    /// The specification of that name.
+impl AgentSpec {
+    /// Astraea (EuroSys 2024): 10 features of 5 intervals; an action that scales the window by at most 2.5 %.
+    pub const ASTRAEA: Self = Self { observation: Observation::Astraea, action: Action::CwndStep };
+    /// Orca (SIGCOMM 2020): 7 features of 10 intervals; an action that multiplies CUBIC's window.
+    pub const ORCA: Self = Self { observation: Observation::Orca, action: Action::CubicRatio };
+    /// Aurora (ICML 2019): 3 features of 10 intervals; an action that scales the rate by at most 2.5 %.
+    pub const AURORA: Self = Self { observation: Observation::Aurora, action: Action::RateStep };
+    /// Sage (SIGCOMM 2023): 69 signals over three windows; an action that multiplies the window.
+    pub const SAGE: Self = Self { observation: Observation::Sage, action: Action::CwndRatio };
+
+    /// Every specification, the published ones first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        PAIRS.into_iter().map(|(_, observation, action)| Self { observation, action })
+    }
+
+    /// The specification of that name: an agent's, or `OBSERVATION+ACTION`, where an agent's name stands for its action.
     ///
     /// # Errors
     /// No specification has the name; the error lists those there are.
     pub fn by_name(name: &str) -> Result<Self, ControlError> {
-        Self::ALL.into_iter().find(|spec| spec.name() == name).ok_or_else(|| {
+        let found = Self::all().find(|spec| {
+            let composed = name.split_once('+').is_some_and(|(observation, action)| {
+                observation == spec.observation.name()
+                    && (action == spec.action.name() || Some(action) == spec.action.agent())
+            });
+            composed || spec.name() == name
+        });
+        found.ok_or_else(|| {
             let known = Self::names().collect::<Vec<_>>().join(", ");
             ControlError::new(
                 "agent",
@@ -34,79 +75,78 @@ impl AgentSpec {
 
     /// Names of all specifications.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        Self::ALL.into_iter().map(Self::name)
+        PAIRS.into_iter().map(|(name, ..)| name)
     }
 
     /// Its name, as in configurations and `policy.json`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Astraea => "astraea",
-        }
+    pub fn name(self) -> &'static str {
+        let found = PAIRS.into_iter().find(|pair| (pair.1, pair.2) == (self.observation, self.action));
+        found.map_or("", |(name, ..)| name)
     }
 
-    /// Version of its definition. A policy trained with another version is refused.
+    /// Version of its definition: grows with that of the observation and that of the action. A policy trained with
+    /// another version is refused.
     pub const fn version(self) -> u32 {
-        match self {
-            Self::Astraea => astraea::SPEC_VERSION,
-        }
+        self.observation.version() + self.action.version() - 1
     }
 
     /// Numbers in an observation.
     pub const fn observation_dim(self) -> usize {
-        match self {
-            Self::Astraea => astraea::OBSERVATION_DIM,
-        }
+        self.observation.dim()
     }
 
     /// Numbers in an action, each in [-1, 1].
     pub const fn action_dim(self) -> usize {
-        match self {
-            Self::Astraea => 1,
-        }
+        1
     }
 
     /// Numbers in the critic's global state.
     pub const fn global_dim(self) -> usize {
-        match self {
-            Self::Astraea => GLOBAL_DIM,
+        GLOBAL_DIM
+    }
+
+    /// What a backend must do for it besides reports and commands; `None` for most.
+    pub const fn needs(self) -> Option<&'static str> {
+        match (self.action, self.observation) {
+            (Action::CubicRatio, _) => Some("CUBIC beneath the agent"),
+            (_, Observation::Aurora) => Some("intervals of half an RTT"),
+            _ => None,
         }
     }
 
-    /// Monitor interval unless a scenario or a policy says otherwise, in ns: Astraea trains at 30 ms.
+    /// Monitor interval unless a scenario or a policy says otherwise, in ns.
     pub const fn default_interval_ns(self) -> u64 {
-        match self {
-            Self::Astraea => 30_000_000,
-        }
+        self.observation.default_interval_ns()
     }
 }
 
 /// What an agent remembers of one flow.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum AgentState {
-    /// Astraea: the features of the last intervals.
-    Astraea(astraea::Observation),
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentState {
+    spec: AgentSpec,
+    observation: ObservationState,
+    action: ActionState,
 }
 
 impl AgentState {
     /// The state of a flow that starts.
     pub fn new(spec: AgentSpec) -> Self {
-        match spec {
-            AgentSpec::Astraea => Self::Astraea(astraea::Observation::default()),
+        Self {
+            spec,
+            observation: ObservationState::new(spec.observation),
+            action: ActionState::new(spec.action),
         }
     }
 
     /// The specification it follows.
     pub const fn spec(&self) -> AgentSpec {
-        match self {
-            Self::Astraea(_) => AgentSpec::Astraea,
-        }
+        self.spec
     }
 
     /// Take the report of the interval that just ended.
     pub fn observe(&mut self, report: &Report) {
-        match self {
-            Self::Astraea(observation) => observation.push(report),
-        }
+        self.observation.push(report);
+        self.action.observe(report);
     }
 
     /// Write the observation.
@@ -114,9 +154,13 @@ impl AgentState {
     /// # Panics
     /// When `out` is not `observation_dim` long.
     pub fn write_observation(&self, out: &mut [f32]) {
-        match self {
-            Self::Astraea(observation) => out.copy_from_slice(observation.values()),
-        }
+        out.copy_from_slice(self.observation.values());
+    }
+
+    /// Whether the policy is asked after the latest interval; if not, [`act`](Self::act) takes no action and keeps the
+    /// window, and a recurrent policy's memory stays as it is.
+    pub fn is_due(&self) -> bool {
+        self.observation.is_due()
     }
 
     /// What `action` means for a flow with that latest `report`.
@@ -125,15 +169,16 @@ impl AgentState {
     ///
     /// # Panics
     /// When `action` is empty.
-    pub fn act(&self, action: &[f32], report: &Report) -> Command {
-        match self {
-            Self::Astraea(_) => {
-                let cwnd_packets = map_action(action[0], report.cwnd);
-                let pacing_bytes_per_s =
-                    pacing_rate_bytes_per_s(report.mss, cwnd_packets, report.packets_out, report.srtt_us);
-                Command { cwnd_packets, pacing_bytes_per_s }
-            }
+    pub fn act(&mut self, action: &[f32], report: &Report) -> Command {
+        if !self.is_due() {
+            let Report { cwnd: cwnd_packets, mss, packets_out, srtt_us, .. } = *report;
+            let pacing_bytes_per_s = pacing_rate_bytes_per_s(mss, cwnd_packets, packets_out, srtt_us);
+            return Command { cwnd_packets, pacing_bytes_per_s };
         }
+        if let Some(log2_ratio) = self.action.log2_ratio(action[0]) {
+            self.observation.acted(log2_ratio);
+        }
+        self.action.act(action[0], report)
     }
 }
 
@@ -142,37 +187,59 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_specification_is_found_by_its_name() {
-        for spec in AgentSpec::ALL {
-            assert_eq!(AgentSpec::by_name(spec.name()), Ok(spec));
-            assert_eq!(AgentState::new(spec).spec(), spec);
+    fn every_pair_of_observation_and_action_is_found_by_its_name_and_by_its_parts() {
+        assert_eq!(AgentSpec::all().count(), Observation::ALL.len() * Action::ALL.len());
+        for observation in Observation::ALL {
+            for action in Action::ALL {
+                let spec = AgentSpec { observation, action };
+                assert_eq!(AgentSpec::by_name(spec.name()), Ok(spec));
+                let parts = format!("{}+{}", observation.name(), action.name());
+                assert_eq!(AgentSpec::by_name(&parts), Ok(spec));
+                assert_eq!(AgentState::new(spec).spec(), spec);
+            }
         }
+        assert_eq!(AgentSpec::by_name("orca"), Ok(AgentSpec::ORCA));
+        assert_eq!(AgentSpec::by_name("aurora+orca").unwrap().name(), "aurora+cubic_ratio");
+        assert_eq!(AgentSpec::AURORA.name(), "aurora");
     }
 
     #[test]
     fn an_unknown_name_is_answered_with_the_known_ones() {
-        let error = AgentSpec::by_name("astrea").unwrap_err().to_string();
-        assert_eq!(error, "agent: name: no agent specification is named \"astrea\" (there are: astraea)");
+        for name in ["astrea", "astraea+", "orca+vivace"] {
+            let error = AgentSpec::by_name(name).unwrap_err().to_string();
+            let expected =
+                format!("agent: name: no agent specification is named {name:?} (there are: astraea, orca, ");
+            assert!(error.starts_with(&expected), "{error}");
+        }
     }
 
     #[test]
     fn every_specification_fills_its_observation() {
-        for spec in AgentSpec::ALL {
+        for spec in AgentSpec::all() {
             let mut state = AgentState::new(spec);
-            let mut out = vec![f32::NAN; spec.observation_dim()];
-            assert!(out.len() <= MAX_OBSERVATION_DIM);
-            state.write_observation(&mut out);
-            assert!(out.iter().all(|value| *value == 0.0));
-            state.observe(&Report { cwnd: 10, packets_out: 10, ..Report::default() });
-            state.write_observation(&mut out);
-            assert!(out.iter().any(|value| *value != 0.0));
+            let mut before = vec![f32::NAN; spec.observation_dim()];
+            assert!(before.len() <= MAX_OBSERVATION_DIM);
+            state.write_observation(&mut before);
+            assert!(before.iter().all(|value| value.is_finite()));
+            let report = Report {
+                cwnd: 10,
+                packets_out: 10,
+                interval_ns: 1,
+                delivered_bytes: 1,
+                rtt_slope: 1.0,
+                ..Report::default()
+            };
+            state.observe(&report);
+            let mut after = before.clone();
+            state.write_observation(&mut after);
+            assert_ne!(before, after, "{}", spec.name());
         }
     }
 
     #[test]
     fn an_astraea_action_scales_the_window_and_paces_it_over_an_rtt() {
         let report = Report { cwnd: 100, packets_out: 98, mss: 1_448, srtt_us: 40_000, ..Report::default() };
-        let state = AgentState::new(AgentSpec::Astraea);
+        let mut state = AgentState::new(AgentSpec::ASTRAEA);
         let grown = Command { cwnd_packets: 103, pacing_bytes_per_s: 3_728_600 };
         assert_eq!(state.act(&[1.0], &report), grown);
         // What is out still paces a window that shrinks.
@@ -180,5 +247,51 @@ mod tests {
         assert_eq!(state.act(&[-1.0], &report), shrunk);
         let before_any_rtt = Report { srtt_us: 0, ..report };
         assert_eq!(state.act(&[0.0], &before_any_rtt).pacing_bytes_per_s, 0);
+    }
+
+    #[test]
+    fn orcas_policy_is_not_asked_before_slow_start_is_over() {
+        let report = Report { cwnd: 100, ssthresh: u32::MAX, ..Report::default() };
+        let mut state = AgentState::new(AgentSpec::ORCA);
+        state.observe(&report);
+        assert_eq!(state.act(&[-1.0], &report).cwnd_packets, 110);
+        let after = Report { ssthresh: 99, ..report };
+        state.observe(&after);
+        assert_eq!(state.act(&[-1.0], &after).cwnd_packets, 25);
+    }
+
+    #[test]
+    fn sages_policy_is_asked_after_deliveries_and_told_what_it_did() {
+        let heard =
+            Report { cwnd: 100, delivered_bytes: 1_448, mss: 1_448, srtt_us: 10_000, ..Report::default() };
+        let silent = Report { delivered_bytes: 0, ..heard };
+        let mut state = AgentState::new(AgentSpec::SAGE);
+        assert!(!state.is_due());
+        state.observe(&heard);
+        assert!(state.is_due());
+        assert_eq!(state.act(&[0.25], &heard).cwnd_packets, 142); // 2^0.5
+        state.observe(&Report { cwnd: 142, ..silent });
+        assert!(!state.is_due());
+        let kept = state.act(&[1.0], &Report { cwnd: 142, ..silent });
+        assert_eq!(kept, Command { cwnd_packets: 142, pacing_bytes_per_s: 20_561_600 });
+        state.observe(&Report { cwnd: 142, ..heard });
+        let mut observation = [0.0; 69];
+        state.write_observation(&mut observation);
+        assert_eq!(observation[68], 0.5);
+    }
+
+    #[test]
+    fn what_a_backend_must_do_besides_is_told() {
+        assert_eq!(AgentSpec::ASTRAEA.needs(), None);
+        assert_eq!(AgentSpec::ORCA.needs(), Some("CUBIC beneath the agent"));
+        assert_eq!(AgentSpec::AURORA.needs(), Some("intervals of half an RTT"));
+        assert_eq!(AgentSpec::by_name("orca+cwnd_ratio").unwrap().needs(), None);
+    }
+
+    #[test]
+    fn only_auroras_interval_follows_the_rtt() {
+        let report = Report { avg_rtt_us: 80_000, ..Report::default() };
+        let intervals = Observation::ALL.map(|observation| observation.next_interval_ns(&report));
+        assert_eq!(intervals, [None, None, Some(40_000_000), None]);
     }
 }

@@ -40,11 +40,15 @@ pub struct Report {
     pub pacing_rate: u64,
     /// Running maximum of `avg_throughput`, in bytes/s; it never decays.
     pub max_throughput: u64,
+    /// Slow start threshold of the scheme beneath the agent, in packets; the window where there is none.
+    pub ssthresh: u32,
+    /// How fast the RTT grew, in seconds a second: slope of the least-squares line through the interval's samples.
+    pub rtt_slope: f64,
 }
 
 impl Report {
     /// Names of the fields with their units, in the order of [`Report::write_f64`].
-    pub const FIELDS: [&'static str; 17] = [
+    pub const FIELDS: [&'static str; 19] = [
         "time_ns",
         "interval_ns",
         "delivered_bytes",
@@ -62,6 +66,8 @@ impl Report {
         "mss_bytes",
         "pacing_rate_bytes_per_s",
         "max_throughput_bytes_per_s",
+        "ssthresh_packets",
+        "rtt_slope",
     ];
 
     /// Write the fields in the order of [`Report::FIELDS`].
@@ -87,7 +93,41 @@ impl Report {
             f64::from(self.mss),
             self.pacing_rate as f64,
             self.max_throughput as f64,
+            f64::from(self.ssthresh),
+            self.rtt_slope,
         ]);
+    }
+
+    /// A report from its fields in the order of [`Report::FIELDS`]; fractions are cut off, negative numbers are 0.
+    ///
+    /// # Panics
+    /// When `fields` is not `FIELDS.len()` long.
+    #[must_use]
+    pub fn read_f64(fields: &[f64]) -> Self {
+        assert_eq!(fields.len(), Self::FIELDS.len(), "fields of a report");
+        let mut fields = fields.iter().copied();
+        let mut next = || fields.next().unwrap_or_default();
+        Self {
+            time_ns: next() as u64,
+            interval_ns: next() as u64,
+            delivered_bytes: next() as u64,
+            sent_bytes: next() as u64,
+            lost_bytes: next() as u64,
+            avg_throughput: next() as u64,
+            avg_rtt_us: next() as u32,
+            rtt_samples: next() as u32,
+            min_rtt_us: next() as u32,
+            srtt_us: next() as u32,
+            rttvar_us: next() as u32,
+            cwnd: next() as u32,
+            packets_out: next() as u32,
+            retrans_out: next() as u32,
+            mss: next() as u32,
+            pacing_rate: next() as u64,
+            max_throughput: next() as u64,
+            ssthresh: next() as u32,
+            rtt_slope: next(),
+        }
     }
 
     /// Bytes marked lost per second of the interval; 0 for an interval without length.
@@ -138,10 +178,13 @@ mod tests {
             mss: 15,
             pacing_rate: 16,
             max_throughput: 17,
+            ssthresh: 18,
+            rtt_slope: 19.0,
         };
         let mut out = [0.0; Report::FIELDS.len()];
         report.write_f64(&mut out);
-        assert_eq!(out.to_vec(), (1..=17).map(f64::from).collect::<Vec<_>>());
+        assert_eq!(out.to_vec(), (1..=19).map(f64::from).collect::<Vec<_>>());
+        assert_eq!(Report::read_f64(&out), report);
         assert_eq!(Report::FIELDS[11], "cwnd_packets");
         assert_eq!(Report::FIELDS[16], "max_throughput_bytes_per_s");
     }

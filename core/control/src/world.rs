@@ -1,7 +1,7 @@
 //! What only a simulator or a testbed knows: the path itself and every flow on it. Rewards and critics see it,
 //! policies do not.
 
-use crate::Report;
+use crate::{RateWindow, Report};
 
 /// The bottleneck and the path at the end of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -39,6 +39,9 @@ pub struct FlowState {
     pub report: Report,
     /// One-way access delay of this flow on top of the links', in ns.
     pub extra_delay_ns: u64,
+    /// Flows that run on this one's path, itself included; 0 where nobody counts.
+    pub flows_on_path: u32,
+    rates: RateWindow,
     throughput_bytes_per_s: [f64; HISTORY_INTERVALS],
     cwnd_packets: [f64; HISTORY_INTERVALS],
     intervals: u64,
@@ -56,7 +59,13 @@ impl FlowState {
         self.throughput_bytes_per_s[slot] = report.avg_throughput as f64;
         self.cwnd_packets[slot] = f64::from(report.cwnd);
         self.intervals += 1;
+        self.rates.push(report);
         self.report = *report;
+    }
+
+    /// Sums over the last intervals with a delivery.
+    pub const fn rates(&self) -> &RateWindow {
+        &self.rates
     }
 
     /// Throughput of the last intervals, at most [`HISTORY_INTERVALS`], in bytes/s and in no particular order.

@@ -36,10 +36,10 @@ fn actions_are_those_of_onnxruntime() {
     for name in ["perceptron", "operators"] {
         let folder = fixture(name);
         let policy = Policy::load(&folder).unwrap();
-        assert_eq!((policy.spec(), policy.interval_ns()), (AgentSpec::Astraea, 30_000_000));
+        assert_eq!((policy.spec(), policy.interval_ns()), (AgentSpec::ASTRAEA, 30_000_000));
         let expected = onnxruntime_actions(&folder);
         let mut actions = vec![f32::NAN; expected.len()];
-        policy.act(&observations(), &mut actions);
+        policy.act(&observations(), &mut [], &mut actions);
         for (row, (got, want)) in actions.iter().zip(&expected).enumerate() {
             assert!((got - want).abs() < 2e-6, "{name}, row {row}: {got} is not {want}");
         }
@@ -49,11 +49,30 @@ fn actions_are_those_of_onnxruntime() {
 }
 
 #[test]
+fn a_recurrent_policy_remembers_as_in_onnxruntime() {
+    let folder = fixture("recurrent");
+    let policy = Policy::load(&folder).unwrap();
+    assert_eq!(policy.memory_dim(), 14);
+    let expected = onnxruntime_actions(&folder);
+    let mut memories = [0.0; 5 * 14];
+    let mut actions = [f32::NAN; 5];
+    policy.act(&observations(), &mut memories, &mut actions);
+    let first = actions;
+    for _ in 1..4 {
+        policy.act(&observations(), &mut memories, &mut actions);
+    }
+    for (row, (got, want)) in actions.iter().zip(&expected).enumerate() {
+        assert!((got - want).abs() < 2e-6, "row {row}: {got} is not {want}");
+    }
+    assert!(first.iter().zip(actions).all(|(first, last)| (first - last).abs() > 1e-3), "memory matters");
+}
+
+#[test]
 fn threads_and_batches_give_the_same_bits() {
     let policy = Policy::load(&fixture("perceptron")).unwrap();
     let observations = observations();
     let mut batch = [0.0; 5];
-    policy.act(&observations, &mut batch);
+    policy.act(&observations, &mut [], &mut batch);
     let policy = &policy;
     std::thread::scope(|scope| {
         let rows: Vec<_> = observations
@@ -61,7 +80,7 @@ fn threads_and_batches_give_the_same_bits() {
             .map(|row| {
                 scope.spawn(move || {
                     let mut action = [0.0];
-                    policy.act(row, &mut action);
+                    policy.act(row, &mut [], &mut action);
                     action[0]
                 })
             })

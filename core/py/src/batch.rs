@@ -61,7 +61,7 @@ impl Batch {
 #[pymethods]
 impl Batch {
     #[new]
-    #[pyo3(signature = (size, *, slots = 1, agent = "astraea", reward = "astraea", interval_ms = 30.0, series_ms = 0.0, threads = 1))]
+    #[pyo3(signature = (size, *, slots = 1, agent = "astraea", reward = "astraea", interval_ms = 30.0, series_ms = 0.0, threads = 1, watch = false))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python constructor")]
     fn new(
         py: Python<'_>,
@@ -72,6 +72,7 @@ impl Batch {
         interval_ms: f64,
         series_ms: f64,
         threads: usize,
+        watch: bool,
     ) -> PyResult<Self> {
         if size == 0 || slots == 0 {
             return Err(input_error("arguments: size and slots: must be positive"));
@@ -85,8 +86,9 @@ impl Batch {
             series_interval: if series_ms == 0.0 { 0 } else { interval("series_ms", series_ms, 0.1)? },
             threads,
         };
+        let batch = leo_sim::Batch::new(size, settings);
         Ok(Self {
-            inner: leo_sim::Batch::new(size, settings),
+            inner: if watch { batch.watching_schemes() } else { batch },
             observations: PyArray::zeros(py, [size, slots, spec.observation_dim()], false).unbind(),
             rewards: PyArray::zeros(py, [size, slots], false).unbind(),
             global_states: PyArray::zeros(py, [size, spec.global_dim()], false).unbind(),

@@ -4,6 +4,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+mod agents;
 mod batch;
 mod inputs;
 mod path_trace;
@@ -33,6 +34,7 @@ fn leosim(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add_function(wrap_pyfunction!(schemes, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_class::<agents::Agents>()?;
     module.add_class::<path_trace::PathTrace>()?;
     module.add_class::<policy::Policy>()?;
     module.add_class::<run_log::RunLog>()?;

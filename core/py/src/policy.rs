@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use crate::input_error;
@@ -32,10 +32,17 @@ impl Policy {
         self.inner.interval_ns() as f64 * 1e-6
     }
 
+    #[getter]
+    fn memory_dim(&self) -> usize {
+        self.inner.memory_dim()
+    }
+
+    #[pyo3(signature = (observations, memories = None))]
     fn act<'py>(
         &self,
         py: Python<'py>,
         observations: PyReadonlyArray2<'py, f32>,
+        memories: Option<&Bound<'py, PyArray2<f32>>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let spec = self.inner.spec();
         let view = observations.as_array();
@@ -44,9 +51,23 @@ impl Policy {
             let rule = format!("must have {} columns, not {columns}", spec.observation_dim());
             return Err(input_error(format!("arguments: observations: {rule}")));
         }
+        let memory_dim = self.inner.memory_dim();
+        let mut memory = vec![0.0; rows * memory_dim];
+        if let Some(memories) = memories {
+            let given = memories.readonly();
+            if given.shape() != [rows, memory_dim] {
+                let rule = format!("must have the shape {:?}, not {:?}", [rows, memory_dim], given.shape());
+                return Err(input_error(format!("arguments: memories: {rule}")));
+            }
+            memory = given.as_array().iter().copied().collect();
+        }
         let contiguous: Vec<f32> = view.iter().copied().collect();
         let mut actions = vec![0.0; rows * spec.action_dim()];
-        py.detach(|| self.inner.act(&contiguous, &mut actions));
+        py.detach(|| self.inner.act(&contiguous, &mut memory, &mut actions));
+        if let Some(memories) = memories {
+            let mut memories = memories.readwrite();
+            memories.as_array_mut().iter_mut().zip(memory).for_each(|(to, next)| *to = next);
+        }
         let flat: Bound<'py, PyArray1<f32>> = actions.into_pyarray(py);
         flat.reshape([rows, spec.action_dim()])
     }

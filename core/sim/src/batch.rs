@@ -63,6 +63,8 @@ struct Environment {
     simulation: Simulation,
     /// Flow of each slot.
     learners: Vec<usize>,
+    /// The flows are steered by their own schemes and only looked at.
+    watches: bool,
 }
 
 /// Independent simulations.
@@ -70,6 +72,7 @@ pub struct Batch {
     settings: BatchSettings,
     environments: Vec<Option<Environment>>,
     pool: Option<rayon::ThreadPool>,
+    watches: bool,
 }
 
 impl Batch {
@@ -83,7 +86,15 @@ impl Batch {
             let builder = rayon::ThreadPoolBuilder::new().num_threads(settings.threads);
             builder.build().expect("threads can be started")
         });
-        Self { settings, environments: (0..size).map(|_| None).collect(), pool }
+        Self { settings, environments: (0..size).map(|_| None).collect(), pool, watches: false }
+    }
+
+    /// Observe the flows that classic schemes steer instead of those that learn: what an agent would see, be rewarded
+    /// with and, from the windows in its reports, would have to do to act as the scheme does. Actions have no effect.
+    #[must_use]
+    pub const fn watching_schemes(mut self) -> Self {
+        self.watches = true;
+        self
     }
 
     /// What its simulations have in common.
@@ -116,17 +127,30 @@ impl Batch {
         let settings = &self.settings;
         let mut simulation =
             Simulation::new(scenario, traces, policies, settings.interval, settings.series_interval)?;
+        let watches = self.watches;
         let learners: Vec<usize> = (0..simulation.flows().len())
-            .filter(|&flow| matches!(simulation.flows()[flow].steering, Steering::Outside))
+            .filter(|&flow| {
+                let flow = &simulation.flows()[flow];
+                match flow.steering {
+                    Steering::Outside => !watches,
+                    Steering::Scheme => watches && flow.datagrams.is_none(),
+                    Steering::Policy(_) => false,
+                }
+            })
             .collect();
-        let some = format!("at least one flow needs the scheme {AGENT_SCHEME:?}");
+        let which = if watches { "a classic scheme" } else { AGENT_SCHEME };
+        let some = format!("at least one flow needs the scheme {which:?}");
         scenario.check("flows", !learners.is_empty(), &some)?;
-        let few = format!("at most {} flows of the scheme {AGENT_SCHEME:?}", settings.slots);
+        let few = format!("at most {} flows of the scheme {which:?}", settings.slots);
         scenario.check("flows", learners.len() <= settings.slots, &few)?;
         for &flow in &learners {
-            simulation.flow_mut(flow).attach(settings.spec);
+            if watches {
+                simulation.flow_mut(flow).watch(settings.spec);
+            } else {
+                simulation.flow_mut(flow).attach(settings.spec);
+            }
         }
-        let mut environment = Environment { simulation, learners };
+        let mut environment = Environment { simulation, learners, watches };
         let row = rows(settings, view).nth(index).expect("the index is in range");
         // Nothing of the simulation before stays behind in slots that this one does not use.
         row.observations.fill(0.0);
@@ -175,7 +199,7 @@ impl Environment {
             return;
         }
         for (slot, action) in actions.chunks_exact(settings.spec.action_dim()).enumerate() {
-            if row.active[slot] {
+            if row.active[slot] && !self.watches {
                 control_loop::act(&mut self.simulation, self.learners[slot], action);
             }
         }
@@ -192,11 +216,22 @@ impl Environment {
             let yet_to_come = |flow: usize| matches!(flows[flow].phase, Phase::Waiting | Phase::Connecting);
             let waiting = self.learners.iter().any(|&flow| yet_to_come(flow));
             let running = row.active.contains(&true);
+            self.pace(settings.spec);
             *row.finished = self.simulation.is_finished() || !(running || waiting);
             *row.time_s = self.simulation.now() as f64 * 1e-9;
             if running || *row.finished {
                 return;
             }
+        }
+    }
+
+    /// Make the next interval as long as the specification says: after the report of the first flow that runs.
+    fn pace(&mut self, spec: AgentSpec) {
+        let flows = self.simulation.flows();
+        let running = self.learners.iter().find(|&&flow| flows[flow].phase == Phase::Running);
+        let report = running.and_then(|&flow| flows[flow].agent.as_ref()).map(|agent| agent.history.report);
+        if let Some(interval) = report.and_then(|report| spec.observation.next_interval_ns(&report)) {
+            self.simulation.set_interval(interval);
         }
     }
 
@@ -224,8 +259,15 @@ impl Environment {
         }
     }
 
-    /// Global state and reward over the flows whose interval ends now; the reward goes to those that had acted.
+    /// Global state and reward over the flows whose interval ends now; the reward goes to those that had acted, to each
+    /// its own where that is what the reward is of.
     fn judge(&mut self, settings: &BatchSettings, row: &mut Row<'_>, now: Nanos) {
+        let running = self.simulation.flows().iter().filter(|flow| flow.phase == Phase::Running).count();
+        for &index in &self.learners {
+            if let Some(agent) = &mut self.simulation.flow_mut(index).agent {
+                agent.history.flows_on_path = running as u32;
+            }
+        }
         let flows = self.simulation.flows();
         let reporting =
             |index: &&usize| flows[**index].agent.as_ref().is_some_and(|agent| agent.reported_at == now);
@@ -239,9 +281,15 @@ impl Environment {
         write_global_state(&world, states(), row.global_state);
         let reward = settings.reward.evaluate(&world, states());
         for (slot, &acted) in row.active.iter().enumerate() {
-            if acted {
-                row.rewards[slot] = reward;
+            if !acted {
+                continue;
             }
+            row.rewards[slot] = if settings.reward.is_of_flow() {
+                let own = flows[self.learners[slot]].agent.as_ref().map(|agent| &agent.history);
+                settings.reward.evaluate(&world, own.into_iter())
+            } else {
+                reward
+            };
         }
     }
 }

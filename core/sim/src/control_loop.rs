@@ -2,37 +2,56 @@
 
 use leo_cc::CongestionControl;
 use leo_control::MAX_OBSERVATION_DIM;
+use leo_link::Nanos;
 
 use crate::flow::{Flow, Phase, Steering};
-use crate::simulation::Simulation;
+use crate::simulation::{MIN_INTERVAL, Simulation};
 
 /// Give every flow that a policy steers its agent.
 pub fn attach_policies(flows: &mut [Flow]) {
     for flow in flows {
         if let Steering::Policy(policy) = &flow.steering {
-            let spec = policy.spec();
+            let (spec, memory) = (policy.spec(), policy.memory_dim());
             flow.attach(spec);
+            if let Some(agent) = &mut flow.agent {
+                agent.memory = vec![0.0; memory];
+            }
         }
     }
 }
 
-/// Let every policy see its flows' reports and act.
+/// When the first of the policies that have intervals of their own acts next.
+pub fn next_own_interval(flows: &[Flow]) -> Option<Nanos> {
+    let steered = flows.iter().filter(|flow| matches!(flow.steering, Steering::Policy(_)));
+    let running = steered.filter(|flow| flow.phase == Phase::Running);
+    running.filter_map(|flow| flow.agent.as_ref()?.pace.map(|(_, end)| end)).min()
+}
+
+/// Let every policy whose interval ends now see its flows' reports and act.
 pub fn steer_by_policies(simulation: &mut Simulation) {
     let now = simulation.now();
     for index in 0..simulation.flows().len() {
         let flow = simulation.flow_mut(index);
         let Steering::Policy(policy) = &flow.steering else { continue };
         let policy = policy.clone();
-        if flow.report(now).is_none() || flow.phase != Phase::Running {
+        let pace = flow.agent.as_ref().and_then(|agent| agent.pace);
+        if flow.phase == Phase::Running && pace.is_some_and(|(_, end)| end > now) {
             continue;
         }
-        let Some(agent) = &flow.agent else { continue };
+        let Some(report) = flow.report(now).filter(|_| flow.phase == Phase::Running) else { continue };
+        let Some(agent) = &mut flow.agent else { continue };
+        // An interval without an RTT sample leaves the next one as long.
+        let length = policy.spec().observation.next_interval_ns(&report).or(pace.map(|(length, _)| length));
+        agent.pace = length.map(|length| (length, now + length.max(MIN_INTERVAL)));
+        if !agent.state.is_due() {
+            continue;
+        }
         let mut observation = [0.0; MAX_OBSERVATION_DIM];
         let observation = &mut observation[..policy.spec().observation_dim()];
         agent.state.write_observation(observation);
         let mut action = [0.0; 8];
         let action = &mut action[..policy.spec().action_dim()];
-        policy.act(observation, action);
+        policy.act(observation, &mut agent.memory, action);
         act(simulation, index, action);
     }
 }
@@ -40,7 +59,7 @@ pub fn steer_by_policies(simulation: &mut Simulation) {
 /// Apply an action to a steered flow and send at once what it allows.
 pub fn act(simulation: &mut Simulation, index: usize, action: &[f32]) {
     let flow = simulation.flow_mut(index);
-    let Some(agent) = &flow.agent else { return };
+    let Some(agent) = &mut flow.agent else { return };
     // The window is the one that holds now: an action is relative to it.
     let mut report = agent.history.report;
     report.cwnd = flow.sender.scheme().window();

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use leo_cc::{CongestionControl, Scheme};
+use leo_cc::{CongestionControl, External, Scheme};
 use leo_control::{AgentSpec, AgentState, FlowState, Policy, Report};
 use leo_link::{NEVER, Nanos};
-use leo_transport::{Handshake, Receiver, SEGMENT_BYTES, Sender, SenderStats};
+use leo_transport::{AckToSend, Handshake, Receiver, SEGMENT_BYTES, Sender, SenderStats};
 
+use crate::ecn::Ecn;
 use crate::histogram::Histogram;
 use crate::packet::Packet;
 use crate::route::Routes;
@@ -58,6 +59,8 @@ impl RttLog {
 #[derive(Clone, Debug)]
 pub struct Agent {
     pub state: AgentState,
+    /// What a recurrent policy remembers.
+    pub memory: Vec<f32>,
     pub history: FlowState,
     pub max_rate: u64,
     pub interval_start: Nanos,
@@ -65,6 +68,8 @@ pub struct Agent {
     pub retired: bool,
     /// End of the monitor interval in which its last report was made.
     pub reported_at: Nanos,
+    /// Length of its own monitor intervals and the end of the one under way, once its specification has told.
+    pub pace: Option<(Nanos, Nanos)>,
 }
 
 /// A flow of the simulation.
@@ -81,6 +86,8 @@ pub struct Flow {
     pub windows: Option<Box<Windows>>,
     /// It understands marks (RFC 3168).
     pub ecn: bool,
+    /// It has no datagrams, buffers, marks or headers, as [`Flow::settle`] found: packets need not ask for each.
+    pub plain: bool,
     /// Opens the connection, until it is.
     pub handshake: Option<Box<Handshake>>,
     /// What it has to send, where that ends.
@@ -125,6 +132,7 @@ impl Flow {
             application: None,
             windows: None,
             ecn: false,
+            plain: false,
             handshake: None,
             transfer_bytes: None,
             completed: None,
@@ -166,6 +174,12 @@ impl Flow {
         }
         self.windows = Some(Box::new(windows));
         self
+    }
+
+    /// It is as it will be from now on.
+    pub fn settle(&mut self) {
+        self.plain =
+            self.datagrams.is_none() && self.windows.is_none() && self.headers.is_none() && !self.ecn;
     }
 
     /// The connection is there: let the application begin.
@@ -244,15 +258,34 @@ impl Flow {
         self.transfer_bytes.map_or(bytes, |all| bytes.min(all))
     }
 
+    /// Begin to observe by `spec` what its own scheme does.
+    pub fn watch(&mut self, spec: AgentSpec) {
+        self.sender.count_intervals();
+        self.remember(spec);
+    }
+
     /// Begin to steer it by `spec`.
     pub fn attach(&mut self, spec: AgentSpec) {
+        if let Some(external) = self.sender.scheme_mut().external_mut() {
+            if spec.action.is_over_cubic() {
+                *external = External::new().over_cubic();
+            } else if spec.action.sets_rate() {
+                *external = External::new().pacing_single_packets();
+            }
+        }
+        self.remember(spec);
+    }
+
+    fn remember(&mut self, spec: AgentSpec) {
         self.agent = Some(Box::new(Agent {
             state: AgentState::new(spec),
+            memory: Vec::new(),
             history: FlowState::new(self.extra_delay),
             max_rate: 0,
             interval_start: self.start,
             retired: false,
             reported_at: 0,
+            pace: None,
         }));
     }
 
@@ -286,11 +319,50 @@ impl Flow {
         }
     }
 
-    /// The scheme is told what the packet met that `ack` answers.
+    /// Data arrives at a flow that is not plain.
     #[inline(never)]
-    pub fn take_telemetry(&mut self, ack: &Packet, now: Nanos) {
+    pub fn take_data(&mut self, packet: &Packet, now: Nanos) -> Option<AckToSend> {
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.on_received();
+            return None;
+        }
+        if !packet.ecn.says_nothing() {
+            self.receiver.on_ecn(packet.ecn.is_answer(), packet.ecn.is_marked());
+        }
+        let ack = self.receiver.on_data(now, packet.seq, packet.timestamp);
+        if let Some(windows) = &mut self.windows {
+            windows.on_data(now, self.receiver.delivered(), self.sender.rtt().latest());
+        }
+        ack
+    }
+
+    /// An acknowledgement that says `marked` leaves a flow that is not plain.
+    #[inline(never)]
+    pub fn give_ack(&mut self, packet: &mut Packet, marked: bool) {
+        packet.ecn = Ecn::of_ack(marked);
+        if let Some(windows) = &mut self.windows {
+            windows.announce(packet.seq);
+        }
+        if let Some(headers) = &mut self.headers {
+            headers.answer(packet);
+        }
+    }
+
+    /// An acknowledgement is about to be taken in by a flow that is not plain: what the packet that it answers met. True
+    /// when that was marked.
+    #[inline(never)]
+    pub fn take_telemetry(&mut self, ack: &Packet, now: Nanos) -> bool {
         if let Some(hops) = self.headers.as_mut().and_then(|headers| headers.acknowledged(ack)) {
             self.sender.scheme_mut().on_telemetry(now, hops);
+        }
+        ack.ecn.is_echo()
+    }
+
+    /// It has been taken in.
+    #[inline(never)]
+    pub fn open_window(&mut self, ack: &Packet, now: Nanos) {
+        if let Some(windows) = &mut self.windows {
+            windows.on_ack(&mut self.sender, now, ack.seq);
         }
     }
 
@@ -339,6 +411,8 @@ impl Flow {
             mss: SEGMENT_BYTES,
             pacing_rate: leo_cc::CongestionControl::pacing_rate(self.sender.scheme()).unwrap_or(0),
             max_throughput: agent.max_rate,
+            ssthresh: leo_cc::CongestionControl::slow_start_threshold(self.sender.scheme()),
+            rtt_slope: sums.rtt_slope(),
         };
         agent.interval_start = end;
         agent.history.observe(&report);

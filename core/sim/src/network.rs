@@ -97,6 +97,7 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
                 if asks {
                     flow.headers = Some(headers(scenario, index, &flow.routes)?);
                 }
+                flow.settle();
                 flows.push(flow);
             }
         }

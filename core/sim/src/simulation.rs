@@ -15,6 +15,9 @@ use crate::run_log::{FlowSeries, LinkSeries, Recorder, RunLog};
 use crate::scenario::{Scenario, ScenarioError, nanos};
 use crate::telemetry::Port;
 
+/// No monitor interval is shorter: what happens in one must be worth a look.
+pub(crate) const MIN_INTERVAL: Nanos = 1_000_000;
+
 /// One simulation of a scenario.
 pub struct Simulation {
     now: Nanos,
@@ -102,6 +105,12 @@ impl Simulation {
         &self.links
     }
 
+    /// Make the interval that begins now, and those after it, so long.
+    pub(crate) fn set_interval(&mut self, interval: Nanos) {
+        self.interval = interval.max(MIN_INTERVAL);
+        self.next_tick = self.now + self.interval;
+    }
+
     /// Run to the end.
     pub fn run(&mut self) {
         while !self.is_finished() {
@@ -112,6 +121,7 @@ impl Simulation {
     /// Run to the next instant on the grid of monitor intervals, or to the end, and let policies act there.
     pub fn run_interval(&mut self) {
         let until = self.next_tick.min(self.end);
+        self.run_own_intervals(until.saturating_sub(1));
         self.run_until(until);
         self.next_tick = until + self.interval;
         control_loop::steer_by_policies(self);
@@ -124,8 +134,17 @@ impl Simulation {
             if self.next_tick <= until || until == self.end {
                 self.run_interval();
             } else {
+                self.run_own_intervals(until);
                 self.run_until(until);
             }
+        }
+    }
+
+    /// Run the monitor intervals up to `until` of the policies that have their own.
+    fn run_own_intervals(&mut self, until: Nanos) {
+        while let Some(due) = control_loop::next_own_interval(&self.flows).filter(|due| *due <= until) {
+            self.run_until(due);
+            control_loop::steer_by_policies(self);
         }
     }
 
@@ -231,17 +250,11 @@ impl Simulation {
     fn received(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
-        if let Some(datagrams) = &mut flow.datagrams {
-            datagrams.on_received();
-            return;
-        }
-        if !packet.ecn.says_nothing() {
-            flow.receiver.on_ecn(packet.ecn.is_answer(), packet.ecn.is_marked());
-        }
-        let ack = flow.receiver.on_data(self.now, packet.seq, packet.timestamp);
-        if let Some(windows) = &mut flow.windows {
-            windows.on_data(self.now, flow.receiver.delivered(), flow.sender.rtt().latest());
-        }
+        let ack = if flow.plain {
+            flow.receiver.on_data(self.now, packet.seq, packet.timestamp)
+        } else {
+            flow.take_data(&packet, self.now)
+        };
         match ack {
             Some(ack) => self.send_ack(index, ack, packet.propagation),
             None => {
@@ -255,16 +268,13 @@ impl Simulation {
     fn acknowledged(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
-        if flow.headers.is_some() {
-            flow.take_telemetry(&packet, self.now);
-        }
-        let marked = packet.ecn.is_echo();
+        let marked = !flow.plain && flow.take_telemetry(&packet, self.now);
         let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp, marked };
         if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
             flow.record_rtt(rtt, packet.propagation);
         }
-        if let Some(windows) = &mut flow.windows {
-            windows.on_ack(&mut flow.sender, self.now, ack.cumulative);
+        if !flow.plain {
+            flow.open_window(&packet, self.now);
         }
         if flow.sender.is_finished() {
             flow.complete(self.now);
@@ -311,24 +321,21 @@ impl Simulation {
 
     fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos) {
         let flow = &mut self.flows[index];
-        if let Some(windows) = &mut flow.windows {
-            windows.announce(ack.cumulative);
-        }
         let path = flow.routes.path();
-        let packet = Packet {
+        let mut packet = Packet {
             flow: index as u32,
             bytes: ACK_BYTES as u16,
             path,
             hop: 0,
             kind: Kind::Ack,
-            ecn: Ecn::of_ack(ack.marked),
+            ecn: Ecn::default(),
             seq: ack.cumulative,
             timestamp: ack.echo,
             propagation,
             sacks: ack.sacks,
         };
-        if let Some(headers) = &mut flow.headers {
-            headers.answer(&packet);
+        if !flow.plain {
+            flow.give_ack(&mut packet, ack.marked);
         }
         self.offer(self.paths.first(path, true), packet);
     }
@@ -363,13 +370,14 @@ impl Simulation {
                 send(link, datagrams.sent(), PACKET_BYTES, Ecn::default());
             }
         } else {
+            let plain = flow.plain;
             while let Some(transmit) = flow.sender.transmit(self.now) {
-                if flow.headers.is_some() {
+                if !plain && flow.headers.is_some() {
                     flow.begin_header(transmit.seq, self.now, link.queued_bytes(self.now));
                 }
                 let bytes = flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES;
                 // Linux: retransmissions are not ECN-capable.
-                let ecn = if flow.ecn && !transmit.retransmission {
+                let ecn = if !plain && flow.ecn && !transmit.retransmission {
                     Ecn::of_capable(flow.sender.take_report())
                 } else {
                     Ecn::default()

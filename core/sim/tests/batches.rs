@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use support::{INTERVAL, MS, assert_conserved, parse, policies, simulation, text};
 
 const SLOTS: usize = 3;
-const SPEC: AgentSpec = AgentSpec::Astraea;
+const SPEC: AgentSpec = AgentSpec::ASTRAEA;
 
 /// A batch and the arrays it writes, which begin full of rubbish.
 struct Arrays {

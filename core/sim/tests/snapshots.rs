@@ -132,8 +132,8 @@ fn cubic_over_hard_handovers() {
 #[test]
 fn reno_over_hard_handovers() {
     insta::assert_snapshot!(handovers("reno"), @r"
-    cwnd 74 94 110 124 70 46 60 74 88 101 72 93 109 123 67 44 57 71 85 98
-    reno: sent 25366 delivered 25057 lost 281 retransmitted 249 timeouts 0
-    link: offered 25366 delivered 25058 dropped 139 lost 168 queued 1 in flight 0
+    cwnd 74 94 110 124 70 47 61 74 88 101 69 90 107 121 134 78 92 106 120 133
+    reno: sent 27498 delivered 27177 lost 247 retransmitted 247 timeouts 0
+    link: offered 27498 delivered 27177 dropped 138 lost 168 queued 15 in flight 0
     ");
 }

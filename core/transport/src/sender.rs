@@ -118,7 +118,7 @@ pub struct Sender {
     backoff: u32,
     /// After a timeout a single packet asks whether the path is back: the window until a delivery lifts it, else 0.
     asking: u32,
-    /// Then new packets ask whether the timeout was spurious, and repairs wait.
+    /// Who asks are new packets, whether the timeout was spurious, and repairs wait.
     asks_with_new: bool,
     /// A reduction is to be reported to a receiver that sends marks back.
     reports_reduction: bool,
@@ -255,7 +255,6 @@ impl Sender {
         }
         if delivered > 0 {
             self.asking = 0;
-            self.asks_with_new = false;
         }
         self.end_probe(now, ack);
         if ack.marked {
@@ -263,7 +262,9 @@ impl Sender {
             self.undo.end();
         }
         self.take_back_mistakes(now, ack, advanced, original);
-        self.look_for_originals(advanced, selectively);
+        if originals_end > 0 {
+            self.look_for_originals(advanced, selectively);
+        }
 
         let newly_lost = self.detect_losses(now);
         self.advance_state(now, delivered, advanced && newly_lost == 0, ack.marked);
@@ -297,7 +298,7 @@ impl Sender {
         });
         self.scheme_deadline = self.scheme.next_timer();
         if self.counts_intervals {
-            self.count(delivered, last_rtt, rate);
+            self.count(now, delivered, last_rtt, rate);
         }
         if delivered > 0 {
             self.arm_tail(now);
@@ -377,16 +378,16 @@ impl Sender {
             }
             self.pacer.on_sent(now, rate);
         } else if !self.bursting {
-            let allowed = self.supply.edge() - self.board.next();
             let available = window - in_flight;
-            if self.should_wait(now, window, allowed.min(u64::from(available)) as u32) {
+            if self.should_wait(now, window, available) {
+                let allowed = self.supply.edge() - self.board.next();
                 self.note_usage(u64::from(available) <= allowed);
                 return None;
             }
             self.bursting = true;
         }
         let transmit = match self.board.first_to_retransmit() {
-            Some(seq) if !self.asks_with_new => self.retransmit(now, seq),
+            Some(seq) if self.asking == 0 || !self.asks_with_new => self.retransmit(now, seq),
             _ => self.send_new(now),
         };
         Some(transmit)
@@ -496,6 +497,11 @@ impl Sender {
         self.stats
     }
 
+    /// Keep [`IntervalCounters`] from now on.
+    pub const fn count_intervals(&mut self) {
+        self.counts_intervals = true;
+    }
+
     /// The counters of the interval that ends now; the next one begins.
     pub fn take_interval(&mut self) -> IntervalCounters {
         std::mem::take(&mut self.interval)
@@ -507,9 +513,14 @@ impl Sender {
         if !self.state.repairs_nothing() || self.board.packets_out() == 0 {
             return false;
         }
-        // Linux: what ends the transfer (TCPHDR_FIN) is not held back.
-        if u64::from(available) >= self.supply.written() - self.board.next() {
-            return false;
+        let mut available = available;
+        let sendable = self.supply.sendable() - self.board.next();
+        if u64::from(available) >= sendable {
+            // Linux: what ends the transfer (TCPHDR_FIN) is not held back.
+            if self.supply.written() <= self.supply.edge() {
+                return false;
+            }
+            available = sendable as u32;
         }
         let burst = Burst {
             available,
@@ -589,11 +600,10 @@ impl Sender {
         original
     }
 
-    fn count(&mut self, delivered: u32, rtt: Option<Nanos>, rate: Option<RateSample>) {
+    fn count(&mut self, now: Nanos, delivered: u32, rtt: Option<Nanos>, rate: Option<RateSample>) {
         self.interval.delivered_packets += u64::from(delivered);
         if let Some(rtt) = rtt {
-            self.interval.rtt_sum += rtt;
-            self.interval.rtt_samples += 1;
+            self.interval.on_rtt(now, rtt);
         }
         if let Some(sample) = rate {
             self.interval.on_rate(sample);

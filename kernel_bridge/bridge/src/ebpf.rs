@@ -29,8 +29,11 @@ const NAME_OFFSET: usize = 64;
 pub enum Program {
     /// Obeys commands; Cubic where none come.
     Agent,
-    /// The same, and tells of every ACK.
-    AgentWithAcks,
+    /// The same, and tells of every ACK. Packets are paced one by one where `by_one`, as senders in user space do.
+    AgentWithAcks {
+        /// See above.
+        by_one: bool,
+    },
     /// Cubic that takes losses around an announced handover for the handover's.
     SaTcp,
 }
@@ -44,7 +47,7 @@ impl Program {
             &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/leo_agent.bpf.o")));
         static SATCP: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/satcp.bpf.o")));
         match self {
-            Self::Agent | Self::AgentWithAcks => &AGENT.0,
+            Self::Agent | Self::AgentWithAcks { .. } => &AGENT.0,
             Self::SaTcp => &SATCP.0,
         }
     }
@@ -93,7 +96,7 @@ pub fn register(program: Program, name: &str, first_patience: Duration) -> Resul
         builder.build().map_err(|error| failed("ring buffer", error))?
     };
     let acks = match program {
-        Program::AgentWithAcks => {
+        Program::AgentWithAcks { .. } => {
             let ring = find(&mut object, "acks")?;
             let heard = Arc::new(Mutex::new(Vec::with_capacity(4096)));
             let mut builder = libbpf_rs::RingBufferBuilder::new();
@@ -154,7 +157,9 @@ fn prepare(
     first_patience: Duration,
 ) -> Result<(), String> {
     let arguments = cong_control_arguments()?;
-    let tells_acks = program == Program::AgentWithAcks;
+    let tells_acks = matches!(program, Program::AgentWithAcks { .. });
+    // 2: net.ipv4.tcp_min_tso_segs.
+    let least_burst: u32 = if program == (Program::AgentWithAcks { by_one: true }) { 1 } else { 2 };
     for mut map in open.maps_mut() {
         let map_name = map.name().to_string_lossy().into_owned();
         if map_name == "acks" && !tells_acks {
@@ -167,6 +172,7 @@ fn prepare(
             value[..8].copy_from_slice(&patience_us.to_ne_bytes());
             value[8..12].copy_from_slice(&arguments.to_ne_bytes());
             value[12..16].copy_from_slice(&u32::from(tells_acks).to_ne_bytes());
+            value[16..20].copy_from_slice(&least_burst.to_ne_bytes());
         } else if map_name == "scheme" {
             value[NAME_OFFSET..NAME_OFFSET + MAX_NAME + 1].fill(0);
             value[NAME_OFFSET..NAME_OFFSET + name.len()].copy_from_slice(name.as_bytes());

@@ -42,7 +42,24 @@ pub fn report(
         mss: after.mss,
         pacing_rate: if after.pacing_rate == u64::MAX { 0 } else { after.pacing_rate },
         max_throughput: *max_throughput,
+        ssthresh: after.ssthresh,
+        rtt_slope: rtt_slope(before, after),
     }
+}
+
+/// Slope of the least-squares line through the interval's RTT samples, in seconds a second; 0 without one.
+///
+/// Sums since the connection began wrap, and so does all that is computed here: what comes out does not depend on
+/// where time begins, is small, and therefore right.
+fn rtt_slope(before: &Flow, after: &Flow) -> f64 {
+    let samples = after.rtt_samples.wrapping_sub(before.rtt_samples);
+    let time = after.time_sum_us.wrapping_sub(before.time_sum_us);
+    let rtt = after.rtt_sum_us.wrapping_sub(before.rtt_sum_us);
+    let square = after.time_square_sum.wrapping_sub(before.time_square_sum);
+    let product = after.time_rtt_sum.wrapping_sub(before.time_rtt_sum);
+    let spread = samples.wrapping_mul(square).wrapping_sub(time.wrapping_mul(time)) as i64;
+    let covariance = samples.wrapping_mul(product).wrapping_sub(time.wrapping_mul(rtt)) as i64;
+    if spread > 0 { covariance as f64 / spread as f64 } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -97,9 +114,29 @@ mod tests {
             mss: 1_448,
             pacing_rate: 2_000_000,
             max_throughput: 1_000_000,
+            ssthresh: 0,
+            rtt_slope: 0.0,
         };
         assert_eq!(report, expected);
         assert_eq!(max_throughput, 1_000_000);
+    }
+
+    #[test]
+    fn the_slope_is_right_even_where_sums_wrap() {
+        let mut before = Flow { time_square_sum: u64::MAX - 5, time_rtt_sum: u64::MAX, ..Flow::default() };
+        before.rtt_sum_us = 99;
+        let mut after = before;
+        // Hours after the start, 300 µs more every 10 ms.
+        for i in 0..20 {
+            let (time, rtt) = (9_000_000_000_u64 + i * 10_000, 50_000 + i * 300);
+            after.rtt_samples += 1;
+            after.rtt_sum_us += rtt;
+            after.time_sum_us += time;
+            after.time_square_sum = after.time_square_sum.wrapping_add(time.wrapping_mul(time));
+            after.time_rtt_sum = after.time_rtt_sum.wrapping_add(time.wrapping_mul(rtt));
+        }
+        assert!((rtt_slope(&before, &after) - 0.03).abs() < 1e-12);
+        assert_eq!(rtt_slope(&before, &before), 0.0);
     }
 
     #[test]

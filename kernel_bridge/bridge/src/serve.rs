@@ -9,7 +9,7 @@ use leo_control::Policy;
 use crate::command_line::{Decider, Run};
 use crate::daemon::{Daemon, Scheme};
 use crate::service::{Controller, PATIENCE_INTERVALS, Service};
-use crate::{check, clients, ebpf, privileges};
+use crate::{ack_driven, check, clients, ebpf, privileges};
 
 /// Serve until a signal says to end. Prints one line when flows may come.
 ///
@@ -27,20 +27,26 @@ pub fn serve(run: &Run) -> Result<(), String> {
         let (program, controller, interval_us) = match decider {
             Decider::Policy(folder) => {
                 let policy = Policy::load(folder).map_err(|error| error.to_string())?;
+                if policy.spec().action.is_over_cubic() {
+                    let rule = "acts on CUBIC beneath it, which leo-bridge does not run (the simulator does)";
+                    let (folder, agent) = (folder.display(), policy.spec().name());
+                    return Err(format!("{folder}/policy.json: agent: {agent} {rule}"));
+                }
                 let interval_us = policy.interval_ns() / 1_000;
                 (ebpf::Program::Agent, Controller::Policy(Arc::new(policy)), interval_us)
             }
             Decider::Offered => (ebpf::Program::Agent, Controller::Offered, run.interval_us),
             Decider::Scheme(scheme) => {
                 let controller = Controller::AckDriven(scheme.clone(), run.seed);
-                (ebpf::Program::AgentWithAcks, controller, run.interval_us)
+                let by_one = ack_driven::paces_by_one(scheme);
+                (ebpf::Program::AgentWithAcks { by_one }, controller, run.interval_us)
             }
             Decider::SaTcp => (ebpf::Program::SaTcp, Controller::Program, run.interval_us),
         };
         deciders.push((name, program, controller, interval_us));
     }
-    let listener =
-        clients::listen(&run.socket).map_err(|error| format!("--socket {}: {error}", run.socket))?;
+    let listener = clients::Listener::new(&run.socket, user)
+        .map_err(|error| format!("--socket {}: {error}", run.socket))?;
     let mut schemes = Vec::new();
     for (name, program, controller, interval_us) in deciders {
         let patience = Duration::from_micros(PATIENCE_INTERVALS * interval_us);

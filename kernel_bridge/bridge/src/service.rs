@@ -21,6 +21,9 @@ pub const LISTEN_US: u64 = 1_000;
 /// Timers of theirs that would be sooner wait so long.
 const SOONEST_US: u64 = 100;
 
+/// No interval of an agent's own is shorter, in µs.
+const MIN_INTERVAL_US: u64 = 1_000;
+
 /// No interval ends in a slot without a flow.
 const NEVER: u64 = u64::MAX;
 
@@ -92,10 +95,14 @@ struct Tracked {
     generation: u32,
     origin_us: u64,
     begin_us: u64,
+    /// Length of its intervals where the agent's specification has told it, instead of the service's.
+    own_interval_us: Option<u64>,
     before: Flow,
     max_throughput: u64,
     agent: Option<AgentState>,
     driven: Option<Box<AckDriven>>,
+    /// What a recurrent policy remembers.
+    memory: Vec<f32>,
     /// The command that holds: window, pacing, and the interval's end that it answers.
     standing: Option<Standing>,
 }
@@ -188,9 +195,11 @@ impl Service {
     }
 
     fn open(&mut self, slot: usize, flow: &Flow, now_us: u64, events: &mut Vec<Event>) {
-        let agent = match &self.controller {
-            Controller::Policy(policy) => Some(AgentState::new(policy.spec())),
-            _ => None,
+        let (agent, memory) = match &self.controller {
+            Controller::Policy(policy) => {
+                (Some(AgentState::new(policy.spec())), vec![0.0; policy.memory_dim()])
+            }
+            _ => (None, Vec::new()),
         };
         let driven = match &self.controller {
             Controller::AckDriven(name, seed) => {
@@ -207,10 +216,12 @@ impl Service {
             generation: flow.generation,
             origin_us: begin_us,
             begin_us,
+            own_interval_us: None,
             before,
             max_throughput: 0,
             agent,
             driven,
+            memory,
             standing: None,
         });
         self.deadlines_us[slot] = begin_us + self.interval_us;
@@ -307,12 +318,13 @@ impl Service {
         let end_us = self.deadlines_us[slot];
         let late_us = now_us.saturating_sub(end_us);
         self.punctuality.intervals += 1;
-        self.punctuality.missed += late_us / self.interval_us;
+        let interval_us = tracked.own_interval_us.unwrap_or(self.interval_us);
+        self.punctuality.missed += late_us / interval_us;
         // From this end, so that lateness does not add up; but never into the past.
-        self.deadlines_us[slot] += self.interval_us * (1 + late_us / self.interval_us);
+        self.deadlines_us[slot] += interval_us * (1 + late_us / interval_us);
         let hold = Command {
             time_us: now_us,
-            patience_us: PATIENCE_INTERVALS * self.interval_us,
+            patience_us: PATIENCE_INTERVALS * interval_us,
             generation: flow.generation,
             ..Command::default()
         };
@@ -357,12 +369,19 @@ impl Service {
         match (&self.controller, &mut tracked.agent) {
             (Controller::Policy(policy), Some(agent)) => {
                 agent.observe(&report);
+                if let Some(next_ns) = policy.spec().observation.next_interval_ns(&report) {
+                    let next_us = (next_ns / 1_000).max(MIN_INTERVAL_US);
+                    tracked.own_interval_us = Some(next_us);
+                    self.deadlines_us[slot] = (end_us + next_us).max(now_us);
+                }
                 let mut observation = [0.0; MAX_OBSERVATION_DIM];
                 let observation = &mut observation[..policy.spec().observation_dim()];
                 agent.write_observation(observation);
                 let mut action = [0.0; 8];
                 let action = &mut action[..policy.spec().action_dim()];
-                policy.act(observation, action);
+                if agent.is_due() {
+                    policy.act(observation, &mut tracked.memory, action);
+                }
                 let answer = agent.act(action, &report);
                 let sequence = slots.command(
                     slot,

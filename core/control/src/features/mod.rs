@@ -1,3 +1,130 @@
 //! Observations: what a policy sees of its flow's reports. One file for each definition.
 
 pub mod astraea;
+pub mod aurora;
+mod history;
+pub mod orca;
+pub mod sage;
+mod sliding;
+
+use crate::Report;
+
+/// An observation by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observation {
+    /// `astraea`: 10 features of 5 intervals.
+    Astraea,
+    /// `orca`: 7 features of 10 intervals.
+    Orca,
+    /// `aurora`: 3 features of 10 intervals, each half an RTT long.
+    Aurora,
+    /// `sage`: 69 signals, most of them statistics over three windows.
+    Sage,
+}
+
+impl Observation {
+    /// Every observation.
+    pub const ALL: [Self; 4] = [Self::Astraea, Self::Orca, Self::Aurora, Self::Sage];
+
+    /// Its name, as in configurations.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Astraea => "astraea",
+            Self::Orca => "orca",
+            Self::Aurora => "aurora",
+            Self::Sage => "sage",
+        }
+    }
+
+    /// Version of its definition.
+    pub const fn version(self) -> u32 {
+        match self {
+            Self::Astraea => astraea::SPEC_VERSION,
+            Self::Orca => orca::SPEC_VERSION,
+            Self::Aurora => aurora::SPEC_VERSION,
+            Self::Sage => sage::SPEC_VERSION,
+        }
+    }
+
+    /// Numbers in it.
+    pub const fn dim(self) -> usize {
+        match self {
+            Self::Astraea => astraea::OBSERVATION_DIM,
+            Self::Orca => orca::OBSERVATION_DIM,
+            Self::Aurora => aurora::OBSERVATION_DIM,
+            Self::Sage => sage::OBSERVATION_DIM,
+        }
+    }
+
+    /// Monitor interval unless a scenario or a policy says otherwise, in ns: 30 ms as Astraea trains, Orca's 20 ms,
+    /// Sage's 10 ms, and what Aurora's first interval lasts, until there is an RTT to take half of.
+    pub const fn default_interval_ns(self) -> u64 {
+        match self {
+            Self::Astraea => 30_000_000,
+            Self::Orca => 20_000_000,
+            Self::Aurora => 50_000_000,
+            Self::Sage => 10_000_000,
+        }
+    }
+
+    /// How long the interval after that `report` lasts, in ns, where the definition says so; else `None`.
+    pub fn next_interval_ns(self, report: &Report) -> Option<u64> {
+        match self {
+            Self::Astraea | Self::Orca | Self::Sage => None,
+            Self::Aurora => aurora::Observation::interval_ns(report),
+        }
+    }
+}
+
+/// What an observation remembers of one flow.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ObservationState {
+    Astraea(astraea::Observation),
+    Orca(orca::Observation),
+    Aurora(aurora::Observation),
+    Sage(Box<sage::Observation>),
+}
+
+impl ObservationState {
+    pub(crate) fn new(observation: Observation) -> Self {
+        match observation {
+            Observation::Astraea => Self::Astraea(astraea::Observation::default()),
+            Observation::Orca => Self::Orca(orca::Observation::default()),
+            Observation::Aurora => Self::Aurora(aurora::Observation::default()),
+            Observation::Sage => Self::Sage(Box::default()),
+        }
+    }
+
+    pub(crate) fn push(&mut self, report: &Report) {
+        match self {
+            Self::Astraea(observation) => observation.push(report),
+            Self::Orca(observation) => observation.push(report),
+            Self::Aurora(observation) => observation.push(report),
+            Self::Sage(observation) => observation.push(report),
+        }
+    }
+
+    /// Whether the policy is asked after the latest interval.
+    pub(crate) fn is_due(&self) -> bool {
+        match self {
+            Self::Astraea(_) | Self::Orca(_) | Self::Aurora(_) => true,
+            Self::Sage(observation) => observation.is_due(),
+        }
+    }
+
+    /// The policy multiplied the window by 2 to that power.
+    pub(crate) fn acted(&mut self, log2_ratio: f64) {
+        if let Self::Sage(observation) = self {
+            observation.acted(log2_ratio);
+        }
+    }
+
+    pub(crate) fn values(&self) -> &[f32] {
+        match self {
+            Self::Astraea(observation) => observation.values(),
+            Self::Orca(observation) => observation.values(),
+            Self::Aurora(observation) => observation.values(),
+            Self::Sage(observation) => observation.values(),
+        }
+    }
+}

@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_good_description_says_what_the_policy_is_for() {
         let description = Description::parse(GOOD, "policy.json").unwrap();
-        assert_eq!(description.spec, AgentSpec::Astraea);
+        assert_eq!(description.spec, AgentSpec::ASTRAEA);
         assert_eq!(description.interval_ns, 30_000_000);
         assert_eq!(description.provenance, r#"{"seed":7}"#);
     }
@@ -117,7 +117,11 @@ mod tests {
         let cases = [
             ("leogym-policy", "zip", "format: must be \"leogym-policy\", not \"zip\""),
             ("\"version\": 1, \"agent\"", "\"version\": 2, \"agent\"", "version: must be 1, not 2"),
-            ("astraea", "aurora", "agent: no agent specification is named \"aurora\" (there are: astraea)"),
+            (
+                "astraea",
+                "vivace",
+                "agent: no agent specification is named \"vivace\" (there are: astraea, orca,",
+            ),
             (
                 "\"observation_dim\": 50",
                 "\"observation_dim\": 30",

@@ -4,6 +4,7 @@ mod description;
 mod framing;
 mod network;
 mod onnx;
+mod recurrent;
 
 use std::path::Path;
 
@@ -23,7 +24,8 @@ impl Policy {
     /// Load `folder/policy.json` and `folder/policy.onnx`.
     ///
     /// The network maps the input `observation`, (batch, observation_dim), to the output `action`,
-    /// (batch, action_dim). It is feed-forward and keeps its weights in the file.
+    /// (batch, action_dim), and keeps its weights in the file. A recurrent one has an input `state`, (batch, n), which
+    /// begins as zeros, and an output `next_state`.
     ///
     /// # Errors
     /// A file is missing, truncated or malformed, or the policy is for another version of its agent specification:
@@ -65,20 +67,24 @@ impl Policy {
         &self.description.provenance
     }
 
-    /// Map `observations`, n × `observation_dim`, to `actions`, n × `action_dim`.
+    /// Numbers that it remembers of a flow between two actions; 0 unless it is recurrent. They begin as zeros.
+    pub fn memory_dim(&self) -> usize {
+        self.network.memory_dim()
+    }
+
+    /// Map `observations`, n × `observation_dim`, to `actions`, n × `action_dim`, and `memories`, n × `memory_dim`, to
+    /// the next ones.
     ///
     /// A row's action has the same bits whatever the other rows, the thread and the machine.
     ///
     /// # Panics
     /// When the lengths are not those of the same number of rows.
-    pub fn act(&self, observations: &[f32], actions: &mut [f32]) {
+    pub fn act(&self, observations: &[f32], memories: &mut [f32], actions: &mut [f32]) {
         let (observation_dim, action_dim) = (self.spec().observation_dim(), self.spec().action_dim());
+        let rows = observations.len() / observation_dim;
         assert_eq!(observations.len() % observation_dim, 0, "observations are not whole rows");
-        assert_eq!(
-            observations.len() / observation_dim * action_dim,
-            actions.len(),
-            "rows of observations and actions"
-        );
-        self.network.run(observations, actions);
+        assert_eq!(rows * action_dim, actions.len(), "rows of observations and actions");
+        assert_eq!(rows * self.memory_dim(), memories.len(), "rows of observations and memories");
+        self.network.run(observations, memories, actions);
     }
 }

@@ -1,4 +1,4 @@
-//! A feed-forward network that maps one row of numbers to another.
+//! A network that maps one row of numbers to another and, if it is recurrent, a row of memory to the next.
 //!
 //! Sums run in a fixed order, without fused multiply-add and without a choice of kernel by processor or batch size,
 //! and `tanh` and `exp` come from `libm` rather than the system: the same row gives the same bits in any batch, on any
@@ -28,22 +28,35 @@ impl Dense {
         Self { weights, bias }
     }
 
-    fn apply(&self, x: &[f32], y: &mut [f32]) {
+    /// Read `input` and write `output` of every row. A pass over the weights serves all rows.
+    fn apply(&self, rows: &mut [f32], stride: usize, input: &Slot, output: &Slot) {
         let outputs = self.bias.len();
-        y.copy_from_slice(&self.bias);
-        let (blocks, rest) = x.as_chunks::<BLOCK>();
-        let (of_blocks, of_rest) = self.weights.split_at(blocks.len() * BLOCK * outputs);
-        for (x, weights) in blocks.iter().zip(of_blocks.chunks_exact(BLOCK * outputs)) {
-            let rows: [&[f32]; BLOCK] = std::array::from_fn(|i| &weights[i * outputs..][..outputs]);
-            for (output, y) in y.iter_mut().enumerate() {
-                for (x, row) in x.iter().zip(rows) {
-                    *y += x * row[output];
+        for row in rows.chunks_exact_mut(stride) {
+            row[output.clone()].copy_from_slice(&self.bias);
+        }
+        let (blocks, rest) = (input.len() / BLOCK, input.len() % BLOCK);
+        let (of_blocks, of_rest) = self.weights.split_at(blocks * BLOCK * outputs);
+        for (block, weights) in of_blocks.chunks_exact(BLOCK * outputs).enumerate() {
+            let weights: [&[f32]; BLOCK] = std::array::from_fn(|i| &weights[i * outputs..][..outputs]);
+            for row in rows.chunks_exact_mut(stride) {
+                // Every step writes behind all that it reads.
+                let (earlier, later) = row.split_at_mut(output.start);
+                let x: &[f32; BLOCK] =
+                    earlier[input.start + block * BLOCK..].first_chunk().expect("the block is in the input");
+                for (output, y) in later[..outputs].iter_mut().enumerate() {
+                    for (x, weights) in x.iter().zip(weights) {
+                        *y += x * weights[output];
+                    }
                 }
             }
         }
-        for (x, weights) in rest.iter().zip(of_rest.chunks_exact(outputs)) {
-            for (y, weight) in y.iter_mut().zip(weights) {
-                *y += x * weight;
+        for row in rows.chunks_exact_mut(stride) {
+            let (earlier, later) = row.split_at_mut(output.start);
+            let x = &earlier[input.end - rest..input.end];
+            for (x, weights) in x.iter().zip(of_rest.chunks_exact(outputs)) {
+                for (y, weight) in later[..outputs].iter_mut().zip(weights) {
+                    *y += x * weight;
+                }
             }
         }
     }
@@ -117,6 +130,14 @@ pub(super) enum Op {
     Activation(Activation),
     /// Combined with a second row.
     Combination(Combination, Slot),
+    /// `exp(x) / Σ exp(x)`.
+    Softmax,
+    /// `(x - mean) / sqrt(variance + epsilon) · scale + shift` over the row.
+    LayerNorm {
+        epsilon: f32,
+        scale: Vec<f32>,
+        shift: Vec<f32>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -126,24 +147,44 @@ struct Step {
     output: Slot,
 }
 
-/// A sequence of steps over the scratch memory of a row. The input is its beginning.
+/// Rows that share a pass over the weights.
+const ROWS: usize = 16;
+
+/// A sequence of steps over the scratch memory of a row, which begins with the input and the memory.
 #[derive(Clone, Debug)]
 pub(super) struct Network {
     steps: Vec<Step>,
     input: Slot,
+    memory: Slot,
     output: Slot,
+    /// What it remembers, piece by piece.
+    next_memory: Vec<Slot>,
     scratch: usize,
 }
 
 impl Network {
-    /// A network that returns its input of `inputs` numbers.
-    pub(super) fn new(inputs: usize) -> Self {
-        Self { steps: Vec::new(), input: 0..inputs, output: 0..inputs, scratch: inputs }
+    /// A network that returns its input of `inputs` numbers and remembers `memory` numbers as they are.
+    pub(super) fn new(inputs: usize, memory: usize) -> Self {
+        let (input, memory) = (0..inputs, inputs..inputs + memory);
+        let scratch = memory.end;
+        Self {
+            steps: Vec::new(),
+            output: input.clone(),
+            next_memory: vec![memory.clone()],
+            input,
+            memory,
+            scratch,
+        }
     }
 
     /// Place of the input.
     pub(super) fn input(&self) -> Slot {
         self.input.clone()
+    }
+
+    /// Place of the memory.
+    pub(super) fn memory(&self) -> Slot {
+        self.memory.clone()
     }
 
     /// Append a step that computes `outputs` numbers from earlier ones; return their place.
@@ -154,9 +195,21 @@ impl Network {
         output
     }
 
+    /// Append a step that computes as many numbers as it reads.
+    pub(super) fn map(&mut self, op: Op, input: Slot) -> Slot {
+        let outputs = input.len();
+        self.push(op, input, outputs)
+    }
+
     /// Say which value the network returns.
     pub(super) fn set_output(&mut self, output: Slot) {
         self.output = output;
+    }
+
+    /// Say which values it remembers, together as long as the memory.
+    pub(super) fn set_next_memory(&mut self, next_memory: Vec<Slot>) {
+        debug_assert_eq!(next_memory.iter().map(Range::len).sum::<usize>(), self.memory.len());
+        self.next_memory = next_memory;
     }
 
     /// Numbers in the output.
@@ -164,40 +217,91 @@ impl Network {
         self.output.len()
     }
 
-    /// Map each row of `x` to the row of `y` with the same number.
-    pub(super) fn run(&self, x: &[f32], y: &mut [f32]) {
-        let mut scratch = vec![0.0; self.scratch];
-        for (x, y) in x.chunks_exact(self.input.len()).zip(y.chunks_exact_mut(self.output.len())) {
-            scratch[self.input()].copy_from_slice(x);
-            for step in &self.steps {
-                step.run(&mut scratch);
+    /// Numbers that it remembers of a row.
+    pub(super) fn memory_dim(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// Map each row of `x` to the row of `y` with the same number, and each row of `memory` to the next.
+    pub(super) fn run(&self, x: &[f32], memory: &mut [f32], y: &mut [f32]) {
+        let (inputs, remembered, outputs) = (self.input.len(), self.memory.len(), self.output.len());
+        let count = y.len() / outputs;
+        let stride = self.scratch;
+        let mut scratch = vec![0.0; stride * count.min(ROWS)];
+        for first in (0..count).step_by(ROWS) {
+            let range = first..count.min(first + ROWS);
+            let rows = &mut scratch[..stride * range.len()];
+            for (row, number) in rows.chunks_exact_mut(stride).zip(range.clone()) {
+                row[self.input()].copy_from_slice(&x[number * inputs..][..inputs]);
+                row[self.memory()].copy_from_slice(&memory[number * remembered..][..remembered]);
             }
-            y.copy_from_slice(&scratch[self.output.clone()]);
+            for step in &self.steps {
+                step.run(rows, stride);
+            }
+            for (row, number) in rows.chunks_exact(stride).zip(range) {
+                y[number * outputs..][..outputs].copy_from_slice(&row[self.output.clone()]);
+                let mut memory = &mut memory[number * remembered..][..remembered];
+                for piece in &self.next_memory {
+                    let (here, rest) = memory.split_at_mut(piece.len());
+                    here.copy_from_slice(&row[piece.clone()]);
+                    memory = rest;
+                }
+            }
         }
     }
 }
 
 impl Step {
-    fn run(&self, scratch: &mut [f32]) {
-        // Every step writes behind all that it reads.
-        let (earlier, later) = scratch.split_at_mut(self.output.start);
-        let x = &earlier[self.input.clone()];
-        let y = &mut later[..self.output.len()];
-        match &self.op {
-            Op::Dense(dense) => dense.apply(x, y),
-            Op::Affine { scale, shift } => {
+    fn run(&self, rows: &mut [f32], stride: usize) {
+        if let Op::Dense(dense) = &self.op {
+            dense.apply(rows, stride, &self.input, &self.output);
+            return;
+        }
+        for row in rows.chunks_exact_mut(stride) {
+            // Every step writes behind all that it reads.
+            let (earlier, later) = row.split_at_mut(self.output.start);
+            self.op.apply(earlier, &self.input, &mut later[..self.output.len()]);
+        }
+    }
+}
+
+impl Op {
+    fn apply(&self, earlier: &[f32], input: &Slot, y: &mut [f32]) {
+        let x = &earlier[input.clone()];
+        match self {
+            Self::Dense(_) => {}
+            Self::Affine { scale, shift } => {
                 for (((y, x), scale), shift) in y.iter_mut().zip(x).zip(scale).zip(shift) {
                     *y = x * scale + shift;
                 }
             }
-            Op::Activation(activation) => {
+            Self::Activation(activation) => {
                 for (y, x) in y.iter_mut().zip(x) {
                     *y = activation.apply(*x);
                 }
             }
-            Op::Combination(combination, second) => {
+            Self::Combination(combination, second) => {
                 for ((y, a), b) in y.iter_mut().zip(x).zip(&earlier[second.clone()]) {
                     *y = combination.apply(*a, *b);
+                }
+            }
+            Self::Softmax => {
+                let largest = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+                let mut sum = 0.0;
+                for (y, x) in y.iter_mut().zip(x) {
+                    *y = libm::expf(x - largest);
+                    sum += *y;
+                }
+                y.iter_mut().for_each(|y| *y /= sum);
+            }
+            Self::LayerNorm { epsilon, scale, shift } => {
+                // In double precision: a sum of squares of many numbers would lose digits.
+                let n = x.len() as f64;
+                let mean = x.iter().map(|x| f64::from(*x)).sum::<f64>() / n;
+                let squares = x.iter().map(|x| (f64::from(*x) - mean) * (f64::from(*x) - mean)).sum::<f64>();
+                let factor = 1.0 / (squares / n + f64::from(*epsilon)).sqrt();
+                for (((y, x), scale), shift) in y.iter_mut().zip(x).zip(scale).zip(shift) {
+                    *y = ((f64::from(*x) - mean) * factor) as f32 * scale + shift;
                 }
             }
         }
@@ -220,7 +324,10 @@ mod tests {
             let dense = Dense::new(inputs, bias.clone(), weight);
             let x: Vec<f32> = (0..inputs).map(|input| input as f32 / 4.0 - 1.0).collect();
             let mut y = vec![f32::NAN; outputs];
-            dense.apply(&x, &mut y);
+            let mut network = Network::new(inputs, 0);
+            let output = network.push(Op::Dense(dense), network.input(), outputs);
+            network.set_output(output);
+            network.run(&x, &mut [], &mut y);
             // All numbers are small multiples of 1/64: every sum is exact.
             for (output, y) in y.iter().enumerate() {
                 let sum: f32 = x.iter().enumerate().map(|(input, x)| x * weight(input, output)).sum();
@@ -231,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_row_gives_the_same_bits_in_any_batch() {
-        let mut network = Network::new(50);
+        let mut network = Network::new(50, 0);
         let bias = (0..70).map(|output| output as f32 * 0.013).collect();
         let dense = Dense::new(50, bias, |input, output| weight(input, output) * 0.37);
         let hidden = network.push(Op::Dense(dense), network.input(), 70);
@@ -239,24 +346,43 @@ mod tests {
         let dense = Dense::new(70, vec![0.1; 3], |input, output| weight(input, output) * 0.91);
         let output = network.push(Op::Dense(dense), hidden, 3);
         network.set_output(output);
+        // More rows than share a pass.
         let x: Vec<f32> = (0..50 * 17).map(|i| (i % 101) as f32 * 0.017 - 0.8).collect();
         let mut batch = vec![0.0; 3 * 17];
-        network.run(&x, &mut batch);
+        network.run(&x, &mut [], &mut batch);
         for (x, expected) in x.chunks(50).zip(batch.chunks(3)) {
             let mut alone = [0.0; 3];
-            network.run(x, &mut alone);
+            network.run(x, &mut [], &mut alone);
             assert_eq!(alone.map(f32::to_bits), [expected[0], expected[1], expected[2]].map(f32::to_bits));
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_is_the_next_memory_of_its_own_row() {
+        let mut network = Network::new(2, 2);
+        let sum = network.map(Op::Combination(Combination::Add, network.memory()), network.input());
+        network.set_output(sum.start..sum.start + 1);
+        network.set_next_memory(vec![sum.start..sum.start + 1, sum.start + 1..sum.end]);
+        let mut memory: Vec<f32> = (0..40).map(|i| 100.0 * i as f32).collect();
+        let x: Vec<f32> = (0..40).map(|i| i as f32).collect();
+        let mut y = [f32::NAN; 20];
+        for round in 1..=3 {
+            network.run(&x, &mut memory, &mut y);
+            for (i, remembered) in memory.iter().enumerate() {
+                assert_eq!(*remembered, (100 + round) as f32 * i as f32);
+            }
+            assert!(y.iter().zip(memory.chunks(2)).all(|(y, memory)| *y == memory[0]));
         }
     }
 
     #[test]
     fn every_step_computes_what_its_name_says() {
         let run = |op: Op| {
-            let mut network = Network::new(3);
+            let mut network = Network::new(3, 0);
             let output = network.push(op, network.input(), 3);
             network.set_output(output);
             let mut y = [f32::NAN; 3];
-            network.run(&[-2.0, 0.0, 3.0], &mut y);
+            network.run(&[-2.0, 0.0, 3.0], &mut [], &mut y);
             y
         };
         let activation = |activation| run(Op::Activation(activation));
@@ -271,6 +397,10 @@ mod tests {
         };
         close(activation(Activation::Tanh), [-0.964_027_58, 0.0, 0.995_054_75]);
         close(activation(Activation::Sigmoid), [0.119_202_92, 0.5, 0.952_574_13]);
+        close(run(Op::Softmax), [0.006_377_46, 0.047_123_42, 0.946_499_12]);
+        let normal = Op::LayerNorm { epsilon: 0.0, scale: vec![1.0, 2.0, 1.0], shift: vec![0.0, 0.0, 1.0] };
+        // Mean 1/3, variance 38/9.
+        close(run(normal), [-1.135_549_94, -0.324_442_84, 2.297_771_37]);
         let affine = Op::Affine { scale: vec![2.0, 5.0, 1.0], shift: vec![1.0, 0.5, -1.0] };
         assert_eq!(run(affine), [-3.0, 0.5, 2.0]);
         for (combination, expected) in [

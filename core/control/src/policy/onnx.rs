@@ -1,6 +1,7 @@
 //! From an ONNX graph to a [`Network`]: a row `observation` in, a row `action` out, constant weights in between.
 //!
-//! Read are the operators that exporters of feed-forward policies write. Every operator is taken by the definition
+//! A recurrent policy has further inputs of any name, such as `state`, (batch, n), and an output `next_state` for each.
+//! They begin as zeros. Read are the operators that exporters of policies write. Every operator is taken by the definition
 //! that it has had since operator set 9 or longer.
 
 use std::collections::BTreeMap;
@@ -12,10 +13,17 @@ use rten_onnx::onnx::{
 use super::framing;
 use super::network::{Activation, Combination, Dense, Network, Op, Slot};
 
+mod cells;
+
 const INPUT: &str = "observation";
 const OUTPUT: &str = "action";
-const OPERATORS: &str = "Add, BatchNormalization, Clip, Constant, Div, Elu, Flatten, Gemm, Identity, LeakyRelu, \
-                         MatMul, Mul, Relu, Sigmoid, Sub, Tanh";
+const NEXT: &str = "next_";
+const OPERATORS: &str = "Add, BatchNormalization, Clip, Constant, Div, Elu, Flatten, GRU, Gemm, Identity, LSTM, \
+                         LayerNormalization, LeakyRelu, MatMul, Mul, Relu, Sigmoid, Softmax, Squeeze, Sub, Tanh, \
+                         Unsqueeze";
+
+/// A recurrent policy remembers no more of a flow.
+const LARGEST_STATE: usize = 1 << 16;
 
 /// What is wrong with a model: the part and the rule it breaks.
 #[derive(Debug)]
@@ -41,6 +49,8 @@ struct Tensor {
 enum Value {
     Row(Slot),
     Constant(Tensor),
+    /// Integers that say something of shapes.
+    Integers(Vec<i64>),
 }
 
 /// Read the model in `bytes`, whose input has `observation_dim` numbers.
@@ -55,24 +65,32 @@ pub(super) fn read(bytes: &[u8], observation_dim: usize) -> Result<Network, Brok
     let mut values = BTreeMap::new();
     for tensor in &graph.initializer {
         let name = tensor.name.as_deref().unwrap_or_default();
-        values.insert(name.to_owned(), Value::Constant(constant(tensor, name)?));
+        values.insert(name.to_owned(), value_of(tensor, name)?);
     }
-    check_input(&graph, &values, observation_dim)?;
-    let mut network = Network::new(observation_dim);
+    let states = check_inputs(&graph, &values, observation_dim)?;
+    let mut network = Network::new(observation_dim, states.iter().map(|(_, dim)| dim).sum());
     values.insert(INPUT.to_owned(), Value::Row(network.input()));
+    let mut next = network.memory().start;
+    for (name, dim) in &states {
+        values.insert(name.clone(), Value::Row(next..next + dim));
+        next += dim;
+    }
     for (index, node) in graph.node.iter().enumerate() {
         let name = node.name.as_deref().filter(|name| !name.is_empty());
         let operator = node.op_type.as_deref().unwrap_or_default();
         let field = name
             .map_or_else(|| format!("node {index} ({operator})"), |name| format!("node {name} ({operator})"));
-        let value =
-            Node { node, values: &values }.add_to(&mut network).map_err(|rule| Broken::new(field, rule))?;
-        if let Some(output) = node.output.first() {
+        let outputs =
+            Node { node, values: &values }.outputs(&mut network).map_err(|rule| Broken::new(field, rule))?;
+        for (output, value) in node.output.iter().zip(outputs) {
             values.insert(output.clone(), value);
         }
     }
     if !graph.output.iter().any(|output| output.name.as_deref() == Some(OUTPUT)) {
         return Err(Broken::new("output", format!("must be named {OUTPUT:?}")));
+    }
+    if !states.is_empty() {
+        network.set_next_memory(next_states(&graph, &values, &states)?);
     }
     match values.remove(OUTPUT) {
         Some(Value::Row(slot)) => network.set_output(slot),
@@ -81,26 +99,85 @@ pub(super) fn read(bytes: &[u8], observation_dim: usize) -> Result<Network, Brok
     Ok(network)
 }
 
-/// Check that the graph has the one input, (batch, `observation_dim`). Old files list their weights as inputs too.
-fn check_input(
+/// Check that the graph has the input, (batch, `observation_dim`), and return its others, the states, with their
+/// sizes. Old files list their weights as inputs too.
+fn check_inputs(
     graph: &GraphProto,
     weights: &BTreeMap<String, Value>,
     observation_dim: usize,
-) -> Result<(), Broken> {
-    let mut inputs =
-        graph.input.iter().filter(|input| !weights.contains_key(input.name.as_deref().unwrap_or_default()));
-    let input = match (inputs.next(), inputs.next()) {
-        (Some(input), None) if input.name.as_deref() == Some(INPUT) => input,
-        _ => return Err(Broken::new("input", format!("must be one, named {INPUT:?}"))),
-    };
-    let tensor = input.r#type.as_ref().and_then(|of| of.tensor_type.as_ref());
-    let Some(shape) = tensor.and_then(|tensor| tensor.shape.as_ref()) else { return Ok(()) };
-    let dims: Vec<Option<i64>> = shape.dim.iter().map(|dim| dim.dim_value).collect();
-    match dims[..] {
-        [_, None] => Ok(()),
-        [_, Some(dim)] if usize::try_from(dim) == Ok(observation_dim) => Ok(()),
-        _ => Err(Broken::new("input", format!("{INPUT:?} must have the shape (batch, {observation_dim})"))),
+) -> Result<Vec<(String, usize)>, Broken> {
+    let mut found = false;
+    let mut states = Vec::new();
+    for input in &graph.input {
+        let name = input.name.as_deref().unwrap_or_default();
+        if weights.contains_key(name) {
+            continue;
+        }
+        let tensor = input.r#type.as_ref().and_then(|of| of.tensor_type.as_ref());
+        let shape = tensor.and_then(|tensor| tensor.shape.as_ref());
+        let dims: Option<Vec<Option<i64>>> =
+            shape.map(|shape| shape.dim.iter().map(|dim| dim.dim_value).collect());
+        if name == INPUT {
+            found = true;
+            match dims.as_deref() {
+                None | Some([_, None]) => {}
+                Some([_, Some(dim)]) if usize::try_from(*dim) == Ok(observation_dim) => {}
+                Some(_) => {
+                    let rule = format!("{INPUT:?} must have the shape (batch, {observation_dim})");
+                    return Err(Broken::new("input", rule));
+                }
+            }
+        } else if let Some([_, Some(dim)]) = dims.as_deref()
+            && let Some(dim) = usize::try_from(*dim).ok().filter(|dim| (1..=LARGEST_STATE).contains(dim))
+        {
+            states.push((name.to_owned(), dim));
+        } else {
+            let rule = format!("{name:?} is a state and must have the shape (batch, 1 to {LARGEST_STATE})");
+            return Err(Broken::new("input", rule));
+        }
     }
+    if !found {
+        return Err(Broken::new("input", format!("must be one, named {INPUT:?}")));
+    }
+    Ok(states)
+}
+
+/// The places of the outputs `next_…`, in the order of the states.
+fn next_states(
+    graph: &GraphProto,
+    values: &BTreeMap<String, Value>,
+    states: &[(String, usize)],
+) -> Result<Vec<Slot>, Broken> {
+    let next = |(name, dim): &(String, usize)| {
+        let output = format!("{NEXT}{name}");
+        let listed = graph.output.iter().any(|listed| listed.name.as_deref() == Some(&output));
+        match values.get(&output) {
+            Some(Value::Row(slot)) if listed && slot.len() == *dim => Ok(slot.clone()),
+            _ => Err(Broken::new("output", format!("must have {output:?}, (batch, {dim})"))),
+        }
+    };
+    states.iter().map(next).collect()
+}
+
+/// A constant, as numbers or as the integers that say something of shapes.
+fn value_of(tensor: &TensorProto, name: &str) -> Result<Value, Broken> {
+    if tensor.data_type != Some(DataType::INT64) {
+        return constant(tensor, name).map(Value::Constant);
+    }
+    Ok(Value::Integers(match &tensor.raw_data {
+        Some(raw) => {
+            let raw = raw.borrow();
+            let (numbers, rest) = raw.as_chunks();
+            if !rest.is_empty() {
+                return Err(Broken::new(
+                    format!("tensor {name}"),
+                    "truncated: its bytes are no whole numbers",
+                ));
+            }
+            numbers.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect()
+        }
+        None => tensor.int64_data.clone(),
+    }))
 }
 
 /// The numbers of a tensor.
@@ -150,7 +227,16 @@ struct Node<'a> {
 }
 
 impl Node<'_> {
-    /// Append the node to the network and return its value.
+    /// Append the node to the network and return the values of its outputs.
+    fn outputs(&self, network: &mut Network) -> Result<Vec<Value>, String> {
+        match self.node.op_type.as_deref().unwrap_or_default() {
+            "GRU" => self.gru(network),
+            "LSTM" => self.lstm(network),
+            _ => self.add_to(network).map(|value| vec![value]),
+        }
+    }
+
+    /// Append a node of one output to the network and return its value.
     fn add_to(&self, network: &mut Network) -> Result<Value, String> {
         let activation = |network: &mut Network, activation| {
             let x = self.row(0)?;
@@ -161,15 +247,22 @@ impl Node<'_> {
             "Constant" => {
                 let tensor = self.attribute("value").and_then(|value| value.t.as_ref());
                 let tensor = tensor.ok_or("only a tensor value is read")?;
-                let constant =
-                    constant(tensor, "value").map_err(|Broken { field, rule }| format!("{field}: {rule}"))?;
-                Ok(Value::Constant(constant))
+                value_of(tensor, "value").map_err(|Broken { field, rule }| format!("{field}: {rule}"))
             }
             "Identity" => Ok(self.value(0)?.clone()),
             "Flatten" if self.integer("axis", 1) == 1 => Ok(Value::Row(self.row(0)?)),
             "Gemm" => self.gemm(network),
             "MatMul" => self.dense(network, false, 1.0, None),
             "BatchNormalization" => self.batch_normalization(network),
+            "LayerNormalization" => self.layer_normalization(network),
+            "Softmax" => {
+                if !matches!(self.integer("axis", -1), -1 | 1) {
+                    return Err("axis must be the row's".to_owned());
+                }
+                let x = self.row(0)?;
+                Ok(Value::Row(network.map(Op::Softmax, x)))
+            }
+            "Squeeze" | "Unsqueeze" => self.leading_axes(),
             "Add" => self.elementwise(network, Combination::Add),
             "Sub" => self.elementwise(network, Combination::Sub),
             "Mul" => self.elementwise(network, Combination::Mul),
@@ -252,6 +345,38 @@ impl Node<'_> {
         Ok(Value::Row(network.push(Op::Affine { scale, shift }, x, n)))
     }
 
+    fn layer_normalization(&self, network: &mut Network) -> Result<Value, String> {
+        if !matches!(self.integer("axis", -1), -1 | 1) {
+            return Err("axis must be the row's".to_owned());
+        }
+        let x = self.row(0)?;
+        let n = x.len();
+        let scale = along(self.constant(1)?, n)?.collect();
+        let shift = match self.node.input.get(2).is_some_and(|name| !name.is_empty()) {
+            true => along(self.constant(2)?, n)?.collect(),
+            false => vec![0.0; n],
+        };
+        let epsilon = self.float("epsilon", 1e-5);
+        if epsilon <= 0.0 {
+            return Err("epsilon must be above 0".to_owned());
+        }
+        Ok(Value::Row(network.map(Op::LayerNorm { epsilon, scale, shift }, x)))
+    }
+
+    /// Axes of length 1 before the batch come and go around recurrent cells and leave a row as it is.
+    fn leading_axes(&self) -> Result<Value, String> {
+        let axes = match self.node.input.get(1).map(|name| self.values.get(name)) {
+            Some(Some(Value::Integers(axes))) => axes.clone(),
+            Some(_) => return Err("its axes must be constant".to_owned()),
+            // An attribute before operator set 13 and an input since.
+            None => self.attribute("axes").map(|axes| axes.ints.clone()).unwrap_or_default(),
+        };
+        if !matches!(axes[..], [0] | [0, 1]) {
+            return Err(format!("its axes must be those before the batch, not {axes:?}"));
+        }
+        self.row(0).map(Value::Row)
+    }
+
     fn elementwise(&self, network: &mut Network, combination: Combination) -> Result<Value, String> {
         let (x, constant, constant_first) = match (self.value(0)?, self.value(1)?) {
             (Value::Row(a), Value::Row(b)) if a.len() == b.len() => {
@@ -291,14 +416,14 @@ impl Node<'_> {
     fn row(&self, index: usize) -> Result<Slot, String> {
         match self.value(index)? {
             Value::Row(slot) => Ok(slot.clone()),
-            Value::Constant(_) => Err(format!("input {index} must depend on the observation")),
+            _ => Err(format!("input {index} must depend on the observation")),
         }
     }
 
     fn constant(&self, index: usize) -> Result<&Tensor, String> {
         match self.value(index)? {
             Value::Constant(tensor) => Ok(tensor),
-            Value::Row(_) => Err(format!("input {index} must be constant")),
+            _ => Err(format!("input {index} must be constant numbers")),
         }
     }
 

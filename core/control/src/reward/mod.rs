@@ -1,50 +1,90 @@
-//! Rewards by name: one number a path and interval, the same for every active flow.
+//! Rewards by name: one number a path and interval that every active flow gets, or one a flow.
 
 mod astraea;
 mod astraea_released;
+mod aurora;
+mod orca;
+mod sage;
+mod terms;
+
+use terms::{TERMS, Weights};
 
 use crate::{ControlError, FlowState, World};
 
-/// A reward. It is global: every active flow of the path gets the same number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A reward. Most are global: every active flow of the path gets the same number.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reward {
     /// `astraea`: equations 4 to 8 of the paper.
     Astraea,
     /// `astraea-released`: an earlier formula of the same authors, as they released it.
     AstraeaReleased,
+    /// `orca`: each flow for itself.
+    Orca,
+    /// `aurora`: each flow for itself.
+    Aurora,
+    /// `sage`: each flow for itself, R1 alone and R2 beside others.
+    Sage,
+    /// `sage-r1`: its reward of a flow that is alone.
+    SageAlone,
+    /// `sage-r2`: its reward of a flow that shares the link.
+    SageFriendly,
+    /// Named terms with weights, such as `throughput:1,delay:-0.5`.
+    Terms(Weights),
 }
 
 impl Reward {
-    /// Every reward.
-    pub const ALL: [Self; 2] = [Self::Astraea, Self::AstraeaReleased];
+    /// Every published reward.
+    pub const ALL: [Self; 7] = [
+        Self::Astraea,
+        Self::AstraeaReleased,
+        Self::Orca,
+        Self::Aurora,
+        Self::Sage,
+        Self::SageAlone,
+        Self::SageFriendly,
+    ];
 
-    /// The reward of that name.
+    /// The reward of that name: a published one's, or terms with weights, `TERM[:WEIGHT],…`.
     ///
     /// # Errors
-    /// No reward has the name; the error lists those there are.
+    /// No reward or term has the name, the error lists those there are; or a weight is not a number.
     pub fn by_name(name: &str) -> Result<Self, ControlError> {
-        Self::ALL.into_iter().find(|reward| reward.name() == name).ok_or_else(|| {
+        if let Some(published) = Self::ALL.into_iter().find(|reward| reward.name() == Some(name)) {
+            return Ok(published);
+        }
+        Weights::parse(name).map(Self::Terms).map_err(|rule| {
             let known = Self::names().collect::<Vec<_>>().join(", ");
-            ControlError::new("reward", "name", format!("no reward is named {name:?} (there are: {known})"))
+            ControlError::new("reward", "name", format!("{rule} (there are: {known})"))
         })
     }
 
-    /// Names of all rewards.
+    /// Names of the published rewards, then of the terms, each of which is a reward by itself.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        Self::ALL.into_iter().map(Self::name)
+        Self::ALL.into_iter().filter_map(Self::name).chain(TERMS)
     }
 
-    /// Its name, as in configurations.
-    pub const fn name(self) -> &'static str {
+    /// A published reward's name, as in configurations.
+    const fn name(self) -> Option<&'static str> {
         match self {
-            Self::Astraea => "astraea",
-            Self::AstraeaReleased => "astraea-released",
+            Self::Astraea => Some("astraea"),
+            Self::AstraeaReleased => Some("astraea-released"),
+            Self::Orca => Some("orca"),
+            Self::Aurora => Some("aurora"),
+            Self::Sage => Some("sage"),
+            Self::SageAlone => Some("sage-r1"),
+            Self::SageFriendly => Some("sage-r2"),
+            Self::Terms(_) => None,
         }
+    }
+
+    /// Whether each flow gets the reward of what it alone did, evaluated over that flow only.
+    pub const fn is_of_flow(self) -> bool {
+        matches!(self, Self::Orca | Self::Aurora | Self::Sage | Self::SageAlone | Self::SageFriendly)
     }
 
     /// The reward of the interval that just ended, for the `flows` that were active in it; 0 without any.
     ///
-    /// Always finite.
+    /// Always finite. Of several flows, a reward [of each flow](Self::is_of_flow) is their mean.
     pub fn evaluate<'a>(self, world: &World, flows: impl Iterator<Item = &'a FlowState> + Clone) -> f32 {
         if flows.clone().next().is_none() {
             return 0.0;
@@ -52,6 +92,12 @@ impl Reward {
         match self {
             Self::Astraea => astraea::reward(world, flows) as f32,
             Self::AstraeaReleased => astraea_released::reward(world, flows) as f32,
+            Self::Orca => mean(flows.map(|flow| orca::reward(&flow.report))) as f32,
+            Self::Aurora => mean(flows.map(|flow| aurora::reward(&flow.report))) as f32,
+            Self::Sage => mean(flows.map(|flow| sage::reward(world, flow))) as f32,
+            Self::SageAlone => mean(flows.map(|flow| sage::alone(world, flow))) as f32,
+            Self::SageFriendly => mean(flows.map(|flow| sage::friendly(world, flow))) as f32,
+            Self::Terms(weights) => weights.sum(world, flows) as f32,
         }
     }
 }
@@ -75,18 +121,27 @@ mod tests {
     use super::*;
     use crate::Report;
 
+    fn all() -> impl Iterator<Item = Reward> {
+        Reward::names().map(|name| Reward::by_name(name).unwrap())
+    }
+
     #[test]
     fn every_reward_is_found_by_its_name() {
         for reward in Reward::ALL {
-            assert_eq!(Reward::by_name(reward.name()), Ok(reward));
+            assert_eq!(Reward::by_name(reward.name().unwrap()), Ok(reward));
         }
+        assert!(Reward::names().all(|name| Reward::by_name(name).is_ok()));
         let error = Reward::by_name("fame").unwrap_err().to_string();
-        assert_eq!(error, "reward: name: no reward is named \"fame\" (there are: astraea, astraea-released)");
+        assert_eq!(
+            error,
+            "reward: name: no reward or term is named \"fame\" (there are: astraea, astraea-released, orca, aurora, \
+             sage, sage-r1, sage-r2, throughput, delay, loss, fairness, stability, power)"
+        );
     }
 
     #[test]
     fn a_path_without_flows_earns_nothing() {
-        for reward in Reward::ALL {
+        for reward in all() {
             assert_eq!(reward.evaluate(&World::default(), [].iter()), 0.0);
         }
     }
@@ -118,7 +173,7 @@ mod tests {
                 flow.observe(&Report { interval_ns, lost_bytes, mss, ..Report::default() });
                 flow
             });
-            for reward in Reward::ALL {
+            for reward in all() {
                 prop_assert!(reward.evaluate(&world, flows.iter()).is_finite());
             }
         }

@@ -4,6 +4,7 @@
 use super::*;
 
 const OPERATORS_MODEL: &[u8] = include_bytes!("../../../tests/fixtures/operators/policy.onnx");
+const RECURRENT_MODEL: &[u8] = include_bytes!("../../../tests/fixtures/recurrent/policy.onnx");
 const PERCEPTRON_MODEL: &[u8] = include_bytes!("../../../tests/fixtures/perceptron/policy.onnx");
 
 /// The model with every `from` replaced by `to`, which must be as long.
@@ -34,19 +35,44 @@ fn every_prefix_of_a_model_is_truncated() {
 
 #[test]
 fn no_damaged_byte_panics() {
-    let observation = [0.5; 50];
-    let mut refused = 0;
-    for at in 0..OPERATORS_MODEL.len() {
-        for flip in [0x01, 0x80, 0xff] {
-            let mut damaged = OPERATORS_MODEL.to_vec();
-            damaged[at] ^= flip;
+    // Every byte with every damage would take the recurrent model, which is larger, a minute.
+    for (model, step) in [(OPERATORS_MODEL, 1), (RECURRENT_MODEL, 7)] {
+        let mut refused = 0;
+        for (number, at) in (0..model.len()).flat_map(|at| [at; 3]).enumerate().step_by(step) {
+            let mut damaged = model.to_vec();
+            damaged[at] ^= [0x01, 0x80, 0xff][number % 3];
             match read(&damaged, 50) {
-                Ok(network) => network.run(&observation, &mut vec![0.0; network.output_dim()]),
+                Ok(network) => network.run(
+                    &[0.5; 50],
+                    &mut vec![0.0; network.memory_dim()],
+                    &mut vec![0.0; network.output_dim()],
+                ),
                 Err(_) => refused += 1,
             }
         }
+        assert!(refused > 400, "{refused} damages refused");
     }
-    assert!(refused > 1_000, "{refused} damages refused");
+}
+
+#[test]
+fn a_state_must_have_its_next_and_its_size() {
+    assert_eq!(read(RECURRENT_MODEL, 50).unwrap().memory_dim(), 14);
+    let renamed = |from, to| error(&edit(RECURRENT_MODEL, from, to));
+    assert_eq!(renamed("next_cell", "late_cell"), "output: must have \"next_cell\", (batch, 4)");
+    assert_eq!(renamed("next_state", "next_steak"), "output: must have \"next_state\", (batch, 6)");
+}
+
+#[test]
+fn a_cell_that_does_not_begin_with_a_state_is_refused() {
+    // The node's inputs come first, then the node that computes what it names.
+    let mut model = RECURRENT_MODEL.to_vec();
+    let at = model.windows(12).rposition(|name| name == b"state_before").expect("named");
+    model[at..at + 12].copy_from_slice(b"other_before");
+    let error = error(&model);
+    assert!(
+        error.starts_with("node gru (GRU): it must begin with a state: no earlier node computes"),
+        "{error}"
+    );
 }
 
 #[test]

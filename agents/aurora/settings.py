@@ -1,0 +1,36 @@
+"""Aurora's hyperparameters; the defaults are the published ones."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from agents.ppo.settings import PpoSettings
+from agents.settings import Count, Fraction, sampler_by_name
+from configs.sampling import AuroraSampling, Sampling
+from configs.strict import NonNegative, Positive
+
+
+class AuroraSettings(PpoSettings):
+    """Settings of PPO as in Aurora (Jay et al., ICML 2019).
+
+    Defaults are those of the released training script and, where it says nothing, of the PPO that it calls
+    (Stable Baselines' PPO1).
+    """
+
+    spec: str = "aurora"
+    reward: str = "aurora"
+    scenarios: Annotated[Sampling, BeforeValidator(sampler_by_name)] = AuroraSampling()
+    interval_ms: Positive = 50.0
+    """Length of the intervals before the first RTT sample, in ms; later ones are half an RTT long."""
+
+    learning_rate: Positive = 1e-3
+    gamma: Fraction = 0.99
+    entropy_coefficient: NonNegative = 0.01
+    rollout_steps: Count = 512
+    """Published: 8,192 steps an update, which 16 simulations make in 512."""
+    minibatch_size: Count = 2048
+    epochs: Count = 4
+    hidden: list[Count] = Field(default=[32, 16], min_length=1)
+    activation: Literal["leaky_relu", "tanh"] = "tanh"

@@ -1,0 +1,19 @@
+"""Orca (Abbasloo et al., SIGCOMM 2020): CUBIC reacts to every ACK, and TD3 corrects its window every 20 ms.
+
+`leosim` computes the state (7 numbers of each of the last 10 intervals), the reward (power with a margin) and
+the action (CUBIC's window times 4^a), and runs CUBIC beneath; `agents.astraea.train` is the TD3 that learns,
+with critics that see the flow's own observation only.
+
+What differs from the release: simulations instead of up to 256 real senders; the loss is Huber's, which is
+the square for errors below 1.
+"""
+
+from agents.orca.settings import OrcaSettings
+from agents.scheme import Scheme
+
+SCHEME = Scheme(
+    name="orca",
+    summary="Orca (SIGCOMM 2020): TD3 over CUBIC",
+    settings=OrcaSettings,
+    trainers={"native": "agents.astraea.train:train"},
+)

@@ -1,0 +1,48 @@
+"""Orca's hyperparameters; the defaults are the published ones."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from agents.astraea.settings import AstraeaSettings
+from agents.settings import Count, Fraction, sampler_by_name
+from configs.sampling import AstraeaSampling, Sampling
+from configs.strict import NonNegative, Positive
+
+PUBLISHED_RANGES = AstraeaSampling(
+    flows=(1, 1), rate_mbps=(6.0, 192.0), base_rtt_ms=(4.0, 400.0), queue_bdp=(0.5, 16.0), duration_s=30.0
+)
+"""Published: 6 to 192 Mbit/s, 4 to 400 ms, buffers of 3 kB to 96 MB; these multiples of a BDP are ours."""
+
+
+class OrcaSettings(AstraeaSettings):
+    """Settings of TD3 as in Orca (SIGCOMM 2020); defaults are the released ``params.json``."""
+
+    spec: str = "orca"
+    reward: str = "orca"
+    scenarios: Annotated[Sampling, BeforeValidator(sampler_by_name)] = PUBLISHED_RANGES
+    interval_ms: Positive = 20.0
+
+    hidden: list[Count] = Field(default=[256, 256], min_length=1)
+    centralised: bool = False
+    actor_learning_rate: Positive = 1e-4
+    critic_learning_rate: Positive = 1e-3
+    critic_decay: Fraction = 1.0
+    gamma: Fraction = 0.995
+    tau: Fraction = 0.001
+    batch_size: Count = 512
+    policy_delay: Count = 1
+    target_noise: NonNegative = 0.1
+    target_noise_clip: NonNegative = 0.2
+    memory: Count = 2_553_600
+
+    learning_starts: Count = 200
+    train_every: Count = 1
+    updates_per_training: Count = 4
+    """Published: an update every 5 ms, which are 4 an interval."""
+
+    exploration_start: Fraction = 0.0
+    exploration_end: Fraction = 0.0
+    exploration_noise: NonNegative = 0.2

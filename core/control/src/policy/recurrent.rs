@@ -1,0 +1,155 @@
+//! Recurrent cells, built of the steps that a network has anyway.
+
+use super::network::{Activation, Combination, Dense, Network, Op, Slot};
+
+/// The weights of a cell, by the layout of ONNX: gate after gate, each by output and then by input.
+pub(super) struct Weights<'a> {
+    /// From the input, (gates × size, inputs).
+    pub(super) input: &'a [f32],
+    /// From the memory, (gates × size, size).
+    pub(super) memory: &'a [f32],
+    /// Of the input's part, (gates × size), or empty for zeros.
+    pub(super) input_bias: &'a [f32],
+    /// Of the memory's part, (gates × size), or empty for zeros.
+    pub(super) memory_bias: &'a [f32],
+    /// Numbers that the cell outputs.
+    pub(super) size: usize,
+}
+
+impl Weights<'_> {
+    /// A product of `x` with the gates `gates`.
+    fn dense(&self, network: &mut Network, of_input: bool, gates: std::ops::Range<usize>, x: Slot) -> Slot {
+        let (weights, bias) =
+            if of_input { (self.input, self.input_bias) } else { (self.memory, self.memory_bias) };
+        let (inputs, outputs) = (x.len(), gates.len() * self.size);
+        let first = gates.start * self.size;
+        let bias = if bias.is_empty() { vec![0.0; outputs] } else { bias[first..first + outputs].to_vec() };
+        let dense = Dense::new(inputs, bias, |input, output| weights[(first + output) * inputs + input]);
+        network.push(Op::Dense(dense), x, outputs)
+    }
+
+    fn gate(&self, gates: &Slot, number: usize) -> Slot {
+        gates.start + number * self.size..gates.start + (number + 1) * self.size
+    }
+}
+
+fn combine(network: &mut Network, combination: Combination, a: Slot, b: Slot) -> Slot {
+    network.map(Op::Combination(combination, b), a)
+}
+
+fn activate(network: &mut Network, activation: Activation, x: Slot) -> Slot {
+    network.map(Op::Activation(activation), x)
+}
+
+/// A gated recurrent unit (Cho et al., 2014): gates z, r and the candidate n, in this order.
+///
+/// ```text
+/// z, r = σ(W x + b + U h + c)
+/// n = tanh(W x + b + r ⊙ (U h + c))      with `reset_after`
+/// n = tanh(W x + b + U (r ⊙ h) + c)      without
+/// h' = (1 - z) ⊙ n + z ⊙ h
+/// ```
+///
+/// Source: the operator GRU of the ONNX specification, where `reset_after` is `linear_before_reset`; PyTorch's unit
+/// has it, Sonnet's has not. Returns the place of h'.
+pub(super) fn gru(network: &mut Network, weights: &Weights<'_>, reset_after: bool, x: Slot, h: Slot) -> Slot {
+    let of_x = weights.dense(network, true, 0..3, x);
+    let of_h = weights.dense(network, false, if reset_after { 0..3 } else { 0..2 }, h.clone());
+    let both = |slot: &Slot| slot.start..slot.start + 2 * weights.size;
+    let gates = combine(network, Combination::Add, both(&of_x), both(&of_h));
+    let gates = activate(network, Activation::Sigmoid, gates);
+    let (update, reset) = (weights.gate(&gates, 0), weights.gate(&gates, 1));
+    let remembered = if reset_after {
+        combine(network, Combination::Mul, reset, weights.gate(&of_h, 2))
+    } else {
+        let kept = combine(network, Combination::Mul, reset, h.clone());
+        weights.dense(network, false, 2..3, kept)
+    };
+    let candidate = combine(network, Combination::Add, weights.gate(&of_x, 2), remembered);
+    let candidate = activate(network, Activation::Tanh, candidate);
+    let change = combine(network, Combination::Sub, h, candidate.clone());
+    let kept = combine(network, Combination::Mul, update, change);
+    combine(network, Combination::Add, candidate, kept)
+}
+
+/// A long short-term memory (Hochreiter and Schmidhuber, 1997): gates i, o, f and the candidate g, in this order.
+///
+/// ```text
+/// i, o, f = σ(W x + b + U h + d),   g = tanh(W x + b + U h + d)
+/// c' = f ⊙ c + i ⊙ g,   h' = o ⊙ tanh(c')
+/// ```
+///
+/// Source: the operator LSTM of the ONNX specification, without peepholes. Returns the places of h' and c'.
+pub(super) fn lstm(network: &mut Network, weights: &Weights<'_>, x: Slot, h: Slot, c: Slot) -> (Slot, Slot) {
+    let of_x = weights.dense(network, true, 0..4, x);
+    let of_h = weights.dense(network, false, 0..4, h);
+    let all = combine(network, Combination::Add, of_x, of_h);
+    let gates = activate(network, Activation::Sigmoid, all.start..all.start + 3 * weights.size);
+    let candidate = activate(network, Activation::Tanh, weights.gate(&all, 3));
+    let [input, output, forget] = [0, 1, 2].map(|number| weights.gate(&gates, number));
+    let kept = combine(network, Combination::Mul, forget, c);
+    let added = combine(network, Combination::Mul, input, candidate);
+    let cell = combine(network, Combination::Add, kept, added);
+    let shown = activate(network, Activation::Tanh, cell.clone());
+    (combine(network, Combination::Mul, output, shown), cell)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sigmoid(x: f64) -> f64 {
+        1.0 / (1.0 + (-x).exp())
+    }
+
+    fn close(got: f32, want: f64) {
+        assert!((f64::from(got) - want).abs() < 1e-6, "{got} is not {want}");
+    }
+
+    /// A cell of one number, for formulas to be written out.
+    const ONE: Weights<'_> = Weights {
+        input: &[0.5, -1.0, 2.0, 0.25],
+        memory: &[1.5, 0.75, -0.5, 1.0],
+        input_bias: &[0.1, 0.2, 0.3, 0.4],
+        memory_bias: &[-0.3, 0.4, 0.6, -0.2],
+        size: 1,
+    };
+
+    #[test]
+    fn a_gated_unit_follows_its_equations_either_way() {
+        let (x, h) = (0.7f64, -0.4f64);
+        let z = sigmoid(0.5 * x + 0.1 + 1.5 * h - 0.3);
+        let r = sigmoid(-x + 0.2 + 0.75 * h + 0.4);
+        let after = (2.0 * x + 0.3 + r * (-0.5 * h + 0.6)).tanh();
+        let before = (2.0 * x + 0.3 - 0.5 * (r * h) + 0.6).tanh();
+        for (reset_after, n) in [(true, after), (false, before)] {
+            let mut network = Network::new(1, 1);
+            let weights = Weights { input: &ONE.input[..3], memory: &ONE.memory[..3], ..ONE };
+            let next = gru(&mut network, &weights, reset_after, 0..1, 1..2);
+            network.set_output(next.clone());
+            network.set_next_memory(vec![next]);
+            let (mut memory, mut y) = ([h as f32], [f32::NAN]);
+            network.run(&[x as f32], &mut memory, &mut y);
+            close(y[0], (1.0 - z) * n + z * h);
+            assert_eq!(memory, y);
+        }
+    }
+
+    #[test]
+    fn a_long_short_term_memory_follows_its_equations() {
+        let (x, h, c) = (0.7f64, -0.4f64, 1.2f64);
+        let i = sigmoid(0.5 * x + 0.1 + 1.5 * h - 0.3);
+        let o = sigmoid(-x + 0.2 + 0.75 * h + 0.4);
+        let f = sigmoid(2.0 * x + 0.3 - 0.5 * h + 0.6);
+        let g = (0.25 * x + 0.4 + h - 0.2).tanh();
+        let mut network = Network::new(1, 2);
+        let (hidden, cell) = lstm(&mut network, &ONE, 0..1, 1..2, 2..3);
+        network.set_output(hidden.clone());
+        network.set_next_memory(vec![hidden, cell]);
+        let (mut memory, mut y) = ([h as f32, c as f32], [f32::NAN]);
+        network.run(&[x as f32], &mut memory, &mut y);
+        close(memory[1], f * c + i * g);
+        close(memory[0], o * (f * c + i * g).tanh());
+        assert_eq!(y[0], memory[0]);
+    }
+}

@@ -1,0 +1,155 @@
+//! Rewards of one's own: a sum of named terms with weights.
+//!
+//! | term | what | range |
+//! |------|------|-------|
+//! | `throughput` | Σ throughput / capacity | [0, 1] |
+//! | `delay` | mean over flows of RTT / base RTT, less 1 | [0, 10] |
+//! | `loss` | mean over flows of lost bytes / delivered bytes | [0, 1] |
+//! | `fairness` | Jain's index of the flows' throughput over 5 intervals | [1/n, 1] |
+//! | `stability` | 1 less the mean relative deviation of a flow's throughput over 5 intervals | [0, 1] |
+//! | `power` | throughput / (1 + delay): 1 is the physical limit | [0, 1] |
+//!
+//! A term is a quantity, not a judgement: what is to be avoided has a negative weight.
+
+use super::{mean, standard_deviation};
+use crate::report::ratio;
+use crate::{FlowState, World};
+
+/// Names of the terms, in the order of their weights.
+pub(super) const TERMS: [&str; 6] = ["throughput", "delay", "loss", "fairness", "stability", "power"];
+
+/// An RTT beyond so many base RTTs, less one, counts as so many.
+const DELAY_CAP: f64 = 10.0;
+
+/// A weight for each of the terms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weights([f64; TERMS.len()]);
+
+impl Weights {
+    /// Parse `TERM[:WEIGHT],…`; a weight that is not given is 1.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let mut weights = [0.0; TERMS.len()];
+        for part in text.split(',') {
+            let (name, weight) = part.split_once(':').unwrap_or((part, "1"));
+            let Some(term) = TERMS.iter().position(|term| *term == name.trim()) else {
+                return Err(format!("no reward or term is named {:?}", name.trim()));
+            };
+            match weight.trim().parse::<f64>() {
+                Ok(weight) if weight.is_finite() && weight != 0.0 && weights[term] == 0.0 => {
+                    weights[term] = weight;
+                }
+                _ => return Err(format!("{part:?} must be TERM:WEIGHT, each term once, no weight 0")),
+            }
+        }
+        Ok(Self(weights))
+    }
+
+    /// The weighted sum; `flows` is not empty.
+    pub(super) fn sum<'a>(self, world: &World, flows: impl Iterator<Item = &'a FlowState> + Clone) -> f64 {
+        let throughput = throughput(world, flows.clone());
+        let delay = delay(world, flows.clone());
+        let terms = [
+            throughput,
+            delay,
+            loss(flows.clone()),
+            fairness(flows.clone()),
+            stability(flows),
+            throughput / (1.0 + delay),
+        ];
+        self.0.iter().zip(terms).map(|(weight, term)| weight * term).sum()
+    }
+}
+
+fn throughput<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState>) -> f64 {
+    let sum: f64 = flows.map(|flow| flow.report.avg_throughput as f64).sum();
+    ratio(sum, world.capacity_bytes_per_s).min(1.0)
+}
+
+fn delay<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState>) -> f64 {
+    mean(flows.map(|flow| {
+        let inflation = ratio(f64::from(flow.report.latency_us()), world.base_rtt_us(flow.extra_delay_ns));
+        (inflation - 1.0).clamp(0.0, DELAY_CAP)
+    }))
+}
+
+fn loss<'a>(flows: impl Iterator<Item = &'a FlowState>) -> f64 {
+    mean(flows.map(|flow| {
+        let (lost, delivered) = (flow.report.lost_bytes as f64, flow.report.delivered_bytes as f64);
+        if lost >= delivered { f64::from(u8::from(lost > 0.0)) } else { lost / delivered }
+    }))
+}
+
+/// Jain's index: (Σ x)² / (n Σ x²); 1 where nobody got anything.
+fn fairness<'a>(flows: impl Iterator<Item = &'a FlowState> + Clone) -> f64 {
+    let averages = flows.map(|flow| mean(flow.recent_throughput_bytes_per_s().iter().copied()));
+    let centre = mean(averages.clone());
+    let relative = ratio(standard_deviation(averages), centre);
+    // Σ x² = n (mean² + deviation²).
+    1.0 / (1.0 + relative * relative)
+}
+
+fn stability<'a>(flows: impl Iterator<Item = &'a FlowState>) -> f64 {
+    mean(flows.map(|flow| {
+        let recent = flow.recent_throughput_bytes_per_s().iter().copied();
+        (1.0 - ratio(standard_deviation(recent.clone()), mean(recent))).max(0.0)
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Report;
+
+    /// 100 Mbit/s, 15 ms one way.
+    const WORLD: World =
+        World { capacity_bytes_per_s: 12.5e6, base_delay_ns: 15_000_000, buffer_bytes: 375_000 };
+
+    fn flow(throughput: &[u64], last: Report) -> FlowState {
+        let mut flow = FlowState::new(0);
+        for avg_throughput in throughput {
+            flow.observe(&Report { interval_ns: 30_000_000, avg_throughput: *avg_throughput, ..last });
+        }
+        flow
+    }
+
+    fn check(reward: &str, flows: &[FlowState], expected: f64) {
+        let got = Weights::parse(reward).unwrap().sum(&WORLD, flows.iter());
+        assert!((got - expected).abs() < 1e-12, "{reward}: {got} is not {expected}");
+    }
+
+    #[test]
+    fn each_term_is_what_its_row_says() {
+        let queued =
+            Report { avg_rtt_us: 45_000, lost_bytes: 1_000, delivered_bytes: 10_000, ..Report::default() };
+        let one = [flow(&[10_000_000; 5], queued)];
+        check("throughput", &one, 0.8);
+        check("delay", &one, 0.5);
+        check("loss", &one, 0.1);
+        check("fairness", &one, 1.0);
+        check("stability", &one, 1.0);
+        check("power", &one, 0.8 / 1.5);
+    }
+
+    #[test]
+    fn fairness_is_jains_index_and_stability_the_deviation_over_time() {
+        let pair = [flow(&[3_000_000; 5], Report::default()), flow(&[1_000_000; 5], Report::default())];
+        // (3 + 1)² / (2 (9 + 1))
+        check("fairness", &pair, 0.8);
+        check("stability", &[flow(&[1_000_000, 3_000_000], Report::default())], 0.5);
+    }
+
+    #[test]
+    fn weights_add_up() {
+        let one = [flow(&[12_500_000; 5], Report { avg_rtt_us: 60_000, ..Report::default() })];
+        check("throughput:2,delay:-0.5", &one, 2.0 - 0.5);
+        check("throughput, power : 4", &one, 1.0 + 4.0 * 0.5);
+    }
+
+    #[test]
+    fn what_does_not_parse_is_told_with_its_rule() {
+        for text in ["throughput:", "throughput:one", "delay:0", "delay:1,delay:2", "loss:inf"] {
+            assert!(Weights::parse(text).unwrap_err().ends_with("no weight 0"), "{text}");
+        }
+        assert_eq!(Weights::parse("").unwrap_err(), "no reward or term is named \"\"");
+    }
+}

@@ -1,0 +1,139 @@
+//! `leosim.Agents`: observations, rewards and commands of flows that run elsewhere.
+
+use leo_control::{AgentSpec, AgentState, FlowState, GLOBAL_DIM, Report, Reward, World, write_global_state};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+
+use crate::input_error;
+
+/// The learning side of one flow.
+struct Agent {
+    state: AgentState,
+    history: FlowState,
+}
+
+/// The learning side of flows that run elsewhere, as that of one simulation of a `Batch`.
+#[pyclass(module = "leosim")]
+pub struct Agents {
+    spec: AgentSpec,
+    reward: Reward,
+    slots: Vec<Option<Agent>>,
+}
+
+impl Agents {
+    fn agent(&self, slot: usize) -> PyResult<&Agent> {
+        let started = self.slots.get(slot).and_then(Option::as_ref);
+        started.ok_or_else(|| not_started(slot))
+    }
+
+    fn agent_mut(&mut self, slot: usize) -> PyResult<&mut Agent> {
+        let started = self.slots.get_mut(slot).and_then(Option::as_mut);
+        started.ok_or_else(|| not_started(slot))
+    }
+}
+
+fn not_started(slot: usize) -> PyErr {
+    input_error(format!("arguments: slot: no flow was started in {slot}"))
+}
+
+#[pymethods]
+impl Agents {
+    #[new]
+    #[pyo3(signature = (slots, *, agent = "astraea", reward = "astraea"))]
+    fn new(slots: usize, agent: &str, reward: &str) -> PyResult<Self> {
+        let spec = AgentSpec::by_name(agent).map_err(input_error)?;
+        if let Some(need) = spec.needs() {
+            let rule = format!("{} needs {need}, which only the simulator gives", spec.name());
+            return Err(input_error(format!("agent: name: {rule}")));
+        }
+        Ok(Self {
+            spec,
+            reward: Reward::by_name(reward).map_err(input_error)?,
+            slots: (0..slots).map(|_| None).collect(),
+        })
+    }
+
+    #[getter]
+    fn observation_dim(&self) -> usize {
+        self.spec.observation_dim()
+    }
+
+    #[getter]
+    fn action_dim(&self) -> usize {
+        self.spec.action_dim()
+    }
+
+    #[getter]
+    fn global_dim(&self) -> usize {
+        self.spec.global_dim()
+    }
+
+    fn start(&mut self, slot: usize, extra_delay_ns: u64) -> PyResult<()> {
+        let rule = format!("must be below {}, not {slot}", self.slots.len());
+        let place =
+            self.slots.get_mut(slot).ok_or_else(|| input_error(format!("arguments: slot: {rule}")))?;
+        *place = Some(Agent { state: AgentState::new(self.spec), history: FlowState::new(extra_delay_ns) });
+        Ok(())
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
+    fn observe(&mut self, slot: usize, report: PyReadonlyArray1<'_, f64>) -> PyResult<()> {
+        let agent = self.agent_mut(slot)?;
+        let fields = report.as_array();
+        if fields.len() != Report::FIELDS.len() {
+            let rule = format!("must have {} fields, not {}", Report::FIELDS.len(), fields.len());
+            return Err(input_error(format!("arguments: report: {rule}")));
+        }
+        let report = Report::read_f64(&fields.to_vec());
+        agent.state.observe(&report);
+        agent.history.observe(&report);
+        Ok(())
+    }
+
+    fn observation<'py>(&self, py: Python<'py>, slot: usize) -> PyResult<Bound<'py, PyArray1<f32>>> {
+        let mut out = vec![0.0; self.spec.observation_dim()];
+        self.agent(slot)?.state.write_observation(&mut out);
+        Ok(PyArray1::from_vec(py, out))
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
+    fn judge<'py>(
+        &self,
+        py: Python<'py>,
+        slots: Vec<usize>,
+        capacity_bytes_per_s: f64,
+        base_delay_ns: u64,
+        buffer_bytes: u64,
+    ) -> PyResult<(Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<f32>>)> {
+        for &slot in &slots {
+            self.agent(slot)?;
+        }
+        let world = World { capacity_bytes_per_s, base_delay_ns, buffer_bytes };
+        let flows = slots.iter().filter_map(|&slot| self.slots[slot].as_ref().map(|agent| &agent.history));
+        let mut global_state = vec![0.0; GLOBAL_DIM];
+        write_global_state(&world, flows.clone(), &mut global_state);
+        let shared = self.reward.evaluate(&world, flows);
+        let own = |agent: &Option<Agent>| {
+            if self.reward.is_of_flow() {
+                self.reward.evaluate(&world, agent.iter().map(|agent| &agent.history))
+            } else {
+                shared
+            }
+        };
+        let rewards = self.slots.iter().map(own).collect();
+        Ok((PyArray1::from_vec(py, rewards), PyArray1::from_vec(py, global_state)))
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
+    fn act(&mut self, slot: usize, action: PyReadonlyArray1<'_, f32>) -> PyResult<(u32, u64)> {
+        let dim = self.spec.action_dim();
+        let agent = self.agent_mut(slot)?;
+        let action = action.as_array().to_vec();
+        if action.len() != dim || action.iter().any(|component| component.is_nan()) {
+            let rule = format!("must be {dim} numbers, none of them NaN");
+            return Err(input_error(format!("arguments: action: {rule}")));
+        }
+        let command = agent.state.act(&action, &agent.history.report);
+        Ok((command.cwnd_packets, command.pacing_bytes_per_s))
+    }
+}

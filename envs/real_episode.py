@@ -1,0 +1,101 @@
+"""One run on real TCP with its learning flows, as an environment sees it while it goes on."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from kernel_bridge.client import Bridge
+from kernel_bridge.run.execute import FIRST_PORT, Run
+from kernel_bridge.run.plan import PACKET_BYTES, Plan, PlannedFlow
+from kernel_bridge.run.schedule import NS_PER_S
+
+CONNECTING_NS = 30 * NS_PER_S
+"""A flow that has not connected so long after its start is not waited for."""
+_DEFAULT_BUFFER_BYTES = {
+    "sfq": 127 * PACKET_BYTES,
+    "codel": 1_000 * PACKET_BYTES,
+    "pie": 1_000 * PACKET_BYTES,
+    "fq_codel": 10_240 * PACKET_BYTES,
+    "fq_pie": 10_240 * PACKET_BYTES,
+    "cake": 4 << 20,
+}
+"""Linux's limits of managed queues, where a scenario gives none."""
+
+
+class Episode:
+    """A run with its learning flows.
+
+    Args:
+        run: it has begun.
+        client: steers its agents.
+        learners: the numbers of the learning flows in the plan, one a slot.
+        origin_ns: the run's start, on the monotonic clock.
+
+    Attributes:
+        open: slot to the bridge's number of its flow, of the flows that are connected.
+        closed: slots whose flow was connected, and is no more.
+        began_ns: when a slot's flow connected, from the run's start.
+    """
+
+    def __init__(self, run: Run, client: Bridge, learners: list[int], origin_ns: int) -> None:
+        self.run, self.client, self._origin_ns = run, client, origin_ns
+        self._learners = learners
+        self.open: dict[int, int] = {}
+        self.closed: set[int] = set()
+        self.began_ns: dict[int, int] = {}
+
+    @property
+    def plan(self) -> Plan:
+        """What is run."""
+        return self.run.plan
+
+    def now_ns(self) -> int:
+        """Return the time since the run's start."""
+        return time.monotonic_ns() - self._origin_ns
+
+    def flow(self, slot: int) -> PlannedFlow:
+        """Return a slot's flow."""
+        return self.plan.flows[self._learners[slot]]
+
+    def slot_of_port(self, port: int) -> int:
+        """Return the slot of the flow that goes to a port."""
+        return self._learners.index(port - FIRST_PORT)
+
+    def slot_of(self, flow: int) -> int | None:
+        """Return the slot of the flow that has this number at the bridge; None if it is not open."""
+        return next((slot for slot, number in self.open.items() if number == flow), None)
+
+    def is_near_end(self) -> bool:
+        """Return whether what ends now ends with the scenario, and not before."""
+        return self.now_ns() >= 0.99 * self.plan.duration_ns
+
+    def is_over(self) -> bool:
+        """Return whether no learning flow runs, or will."""
+        now_ns = self.now_ns()
+        to_come = (
+            slot
+            for slot in range(len(self._learners))
+            if slot in self.open
+            or (slot not in self.closed and now_ns < self.flow(slot).start_ns + CONNECTING_NS)
+        )
+        return now_ns >= self.plan.duration_ns or not any(True for _ in to_come)
+
+    def world(self, slot: int) -> tuple[float, int, int]:
+        """Return what rewards see of a flow's path now, as `leosim.Agents.judge` takes it.
+
+        Returns:
+            Capacity of the bottleneck in bytes/s, one-way delay of the links in ns, the bottleneck's buffer
+            in bytes.
+        """
+        now_ns = np.array([self.now_ns()])
+        links = self.plan.links_of(self.flow(slot))
+        rates_bps = [int(link.schedule.rate_at(now_ns)[0]) for link in links]
+        bottleneck = links[int(np.argmin(rates_bps))]
+        if bottleneck.limit is None:
+            buffer_bytes = _DEFAULT_BUFFER_BYTES[bottleneck.spec.queue.kind]
+        else:
+            buffer_bytes = bottleneck.limit.size * (PACKET_BYTES if bottleneck.limit.unit == "packets" else 1)
+        delay_ns = sum(int(link.schedule.delay_at(now_ns)[0]) for link in links)
+        return min(rates_bps) / 8, delay_ns, buffer_bytes

@@ -1,0 +1,247 @@
+"""Learning flows on the host's real TCP, with the face of a `leosim.Batch` of one: a step takes its time."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import leosim
+import numpy as np
+from numpy.typing import NDArray
+
+from configs.errors import InputError
+from configs.scenario import Scenario
+from envs.real_episode import Episode
+from kernel_bridge.client import REPORT_FIELDS, Closed, Message, Opened, Report
+from kernel_bridge.run.backends import BACKENDS
+from kernel_bridge.run.execute import Run, check
+from kernel_bridge.run.run_log import RunLog
+from kernel_bridge.run.served import AGENT
+from traces import cache
+
+PATIENCE_INTERVALS = 3
+"""A step ends without the report of a flow that stays silent for so long."""
+_TIME = REPORT_FIELDS.index("time_ns")
+
+
+class RealTcpBatch:
+    """One scenario at a time on the host's real TCP, stepped once a monitor interval.
+
+    Properties and methods are those of `leosim.Batch`. A step commands the flows and ends when each of them
+    has reported once more: one monitor interval later, in real time. The world goes on meanwhile: decisions
+    that come after the next interval's end are counted, and whoever does not decide for four intervals
+    leaves the flow to the kernel's Cubic until the next decision.
+
+    Args:
+        size: must be 1.
+        backend: ``mahimahi`` or ``kernel``.
+        slots: learning flows that a scenario may have.
+        agent: agent specification.
+        reward: the reward's name.
+        interval_ms: the monitor interval.
+        policies: policy folders by scheme, of other flows that they steer.
+
+    Attributes:
+        decisions: of all episodes.
+        late_decisions: those that came after the end of the next interval, of all episodes.
+        late_in_episode: the same of this episode.
+        fallbacks: how often flows were left to Cubic, in episodes that came to their end.
+        invalid: why the episode that came to its end is no result, or None.
+        invalid_episodes: how many of those there were.
+        last_invalid: why the last of them was none.
+
+    Raises:
+        InputError: an argument that is unknown or out of range; the machine lacks something.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        backend: str,
+        slots: int = 1,
+        agent: str = "astraea",
+        reward: str = "astraea",
+        interval_ms: float = 30.0,
+        policies: Mapping[str, Path] | None = None,
+    ) -> None:
+        if size != 1:
+            raise InputError(f"backend: {backend}: runs in real time, one scenario at a time: not {size}")
+        self._links = BACKENDS[backend]()
+        if (lack := self._links.missing()) is not None:
+            raise InputError(lack)
+        self._agents = leosim.Agents(slots, agent=agent, reward=reward)
+        self._interval_ms = interval_ms
+        self._policies = dict(policies or {})
+        self.report_fields = list(REPORT_FIELDS)
+        self.observations = np.zeros((1, slots, self.observation_dim), np.float32)
+        self.rewards_view = np.zeros((1, slots), np.float32)
+        self.global_states = np.zeros((1, self.global_dim), np.float32)
+        self.active = np.zeros((1, slots), np.bool_)
+        self.finished = np.zeros(1, np.bool_)
+        self.reports = np.zeros((1, slots, len(REPORT_FIELDS)))
+        self.time_s = np.zeros(1)
+        self.decisions = self.late_decisions = self.late_in_episode = self.fallbacks = 0
+        self.invalid: str | None = None
+        self.invalid_episodes = 0
+        self.last_invalid: str | None = None
+        self._log: RunLog | None = None
+        self._episode: Episode | None = None
+        self._stack = ExitStack()
+        self._finalizer = weakref.finalize(self, self._stack.close)
+
+    @property
+    def observation_dim(self) -> int:
+        """As of `leosim.Batch`."""
+        return self._agents.observation_dim
+
+    @property
+    def action_dim(self) -> int:
+        """As of `leosim.Batch`."""
+        return self._agents.action_dim
+
+    @property
+    def global_dim(self) -> int:
+        """As of `leosim.Batch`."""
+        return self._agents.global_dim
+
+    def reset(self, index: int, scenario: str, *_: object) -> None:
+        """End the scenario that runs, begin another and wait for the first report of a learning flow.
+
+        Raises:
+            InputError: the backend refuses the scenario, or the machine was too slow to begin it.
+        """
+        self.close()
+        self._log = self.invalid = None
+        self.late_in_episode = 0
+        for array in (self.observations, self.global_states, self.active, self.finished, self.reports):
+            array.fill(0)
+        described = Scenario.model_validate_json(scenario)
+        traces = {name: cache.read_bytes(cache.file(name)) for name in described.traces}
+        with _in_one_line():
+            planned = check(described, traces, self._links, self._policies, agents=True)
+            learners = [number for number, flow in enumerate(planned.flows) if flow.scheme == AGENT]
+            if not 0 < len(learners) <= self.active.shape[1]:
+                raise InputError(
+                    f"{planned.name}: flows: {len(learners)} have scheme agent, and not 1 to "
+                    f"{self.active.shape[1]}"
+                )
+            run = self._stack.enter_context(Run(planned, self._links, self._policies, self._interval_ms))
+            client = run.served.agents()
+            self._episode = Episode(run, client, learners, run.begin())
+            self._advance(self._episode)
+
+    def step(self, actions: NDArray[np.float32]) -> None:
+        """Apply actions (1, slots, action_dim) and wait for the next reports."""
+        self.rewards_view.fill(0)
+        episode = self._episode
+        if episode is None or self.finished[0]:
+            return
+        with _in_one_line():
+            # What has come since is of intervals that nobody decided for.
+            while (message := episode.client.message(0)) is not None:
+                if isinstance(message, Report) and self._hear(episode, message) is not None:
+                    self.late_decisions += 1
+                    self.late_in_episode += 1
+                elif not isinstance(message, Report):
+                    self._hear(episode, message)
+            for slot in np.flatnonzero(self.active[0]):
+                window, pacing = self._agents.act(int(slot), actions[0, slot])
+                episode.client.command(episode.open[int(slot)], window, pacing)
+                self.decisions += 1
+            self._advance(episode)
+
+    def run_log(self, index: int) -> RunLog:
+        """Return the log of the scenario that came to its end.
+
+        Raises:
+            InputError: it has not.
+        """
+        if self._log is None:
+            raise InputError("run_log: real TCP is measured when its run is over")
+        return self._log
+
+    def close(self) -> None:
+        """End the scenario that runs."""
+        self._episode = None
+        self._stack.close()
+
+    def _advance(self, episode: Episode) -> None:
+        """Wait until every running flow has reported; where none runs, until one does or none will."""
+        acted = np.flatnonzero(self.active[0]).tolist()
+        waiting, reported = set(acted), []
+        patience_s = PATIENCE_INTERVALS * self._interval_ms / 1e3
+        until_s = time.monotonic() + patience_s
+        while True:
+            if waiting or self.active[0].any():
+                left_s = until_s - time.monotonic() if waiting else 0.0
+                if left_s <= 0:
+                    break
+            elif episode.is_over():
+                break
+            else:
+                left_s = 0.1
+            message = episode.client.message(min(left_s, 0.1))
+            if message is not None and (slot := self._hear(episode, message)) is not None:
+                waiting.discard(slot)
+                if isinstance(message, Report) and slot not in reported:
+                    reported.append(slot)
+        self.time_s[0] = episode.now_ns() / 1e9
+        if reported:
+            rewards, state = self._agents.judge(reported, *episode.world(reported[0]))
+            self.rewards_view[0, acted] = rewards[acted]
+            self.global_states[0] = state
+        if not self.active.any() and episode.is_over():
+            self.finished[0] = True
+            self._finish(episode)
+
+    def _hear(self, episode: Episode, message: Message) -> int | None:
+        """Take a message; return the slot of the flow that it was about."""
+        match message:
+            case Opened(flow):
+                slot = episode.slot_of_port(int(flow.remote.rpartition(":")[2]))
+                episode.open[slot] = flow.id
+                self._agents.start(slot, episode.flow(slot).extra_delay_ns)
+                return None
+            case Report(flow=flow) if (slot := episode.slot_of(flow)) is not None:
+                now_ns = episode.now_ns() - 1_000 * message.late_us
+                values = np.array(message.values)
+                # A flow's own clock begins when it connects: some time before its first report comes.
+                began_ns = min(episode.began_ns.get(slot, now_ns), now_ns - int(values[_TIME]))
+                episode.began_ns[slot] = began_ns
+                values[_TIME] += began_ns
+                self._agents.observe(slot, values)
+                self.reports[0, slot] = values
+                self.observations[0, slot] = self._agents.observation(slot)
+                self.active[0, slot] = True
+                return slot
+            case Closed(flow) if (slot := episode.slot_of(flow)) is not None:
+                del episode.open[slot]
+                episode.closed.add(slot)
+                self.active[0, slot] = False
+                if episode.flow(slot).stop_ns == episode.plan.duration_ns and episode.is_near_end():
+                    self.reports[0, slot, _TIME] = episode.plan.duration_ns
+                return slot
+            case _:
+                return None
+
+    def _finish(self, episode: Episode) -> None:
+        self._log = episode.run.finish()
+        self.fallbacks += episode.run.served.status(AGENT)["fallbacks"]
+        self.invalid = self._log.invalid
+        if self.invalid is not None:
+            self.invalid_episodes += 1
+            self.last_invalid = self.invalid
+        self.close()
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    """Make what can go wrong on a machine the one line of an `InputError`."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise InputError(str(error)) from None

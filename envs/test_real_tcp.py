@@ -1,0 +1,139 @@
+"""Environments on the host's real TCP: what a step does and costs, who comes and goes, and what is left."""
+
+import contextlib
+import gc
+import math
+import os
+import time
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+
+import envs
+from configs.errors import InputError
+from envs.sb3 import LeoVecEnv
+from kernel_bridge import bridge_process
+from kernel_bridge.run import schemes
+from kernel_bridge.run.leo_links import LeoLinks
+
+LACK = LeoLinks().missing() or bridge_process.missing()
+needs_bridge = pytest.mark.skipif(LACK is not None, reason=LACK or "")
+PIPE = {"rate_mbps": 12, "delay_ms": 10}
+
+
+def _scenario(duration_s, *flows):
+    agents = [{"scheme": "agent", "route": ["l"], **flow} for flow in flows]
+    return {"name": "t", "duration_s": duration_s, "links": {"l": PIPE}, "flows": agents}
+
+
+def _left():
+    """Return what this process's runs have left: schemes, and folders."""
+    names = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    ours = [name for name in names if name.startswith(f"{schemes.OURS}{os.getpid():x}.")]
+    return ours + list(Path("/tmp").glob(f"leogym-run-*-{os.getpid()}-*"))
+
+
+@pytest.fixture
+def opened():
+    """Close what is handed to it when the test is over, however it ends."""
+    with contextlib.ExitStack() as stack:
+        yield lambda env: stack.enter_context(contextlib.closing(env))
+
+
+@needs_bridge
+@pytest.mark.parametrize("backend", ["mahimahi", "kernel"])
+def test_steps_take_a_monitor_interval_and_windows_follow_the_actions(backend, opened):
+    env = opened(gymnasium.make("envs:leo/Flow-v0", scenario=_scenario(2, {}), backend=backend).unwrapped)
+    _, before = env.reset(seed=1)
+    began_s, steps, late, over = time.monotonic(), 0, 0, False
+    while not over:
+        observation, reward, terminated, truncated, info = env.step(np.ones(1, np.float32))
+        over = terminated or truncated
+        steps += 1
+        assert env.observation_space.contains(observation)
+        assert abs(reward) <= 0.1 + 1e-6
+        if not over and info["late_decisions"] == late:
+            # Astraea's action of 1: ceil(1.025 cwnd), and at least the four packets of a fast retransmit.
+            assert info["cwnd_packets"] == max(4, math.ceil(1.025 * before["cwnd_packets"]))
+            assert info["time_s"] > before["time_s"]
+        before, late = info, info["late_decisions"]
+    # A step that was late spans more than one interval, and the last one is cut short.
+    assert time.monotonic() - began_s > 0.03 * (steps - 2)
+    assert steps + late >= (2 - 0.3) / 0.03
+    assert truncated
+    assert not terminated
+    assert info["time_s"] == 2
+    assert not _left(), "an episode that is over needs nothing more"
+
+
+@needs_bridge
+def test_whoever_thinks_for_too_long_is_told_and_goes_on_with_what_is_the_case_now(opened):
+    env = opened(gymnasium.make("envs:leo/Flow-v0", scenario=_scenario(3, {}), backend="kernel").unwrapped)
+    _, first = env.reset(seed=1)
+    assert first["late_decisions"] == 0
+    time.sleep(0.1)  # thinking, for three intervals and a bit
+    _, _, _, _, second = env.step(np.zeros(1, np.float32))
+    assert second["late_decisions"] >= 3
+    assert second["time_s"] - first["time_s"] > 0.1
+    env.reset()
+    assert len(_left()) == 2, "one run at a time: a scheme and a folder"
+    env.close()
+    assert not _left()
+
+
+@needs_bridge
+def test_flows_join_and_leave_a_parallel_environment_when_the_scenario_says_so(opened):
+    env = opened(envs.parallel_env(_scenario(3, {"stop_s": 1.5}, {"start_s": 0.8}), backend="kernel"))
+    env.reset(seed=1)
+    seen = []
+    while env.agents:
+        before = list(env.agents)
+        _, _, terminations, truncations, _ = env.step(
+            {name: env.action_space(name).sample() for name in before}
+        )
+        seen += [(name, "joined") for name in env.agents if name not in before]
+        seen += [(name, "terminated") for name, ended in terminations.items() if ended]
+        seen += [(name, "truncated") for name, ended in truncations.items() if ended]
+    assert seen == [("flow_1", "joined"), ("flow_0", "terminated"), ("flow_1", "truncated")]
+    assert not _left()
+
+
+@needs_bridge
+def test_a_dropped_environment_ends_its_run():
+    env = gymnasium.make("envs:leo/Flow-v0", scenario=_scenario(60, {}), backend="kernel")
+    env.reset(seed=1)
+    assert _left()
+    del env
+    gc.collect()  # wrappers refer to each other
+    assert not _left()
+
+
+@needs_bridge
+@pytest.mark.parametrize(
+    ("make", "rule"),
+    [
+        (lambda: LeoVecEnv(2, _scenario(1, {}), backend="kernel"), "one scenario at a time"),
+        (lambda: gymnasium.make("envs:leo/Flow-v0", backend="tunnel"), "build knows simulator, mahimahi"),
+        (
+            lambda: envs.parallel_env(
+                {**_scenario(1, {}), "links": {"l": {**PIPE, "queue": {"kind": "pie", "alpha": 1}}}},
+                backend="kernel",
+            ).reset(),
+            "links.l.queue.alpha",
+        ),
+    ],
+)
+def test_what_real_time_cannot_do_is_one_line(make, rule):
+    with pytest.raises(InputError, match=rule) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+    assert not _left()
+
+
+def test_an_ordinary_user_gets_one_line(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(InputError, match=r"is not installed|is not built|need root") as caught:
+        gymnasium.make("envs:leo/Flow-v0", scenario=_scenario(1, {}), backend="mahimahi")
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,73 @@
+"""The simulator beside what a real kernel did."""
+
+import math
+
+import pytest
+
+from configs.errors import InputError
+from configs.scenario import parse
+from evaluation import fidelity, golden
+from evaluation.fidelity import Comparison
+from evaluation.golden import FlowFigures, Golden, GoldenRun
+
+
+def _figures(**changed):
+    figures = {
+        "scheme": "cubic",
+        "goodput_mbps": 9.0,
+        "rtt_mean_ms": 60.0,
+        "rtt_p95_ms": 80.0,
+        "base_rtt_mean_ms": 50.0,
+        "retransmit_rate": 0.01,
+        "startup_s": 0.5,
+        "cwnd_packets": [10, 20, 40],
+    }
+    return FlowFigures(**figures | changed)
+
+
+def _run(*flows):
+    scenario = {
+        "name": "s",
+        "duration_s": 2,
+        "links": {"l": {"rate_mbps": 10, "delay_ms": 25}},
+        "flows": [{"scheme": "cubic", "route": ["l"]}],
+    }
+    return GoldenRun("suite", "cubic", parse(scenario, "s"), list(flows))
+
+
+def test_errors_are_relative_to_the_kernel():
+    ours = _figures(
+        goodput_mbps=9.9, rtt_mean_ms=57.0, retransmit_rate=0.015, startup_s=0.7, cwnd_packets=[10, 10]
+    )
+    one = Comparison(_run(_figures()), [ours])
+    assert one.goodput == pytest.approx(0.1)
+    assert one.rtt_mean == pytest.approx(-0.05)
+    assert one.rtt_p95 == 0
+    assert one.queueing == pytest.approx(-0.3)
+    assert one.retransmit == pytest.approx(0.005)
+    assert one.startup_s == pytest.approx(0.2)
+    assert one.cwnd == pytest.approx(0.25)
+    never = Comparison(_run(_figures(startup_s=None)), [ours])
+    assert math.isnan(never.startup_s)
+    found = fidelity.summary("cubic", [one, one, never])
+    assert (found.runs, found.goodput_median, found.startup_median_s) == (
+        3,
+        pytest.approx(0.1),
+        pytest.approx(0.2),
+    )
+
+
+def test_a_golden_file_is_read_as_it_was_written(tmp_path):
+    written = Golden({"kernel": "6.1"}, [_run(_figures(), _figures(rtt_mean_ms=None))])
+    golden.write(tmp_path / "g.json", written)
+    assert golden.read(tmp_path / "g.json") == written
+    (tmp_path / "g.json").write_text('{"format": "other"}')
+    with pytest.raises(InputError, match="format, version"):
+        golden.read(tmp_path / "g.json")
+
+
+def test_a_run_compared_with_itself_has_no_error():
+    first = fidelity.compare([_run(_figures())])[0]
+    again = fidelity.compare([GoldenRun("suite", "cubic", first.run.scenario, first.simulated)])[0]
+    assert (again.goodput, again.rtt_mean, again.cwnd) == (0, 0, 0)
+    assert first.simulated[0].startup_s < 1

@@ -1,0 +1,56 @@
+"""Which eBPF objects a process holds, and whether the kernel still has them: to test that nothing is left."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+from pathlib import Path
+from typing import NamedTuple
+
+_SYSCALL = {"x86_64": 321, "aarch64": 280}
+"""bpf(2)."""
+_GET_FD_BY_ID = {"prog": 13, "map": 14, "link": 30}
+"""enum bpf_cmd of include/uapi/linux/bpf.h."""
+
+
+class BpfObject(NamedTuple):
+    """By what the kernel knows it."""
+
+    kind: str
+    id: int
+
+
+def held_by(pid: int) -> set[BpfObject]:
+    """Return programs, maps and links that a process has descriptors of."""
+    found = set()
+    for descriptor in list(Path("/proc", str(pid), "fdinfo").iterdir()):
+        try:
+            lines = descriptor.read_text().splitlines()
+        except FileNotFoundError:  # closed meanwhile
+            continue
+        for line in lines:
+            name, _, value = line.partition(":")
+            if (kind := name.removesuffix("_id")) in _GET_FD_BY_ID and name != kind:
+                found.add(BpfObject(kind, int(value)))
+    return found
+
+
+def still_there(objects: set[BpfObject]) -> set[BpfObject]:
+    """Return those of them that the kernel still has; needs root."""
+    return {found for found in objects if _exists(found)}
+
+
+def _exists(wanted: BpfObject) -> bool:
+    libc = ctypes.CDLL(None, use_errno=True)
+    attributes = (ctypes.c_uint32 * 3)(wanted.id)
+    command = _GET_FD_BY_ID[wanted.kind]
+    number = _SYSCALL[platform.machine()]
+    descriptor = libc.syscall(number, command, ctypes.byref(attributes), ctypes.sizeof(attributes))
+    if descriptor >= 0:
+        os.close(descriptor)
+        return True
+    if (error := ctypes.get_errno()) != errno.ENOENT:
+        raise OSError(error, f"bpf: {wanted}: {os.strerror(error)}")
+    return False

@@ -1,0 +1,272 @@
+"""The guest's image: kernel, modules and programs, kept under the hash of what went into it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import os
+import platform
+import py_compile
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from configs.errors import InputError
+from kernel_bridge.lab.initramfs import File, archive
+from kernel_bridge.lab.modules import FOR_JOBS, with_dependencies
+from kernel_bridge.lab.packages import SHELL, Packages
+from kernel_bridge.mahimahi import inside as mahimahi
+from kernel_bridge.run import inside
+
+_GUEST = Path(__file__).parent / "guest"
+_SYSTEM_PROGRAMS = ("ip", "tc", "ss", "nsenter", "unshare", "setpriv", "mount")
+_OWN_PROGRAM = "mm-leo"
+"""Of `make setup`, beside this Python; taken if it is there."""
+_SCRIPTS = (
+    *(_GUEST / name for name in ("main.py", "run.py", "wires.py")),
+    *(Path(inside.__file__), Path(mahimahi.__file__)),
+)
+_C_SOURCES = (inside.TRAFFIC, mahimahi.SOURCES / "forwarding.c", _GUEST / "queue_log.c")
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_LAYOUT = 1
+"""Changes when the image's content changes without any of its inputs."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """What QEMU boots."""
+
+    kernel: Path
+    initramfs: Path
+    manifest: Mapping[str, Any]
+    """``kernel`` and ``packages`` (versions), ``files`` (sizes), ``sha256`` of all that went in."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A kernel that the user names."""
+
+    kernel: Path
+    modules: Path
+    """``lib/modules/VERSION``."""
+    shell: Path
+    """A static busybox."""
+
+
+def cache() -> Path:
+    """Return where images are kept: ``$LEOGYM_CACHE/lab``, or ``~/.cache/leogym/lab``."""
+    root = os.environ.get("LEOGYM_CACHE")
+    return (Path(root) if root else Path.home() / ".cache" / "leogym") / "lab"
+
+
+def latest() -> Image:
+    """Return the image that was built last.
+
+    Raises:
+        InputError: none was built, or this project has changed since.
+    """
+    try:
+        found = _load(cache() / (cache() / "latest").read_text().strip())
+    except OSError:
+        raise InputError("lab: no image yet: python -m kernel_bridge lab build") from None
+    if found.manifest.get("project_sha256") != _project():
+        raise InputError("lab: the project has changed since its image: python -m kernel_bridge lab build")
+    return found
+
+
+def build(given: Given | None = None) -> Image:
+    """Build the image, or find it where it was built from the same parts.
+
+    Args:
+        given: the kernel to take; by default the distribution's.
+
+    Raises:
+        InputError: something that the image needs is missing.
+    """
+    if platform.machine() != "x86_64":
+        raise InputError(
+            f"lab: this machine is {platform.machine()}; the guest runs this machine's programs on x86-64"
+        )
+    folder = cache()
+    folder.mkdir(parents=True, exist_ok=True)
+    kernel, modules, shell, sources = _kernel(given, folder)
+    files = {f"modules/{name}.ko": File(data) for name, data in modules.items()}
+    files["modules/order"] = File("".join(f"{name}\n" for name in modules if name != FOR_JOBS).encode())
+    files["bin/busybox"] = File(shell, 0o755)
+    files["init"] = File((_GUEST / "init").read_bytes(), 0o755)
+    files["etc/passwd"] = File(b"root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n")
+    files["etc/group"] = File(b"root:x:0:\nnogroup:x:65534:\n")
+    files |= _programs(folder)
+    files |= _python()
+    folders = dict.fromkeys(("proc", "sys", "dev", "run", "etc", "root", "var"), 0o755) | {"tmp": 0o1777}
+    unpacked = archive(files, folders)
+    digest = hashlib.sha256(b"%d" % _LAYOUT + kernel + unpacked).hexdigest()
+    place = folder / digest[:16]
+    if not (place / "manifest.json").exists():
+        manifest = {
+            **sources,
+            "sha256": digest,
+            "project_sha256": _project(),
+            "files": {name: len(file.data) for name, file in sorted(files.items())},
+        }
+        _keep(place, {"kernel": kernel, "initramfs": unpacked}, manifest)
+    (folder / "latest").write_text(f"{place.name}\n")
+    return _load(place)
+
+
+def _load(folder: Path) -> Image:
+    return Image(folder / "kernel", folder / "initramfs", json.loads((folder / "manifest.json").read_text()))
+
+
+def _keep(place: Path, parts: Mapping[str, bytes], manifest: Mapping[str, object]) -> None:
+    """Make the image's folder appear whole."""
+    with tempfile.TemporaryDirectory(dir=place.parent) as temporary:
+        inner = Path(temporary) / "image"
+        inner.mkdir()
+        for name, data in parts.items():
+            (inner / name).write_bytes(data)
+        (inner / "manifest.json").write_text(json.dumps(manifest, indent=1))
+        shutil.rmtree(place, ignore_errors=True)
+        inner.rename(place)
+
+
+def _kernel(given: Given | None, folder: Path) -> tuple[bytes, dict[str, bytes], bytes, dict[str, object]]:
+    """Return kernel, modules, shell, and where they are from."""
+    if given is not None:
+        try:
+            kernel, shell = given.kernel.read_bytes(), given.shell.read_bytes()
+        except OSError as error:
+            raise InputError(f"{error.filename}: lab: cannot be read: {error.strerror}") from None
+        return uncompressed(kernel), with_dependencies(given.modules), shell, {"kernel": given.modules.name}
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        packages = Packages(folder / "apt")
+        name = packages.current_kernel()
+        root = Path(temporary)
+        versions = packages.unpack([name, SHELL], root)
+        [kernel] = root.glob("boot/vmlinuz-*")
+        [modules] = root.glob("*lib/modules/*") or root.glob("usr/lib/modules/*")
+        [shell] = [path for path in (root / "bin/busybox", root / "usr/bin/busybox") if path.exists()]
+        sources: dict[str, object] = {"kernel": modules.name, "packages": versions}
+        return uncompressed(kernel.read_bytes()), with_dependencies(modules), shell.read_bytes(), sources
+
+
+def uncompressed(kernel: bytes) -> bytes:
+    """Return the ELF file inside a bzImage, which boots without unpacking itself; others stay as they are."""
+    for magic, unpack in ((b"\xfd7zXZ\0", _unxz), (b"\x1f\x8b\x08", _gunzip)):
+        position = kernel.find(magic)
+        while position >= 0:
+            data = unpack(kernel[position:])
+            if data.startswith(b"\x7fELF"):
+                return data
+            position = kernel.find(magic, position + 1)
+    return kernel
+
+
+def _unxz(data: bytes) -> bytes:
+    try:
+        return lzma.LZMADecompressor().decompress(data)
+    except lzma.LZMAError:
+        return b""
+
+
+def _gunzip(data: bytes) -> bytes:
+    try:
+        return zlib.decompressobj(wbits=31).decompress(data)
+    except zlib.error:
+        return b""
+
+
+def _programs(folder: Path) -> dict[str, File]:
+    """Return the system's programs and the project's own, with their libraries."""
+    found: dict[str, File] = {}
+    for name in _SYSTEM_PROGRAMS:
+        place = shutil.which(name, path=_PATH)
+        if place is None:
+            raise InputError(f"lab: {name} is not installed: install iproute2 and util-linux")
+        found |= _with_libraries(Path(place), f"bin/{name}")
+    if (own := _own_program()).exists():
+        found |= _with_libraries(own, f"bin/{_OWN_PROGRAM}")
+    for source in _C_SOURCES:
+        found[f"bin/{source.stem}"] = File(_compile(source, folder), 0o755)
+    return found
+
+
+def _compile(source: Path, folder: Path) -> bytes:
+    """Return a C program, static."""
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        program = Path(temporary) / source.stem
+        try:
+            command = ["cc", "-O2", "-static", "-o", program, source]
+            subprocess.run(command, check=True, capture_output=True, text=True)
+        except FileNotFoundError:
+            raise InputError("lab: cc is not installed: install a C compiler") from None
+        except subprocess.CalledProcessError as error:
+            raise InputError(f"lab: {source}: {error.stderr.strip().splitlines()[-1]}") from None
+        return program.read_bytes()
+
+
+def _own_program() -> Path:
+    return Path(sys.executable).with_name(_OWN_PROGRAM)
+
+
+def _project() -> str:
+    """Return the hash of what the image has of this project."""
+    parts = [*_SCRIPTS, *_C_SOURCES, _GUEST / "init", *([_own_program()] if _own_program().exists() else [])]
+    return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in parts)).hexdigest()
+
+
+def _with_libraries(program: Path, name: str) -> dict[str, File]:
+    found = {name: File(program.read_bytes(), 0o755)}
+    told = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
+    for match in re.finditer(r"(/\S+) \(0x", told):
+        found[match[1].lstrip("/")] = File(Path(match[1]).read_bytes(), 0o755)
+    return found
+
+
+def _python() -> dict[str, File]:
+    """Return this Python's interpreter, and of its library what the guest's scripts import."""
+    root = Path(__file__).parents[1]
+    found = _with_libraries(Path(os.path.realpath(sys.executable)), "bin/python3")
+    for path in _imported(_SCRIPTS):
+        # The interpreter looks where it was built for.
+        name = str(path).lstrip("/")
+        if path.suffix == ".so":
+            found |= _with_libraries(path, name)
+        else:
+            found[str(Path(name).with_suffix(".pyc"))] = File(_compiled(path))
+    for script in _SCRIPTS:
+        found[f"project/kernel_bridge/{script.relative_to(root)}"] = File(script.read_bytes())
+    return found
+
+
+def _imported(scripts: Iterable[Path]) -> list[Path]:
+    """Return the files of all modules that a fresh interpreter loads with ``scripts``."""
+    load = "import importlib.util as u, os, pwd, grp, sys, encodings.ascii, encodings.latin_1\n"
+    load += "for path in sys.argv[1:]:\n"
+    load += "    spec = u.spec_from_file_location('script', path)\n"
+    load += "    spec.loader.exec_module(u.module_from_spec(spec))\n"
+    load += "print(*{m.__file__ for m in sys.modules.values() if getattr(m, '__file__', None)}, sep='\\n')\n"
+    python = os.path.realpath(sys.executable)
+    command = [python, "-I", "-S", "-c", load, *map(str, scripts)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    library = Path(sysconfig.get_path("stdlib"))
+    paths = [library / "site.py", *map(Path, told.splitlines())]
+    return sorted({path for path in paths if path.is_relative_to(library) and path.suffix in (".py", ".so")})
+
+
+def _compiled(path: Path) -> bytes:
+    """Return a module's byte code, which need not be compared with its source."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "module.pyc"
+        mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+        py_compile.compile(str(path), str(out), dfile=str(path), doraise=True, invalidation_mode=mode)
+        return out.read_bytes()

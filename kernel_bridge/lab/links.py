@@ -1,0 +1,205 @@
+"""Links inside the guest: Linux's own queueing disciplines, or mm-leo where a link varies.
+
+Nested shells and wires do not mix, so a run with a path trace has mm-leo for all of its links.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from configs.errors import InputError
+from configs.queue import Queue
+from kernel_bridge.lab import image, qemu
+from kernel_bridge.run.leo_links import LeoLinks
+from kernel_bridge.run.link_shells import Folders, LinkEvents, LinkShells, Origin
+from kernel_bridge.run.plan import PACKET_BYTES, Limit, Plan, PlannedLink
+
+NAME = "lab"
+WIRE = "wire"
+ETHERNET_BYTES = 14
+FRAME_BYTES = PACKET_BYTES + ETHERNET_BYTES
+"""What Linux's queueing disciplines count for a packet on an Ethernet device."""
+BURST_BYTES = 3000
+"""Of the token bucket: less than two frames, so that it takes larger pieces apart, and enough that no token
+is lost when a timer is a few instructions late."""
+
+_SAMPLE = np.dtype([(name, "<i8") for name in ("time_ns", "packets", "bytes", "drops", "queued")])
+_KNOBS = {
+    "target_ms": "target",
+    "interval_ms": "interval",
+    "tupdate_ms": "tupdate",
+    "alpha": "alpha",
+    "beta": "beta",
+    "flows": "flows",
+    "quantum_bytes": "quantum",
+    "memory_bytes": "memory_limit",
+    "depth_packets": "depth",
+    "bandwidth_mbps": "bandwidth",
+    "rtt_ms": "rtt",
+}
+"""The scenario's names of a discipline's knobs, and tc's."""
+
+
+class LeoInGuest(LeoLinks):
+    """One ``mm-leo`` for each link, on virtual time: it only sleeps."""
+
+    name = NAME
+
+    def missing(self) -> str | None:
+        """Say in one line what this machine lacks, or None."""
+        if (lack := missing()) is not None:
+            return lack
+        if "bin/mm-leo" not in image.latest().manifest["files"]:
+            return (
+                "lab: the image has no mm-leo: make setup builds it, then python -m kernel_bridge lab build"
+            )
+        return None
+
+    def programs(self) -> list[Path]:
+        """Return mm-leo's name: the guest has its own."""
+        return [Path("mm-leo")]
+
+    def link(self, plan: Plan, link: PlannedLink, folders: Folders) -> LinkShells:
+        """Return a link's shells; its path trace is written."""
+        found = super().link(plan, link, folders)
+        return LinkShells([_sleeping(command) for command in found.commands], found.logs)
+
+    def access(self, delay_ns: int, where: str, folders: Folders) -> list[str]:
+        """Return the shell that delays by so much each way."""
+        return _sleeping(super().access(delay_ns, where, folders))
+
+
+class Wires:
+    """Linux's own queueing disciplines; see `kernel_bridge.lab.guest.wires`."""
+
+    name = NAME
+
+    def missing(self) -> str | None:
+        """Say in one line what this machine lacks, or None."""
+        return missing()
+
+    def programs(self) -> list[Path]:
+        """Return nothing."""
+        return []
+
+    def check(self, plan: Plan, link: PlannedLink) -> None:
+        """Refuse a link that Linux cannot express."""
+        where = f"{plan.name}: --backend {self.name}: links.{link.name}"
+        if link.spec.queue.kind == "gateway":
+            raise InputError(f"{where}.queue.kind: gateway: not a queueing discipline of Linux")
+        qdisc(link.spec.queue, link.limit, where)
+
+    def link(self, plan: Plan, link: PlannedLink, folders: Folders) -> LinkShells:
+        """Return a link as the guest makes it."""
+        assert link.spec.delay_ms is not None
+        assert link.spec.rate_mbps is not None
+        spec = {
+            "delay_us": _delay_us(int(link.schedule.delay_ns[0])),
+            "loss": link.spec.loss,
+            "rate_bps": round(link.spec.rate_mbps * 1e6 * FRAME_BYTES / PACKET_BYTES),
+            "burst_bytes": max(BURST_BYTES, link.spec.burst_bytes),
+            "queue": qdisc(link.spec.queue, link.limit, link.name),
+        }
+        logs = [folders.work / f"{link.file_stem}.queue"]
+        if link.spec.loss:
+            logs.append(folders.work / f"{link.file_stem}.losses")
+        return LinkShells([[WIRE, json.dumps(spec)]], logs)
+
+    def access(self, delay_ns: int, where: str, folders: Folders) -> list[str]:
+        """Return a wire that delays by so much each way."""
+        return [WIRE, json.dumps({"delay_us": _delay_us(delay_ns), "loss": 0})]
+
+    def events(self, link: PlannedLink, shells: LinkShells, origin: Origin, duration_ns: int) -> LinkEvents:
+        """Read the counters' samples: what happened between two of them is put at the later one."""
+        samples = np.fromfile(shells.logs[0], dtype=_SAMPLE)
+        at_ns = samples["time_ns"] - origin.monotonic_ns
+        left, dropped = _new(samples["packets"]), _new(samples["drops"])
+        arrived = _new(samples["packets"] + samples["drops"] + samples["queued"])
+        departure_ns = np.repeat(at_ns, left)
+        lost_at, lost = at_ns[:0], at_ns[:0]
+        if link.spec.loss:
+            losses = np.fromfile(shells.logs[1], dtype=_SAMPLE)
+            lost = _new(losses["drops"])
+            lost_at = losses["time_ns"] - origin.monotonic_ns
+        # A packet that is lost has left the queue, too.
+        delivered = np.maximum(left - lost, 0) if len(lost) else left
+        with np.errstate(divide="ignore", invalid="ignore"):
+            size = np.nan_to_num(_new(samples["bytes"]) / left).astype(np.int64) - ETHERNET_BYTES
+        return LinkEvents(
+            arrival_ns=np.repeat(at_ns, np.maximum(arrived, 0)),
+            departure_ns=np.repeat(at_ns, delivered) if len(lost) else departure_ns,
+            delivery_ns=np.repeat(at_ns, delivered) + link.schedule.delay_ns[0],
+            delivered_bytes=np.repeat(size, delivered),
+            drop_ns=at_ns[dropped > 0],
+            dropped_packets=dropped[dropped > 0],
+            loss_ns=lost_at[lost > 0],
+            lost_packets=lost[lost > 0],
+            marked_packets=0,
+            lead_ns=0,
+            delay_lead_ns=0,
+            late=None,
+        )
+
+
+def qdisc(queue: Queue, limit: Limit | None, where: str) -> list[str]:
+    """Return a queue as tc's words.
+
+    Raises:
+        InputError: Linux's discipline has no such size or knob.
+    """
+    if queue.kind == "droptail":
+        assert limit is not None
+        if limit.unit == "packets":
+            return ["pfifo", "limit", str(limit.size)]
+        return ["bfifo", "limit", str(limit.size * FRAME_BYTES // PACKET_BYTES)]
+    words = [queue.kind]
+    if limit is not None:
+        if limit.unit == "bytes" or queue.kind == "cake":
+            raise InputError(f"{where}.queue.{limit.unit}: {queue.kind} in Linux counts no {limit.unit}")
+        words += ["limit", str(limit.size)]
+    words += _knobs(queue, where)
+    return words
+
+
+def _knobs(queue: Queue, where: str) -> Iterator[str]:
+    for knob, name in _KNOBS.items():
+        value = getattr(queue, knob)
+        if value is None:
+            continue
+        if queue.kind == "sfq" and knob == "flows":
+            raise InputError(f"{where}.queue.flows: tc's sfq has no such setting")
+        unit = {"ms": "ms", "mbps": "mbit"}.get(knob.rsplit("_", 1)[-1], "")
+        yield from (name, f"{value:.9g}{unit}")
+    if queue.ecn is not None:
+        yield "ecn" if queue.ecn else "noecn"
+
+
+def missing() -> str | None:
+    """Say in one line what this machine lacks, or None."""
+    if (lack := qemu.missing()) is not None:
+        return lack
+    try:
+        image.latest()
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def _sleeping(command: Any) -> list[str]:
+    return [*command[:-1], "--no-spin", command[-1]]
+
+
+def _delay_us(delay_ns: int) -> float:
+    # Also a link without delay orphans what its sender's stack hands over, as a network does.
+    return max(1.0, delay_ns / 1e3)
+
+
+def _new(count: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return by how much a count grew up to each of its samples."""
+    return np.diff(count, prepend=0)

@@ -1,0 +1,203 @@
+"""One guest for one job: it goes in, its results come out, and nothing of the guest stays behind.
+
+An image is booted once. When the guest is ready for a job it stops, and is kept; each run goes on from there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from configs.errors import InputError
+from kernel_bridge.lab import qemu
+from kernel_bridge.lab.image import Image
+from kernel_bridge.lab.initramfs import File
+from kernel_bridge.lab.qemu import Guest, GuestError
+from kernel_bridge.namespaces import FOLDERS, PREFIX
+
+_LEAST_WALL_S = 120.0
+"""Wall time that the beginning and the end may take on a busy machine."""
+_WALL_PER_VIRTUAL_S = 60.0
+_LOOK_S = 0.25
+
+Progress = Callable[[Mapping[str, object]], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a guest does."""
+
+    command: Sequence[str]
+    files: Mapping[str, File]
+    """By absolute path."""
+    folders: Mapping[str, int]
+    """Further folders, absolute, with their modes."""
+    results: Sequence[str]
+    """Files and folders, absolute, that come back."""
+    virtual_s: float
+    """How long it takes in virtual time, about."""
+    wall_s: float | None = None
+    """After how much wall time it is ended; by default, long after ``virtual_s``."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A job that came to its end."""
+
+    status: int
+    stdout: str
+    stderr: str
+    files: Mapping[str, bytes]
+    """By absolute path."""
+    virtual_s: float
+    """From the guest's start to the job's end."""
+
+
+def run(image: Image, job: Job, *, seed: int, progress: Progress | None = None) -> Outcome:
+    """Run a job.
+
+    Args:
+        image: from `image.build` or `image.latest`.
+        job: what to do.
+        seed: of the guest's randomness: ports, sequence numbers, hashes, losses.
+        progress: called with what the guest tells while it runs.
+
+    Raises:
+        InputError: QEMU is not installed.
+        GuestError: the guest panicked, hung, or ran out of memory, or the disk here is full.
+    """
+    kept = ready(image)
+    with _folder() as folder:
+        file = folder / "job"
+        _write(file, _encode(job, seed))
+        guest = Guest(image, folder, seed=seed, job=file, kept=kept)
+        try:
+            guest.resume()
+            _wait(guest, job.wall_s or _LEAST_WALL_S + _WALL_PER_VIRTUAL_S * job.virtual_s, progress)
+        finally:
+            guest.stop()
+        return _decode(folder / "result", guest.serial)
+
+
+def ready(image: Image) -> Path:
+    """Return the file of an image's guest that is ready for a job; the first time it is booted for this.
+
+    Raises:
+        InputError: QEMU is not installed.
+        GuestError: the guest did not come that far.
+    """
+    if (lack := qemu.missing()) is not None:
+        raise InputError(lack)
+    made_by = hashlib.sha256(qemu.version().encode()).hexdigest()[:8]
+    place = image.initramfs.with_name(f"ready-{made_by}")
+    if place.exists():
+        return place
+    with _folder() as folder:
+        file = folder / "job"
+        _write(file, b"{}\n")
+        guest = Guest(image, folder, seed=0, job=file)
+        temporary = place.with_name(f"{place.name}.{os.getpid()}")
+        try:
+            guest.keep(temporary)
+        finally:
+            guest.stop()
+        temporary.rename(place)
+    return place
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Make a folder, which stays if the guest fails: the message names the serial log in it."""
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}run-guest-{os.getpid()}-", dir=FOLDERS))
+    try:
+        yield folder
+    except GuestError:
+        raise
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
+    shutil.rmtree(folder)
+
+
+def _write(file: Path, data: bytes) -> None:
+    try:
+        file.write_bytes(data)
+    except OSError as error:
+        raise GuestError(f"lab: {file}: {error.strerror}") from None
+
+
+def _wait(guest: Guest, limit_s: float, progress: Progress | None) -> None:
+    """Wait for the guest's end, passing on what it tells."""
+    waited = 0.0
+    with (guest.folder / "progress").open() as lines:
+        while True:
+            try:
+                status = guest.process.wait(_LOOK_S)
+                break
+            except subprocess.TimeoutExpired:
+                waited += _LOOK_S
+                _pass_on(lines.readlines(), progress)
+            if waited > limit_s:
+                why = _last(guest.serial)
+                raise GuestError(f"lab: the guest was not done after {limit_s:.0f} s: {why}: {guest.serial}")
+        _pass_on(lines.readlines(), progress)
+    if status:
+        said = (guest.folder / "qemu.log").read_text(errors="replace").strip().splitlines()
+        raise GuestError(f"lab: {qemu.QEMU}: {said[-1] if said else f'exit status {status}'}: {guest.serial}")
+
+
+def _pass_on(lines: Sequence[str], progress: Progress | None) -> None:
+    for line in lines:
+        if progress is not None:
+            progress(json.loads(line))
+
+
+def _encode(job: Job, seed: int) -> bytes:
+    """Return a job as `kernel_bridge.lab.guest.main` reads it: a line of JSON, then the files' bytes."""
+    head = {
+        "seed": hashlib.sha256(str(seed).encode()).hexdigest(),
+        "command": list(job.command),
+        "folders": dict(job.folders),
+        "files": {name: [len(file.data), file.mode] for name, file in job.files.items()},
+        "results": list(job.results),
+    }
+    return b"".join([json.dumps(head).encode(), b"\n", *(file.data for file in job.files.values())])
+
+
+def _decode(result: Path, serial: Path) -> Outcome:
+    """Take apart what the guest sent."""
+    data = result.read_bytes() if result.exists() else b""
+    head, newline, rest = data.partition(b"\n")
+    if not newline or not rest.endswith(b"end\n"):
+        raise GuestError(f"lab: the guest ended before its job: {_last(serial)}: {serial}")
+    told = json.loads(head)
+    files, position = {}, 0
+    for name, size in told["files"].items():
+        files[name] = rest[position : position + size]
+        position += size
+    if position + len(b"end\n") != len(rest):
+        raise GuestError(f"lab: the guest's results are not whole, is the disk full?: {serial}")
+    return Outcome(told["status"], told["stdout"], told["stderr"], files, told["virtual_s"])
+
+
+_TELLING = re.compile(r"Kernel panic - .*|.*Out of memory.*|.*No space left.*|.*BUG:.*|lab: .*")
+
+
+def _last(serial: Path) -> str:
+    """Return the line of the serial log that tells most about why the guest is not there any more."""
+    try:
+        lines = serial.read_text(errors="replace").splitlines()
+    except OSError:
+        return "it never wrote a line"
+    plain = [re.sub(r"^\[ *[\d.]+\] ", "", line).strip() for line in lines]
+    telling = [line for line in plain if _TELLING.match(line)] or [line for line in plain if line]
+    return telling[0] if telling else "it never wrote a line"

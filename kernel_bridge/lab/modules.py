@@ -1,0 +1,67 @@
+"""Kernel modules: where they are, and which need which."""
+
+from __future__ import annotations
+
+import lzma
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from configs.errors import InputError
+
+WANTED = (
+    *("virtio_pci", "virtio_console", "veth", "tun"),
+    # What libcrc32c, which nf_tables needs, asks for by name and not as a dependency.
+    *("crc32c_generic", "nf_tables", "nft_chain_nat", "nft_masq"),
+    *("tcp_bbr", "tcp_bic", "tcp_cdg", "tcp_highspeed", "tcp_htcp", "tcp_hybla", "tcp_illinois", "tcp_lp"),
+    *("tcp_nv", "tcp_scalable", "tcp_vegas", "tcp_veno", "tcp_westwood", "tcp_yeah"),
+    *("sch_netem", "sch_tbf", "sch_fq", "sch_codel", "sch_fq_codel", "sch_cake", "sch_pie", "sch_fq_pie"),
+    "sch_sfq",
+)
+"""What the guest talks through, what mm-leo translates addresses with, schemes, queueing disciplines."""
+FOR_JOBS = "qemu_fw_cfg"
+"""Loaded when there is a job."""
+
+
+def with_dependencies(folder: Path, wanted: Iterable[str] = WANTED) -> dict[str, bytes]:
+    """Return modules and all they need, in an order in which they can be loaded.
+
+    Args:
+        folder: ``lib/modules/VERSION`` of a kernel.
+        wanted: names, as in /proc/modules. One that is not there is taken to be part of the kernel itself.
+
+    Raises:
+        InputError: the folder has no modules.
+    """
+    files = {_name(path): path for path in sorted(folder.rglob("*.ko*")) if path.suffix in (".ko", ".xz")}
+    if not files:
+        raise InputError(f"{folder}: lab: no kernel modules (*.ko, *.ko.xz) here")
+    found: dict[str, bytes] = {}
+
+    def add(name: str) -> None:
+        if name in found or name not in files:
+            return
+        module = _read(files[name])
+        for need in _dependencies(module):
+            add(need)
+        found[name] = module
+
+    for name in (*wanted, FOR_JOBS):
+        add(name)
+    return found
+
+
+def _name(path: Path) -> str:
+    return path.name.split(".")[0].replace("-", "_")
+
+
+def _read(path: Path) -> bytes:
+    data = path.read_bytes()
+    return lzma.decompress(data) if path.suffix == ".xz" else data
+
+
+def _dependencies(module: bytes) -> list[str]:
+    """Read the field ``depends`` of a module's section ``.modinfo``: names with commas, ended by a zero."""
+    field = re.search(rb"\0depends=([^\0]*)\0", module)
+    names = field[1].decode() if field else ""
+    return [name.replace("-", "_") for name in names.split(",") if name]

@@ -1,0 +1,164 @@
+"""QEMU's command line and its monitor: how a guest is started, kept, and taken up again.
+
+Virtual time is a count of instructions (``-icount``): the guest sees neither the host's clock nor its load,
+and idle time passes at once. Nothing else may reach the guest at a time of its own: devices answer in the
+instruction that asks (``ioeventfd=off``), and randomness is seeded.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kernel_bridge.lab.guest.main import JOB, PROGRESS, RESULT, STOP_PORT
+from kernel_bridge.lab.image import Image
+
+QEMU = "qemu-system-x86_64"
+MEMORY_MIB = 512
+_KERNEL_OPTIONS = (
+    *("console=ttyS0", "quiet", "panic=-1", "oops=panic", "reboot=t"),
+    # No randomness but the seeded one, and the same addresses always.
+    *("random.trust_cpu=on", "nokaslr"),
+    # Neighbours that nobody asked for would be packets in the queues.
+    "ipv6.disable=1",
+    # What a boot needs not do here: self-tests, calibration, guards against other tenants.
+    *("cryptomgr.notests", "tsc=reliable", "no_timer_check", "mitigations=off"),
+    "initcall_blacklist=init_evm,init_ima,load_system_certificate_list",
+)
+
+
+class GuestError(RuntimeError):
+    """The guest did not come to its end; the message has the serial log's path."""
+
+
+def missing() -> str | None:
+    """Say in one line what this machine lacks to boot an image, or None."""
+    if shutil.which(QEMU) is None:
+        return f"lab: {QEMU} is not installed: scripts/lab.sh installs it, or install qemu-system-x86"
+    return None
+
+
+def version() -> str:
+    """Return QEMU's version: what one has kept, another need not understand."""
+    told = subprocess.run([QEMU, "--version"], capture_output=True, text=True, check=True).stdout
+    return told.splitlines()[0]
+
+
+class Guest:
+    """A process of QEMU, and its files in a folder: serial.log, progress, result, qemu.log."""
+
+    def __init__(self, image: Image, folder: Path, *, seed: int, job: Path, kept: Path | None = None) -> None:
+        """Start it; it ends with this process.
+
+        Args:
+            image: what it boots.
+            folder: where its files go.
+            seed: of its randomness.
+            job: the file that it reads its job from.
+            kept: a guest that was kept, to be taken up in place of a boot; it waits for `resume`.
+        """
+        self.folder = folder
+        (folder / "progress").touch()
+        command = ["setpriv", "--pdeathsig", "KILL", "--", *_command(image, folder, seed, job)]
+        if kept is not None:
+            command += ["-incoming", f"exec:cat {kept}"]
+        with (folder / "qemu.log").open("wb") as log:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+            )
+        self.execute("qmp_capabilities")
+
+    def execute(self, name: str, **arguments: Any) -> Mapping[str, Any]:
+        """Return the monitor's answer to a command."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps({"execute": name, "arguments": arguments}) + "\n")
+            self.process.stdin.flush()
+            while "return" not in (told := self._read()):
+                if "error" in told:
+                    raise GuestError(f"lab: {QEMU}: {name}: {told['error']['desc']}: {self.serial}")
+        except BrokenPipeError:
+            raise self._ended() from None
+        return told["return"]
+
+    def resume(self) -> None:
+        """Let a guest that was kept go on."""
+        while self.execute("query-status")["status"] == "inmigrate":
+            self._wait_a_little()
+        self.execute("cont")
+
+    def keep(self, file: Path) -> None:
+        """Wait until the guest stops itself, then keep it in a file, as it is."""
+        while self._read().get("event") != "STOP":
+            pass
+        self.execute("migrate", uri=f"exec:cat >{file}")
+        while (status := self.execute("query-migrate").get("status")) != "completed":
+            if status == "failed":
+                raise GuestError(f"lab: {file}: the guest could not be kept: {self.serial}")
+            self._wait_a_little()
+
+    @property
+    def serial(self) -> Path:
+        """What the guest wrote on its console."""
+        return self.folder / "serial.log"
+
+    def stop(self) -> None:
+        """End it, wherever it is."""
+        self.process.kill()
+        self.process.communicate()
+
+    def _read(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise self._ended()
+        return json.loads(line)
+
+    def _wait_a_little(self) -> None:
+        # The monitor tells of the end of either direction only who asks.
+        try:
+            self.process.wait(0.02)
+        except subprocess.TimeoutExpired:
+            return
+        raise self._ended()
+
+    def _ended(self) -> GuestError:
+        self.process.wait()
+        said = (self.folder / "qemu.log").read_text(errors="replace").strip().splitlines()
+        return GuestError(f"lab: {QEMU}: {said[-1] if said else 'it ended'}: {self.serial}")
+
+
+def _command(image: Image, folder: Path, seed: int, job: Path) -> list[str]:
+    def port(name: str, file: str) -> list[str]:
+        return [
+            *("-chardev", f"file,id={file},path={folder / file}"),
+            *("-device", f"virtserialport,chardev={file},name={name}"),
+        ]
+
+    return [
+        QEMU,
+        # Without HPET the kernel's clock is the time-stamp counter, which costs no exit to read.
+        *("-M", "q35,hpet=off", "-cpu", "max,-rdseed", "-m", str(MEMORY_MIB), "-smp", "1"),
+        *("-seed", str(seed % 2**32), "-rtc", "base=2026-01-01,clock=vm"),
+        *("-icount", "shift=0,sleep=off,align=off"),
+        *("-nodefaults", "-display", "none", "-no-reboot", "-no-user-config", "-qmp", "stdio"),
+        *("-serial", f"file:{folder / 'serial.log'}"),
+        # The guest stops itself, in the instruction that writes there: so what is kept is always the same.
+        *("-device", f"pvpanic,ioport={STOP_PORT}", "-action", "panic=pause"),
+        *("-fw_cfg", f"name={JOB},file={job}"),
+        *("-device", "virtio-serial-pci,ioeventfd=off"),
+        *port(PROGRESS, "progress"),
+        *port(RESULT, "result"),
+        *(
+            "-kernel",
+            str(image.kernel),
+            "-initrd",
+            str(image.initramfs),
+            "-append",
+            " ".join(_KERNEL_OPTIONS),
+        ),
+    ]

@@ -1,0 +1,60 @@
+"""What goes into the image: archives that the kernel takes, and modules in an order that it takes."""
+
+import gzip
+import lzma
+
+import pytest
+
+from configs.errors import InputError
+from kernel_bridge.lab import modules
+from kernel_bridge.lab.image import uncompressed
+from kernel_bridge.lab.initramfs import File, archive
+
+
+def test_cpio_reads_the_archive_as_it_was_meant(tmp_path):
+    files = {"a/b/file": File(b"odd", 0o755), "link": File(b"a/b/file", is_link=True)}
+    data = archive(files, {"tmp": 0o1777})
+    read = _parsed(data)
+    assert read == {
+        "a": (0o040755, b""),
+        "a/b": (0o040755, b""),
+        "a/b/file": (0o100755, b"odd"),
+        "link": (0o120777, b"a/b/file"),
+        "tmp": (0o041777, b""),
+    }
+    assert archive(files, {"tmp": 0o1777}) == data
+
+
+def _parsed(data):
+    """Read an archive as buffer-format.rst says: magic, 13 fields of 8 hex digits, name, data."""
+    found, position = {}, 0
+    while True:
+        assert data[position : position + 6] == b"070701"
+        fields = [int(data[position + 6 + 8 * i : position + 14 + 8 * i], 16) for i in range(13)]
+        mode, size, name_size = fields[1], fields[6], fields[11]
+        name = data[position + 110 : position + 110 + name_size - 1].decode()
+        begin = -(-(position + 110 + name_size) // 4) * 4
+        position = -(-(begin + size) // 4) * 4
+        if name == "TRAILER!!!":
+            return found
+        found[name] = (mode, data[begin : begin + size])
+
+
+def test_modules_come_after_those_that_they_need(tmp_path):
+    for name, needs in (("top", "middle,bot-tom"), ("middle", "bot-tom"), ("bot-tom", ""), ("other", "")):
+        text = b"\0license=GPL\0depends=" + needs.encode() + b"\0name=x\0"
+        (tmp_path / f"{name}.ko.xz").write_bytes(lzma.compress(text))
+    found = modules.with_dependencies(tmp_path, ["top", "not_a_module"])
+    assert list(found) == ["bot_tom", "middle", "top"]
+
+
+def test_a_folder_without_modules_is_one_line(tmp_path):
+    with pytest.raises(InputError, match="no kernel modules"):
+        modules.with_dependencies(tmp_path)
+
+
+def test_a_compressed_kernel_is_found_behind_its_loader():
+    kernel = b"\x7fELF" + bytes(range(256)) * 9
+    for pack in (lzma.compress, gzip.compress):
+        assert uncompressed(b"loader" * 99 + pack(kernel)) == kernel
+    assert uncompressed(kernel) == kernel

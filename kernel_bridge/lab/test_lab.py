@@ -1,0 +1,194 @@
+"""The lab for real: boots, runs, faults. Each test is a virtual machine, some seconds of a core."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from configs.errors import InputError
+from configs.scenario import parse
+from kernel_bridge.lab import execute, image, links, machine, qemu
+from kernel_bridge.lab.machine import GuestError, Job
+
+LACK = links.missing()
+needs_lab = pytest.mark.skipif(LACK is not None, reason=LACK or "")
+
+
+def _run(duration_s, links, *flows, traces=None, seed=1):
+    data = {"name": "test", "duration_s": duration_s, "seed": seed, "links": links, "flows": list(flows)}
+    return execute.execute(parse(data, "test"), traces or {})
+
+
+def _job(*command, **more):
+    return Job(command, files={}, folders={}, results=[], virtual_s=30.0, **more)
+
+
+def _bytes(log):
+    series = [column.tobytes() for table in (log.flow_series, log.link_series) for column in table.values()]
+    return json.dumps([log.flows, log.links]).encode() + b"".join(series)
+
+
+@needs_lab
+def test_two_runs_with_one_seed_are_byte_identical_and_another_seed_differs():
+    link = {"rate_mbps": 10, "delay_ms": 10, "loss": 0.01}
+    first, again, other = (
+        _bytes(_run(2, {"l": link}, {"scheme": "cubic", "route": ["l"]}, seed=seed)) for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert first != other
+
+
+@needs_lab
+def test_round_trips_over_three_hops_are_exact_to_a_fifth_of_a_millisecond_and_flows_see_only_their_links():
+    link = {"rate_mbps": 20, "delay_ms": 8}
+    log = _run(
+        2,
+        {"a": link, "b": link, "c": link | {"queue": {"packets": 1000}}},
+        {"scheme": "vegas", "route": ["a", "b", "c"], "start_s": 0.5},
+        {"scheme": "vegas", "route": ["a"], "extra_delay_ms": 20, "stop_s": 0.4},
+        {"scheme": "udp", "route": ["c"], "rate_mbps": 1.2, "start_s": 1.8},
+    )
+    least = [np.nanmin(log.flow_series["rtt_ms"][log.flow_series["flow"] == flow]) for flow in (0, 1)]
+    assert 48 <= least[0] < 48.2 + 3 * 0.6, "three transmissions of 1,500 bytes at 20 Mbit/s"
+    assert 56 <= least[1] < 56.2 + 0.6
+    assert log.flows[2]["sent_packets"] == 20
+    assert log.flows[2]["delivered_packets"] >= 18, "the last ones are on their way"
+    assert log.link_names == ["a", "b", "c"]
+    for name, counted in zip(log.link_names, log.links, strict=True):
+        went = counted["delivered_packets"] + counted["dropped_packets"] + counted["lost_packets"]
+        assert (
+            counted["offered_packets"] == went + counted["queued_packets"] + counted["in_flight_packets"]
+        ), name
+
+
+@needs_lab
+def test_linux_own_fq_codel_keeps_the_queue_shorter_than_droptail():
+    link = {"rate_mbps": 10, "delay_ms": 10}
+    full, managed = (
+        _run(3, {"l": link | {"queue": queue}}, {"scheme": "cubic-nohystart", "route": ["l"]}).flows[0]
+        for queue in ({"packets": 200}, {"kind": "fq_codel"})
+    )
+    assert full["rtt_p95_ms"] > 150
+    assert managed["rtt_p95_ms"] < 0.5 * full["rtt_p95_ms"]
+    assert managed["normalized_goodput"] > 0.8
+
+
+@needs_lab
+def test_a_path_whose_delay_falls_keeps_packets_in_order():
+    text = """# {"format": "leogym-path-trace", "version": 1, "name": "falls"}
+time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
+0,40,10,10,0,1,0,
+1,25,10,10,0,1,0,
+2,10,10,10,0,1,0,
+5,10,10,10,0,1,0,
+"""
+    link = {"trace": "falls", "queue": {"packets": 1000}}
+    log = _run(
+        3,
+        {"l": link, "m": {"rate_mbps": 20, "delay_ms": 1}},
+        {"scheme": "bbr", "route": ["l", "m"], "stop_s": 2.1},
+        {"scheme": "vegas", "route": ["l", "m"], "start_s": 2.5},
+        traces={"falls": text.encode()},
+    )
+    first, second = (log.flow_series["rtt_ms"][log.flow_series["flow"] == flow] for flow in (0, 1))
+    assert log.flows[0]["retransmitted_packets"] == 0, "what arrives out of order is sent again"
+    assert np.nanmin(first) > 82
+    assert 22 < np.nanmin(second) < 30
+
+
+@needs_lab
+def test_a_guest_that_panics_is_one_line_with_its_serial_logs_path():
+    with pytest.raises(GuestError, match=r"^lab: .*Kernel panic - .*sysrq.*: /\S+/serial\.log$") as caught:
+        machine.run(image.latest(), _job("/bin/sh", "-c", "echo c >/proc/sysrq-trigger"), seed=1)
+    _remove(caught.value)
+
+
+@needs_lab
+def test_a_guest_out_of_memory_says_so():
+    hog = "x = []\nwhile True: x.append(bytearray(b'x' * (1 << 24)))"
+    with pytest.raises(GuestError, match=r"^lab: .*[Oo]ut of memory.*: /\S+/serial\.log$") as caught:
+        machine.run(image.latest(), _job("/bin/python3", "-I", "-c", hog), seed=1)
+    _remove(caught.value)
+
+
+@needs_lab
+def test_a_guest_that_hangs_is_ended_and_leaves_no_process():
+    with pytest.raises(GuestError, match=r"not done after 15 s: .*serial\.log$") as caught:
+        machine.run(image.latest(), _job("/bin/sh", "-c", "while :; do :; done", wall_s=15.0), seed=1)
+    folder = _remove(caught.value)
+    assert not [line for line in _command_lines() if folder.encode() in line]
+
+
+@needs_lab
+def test_the_guest_goes_with_its_caller():
+    code = (
+        "from kernel_bridge.lab import image, machine;"
+        "job = machine.Job(['/bin/sh', '-c', 'while :; do :; done'], {}, {}, [], 1.0);"
+        "machine.run(image.latest(), job, seed=1, progress=lambda told: print(told, flush=True))"
+    )
+    caller = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert b"begun" in caller.stdout.readline()
+    [guest] = [
+        pid
+        for pid, line in _processes()
+        if qemu.QEMU.encode() in line and f"guest-{caller.pid}-".encode() in line
+    ]
+    ended = os.pidfd_open(guest)
+    caller.send_signal(signal.SIGKILL)
+    caller.wait()
+    assert select.select([ended], [], [], 30)[0], "the guest outlived its caller"
+    os.close(ended)
+    done = subprocess.run(
+        [sys.executable, "-m", "kernel_bridge", "clean"], capture_output=True, text=True, check=True
+    )
+    assert f"guest-{caller.pid}-" in done.stdout
+
+
+def test_without_qemu_or_an_image_one_line_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setenv("LEOGYM_CACHE", str(tmp_path))
+    with pytest.raises(InputError, match="lab build"):
+        image.latest()
+    monkeypatch.setattr(qemu, "QEMU", "qemu-that-is-not-there")
+    assert "scripts/lab.sh" in links.missing()
+
+
+def test_what_the_guest_cannot_express_is_one_line(monkeypatch):
+    monkeypatch.setattr(links, "missing", lambda: None)
+    link = {"rate_mbps": 10, "delay_ms": 10}
+    both = [{"scheme": "cubic", "route": ["l"]}, {"scheme": "cubic-nohystart", "route": ["l"]}]
+    with pytest.raises(InputError, match="setting of the whole kernel"):
+        _run(1, {"l": link}, *both)
+    with pytest.raises(InputError, match=r"flows\.0\.scheme: bbr3"):
+        _run(1, {"l": link}, {"scheme": "bbr3", "route": ["l"]})
+    with pytest.raises(InputError, match=r"links\.l\.queue\.kind: gateway"):
+        _run(
+            1, {"l": link | {"queue": {"kind": "gateway", "packets": 9}}}, {"scheme": "reno", "route": ["l"]}
+        )
+
+
+def _remove(error):
+    """Remove the folder that an error's serial log is in; return its path."""
+    folder = Path(str(error).rsplit(": ", 1)[1]).parent
+    for file in folder.iterdir():
+        file.unlink()
+    folder.rmdir()
+    return str(folder)
+
+
+def _processes():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                yield int(entry.name), (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+
+
+def _command_lines():
+    return [line for _, line in _processes()]
