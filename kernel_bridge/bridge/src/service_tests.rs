@@ -346,3 +346,24 @@ fn decisions_that_came_too_late_make_a_run_invalid_and_a_few_do_not() {
     let why = punctuality.too_late(INTERVAL_US).unwrap();
     assert!(why.starts_with("1 % of the decisions came 15"), "{why}");
 }
+
+#[test]
+fn over_cubic_a_report_has_cubics_window_once_the_command_is_carried_out() {
+    let (kernel, mut slots) = Kernel::new();
+    let mut service = Service::new(Controller::Offered, INTERVAL_US).over_cubic(true);
+    kernel.write(0, busy());
+    scan(&mut service, &slots, OPENED_US);
+    let report = |service: &mut Service, slots: &mut Slots, intervals: u64| {
+        let events = serve(service, slots, OPENED_US + intervals * INTERVAL_US);
+        let [Event::Report(0, 1, report, 0)] = events[..] else { panic!("{events:?}") };
+        report
+    };
+    report(&mut service, &mut slots, 1);
+    assert_eq!(service.command(&mut slots, (0, 1), 20, 0, OPENED_US + INTERVAL_US + 1), Ok(()));
+    // Not yet carried out: it holds all the same.
+    assert_eq!(report(&mut service, &mut slots, 2).cwnd, 20);
+    let applied_command = slots.commanded(0).sequence;
+    kernel.write(0, Flow { mode: 1, cwnd: 26, pacing_rate: 7_000, applied_command, ..busy() });
+    let after = report(&mut service, &mut slots, 3);
+    assert_eq!((after.cwnd, after.pacing_rate), (26, 7_000));
+}
