@@ -26,7 +26,7 @@ def test_adding_a_scheme_is_adding_its_folder(tmp_path, monkeypatch):
 
 
 def test_an_agent_that_cannot_be_trained_is_answered_with_those_that_can():
-    for name in ("sage", "nonsense"):
+    for name in ("moon", "nonsense"):
         with pytest.raises(InputError, match=rf"^--agent: {name}: .*astraea, aurora"):
             registry.get(name)
 

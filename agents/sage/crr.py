@@ -17,8 +17,8 @@ from agents.sage.settings import SageSettings
 def project(rewards: Tensor, gamma: float, probabilities: Tensor, atoms: Tensor) -> Tensor:
     """Return the distribution of reward + γ · return on the atoms.
 
-    Source: Bellemare, Dabney and Munos (ICML 2017), algorithm 1: what falls between two atoms is divided between
-    them by its distance, what falls outside goes to the first or the last.
+    Source: Bellemare, Dabney and Munos (ICML 2017), algorithm 1: what falls between two atoms is divided
+    between them by its distance, what falls outside goes to the first or the last.
 
     Args:
         rewards: (...).

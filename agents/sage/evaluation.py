@@ -1,7 +1,7 @@
 """How a policy does beside the pool's schemes: ``python -m agents.sage.evaluation POLICY``.
 
-The measure is power (normalized goodput over delay inflation, `docs/metrics.md`) of a flow that is alone, as a ratio
-to that of the best pool scheme of the same scenario, averaged over held-out scenarios.
+The measure is power (normalized goodput over delay inflation, `docs/metrics.md`) of a flow that is alone,
+as a ratio to that of the best pool scheme of the same scenario, averaged over held-out scenarios.
 """
 
 from __future__ import annotations

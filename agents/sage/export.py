@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 from numpy.typing import NDArray
@@ -28,26 +30,26 @@ class _Graph:
     def tensor(self, name: str, tensor: Tensor) -> str:
         return self.weight(name, tensor.detach().numpy().astype(np.float32))
 
-    def node(self, operator: str, inputs: list[str], output: str, **attributes: object) -> str:
+    def node(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
         self.nodes.append(helper.make_node(operator, inputs, [output], output, **attributes))
         return output
 
-    def dense(self, layer: object, x: str, output: str) -> str:
-        weight, bias = layer.weight, layer.bias  # pyright: ignore[reportAttributeAccessIssue]
+    def dense(self, layer: Any, x: str, output: str) -> str:
+        weight, bias = layer.weight, layer.bias
         inputs = [x, self.tensor(f"{output}_weight", weight), self.tensor(f"{output}_bias", bias)]
         return self.node("Gemm", inputs, output, transB=1)
 
-    def norm(self, layer: object, x: str, output: str) -> str:
-        weight, bias = layer.weight, layer.bias  # pyright: ignore[reportAttributeAccessIssue]
+    def norm(self, layer: Any, x: str, output: str) -> str:
+        weight, bias = layer.weight, layer.bias
         inputs = [x, self.tensor(f"{output}_scale", weight), self.tensor(f"{output}_shift", bias)]
-        return self.node("LayerNormalization", inputs, output, epsilon=layer.eps)  # pyright: ignore[reportAttributeAccessIssue]
+        return self.node("LayerNormalization", inputs, output, epsilon=layer.eps)
 
     def encoder(self, encoder: Encoder, x: str, output: str) -> str:
         dense = self.dense(encoder.dense, x, f"{output}_dense")
         return self.node("Tanh", [self.norm(encoder.norm, dense, f"{output}_norm")], output)
 
 
-def gates(tensor: Tensor) -> NDArray[np.float32]:
+def gates(tensor: Any) -> NDArray[np.float32]:
     """Return a gated unit's weights in the order of ONNX, z r n; PyTorch's is r z n."""
     reset, update, candidate = tensor.detach().numpy().astype(np.float32).reshape(3, -1, *tensor.shape[1:])
     return np.concatenate([update, reset, candidate])
@@ -61,13 +63,15 @@ def to_onnx(policy: Policy, description: str) -> bytes:
         description: goes into the model's documentation string.
 
     Returns:
-        A serialised model: ``observation`` (batch, dim) and ``state`` (batch, gru), at first zeros, to ``action``
-        (batch, 1), half the mean of the mixture, in [-1, 1], and ``next_state`` (batch, gru).
+        A serialised model: ``observation`` (batch, dim) and ``state`` (batch, gru), at first zeros, to
+        ``action`` (batch, 1), half the mean of the mixture, in [-1, 1], and ``next_state`` (batch, gru).
     """
     graph = _Graph()
     torso, size = policy.torso, policy.torso.gru.hidden_size
     observation_dim = policy.normaliser.mean.shape[0]
-    low, high = (graph.weight(name, np.float32(value)) for name, value in (("low", -1.0), ("high", 1.0)))
+    low, high = (
+        graph.weight(name, np.array(value, np.float32)) for name, value in (("low", -1.0), ("high", 1.0))
+    )
     x = "observation"
     if policy.normaliser.active:
         mean = graph.tensor("mean", policy.normaliser.mean)
@@ -75,8 +79,8 @@ def to_onnx(policy: Policy, description: str) -> bytes:
         x = graph.node("Sub", [x, mean], "centred")
         x = graph.node("Div", [x, deviation], "normal")
         bounds = [
-            graph.weight("normal_low", np.float32(-CLIP)),
-            graph.weight("normal_high", np.float32(CLIP)),
+            graph.weight("normal_low", np.array(-CLIP, np.float32)),
+            graph.weight("normal_high", np.array(CLIP, np.float32)),
         ]
         x = graph.node("Clip", [x, *bounds], "bounded")
     x = graph.encoder(torso.before, x, "encoded")

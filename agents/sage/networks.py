@@ -46,7 +46,7 @@ class Block(nn.Module):
 
 
 class Torso(nn.Module):
-    """Encoder, gated recurrent unit, encoder, dense layer and residual blocks; also in this order in the file."""
+    """Encoder, gated recurrent unit, encoder, dense layer and residual blocks, in this order."""
 
     def __init__(self, inputs: int, settings: SageSettings) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Torso(nn.Module):
         self.blocks = nn.ModuleList(Block(settings.width) for _ in range(settings.blocks))
 
     def remember(self, x: Tensor, memory: Tensor | None = None) -> Tensor:
-        """Map inputs (n, length, inputs) and a memory (n, gru), by default zeros, to memories (n, length, gru)."""
+        """Map (n, length, inputs) and a memory (n, gru), by default zeros, to memories (n, length, gru)."""
         memories, _ = self.gru(self.before(x), None if memory is None else memory.unsqueeze(0).contiguous())
         return memories
 

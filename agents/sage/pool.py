@@ -1,12 +1,12 @@
 """Collects the pool: what kernel schemes saw, did and earned in the simulator, as a Parquet dataset.
 
-A pool is a folder with a file for each situation, ``situation-NNNNN.parquet``, and ``pool.json``, which appears
-when all are there. In a file every scheme's run is a row group of its own, and a row is an interval that brought a
-delivery:
+A pool is a folder with a file for each situation, ``situation-NNNNN.parquet``, and ``pool.json``, which
+appears when all are there. In a file every scheme's run is a row group of its own, and a row is an
+interval that brought a delivery:
 
 - ``observation``: the 69 signals at its end (float32);
-- ``action``: base-2 logarithm of the window at the end of the next such interval over the window now, in whole
-  thousandths, within [-2, 2] (float32);
+- ``action``: base-2 logarithm of the window at the end of the next such interval over the window now, in
+  whole thousandths, within [-2, 2] (float32);
 - ``reward``: of that next interval (float32).
 
 What is collected does not depend on how often it was interrupted: files that are there are kept.
@@ -96,7 +96,7 @@ def watch(situation: Situation, schemes: tuple[str, ...], settings: SageSettings
 
 
 def transitions(observations: NDArray[np.float32], rewards: NDArray[np.float32]) -> Run:
-    """Return the columns of a run from what each of its intervals brought; the last has no action any more."""
+    """Return the columns of a run from what each of its intervals brought; the last has no action."""
     return {
         "observation": observations[:-1],
         "action": np.clip(observations[1:, ACTION_ENTRY], -ACTION_MAX, ACTION_MAX),
@@ -139,9 +139,8 @@ def collect(settings: SageSettings, folder: Path, say: Callable[[str], None] = p
         return folder
     situations = scenarios.pool(ranges, settings.seed)
     simulated_h = len(situations) * len(ranges.schemes) * ranges.duration_s / 3600
-    say(
-        f"pool: {len(situations)} situations with {len(ranges.schemes)} schemes, {simulated_h:.3g} h simulated"
-    )
+    runs = f"{len(situations)} situations with {len(ranges.schemes)} schemes"
+    say(f"pool: {runs}, {simulated_h:.3g} h simulated")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         started, packets, behind = time.monotonic(), 0.0, 0.0
@@ -153,9 +152,8 @@ def collect(settings: SageSettings, folder: Path, say: Callable[[str], None] = p
                 packets += _packets(situation)
                 if packets >= behind:
                     spent = time.monotonic() - started
-                    say(
-                        f"pool: {number + 1} of {len(situations)}, about {_minutes(spent * ahead / packets - spent)} left"
-                    )
+                    left = _minutes(spent * ahead / packets - spent)
+                    say(f"pool: {number + 1} of {len(situations)}, about {left} left")
                     behind = packets + ahead / 8
             else:
                 ahead -= _packets(situation)

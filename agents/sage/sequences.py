@@ -1,8 +1,8 @@
 """Draws training sequences from a pool of any size in bounded memory.
 
-At most ``resident`` runs are in memory. If the pool has more, one of them is replaced after every batch, in an
-order that passes through the whole pool before any run comes again. Batches depend on the seed and on how many
-were drawn before, and on nothing else.
+At most ``resident`` runs are in memory. If the pool has more, one of them is replaced after every batch,
+in an order that passes through the whole pool before any run comes again. Batches depend on the seed and
+on how many were drawn before, and on nothing else.
 """
 
 from __future__ import annotations

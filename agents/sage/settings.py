@@ -58,7 +58,7 @@ class PoolRanges(Strict):
 
 
 class SageSettings(TrainSettings):
-    """Settings of recurrent critic regularised regression as in Sage; defaults are the released configuration.
+    """Settings of recurrent critic regularised regression; defaults are Sage's released configuration.
 
     ``steps`` and everything that counts in steps are updates of the networks: there is no environment.
     ``scenarios`` is not used, the pool has ranges of its own.
@@ -70,7 +70,8 @@ class SageSettings(TrainSettings):
 
     pool: PoolRanges = PoolRanges()
     pool_folder: str | None = None
-    """Where the pool is or will be; by default runs/pools/ and a digest of its ranges, the seed and the build."""
+    """Where the pool is or will be; by default runs/pools/ and a digest of its ranges, the seed and the
+    build."""
 
     gru: Count = 1024
     """Numbers that the recurrent layers remember."""
@@ -85,7 +86,8 @@ class SageSettings(TrainSettings):
     value_min: float = 0.0
     value_max: float = 500.0
     normalise: bool = False
-    """Whether the networks take each signal less its mean over its deviation in the pool; ours, not as published."""
+    """Whether the networks take each signal less its mean over its deviation in the pool; ours, not as
+    published."""
 
     policy_learning_rate: Positive = 5e-6
     critic_learning_rate: Positive = 5e-5

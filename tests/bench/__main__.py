@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.bench import bridge, environments, instructions, shell, simulator, suite, traces
+from tests.bench import bridge, environments, instructions, lab, shell, simulator, suite, traces
 
 QUICK = {
     "simulator": simulator.rows,
@@ -15,6 +15,7 @@ QUICK = {
     "suite": suite.rows,
     "bridge": bridge.rows,
     "shell": shell.rows,
+    "lab": lab.rows,
 }
 
 

@@ -12,6 +12,7 @@ mod network;
 #[cfg(debug_assertions)]
 mod order;
 mod packet;
+mod path;
 mod route;
 mod run_log;
 mod scenario;

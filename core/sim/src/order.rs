@@ -1,15 +1,17 @@
-//! A check that paths are first in, first out: of a flow's packets on one route none overtakes another of its kind.
+//! A check that paths are first in, first out: of a flow's packets on one path none overtakes another of its kind.
 //!
 //! Every run of a build with debug assertions makes it, so that all tests do; others pay nothing.
+
+use std::collections::BTreeMap;
 
 use leo_link::Nanos;
 
 use crate::packet::{Kind, Packet};
 
-/// The last arrivals on each route.
+/// The last arrivals on each path.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
-    routes: Vec<Last>,
+    paths: BTreeMap<u32, Last>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,16 +23,12 @@ struct Last {
 }
 
 impl Order {
-    /// `packet` has come to the end of its route.
+    /// `packet` has come to the end of its path.
     ///
     /// # Panics
     /// It overtook another.
     pub fn check(&mut self, packet: &Packet) {
-        let route = usize::from(packet.route);
-        if self.routes.len() <= route {
-            self.routes.resize(route + 1, Last::default());
-        }
-        let last = &mut self.routes[route];
+        let last = self.paths.entry(packet.path).or_default();
         match packet.kind {
             Kind::Data => {
                 assert!(
@@ -56,18 +54,18 @@ mod tests {
     use super::*;
     use crate::ecn::Ecn;
 
-    fn packet(kind: Kind, route: u16, seq: u64, timestamp: Nanos) -> Packet {
+    fn packet(kind: Kind, path: u32, seq: u64, timestamp: Nanos) -> Packet {
         let (ecn, sacks) = (Ecn::default(), SackBlocks::default());
-        Packet { flow: 0, bytes: 1500, route, hop: 1, kind, ecn, seq, timestamp, propagation: 0, sacks }
+        Packet { flow: 0, bytes: 1500, path, hop: 1, kind, ecn, seq, timestamp, propagation: 0, sacks }
     }
 
     #[test]
-    fn packets_of_other_routes_and_kinds_may_come_first() {
+    fn packets_of_other_paths_and_kinds_may_come_first() {
         let mut order = Order::default();
-        for (kind, route, seq, timestamp) in
+        for (kind, path, seq, timestamp) in
             [(Kind::Data, 1, 5, 50), (Kind::Data, 0, 4, 40), (Kind::Ack, 0, 1, 10), (Kind::Data, 1, 2, 50)]
         {
-            order.check(&packet(kind, route, seq, timestamp));
+            order.check(&packet(kind, path, seq, timestamp));
         }
     }
 
