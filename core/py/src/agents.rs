@@ -42,7 +42,8 @@ impl Agents {
     #[pyo3(signature = (slots, *, agent = "astraea", reward = "astraea"))]
     fn new(slots: usize, agent: &str, reward: &str) -> PyResult<Self> {
         let spec = AgentSpec::by_name(agent).map_err(input_error)?;
-        if let Some(need) = spec.needs() {
+        // Whoever runs the flows can have CUBIC move the window between commands.
+        if let Some(need) = spec.needs().filter(|_| !spec.action.is_over_cubic()) {
             let rule = format!("{} needs {need}, which only the simulator gives", spec.name());
             return Err(input_error(format!("agent: name: {rule}")));
         }
@@ -61,6 +62,11 @@ impl Agents {
     #[getter]
     fn action_dim(&self) -> usize {
         self.spec.action_dim()
+    }
+
+    #[getter]
+    fn over_cubic(&self) -> bool {
+        self.spec.action.is_over_cubic()
     }
 
     #[getter]
