@@ -6,6 +6,9 @@ use pyo3::prelude::*;
 
 use crate::input_error;
 
+/// Numbers for Python.
+type Row<'py> = Bound<'py, PyArray1<f32>>;
+
 /// The learning side of one flow.
 struct Agent {
     state: AgentState,
@@ -96,7 +99,7 @@ impl Agents {
         Ok(())
     }
 
-    fn observation<'py>(&self, py: Python<'py>, slot: usize) -> PyResult<Bound<'py, PyArray1<f32>>> {
+    fn observation<'py>(&self, py: Python<'py>, slot: usize) -> PyResult<Row<'py>> {
         let mut out = vec![0.0; self.spec.observation_dim()];
         self.agent(slot)?.state.write_observation(&mut out);
         Ok(PyArray1::from_vec(py, out))
@@ -110,7 +113,7 @@ impl Agents {
         capacity_bytes_per_s: f64,
         base_delay_ns: u64,
         buffer_bytes: u64,
-    ) -> PyResult<(Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<f32>>)> {
+    ) -> PyResult<(Row<'py>, Row<'py>)> {
         for &slot in &slots {
             self.agent(slot)?;
         }
