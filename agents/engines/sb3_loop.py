@@ -80,7 +80,7 @@ def make_environment(settings: Sb3Settings, steps: int) -> ScaledRewards:
     )
     # A resumed run must not see the episodes of the run's beginning again.
     environment.seed(int(np.random.SeedSequence([settings.seed, steps]).generate_state(1)[0] >> 1))
-    return ScaledRewards(VecMonitor(environment), settings.reward_scale)
+    return ScaledRewards(settings.wrap(VecMonitor(environment)), settings.reward_scale)
 
 
 def save(algorithm: Algorithm, model: BaseAlgorithm, folder: Path, wall_s: float, episodes: int) -> None:
@@ -131,7 +131,7 @@ class Chores(BaseCallback):
 
     def _on_step(self) -> bool:
         """Count one interval of all simulations; return whether there is time to go on."""
-        self._rewards.append(float(np.mean(self.locals["rewards"])) / self._settings.reward_scale)
+        self._rewards.append(float(np.mean(self.training_env.get_attr("rewards_as_given", [0])[0])))
         self._goodput_mbps.append(float(np.mean([info["goodput_mbps"] for info in self.locals["infos"]])))
         self.episodes += int(np.count_nonzero(self.locals["dones"]))
         # A run of a number of steps ends after the rollout is learned from, and not here.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from agents.settings import Count, Engine, Fraction, TrainSettings
 from configs.strict import Positive
+
+if TYPE_CHECKING:
+    from stable_baselines3.common.vec_env import VecEnv
 
 
 class Sb3Settings(TrainSettings):
@@ -24,3 +27,7 @@ class Sb3Settings(TrainSettings):
     reward_scale: Positive = 1.0
     """Factor on the rewards that sb3 learns from, so that values are within its critic's reach; progress.csv
     has rewards as they are."""
+
+    def wrap(self, environment: VecEnv) -> VecEnv:
+        """Return what is learned on, made of ``environment``; rewards are scaled afterwards."""
+        return environment

@@ -227,7 +227,7 @@ class Agents:
     def judge(
         self, slots: Sequence[int], capacity_bytes_per_s: float, base_delay_ns: int, buffer_bytes: int
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return each slot's reward, (slots,), and the global state, (global_dim,), at the end of an interval.
+        """Return the slots' rewards, (slots,), and the global state, (global_dim,), after an interval.
 
         Args:
             slots: those of the flows whose interval just ended.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import subprocess
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 from configs.errors import InputError
 from configs.scenario import Scenario
 from kernel_bridge import bridge_process
+from kernel_bridge.client import BridgeError
 from kernel_bridge.namespaces import PATH, folders, ordinary_user, start_in_namespaces
 from kernel_bridge.run import inside
 from kernel_bridge.run.link_shells import LEAD_S, Backend, Folders, LinkEvents, LinkShells, Origin
@@ -186,10 +186,19 @@ class Run:
     def _end(self, limit_s: float) -> None:
         """Wait until the session's first process has ended well."""
         name = self._backend.name
-        try:
-            _, stderr = self._process.communicate(timeout=limit_s)
-        except subprocess.TimeoutExpired:
-            raise TooSlowError(f"{name}: not done after {limit_s:g} s") from None
+        with ExitStack() as stack:
+            ended = os.pidfd_open(self._process.pid)
+            stack.callback(os.close, ended)
+            daemon = []
+            if (pid := self.served.pid) is not None:
+                daemon.append(os.pidfd_open(pid))
+                stack.callback(os.close, daemon[0])
+            ready, _, _ = select.select([ended, *daemon], [], [], limit_s)
+        if not ready:
+            raise TooSlowError(f"{name}: not done after {limit_s:g} s")
+        if ended not in ready:
+            raise BridgeError("leo-bridge: it was killed, or ended before the run did")
+        _, stderr = self._process.communicate()
         raise_for(self._process.returncode, stderr, name)
 
 
@@ -228,7 +237,9 @@ def read(
     ]
     logs = root / "logs"
     records = [_record(logs, index, flow.scheme) for index, flow in enumerate(planned.flows)]
-    return run_log(planned, records, events, series_ms, _invalid(planned, events, told["senders"]) or fault())
+    # What went away is an error, whatever else was wrong.
+    served = fault()
+    return run_log(planned, records, events, series_ms, _invalid(planned, events, told["senders"]) or served)
 
 
 def _access(planned: Plan, flow: PlannedFlow, backend: Backend, places: Folders) -> list[str] | None:

@@ -88,20 +88,20 @@ def _descendants(pid):
         ("mahimahi", "mm-delay", "mm-delay: it was killed"),
         ("kernel", "traffic", "a flow's end was ended by SIGKILL"),
         ("kernel", "unshare", "the run was ended by SIGKILL"),
-        ("kernel", "leo-bridge", "leo-bridge: it went away during the run"),
+        ("kernel", "leo-bridge", "leo-bridge: it was killed"),
     ],
 )
 def test_a_run_whose_part_is_killed_at_any_moment_says_so_and_leaves_nothing(backend, victim, told, trials):
     draw = random.Random(f"{victim}{trials}")
     links = BACKENDS[backend]()
-    planned = _planned(1.5, links)
+    planned = _planned(10, links)
     before = _machine()
     for _ in range(trials):
         with Run(planned, links, {"mine": POLICY}) as run:
             run.begin()
             found = [pid for pid, name in _descendants(os.getpid()).items() if name == victim]
             chosen = draw.choice(sorted(found))
-            time.sleep(draw.uniform(0, 1))  # at any moment of the run
+            time.sleep(draw.uniform(0, 1))  # at any moment, and on a busy machine before the end, too
             os.kill(chosen, signal.SIGKILL)
             with pytest.raises(RuntimeError) as caught:
                 run.finish()
