@@ -211,20 +211,20 @@ class RunFolder:
 
     # -- policy and summary -----------------------------------------------------------------------------
 
-    def write_policy(self, onnx: bytes, description: Mapping[str, Any], steps: int) -> Path:
+    def write_policy(self, onnx: bytes, description: Mapping[str, Any], steps: int | None) -> Path:
         """Write policy/policy.onnx and policy/policy.json, with provenance; return the folder.
 
         Args:
             onnx: the network.
             description: what policy.json says besides: agent, spec_version, dimensions, interval_ms.
-            steps: environment steps that the policy was trained for.
+            steps: environment steps that the policy was trained for; None: unknown.
         """
         self.policy.mkdir(exist_ok=True)
         description = {
             "format": "leogym-policy",
             "version": 1,
             **description,
-            "provenance": {**self.provenance, "steps": steps},
+            "provenance": {**self.provenance, **({} if steps is None else {"steps": steps})},
         }
         write_atomically(self.policy / "policy.onnx", onnx)
         write_atomically(self.policy / "policy.json", _json(description))

@@ -8,7 +8,7 @@ from configs.errors import InputError
 
 
 def test_the_schemes_are_the_folders():
-    assert {"astraea", "aurora", "orca", "ppo", "vivace"} <= registry.schemes().keys()
+    assert {"astraea", "aurora", "orca", "ppo", "sac", "td3", "vivace"} <= registry.schemes().keys()
 
 
 def test_adding_a_scheme_is_adding_its_folder(tmp_path, monkeypatch):
@@ -26,7 +26,7 @@ def test_adding_a_scheme_is_adding_its_folder(tmp_path, monkeypatch):
 
 
 def test_an_agent_that_cannot_be_trained_is_answered_with_those_that_can():
-    for name in ("sage", "nonsense"):
+    for name in ("moon", "nonsense"):
         with pytest.raises(InputError, match=rf"^--agent: {name}: .*astraea, aurora"):
             registry.get(name)
 

@@ -33,7 +33,7 @@ def test_an_agent_with_nothing_to_train_says_so(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--agent", "sage", "--steps", 1], "--agent: sage: .*astraea, aurora, orca"),
+        (["--agent", "moon", "--steps", 1], "--agent: moon: .*astraea, aurora, orca"),
         (["--agent", "astraea"], "--steps or --minutes: give one"),
         (["--agent", "astraea", "--steps", 1, "--set", "foo=1"], "^--set: foo: unknown key$"),
         (["--agent", "astraea", "--steps", 1, "--set", "gamma=high"], "^--set: gamma: "),
@@ -47,8 +47,8 @@ def test_an_agent_with_nothing_to_train_says_so(tmp_path, capsys):
         (["--agent", "astraea", "--steps", 1, "--engine", "tf"], "engine: .*'native', 'sb3' or 'rllib'"),
         (["--agent", "astraea", "--steps", 1, "--backend", "lab"], "--backend: lab: .*simulator"),
         (
-            ["--agent", "astraea", "--steps", 1, "--set", "spec=sage"],
-            'spec: no .* named "sage" .*astraea, orca',
+            ["--agent", "astraea", "--steps", 1, "--set", "spec=moon"],
+            'spec: no .* named "moon" .*astraea, orca',
         ),
         (["--agent", "astraea", "--steps", 1, "--set", "reward=none"], 'reward: no .* named "none" '),
         (["--agent", "astraea", "--steps", 1, "--config", "missing.yaml"], "^missing.yaml: cannot be read"),

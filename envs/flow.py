@@ -60,12 +60,13 @@ class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
     ## Action Space
     With ``agent="astraea"``: ``Box(-1, 1, (1,), float32)``: the congestion window grows to
     ``ceil(cwnd · (1 + 0.025 a))`` for a ≥ 0 and shrinks to ``floor(cwnd / (1 − 0.025 a))`` below.
-    The sender paces at window over smoothed RTT.
+    The sender paces at window over smoothed RTT. ``agents/README.md`` lists the other specifications,
+    ``"orca"`` and ``"aurora"`` among them; ``"OBSERVATION+ACTION"`` composes one.
 
     ## Rewards
     ``reward="astraea"``: the weighted sum of throughput, queueing delay, loss, fairness and stability that
     the Astraea paper describes, over all learning flows, within [-0.1, 0.1]. ``leosim.Batch.rewards()`` lists
-    the others.
+    the others; ``reward="throughput:1,delay:-0.5"`` adds terms up.
 
     ## Starting State
     The first report of the learning flow: one interval after its start. The scenario is the given one, or

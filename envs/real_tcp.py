@@ -191,8 +191,8 @@ class RealTcpBatch:
                     reported.append(slot)
         self.time_s[0] = episode.now_ns() / 1e9
         if reported:
-            reward, state = self._agents.judge(reported, *episode.world(reported[0]))
-            self.rewards_view[0, acted] = reward
+            rewards, state = self._agents.judge(reported, *episode.world(reported[0]))
+            self.rewards_view[0, acted] = rewards[acted]
             self.global_states[0] = state
         if not self.active.any() and episode.is_over():
             self.finished[0] = True

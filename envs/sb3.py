@@ -59,6 +59,10 @@ class LeoVecEnv(VecEnv):
         batch = self._batch = self._simulations.batch
         self.render_mode = None
         super().__init__(num_envs, observation_space(batch.observation_dim), action_space(batch.action_dim))
+        self.global_states = batch.global_states
+        """What a centralised critic may see, of shape (num_envs, global_dim); overwritten by every step."""
+        self.rewards_as_given = np.zeros(num_envs, np.float32)
+        """Those of the last step, whatever wrappers make of them."""
         self._observations = batch.observations[:, 0]
         self._rewards = batch.rewards_view[:, 0]
         self._active, self._finished = batch.active[:, 0], batch.finished
@@ -88,6 +92,7 @@ class LeoVecEnv(VecEnv):
         """Run one monitor interval; return observations, rewards, dones and infos."""
         self._batch.step(self._actions)
         observations, rewards = self._observations.copy(), self._rewards.copy()
+        self.rewards_as_given = rewards
         late = self._simulations.punctuality()
         infos: list[dict[str, Any]] = [{**one, **late} for one in self._reader.many(self._reports)]
         dones = self._finished | ~self._active

@@ -31,6 +31,8 @@ def missing() -> str | None:
     return f"leo-bridge: {lacks[0]}" if lacks else None
 
 
+OVER_CUBIC = "over-cubic"
+"""Offered to clients, and Cubic moves the window between their commands, as Orca wants it."""
 SCHEMES = ("copa", "satcp", "vivace", "vivace-kernel", "vivace-proteus")
 """Schemes that a bridge brings along."""
 
@@ -40,7 +42,7 @@ class BridgeProcess:
 
     Args:
         schemes: congestion controls by name (1 to 15 letters, digits, _ and .): the folder of a policy that
-            decides for their flows, one of `SCHEMES`, or None to offer them to clients.
+            decides for their flows, one of `SCHEMES`, or None or `OVER_CUBIC` to offer them to clients.
         interval_ms: monitor interval of flows without a policy.
         seed: of what is random in a scheme.
         address: where it listens.
@@ -67,6 +69,8 @@ class BridgeProcess:
                 self._arguments += ["--offer", name]
             elif isinstance(decider, Path):
                 self._arguments += ["--policy", f"{name}={decider}"]
+            elif decider == OVER_CUBIC:
+                self._arguments += ["--offer-over-cubic", name]
             elif decider == "satcp":
                 self._arguments += ["--satcp", name]
             else:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kernel_bridge import clean
+from kernel_bridge import bridge_process, clean, tunnel
 from kernel_bridge.run import schemes
 from kernel_bridge.run.backends import BACKENDS
+from kernel_bridge.run.served import served
 
 
 def check() -> Iterator[str]:
     """Yield a line about each thing."""
     for name, backend in BACKENDS.items():
         yield f"backend {name}: {backend().missing() or 'ready'}"
+    yield f"tunnel: {(tunnel.missing() or 'tunnel: ready').removeprefix('tunnel: ')}"
+    lack = bridge_process.missing()
+    yield f"leo-bridge: {(lack or 'leo-bridge: ready').removeprefix('leo-bridge: ')}"
     yield f"schemes of this kernel: {', '.join(schemes.available())}"
+    yield f"schemes that leo-bridge adds: {', '.join(served()) or 'none'}"
     for path in clean.leftovers():
         yield f"{path}: left by a run that was killed (python -m kernel_bridge clean removes it)"

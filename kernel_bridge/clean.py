@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kernel_bridge.namespaces import FOLDERS, PREFIX
 
-_NAME = re.compile(re.escape(PREFIX) + r"(?:mahimahi|run-\w+)-(\d+)-\w+")
+_NAME = re.compile(re.escape(PREFIX) + r"(?:mahimahi|tunnel|run-\w+)-(\d+)-\w+")
 
 
 def leftovers(folder: Path = FOLDERS) -> Iterator[Path]:

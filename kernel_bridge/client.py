@@ -165,7 +165,7 @@ class Bridge:
         self._request(request, "done")
 
     def command(self, flow: int, cwnd_packets: int, pacing_bytes_per_s: int = 0) -> None:
-        """Set a flow's window and pacing rate (0: unpaced). It holds until the next command.
+        """Set a flow's window (0 leaves it) and pacing rate (0: unpaced). It holds until the next command.
 
         Without a command for four intervals or two smoothed RTTs, whichever is longer, the flow is Cubic's.
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -10,6 +10,9 @@ from agents.ppo.settings import PpoSettings
 from agents.settings import Count, Fraction, sampler_by_name
 from configs.sampling import AuroraSampling, Sampling
 from configs.strict import NonNegative, Positive
+
+if TYPE_CHECKING:
+    from stable_baselines3.common.vec_env import VecEnv
 
 
 class AuroraSettings(PpoSettings):
@@ -34,3 +37,13 @@ class AuroraSettings(PpoSettings):
     epochs: Count = 4
     hidden: list[Count] = Field(default=[32, 16], min_length=1)
     activation: Literal["leaky_relu", "tanh"] = "tanh"
+    relative_rewards: bool = False
+    """Whether sb3 learns from rewards relative to what each path allows, see `agents.aurora.relative`."""
+
+    def wrap(self, environment: VecEnv) -> VecEnv:
+        """Return what is learned on, made of ``environment``."""
+        if not self.relative_rewards:
+            return environment
+        from agents.aurora.relative import RelativeRewards  # here, because its import takes seconds
+
+        return RelativeRewards(environment)

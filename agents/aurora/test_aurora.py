@@ -5,7 +5,9 @@ import leosim
 import numpy as np
 import pytest
 
+from agents.aurora.relative import relative
 from agents.aurora.settings import AuroraSettings
+from agents.engines.sb3_loop import make_environment
 from envs.sampling import Sampler
 
 # The released training script: batches of 2,048, layers of 32 and 16, γ = 0.99.
@@ -75,3 +77,23 @@ def test_the_ranges_are_those_of_the_released_simulator():
     assert 2000 < max(packets) <= 2981
     for scenario, link in zip(scenarios, links, strict=True):
         assert scenario.duration_s == pytest.approx(400 * 0.5 * 2 * link.delay_ms / 1e3)
+
+
+def test_relative_rewards_are_an_increasing_affine_function_of_the_reward_on_each_path():
+    # 3.6 Mbit/s are 300 packets/s, worth 3 a second; 100 ms one way cost 0.2.
+    world = np.zeros((2, 12), np.float32)
+    world[:, 9], world[:, 11] = 100 / 500, 3.6 / 500
+    full = relative(np.array([3.0 - 0.2, 1.5 - 0.2], np.float32), world)
+    np.testing.assert_allclose(full, [1.0, 0.5], atol=1e-6)
+
+
+def test_rewards_that_are_learned_from_are_relative_and_those_of_the_log_as_given():
+    settings = AuroraSettings(agent="aurora", num_envs=3, relative_rewards=True, reward_scale=0.5)
+    environment = make_environment(settings, 0)
+    environment.reset()
+    (worlds,) = environment.get_attr("global_states", [0])
+    for _ in range(30):
+        _, learned, _, _ = environment.step(np.zeros((3, 1), np.float32))
+        (given,) = environment.get_attr("rewards_as_given", [0])
+        np.testing.assert_allclose(learned, 0.5 * relative(given, worlds), rtol=1e-5)
+    assert np.ptp(given) > 0.1

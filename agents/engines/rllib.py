@@ -52,11 +52,12 @@ class FlowModule(TorchRLModule, ValueFunctionAPI):
     """Actor and critic with separate perceptrons and a free standard deviation."""
 
     def setup(self) -> None:
-        """Build the networks from the spaces and ``model_config["hidden"]``."""
+        """Build the networks from the spaces and ``model_config``."""
         observation, action = self.observation_space.shape[0], self.action_space.shape[0]
         hidden = self.model_config["hidden"]
-        self.actor = layers(observation, hidden, action)
-        self.critic = layers(observation, hidden, 1)
+        activation = self.model_config["activation"]
+        self.actor = layers(observation, hidden, action, activation)
+        self.critic = layers(observation, hidden, 1, activation)
         self.log_std = torch.nn.Parameter(torch.zeros(action))
 
     def _forward(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
@@ -83,7 +84,10 @@ def make_config(settings: PpoSettings, steps: int) -> PPOConfig:
         "reward": settings.reward,
         "interval_ms": settings.interval_ms,
     }
-    module = RLModuleSpec(module_class=FlowModule, model_config={"hidden": list(settings.hidden)})
+    module = RLModuleSpec(
+        module_class=FlowModule,
+        model_config={"hidden": list(settings.hidden), "activation": settings.activation},
+    )
     return (
         PPOConfig()
         .environment(MultiFlowEnv, env_config=environment)
@@ -242,8 +246,8 @@ def read_state(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path}: cannot be read: {error}") from None
 
 
-def export_policy(algorithm: PPO, settings: TrainSettings, run: RunFolder, steps: int) -> None:
+def export_policy(algorithm: PPO, settings: PpoSettings, run: RunFolder, steps: int) -> None:
     """Write the shared actor of ``algorithm`` as the run's policy."""
     module = algorithm.get_module(SHARED)
     assert isinstance(module, FlowModule)
-    export(dense_layers(module.actor), settings, run, steps)
+    export(dense_layers(module.actor), settings, run, steps, settings.activation)

@@ -1,36 +1,22 @@
-"""PPO on one flow with Stable-Baselines3: ``train.py --agent ppo --engine sb3``.
-
-Every simulation has one learning flow; the other flows of its scenario run the background schemes of the
-ranges. A resumed run continues with the weights, optimiser state and random state of its checkpoint, on new
-episodes: Stable-Baselines3 keeps no simulation that is under way.
-"""
+"""PPO on one flow with Stable-Baselines3: ``train.py --agent ppo --engine sb3``."""
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from stable_baselines3 import PPO
-from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.distributions import Distribution
-from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.policies import ActorCriticPolicy
-from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecMonitor
-from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
+from stable_baselines3.common.vec_env import VecEnv
+from torch import nn
 
-from agents.engines.actor import ACTIVATIONS, dense_layers, export
-from agents.engines.schedule import Every
+from agents.engines import sb3_loop
+from agents.engines.actor import ACTIVATIONS, dense_layers
 from agents.ppo.settings import PpoSettings
-from agents.reporter import Reporter
 from agents.run_folder import RunFolder
 from agents.settings import TrainSettings
-from configs.errors import InputError
-from envs.sampling import Sampler
-from envs.sb3 import LeoVecEnv
 
 
 class BoundedActorCritic(ActorCriticPolicy):
@@ -39,40 +25,6 @@ class BoundedActorCritic(ActorCriticPolicy):
     def _get_action_dist_from_latent(self, latent_pi: torch.Tensor) -> Distribution:
         mean = torch.tanh(self.action_net(latent_pi))
         return self.action_dist.proba_distribution(mean, self.log_std)  # type: ignore[call-arg]
-
-
-class ScaledRewards(VecEnvWrapper):
-    """Multiplies rewards by a factor."""
-
-    def __init__(self, environment: VecEnv, factor: float) -> None:
-        super().__init__(environment)
-        self._factor = np.float32(factor)
-
-    def reset(self) -> VecEnvObs:
-        """Reset as the environment does."""
-        return self.venv.reset()
-
-    def step_wait(self) -> VecEnvStepReturn:
-        """Step as the environment does, the rewards scaled."""
-        observations, rewards, dones, infos = self.venv.step_wait()
-        return observations, rewards * self._factor, dones, infos
-
-
-def make_environment(settings: PpoSettings, steps: int) -> ScaledRewards:
-    """Return ``settings.num_envs`` simulations of one learning flow each, seeded by seed and ``steps``."""
-    one_learner = settings.scenarios.model_copy(update={"learning_flows": 1})
-    environment = LeoVecEnv(
-        settings.num_envs,
-        Sampler(one_learner),
-        settings.spec,
-        settings.backend,
-        reward=settings.reward,
-        interval_ms=settings.interval_ms,
-        threads=settings.workers,
-    )
-    # A resumed run must not see the episodes of the run's beginning again.
-    environment.seed(int(np.random.SeedSequence([settings.seed, steps]).generate_state(1)[0] >> 1))
-    return ScaledRewards(VecMonitor(environment), settings.reward_scale)
 
 
 def make_model(settings: PpoSettings, environment: VecEnv) -> PPO:
@@ -98,144 +50,36 @@ def make_model(settings: PpoSettings, environment: VecEnv) -> PPO:
     )
 
 
-def save(model: PPO, folder: Path, wall_s: float, episodes: int) -> None:
-    """Write ``model`` and the state of its random generators to ``folder``."""
-    model.save(folder / "model.zip")
-    torch.save({"torch": torch.get_rng_state(), "numpy": np.random.get_state()}, folder / "random.pt")  # noqa: NPY002 (Stable-Baselines3 shuffles with it)
-    state = {"steps": model.num_timesteps, "wall_s": wall_s, "episodes": episodes}
-    (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
+def dense(model: PPO) -> list[nn.Linear]:
+    """Return the actor's dense layers, in order."""
+    policy = model.policy
+    assert isinstance(policy, ActorCriticPolicy)
+    return dense_layers(policy.mlp_extractor.policy_net, policy.action_net)
 
 
-def load(folder: Path, settings: PpoSettings) -> tuple[PPO, dict[str, Any]]:
-    """Return what `save` wrote to ``folder``: the model, on new episodes, and its counters.
+ALGORITHM = sb3_loop.Algorithm(
+    make=make_model,
+    read=lambda folder, environment: PPO.load(folder / "model.zip", environment, device="cpu"),
+    write=lambda model, folder: model.save(folder / "model.zip"),
+    dense=dense,
+    columns={
+        "policy_loss": "train/policy_gradient_loss",
+        "value_loss": "train/value_loss",
+        "action_std": "train/std",
+    },
+)
+
+
+def load(folder: Path, settings: PpoSettings) -> tuple[Any, dict[str, Any]]:
+    """Return the model that a checkpoint holds, on new episodes, and its counters.
 
     Raises:
         InputError: the checkpoint cannot be read.
     """
-    try:
-        state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-        model = PPO.load(folder / "model.zip", make_environment(settings, state["steps"]), device="cpu")
-        generators = torch.load(folder / "random.pt", weights_only=False)
-    except InputError:
-        raise
-    except Exception as error:  # whatever an unpickler stumbles on
-        raise InputError(f"{folder}: cannot be read: {error}") from None
-    torch.set_rng_state(generators["torch"])
-    np.random.set_state(generators["numpy"])  # noqa: NPY002
-    return model, state
-
-
-class Chores(BaseCallback):
-    """Between updates: rows of progress.csv, checkpoints, exports, and the end of the run."""
-
-    def __init__(
-        self, settings: PpoSettings, run: RunFolder, reporter: Reporter, state: dict[str, Any]
-    ) -> None:
-        super().__init__()
-        self._settings, self._run, self._reporter = settings, run, reporter
-        self._row_due = Every(settings.progress_steps, state["steps"])
-        self._checkpoint_due = Every(settings.checkpoint_steps, state["steps"])
-        self.episodes: int = state["episodes"]
-        self._rewards: list[float] = []
-        self._goodput_mbps: list[float] = []
-
-    def _on_step(self) -> bool:
-        """Count one interval of all simulations; return whether there is time to go on."""
-        self._rewards.append(float(np.mean(self.locals["rewards"])) / self._settings.reward_scale)
-        self._goodput_mbps.append(float(np.mean([info["goodput_mbps"] for info in self.locals["infos"]])))
-        self.episodes += int(np.count_nonzero(self.locals["dones"]))
-        # A run of a number of steps ends after the rollout is learned from, and not here.
-        return self._settings.minutes is None or self._reporter.done(self.num_timesteps) < 1
-
-    def _on_rollout_start(self) -> None:
-        """Here the last rollout has been learned from, so that steps and weights belong together."""
-        steps = self.model.num_timesteps
-        if self._row_due.due(steps):
-            self.row()
-        if self._checkpoint_due.due(steps):
-            self.checkpoint()
-
-    def row(self) -> None:
-        """Add a row to progress.csv: means since the last one."""
-        episodes = list(self.model.ep_info_buffer or [])
-        learned = self.model.logger.name_to_value
-        self._reporter.row(
-            {
-                "steps": self.model.num_timesteps,
-                "wall_s": round(self._reporter.wall_s, 3),
-                "episodes": self.episodes,
-                "reward": _mean(self._rewards),
-                "episode_reward_mean": _mean([float(episode["r"]) for episode in episodes]),
-                "episode_length_mean": _mean([float(episode["l"]) for episode in episodes]),
-                "goodput_mbps": _mean(self._goodput_mbps),
-                "policy_loss": learned.get("train/policy_gradient_loss", float("nan")),
-                "value_loss": learned.get("train/value_loss", float("nan")),
-                "action_std": learned.get("train/std", float("nan")),
-            }
-        )
-        self._rewards.clear()
-        self._goodput_mbps.clear()
-
-    def checkpoint(self) -> None:
-        """Write a checkpoint and the policy as of now."""
-        model, steps = self.model, self.model.num_timesteps
-        assert isinstance(model, PPO)
-        self._run.save_checkpoint(
-            steps, lambda folder: save(model, folder, self._reporter.wall_s, self.episodes)
-        )
-        export_policy(model, self._settings, self._run)
-        self._reporter.checkpointed(steps)
-
-
-def export_policy(model: PPO, settings: TrainSettings, run: RunFolder) -> None:
-    """Write the actor of ``model`` as the run's policy."""
-    policy = model.policy
-    assert isinstance(policy, ActorCriticPolicy)
-    dense = dense_layers(policy.mlp_extractor.policy_net, policy.action_net)
-    assert isinstance(settings, PpoSettings)
-    export(dense, settings, run, model.num_timesteps, settings.activation)
+    return sb3_loop.load(ALGORITHM, folder, settings)
 
 
 def train(settings: TrainSettings, run: RunFolder) -> None:
-    """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one.
-
-    A run ends with the rollout in which its steps are complete.
-    """
+    """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one."""
     assert isinstance(settings, PpoSettings)
-    torch.set_num_threads(1)  # networks too small for a second thread to help
-    latest = run.latest_checkpoint()
-    if latest is None:
-        model, state = (
-            make_model(settings, make_environment(settings, 0)),
-            {"steps": 0, "wall_s": 0.0, "episodes": 0},
-        )
-    else:
-        model, state = load(latest, settings)
-    model.set_logger(Logger(folder=None, output_formats=[]))  # rows of progress.csv say it all
-    shown = ("reward", "goodput_mbps")
-    with Reporter(settings, run, steps=state["steps"], wall_s=state["wall_s"], shown=shown) as reporter:
-        chores = Chores(settings, run, reporter, state)
-        model.learn(
-            (settings.steps or sys.maxsize) - state["steps"],
-            chores,
-            log_interval=None,  # type: ignore[arg-type] (no log of its own)
-            reset_num_timesteps=False,
-        )
-        if model.num_timesteps > state["steps"]:
-            chores.row()
-            chores.checkpoint()
-        # Again, for a run that was killed after its last checkpoint and before its export.
-        export_policy(model, settings, run)
-        run.write_summary(
-            {
-                "agent": settings.agent,
-                "engine": settings.engine,
-                "steps": model.num_timesteps,
-                "wall_s": round(reporter.wall_s, 1),
-                "episodes": chores.episodes,
-            }
-        )
-
-
-def _mean(values: list[float]) -> float:
-    return float(np.mean(values)) if values else float("nan")
+    sb3_loop.train(ALGORITHM, settings, run)

@@ -226,11 +226,11 @@ class Agents:
         """Return the observation, of shape (observation_dim,)."""
     def judge(
         self, slots: Sequence[int], capacity_bytes_per_s: float, base_delay_ns: int, buffer_bytes: int
-    ) -> tuple[float, NDArray[np.float32]]:
-        """Return the reward and the global state, (global_dim,), of the flows whose interval just ended.
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the slots' rewards, (slots,), and the global state, (global_dim,), after an interval.
 
         Args:
-            slots: those flows'.
+            slots: those of the flows whose interval just ended.
             capacity_bytes_per_s: of the bottleneck; in an outage, what the link would have.
             base_delay_ns: one-way propagation over the links now.
             buffer_bytes: of the bottleneck.

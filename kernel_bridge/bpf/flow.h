@@ -66,7 +66,7 @@ struct command {
 	u64 patience_us; /* silence after which the flow falls back, unless 2 sRTT is longer */
 	u64 pacing_rate; /* bytes/s; 0: unpaced */
 	u64 frozen_until_us; /* SaTCP: an announced handover explains losses until then */
-	u32 cwnd; /* packets */
+	u32 cwnd; /* packets; 0 leaves it */
 	u32 generation; /* of the flow that is meant */
 } __attribute__((aligned(64)));
 
@@ -116,6 +116,8 @@ struct settings {
 	u64 first_patience_us; /* how long a new flow waits for its first command */
 	u32 cong_control_arguments; /* from Linux 6.10 on (sk, ack, flag, rs), before (sk, rs) */
 	u32 tells_acks; /* whether the daemon wants to hear of every ACK */
+	u32 least_burst; /* packets that are sent at once though pacing would allow for fewer */
+	u32 over_cubic; /* Cubic moves the window always, and a command is what it goes on from */
 };
 const volatile struct settings settings;
 

@@ -3,7 +3,9 @@
  *
  * A command takes effect at whatever the connection does next: an ACK, a timeout, a write by the application, a
  * pacing timer. While no command has come for longer than max(patience, 2 sRTT) the flow is Cubic's; the next command
- * takes it back. */
+ * takes it back.
+ *
+ * Over Cubic (Orca, SIGCOMM 2020) the window is Cubic's all the time, and a command sets once what Cubic goes on from. */
 #include "ack.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -53,16 +55,23 @@ static __always_inline void pace_as_kernel(struct sock *sk, struct tcp_sock *tp)
 	sk->sk_pacing_rate = rate < sk->sk_max_pacing_rate ? rate : sk->sk_max_pacing_rate;
 }
 
+static __always_inline bool is_cubics(const struct private *private)
+{
+	return settings.over_cubic || private->mode == FALLEN_BACK;
+}
+
 static __always_inline void fall_back(struct sock *sk, struct private *private, struct flow *flow)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	private->mode = FALLEN_BACK;
-	private->reducing = 0;
-	cubictcp_init(sk);
-	/* Cubic goes on from the agent's window; a flow that never had an agent starts slowly, as any. */
-	if (private->has_obeyed)
-		tp->snd_ssthresh = tp->snd_cwnd > 2 ? tp->snd_cwnd : 2;
+	if (!settings.over_cubic) {
+		private->reducing = 0;
+		cubictcp_init(sk);
+		/* Cubic goes on from the agent's window; a flow that never had an agent starts slowly, as any. */
+		if (private->has_obeyed)
+			tp->snd_ssthresh = tp->snd_cwnd > 2 ? tp->snd_cwnd : 2;
+	}
 	if (flow) {
 		flow->mode = FALLEN_BACK;
 		flow->fallbacks += 1;
@@ -104,15 +113,19 @@ static __always_inline void obey(struct sock *sk, struct private *private, struc
 			fall_back(sk, private, flow);
 		return;
 	}
-	if (!cwnd)
+	if (!cwnd && !settings.over_cubic)
 		return;
-	if (sequence != flow->applied_command) {
-		flow->applied_command = sequence;
-		flow->applied_ns = bpf_ktime_get_ns();
-	}
 	private->mode = STEERED;
 	private->has_obeyed = 1;
 	flow->mode = STEERED;
+	if (sequence != flow->applied_command) {
+		flow->applied_command = sequence;
+		flow->applied_ns = bpf_ktime_get_ns();
+		if (cwnd)
+			tp->snd_cwnd = cwnd;
+	}
+	if (settings.over_cubic)
+		return;
 	tp->snd_cwnd = cwnd;
 	/* A window that the agent holds is not one to return to from below. */
 	tp->snd_ssthresh = cwnd > 2 ? cwnd : 2;
@@ -140,7 +153,7 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 		add_rate(tp, rs->delivered, rs->interval_us, flow);
 	}
 	obey(sk, private, flow);
-	if (private->mode == FALLEN_BACK) {
+	if (is_cubics(private)) {
 		if (private->reducing)
 			reduce_proportionally(tp, private, rs->acked_sacked);
 		else if (rs->acked_sacked)
@@ -180,6 +193,11 @@ void BPF_PROG(leo_init, struct sock *sk)
 	private->has_obeyed = 0;
 	/* The scheme before this one may have left any rate; unpaced until told otherwise. */
 	sk->sk_pacing_rate = ~0UL;
+	if (settings.over_cubic) {
+		cubictcp_init(sk);
+		if (sk->sk_pacing_status == SK_PACING_NONE)
+			sk->sk_pacing_status = SK_PACING_NEEDED;
+	}
 	open_flow(sk);
 	if (!private->slot_plus_one)
 		fall_back(sk, private, 0);
@@ -196,7 +214,7 @@ u32 BPF_PROG(leo_ssthresh, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (private_of(sk)->mode == FALLEN_BACK)
+	if (is_cubics(private_of(sk)))
 		return cubictcp_recalc_ssthresh(sk);
 	return tp->snd_cwnd > 2 ? tp->snd_cwnd : 2;
 }
@@ -208,7 +226,7 @@ u32 BPF_PROG(leo_undo, struct sock *sk)
 
 	private->reducing = 0;
 	tell_ack(sk, UNDONE, private->ca_state, 0);
-	if (private->mode == FALLEN_BACK)
+	if (is_cubics(private))
 		return tcp_reno_undo_cwnd(sk);
 	return tcp_sk(sk)->snd_cwnd;
 }
@@ -224,7 +242,7 @@ void BPF_PROG(leo_state, struct sock *sk, u8 new_state)
 	if (flow)
 		begin_write(flow);
 	obey(sk, private, flow);
-	if (private->mode == FALLEN_BACK) {
+	if (is_cubics(private)) {
 		u8 reducing = new_state == TCP_CA_CWR || new_state == TCP_CA_Recovery;
 
 		cubictcp_state(sk, new_state);
@@ -248,14 +266,14 @@ void BPF_PROG(leo_state, struct sock *sk, u8 new_state)
 SEC("struct_ops")
 void BPF_PROG(leo_event, struct sock *sk, enum tcp_ca_event event)
 {
-	if (private_of(sk)->mode == FALLEN_BACK)
+	if (is_cubics(private_of(sk)))
 		cubictcp_cwnd_event(sk, event);
 }
 
 SEC("struct_ops")
 void BPF_PROG(leo_acked, struct sock *sk, const struct ack_sample *sample)
 {
-	if (private_of(sk)->mode == FALLEN_BACK)
+	if (is_cubics(private_of(sk)))
 		cubictcp_acked(sk, sample);
 }
 
@@ -277,7 +295,7 @@ u32 BPF_PROG(leo_min_tso_segs, struct sock *sk)
 		copy_counters(tp, flow);
 		end_write(flow);
 	}
-	return 2; /* net.ipv4.tcp_min_tso_segs */
+	return settings.least_burst;
 }
 
 SEC(".struct_ops.link")

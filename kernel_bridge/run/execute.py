@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import subprocess
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,18 +15,21 @@ import numpy as np
 from configs.errors import InputError
 from configs.scenario import Scenario
 from kernel_bridge import bridge_process
+from kernel_bridge.client import BridgeError
 from kernel_bridge.namespaces import PATH, folders, ordinary_user, start_in_namespaces
 from kernel_bridge.run import inside
 from kernel_bridge.run.link_shells import LEAD_S, Backend, Folders, LinkEvents, LinkShells, Origin
 from kernel_bridge.run.plan import Plan, PlannedFlow, plan
 from kernel_bridge.run.run_log import FlowRecord, RunLog, run_log
-from kernel_bridge.run.schedule import NS_PER_S
+from kernel_bridge.run.schedule import NS_PER_MS, NS_PER_S
 from kernel_bridge.run.schemes import DATAGRAMS, available
 from kernel_bridge.run.served import Served, known
 from kernel_bridge.run.socket_log import read_counts, read_samples
 
 PREPARE_S = inside.SETUP_S + inside.GRACE_S
 """How long it may take until the flows can begin."""
+LATE_SHARE = 0.01
+"""A sender that was not awake for more of its time than this did not offer what was asked for."""
 FIRST_PORT = 5000
 """Flow ``n`` of a plan goes to port ``FIRST_PORT + n``."""
 
@@ -184,10 +186,19 @@ class Run:
     def _end(self, limit_s: float) -> None:
         """Wait until the session's first process has ended well."""
         name = self._backend.name
-        try:
-            _, stderr = self._process.communicate(timeout=limit_s)
-        except subprocess.TimeoutExpired:
-            raise TooSlowError(f"{name}: not done after {limit_s:g} s") from None
+        with ExitStack() as stack:
+            ended = os.pidfd_open(self._process.pid)
+            stack.callback(os.close, ended)
+            daemon = []
+            if (pid := self.served.pid) is not None:
+                daemon.append(os.pidfd_open(pid))
+                stack.callback(os.close, daemon[0])
+            ready, _, _ = select.select([ended, *daemon], [], [], limit_s)
+        if not ready:
+            raise TooSlowError(f"{name}: not done after {limit_s:g} s")
+        if ended not in ready:
+            raise BridgeError("leo-bridge: it was killed, or ended before the run did")
+        _, stderr = self._process.communicate()
         raise_for(self._process.returncode, stderr, name)
 
 
@@ -197,7 +208,7 @@ def raise_for(status: int, stderr: str, name: str) -> None:
     if status == inside.TOO_SLOW:
         raise TooSlowError(f"{name}: {why}")
     if status:
-        raise RuntimeError(f"{name}: {why or f'exit status {status}'}")
+        raise RuntimeError(f"{name}: {why or f'the run {inside.left(status)}'}")
 
 
 def read(
@@ -226,7 +237,9 @@ def read(
     ]
     logs = root / "logs"
     records = [_record(logs, index, flow.scheme) for index, flow in enumerate(planned.flows)]
-    return run_log(planned, records, events, series_ms, _invalid(planned, events) or fault())
+    # What went away is an error, whatever else was wrong.
+    served = fault()
+    return run_log(planned, records, events, series_ms, _invalid(planned, events, told["senders"]) or served)
 
 
 def _access(planned: Plan, flow: PlannedFlow, backend: Backend, places: Folders) -> list[str] | None:
@@ -322,9 +335,14 @@ def _record(logs: Path, index: int, scheme: str) -> FlowRecord:
     )
 
 
-def _invalid(planned: Plan, events: list[LinkEvents]) -> str | None:
+def _invalid(planned: Plan, events: list[LinkEvents], said: list[str]) -> str | None:
     """Say why a run is no result, or None."""
     for link, found in zip(planned.chain, events, strict=True):
         if found.late is not None:
             return f"links.{link.name}: {found.late}: this machine is too slow or too busy"
+    for index, (flow, lines) in enumerate(zip(planned.flows, said, strict=True)):
+        late_ns = sum(int(line.split()[1]) for line in lines.splitlines() if line.startswith("late_ns "))
+        if late_ns > LATE_SHARE * (flow.stop_ns - flow.start_ns):
+            stood_ms = late_ns / NS_PER_MS
+            return f"flow {index}: its sender stood still for {stood_ms:.0f} ms: this machine is too busy"
     return None

@@ -12,6 +12,7 @@ import importlib.util
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -62,7 +63,7 @@ class TooSlowError(RuntimeError):
 
 
 def main(kind: "type[Run] | None" = None) -> int:
-    """Carry out the run that the JSON file of the first argument describes."""
+    """Carry out the run, of a kind, that the JSON file of the first argument describes."""
     run = json.loads(Path(sys.argv[1]).read_text())
     try:
         told = (kind or Run)(run).carry_out()
@@ -91,6 +92,7 @@ class Run:
         self.prepare()
         shells = self.start_shells()
         branches = [self.start_branch(branch) for branch in self.run["branches"]]
+        self.watched = shells_here()
         receivers = [self.start_end(flow, "receive") for flow in self.run["flows"]]
         senders = [self.start_end(flow, "send") for flow in self.run["flows"]]
         for end in (*receivers, *senders):
@@ -234,7 +236,7 @@ class Run:
     def origin_ns(self) -> int:
         """Return the run's start, on the monotonic clock: soon, or when the links' traces get there."""
         soon = time.monotonic_ns() + round(START_S * 1e9)
-        begins = [began_ns(Path(log)) for log in self.run["aligned"]]
+        begins = [wait_until_begun(Path(log)) for log in self.run["aligned"]]
         if not begins:
             return soon
         origin = max(begins) + self.run["lead_ns"]
@@ -245,14 +247,19 @@ class Run:
     def wait(self, end: subprocess.Popen[bytes], origin_ns: int) -> str:
         """Return what a flow's end said on standard error once it is done."""
         limit_s = (origin_ns + self.run["duration_ns"] - time.monotonic_ns()) / 1e9 + GRACE_S
+        ended = os.pidfd_open(end.pid)
+        ready, _, _ = select.select([ended, *self.watched], [], [], max(0, limit_s))
+        os.close(ended)
+        for shell in self.watched:
+            if shell in ready:
+                raise RuntimeError(f"{self.watched[shell]}: it was killed, or ended before the run did")
+        if not ready:
+            raise TooSlowError(f"a flow's end did not stop within {GRACE_S:g} s")
         end.stdin = None
-        try:
-            _, stderr = end.communicate(timeout=limit_s)
-        except subprocess.TimeoutExpired:
-            raise TooSlowError(f"a flow's end did not stop within {GRACE_S:g} s") from None
+        _, stderr = end.communicate()
         said = stderr.decode(errors="replace").strip()
         if end.returncode:
-            raise RuntimeError(said or f"a flow's end left with exit status {end.returncode}")
+            raise RuntimeError(said or f"a flow's end {left(end.returncode)}")
         return said
 
     def end_shell(self, shell: subprocess.Popen[bytes]) -> None:
@@ -263,7 +270,24 @@ class Run:
             raise TooSlowError(f"a shell did not stop within {GRACE_S:g} s") from None
         if shell.returncode not in (0, LATE):
             why = "; ".join(stderr.decode(errors="replace").strip().splitlines())
-            raise RuntimeError(f"a shell failed: {why or shell.returncode}")
+            raise RuntimeError(f"a shell failed: {why or f'it {left(shell.returncode)}'}")
+
+
+def shells_here() -> dict[int, str]:
+    """Return a descriptor of every shell's process in this PID namespace, with its name."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and (name := (entry / "comm").read_text().strip()).startswith("mm-"):
+                found[os.pidfd_open(int(entry.name))] = name
+    return found
+
+
+def left(status: int) -> str:
+    """Say how a process ended."""
+    if status < 0:
+        return f"was ended by {signal.Signals(-status).name}"
+    return f"left with exit status {status}"
 
 
 def keep_up() -> None:
@@ -280,18 +304,42 @@ def address(level: int) -> str:
     return f"198.18.{level // 250}.{level % 250 + 1}"
 
 
-def began_ns(log: Path) -> int:
-    """Return when the trace of mm-link or mm-leo began, on the monotonic clock, from its log's header."""
-    found = {"init timestamp": 0, "base timestamp": 0}
-    with log.open(errors="replace") as lines:
-        for line in lines:
-            if line.startswith("# {"):
-                return json.loads(line.removeprefix("# "))["began_monotonic_ns"]
-            name, _, value = line.removeprefix("# ").partition(": ")
-            if not line.startswith("#"):
-                break
-            if name in found:
-                found[name] = int(value)
+def wait_until_begun(log: Path) -> int:
+    """Return when the trace of mm-link or mm-leo began, once its log tells.
+
+    mm-link's two directions are processes of their own, which may begin after the command inside.
+
+    Raises:
+        TooSlowError: it does not tell.
+    """
+    pause = select.poll()  # nothing tells of a line in a file: look again every 10 ms
+    for _ in range(round(SETUP_S / 0.01)):
+        if (found := began_ns(log)) is not None:
+            return found
+        pause.poll(10)
+    raise TooSlowError(f"a shell had not begun after {SETUP_S:g} s")
+
+
+def began_ns(log: Path) -> int | None:
+    """Return when the trace of mm-link or mm-leo began, on the monotonic clock, from its log's header.
+
+    None: it is not there yet.
+    """
+    try:
+        text = log.read_text(errors="replace")
+    except FileNotFoundError:
+        return None
+    found = {}
+    for line in text.splitlines(keepends=True):
+        if not line.startswith("#") or not line.endswith("\n"):
+            break
+        if line.startswith("# {"):
+            return json.loads(line.removeprefix("# "))["began_monotonic_ns"]
+        name, _, value = line.removeprefix("# ").partition(": ")
+        if name in ("init timestamp", "base timestamp"):
+            found[name] = int(value)
+    if len(found) < 2:
+        return None
     return sum(found.values()) * 1_000_000 + time.monotonic_ns() - time.time_ns()
 
 

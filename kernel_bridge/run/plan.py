@@ -113,6 +113,9 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
                 raise InputError(
                     f"{where}: flows.{index}.{field}: a TCP flow always has something to send here"
                 )
+        for field in ("ecn", "tcp_rmem", "tcp_wmem"):
+            if getattr(flow, field):
+                raise InputError(f"{where}: flows.{index}.{field}: the host's own setting holds here")
         if flow.scheme not in schemes:
             raise InputError(
                 f"{where}: flows.{index}.scheme: {flow.scheme}: not a scheme that this kernel runs "

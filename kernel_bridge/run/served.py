@@ -76,6 +76,11 @@ class Served:
             return scheme
         return self._names[scheme] if role == "send" else RECEIVERS_SCHEME
 
+    @property
+    def pid(self) -> int | None:
+        """Return the daemon's process, if there is one."""
+        return self._bridge.pid if self._bridge is not None else None
+
     def client(self) -> Bridge:
         """Return a new connection to the bridge, which is closed with this."""
         assert self._bridge is not None, "no flow of the plan is served"

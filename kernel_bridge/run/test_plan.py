@@ -76,6 +76,8 @@ def test_the_same_seed_makes_the_same_bursts():
         ([{"route": ["a"], "count": 300}], {}, "300 are more than the 256"),
         ([{"route": ["a"], "transfer_bytes": 9}], {}, "flows.0.transfer_bytes: a TCP flow always has"),
         ([{"route": ["a"], "rate_mbps": 9}], {}, "flows.0.rate_mbps: a TCP flow always has"),
+        ([{"route": ["a"], "ecn": True}], {}, "flows.0.ecn: the host's own setting"),
+        ([{"route": ["a"], "tcp_rmem": [4096] * 3}], {}, "flows.0.tcp_rmem: the host's own setting"),
         (
             [{"route": ["a"]}],
             {"links": {"a": {"rate_mbps": 9, "delay_ms": 1, "reverse": {"rate_mbps": 1}}}},

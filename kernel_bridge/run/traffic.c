@@ -3,6 +3,7 @@
 //
 //   traffic send|receive tcp|udp ADDRESS PORT SCHEME LOG UID GID START_NS STOP_NS [RATE_BPS PERIODS]
 //
+// When it is done it says on standard error how late it was: "late_ns N".
 // It says "ready" on standard output and reads the run's origin, in ns of the monotonic clock, from standard input;
 // START_NS and STOP_NS count from there. PERIODS is a file of pairs of 64-bit integers: from when to when, in ns from the
 // origin, a udp sender sends.
@@ -33,7 +34,7 @@
 #endif
 
 enum { INFO_BYTES = 280, CC_BYTES = 24, CHUNK_BYTES = 1 << 18, DATAGRAM_BYTES = 1472, UDP_BUFFER_BYTES = 1 << 23 };
-static const int64_t NS = 1000000000, SAMPLE_NS = 10000000, LOG_NS = 1000000, PACKET_BITS = 12000;
+static const int64_t LATE_NS = 5000000, NS = 1000000000, SAMPLE_NS = 10000000, LOG_NS = 1000000, PACKET_BITS = 12000;
 
 struct sample {
     int64_t time_ns;
@@ -47,6 +48,8 @@ struct count {
 static int64_t origin_ns;
 static FILE *log_file;
 static struct count counted;
+// For how long a sender was to be awake and was not: of every time that it woke up later than LATE_NS, how much.
+static int64_t late_ns;
 
 static void fail(const char *format, ...) {
     int error = errno;
@@ -68,6 +71,13 @@ static void sleep_until(int64_t time_ns) {
     int64_t at = time_ns + origin_ns;
     struct timespec until = {.tv_sec = at / NS, .tv_nsec = at % NS};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
+    }
+}
+
+static void note_late(int64_t due) {
+    int64_t late = now_ns() - due;
+    if (late > LATE_NS) {
+        late_ns += late;
     }
 }
 
@@ -105,6 +115,7 @@ static void finish(void) {
     if (fclose(log_file)) {
         fail("log");
     }
+    fprintf(stderr, "late_ns %" PRId64 "\n", late_ns);
     exit(0);
 }
 
@@ -133,6 +144,7 @@ static void send_stream(int fd, const struct sockaddr_in *to, int64_t stop) {
     int connected = 0;
     while ((now = now_ns()) < stop) {
         if (now >= next) {
+            note_late(next);
             if (connected) {
                 sample(fd, now);
             }
@@ -187,7 +199,10 @@ static void send_datagrams(int fd, const struct sockaddr_in *to, int64_t rate_bp
     while (fread(period, sizeof period, 1, file) == 1) {
         int64_t due = period[0] + gap;
         while (due < period[1]) {
-            sleep_until(due);
+            if (due > now_ns()) {
+                sleep_until(due);
+                note_late(due);
+            }
             sendto(fd, datagram, sizeof datagram, 0, (const struct sockaddr *)to, sizeof *to);
             count(1);
             int64_t work = PACKET_BITS * NS + remainder;
@@ -251,6 +266,7 @@ int main(int argc, char **argv) {
     }
     if (sends) {
         sleep_until(start);
+        note_late(start);
     }
     if (sends && stream) {
         send_stream(fd, &address, stop);

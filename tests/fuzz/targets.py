@@ -125,6 +125,28 @@ _CROSSED = {
     ],
     "events": [{"at_s": 0.01, "reroute": {"flows": [0], "route": ["b"]}}],
 }
+_LIMITED = {
+    "duration_s": 0.03,
+    "handshake": True,
+    "host_jitter_us": 100,
+    "links": {
+        "a": {"rate_mbps": 10, "delay_ms": 1, "burst_bytes": 4000, "queue": {"kind": "pie", "ecn": True}}
+    },
+    "flows": [
+        {"scheme": "cubic", "ecn": True, "transfer_bytes": 30_000, "route": ["a"]},
+        {
+            "scheme": "leotcp",
+            "tcp_rmem": [4096, 65_536, 1_000_000],
+            "tcp_wmem": [4096, 16_384, 100_000],
+            "route": ["a"],
+        },
+        {
+            "scheme": "vivace",
+            "arrivals": {"rate_per_s": 100, "mean_bytes": 3000, "distribution": "pareto", "shape": 1.5},
+            "route": ["a"],
+        },
+    ],
+}
 _TLE = (
     b"ISS (ZARYA)\n"
     b"1 25544U 98067A   08264.51782528 -.00002182  00000-0 -11606-4 0  2927\n"
@@ -171,7 +193,9 @@ TARGETS: dict[str, Target] = {
             b"time_ms,rtt_s,loss,uplink_lost\n0,0.04,0.1,1\n1000,-1,0,-1\n",
         ),
     ),
-    "scenario": Target(_scenario, (json.dumps(_SCENARIO).encode(), json.dumps(_CROSSED).encode())),
+    "scenario": Target(
+        _scenario, tuple(json.dumps(seed).encode() for seed in (_SCENARIO, _CROSSED, _LIMITED))
+    ),
     "policy-json": Target(_policy("policy.json"), ((_FIXTURE / "policy.json").read_bytes(),)),
     "policy-onnx": Target(_policy("policy.onnx"), ((_FIXTURE / "policy.onnx").read_bytes(),)),
 }

@@ -105,6 +105,15 @@ impl AgentSpec {
         GLOBAL_DIM
     }
 
+    /// What a backend must do for it besides reports and commands; `None` for most.
+    pub const fn needs(self) -> Option<&'static str> {
+        match (self.action, self.observation) {
+            (Action::CubicRatio, _) => Some("CUBIC beneath the agent"),
+            (_, Observation::Aurora) => Some("intervals of half an RTT"),
+            _ => None,
+        }
+    }
+
     /// Monitor interval unless a scenario or a policy says otherwise, in ns.
     pub const fn default_interval_ns(self) -> u64 {
         self.observation.default_interval_ns()
@@ -269,6 +278,14 @@ mod tests {
         let mut observation = [0.0; 69];
         state.write_observation(&mut observation);
         assert_eq!(observation[68], 0.5);
+    }
+
+    #[test]
+    fn what_a_backend_must_do_besides_is_told() {
+        assert_eq!(AgentSpec::ASTRAEA.needs(), None);
+        assert_eq!(AgentSpec::ORCA.needs(), Some("CUBIC beneath the agent"));
+        assert_eq!(AgentSpec::AURORA.needs(), Some("intervals of half an RTT"));
+        assert_eq!(AgentSpec::by_name("orca+cwnd_ratio").unwrap().needs(), None);
     }
 
     #[test]

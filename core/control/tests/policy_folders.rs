@@ -10,8 +10,8 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 /// The observations of make.py: five rows.
-fn observations() -> Vec<f32> {
-    (0..5 * 50).map(|i| ((i * 37 % 101) as f64 / 50.0 - 1.0) as f32).collect()
+fn observations(dim: usize) -> Vec<f32> {
+    (0..5 * dim).map(|i| ((i * 37 % 101) as f64 / 50.0 - 1.0) as f32).collect()
 }
 
 fn onnxruntime_actions(folder: &Path) -> Vec<f32> {
@@ -33,13 +33,17 @@ fn copy(name: &str, to: &str) -> PathBuf {
 
 #[test]
 fn actions_are_those_of_onnxruntime() {
-    for name in ["perceptron", "operators"] {
+    for (name, spec, interval_ns) in [
+        ("perceptron", AgentSpec::ASTRAEA, 30_000_000),
+        ("operators", AgentSpec::ASTRAEA, 30_000_000),
+        ("aurora", AgentSpec::AURORA, 50_000_000),
+    ] {
         let folder = fixture(name);
         let policy = Policy::load(&folder).unwrap();
-        assert_eq!((policy.spec(), policy.interval_ns()), (AgentSpec::ASTRAEA, 30_000_000));
+        assert_eq!((policy.spec(), policy.interval_ns()), (spec, interval_ns));
         let expected = onnxruntime_actions(&folder);
         let mut actions = vec![f32::NAN; expected.len()];
-        policy.act(&observations(), &mut [], &mut actions);
+        policy.act(&observations(spec.observation_dim()), &mut [], &mut actions);
         for (row, (got, want)) in actions.iter().zip(&expected).enumerate() {
             assert!((got - want).abs() < 2e-6, "{name}, row {row}: {got} is not {want}");
         }
@@ -56,10 +60,10 @@ fn a_recurrent_policy_remembers_as_in_onnxruntime() {
     let expected = onnxruntime_actions(&folder);
     let mut memories = [0.0; 5 * 14];
     let mut actions = [f32::NAN; 5];
-    policy.act(&observations(), &mut memories, &mut actions);
+    policy.act(&observations(50), &mut memories, &mut actions);
     let first = actions;
     for _ in 1..4 {
-        policy.act(&observations(), &mut memories, &mut actions);
+        policy.act(&observations(50), &mut memories, &mut actions);
     }
     for (row, (got, want)) in actions.iter().zip(&expected).enumerate() {
         assert!((got - want).abs() < 2e-6, "row {row}: {got} is not {want}");
@@ -70,7 +74,7 @@ fn a_recurrent_policy_remembers_as_in_onnxruntime() {
 #[test]
 fn threads_and_batches_give_the_same_bits() {
     let policy = Policy::load(&fixture("perceptron")).unwrap();
-    let observations = observations();
+    let observations = observations(50);
     let mut batch = [0.0; 5];
     policy.act(&observations, &mut [], &mut batch);
     let policy = &policy;

@@ -41,8 +41,13 @@ impl Agents {
     #[new]
     #[pyo3(signature = (slots, *, agent = "astraea", reward = "astraea"))]
     fn new(slots: usize, agent: &str, reward: &str) -> PyResult<Self> {
+        let spec = AgentSpec::by_name(agent).map_err(input_error)?;
+        if let Some(need) = spec.needs() {
+            let rule = format!("{} needs {need}, which only the simulator gives", spec.name());
+            return Err(input_error(format!("agent: name: {rule}")));
+        }
         Ok(Self {
-            spec: AgentSpec::by_name(agent).map_err(input_error)?,
+            spec,
             reward: Reward::by_name(reward).map_err(input_error)?,
             slots: (0..slots).map(|_| None).collect(),
         })
@@ -99,7 +104,7 @@ impl Agents {
         capacity_bytes_per_s: f64,
         base_delay_ns: u64,
         buffer_bytes: u64,
-    ) -> PyResult<(f32, Bound<'py, PyArray1<f32>>)> {
+    ) -> PyResult<(Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<f32>>)> {
         for &slot in &slots {
             self.agent(slot)?;
         }
@@ -107,7 +112,16 @@ impl Agents {
         let flows = slots.iter().filter_map(|&slot| self.slots[slot].as_ref().map(|agent| &agent.history));
         let mut global_state = vec![0.0; GLOBAL_DIM];
         write_global_state(&world, flows.clone(), &mut global_state);
-        Ok((self.reward.evaluate(&world, flows), PyArray1::from_vec(py, global_state)))
+        let shared = self.reward.evaluate(&world, flows);
+        let own = |agent: &Option<Agent>| {
+            if self.reward.is_of_flow() {
+                self.reward.evaluate(&world, agent.iter().map(|agent| &agent.history))
+            } else {
+                shared
+            }
+        };
+        let rewards = self.slots.iter().map(own).collect();
+        Ok((PyArray1::from_vec(py, rewards), PyArray1::from_vec(py, global_state)))
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use leo_cc::{CongestionControl, External, Scheme};
 use leo_control::{AgentSpec, AgentState, FlowState, Policy, Report};
 use leo_link::{NEVER, Nanos};
-use leo_transport::{Handshake, Receiver, SEGMENT_BYTES, Sender, SenderStats};
+use leo_transport::{AckToSend, Handshake, Receiver, SEGMENT_BYTES, Sender, SenderStats};
 
+use crate::ecn::Ecn;
 use crate::histogram::Histogram;
 use crate::packet::Packet;
 use crate::route::Routes;
@@ -85,6 +86,8 @@ pub struct Flow {
     pub windows: Option<Box<Windows>>,
     /// It understands marks (RFC 3168).
     pub ecn: bool,
+    /// It has no datagrams, buffers, marks or headers, as [`Flow::settle`] found: packets need not ask for each.
+    pub plain: bool,
     /// Opens the connection, until it is.
     pub handshake: Option<Box<Handshake>>,
     /// What it has to send, where that ends.
@@ -106,6 +109,8 @@ pub struct Flow {
     pub rtt_histogram: Histogram,
     /// What the histogram said before a flow that ended gave it up.
     rtt_p95: Option<Nanos>,
+    #[cfg(debug_assertions)]
+    pub order: crate::order::Order,
 }
 
 impl Flow {
@@ -127,6 +132,7 @@ impl Flow {
             application: None,
             windows: None,
             ecn: false,
+            plain: false,
             handshake: None,
             transfer_bytes: None,
             completed: None,
@@ -142,6 +148,8 @@ impl Flow {
             rtt_log: RttLog::default(),
             rtt_histogram: Histogram::default(),
             rtt_p95: None,
+            #[cfg(debug_assertions)]
+            order: crate::order::Order::default(),
         }
     }
 
@@ -166,6 +174,12 @@ impl Flow {
         }
         self.windows = Some(Box::new(windows));
         self
+    }
+
+    /// It is as it will be from now on.
+    pub fn settle(&mut self) {
+        self.plain =
+            self.datagrams.is_none() && self.windows.is_none() && self.headers.is_none() && !self.ecn;
     }
 
     /// The connection is there: let the application begin.
@@ -305,11 +319,50 @@ impl Flow {
         }
     }
 
-    /// The scheme is told what the packet met that `ack` answers.
+    /// Data arrives at a flow that is not plain.
     #[inline(never)]
-    pub fn take_telemetry(&mut self, ack: &Packet, now: Nanos) {
+    pub fn take_data(&mut self, packet: &Packet, now: Nanos) -> Option<AckToSend> {
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.on_received();
+            return None;
+        }
+        if !packet.ecn.says_nothing() {
+            self.receiver.on_ecn(packet.ecn.is_answer(), packet.ecn.is_marked());
+        }
+        let ack = self.receiver.on_data(now, packet.seq, packet.timestamp);
+        if let Some(windows) = &mut self.windows {
+            windows.on_data(now, self.receiver.delivered(), self.sender.rtt().latest());
+        }
+        ack
+    }
+
+    /// An acknowledgement that says `marked` leaves a flow that is not plain.
+    #[inline(never)]
+    pub fn give_ack(&mut self, packet: &mut Packet, marked: bool) {
+        packet.ecn = Ecn::of_ack(marked);
+        if let Some(windows) = &mut self.windows {
+            windows.announce(packet.seq);
+        }
+        if let Some(headers) = &mut self.headers {
+            headers.answer(packet);
+        }
+    }
+
+    /// An acknowledgement is about to be taken in by a flow that is not plain: what the packet that it answers met. True
+    /// when that was marked.
+    #[inline(never)]
+    pub fn take_telemetry(&mut self, ack: &Packet, now: Nanos) -> bool {
         if let Some(hops) = self.headers.as_mut().and_then(|headers| headers.acknowledged(ack)) {
             self.sender.scheme_mut().on_telemetry(now, hops);
+        }
+        ack.ecn.is_echo()
+    }
+
+    /// It has been taken in.
+    #[inline(never)]
+    pub fn open_window(&mut self, ack: &Packet, now: Nanos) {
+        if let Some(windows) = &mut self.windows {
+            windows.on_ack(&mut self.sender, now, ack.seq);
         }
     }
 

@@ -9,7 +9,10 @@ mod events;
 mod flow;
 mod histogram;
 mod network;
+#[cfg(debug_assertions)]
+mod order;
 mod packet;
+mod path;
 mod route;
 mod run_log;
 mod scenario;

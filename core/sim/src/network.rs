@@ -16,6 +16,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::flow::{Flow, Steering};
 use crate::packet::Packet;
+use crate::path::Paths;
 use crate::route::{Route, Routes};
 use crate::scenario::{
     AGENT_SCHEME, Distribution, FlowDirection, FlowSpec, LinkSpec, Scenario, ScenarioError, UDP_SCHEME, nanos,
@@ -39,6 +40,8 @@ pub struct Network {
     /// Links that the run log tells of: the scenario's, then those of their reverse directions that it congests.
     pub logged_links: Vec<(String, usize)>,
     pub flows: Vec<Flow>,
+    /// The ways that the flows' packets take.
+    pub paths: Paths,
     /// Those of the scenario's links and their reverse directions, if some flow's scheme asks for telemetry.
     pub ports: Vec<Port>,
 }
@@ -78,7 +81,7 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
         logged_links.push((format!("{name}.reverse"), links.len()));
         links.push(queue::install(link, &reverse.queue, queue_seed(scenario.seed, links.len())));
     }
-    let mut flows = Vec::new();
+    let (mut flows, mut paths) = (Vec::new(), Paths::default());
     for (index, spec) in scenario.flows.iter().enumerate() {
         for _ in 0..spec.count {
             let seed = seeds.next_u64();
@@ -86,7 +89,7 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
             for life in lives(scenario, spec, seed) {
                 let driver = driver(scenario, index, traces, policies, life.seed)?;
                 let asks = driver.0.header().is_some();
-                let mut flow = flow(scenario, index, &names, driver, access, &life);
+                let mut flow = flow(scenario, index, (&names, &mut paths), driver, access, &life);
                 flow.ecn = spec.ecn;
                 if scenario.handshake && flow.datagrams.is_none() {
                     flow.handshake = Some(Box::default());
@@ -94,6 +97,7 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
                 if asks {
                     flow.headers = Some(headers(scenario, index, &flow.routes)?);
                 }
+                flow.settle();
                 flows.push(flow);
             }
         }
@@ -107,7 +111,7 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
         };
         links = all.into_iter().enumerate().map(observe).collect();
     }
-    Ok(Network { links, logged_links, flows, ports })
+    Ok(Network { links, logged_links, flows, paths, ports })
 }
 
 fn bps(rate_mbps: Option<f64>) -> Option<u64> {
@@ -205,7 +209,7 @@ fn driver(
 fn flow(
     scenario: &Scenario,
     index: usize,
-    names: &[String],
+    (names, paths): (&[String], &mut Paths),
     (scheme, steering): (Scheme, Steering),
     access: Option<[u32; 2]>,
     life: &Life,
@@ -213,15 +217,10 @@ fn flow(
     let spec = &scenario.flows[index];
     let extra_delay = nanos(spec.extra_delay_ms, NANOS_PER_MS);
     let later = scenario.events.iter().filter(|event| event.reroute.flows.contains(&index));
-    let routes = Routes::new(
-        route(0, (&spec.route, spec.direction), names, access),
-        later
-            .map(|event| {
-                let from = nanos(event.at_s, NANOS_PER_S);
-                route(from, (&event.reroute.route, spec.direction), names, access)
-            })
-            .collect(),
-    );
+    let mut route = |from, links| route(from, (links, spec.direction), (names, paths), access);
+    let first = route(0, &spec.route);
+    let later = later.map(|event| route(nanos(event.at_s, NANOS_PER_S), &event.reroute.route)).collect();
+    let routes = Routes::new(first, later);
     let flow = Flow::new(spec.scheme.clone(), scheme, steering, routes, extra_delay, life.start, life.stop);
     match (spec.rate_mbps, life.transfer_bytes) {
         (Some(rate), _) => {
@@ -306,7 +305,7 @@ fn on_off(spec: &FlowSpec) -> Option<OnOff> {
 fn route(
     from: Nanos,
     (route, direction): (&[String], FlowDirection),
-    names: &[String],
+    (names, paths): (&[String], &mut Paths),
     access: Option<[u32; 2]>,
 ) -> Route {
     let index = |link: &String| names.iter().position(|name| name == link).map(|link| link as u32);
@@ -316,12 +315,9 @@ fn route(
         FlowDirection::Forward => (along, against),
         FlowDirection::Backward => (against, along),
     };
-    Route {
-        from,
-        forward: access.map(|[there, _]| there).into_iter().chain(links.iter().copied()).collect(),
-        backward: answers.into_iter().chain(access.map(|[_, back]| back)).collect(),
-        links: links.into(),
-    }
+    let there = access.map(|[there, _]| there).into_iter().chain(links.iter().copied()).collect();
+    let back = answers.into_iter().chain(access.map(|[_, back]| back)).collect();
+    Route { from, path: paths.number(there, back), links: links.into() }
 }
 
 fn push_access(links: &mut Vec<Link<Packet>>, delay: Nanos) -> u32 {

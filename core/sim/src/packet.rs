@@ -30,8 +30,8 @@ impl Kind {
 pub struct Packet {
     pub flow: u32,
     pub bytes: u16,
-    /// Number of its flow's route that it takes, and of the link it is on within that.
-    pub route: u16,
+    /// Number of the path that it takes, and of the link it is on within that.
+    pub path: u32,
     pub hop: u8,
     pub kind: Kind,
     pub ecn: Ecn,
@@ -49,7 +49,7 @@ pub struct Packet {
 pub struct Compact {
     flow: u32,
     bytes: u16,
-    route: u16,
+    path: u32,
     hop: u8,
     kind: Kind,
     ecn: Ecn,
@@ -70,15 +70,15 @@ impl leo_link::Packet for Packet {
         if has_sacks {
             extras.push_back(self.sacks);
         }
-        let Self { flow, bytes, route, hop, kind, ecn, seq, timestamp, propagation, .. } = self;
-        Compact { flow, bytes, route, hop, kind, ecn, has_sacks, seq, timestamp, propagation }
+        let Self { flow, bytes, path, hop, kind, ecn, seq, timestamp, propagation, .. } = self;
+        Compact { flow, bytes, path, hop, kind, ecn, has_sacks, seq, timestamp, propagation }
     }
 
     #[inline]
     fn unpack(compact: Compact, extras: &mut VecDeque<SackBlocks>) -> Self {
-        let Compact { flow, bytes, route, hop, kind, ecn, has_sacks, seq, timestamp, propagation } = compact;
+        let Compact { flow, bytes, path, hop, kind, ecn, has_sacks, seq, timestamp, propagation } = compact;
         let sacks = if has_sacks { extras.pop_front().unwrap_or_default() } else { SackBlocks::default() };
-        Self { flow, bytes, route, hop, kind, ecn, seq, timestamp, propagation, sacks }
+        Self { flow, bytes, path, hop, kind, ecn, seq, timestamp, propagation, sacks }
     }
 
     #[inline]
@@ -113,7 +113,7 @@ mod tests {
         let plain = Packet {
             flow: 7,
             bytes: 52,
-            route: 1,
+            path: 1,
             hop: 2,
             kind: Kind::Ack,
             ecn: Ecn::default(),

@@ -9,10 +9,8 @@ pub struct Route {
     pub from: Nanos,
     /// The links that data crosses, access left out.
     pub links: Box<[u32]>,
-    /// Links that data crosses, access included.
-    pub forward: Box<[u32]>,
-    /// Links that acknowledgements cross.
-    pub backward: Box<[u32]>,
+    /// The path, access included.
+    pub path: u32,
 }
 
 /// A flow's routes in the order of their times. What is on an old one stays on it: a change loses no packets.
@@ -20,6 +18,8 @@ pub struct Route {
 pub struct Routes {
     all: Vec<Route>,
     current: usize,
+    /// The path of the current one.
+    path: u32,
 }
 
 impl Routes {
@@ -27,11 +27,11 @@ impl Routes {
     pub fn new(first: Route, mut later: Vec<Route>) -> Self {
         later.sort_by_key(|route| route.from);
         later.insert(0, first);
-        Self { all: later, current: 0 }
+        let path = later[0].path;
+        Self { all: later, current: 0, path }
     }
 
     /// The route that packets take now.
-    #[inline]
     pub fn current(&self) -> &Route {
         &self.all[self.current]
     }
@@ -41,16 +41,10 @@ impl Routes {
         self.all.len() > 1
     }
 
-    /// The number of the current route, for packets to remember.
+    /// The path that packets take now.
     #[inline]
-    pub fn index(&self) -> u16 {
-        self.current as u16
-    }
-
-    /// The route of that number.
-    #[inline]
-    pub fn get(&self, index: u16) -> &Route {
-        &self.all[usize::from(index)]
+    pub const fn path(&self) -> u32 {
+        self.path
     }
 
     /// When the next change is due.
@@ -63,6 +57,7 @@ impl Routes {
     pub fn follow(&mut self, now: Nanos) {
         while self.next_change() <= now {
             self.current += 1;
+            self.path = self.current().path;
         }
     }
 

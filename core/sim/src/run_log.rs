@@ -190,13 +190,9 @@ impl FlowSeries {
         let (stats, delivered, rtt) = (flow.stats(), flow.delivered_bytes(), &flow.rtt_log);
         let samples = rtt.samples - mark.rtt.samples;
         let mean_rtt = (rtt.sum - mark.rtt.sum) as f64 / samples as f64;
-        let one_way: Nanos = flow
-            .routes
-            .current()
-            .forward
-            .iter()
-            .map(|&link| links[link as usize].schedule().at(now).delay)
-            .sum();
+        let delays =
+            flow.routes.current().links.iter().map(|&link| links[link as usize].schedule().at(now).delay);
+        let one_way = flow.extra_delay + delays.sum::<Nanos>();
         self.time_s.push(now as f64 * NS);
         self.flow.push(index as u32);
         self.goodput_mbps.push(mbps(delivered - mark.delivered, interval_s));

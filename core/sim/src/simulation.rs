@@ -10,6 +10,7 @@ use crate::events::{EventQueue, Source};
 use crate::flow::{Flow, Phase};
 use crate::network::{self, Network, PolicySet, TraceSet};
 use crate::packet::{Kind, Packet};
+use crate::path::Paths;
 use crate::run_log::{FlowSeries, LinkSeries, Recorder, RunLog};
 use crate::scenario::{Scenario, ScenarioError, nanos};
 use crate::telemetry::Port;
@@ -25,6 +26,7 @@ pub struct Simulation {
     /// Names and indices of the links that the run log tells of.
     logged_links: Vec<(String, usize)>,
     flows: Vec<Flow>,
+    paths: Paths,
     ports: Vec<Port>,
     events: EventQueue,
     recorder: Recorder,
@@ -51,7 +53,8 @@ impl Simulation {
         series_interval: Nanos,
     ) -> Result<Self, ScenarioError> {
         assert!(interval > 0, "time must go on from interval to interval");
-        let Network { links, logged_links, mut flows, ports } = network::build(scenario, traces, policies)?;
+        let Network { links, logged_links, mut flows, paths, ports } =
+            network::build(scenario, traces, policies)?;
         control_loop::attach_policies(&mut flows);
         let mut events = EventQueue::new(links.len(), flows.len());
         for (index, flow) in flows.iter().enumerate() {
@@ -64,6 +67,7 @@ impl Simulation {
             links,
             logged_links,
             flows,
+            paths,
             ports,
             events,
             interval,
@@ -207,20 +211,22 @@ impl Simulation {
     /// A packet comes out of a link: on to the next one, or to the receiver or sender.
     #[inline]
     fn arrive(&mut self, mut packet: Packet) {
-        let flow = &self.flows[packet.flow as usize];
         packet.hop += 1;
-        let route = flow.routes.get(packet.route);
-        let links = if packet.kind.goes_back() { &route.backward } else { &route.forward };
-        if let Some(&link) = links.get(usize::from(packet.hop)) {
+        if let Some(link) = self.paths.link(packet.path, packet.kind.goes_back(), packet.hop) {
             self.offer(link, packet);
-        } else if flow.phase == Phase::Running {
+            return;
+        }
+        #[cfg(debug_assertions)]
+        self.flows[packet.flow as usize].order.check(&packet);
+        let phase = self.flows[packet.flow as usize].phase;
+        if phase == Phase::Running {
             match packet.kind {
                 Kind::Data => self.received(packet),
                 Kind::Ack => self.acknowledged(packet),
                 Kind::Syn => self.answer_syn(packet),
                 Kind::SynAck => {}
             }
-        } else if flow.phase == Phase::Connecting {
+        } else if phase == Phase::Connecting {
             self.shake_hands(packet);
         }
     }
@@ -236,25 +242,19 @@ impl Simulation {
             let rate = self.links[from].schedule().at(departure.at.saturating_sub(1)).rate_bps;
             headers.leave(&packet, port, from as u32, rate, departure);
         }
-        let next = flow.routes.get(packet.route).forward.get(usize::from(packet.hop) + 1);
-        let queued_bytes = next.map(|&link| self.links[link as usize].queued_bytes(self.now));
+        let next = self.paths.link(packet.path, false, packet.hop + 1);
+        let queued_bytes = next.map(|link| self.links[link as usize].queued_bytes(self.now));
         headers.go_on(&packet, queued_bytes);
     }
 
     fn received(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
-        if let Some(datagrams) = &mut flow.datagrams {
-            datagrams.on_received();
-            return;
-        }
-        if !packet.ecn.says_nothing() {
-            flow.receiver.on_ecn(packet.ecn.is_answer(), packet.ecn.is_marked());
-        }
-        let ack = flow.receiver.on_data(self.now, packet.seq, packet.timestamp);
-        if let Some(windows) = &mut flow.windows {
-            windows.on_data(self.now, flow.receiver.delivered(), flow.sender.rtt().latest());
-        }
+        let ack = if flow.plain {
+            flow.receiver.on_data(self.now, packet.seq, packet.timestamp)
+        } else {
+            flow.take_data(&packet, self.now)
+        };
         match ack {
             Some(ack) => self.send_ack(index, ack, packet.propagation),
             None => {
@@ -268,16 +268,13 @@ impl Simulation {
     fn acknowledged(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
-        if flow.headers.is_some() {
-            flow.take_telemetry(&packet, self.now);
-        }
-        let marked = packet.ecn.is_echo();
+        let marked = !flow.plain && flow.take_telemetry(&packet, self.now);
         let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp, marked };
         if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
             flow.record_rtt(rtt, packet.propagation);
         }
-        if let Some(windows) = &mut flow.windows {
-            windows.on_ack(&mut flow.sender, self.now, ack.cumulative);
+        if !flow.plain {
+            flow.open_window(&packet, self.now);
         }
         if flow.sender.is_finished() {
             flow.complete(self.now);
@@ -290,8 +287,8 @@ impl Simulation {
     fn connect(&mut self, index: usize) {
         let flow = &mut self.flows[index];
         if flow.handshake.as_mut().is_some_and(|handshake| handshake.take_syn(self.now)) {
-            let (route, first) = (flow.routes.index(), flow.routes.current().forward[0]);
-            self.offer(first, opening(Kind::Syn, index, route, self.now, 0));
+            let path = flow.routes.path();
+            self.offer(self.paths.first(path, false), opening(Kind::Syn, index, path, self.now, 0));
         }
     }
 
@@ -316,42 +313,38 @@ impl Simulation {
     /// The receiver answers every SYN.
     #[cold]
     fn answer_syn(&mut self, syn: Packet) {
-        let routes = &self.flows[syn.flow as usize].routes;
-        let (route, first) = (routes.index(), routes.current().backward[0]);
         let index = syn.flow as usize;
-        self.offer(first, opening(Kind::SynAck, index, route, syn.timestamp, syn.propagation));
+        let path = self.flows[index].routes.path();
+        let answer = opening(Kind::SynAck, index, path, syn.timestamp, syn.propagation);
+        self.offer(self.paths.first(path, true), answer);
     }
 
     fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos) {
         let flow = &mut self.flows[index];
-        if let Some(windows) = &mut flow.windows {
-            windows.announce(ack.cumulative);
-        }
-        let routes = &flow.routes;
-        let link = routes.current().backward[0];
-        let packet = Packet {
+        let path = flow.routes.path();
+        let mut packet = Packet {
             flow: index as u32,
             bytes: ACK_BYTES as u16,
-            route: routes.index(),
+            path,
             hop: 0,
             kind: Kind::Ack,
-            ecn: Ecn::of_ack(ack.marked),
+            ecn: Ecn::default(),
             seq: ack.cumulative,
             timestamp: ack.echo,
             propagation,
             sacks: ack.sacks,
         };
-        if let Some(headers) = &mut flow.headers {
-            headers.answer(&packet);
+        if !flow.plain {
+            flow.give_ack(&mut packet, ack.marked);
         }
-        self.offer(link, packet);
+        self.offer(self.paths.first(path, true), packet);
     }
 
     /// Send whatever the flow may send now, and see to its timers.
     pub(crate) fn pump(&mut self, index: usize) {
         let flow = &mut self.flows[index];
-        let link_index = flow.routes.current().forward[0] as usize;
-        let route = flow.routes.index();
+        let path = flow.routes.path();
+        let link_index = self.paths.first(path, false) as usize;
         let link = &mut self.links[link_index];
         let idle = link.next_event() == NEVER;
         let send = |link: &mut Link<Packet>, seq, bytes: u32, ecn| {
@@ -360,7 +353,7 @@ impl Simulation {
                 Packet {
                     flow: index as u32,
                     bytes: bytes as u16,
-                    route,
+                    path,
                     hop: 0,
                     kind: Kind::Data,
                     ecn,
@@ -377,19 +370,21 @@ impl Simulation {
                 send(link, datagrams.sent(), PACKET_BYTES, Ecn::default());
             }
         } else {
+            let plain = flow.plain;
             while let Some(transmit) = flow.sender.transmit(self.now) {
-                if flow.headers.is_some() {
+                if !plain && flow.headers.is_some() {
                     flow.begin_header(transmit.seq, self.now, link.queued_bytes(self.now));
                 }
                 let bytes = flow.sender.payload_bytes(transmit.seq) + HEADER_BYTES;
                 // Linux: retransmissions are not ECN-capable.
-                let ecn = if flow.ecn && !transmit.retransmission {
+                let ecn = if !plain && flow.ecn && !transmit.retransmission {
                     Ecn::of_capable(flow.sender.take_report())
                 } else {
                     Ecn::default()
                 };
                 send(link, transmit.seq, bytes, ecn);
             }
+            debug_assert!(flow.sender.is_watched(self.now), "nothing watches what is out: {flow:?}");
         }
         if idle {
             self.events.set_link(link_index, link.next_event());
@@ -443,11 +438,11 @@ impl Simulation {
 }
 
 /// A packet of the handshake.
-fn opening(kind: Kind, flow: usize, route: u16, timestamp: Nanos, propagation: Nanos) -> Packet {
+fn opening(kind: Kind, flow: usize, path: u32, timestamp: Nanos, propagation: Nanos) -> Packet {
     Packet {
         flow: flow as u32,
         bytes: SYN_BYTES as u16,
-        route,
+        path,
         hop: 0,
         kind,
         ecn: Ecn::default(),

@@ -52,6 +52,33 @@ fn cubic_and_reno_together() {
     ");
 }
 
+#[test]
+fn udp_in_bursts_above_the_links_rate() {
+    let mut scenario = dumbbell(20.0, 20.0, 20.0, &["udp"]);
+    scenario["flows"][0]["rate_mbps"] = json!(30);
+    scenario["flows"][0]["on_off"] = json!({"on_s": 0.7, "off_s": 1.3, "distribution": "constant"});
+    // Ten bursts of 1,750 packets, of each of which the link carries 0.7 s and a buffer's worth: 1,167 and 66 packets.
+    insta::assert_snapshot!(digest(&run(&scenario, SECOND)), @r"
+    cwnd 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10
+    udp: sent 17500 delivered 12330 lost 0 retransmitted 0 timeouts 0
+    link: offered 17500 delivered 12330 dropped 5170 lost 0 queued 0 in flight 0
+    ");
+}
+
+#[test]
+fn every_scheme_has_a_named_scenario() {
+    let files = [
+        include_str!("snapshots.rs"),
+        include_str!("snapshots_delay.rs"),
+        include_str!("snapshots_leo.rs"),
+        include_str!("snapshots_rate.rs"),
+    ];
+    let named = |scheme: &&&str| files.iter().any(|file| file.contains(&format!("\n    {scheme}: sent ")));
+    let without: Vec<_> =
+        leo_sim::SCHEMES.iter().chain(&[leo_sim::UDP_SCHEME]).filter(|s| !named(s)).collect();
+    assert!(without.is_empty(), "no snapshot has a line of {without:?}");
+}
+
 fn with_loss(scheme: &str) -> String {
     let mut scenario = dumbbell(20.0, 20.0, 20.0, &[scheme]);
     scenario["links"]["b"]["loss"] = json!(0.01);
@@ -105,8 +132,8 @@ fn cubic_over_hard_handovers() {
 #[test]
 fn reno_over_hard_handovers() {
     insta::assert_snapshot!(handovers("reno"), @r"
-    cwnd 74 94 110 124 70 46 60 74 88 101 72 93 109 123 67 44 57 71 85 98
-    reno: sent 25366 delivered 25057 lost 281 retransmitted 249 timeouts 0
-    link: offered 25366 delivered 25058 dropped 139 lost 168 queued 1 in flight 0
+    cwnd 74 94 110 124 70 47 61 74 88 101 69 90 107 121 134 78 92 106 120 133
+    reno: sent 27498 delivered 27177 lost 247 retransmitted 247 timeouts 0
+    link: offered 27498 delivered 27177 dropped 138 lost 168 queued 15 in flight 0
     ");
 }

@@ -90,7 +90,7 @@ fn leocc_alone() {
 fn leocc_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("leocc"), @r"
     cwnd 148 148 146 146 146 34 146 146 146 146 146 146 146 146 146 34 146 146 146 146
-    leocc: sent 33012 delivered 32483 lost 490 retransmitted 492 timeouts 0
-    link: offered 33012 delivered 32483 dropped 470 lost 22 queued 4 in flight 33
+    leocc: sent 33011 delivered 32483 lost 492 retransmitted 492 timeouts 0
+    link: offered 33011 delivered 32483 dropped 470 lost 22 queued 3 in flight 33
     ");
 }

@@ -16,7 +16,7 @@ use crate::prr::RateReduction;
 use crate::rack::Rack;
 use crate::ranges::RangeSet;
 use crate::receiver::AckToSend;
-use crate::rtt::RttEstimator;
+use crate::rtt::{RTO_MAX, RttEstimator};
 use crate::scoreboard::Scoreboard;
 use crate::supply::Supply;
 use crate::undo::Undo;
@@ -118,7 +118,7 @@ pub struct Sender {
     backoff: u32,
     /// After a timeout a single packet asks whether the path is back: the window until a delivery lifts it, else 0.
     asking: u32,
-    /// Then new packets ask whether the timeout was spurious, and repairs wait.
+    /// Who asks are new packets, whether the timeout was spurious, and repairs wait.
     asks_with_new: bool,
     /// A reduction is to be reported to a receiver that sends marks back.
     reports_reduction: bool,
@@ -255,7 +255,6 @@ impl Sender {
         }
         if delivered > 0 {
             self.asking = 0;
-            self.asks_with_new = false;
         }
         self.end_probe(now, ack);
         if ack.marked {
@@ -263,7 +262,9 @@ impl Sender {
             self.undo.end();
         }
         self.take_back_mistakes(now, ack, advanced, original);
-        self.look_for_originals(advanced, selectively);
+        if originals_end > 0 {
+            self.look_for_originals(advanced, selectively);
+        }
 
         let newly_lost = self.detect_losses(now);
         self.advance_state(now, delivered, advanced && newly_lost == 0, ack.marked);
@@ -338,6 +339,17 @@ impl Sender {
         tail.min(self.reordering_deadline).min(self.pacing_deadline).min(self.scheme_deadline)
     }
 
+    /// Whether a timer watches what is out, however long the silence. RFC 6298 §5.1: "Every time a packet containing data
+    /// is sent (including a retransmission), if the timer is not running, start it running"; §2.5: "A maximum value MAY
+    /// be placed on RTO provided it is at least 60 seconds", which is Linux's 120.
+    #[must_use]
+    pub fn is_watched(&self, now: Nanos) -> bool {
+        match self.tail {
+            Tail::Unarmed => self.closed || self.board.packets_out() == 0,
+            Tail::Probe(at) | Tail::Timeout(at) => at <= now + RTO_MAX,
+        }
+    }
+
     /// The next packet that may go out at `now`. Call until it returns `None`.
     #[inline]
     pub fn transmit(&mut self, now: Nanos) -> Option<Transmit> {
@@ -366,16 +378,16 @@ impl Sender {
             }
             self.pacer.on_sent(now, rate);
         } else if !self.bursting {
-            let allowed = self.supply.edge() - self.board.next();
             let available = window - in_flight;
-            if self.should_wait(now, window, allowed.min(u64::from(available)) as u32) {
+            if self.should_wait(now, window, available) {
+                let allowed = self.supply.edge() - self.board.next();
                 self.note_usage(u64::from(available) <= allowed);
                 return None;
             }
             self.bursting = true;
         }
         let transmit = match self.board.first_to_retransmit() {
-            Some(seq) if !self.asks_with_new => self.retransmit(now, seq),
+            Some(seq) if self.asking == 0 || !self.asks_with_new => self.retransmit(now, seq),
             _ => self.send_new(now),
         };
         Some(transmit)
@@ -501,9 +513,14 @@ impl Sender {
         if !self.state.repairs_nothing() || self.board.packets_out() == 0 {
             return false;
         }
-        // Linux: what ends the transfer (TCPHDR_FIN) is not held back.
-        if u64::from(available) >= self.supply.written() - self.board.next() {
-            return false;
+        let mut available = available;
+        let sendable = self.supply.sendable() - self.board.next();
+        if u64::from(available) >= sendable {
+            // Linux: what ends the transfer (TCPHDR_FIN) is not held back.
+            if self.supply.written() <= self.supply.edge() {
+                return false;
+            }
+            available = sendable as u32;
         }
         let burst = Burst {
             available,

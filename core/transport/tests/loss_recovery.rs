@@ -3,7 +3,7 @@
 mod pipe;
 
 use leo_cc::{CongestionControl, Context, Scheme};
-use leo_transport::{Nanos, Receiver, Sender};
+use leo_transport::{Nanos, Receiver, SEGMENT_BYTES, Sender};
 use pipe::{Fate, MS, Pipe, Sent, fixed_window};
 
 const ONE_WAY: Nanos = 25 * MS;
@@ -66,18 +66,39 @@ fn a_lost_retransmission_is_found_by_later_deliveries() {
     assert_eq!((stats.retransmitted, stats.lost, stats.timeouts), (3, 3, 0));
 }
 
+/// A window of ten packets, all lost but for what is sent again or later; the last acknowledgement before sends packet 49.
+fn lost_tail(sender: Sender) -> Pipe {
+    let lost = |sent: Sent| (40..50).contains(&sent.seq) && sent.transmission == 1;
+    let data = move |sent| -> Fate { if lost(sent) { vec![] } else { vec![ONE_WAY] } };
+    let mut pipe = Pipe::of(sender, data, |_| vec![ONE_WAY]);
+    pipe.run(3_000 * MS);
+    pipe
+}
+
 #[test]
 fn a_lost_tail_is_found_by_a_probe_after_two_round_trips() {
-    // RFC 8985 §7.2: PTO = 2 SRTT; §7.3: the highest-sequence segment is retransmitted.
-    let mut pipe = pipe(fixed_window(10), |sent| (40..50).contains(&sent.seq) && sent.transmission == 1);
-    pipe.run(3_000 * MS);
+    // RFC 8985 §7.2: PTO = 2 SRTT; §7.3: "send a new segment if one is available". The window is full: Linux sends it anyway.
+    let pipe = lost_tail(Sender::new(fixed_window(10), true));
     let stats = pipe.sender.stats();
-    assert_eq!((stats.retransmitted, stats.lost, stats.timeouts), (10, 9, 0));
-    // The last acknowledgement before the silence sent packet 49.
-    let wait = pipe.transmissions_of(49)[1] - pipe.transmissions_of(49)[0];
+    assert_eq!((stats.retransmitted, stats.lost, stats.timeouts), (10, 10, 0));
+    let probe = pipe.transmissions_of(50)[0];
+    let wait = probe - pipe.transmissions_of(49)[0];
     assert!((2 * RTT..=2 * RTT + 3 * MS).contains(&wait), "{wait} ns");
     // Its acknowledgement, a round trip later, condemns the others.
-    assert_eq!(pipe.transmissions_of(40)[1], pipe.transmissions_of(49)[1] + RTT);
+    assert_eq!(pipe.transmissions_of(40)[1], probe + RTT);
+}
+
+#[test]
+fn without_new_data_the_probe_is_the_last_packet() {
+    // §7.3: "else retransmit the highest-sequence segment".
+    let bytes = 50 * u64::from(SEGMENT_BYTES);
+    let pipe = lost_tail(Sender::new(fixed_window(10), true).with_transfer(bytes));
+    let stats = pipe.sender.stats();
+    assert_eq!((stats.retransmitted, stats.lost, stats.timeouts), (10, 9, 0));
+    let probe = pipe.transmissions_of(49);
+    assert!((2 * RTT..=2 * RTT + 3 * MS).contains(&(probe[1] - probe[0])), "{probe:?}");
+    assert_eq!(pipe.transmissions_of(40)[1], probe[1] + RTT);
+    assert!(pipe.sender.is_finished());
 }
 
 #[test]
@@ -135,17 +156,13 @@ fn a_timeout_retransmits_the_first_packet_even_while_later_ones_are_in_flight() 
     assert_eq!(sender.transmit(700 * MS).map(|transmit| transmit.seq), Some(1));
     let probe = sender.next_timer();
     sender.on_timer(probe);
-    assert_eq!(
-        sender.transmit(probe).map(|transmit| transmit.seq),
-        Some(1),
-        "the probe repeats the last packet"
-    );
+    assert_eq!(sender.transmit(probe).map(|transmit| transmit.seq), Some(2), "the probe");
     assert_eq!((sender.stats().timeouts, sender.in_flight()), (0, 2));
     let timeout = sender.next_timer();
     sender.scheme_mut().external_mut().expect("it is external").command(3, 0);
-    assert_eq!(sender.transmit(timeout - 100 * MS).map(|transmit| transmit.seq), Some(2));
+    assert_eq!(sender.transmit(timeout - 100 * MS).map(|transmit| transmit.seq), Some(3));
     sender.on_timer(timeout);
-    assert_eq!((sender.stats().timeouts, sender.in_flight()), (1, 1), "packet 2 may still arrive");
+    assert_eq!((sender.stats().timeouts, sender.in_flight()), (1, 1), "packet 3 may still arrive");
     let transmit = sender.transmit(timeout).expect("the first packet goes out again");
     assert_eq!((transmit.seq, transmit.retransmission), (1, true));
     assert_eq!(sender.transmit(timeout), None, "and nothing else");

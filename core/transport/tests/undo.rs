@@ -30,12 +30,8 @@ fn a_timeout_by_a_delay_that_jumped_is_taken_back_by_the_echo_of_the_original() 
     let stats = pipe.sender.stats();
     assert!(stats.timeouts >= 1, "{stats:?}");
     assert!(stats.undone >= 1, "{stats:?}");
-    // What the timeout took is back; a loss probe that no duplicate report cleared costs three tenths (RFC 8985 §7.4.2).
-    assert!(
-        pipe.sender.scheme().window() >= before * 7 / 10,
-        "{} of {before}",
-        pipe.sender.scheme().window()
-    );
+    // What the timeout took is back; the loss probe was new data, which costs nothing.
+    assert!(pipe.sender.scheme().window() >= before, "{} of {before}", pipe.sender.scheme().window());
     assert!(stats.retransmitted <= 8, "without the undo everything in flight goes out again: {stats:?}");
 }
 

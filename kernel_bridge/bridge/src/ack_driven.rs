@@ -21,6 +21,12 @@ const CA_CWR: u8 = 2;
 const CA_RECOVERY: u8 = 3;
 const CA_LOSS: u8 = 4;
 
+/// Whether a scheme of [`NAMES`] sends packet by packet.
+#[must_use]
+pub fn paces_by_one(name: &str) -> bool {
+    Scheme::by_name(name, &Context::default()).is_some_and(|scheme| scheme.paces_single_packets())
+}
+
 /// One flow's scheme.
 #[derive(Clone, Debug)]
 pub struct AckDriven {
@@ -134,8 +140,9 @@ impl AckDriven {
         // The kernel does not tell programs when a packet was sent. Where it was sent only once its RTT says so.
         let sent_at = now.saturating_sub(rtt.unwrap_or(srtt)).max(self.newest_sent_at);
         let at_sending = AtSending {
-            delivered: self.total_delivered
-                - u64::from(record.delivered.wrapping_sub(record.prior_delivered)),
+            delivered: self
+                .total_delivered
+                .saturating_sub(u64::from(record.delivered.wrapping_sub(record.prior_delivered))),
             lost: self.total_lost - u64::from(lost),
             in_flight: record.prior_in_flight,
             sent_at,
@@ -191,6 +198,8 @@ impl AckDriven {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const OPENED_US: u64 = 7_000_000;
@@ -299,6 +308,43 @@ mod tests {
         driven.hear(&at(481));
         driven.hear(&at(530));
         assert_ne!(driven.next_timer_us(), u64::MAX);
+    }
+
+    fn any_record() -> impl Strategy<Value = AckRecord> {
+        prop::collection::vec(any::<u8>(), size_of::<AckRecord>()).prop_map(|bytes| {
+            let record = AckRecord::from_bytes(&bytes).expect("long enough");
+            // The kernel counts time from its start: half a year of it.
+            AckRecord {
+                time_us: record.time_us % (1 << 44),
+                rtt_us: record.rtt_us % (1 << 44),
+                rate_interval_us: record.rate_interval_us % (1 << 44),
+                mss: record.mss % (1 << 16),
+                kind: record.kind % 3,
+                ca_state: record.ca_state % 5,
+                lost: record.lost % 1_000,
+                ..record
+            }
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn no_record_whatever_makes_a_scheme_stop(
+            records in prop::collection::vec(any_record(), 1..40),
+            name in prop::sample::select(&NAMES[..]),
+        ) {
+            let mut driven = AckDriven::new(name, 1, &opened());
+            // Losses only ever grow by a little.
+            let mut lost = 0_u32;
+            for record in records {
+                lost = lost.wrapping_add(record.lost);
+                driven.hear(&AckRecord { lost, ..record });
+                driven.on_time(record.time_us);
+                prop_assert!(driven.wanted().0 >= 1);
+            }
+        }
     }
 
     #[test]

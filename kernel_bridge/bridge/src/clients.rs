@@ -1,11 +1,15 @@
 //! The socket's clients: who may connect, what they said, what waits for them.
 
+use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown};
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::unistd::{Gid, Uid};
 
 use crate::protocol::{MAX_REQUEST, Message};
 
@@ -13,18 +17,69 @@ use crate::protocol::{MAX_REQUEST, Message};
 /// up is not steering; it is dropped, and its flows fall back.
 const MAX_WAITING: usize = 4 << 20;
 
-/// Listen at `name`: a path or, with an `@` before it, a name in the abstract namespace, which nobody has to clean
-/// up.
-///
-/// # Errors
-/// As the kernel says.
-pub fn listen(name: &str) -> io::Result<UnixListener> {
-    let listener = match name.strip_prefix('@') {
-        Some(name) => UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?,
-        None => UnixListener::bind(name)?,
-    };
-    listener.set_nonblocking(true)?;
-    Ok(listener)
+/// Where a bridge listens. A path is removed with it.
+#[derive(Debug)]
+pub struct Listener {
+    socket: UnixListener,
+    path: Option<PathBuf>,
+}
+
+impl Listener {
+    /// Listen at `name`: with an `@` before it a name in the network namespace's abstract space, which nobody has to
+    /// clean up, else a path, which becomes `owner`'s alone. A path that a killed bridge left is taken over.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub fn new(name: &str, owner: (Uid, Gid)) -> io::Result<Self> {
+        let (socket, path) = match name.strip_prefix('@') {
+            Some(name) => (UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?, None),
+            None => (bind(Path::new(name))?, Some(PathBuf::from(name))),
+        };
+        let listener = Self { socket, path };
+        listener.socket.set_nonblocking(true)?;
+        if let Some(path) = &listener.path {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+            chown(path, Some(owner.0.as_raw()), Some(owner.1.as_raw()))?;
+        }
+        Ok(listener)
+    }
+
+    /// The next connection that waits.
+    ///
+    /// # Errors
+    /// There is none, or as the kernel says.
+    pub fn accept(&self) -> io::Result<UnixStream> {
+        self.socket.accept().map(|(stream, _)| stream)
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            // Where the folder does not let us any more, the next bridge there takes it over.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    let left = || fs::metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    match UnixListener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && left() => {
+            match UnixStream::connect(path) {
+                Err(refused) if refused.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path)?,
+                _ => return Err(error),
+            }
+            UnixListener::bind(path)
+        }
+        result => result,
+    }
 }
 
 /// Connect to a bridge that listens at `name`.
@@ -133,6 +188,21 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let me = nix::unistd::geteuid().as_raw();
         (Client::admit(ours, &[me]).unwrap(), theirs)
+    }
+
+    #[test]
+    fn a_path_is_its_owners_alone_and_goes_with_the_bridge() {
+        let path = std::env::temp_dir().join(format!("leo-bridge-test-{}", std::process::id()));
+        let name = path.to_str().unwrap();
+        let me = (nix::unistd::geteuid(), nix::unistd::getegid());
+        // What a bridge leaves that was killed.
+        drop(UnixListener::bind(&path).unwrap());
+        let listener = Listener::new(name, me).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let second = Listener::new(name, me).unwrap_err();
+        assert_eq!(second.kind(), io::ErrorKind::AddrInUse);
+        drop(listener);
+        assert!(!path.exists());
     }
 
     #[test]

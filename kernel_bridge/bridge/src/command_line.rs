@@ -13,6 +13,7 @@ pub const SOCKET: &str = "@leo-bridge";
 /// What to print where the command line is wrong or asks for it.
 pub const USAGE: &str = "\
 usage: leo-bridge run [--policy NAME=FOLDER]… [--scheme NAME=SCHEME]… [--offer NAME]… [--satcp NAME]…
+                      [--offer-over-cubic NAME]…
                       [--interval-ms MS] [--seed N] [--socket NAME] [--user USER] [--with-parent]
        leo-bridge status [--socket NAME]
        leo-bridge check
@@ -21,6 +22,7 @@ run     loads the eBPF programs and serves flows until it is ended.
         --policy NAME=FOLDER  flows of the congestion control NAME follow the policy in FOLDER
         --scheme NAME=SCHEME  flows of NAME are steered by vivace, vivace-kernel, vivace-proteus or copa
         --offer NAME          flows of NAME are offered on the socket (with nothing else given: leo_agent)
+        --offer-over-cubic NAME  the same, but Cubic moves the window between commands
         --satcp NAME          flows of NAME are SaTCP's: Cubic that clients warn of handovers
         --interval-ms MS      monitor interval of flows without a policy (30); a policy brings its own
         --seed N              of what is random in a scheme (1)
@@ -74,6 +76,8 @@ pub enum Decider {
     Scheme(String),
     /// A client of the socket.
     Offered,
+    /// The same, and Cubic between its commands.
+    OfferedOverCubic,
     /// The eBPF program itself, which clients warn of handovers.
     SaTcp,
 }
@@ -137,6 +141,9 @@ fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, Stri
                 run.seed = given.parse().map_err(|_| format!("--seed {given}: must be a whole number"))?;
             }
             "--offer" => run.schemes.push((value(flag, arguments.next())?.to_owned(), Decider::Offered)),
+            "--offer-over-cubic" => {
+                run.schemes.push((value(flag, arguments.next())?.to_owned(), Decider::OfferedOverCubic));
+            }
             "--satcp" => run.schemes.push((value(flag, arguments.next())?.to_owned(), Decider::SaTcp)),
             "--interval-ms" => {
                 let given = value(flag, arguments.next())?;
@@ -196,7 +203,7 @@ mod tests {
 
     #[test]
     fn schemes_come_in_the_order_given() {
-        let line = "run --policy leo_astraea=runs/x/policy --offer mine --satcp satcp --scheme pcc=vivace --seed 7 --interval-ms 12.5 --user me --socket /tmp/s";
+        let line = "run --policy leo_astraea=runs/x/policy --offer mine --offer-over-cubic orca --satcp satcp --scheme pcc=vivace --seed 7 --interval-ms 12.5 --user me --socket /tmp/s";
         let Ok(Command::Run(run)) = parsed(line) else { panic!("not a run") };
         let policy = ("leo_astraea".to_owned(), Decider::Policy("runs/x/policy".into()));
         assert_eq!(
@@ -204,6 +211,7 @@ mod tests {
             [
                 policy,
                 ("mine".to_owned(), Decider::Offered),
+                ("orca".to_owned(), Decider::OfferedOverCubic),
                 ("satcp".to_owned(), Decider::SaTcp),
                 ("pcc".to_owned(), Decider::Scheme("vivace".to_owned())),
             ]

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
-use std::os::unix::net::UnixListener;
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::signal::{SigSet, Signal};
@@ -10,7 +9,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
-use crate::clients::Client;
+use crate::clients::{Client, Listener};
 use crate::clock::monotonic_us;
 use crate::ebpf::Registered;
 use crate::protocol::{FlowStatus, Message, Request, SchemeStatus, VERSION, flow_id, parts_of};
@@ -38,7 +37,7 @@ const CLIENTS: u64 = 1 << 32;
 #[derive(Debug)]
 pub struct Daemon {
     schemes: Vec<Scheme>,
-    listener: UnixListener,
+    listener: Listener,
     allowed: Vec<u32>,
     clients: BTreeMap<u64, Client>,
     next_client: u64,
@@ -52,7 +51,7 @@ impl Daemon {
     ///
     /// # Errors
     /// The kernel refuses a descriptor: one line.
-    pub fn new(schemes: Vec<Scheme>, listener: UnixListener, allowed: Vec<u32>) -> Result<Self, String> {
+    pub fn new(schemes: Vec<Scheme>, listener: Listener, allowed: Vec<u32>) -> Result<Self, String> {
         let failed = |error: nix::errno::Errno| format!("event loop: {error}");
         let mut ends = SigSet::empty();
         [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| ends.add(signal));
@@ -178,7 +177,7 @@ impl Daemon {
     }
 
     fn accept(&mut self) {
-        while let Ok((stream, _)) = self.listener.accept() {
+        while let Ok(stream) = self.listener.accept() {
             // One who may not, or has gone already, was told as far as possible.
             let Ok(client) = Client::admit(stream, &self.allowed) else { continue };
             let token = self.next_client;

@@ -29,10 +29,37 @@ const NAME_OFFSET: usize = 64;
 pub enum Program {
     /// Obeys commands; Cubic where none come.
     Agent,
-    /// The same, and tells of every ACK.
-    AgentWithAcks,
     /// Cubic that takes losses around an announced handover for the handover's.
     SaTcp,
+}
+
+/// How the program of a scheme is to behave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How long a new flow waits for its first command.
+    pub first_patience: Duration,
+    /// It tells of every ACK.
+    pub tells_acks: bool,
+    /// Packets are paced one by one, as senders in user space do.
+    pub by_one: bool,
+    /// Cubic moves the window always, and a command is what it goes on from.
+    pub over_cubic: bool,
+}
+
+impl Settings {
+    /// As it is in flow.h.
+    fn bytes(&self, cong_control_arguments: u32) -> [u8; 24] {
+        let patience_us = u64::try_from(self.first_patience.as_micros()).unwrap_or(u64::MAX);
+        // 2: net.ipv4.tcp_min_tso_segs.
+        let least_burst = if self.by_one { 1 } else { 2 };
+        let words = [cong_control_arguments, self.tells_acks.into(), least_burst, self.over_cubic.into()];
+        let mut bytes = [0; 24];
+        bytes[..8].copy_from_slice(&patience_us.to_ne_bytes());
+        for (place, word) in bytes[8..].chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
 }
 
 impl Program {
@@ -44,7 +71,7 @@ impl Program {
             &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/leo_agent.bpf.o")));
         static SATCP: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/satcp.bpf.o")));
         match self {
-            Self::Agent | Self::AgentWithAcks => &AGENT.0,
+            Self::Agent => &AGENT.0,
             Self::SaTcp => &SATCP.0,
         }
     }
@@ -66,12 +93,11 @@ impl fmt::Debug for Registered {
     }
 }
 
-/// Load `program` and register it as the congestion control `name`; a new flow waits `first_patience` for its first
-/// command.
+/// Load `program` and register it as the congestion control `name`.
 ///
 /// # Errors
 /// The kernel refuses: one line with what it said.
-pub fn register(program: Program, name: &str, first_patience: Duration) -> Result<Registered, String> {
+pub fn register(program: Program, name: &str, settings: &Settings) -> Result<Registered, String> {
     if name.is_empty() || name.len() > MAX_NAME {
         return Err(format!("{name}: a congestion control's name has 1 to {MAX_NAME} bytes"));
     }
@@ -82,7 +108,7 @@ pub fn register(program: Program, name: &str, first_patience: Duration) -> Resul
     };
     let mut open =
         ObjectBuilder::default().open_memory(program.bytes()).map_err(|error| failed("not opened", error))?;
-    prepare(&mut open, program, name, first_patience)?;
+    prepare(&mut open, name, settings)?;
     let mut object = open.load().map_err(|error| failed("the kernel refused the program", error))?;
     fill_vacant(&find(&mut object, "vacant")?).map_err(|error| failed("vacant slots", error))?;
     let slots = map_slots(&mut object)?;
@@ -92,20 +118,19 @@ pub fn register(program: Program, name: &str, first_patience: Duration) -> Resul
         builder.add(&ring, |_| 0).map_err(|error| failed("ring buffer", error))?;
         builder.build().map_err(|error| failed("ring buffer", error))?
     };
-    let acks = match program {
-        Program::AgentWithAcks => {
-            let ring = find(&mut object, "acks")?;
-            let heard = Arc::new(Mutex::new(Vec::with_capacity(4096)));
-            let mut builder = libbpf_rs::RingBufferBuilder::new();
-            let hears = Arc::clone(&heard);
-            let hear = move |bytes: &[u8]| {
-                hears.lock().unwrap_or_else(PoisonError::into_inner).extend(AckRecord::from_bytes(bytes));
-                0
-            };
-            builder.add(&ring, hear).map_err(|error| failed("ring buffer", error))?;
-            Some((builder.build().map_err(|error| failed("ring buffer", error))?, heard))
-        }
-        Program::Agent | Program::SaTcp => None,
+    let acks = if settings.tells_acks {
+        let ring = find(&mut object, "acks")?;
+        let heard = Arc::new(Mutex::new(Vec::with_capacity(4096)));
+        let mut builder = libbpf_rs::RingBufferBuilder::new();
+        let hears = Arc::clone(&heard);
+        let hear = move |bytes: &[u8]| {
+            hears.lock().unwrap_or_else(PoisonError::into_inner).extend(AckRecord::from_bytes(bytes));
+            0
+        };
+        builder.add(&ring, hear).map_err(|error| failed("ring buffer", error))?;
+        Some((builder.build().map_err(|error| failed("ring buffer", error))?, heard))
+    } else {
+        None
     };
     let link = find(&mut object, "scheme")?
         .attach_struct_ops()
@@ -147,26 +172,17 @@ impl Registered {
 }
 
 /// Settings and name, before the program is loaded.
-fn prepare(
-    open: &mut OpenObject,
-    program: Program,
-    name: &str,
-    first_patience: Duration,
-) -> Result<(), String> {
-    let arguments = cong_control_arguments()?;
-    let tells_acks = program == Program::AgentWithAcks;
+fn prepare(open: &mut OpenObject, name: &str, settings: &Settings) -> Result<(), String> {
+    let settings_bytes = settings.bytes(cong_control_arguments()?);
     for mut map in open.maps_mut() {
         let map_name = map.name().to_string_lossy().into_owned();
-        if map_name == "acks" && !tells_acks {
+        if map_name == "acks" && !settings.tells_acks {
             let least = 4096; // a page
             map.set_max_entries(least).map_err(|error| format!("{name}: acks: {error}"))?;
         }
         let Some(value) = map.initial_value_mut() else { continue };
         if map_name.ends_with(".rodata") {
-            let patience_us = u64::try_from(first_patience.as_micros()).unwrap_or(u64::MAX);
-            value[..8].copy_from_slice(&patience_us.to_ne_bytes());
-            value[8..12].copy_from_slice(&arguments.to_ne_bytes());
-            value[12..16].copy_from_slice(&u32::from(tells_acks).to_ne_bytes());
+            value[..settings_bytes.len()].copy_from_slice(&settings_bytes);
         } else if map_name == "scheme" {
             value[NAME_OFFSET..NAME_OFFSET + MAX_NAME + 1].fill(0);
             value[NAME_OFFSET..NAME_OFFSET + name.len()].copy_from_slice(name.as_bytes());

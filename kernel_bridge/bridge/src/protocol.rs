@@ -30,7 +30,7 @@ pub enum Request {
     Command {
         /// The flow.
         flow: u64,
-        /// Congestion window, in packets.
+        /// Congestion window, in packets; 0 leaves it.
         cwnd: u32,
         /// Pacing rate, in bytes/s; 0: unpaced.
         #[serde(default)]
@@ -59,8 +59,8 @@ impl Request {
             Self::Subscribe { interval_ms: Some(ms), .. } if !(1.0..=10_000.0).contains(ms) => {
                 Err(format!("subscribe: interval_ms: must be within 1 and 10000, not {ms}"))
             }
-            Self::Command { cwnd, .. } if !(1..=MAX_CWND).contains(cwnd) => {
-                Err(format!("command: cwnd: must be within 1 and {MAX_CWND} packets, not {cwnd}"))
+            Self::Command { cwnd, .. } if *cwnd > MAX_CWND => {
+                Err(format!("command: cwnd: must be within 0 and {MAX_CWND} packets, not {cwnd}"))
             }
             Self::Freeze { for_ms, .. } if !(0.0..=60_000.0).contains(for_ms) => {
                 Err(format!("freeze: for_ms: must be within 0 and 60000, not {for_ms}"))
@@ -262,7 +262,10 @@ mod tests {
             ("", "request: EOF"),
             ("[1]", "request: "),
             (r#"{"op": "reboot"}"#, "request: unknown variant `reboot`"),
-            (r#"{"op": "command", "flow": 1, "cwnd": 0}"#, "command: cwnd: must be within 1 and 1000000"),
+            (
+                r#"{"op": "command", "flow": 1, "cwnd": 1000001}"#,
+                "command: cwnd: must be within 0 and 1000000",
+            ),
             (r#"{"op": "command", "flow": 1, "cwnd": 2, "colour": 1}"#, "request: unknown field `colour`"),
             (r#"{"op": "freeze", "flow": 1, "for_ms": -1}"#, "freeze: for_ms: must be within 0 and 60000"),
             (

@@ -9,7 +9,7 @@ use leo_control::Policy;
 use crate::command_line::{Decider, Run};
 use crate::daemon::{Daemon, Scheme};
 use crate::service::{Controller, PATIENCE_INTERVALS, Service};
-use crate::{check, clients, ebpf, privileges};
+use crate::{ack_driven, check, clients, ebpf, privileges};
 
 /// Serve until a signal says to end. Prints one line when flows may come.
 ///
@@ -22,39 +22,17 @@ pub fn serve(run: &Run) -> Result<(), String> {
     let parent = nix::unistd::getppid();
     let user = privileges::user(run.user.as_deref(), std::env::var("SUDO_UID").ok().as_deref())?;
     // Before anything is loaded: a bad policy must not leave a scheme behind even for a moment.
-    let mut deciders = Vec::new();
-    for (name, decider) in &run.schemes {
-        let (program, controller, interval_us) = match decider {
-            Decider::Policy(folder) => {
-                let policy = Policy::load(folder).map_err(|error| error.to_string())?;
-                if policy.spec().action.is_over_cubic() {
-                    let rule = "acts on CUBIC beneath it, which leo-bridge does not run (the simulator does)";
-                    let (folder, agent) = (folder.display(), policy.spec().name());
-                    return Err(format!("{folder}/policy.json: agent: {agent} {rule}"));
-                }
-                let interval_us = policy.interval_ns() / 1_000;
-                (ebpf::Program::Agent, Controller::Policy(Arc::new(policy)), interval_us)
-            }
-            Decider::Offered => (ebpf::Program::Agent, Controller::Offered, run.interval_us),
-            Decider::Scheme(scheme) => {
-                let controller = Controller::AckDriven(scheme.clone(), run.seed);
-                (ebpf::Program::AgentWithAcks, controller, run.interval_us)
-            }
-            Decider::SaTcp => (ebpf::Program::SaTcp, Controller::Program, run.interval_us),
-        };
-        deciders.push((name, program, controller, interval_us));
-    }
-    let listener =
-        clients::listen(&run.socket).map_err(|error| format!("--socket {}: {error}", run.socket))?;
+    let deciders = run
+        .schemes
+        .iter()
+        .map(|(name, decider)| Ok((name, Plan::new(decider, run)?)))
+        .collect::<Result<Vec<_>, String>>()?;
+    let listener = clients::Listener::new(&run.socket, user)
+        .map_err(|error| format!("--socket {}: {error}", run.socket))?;
     let mut schemes = Vec::new();
-    for (name, program, controller, interval_us) in deciders {
-        let patience = Duration::from_micros(PATIENCE_INTERVALS * interval_us);
-        let registered = ebpf::register(program, name, patience)?;
-        schemes.push(Scheme {
-            name: name.clone(),
-            service: Service::new(controller, interval_us),
-            registered,
-        });
+    for (name, Plan { program, settings, service }) in deciders {
+        let registered = ebpf::register(program, name, &settings)?;
+        schemes.push(Scheme { name: name.clone(), service, registered });
     }
     let prompt = privileges::be_prompt();
     privileges::drop_to(user)?;
@@ -70,4 +48,44 @@ pub fn serve(run: &Run) -> Result<(), String> {
     println!("leo-bridge: serving {names} on {} as user {}", run.socket, user.0);
     std::io::stdout().flush().map_err(|error| format!("standard output: {error}"))?;
     daemon.run()
+}
+
+/// What is to be loaded for a scheme, and who decides.
+struct Plan {
+    program: ebpf::Program,
+    settings: ebpf::Settings,
+    service: Service,
+}
+
+impl Plan {
+    fn new(decider: &Decider, run: &Run) -> Result<Self, String> {
+        let mut program = ebpf::Program::Agent;
+        let (mut tells_acks, mut by_one, mut over_cubic) = (false, false, false);
+        let (controller, interval_us) = match decider {
+            Decider::Policy(folder) => {
+                let policy = Policy::load(folder).map_err(|error| error.to_string())?;
+                (by_one, over_cubic) =
+                    (policy.spec().action.sets_rate(), policy.spec().action.is_over_cubic());
+                let interval_us = policy.interval_ns() / 1_000;
+                (Controller::Policy(Arc::new(policy)), interval_us)
+            }
+            Decider::Offered => (Controller::Offered, run.interval_us),
+            Decider::OfferedOverCubic => {
+                over_cubic = true;
+                (Controller::Offered, run.interval_us)
+            }
+            Decider::Scheme(scheme) => {
+                (tells_acks, by_one) = (true, ack_driven::paces_by_one(scheme));
+                (Controller::AckDriven(scheme.clone(), run.seed), run.interval_us)
+            }
+            Decider::SaTcp => {
+                program = ebpf::Program::SaTcp;
+                (Controller::Program, run.interval_us)
+            }
+        };
+        let first_patience = Duration::from_micros(PATIENCE_INTERVALS * interval_us);
+        let settings = ebpf::Settings { first_patience, tells_acks, by_one, over_cubic };
+        let service = Service::new(controller, interval_us).over_cubic(over_cubic);
+        Ok(Self { program, settings, service })
+    }
 }

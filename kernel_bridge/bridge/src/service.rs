@@ -120,6 +120,7 @@ struct Standing {
 pub struct Service {
     controller: Controller,
     interval_us: u64,
+    over_cubic: bool,
     subscribed: bool,
     flows: Vec<Option<Tracked>>,
     /// When each slot's interval ends; apart, because every wake looks at all of them.
@@ -138,6 +139,7 @@ impl Service {
         Self {
             controller,
             interval_us,
+            over_cubic: false,
             subscribed: false,
             flows,
             deadlines_us: Box::new([NEVER; SLOTS]),
@@ -145,6 +147,13 @@ impl Service {
             opened: 0,
             punctuality: Punctuality::default(),
         }
+    }
+
+    /// Whether Cubic moves the windows of its flows, and commands are what it goes on from.
+    #[must_use]
+    pub const fn over_cubic(mut self, over_cubic: bool) -> Self {
+        self.over_cubic = over_cubic;
+        self
     }
 
     /// Who decides.
@@ -361,7 +370,8 @@ impl Service {
                 self.punctuality.unapplied += 1;
             }
             // In an outage the command waits for the connection's next step; it holds all the same.
-            if flow.mode() != Mode::FallenBack {
+            let is_cubics = self.over_cubic && flow.applied_command == slots.commanded(slot).sequence;
+            if flow.mode() != Mode::FallenBack && !is_cubics && standing.cwnd > 0 {
                 report.cwnd = standing.cwnd;
                 report.pacing_rate = standing.pacing_rate;
             }
@@ -382,17 +392,13 @@ impl Service {
                 if agent.is_due() {
                     policy.act(observation, &mut tracked.memory, action);
                 }
+                let is_due = agent.is_due();
                 let answer = agent.act(action, &report);
-                let sequence = slots.command(
-                    slot,
-                    Command { cwnd: answer.cwnd_packets, pacing_rate: answer.pacing_bytes_per_s, ..hold },
-                );
-                tracked.standing = Some(Standing {
-                    cwnd: answer.cwnd_packets,
-                    pacing_rate: answer.pacing_bytes_per_s,
-                    sequence,
-                    interval_end_us: end_us,
-                });
+                // Cubic goes on undisturbed where the agent has nothing to say.
+                let cwnd = if self.over_cubic && !is_due { 0 } else { answer.cwnd_packets };
+                let pacing_rate = answer.pacing_bytes_per_s;
+                let sequence = slots.command(slot, Command { cwnd, pacing_rate, ..hold });
+                tracked.standing = Some(Standing { cwnd, pacing_rate, sequence, interval_end_us: end_us });
                 self.punctuality.commanded.add(clock().saturating_sub(end_us));
             }
             (Controller::AckDriven(..), _) => {

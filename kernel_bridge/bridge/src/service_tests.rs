@@ -57,9 +57,13 @@ fn busy() -> Flow {
     }
 }
 
+fn fixture(name: &str) -> Arc<Policy> {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../core/control/tests/fixtures");
+    Arc::new(Policy::load(&fixtures.join(name)).unwrap())
+}
+
 fn policy() -> Controller {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../core/control/tests/fixtures/perceptron");
-    Controller::Policy(Arc::new(Policy::load(&folder).unwrap()))
+    Controller::Policy(fixture("perceptron"))
 }
 
 fn serve(service: &mut Service, slots: &mut Slots, now_us: u64) -> Vec<Event> {
@@ -93,6 +97,65 @@ fn a_policy_answers_each_interval_with_a_window_and_a_pacing_rate() {
     assert_eq!((command.pacing_rate, command.generation, command.time_us), (expected, 1, end_us + 7));
     assert_eq!(command.patience_us, 4 * INTERVAL_US);
     assert_eq!(service.next_deadline_us(), Some(end_us + INTERVAL_US));
+}
+
+#[test]
+fn the_intervals_of_a_policy_whose_observation_says_so_are_half_the_rtt() {
+    let (kernel, mut slots) = Kernel::new();
+    let policy = fixture("aurora");
+    let mut service = Service::new(Controller::Policy(policy.clone()), INTERVAL_US);
+    kernel.write(0, busy());
+    scan(&mut service, &slots, OPENED_US);
+    let end_us = OPENED_US + INTERVAL_US;
+    serve(&mut service, &mut slots, end_us);
+    assert_eq!(service.next_deadline_us(), Some(end_us + 20_000));
+    // Ten more samples of 60 ms each.
+    let slower = Flow { rtt_samples: 20, rtt_sum_us: 1_000_000, delivered: 41, sent: 60, ..busy() };
+    kernel.write(0, slower);
+    let events = serve(&mut service, &mut slots, end_us + 20_000);
+    let [Event::Report(0, 1, report, 0)] = events[..] else { panic!("{events:?}") };
+    assert_eq!((report.interval_ns, report.avg_rtt_us), (20_000_000, 60_000));
+    assert_eq!(slots.commanded(0).patience_us, 4 * 20_000);
+    assert_eq!(service.next_deadline_us(), Some(end_us + 20_000 + 30_000));
+    // Without a sample the next one is as long.
+    serve(&mut service, &mut slots, end_us + 50_000);
+    assert_eq!(service.next_deadline_us(), Some(end_us + 80_000));
+}
+
+#[test]
+fn a_policys_command_is_what_its_agent_does_with_the_action_for_the_same_reports() {
+    let (kernel, mut slots) = Kernel::new();
+    let policy = fixture("perceptron");
+    let mut service = Service::new(Controller::Policy(policy.clone()), INTERVAL_US);
+    let mut agent = AgentState::new(policy.spec());
+    kernel.write(0, busy());
+    scan(&mut service, &slots, OPENED_US);
+    for step in 1..=8 {
+        let more = 10 * step as u32;
+        let sums = u64::from(more);
+        kernel.write(
+            0,
+            Flow {
+                delivered: 21 + more,
+                sent: 30 + more,
+                rtt_samples: 10 + sums,
+                rtt_sum_us: 400_000 + 45_000 * sums,
+                rate_samples: 10 + sums,
+                rate_sum: 10_000_000 + 1_100_000 * sums,
+                ..busy()
+            },
+        );
+        let events = serve(&mut service, &mut slots, OPENED_US + step * INTERVAL_US);
+        let [Event::Report(0, 1, report, 0)] = events[..] else { panic!("{events:?}") };
+        agent.observe(&report);
+        let mut observation = vec![0.0; policy.spec().observation_dim()];
+        agent.write_observation(&mut observation);
+        let mut action = [0.0];
+        policy.act(&observation, &mut [], &mut action);
+        let expected = agent.act(&action, &report);
+        let command = slots.commanded(0);
+        assert_eq!((command.cwnd, command.pacing_rate), (expected.cwnd_packets, expected.pacing_bytes_per_s));
+    }
 }
 
 #[test]
@@ -282,4 +345,25 @@ fn decisions_that_came_too_late_make_a_run_invalid_and_a_few_do_not() {
     (0..20).for_each(|_| punctuality.commanded.add(INTERVAL_US / 2));
     let why = punctuality.too_late(INTERVAL_US).unwrap();
     assert!(why.starts_with("1 % of the decisions came 15"), "{why}");
+}
+
+#[test]
+fn over_cubic_a_report_has_cubics_window_once_the_command_is_carried_out() {
+    let (kernel, mut slots) = Kernel::new();
+    let mut service = Service::new(Controller::Offered, INTERVAL_US).over_cubic(true);
+    kernel.write(0, busy());
+    scan(&mut service, &slots, OPENED_US);
+    let report = |service: &mut Service, slots: &mut Slots, intervals: u64| {
+        let events = serve(service, slots, OPENED_US + intervals * INTERVAL_US);
+        let [Event::Report(0, 1, report, 0)] = events[..] else { panic!("{events:?}") };
+        report
+    };
+    report(&mut service, &mut slots, 1);
+    assert_eq!(service.command(&mut slots, (0, 1), 20, 0, OPENED_US + INTERVAL_US + 1), Ok(()));
+    // Not yet carried out: it holds all the same.
+    assert_eq!(report(&mut service, &mut slots, 2).cwnd, 20);
+    let applied_command = slots.commanded(0).sequence;
+    kernel.write(0, Flow { mode: 1, cwnd: 26, pacing_rate: 7_000, applied_command, ..busy() });
+    let after = report(&mut service, &mut slots, 3);
+    assert_eq!((after.cwnd, after.pacing_rate), (26, 7_000));
 }

@@ -25,7 +25,7 @@ const LOSING: f64 = 0.1;
 /// drawn between 0.3 and 1.5 of the link's rate, which a real sender does not know.
 ///
 /// Choices of ours: a is within [-1, 1]; until a first sign of congestion the rate doubles every round trip, whatever
-/// the policy says, and goes on from the delivery rate.
+/// the policy says, and goes on from the best delivery rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct RateStep {
     /// In bytes of payload per second; 0 before the first RTT sample.
@@ -43,8 +43,9 @@ impl RateStep {
         let answered = (report.delivered_bytes + report.lost_bytes) as f64;
         if queueing || report.lost_bytes as f64 > LOSING * answered {
             self.found = true;
-            if report.avg_throughput > 0 {
-                self.bytes_per_s = self.bytes_per_s.min(report.avg_throughput as f64);
+            // What it delivers now was sent an RTT ago, at half the rate; at best it delivered at the path's.
+            if report.max_throughput > 0 {
+                self.bytes_per_s = self.bytes_per_s.min(report.max_throughput as f64);
             }
         }
     }
@@ -136,7 +137,7 @@ mod tests {
             rate.act(-1.0, &report());
         }
         assert!((rate.bytes_per_s - 400_000.0).abs() < 1e-3, "two round trips in four intervals");
-        rate.observe(&Report { avg_rtt_us: 130_000, avg_throughput: 300_000, ..report() });
+        rate.observe(&Report { avg_rtt_us: 130_000, max_throughput: 300_000, ..report() });
         assert_eq!(rate.act(0.0, &report()).pacing_bytes_per_s, 300_000);
     }
 

@@ -10,7 +10,7 @@ fn packet(flow: u32, seq: u64, timestamp: Nanos) -> Packet {
     Packet {
         flow,
         bytes: 1500,
-        route: 0,
+        path: 0,
         hop: 0,
         kind: Kind::Data,
         ecn: Ecn::default(),

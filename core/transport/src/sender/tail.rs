@@ -14,14 +14,13 @@ impl Sender {
             && (self.has_new() || !self.board.get(self.board.next() - 1).sacked);
     }
 
-    /// RFC 8985 §7.3: "send a new segment if one is available, else retransmit the highest-sequence segment"; the window
-    /// may stand in the new one's way.
+    /// RFC 8985 §7.3: "send a new segment if one is available, else retransmit the highest-sequence segment". Linux lets the
+    /// new one go beyond the congestion window.
     #[cold]
     pub(super) fn send_probe(&mut self, now: Nanos) -> Transmit {
         self.probe_due = false;
         let last = self.board.next() - 1;
-        let full = self.board.in_flight() >= self.window() && !self.board.get(last).sacked;
-        let retransmission = full || !self.has_new();
+        let retransmission = !self.has_new();
         self.probe = Some(Probe { until: self.board.next(), retransmission });
         if retransmission { self.retransmit(now, last) } else { self.send_new(now) }
     }

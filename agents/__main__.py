@@ -1,0 +1,69 @@
+"""``python -m agents import|held-out``: published checkpoints as policies, and what a run's policy earns."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from agents import registry
+from agents.published import actors
+from agents.settings import build, read_config
+from configs.errors import InputError, reports_input_errors
+
+
+@reports_input_errors
+def main() -> int:
+    """Run the command line of this process; return its exit status."""
+    return run(sys.argv[1:])
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line ``arguments``; return the exit status.
+
+    Raises:
+        InputError: a file that is missing, damaged or of something else; one line.
+    """
+    parser = argparse.ArgumentParser(prog="python -m agents", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="import|held-out")
+    add = commands.add_parser(
+        "import", help="make a policy of a checkpoint that a scheme's authors published"
+    )
+    add.add_argument("scheme", choices=sorted(actors.SCHEMES))
+    add.add_argument("checkpoint", type=Path, help="its path without .index and .data-…")
+    add.add_argument("--out", type=Path, metavar="DIR", help="default: runs/SCHEME-published")
+    add = commands.add_parser("held-out", help="run a policy on scenarios that its training never drew; JSON")
+    add.add_argument("run", type=Path, help="a folder that train.py made")
+    add.add_argument("--episodes", type=int, default=32)
+    flags = parser.parse_args(arguments)
+    if flags.command == "import":
+        out = flags.out or Path("runs") / f"{flags.scheme}-published"
+        print(f"policy: {actors.import_policy(flags.scheme, flags.checkpoint, out)}")
+        return 0
+    print(json.dumps(held_out(flags.run, flags.episodes)))
+    return 0
+
+
+def held_out(run: Path, episodes: int) -> dict[str, float]:
+    """Return what the policy of ``run`` earns on so many held-out scenarios of its own ranges.
+
+    Raises:
+        InputError: no run, or a policy that cannot be read.
+    """
+    import leosim  # here, so that an import needs no compiled module
+
+    from agents.rollout import evaluate
+
+    data = read_config(run / "config.yaml")
+    scheme = registry.get(str(data.get("agent")))
+    settings = build(scheme.settings, str(run / "config.yaml"), data)
+    try:
+        policy = leosim.Policy.load(str(run / "policy"))
+    except leosim.InputError as error:
+        raise InputError(str(error)) from None
+    return evaluate(policy.act, settings, episodes)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,34 @@
+"""Hyperparameters of the algorithms that learn from a replay buffer."""
+
+from __future__ import annotations
+
+from agents.engines.settings import Sb3Settings
+from agents.settings import Count, Fraction
+from configs.strict import NonNegative
+
+
+class ReplaySettings(Sb3Settings):
+    """Settings of SAC, and those that TD3 shares; defaults follow Haarnoja et al. (2018)."""
+
+    tau: Fraction = 0.005
+    """Share of the online weights in the target weights' moving average."""
+    batch_size: Count = 256
+    memory: Count = 100_000
+    """Capacity of the replay buffer in transitions."""
+    learning_starts: Count = 1_000
+    """Environment steps before the first update; until then actions are random."""
+    train_every: Count = 1
+    """Monitor intervals between trainings."""
+    updates_per_training: Count = 1
+
+
+class Td3Settings(ReplaySettings):
+    """Settings of TD3; defaults follow Fujimoto et al. (2018)."""
+
+    policy_delay: Count = 2
+    """Critic updates per update of the actor and the targets."""
+    target_noise: NonNegative = 0.2
+    """Standard deviation of the target policy's smoothing noise, in actions."""
+    target_noise_clip: NonNegative = 0.5
+    exploration_noise: NonNegative = 0.1
+    """Standard deviation of the noise on every action, in actions."""

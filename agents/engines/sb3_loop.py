@@ -1,0 +1,223 @@
+"""The training loop around an algorithm of Stable-Baselines3: environments, rows, checkpoints, resume.
+
+Every simulation has one learning flow; the other flows of its scenario run the background schemes of the
+ranges. A resumed run continues with the weights, optimiser state and random state of its checkpoint, on new
+episodes: Stable-Baselines3 keeps no simulation that is under way.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecMonitor
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
+from torch import nn
+
+from agents.engines.actor import export
+from agents.engines.schedule import Every
+from agents.engines.settings import Sb3Settings
+from agents.reporter import Reporter
+from agents.run_folder import RunFolder
+from configs.errors import InputError
+from envs.sampling import Sampler
+from envs.sb3 import LeoVecEnv
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """What the loop must know of an algorithm."""
+
+    make: Callable[[Any, VecEnv], BaseAlgorithm]
+    """``make(settings, environment)``: untrained."""
+    read: Callable[[Path, VecEnv], BaseAlgorithm]
+    """``read(folder, environment)``: as `write` left it."""
+    write: Callable[[Any, Path], None]
+    """``write(model, folder)``: everything but the state of global random generators."""
+    dense: Callable[[Any], list[nn.Linear]]
+    """The actor's dense layers, in order; the action is the tanh of the last."""
+    columns: Mapping[str, str]
+    """Columns of progress.csv, with the names under which the model logs them."""
+
+
+class ScaledRewards(VecEnvWrapper):
+    """Multiplies rewards by a factor."""
+
+    def __init__(self, environment: VecEnv, factor: float) -> None:
+        super().__init__(environment)
+        self._factor = np.float32(factor)
+
+    def reset(self) -> VecEnvObs:
+        """Reset as the environment does."""
+        return self.venv.reset()
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Step as the environment does, the rewards scaled."""
+        observations, rewards, dones, infos = self.venv.step_wait()
+        return observations, rewards * self._factor, dones, infos
+
+
+def make_environment(settings: Sb3Settings, steps: int) -> ScaledRewards:
+    """Return ``settings.num_envs`` simulations of one learning flow each, seeded by seed and ``steps``."""
+    one_learner = settings.scenarios.model_copy(update={"learning_flows": 1})
+    environment = LeoVecEnv(
+        settings.num_envs,
+        Sampler(one_learner),
+        settings.spec,
+        settings.backend,
+        reward=settings.reward,
+        interval_ms=settings.interval_ms,
+        threads=settings.workers,
+    )
+    # A resumed run must not see the episodes of the run's beginning again.
+    environment.seed(int(np.random.SeedSequence([settings.seed, steps]).generate_state(1)[0] >> 1))
+    return ScaledRewards(settings.wrap(VecMonitor(environment)), settings.reward_scale)
+
+
+def save(algorithm: Algorithm, model: BaseAlgorithm, folder: Path, wall_s: float, episodes: int) -> None:
+    """Write ``model`` and the state of its random generators to ``folder``."""
+    algorithm.write(model, folder)
+    torch.save({"torch": torch.get_rng_state(), "numpy": np.random.get_state()}, folder / "random.pt")  # noqa: NPY002 (Stable-Baselines3 shuffles with it)
+    state = {"steps": model.num_timesteps, "wall_s": wall_s, "episodes": episodes}
+    (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
+
+
+def load(algorithm: Algorithm, folder: Path, settings: Sb3Settings) -> tuple[BaseAlgorithm, dict[str, Any]]:
+    """Return what `save` wrote to ``folder``: the model, on new episodes, and its counters.
+
+    Raises:
+        InputError: the checkpoint cannot be read.
+    """
+    try:
+        state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        model = algorithm.read(folder, make_environment(settings, state["steps"]))
+        generators = torch.load(folder / "random.pt", weights_only=False)
+    except InputError:
+        raise
+    except Exception as error:  # whatever an unpickler stumbles on
+        raise InputError(f"{folder}: cannot be read: {error}") from None
+    torch.set_rng_state(generators["torch"])
+    np.random.set_state(generators["numpy"])  # noqa: NPY002
+    return model, state
+
+
+class Chores(BaseCallback):
+    """Between updates: rows of progress.csv, checkpoints, exports, and the end of the run."""
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        settings: Sb3Settings,
+        run: RunFolder,
+        reporter: Reporter,
+        state: dict[str, Any],
+    ) -> None:
+        super().__init__()
+        self._algorithm, self._settings, self._run, self._reporter = algorithm, settings, run, reporter
+        self._row_due = Every(settings.progress_steps, state["steps"])
+        self._checkpoint_due = Every(settings.checkpoint_steps, state["steps"])
+        self.episodes: int = state["episodes"]
+        self._rewards: list[float] = []
+        self._goodput_mbps: list[float] = []
+
+    def _on_step(self) -> bool:
+        """Count one interval of all simulations; return whether there is time to go on."""
+        self._rewards.append(float(np.mean(self.training_env.get_attr("rewards_as_given", [0])[0])))
+        self._goodput_mbps.append(float(np.mean([info["goodput_mbps"] for info in self.locals["infos"]])))
+        self.episodes += int(np.count_nonzero(self.locals["dones"]))
+        # A run of a number of steps ends after the rollout is learned from, and not here.
+        return self._settings.minutes is None or self._reporter.done(self.num_timesteps) < 1
+
+    def _on_rollout_start(self) -> None:
+        """Here the last rollout has been learned from, so that steps and weights belong together."""
+        steps = self.model.num_timesteps
+        if self._row_due.due(steps):
+            self.row()
+        if self._checkpoint_due.due(steps):
+            self.checkpoint()
+
+    def row(self) -> None:
+        """Add a row to progress.csv: means since the last one."""
+        episodes = list(self.model.ep_info_buffer or [])
+        learned = self.model.logger.name_to_value
+        columns = self._algorithm.columns.items()
+        self._reporter.row(
+            {
+                "steps": self.model.num_timesteps,
+                "wall_s": round(self._reporter.wall_s, 3),
+                "episodes": self.episodes,
+                "reward": _mean(self._rewards),
+                "episode_reward_mean": _mean([float(episode["r"]) for episode in episodes]),
+                "episode_length_mean": _mean([float(episode["l"]) for episode in episodes]),
+                "goodput_mbps": _mean(self._goodput_mbps),
+                **{column: float(learned.get(name, float("nan"))) for column, name in columns},
+            }
+        )
+        self._rewards.clear()
+        self._goodput_mbps.clear()
+
+    def checkpoint(self) -> None:
+        """Write a checkpoint and the policy as of now."""
+        model, wall_s = self.model, self._reporter.wall_s
+        steps = model.num_timesteps
+        self._run.save_checkpoint(
+            steps, lambda folder: save(self._algorithm, model, folder, wall_s, self.episodes)
+        )
+        export_policy(self._algorithm, model, self._settings, self._run)
+        self._reporter.checkpointed(steps)
+
+
+def export_policy(algorithm: Algorithm, model: BaseAlgorithm, settings: Sb3Settings, run: RunFolder) -> None:
+    """Write the actor of ``model`` as the run's policy."""
+    export(algorithm.dense(model), settings, run, model.num_timesteps, settings.activation)
+
+
+def train(algorithm: Algorithm, settings: Sb3Settings, run: RunFolder) -> None:
+    """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one.
+
+    A run ends with the rollout in which its steps are complete.
+    """
+    torch.set_num_threads(1)  # networks too small for a second thread to help
+    latest = run.latest_checkpoint()
+    if latest is None:
+        model = algorithm.make(settings, make_environment(settings, 0))
+        state: dict[str, Any] = {"steps": 0, "wall_s": 0.0, "episodes": 0}
+    else:
+        model, state = load(algorithm, latest, settings)
+    model.set_logger(Logger(folder=None, output_formats=[]))  # rows of progress.csv say it all
+    shown = ("reward", "goodput_mbps")
+    with Reporter(settings, run, steps=state["steps"], wall_s=state["wall_s"], shown=shown) as reporter:
+        chores = Chores(algorithm, settings, run, reporter, state)
+        model.learn(
+            (settings.steps or sys.maxsize) - state["steps"],
+            chores,
+            log_interval=None,  # type: ignore[arg-type] (no log of its own)
+            reset_num_timesteps=False,
+        )
+        if model.num_timesteps > state["steps"]:
+            chores.row()
+            chores.checkpoint()
+        # Again, for a run that was killed after its last checkpoint and before its export.
+        export_policy(algorithm, model, settings, run)
+        run.write_summary(
+            {
+                "agent": settings.agent,
+                "engine": settings.engine,
+                "steps": model.num_timesteps,
+                "wall_s": round(reporter.wall_s, 1),
+                "episodes": chores.episodes,
+            }
+        )
+
+
+def _mean(values: list[float]) -> float:
+    return float(np.mean(values)) if values else float("nan")

@@ -1,0 +1,102 @@
+"""SAC and TD3 on one flow with Stable-Baselines3: algorithms that learn from a replay buffer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from stable_baselines3 import SAC, TD3
+from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.vec_env import VecEnv
+from torch import nn
+
+from agents.engines import sb3_loop
+from agents.engines.actor import ACTIVATIONS, dense_layers
+from agents.engines.replay_settings import ReplaySettings, Td3Settings
+from agents.run_folder import RunFolder
+from agents.settings import TrainSettings
+
+ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
+"""What a replay buffer holds, each (capacity, simulations, …)."""
+
+
+def make_model(settings: ReplaySettings, environment: VecEnv) -> OffPolicyAlgorithm:
+    """Return the untrained algorithm that ``settings`` are of."""
+    common: dict[str, Any] = {
+        "learning_rate": settings.learning_rate,
+        "buffer_size": settings.memory,
+        "learning_starts": settings.learning_starts,
+        "batch_size": settings.batch_size,
+        "tau": settings.tau,
+        "gamma": settings.gamma,
+        "train_freq": settings.train_every,
+        "gradient_steps": settings.updates_per_training,
+        "policy_kwargs": {
+            "net_arch": list(settings.hidden),
+            "activation_fn": ACTIVATIONS[settings.activation],
+        },
+        "seed": settings.seed,
+        "device": "cpu",  # networks too small for a GPU to help
+    }
+    if isinstance(settings, Td3Settings):
+        size = (environment.action_space.shape or (1,))[0]
+        noise = NormalActionNoise(np.zeros(size), np.full(size, settings.exploration_noise))
+        return TD3(
+            "MlpPolicy",
+            environment,
+            action_noise=noise,
+            policy_delay=settings.policy_delay,
+            target_policy_noise=settings.target_noise,
+            target_noise_clip=settings.target_noise_clip,
+            **common,
+        )
+    return SAC("MlpPolicy", environment, **common)
+
+
+def write(model: OffPolicyAlgorithm, folder: Path) -> None:
+    """Write model and replay buffer to ``folder``; the buffer as plain arrays."""
+    model.save(folder / "model.zip")
+    buffer = model.replay_buffer
+    assert buffer is not None
+    rows = buffer.buffer_size if buffer.full else buffer.pos
+    arrays = {name: getattr(buffer, name)[:rows] for name in ARRAYS}
+    np.savez(folder / "replay.npz", position=buffer.pos, full=buffer.full, **arrays)
+
+
+def read(kind: type[OffPolicyAlgorithm], folder: Path, environment: VecEnv) -> OffPolicyAlgorithm:
+    """Return what `write` wrote to ``folder``."""
+    model = kind.load(folder / "model.zip", environment, device="cpu")
+    buffer = model.replay_buffer
+    assert buffer is not None
+    with np.load(folder / "replay.npz", allow_pickle=False) as stored:
+        buffer.pos, buffer.full = int(stored["position"]), bool(stored["full"])
+        rows = len(stored["rewards"])
+        for name in ARRAYS:
+            getattr(buffer, name)[:rows] = stored[name]
+    return model
+
+
+def dense(model: Any) -> list[nn.Linear]:
+    """Return the actor's dense layers, in order."""
+    actor = model.policy.actor
+    return dense_layers(actor.mu) if isinstance(model, TD3) else dense_layers(actor.latent_pi, actor.mu)
+
+
+def algorithm(kind: type[OffPolicyAlgorithm]) -> sb3_loop.Algorithm:
+    """Return what the loop must know of ``kind``."""
+    return sb3_loop.Algorithm(
+        make=make_model,
+        read=lambda folder, environment: read(kind, folder, environment),
+        write=write,
+        dense=dense,
+        columns={"policy_loss": "train/actor_loss", "value_loss": "train/critic_loss"},
+    )
+
+
+def train(settings: TrainSettings, run: RunFolder) -> None:
+    """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one."""
+    assert isinstance(settings, ReplaySettings)
+    kind = TD3 if isinstance(settings, Td3Settings) else SAC
+    sb3_loop.train(algorithm(kind), settings, run)

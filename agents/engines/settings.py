@@ -1,0 +1,33 @@
+"""Settings that every algorithm of Stable-Baselines3 shares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from agents.settings import Count, Engine, Fraction, TrainSettings
+from configs.strict import Positive
+
+if TYPE_CHECKING:
+    from stable_baselines3.common.vec_env import VecEnv
+
+
+class Sb3Settings(TrainSettings):
+    """What `agents.engines.sb3_loop` asks of a run's settings."""
+
+    engine: Engine = "sb3"
+
+    learning_rate: Positive = 3e-4
+    gamma: Fraction = 0.98
+    hidden: list[Count] = Field(default=[64, 64], min_length=1)
+    """Widths of the hidden layers of actor and critic."""
+    activation: Literal["leaky_relu", "tanh"] = "leaky_relu"
+    """Between layers."""
+    reward_scale: Positive = 1.0
+    """Factor on the rewards that sb3 learns from, so that values are within its critic's reach; progress.csv
+    has rewards as they are."""
+
+    def wrap(self, environment: VecEnv) -> VecEnv:
+        """Return what is learned on, made of ``environment``; rewards are scaled afterwards."""
+        return environment

@@ -1,0 +1,74 @@
+"""SAC and TD3: one tiny run of each, with everything that a run of hours does."""
+
+import csv
+import json
+
+import leosim
+import numpy as np
+import pytest
+
+from agents import registry
+from agents.engines import sb3_loop, sb3_replay
+from agents.run_folder import RunFolder
+from agents.settings import build
+from configs.errors import InputError
+
+TINY = {
+    "scenarios": {"sampler": "astraea", "flows": 1, "rate_mbps": [5.0, 10.0], "duration_s": 1.0},
+    "num_envs": 2,
+    "hidden": [16, 8],
+    "batch_size": 16,
+    "memory": 120,
+    "learning_starts": 20,
+    "reward": "power",
+    "track": "none",
+    "progress_steps": 32,
+    "checkpoint_steps": 64,
+}
+OBSERVATIONS = np.random.default_rng(1).uniform(0, 2, (7, 50)).astype(np.float32)
+
+
+def trained(agent, path, steps, resume=False, **changes):
+    scheme = registry.get(agent)
+    settings = build(scheme.settings, "test", {"agent": agent, **TINY, "steps": steps, **changes})
+    run = RunFolder.open(path, {}) if resume else RunFolder.create(path, settings.to_yaml(), {})
+    scheme.trainer("sb3")(settings, run)
+    return run, settings
+
+
+@pytest.mark.parametrize("agent", ["sac", "td3"])
+def test_it_trains_checkpoints_exports_and_resumes(tmp_path, agent):
+    run, settings = trained(agent, tmp_path / "run", 64)
+    algorithm = sb3_replay.algorithm(
+        type(sb3_replay.make_model(settings, sb3_loop.make_environment(settings, 0)))
+    )
+    latest = run.latest_checkpoint()
+    assert latest is not None
+    model, state = sb3_loop.load(algorithm, latest, settings)
+    assert state["steps"] == 64
+    assert model.replay_buffer.pos == 32  # of two simulations each
+    np.testing.assert_array_equal(model.replay_buffer.rewards[32:], 0)
+    actions = leosim.Policy.load(str(run.policy)).act(OBSERVATIONS)
+    expected = model.predict(OBSERVATIONS, deterministic=True)[0]
+    np.testing.assert_allclose(actions, expected, atol=1e-5)
+
+    # Beyond the memory's 60 rows of two transitions each.
+    run, _ = trained(agent, tmp_path / "run", 160, resume=True)
+    with (run.path / "progress.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["steps"]) for row in rows] == [32, 64, 96, 128, 160]
+    assert np.isfinite(float(rows[-1]["value_loss"]))
+    assert json.loads((run.path / "summary.json").read_text())["steps"] == 160
+    assert np.abs(leosim.Policy.load(str(run.policy)).act(OBSERVATIONS) - actions).max() > 0
+    latest = run.latest_checkpoint()
+    assert latest is not None
+    assert sb3_loop.load(algorithm, latest, settings)[0].replay_buffer.full
+
+
+def test_a_replay_buffer_that_cannot_be_read_is_named(tmp_path):
+    run, _ = trained("td3", tmp_path / "run", 32)
+    latest = run.latest_checkpoint()
+    assert latest is not None
+    (latest / "replay.npz").write_bytes(b"not arrays")
+    with pytest.raises(InputError, match="cannot be read"):
+        trained("td3", tmp_path / "run", 64, resume=True)

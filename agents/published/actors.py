@@ -1,0 +1,88 @@
+"""Actors of published TensorFlow 1 checkpoints, as policy folders: Astraea's and Orca's.
+
+Both are dense layers, each followed by a batch norm without scale (ε = 1e-3) and a leaky ReLU of slope 0.2,
+and a last dense layer with tanh; the running statistics of the batch norms are folded into the layers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.engines.actor import SPEC_VERSION
+from agents.onnx_export import perceptron
+from agents.published.tensor_bundle import TensorBundle
+from agents.run_folder import RunFolder
+
+NEGATIVE_SLOPE = 0.2
+BATCH_NORM_EPSILON = 1e-3
+
+Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
+"""Weight (out, in) and bias (out,)."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A scheme whose authors published weights."""
+
+    observation_dim: int
+    hidden_layers: int
+    interval_ms: float
+
+
+SCHEMES = {
+    "astraea": Published(observation_dim=50, hidden_layers=3, interval_ms=30.0),
+    "orca": Published(observation_dim=70, hidden_layers=2, interval_ms=20.0),
+}
+"""What can be imported."""
+
+
+def layers(bundle: TensorBundle, published: Published) -> list[Layer]:
+    """Return the actor's layers, batch norms folded in.
+
+    Raises:
+        InputError: a tensor is missing, damaged or of another shape; one line.
+    """
+    found = []
+    width: int = published.observation_dim
+    for number in range(published.hidden_layers):
+        dense = f"actor/fc{number + 1}"
+        norm = "actor/batch_normalization" + (f"_{number}" if number else "")
+        kernel = bundle.read(f"{dense}/kernel", width, None).astype(np.float64)
+        width = kernel.shape[1]
+        bias, beta, mean, variance = (
+            bundle.read(name, width).astype(np.float64)
+            for name in (f"{dense}/bias", f"{norm}/beta", f"{norm}/moving_mean", f"{norm}/moving_variance")
+        )
+        scale = 1 / np.sqrt(np.maximum(variance, 0) + BATCH_NORM_EPSILON)
+        found.append((kernel.T * scale[:, None], (bias - mean) * scale + beta))
+    found.append((bundle.read("actor/dense/kernel", width, 1).T, bundle.read("actor/dense/bias", 1)))
+    return [(weight.astype(np.float32), bias.astype(np.float32)) for weight, bias in found]
+
+
+def import_policy(scheme: str, prefix: Path, out: Path) -> Path:
+    """Write the actor of the checkpoint ``prefix`` to ``out``/policy; return that folder.
+
+    Raises:
+        InputError: the checkpoint is not one of ``scheme``, or not whole; one line.
+    """
+    published = SCHEMES[scheme]
+    bundle = TensorBundle(prefix)
+    network = perceptron(layers(bundle, published), NEGATIVE_SLOPE, f"{scheme}, as published")
+    description = {
+        "agent": scheme,
+        "spec_version": SPEC_VERSION,
+        "observation_dim": published.observation_dim,
+        "action_dim": 1,
+        "interval_ms": published.interval_ms,
+    }
+    provenance = {
+        "imported_from": bundle.index.name,
+        "index_sha256": hashlib.sha256(bundle.index.read_bytes()).hexdigest(),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    return RunFolder(out, provenance).write_policy(network, description, None)

@@ -1,0 +1,11 @@
+"""Soft actor-critic on one flow, trained by Stable-Baselines3."""
+
+from agents.engines.replay_settings import ReplaySettings
+from agents.scheme import Scheme
+
+SCHEME = Scheme(
+    name="sac",
+    summary="SAC (Haarnoja et al., 2018): a baseline that learns from a replay buffer",
+    settings=ReplaySettings,
+    trainers={"sb3": "agents.engines.sb3_replay:train"},
+)

@@ -1,0 +1,45 @@
+"""A pool that is small enough to be collected for tests."""
+
+import pytest
+
+from agents.sage import pool
+from agents.sage.settings import PoolRanges, SageSettings
+
+TINY = {
+    "agent": "sage",
+    "steps": 6,
+    "pool": PoolRanges(
+        schemes=("cubic", "vegas"),
+        rate_mbps=(6.0, 12.0),
+        one_way_ms=(5.0, 10.0),
+        steps=(1.0, 2.0),
+        step_s=1.0,
+        scenarios=3,
+        duration_s=3.0,
+        shared=0.5,
+    ),
+    "gru": 12,
+    "width": 8,
+    "atoms": 11,
+    "batch_size": 4,
+    "sequence": 10,
+    "resident": 4,
+    "normalise": True,
+    "target_steps": 2,
+    "policy_learning_rate": 1e-2,
+    "critic_learning_rate": 1e-2,
+    "evaluate_steps": 3,
+    "evaluate_scenarios": 2,
+    "progress_steps": 2,
+    "checkpoint_steps": 3,
+    "track": "none",
+}
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    """Settings whose pool is there: six runs, of which four are in memory at a time."""
+    folder = tmp_path_factory.mktemp("sage") / "pool"
+    settings = SageSettings(**TINY, pool_folder=str(folder))
+    pool.collect(settings, folder, lambda line: None)
+    return settings

@@ -1,0 +1,109 @@
+"""How a policy does beside the pool's schemes: ``python -m agents.sage.evaluation POLICY``.
+
+The measure is power (normalized goodput over delay inflation, `docs/metrics.md`) of a flow that is alone,
+as a ratio to that of the best pool scheme of the same scenario, averaged over held-out scenarios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import leosim
+import numpy as np
+
+from agents.sage import scenarios
+from agents.sage.scenarios import Situation
+from agents.sage.settings import PoolRanges
+from configs.errors import InputError, reports_input_errors
+
+NAME = "sage"
+
+
+def powers(
+    situations: Sequence[Situation], scheme: str, policy: leosim.Policy | None = None, threads: int = 1
+) -> list[float]:
+    """Return the power of a flow of ``scheme``, which ``policy`` steers if it is given, in each situation."""
+    traces = {name: trace for situation in situations for name, trace in situation.traces().items()}
+    logs = leosim.run(
+        [situation.scenario(scheme).to_json() for situation in situations],
+        traces,
+        {scheme: policy} if policy is not None else {},
+        interval_ms=policy.interval_ms if policy is not None else 30.0,
+        series_ms=0.0,
+        threads=threads,
+    )
+    return [float(log.flows[0]["power"]) for log in logs]
+
+
+def best_of_pool(
+    situations: Sequence[Situation], ranges: PoolRanges, threads: int = 1
+) -> list[tuple[str, float]]:
+    """Return the pool's best scheme in each situation and its power."""
+    by_scheme = {scheme: powers(situations, scheme, threads=threads) for scheme in ranges.schemes}
+    found = []
+    for index in range(len(situations)):
+        best = max(ranges.schemes, key=lambda scheme: by_scheme[scheme][index])
+        found.append((best, by_scheme[best][index]))
+    return found
+
+
+def ratios(measured: Sequence[float], best: Sequence[tuple[str, float]]) -> list[float]:
+    """Return power over the best scheme's; a flow that measured nothing has none."""
+    return [
+        power / other if np.isfinite(power) and other > 0 else 0.0
+        for power, (_, other) in zip(measured, best, strict=True)
+    ]
+
+
+def load(folder: Path) -> leosim.Policy:
+    """Return the policy in ``folder``.
+
+    Raises:
+        InputError: it cannot be read or is not for Sage's specification.
+    """
+    try:
+        policy = leosim.Policy.load(str(folder))
+    except leosim.InputError as error:
+        raise InputError(str(error)) from None
+    if policy.spec != NAME:
+        raise InputError(f"{folder}: policy.json: agent: is {policy.spec!r}, not {NAME!r}")
+    return policy
+
+
+@reports_input_errors
+def main() -> int:
+    """Print a line for each held-out scenario and one for all of them, as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("policy", type=Path)
+    parser.add_argument("--scenarios", type=int, default=20)
+    parser.add_argument("--duration", type=float, default=28.0, help="length of a run in s")
+    parser.add_argument("--threads", type=int, default=1)
+    flags = parser.parse_args()
+    policy = load(flags.policy)
+    ranges = PoolRanges(duration_s=flags.duration)
+    situations = scenarios.held_out(ranges, flags.scenarios, judge=True)
+    measured = powers(situations, NAME, policy, flags.threads)
+    best = best_of_pool(situations, ranges, flags.threads)
+    shares = ratios(measured, best)
+    for situation, power, (scheme, other), share in zip(situations, measured, best, shares, strict=True):
+        line = {
+            "scenario": situation.name,
+            "power": power,
+            "best": scheme,
+            "best_power": other,
+            "ratio": share,
+        }
+        print(json.dumps(line))
+    print(
+        json.dumps(
+            {"bench": "sage-power", "value": float(np.mean(shares)), "unit": "of the best pool scheme's"}
+        )
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

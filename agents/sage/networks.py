@@ -1,0 +1,178 @@
+"""Sage's recurrent policy and critic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from agents.sage.pool import ACTION_MAX
+from agents.sage.settings import SageSettings
+
+SCALE_MIN = 1e-3
+"""Smallest deviation of a Gaussian: actions are whole thousandths."""
+CLIP = 10.0
+"""A normalised signal is within this many deviations of its mean."""
+
+
+class Encoder(nn.Module):
+    """A dense layer, layer norm and tanh."""
+
+    def __init__(self, inputs: int, width: int) -> None:
+        super().__init__()
+        self.dense = nn.Linear(inputs, width)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (..., inputs) to (..., width)."""
+        return torch.tanh(self.norm(self.dense(x)))
+
+
+class Block(nn.Module):
+    """Two dense layers with ReLU between them, added to their input, and layer norm."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.first = nn.Linear(width, width)
+        self.second = nn.Linear(width, width)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (..., width) to (..., width)."""
+        return self.norm(x + self.second(functional.relu(self.first(x))))
+
+
+class Torso(nn.Module):
+    """Encoder, gated recurrent unit, encoder, dense layer and residual blocks, in this order."""
+
+    def __init__(self, inputs: int, settings: SageSettings) -> None:
+        super().__init__()
+        self.before = Encoder(inputs, settings.width)
+        self.gru = nn.GRU(settings.width, settings.gru, batch_first=True)
+        self.after = Encoder(settings.gru, settings.width)
+        self.dense = nn.Linear(settings.width, settings.width)
+        self.blocks = nn.ModuleList(Block(settings.width) for _ in range(settings.blocks))
+
+    def remember(self, x: Tensor, memory: Tensor | None = None) -> Tensor:
+        """Map (n, length, inputs) and a memory (n, gru), by default zeros, to memories (n, length, gru)."""
+        memories, _ = self.gru(self.before(x), None if memory is None else memory.unsqueeze(0).contiguous())
+        return memories
+
+    def read(self, memories: Tensor) -> Tensor:
+        """Map (..., gru) to (..., width)."""
+        x = self.dense(self.after(memories))
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+class Normaliser(nn.Module):
+    """Each signal less its mean over its deviation, within bounds; as it is until `fit`."""
+
+    def __init__(self, dim: int, *, active: bool) -> None:
+        super().__init__()
+        self.active = active
+        self.mean: Tensor
+        self.deviation: Tensor
+        self.register_buffer("mean", torch.zeros(dim))
+        self.register_buffer("deviation", torch.ones(dim))
+
+    def fit(self, mean: Tensor, deviation: Tensor) -> None:
+        """Take the moments of the signals."""
+        self.mean.copy_(mean)
+        self.deviation.copy_(deviation)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (..., dim) to (..., dim)."""
+        if not self.active:
+            return x
+        return ((x - self.mean) / self.deviation).clamp(-CLIP, CLIP)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A mixture of Gaussians over actions; each tensor is (..., components)."""
+
+    logits: Tensor
+    means: Tensor
+    scales: Tensor
+
+    def log_prob(self, action: Tensor) -> Tensor:
+        """Return the logarithm of the density at ``action`` (...)."""
+        deviation = (action.unsqueeze(-1) - self.means) / self.scales
+        densities = -0.5 * deviation.square() - self.scales.log() - 0.5 * math.log(2 * math.pi)
+        return torch.logsumexp(functional.log_softmax(self.logits, dim=-1) + densities, dim=-1)
+
+    def mean(self) -> Tensor:
+        """Return the mean (...), which is what the policy does when it does not explore."""
+        return (functional.softmax(self.logits, dim=-1) * self.means).sum(dim=-1)
+
+    def sample(self, count: int, generator: torch.Generator) -> Tensor:
+        """Draw actions (count, ...), within their bounds."""
+        shares = functional.softmax(self.logits, dim=-1).flatten(0, -2)
+        chosen = torch.multinomial(shares, count, replacement=True, generator=generator)
+        means = self.means.flatten(0, -2).gather(1, chosen)
+        scales = self.scales.flatten(0, -2).gather(1, chosen)
+        drawn = means + scales * torch.randn(means.shape, generator=generator)
+        return drawn.clamp(-ACTION_MAX, ACTION_MAX).T.reshape(count, *self.logits.shape[:-1])
+
+
+class Policy(nn.Module):
+    """Maps a flow's observations so far to a distribution of its action."""
+
+    def __init__(self, observation_dim: int, settings: SageSettings) -> None:
+        super().__init__()
+        self.normaliser = Normaliser(observation_dim, active=settings.normalise)
+        self.torso = Torso(observation_dim, settings)
+        self.head = nn.Linear(settings.width, 3 * settings.mixture)
+
+    def forward(self, observations: Tensor, memory: Tensor | None = None) -> tuple[Mixture, Tensor]:
+        """Map observations (n, length, dim) to distributions and memories (n, length, gru)."""
+        memories = self.torso.remember(self.normaliser(observations), memory)
+        logits, means, scales = self.head(self.torso.read(memories)).chunk(3, dim=-1)
+        return Mixture(logits, means, functional.softplus(scales) + SCALE_MIN), memories
+
+
+class Critic(nn.Module):
+    """Maps observations and actions so far to a distribution of the return, as logits of its atoms."""
+
+    def __init__(self, observation_dim: int, settings: SageSettings) -> None:
+        super().__init__()
+        self.normaliser = Normaliser(observation_dim, active=settings.normalise)
+        self.torso = Torso(observation_dim + 1, settings)
+        self.head = nn.Linear(settings.width, settings.atoms)
+        self.atoms: Tensor
+        self.register_buffer(
+            "atoms", torch.linspace(settings.value_min, settings.value_max, settings.atoms), persistent=False
+        )
+
+    def remember(self, observations: Tensor, actions: Tensor) -> Tensor:
+        """Map (n, length, dim) and (n, length) to memories (n, length, gru)."""
+        inputs = torch.cat([self.normaliser(observations), actions.unsqueeze(-1)], dim=-1)
+        return self.torso.remember(inputs)
+
+    def logits(self, memories: Tensor) -> Tensor:
+        """Map memories (..., gru), of which each has seen its action, to logits (..., atoms)."""
+        return self.head(self.torso.read(memories))
+
+    def tried(self, observations: Tensor, actions: Tensor, before: Tensor) -> Tensor:
+        """Return logits (count, n, length, atoms) of actions that were not taken.
+
+        Args:
+            observations: (n, length, dim).
+            actions: (count, n, length).
+            before: memories (n, length, gru) of everything before each observation.
+        """
+        count = len(actions)
+        observations = self.normaliser(observations).expand(count, -1, -1, -1)
+        inputs = torch.cat([observations, actions.unsqueeze(-1)], dim=-1)
+        steps = inputs.flatten(0, 2).unsqueeze(1)
+        memories = self.torso.remember(steps, before.expand(count, -1, -1, -1).flatten(0, 2))
+        return self.logits(memories.squeeze(1)).unflatten(0, tuple(inputs.shape[:3]))
+
+    def mean(self, logits: Tensor) -> Tensor:
+        """Map logits (..., atoms) to expected returns (...)."""
+        return (functional.softmax(logits, dim=-1) * self.atoms).sum(dim=-1)

@@ -1,0 +1,213 @@
+"""Collects the pool: what kernel schemes saw, did and earned in the simulator, as a Parquet dataset.
+
+A pool is a folder with a file for each situation, ``situation-NNNNN.parquet``, and ``pool.json``, which
+appears when all are there. In a file every scheme's run is a row group of its own, and a row is an
+interval that brought a delivery:
+
+- ``observation``: the 69 signals at its end (float32);
+- ``action``: base-2 logarithm of the window at the end of the next such interval over the window now, in
+  whole thousandths, within [-2, 2] (float32);
+- ``reward``: of that next interval (float32).
+
+What is collected does not depend on how often it was interrupted: files that are there are kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import leosim
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from agents.sage import scenarios
+from agents.sage.scenarios import Situation
+from agents.sage.settings import PoolRanges, SageSettings
+from configs.atomic import sync_file, sync_folder, write_atomically
+from configs.errors import InputError
+from evaluation.provenance import describe
+
+FORMAT, VERSION = "leogym-pool", 1
+SPEC_VERSION = 1
+"""Version of the specification ``sage`` whose signals and actions are stored."""
+
+ACTION_MAX = 2.0
+ACTION_ENTRY = 68
+"""The entry of an observation that is the action before it."""
+
+Run = dict[str, NDArray[np.float32]]
+"""Columns of one scheme's run."""
+
+
+def schema(observation_dim: int) -> pa.Schema:
+    """Return the schema of a file."""
+    return pa.schema(
+        [
+            pa.field("observation", pa.list_(pa.float32(), observation_dim), nullable=False),
+            pa.field("action", pa.float32(), nullable=False),
+            pa.field("reward", pa.float32(), nullable=False),
+        ]
+    )
+
+
+def default_folder(settings: SageSettings) -> Path:
+    """Return where the pool of ``settings`` is unless they say: another pool has another folder."""
+    said = [settings.pool.model_dump(mode="json"), settings.seed, settings.interval_ms]
+    text = json.dumps([VERSION, SPEC_VERSION, leosim.__version__, settings.reward, *said])
+    return Path("runs/pools") / f"sage-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def watch(situation: Situation, schemes: tuple[str, ...], settings: SageSettings) -> dict[str, Run]:
+    """Run every scheme in ``situation`` and return what an agent in its place would have seen and earned."""
+    slots = 2 if situation.shared else 1
+    batch = leosim.Batch(
+        len(schemes),
+        slots=slots,
+        agent=settings.spec,
+        reward=settings.reward,
+        interval_ms=settings.interval_ms,
+        threads=settings.workers,
+        watch=True,
+    )
+    traces = situation.traces()
+    for index, scheme in enumerate(schemes):
+        batch.reset(index, situation.scenario(scheme).to_json(), traces)
+    delivered = batch.report_fields.index("delivered_bytes")
+    actions = np.zeros((len(schemes), slots, batch.action_dim), np.float32)
+    rows: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
+    while True:
+        heard = batch.reports[:, 0, delivered] > 0
+        rows.append((heard, batch.observations[:, 0].copy(), batch.rewards_view[:, 0].copy()))
+        if batch.finished.all():
+            break
+        batch.step(actions)
+    heard, observations, rewards = (np.stack(column) for column in zip(*rows, strict=True))
+    return {
+        scheme: transitions(observations[heard[:, index], index], rewards[heard[:, index], index])
+        for index, scheme in enumerate(schemes)
+    }
+
+
+def transitions(observations: NDArray[np.float32], rewards: NDArray[np.float32]) -> Run:
+    """Return the columns of a run from what each of its intervals brought; the last has no action."""
+    return {
+        "observation": observations[:-1],
+        "action": np.clip(observations[1:, ACTION_ENTRY], -ACTION_MAX, ACTION_MAX),
+        "reward": rewards[1:],
+    }
+
+
+def write(path: Path, runs: dict[str, Run], situation: Situation) -> None:
+    """Write one file, whole or not at all."""
+    dim = next(iter(runs.values()))["observation"].shape[1]
+    says = {"situation": situation.name, "schemes": ",".join(runs), "spec_version": str(SPEC_VERSION)}
+    temporary = path.with_name(f".{path.name}.tmp")
+    with pq.ParquetWriter(temporary, schema(dim).with_metadata(says), compression="zstd") as writer:
+        for run in runs.values():
+            observations = pa.FixedSizeListArray.from_arrays(pa.array(run["observation"].ravel()), dim)
+            columns = [observations, pa.array(run["action"]), pa.array(run["reward"])]
+            table = pa.Table.from_arrays(columns, schema=schema(dim))
+            # A row group has at most a million rows: no run is as long.
+            writer.write_table(table, row_group_size=max(1, len(run["action"])))
+    sync_file(temporary)
+    temporary.replace(path)
+    sync_folder(path.parent)
+
+
+def collect(settings: SageSettings, folder: Path, say: Callable[[str], None] = print) -> Path:
+    """Collect the pool of ``settings`` in ``folder``, unless it is there; return ``folder``.
+
+    Args:
+        settings: ranges, seed, interval and reward.
+        folder: where; a folder that an earlier call was interrupted in is completed.
+        say: takes lines about how long it will take.
+
+    Raises:
+        InputError: a scheme that the simulator lacks, or a folder that cannot be written.
+    """
+    ranges = settings.pool
+    if unknown := sorted(set(ranges.schemes) - set(leosim.schemes())):
+        raise InputError(f"settings: pool.schemes: the simulator has no {', '.join(unknown)}")
+    if (folder / "pool.json").is_file():
+        return folder
+    situations = scenarios.pool(ranges, settings.seed)
+    simulated_h = len(situations) * len(ranges.schemes) * ranges.duration_s / 3600
+    runs = f"{len(situations)} situations with {len(ranges.schemes)} schemes"
+    say(f"pool: {runs}, {simulated_h:.3g} h simulated")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        started, packets, behind = time.monotonic(), 0.0, 0.0
+        ahead = sum(_packets(situation) for situation in situations)
+        for number, situation in enumerate(situations):
+            path = part(folder, number)
+            if not path.is_file():
+                write(path, watch(situation, ranges.schemes, settings), situation)
+                packets += _packets(situation)
+                if packets >= behind:
+                    spent = time.monotonic() - started
+                    left = _minutes(spent * ahead / packets - spent)
+                    say(f"pool: {number + 1} of {len(situations)}, about {left} left")
+                    behind = packets + ahead / 8
+            else:
+                ahead -= _packets(situation)
+        index = {
+            "format": FORMAT,
+            "version": VERSION,
+            "spec": settings.spec,
+            "spec_version": SPEC_VERSION,
+            "reward": settings.reward,
+            "interval_ms": settings.interval_ms,
+            "seed": settings.seed,
+            "ranges": ranges.model_dump(mode="json"),
+            "situations": [situation.name for situation in situations],
+            "provenance": describe(settings.model_dump(mode="json"), settings.seed),
+        }
+        write_atomically(folder / "pool.json", (json.dumps(index, indent=2) + "\n").encode())
+    except OSError as error:
+        raise InputError(f"{folder}: (pool): cannot be written: {error.strerror}") from None
+    return folder
+
+
+def part(folder: Path, number: int) -> Path:
+    """Return the file of situation ``number``."""
+    return folder / f"situation-{number:05d}.parquet"
+
+
+def read_index(folder: Path) -> dict[str, Any]:
+    """Return what ``pool.json`` says.
+
+    Raises:
+        InputError: it is not there, cannot be read or is of another version.
+    """
+    path = folder / "pool.json"
+    try:
+        index = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    wanted = {"format": FORMAT, "version": VERSION, "spec_version": SPEC_VERSION}
+    for field, must in wanted.items():
+        got = index.get(field) if isinstance(index, dict) else None
+        if got != must:
+            raise InputError(f"{path}: {field}: must be {must!r}, not {got!r}")
+    return index
+
+
+def ranges_of(index: dict[str, Any]) -> PoolRanges:
+    """Return the ranges of a pool by its index."""
+    return PoolRanges.model_validate(index["ranges"])
+
+
+def _packets(situation: Situation) -> float:
+    """Return what a run costs, about: packets, and a little for every interval."""
+    return situation.duration_s * ((1 + situation.step) / 2 * situation.rate_mbps + 10)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"

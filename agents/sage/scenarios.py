@@ -1,0 +1,145 @@
+"""Sage's scenarios: the pool's, those that choose the best policy and those that judge it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass
+
+import leosim
+import numpy as np
+
+from agents.sage.settings import PoolRanges
+from configs.queue import Queue
+from configs.scenario import Flow, Link, Scenario
+
+RATE_MAX_MBPS = 192.0
+COMPETITOR = "cubic"
+
+
+@dataclass(frozen=True)
+class Situation:
+    """One bottleneck, to be run with any scheme.
+
+    Attributes:
+        rate_mbps: the rate at first.
+        one_way_ms: propagation one way.
+        queue_bdp: the buffer, in products of the first rate and the base RTT.
+        step: factor on the rate in every second period.
+        step_s: length of a period in s.
+        duration_s: length of a run in s.
+        shared: whether a CUBIC flow is there already.
+        seed: of the simulation.
+    """
+
+    rate_mbps: float
+    one_way_ms: float
+    queue_bdp: float
+    step: float
+    step_s: float
+    duration_s: float
+    shared: bool
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """A name that says what it is."""
+        change = "" if self.step == 1 else f"-x{self.step:g}"
+        beside = "-shared" if self.shared else ""
+        return f"{self.rate_mbps:.4g}mbps{change}-{self.one_way_ms:.4g}ms-{self.queue_bdp:.3g}bdp{beside}"
+
+    def scenario(self, scheme: str) -> Scenario:
+        """Return the scenario with a flow of ``scheme``, which is the first flow."""
+        queue = Queue(bdp=self.queue_bdp)
+        if self.step == 1:
+            link = Link(rate_mbps=self.rate_mbps, delay_ms=self.one_way_ms, queue=queue)
+        else:
+            link = Link(trace=self.name, queue=queue)
+        flows = [Flow(scheme=scheme, route=["bottleneck"])]
+        if self.shared:
+            flows.append(Flow(scheme=COMPETITOR, route=["bottleneck"]))
+        return Scenario(
+            name=self.name,
+            duration_s=self.duration_s,
+            seed=self.seed,
+            links={"bottleneck": link},
+            flows=flows,
+        )
+
+    def traces(self) -> dict[str, leosim.PathTrace]:
+        """Return the path trace of a rate that steps, by the name that the scenario has for it."""
+        if self.step == 1:
+            return {}
+        header = json.dumps({"format": "leogym-path-trace", "version": 1, "made_by": "agents.sage"})
+        rows = [
+            f"{at:g},{self.one_way_ms:.6f},{rate:.6f},{rate:.6f},0,1,0,"
+            for at, rate in (
+                (0, self.rate_mbps),
+                (self.step_s, self.rate_mbps * self.step),
+                (2 * self.step_s, self.rate_mbps),
+            )
+        ]
+        columns = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event"
+        text = "\n".join([f"# {header}", columns, *rows]) + "\n"
+        return {self.name: leosim.PathTrace.parse(text, self.name)}
+
+
+def pool(ranges: PoolRanges, seed: int) -> list[Situation]:
+    """Return the pool's situations in the order in which they are run."""
+    combinations = [
+        combination
+        for combination in itertools.product(
+            ranges.rate_mbps, ranges.one_way_ms, ranges.queue_bdp, ranges.steps
+        )
+        if combination[0] * combination[3] <= RATE_MAX_MBPS
+    ]
+    rng = np.random.default_rng([seed, 2])
+    count = len(combinations) if ranges.scenarios is None else min(ranges.scenarios, len(combinations))
+    situations = []
+    for index in rng.permutation(len(combinations))[:count]:
+        rate_mbps, one_way_ms, queue_bdp, step = combinations[index]
+        shared = bool(rng.random() < ranges.shared)
+        situations.append(
+            Situation(
+                rate_mbps=rate_mbps,
+                one_way_ms=one_way_ms,
+                queue_bdp=queue_bdp,
+                step=1.0 if shared else step,
+                step_s=ranges.step_s,
+                duration_s=ranges.duration_s,
+                shared=shared,
+                seed=int(rng.integers(2**62)),
+            )
+        )
+    return situations
+
+
+def held_out(ranges: PoolRanges, count: int, *, judge: bool) -> list[Situation]:
+    """Return situations of one flow that no pool has: between the pool's values, and the same for every seed.
+
+    Args:
+        ranges: the ends of the ranges, and the steps.
+        count: how many.
+        judge: those that judge, and not those that choose.
+    """
+    rng = np.random.default_rng([0, 4 if judge else 3])
+
+    def between(values: tuple[float, ...]) -> float:
+        return float(np.exp(rng.uniform(np.log(min(values)), np.log(max(values)))))
+
+    situations = []
+    while len(situations) < count:
+        step = ranges.steps[len(situations) % len(ranges.steps)]
+        situation = Situation(
+            rate_mbps=between(ranges.rate_mbps),
+            one_way_ms=between(ranges.one_way_ms),
+            queue_bdp=between(ranges.queue_bdp),
+            step=step,
+            step_s=ranges.step_s,
+            duration_s=ranges.duration_s,
+            shared=False,
+            seed=int(rng.integers(2**62)),
+        )
+        if situation.rate_mbps * step <= RATE_MAX_MBPS:
+            situations.append(situation)
+    return situations

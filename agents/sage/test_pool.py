@@ -1,0 +1,162 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from agents.sage import pool, scenarios
+from agents.sage.sequences import Sequences
+from agents.sage.settings import SCHEMES, PoolRanges
+from configs.errors import InputError
+
+
+def test_the_published_pool_has_thirteen_schemes_and_every_combination_up_to_192_mbps():
+    ranges = PoolRanges()
+    situations = scenarios.pool(ranges, 1)
+    # 5 rates × 5 delays × 6 buffers × 5 steps, but not 192 Mbit/s × 2, 192 × 4 and 96 × 4.
+    assert len(SCHEMES) == 13
+    assert len(situations) == 5 * 6 * (25 - 3)
+    assert len({situation.seed for situation in situations}) == len(situations)
+    shared = [situation for situation in situations if situation.shared]
+    assert 0.15 < len(shared) / len(situations) < 0.35
+    assert all(situation.step == 1 for situation in shared)
+
+
+def test_held_out_situations_are_in_the_ranges_and_in_no_pool():
+    ranges = PoolRanges()
+    chosen, judged = (scenarios.held_out(ranges, 15, judge=judge) for judge in (False, True))
+    assert chosen != judged
+    for situation in chosen + judged:
+        assert 12 <= situation.rate_mbps * max(1, situation.step) <= 192
+        assert situation.rate_mbps not in ranges.rate_mbps
+        assert 5 <= situation.one_way_ms <= 80
+        assert 0.5 <= situation.queue_bdp <= 16
+        assert not situation.shared
+    assert {situation.step for situation in chosen} == set(ranges.steps)
+
+
+def test_a_pool_says_what_it_is_and_has_a_row_group_for_each_scheme(tiny):
+    folder = Path(tiny.pool_folder)
+    index = json.loads((folder / "pool.json").read_text())
+    assert (index["format"], index["version"], index["spec"]) == ("leogym-pool", 1, "sage")
+    assert pool.ranges_of(index) == tiny.pool
+    assert index["provenance"]["config"]["pool"]["scenarios"] == 3
+    files = sorted(folder.glob("*.parquet"))
+    assert len(files) == len(index["situations"]) == 3
+    for path, name in zip(files, index["situations"], strict=True):
+        file = pq.ParquetFile(path)
+        assert file.metadata.num_row_groups == 2
+        assert file.schema_arrow.names == ["observation", "action", "reward"]
+        assert file.metadata.metadata[b"situation"].decode() == name
+
+
+def test_an_action_is_what_the_next_observation_says_was_done_and_the_reward_follows_it():
+    observations = np.zeros((4, 69), np.float32)
+    observations[:, pool.ACTION_ENTRY] = [0.5, -0.25, 7.0, -3.0]
+    observations[:, 0] = [1, 2, 3, 4]
+    run = pool.transitions(observations, np.array([10, 20, 30, 40], np.float32))
+    np.testing.assert_array_equal(run["observation"][:, 0], [1, 2, 3])
+    np.testing.assert_array_equal(run["action"], [-0.25, 2.0, -2.0])
+    np.testing.assert_array_equal(run["reward"], [20, 30, 40])
+
+
+def test_rows_are_of_the_scheme_whose_window_they_tell(tiny):
+    situation = scenarios.Situation(12.0, 10.0, 2.0, 1.0, 1.0, 4.0, False, 5)
+    runs = pool.watch(situation, ("reno", "vegas"), tiny)
+    # Vegas keeps the queue short: minimum over smoothed RTT is entry 59. Both have some 4 s of intervals.
+    queues = {scheme: run["observation"][200:, 59].mean() for scheme, run in runs.items()}
+    assert queues["vegas"] > 0.8 > queues["reno"]
+    assert all(300 < len(run["action"]) < 400 for run in runs.values())
+    assert all(np.isfinite(column).all() for run in runs.values() for column in run.values())
+    assert runs["vegas"]["reward"][-1] > 20
+
+
+def test_an_interrupted_collection_is_completed_to_the_same_bytes(tiny, tmp_path):
+    whole = Path(tiny.pool_folder)
+    half = tmp_path / "half"
+    half.mkdir()
+    kept = pool.part(half, 1)
+    kept.write_bytes(pool.part(whole, 1).read_bytes())
+    modified = kept.stat().st_mtime_ns
+    lines: list[str] = []
+    pool.collect(tiny, half, lines.append)
+    assert kept.stat().st_mtime_ns == modified
+    for number in range(3):
+        assert pool.part(half, number).read_bytes() == pool.part(whole, number).read_bytes()
+    assert lines[0].startswith("pool: 3 situations with 2 schemes, 0.005 h simulated")
+    assert "left" in lines[1]
+    pool.collect(tiny, half, lines.append)
+    assert len(lines) == 3, "a pool that is there is not collected again"
+
+
+def test_another_pool_has_another_folder(tiny):
+    other = tiny.model_copy(update={"seed": 2})
+    assert pool.default_folder(tiny) != pool.default_folder(other)
+    assert pool.default_folder(tiny) == pool.default_folder(tiny.model_copy(update={"gru": 99}))
+
+
+def test_a_scheme_that_is_not_there_is_named(tiny, tmp_path):
+    ranges = tiny.pool.model_copy(update={"schemes": ("cubic", "qubic")})
+    with pytest.raises(InputError, match=r"settings: pool.schemes: the simulator has no qubic"):
+        pool.collect(tiny.model_copy(update={"pool": ranges}), tmp_path / "pool")
+
+
+def test_sequences_are_stretches_of_runs_and_memory_is_bounded(tiny):
+    folder = Path(tiny.pool_folder)
+    sequences = Sequences(folder, 10, 4, 1)
+    assert len(sequences) == 6
+    rows = {}
+    for number in range(3):
+        for group in range(2):
+            table = pq.ParquetFile(pool.part(folder, number)).read_row_group(group)
+            rewards = table["reward"].to_numpy()
+            rows |= {rewards[at : at + 10].tobytes(): (number, group) for at in range(len(rewards) - 9)}
+    seen = set()
+    for _ in range(40):
+        batch = sequences.draw(3)
+        assert batch.observation.shape == (3, 10, 69)
+        seen |= {rows[reward.tobytes()] for reward in batch.reward}
+        assert len(sequences._loaded) == 4
+    assert len(seen) == 6, "all runs pass through"
+
+
+def test_sequences_depend_on_the_seed_and_go_on_after_a_restore(tiny):
+    def drawn(sequences, count):
+        return [sequences.draw(2).reward.tobytes() for _ in range(count)]
+
+    folder = Path(tiny.pool_folder)
+    first = Sequences(folder, 10, 4, 1)
+    whole = drawn(first, 12)
+    again = Sequences(folder, 10, 4, 1)
+    assert drawn(again, 5) == whole[:5]
+    restored = Sequences(folder, 10, 4, 3)
+    restored.restore(again.state())
+    assert drawn(restored, 7) == whole[5:]
+    assert drawn(Sequences(folder, 10, 4, 2), 12) != whole
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: (folder / "pool.json").unlink(), r"pool.json: cannot be read"),
+        (lambda folder: (folder / "pool.json").write_text("{"), r"pool.json: cannot be read"),
+        (lambda folder: (folder / "pool.json").write_text("{}"), r"pool.json: format: must be 'leogym-pool'"),
+        (
+            lambda folder: pool.part(folder, 2).write_bytes(b"PAR1"),
+            r"situation-00002.parquet: cannot be read",
+        ),
+        (lambda folder: pool.part(folder, 0).unlink(), r"situation-00000.parquet: cannot be read"),
+    ],
+)
+def test_a_damaged_pool_is_one_line(tiny, tmp_path, damage, message):
+    for path in Path(tiny.pool_folder).iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    damage(tmp_path)
+    with pytest.raises(InputError, match=message):
+        Sequences(tmp_path, 10, 4, 1)
+
+
+def test_a_pool_of_runs_that_are_too_short_is_one_line(tiny):
+    with pytest.raises(InputError, match="no run is 100000 intervals long"):
+        Sequences(Path(tiny.pool_folder), 100_000, 4, 1)

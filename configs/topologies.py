@@ -1,0 +1,142 @@
+"""The field's standard topologies as scenarios: dumbbell, parking lot, two paths with a reroute.
+
+    path.write_text(topologies.parking_lot(12).to_json())   # JSON is YAML: evaluate.py takes the file
+
+The scheme is ``$scheme`` by default, for which `evaluate.py` puts each of its ``--schemes``. Paths of two
+user pairs that share links of a constellation come from ``python -m traces shared``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from configs.queue import Queue
+from configs.scenario import Scenario, parse
+
+SCHEME = "$scheme"
+ONE_BDP = Queue(bdp=1.0)
+
+
+def dumbbell(
+    access_delays_ms: Sequence[float],
+    *,
+    rate_mbps: float = 100.0,
+    delay_ms: float = 10.0,
+    queue: Queue = ONE_BDP,
+    scheme: str = SCHEME,
+    gap_s: float = 0.0,
+    duration_s: float = 60.0,
+) -> Scenario:
+    """Return flows that share one bottleneck.
+
+    Args:
+        access_delays_ms: each flow's one-way delay beside the bottleneck's own, in ms.
+        rate_mbps: the bottleneck's capacity.
+        delay_ms: its one-way propagation: a flow's base RTT is twice the sum of both delays.
+        queue: what waits before it.
+        scheme: of all flows.
+        gap_s: how much later each flow starts than the one before, in s.
+        duration_s: of the whole, in s.
+
+    Raises:
+        InputError: no flow, or a number that a scenario does not take.
+    """
+    flows = [
+        {"scheme": scheme, "start_s": index * gap_s, "extra_delay_ms": extra, "route": ["bottleneck"]}
+        for index, extra in enumerate(access_delays_ms)
+    ]
+    links = {"bottleneck": {"rate_mbps": rate_mbps, "delay_ms": delay_ms, "queue": queue}}
+    return _scenario(f"dumbbell-{len(flows)}", duration_s, links, flows)
+
+
+def parking_lot(
+    bottlenecks: int,
+    *,
+    rate_mbps: float = 100.0,
+    rtt_ms: float = 60.0,
+    rtts: int = 1000,
+    queue: Queue = ONE_BDP,
+    scheme: str = SCHEME,
+) -> Scenario:
+    """Return equal bottlenecks in a row, a flow over each, and one over all that joins them halfway: flow 0.
+
+    As in "Evaluating Learning Congestion Control Schemes for LEO Constellations", section IV-B: flows "cross
+    one of those bottlenecks each. Another flow that crosses all bottlenecks is initiated 500 RTTs into the
+    experiment. All flows experience the same base RTT." Max-min fairness gives flow 0 a half of each link,
+    proportional fairness one part in ``bottlenecks`` + 1.
+
+    Args:
+        bottlenecks: how many.
+        rate_mbps: capacity of each.
+        rtt_ms: everybody's base RTT; flows over one bottleneck have the rest of it as access delay.
+        rtts: length of the whole in base RTTs.
+        queue: what waits before each; its BDP is that of ``rtt_ms``.
+        scheme: of all flows.
+
+    Raises:
+        InputError: no bottleneck, or a number that a scenario does not take.
+    """
+    names = [f"bottleneck{index + 1}" for index in range(bottlenecks)]
+    delay_ms = rtt_ms / 2 / max(bottlenecks, 1)
+    links = {name: {"rate_mbps": rate_mbps, "delay_ms": delay_ms, "queue": queue} for name in names}
+    duration_s = rtts * rtt_ms / 1e3
+    over_all = {"scheme": scheme, "start_s": duration_s / 2, "route": names}
+    rest_ms = delay_ms * (bottlenecks - 1)
+    over_one = [{"scheme": scheme, "route": [name], "extra_delay_ms": rest_ms} for name in names]
+    return _scenario(f"parking-lot-{bottlenecks}", duration_s, links, [over_all, *over_one])
+
+
+def two_paths(
+    *,
+    rate_mbps: float = 100.0,
+    rtts_ms: tuple[float, float] = (20.0, 50.0),
+    flows_each: int = 2,
+    away_s: float = 100.0,
+    back_s: float = 200.0,
+    duration_s: float = 300.0,
+    queue: Queue = ONE_BDP,
+    scheme: str = SCHEME,
+) -> Scenario:
+    """Return flows on two paths; those of the second are put on the first, and later back again.
+
+    As in the same paper, section IV-C: base RTTs of 20 and 50 ms, "2 flows in each of those paths",
+    "redirecting traffic from the second to the first path (100 seconds into the experiment) and then back to
+    the original path (200 seconds into the experiment). These changes are made in place so no packets are
+    lost".
+
+    Args:
+        rate_mbps: capacity of each path.
+        rtts_ms: base RTTs of the first and second path.
+        flows_each: how many flows start on each.
+        away_s: when those of the second path leave it.
+        back_s: when they return.
+        duration_s: of the whole, in s.
+        queue: what waits before each path.
+        scheme: of all flows.
+
+    Raises:
+        InputError: a number that a scenario does not take.
+    """
+    links = {
+        name: {"rate_mbps": rate_mbps, "delay_ms": rtt_ms / 2, "queue": queue}
+        for name, rtt_ms in zip(("first", "second"), rtts_ms, strict=True)
+    }
+    flows = [{"scheme": scheme, "route": [name]} for name in links for _ in range(flows_each)]
+    movers = list(range(flows_each, 2 * flows_each))
+    events = [
+        {"at_s": at_s, "reroute": {"flows": movers, "route": [name]}}
+        for at_s, name in ((away_s, "first"), (back_s, "second"))
+    ]
+    return _scenario("two-path-reroute", duration_s, links, flows, events)
+
+
+def _scenario(
+    name: str,
+    duration_s: float,
+    links: dict[str, Any],
+    flows: list[dict[str, Any]],
+    events: Sequence[dict[str, Any]] = (),
+) -> Scenario:
+    data = {"name": name, "duration_s": duration_s, "links": links, "flows": flows, "events": list(events)}
+    return parse(data, name)

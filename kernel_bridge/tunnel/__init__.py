@@ -1,0 +1,14 @@
+"""pantheon-tunnel: a path that is there anyway, measured packet by packet at both of its ends.
+
+from kernel_bridge.tunnel import Logs, measured
+
+measured(Logs.read(sender=Path("client"), receiver=Path("server")), "cubic").flows
+"""
+
+from __future__ import annotations
+
+from kernel_bridge.tunnel.log import TunnelLog, read_log
+from kernel_bridge.tunnel.measure import Logs, measured
+from kernel_bridge.tunnel.run import missing, run
+
+__all__ = ["Logs", "TunnelLog", "measured", "missing", "read_log", "run"]
