@@ -23,7 +23,7 @@ _ICOUNT = "shift=0,sleep=off,align=off"
 _TAKE_TURNS = ",rr=record,rrfile=/dev/null"
 """Recording, to nowhere, makes the guest's thread and QEMU's main loop take turns. Without it the main loop,
 which moves the clock on when the guest is idle, may look after the guest has halted and before what it has
-executed is accounted for: that counts twice then. On a busy machine one short run in ten differed by some ns."""
+executed is accounted for: it counts twice. On a busy machine one short run in ten then differed by ns."""
 _PR_SET_TIMERSLACK, _PR_GET_TIMERSLACK = 29, 30
 _SLACK_NS = 10_000_000_000
 
