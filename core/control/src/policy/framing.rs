@@ -57,9 +57,9 @@ pub(super) fn is_whole(bytes: &[u8]) -> bool {
 /// Whether a message has whole fields only; `seen` is told the number of each of its own.
 fn has_whole_fields(message: Message, mut bytes: &[u8], depth: u32, seen: &mut dyn FnMut(u64)) -> bool {
     while !bytes.is_empty() {
-        let Some((field, content, rest)) = split_field(bytes) else { return false };
-        seen(field);
-        if let (Some(nested), Some(content)) = (message.nested(field), content)
+        let Some((field, rest)) = split_field(bytes) else { return false };
+        seen(field.number);
+        if let (Some(nested), Some(content)) = (message.nested(field.number), field.content)
             && (depth == 0 || !has_whole_fields(nested, content, depth - 1, &mut |_| ()))
         {
             return false;
@@ -69,21 +69,27 @@ fn has_whole_fields(message: Message, mut bytes: &[u8], depth: u32, seen: &mut d
     true
 }
 
-/// Number of the first field, its content where it states a length, and what follows it; `None` when it is not whole.
-fn split_field(bytes: &[u8]) -> Option<(u64, Option<&[u8]>, &[u8])> {
+struct Field<'a> {
+    number: u64,
+    /// Where it states a length.
+    content: Option<&'a [u8]>,
+}
+
+/// The first field and what follows it, or `None` when it is not whole.
+fn split_field(bytes: &[u8]) -> Option<(Field<'_>, &[u8])> {
     let (key, rest) = split_varint(bytes)?;
-    let field = key >> 3;
-    match key & 7 {
-        0 => Some((field, None, split_varint(rest)?.1)),
-        1 => Some((field, None, rest.get(8..)?)),
+    let (content, rest) = match key & 7 {
+        0 => (None, split_varint(rest)?.1),
+        1 => (None, rest.get(8..)?),
         2 => {
             let (length, rest) = split_varint(rest)?;
             let (content, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-            Some((field, Some(content), rest))
+            (Some(content), rest)
         }
-        5 => Some((field, None, rest.get(4..)?)),
-        _ => None,
-    }
+        5 => (None, rest.get(4..)?),
+        _ => return None,
+    };
+    Some((Field { number: key >> 3, content }, rest))
 }
 
 /// A number of seven bits a byte, lowest first, and what follows it.
