@@ -139,7 +139,7 @@ class Served:
         Raises:
             BridgeError: the bridge went away during the run.
         """
-        for scheme, kind in self._kinds.items():
+        for scheme in self._kinds:
             told = self.status(scheme)
             if scheme == AGENT:
                 continue  # whoever steers knows how late it was
