@@ -32,8 +32,8 @@ class RealTcpBatch:
 
     Properties and methods are those of `leosim.Batch`. A step commands the flows and ends when each of them
     has reported once more: one monitor interval later, in real time. The world goes on meanwhile: intervals
-    that end before the decision on the one before comes are counted, and whoever does not decide for four intervals
-    leaves the flow to the kernel's Cubic until the next decision.
+    that end before the decision on the one before comes are counted, and whoever does not decide for four
+    intervals leaves the flow to the kernel's Cubic until the next decision.
 
     Args:
         size: must be 1.
