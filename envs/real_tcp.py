@@ -129,7 +129,9 @@ class RealTcpBatch:
                     f"{planned.name}: flows: {len(learners)} have scheme agent, and not 1 to "
                     f"{self.active.shape[1]}"
                 )
-            run = self._stack.enter_context(Run(planned, self._links, self._policies, self._interval_ms))
+            over_cubic = self._agents.over_cubic
+            run = Run(planned, self._links, self._policies, self._interval_ms, over_cubic=over_cubic)
+            self._stack.enter_context(run)
             client = run.served.agents()
             self._episode = Episode(run, client, learners, run.begin())
             self._advance(self._episode)
