@@ -11,24 +11,77 @@ from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 17
 
+Layers = Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]]
+"""(weight (out, in), bias (out,)) of each dense layer."""
+Cell = tuple[NDArray[np.float32], ...]
+"""An LSTM in PyTorch's order: weights of input and hidden state, (4 hidden, in), then their biases."""
+GATES = (0, 3, 1, 2)
+"""ONNX has the gates in the order input, output, forget, cell; PyTorch input, forget, cell, output."""
 
-def perceptron(
-    layers: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]],
-    negative_slope: float | None,
-    description: str,
-) -> bytes:
+
+def perceptron(layers: Layers, negative_slope: float | None, description: str) -> bytes:
     """Return an ONNX model of dense layers with leaky ReLU or tanh between them and tanh at the end.
 
     Args:
-        layers: (weight (out, in), bias (out,)) of each layer.
+        layers: weight and bias of each layer.
         negative_slope: of the leaky ReLU; None for tanh.
         description: goes into the model's documentation string.
 
     Returns:
         A serialised model: ``observation`` (batch, in) to ``action`` (batch, out) in [-1, 1], float32.
     """
+    nodes, initializers = _dense(layers, negative_slope, "observation")
+    inputs, outputs = {"observation": layers[0][0].shape[1]}, {"action": layers[-1][0].shape[0]}
+    return _model(nodes, initializers, inputs, outputs, description)
+
+
+def recurrent(cell: Cell, layers: Layers, negative_slope: float | None, description: str) -> bytes:
+    """Return an ONNX model of an LSTM and then what `perceptron` makes of ``layers``.
+
+    Returns:
+        A serialised model that also maps ``hidden`` and ``cell``, (batch, hidden), zeros at first, to
+        ``next_hidden`` and ``next_cell``.
+    """
+    by_input, by_hidden, *biases = (_by_gate(array) for array in cell)
+    width = by_hidden.shape[1]
+    initializers = [
+        numpy_helper.from_array(np.ascontiguousarray(array[None], np.float32), name)
+        for name, array in (("w", by_input), ("r", by_hidden), ("b", np.concatenate(biases)))
+    ]
+    initializers.append(numpy_helper.from_array(np.array([0]), "first"))
+    ahead = {"observation": "sequence", "hidden": "hidden_before", "cell": "cell_before"}
+    nodes = [
+        helper.make_node("Unsqueeze", [name, "first"], [as_one], as_one) for name, as_one in ahead.items()
+    ]
+    nodes.append(
+        helper.make_node(
+            "LSTM",
+            ["sequence", "w", "r", "b", "", "hidden_before", "cell_before"],
+            ["", "hidden_after", "cell_after"],
+            "lstm",
+            hidden_size=width,
+        )
+    )
+    for name in ("hidden", "cell"):
+        after = f"next_{name}"
+        nodes.append(helper.make_node("Squeeze", [f"{name}_after", "first"], [after], after))
+    dense, weights = _dense(layers, negative_slope, "next_hidden")
+    memory = {"hidden": width, "cell": width}
+    inputs = {"observation": by_input.shape[1], **memory}
+    outputs = {"action": layers[-1][0].shape[0], **{f"next_{name}": size for name, size in memory.items()}}
+    return _model([*nodes, *dense], [*initializers, *weights], inputs, outputs, description)
+
+
+def _by_gate(array: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Put the gates of an LSTM's weights or biases in ONNX's order."""
+    return np.concatenate([np.split(array, 4)[gate] for gate in GATES])
+
+
+def _dense(
+    layers: Layers, negative_slope: float | None, value: str
+) -> tuple[list[onnx.NodeProto], list[TensorProto]]:
+    """Return nodes and weights from ``value`` to ``action``."""
     nodes, initializers = [], []
-    value = "observation"
     for number, (weight, bias) in enumerate(layers, start=1):
         for name, array in ((f"weight_{number}", weight), (f"bias_{number}", bias)):
             initializers.append(numpy_helper.from_array(np.ascontiguousarray(array, np.float32), name))
@@ -43,13 +96,25 @@ def perceptron(
             if last or negative_slope is None
             else helper.make_node("LeakyRelu", [dense], [value], value, alpha=negative_slope)
         )
-    graph = helper.make_graph(
-        nodes,
-        "policy",
-        [helper.make_tensor_value_info("observation", TensorProto.FLOAT, ["batch", layers[0][0].shape[1]])],
-        [helper.make_tensor_value_info("action", TensorProto.FLOAT, ["batch", layers[-1][0].shape[0]])],
-        initializers,
+    return nodes, initializers
+
+
+def _model(
+    nodes: list[onnx.NodeProto],
+    initializers: list[TensorProto],
+    inputs: dict[str, int],
+    outputs: dict[str, int],
+    description: str,
+) -> bytes:
+    """Return a serialised model; inputs and outputs are (batch, size) each."""
+    takes, gives = (
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size])
+            for name, size in values.items()
+        ]
+        for values in (inputs, outputs)
     )
+    graph = helper.make_graph(nodes, "policy", takes, gives, initializers)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="leogym")
     # The oldest version of the file format that has this operator set, for runtimes that lag behind.
     model.ir_version = helper.find_min_ir_version_for(list(model.opset_import))

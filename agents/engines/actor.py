@@ -11,7 +11,7 @@ from pathlib import Path
 
 from torch import nn
 
-from agents.onnx_export import perceptron
+from agents.onnx_export import Cell, perceptron, recurrent
 from agents.run_folder import RunFolder
 from agents.settings import TrainSettings
 
@@ -48,19 +48,33 @@ def export(
     run: RunFolder,
     steps: int,
     activation: str = "leaky_relu",
+    lstm: nn.LSTM | None = None,
 ) -> Path:
-    """Write the actor made of the layers ``dense`` as the run's policy; return the policy's folder."""
+    """Write the actor made of the layers ``dense`` as the run's policy; return the policy's folder.
+
+    With an ``lstm``, of one layer, the observation goes through it first.
+    """
     arrays = [(layer.weight.detach().cpu().numpy(), layer.bias.detach().cpu().numpy()) for layer in dense]
     description = {
         "agent": settings.spec,
         "spec_version": SPEC_VERSION,
-        "observation_dim": dense[0].in_features,
+        "observation_dim": (dense[0].in_features if lstm is None else lstm.input_size),
         "action_dim": dense[-1].out_features,
         "interval_ms": settings.interval_ms,
     }
     name = f"{settings.agent} ({settings.engine}), {steps} environment steps"
-    onnx = perceptron(arrays, None if activation == "tanh" else NEGATIVE_SLOPE, name)
+    slope = None if activation == "tanh" else NEGATIVE_SLOPE
+    onnx = perceptron(arrays, slope, name) if lstm is None else recurrent(cell(lstm), arrays, slope, name)
     return run.write_policy(onnx, description, steps)
+
+
+def cell(lstm: nn.LSTM) -> Cell:
+    """Return the weights of a one-layer ``lstm``: of its input, of its hidden state, and their biases."""
+    assert lstm.num_layers == 1
+    return tuple(
+        getattr(lstm, name).detach().cpu().numpy()
+        for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    )
 
 
 def dense_layers(*parts: nn.Module) -> list[nn.Linear]:

@@ -22,6 +22,15 @@ class ReplaySettings(Sb3Settings):
     updates_per_training: Count = 1
 
 
+class TqcSettings(ReplaySettings):
+    """Settings of TQC; defaults follow Kuznetsov et al. (2020)."""
+
+    quantiles: Count = 25
+    """Of each critic's distribution of returns."""
+    dropped_quantiles: Count = 2
+    """The highest of each critic, against overestimation."""
+
+
 class Td3Settings(ReplaySettings):
     """Settings of TD3; defaults follow Fujimoto et al. (2018)."""
 

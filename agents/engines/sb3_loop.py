@@ -47,6 +47,8 @@ class Algorithm:
     """The actor's dense layers, in order; the action is the tanh of the last."""
     columns: Mapping[str, str]
     """Columns of progress.csv, with the names under which the model logs them."""
+    lstm: Callable[[Any], nn.LSTM | None] = lambda model: None
+    """The actor's LSTM before its dense layers; None without one."""
 
 
 class ScaledRewards(VecEnvWrapper):
@@ -178,7 +180,8 @@ class Chores(BaseCallback):
 
 def export_policy(algorithm: Algorithm, model: BaseAlgorithm, settings: Sb3Settings, run: RunFolder) -> None:
     """Write the actor of ``model`` as the run's policy."""
-    export(algorithm.dense(model), settings, run, model.num_timesteps, settings.activation)
+    dense, lstm = algorithm.dense(model), algorithm.lstm(model)
+    export(dense, settings, run, model.num_timesteps, settings.activation, lstm)
 
 
 def train(algorithm: Algorithm, settings: Sb3Settings, run: RunFolder) -> None:

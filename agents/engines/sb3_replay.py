@@ -1,4 +1,4 @@
-"""SAC and TD3 on one flow with Stable-Baselines3: algorithms that learn from a replay buffer."""
+"""SAC, TD3 and TQC on one flow with Stable-Baselines3: algorithms that learn from a replay buffer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sb3_contrib import TQC
 from stable_baselines3 import SAC, TD3
 from stable_baselines3.common.noise import NormalActionNoise
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
@@ -14,7 +15,7 @@ from torch import nn
 
 from agents.engines import sb3_loop
 from agents.engines.actor import ACTIVATIONS, dense_layers
-from agents.engines.replay_settings import ReplaySettings, Td3Settings
+from agents.engines.replay_settings import ReplaySettings, Td3Settings, TqcSettings
 from agents.run_folder import RunFolder
 from agents.settings import TrainSettings
 
@@ -52,6 +53,10 @@ def make_model(settings: ReplaySettings, environment: VecEnv) -> OffPolicyAlgori
             target_noise_clip=settings.target_noise_clip,
             **common,
         )
+    if isinstance(settings, TqcSettings):
+        common["policy_kwargs"]["n_quantiles"] = settings.quantiles
+        dropped = settings.dropped_quantiles
+        return TQC("MlpPolicy", environment, top_quantiles_to_drop_per_net=dropped, **common)
     return SAC("MlpPolicy", environment, **common)
 
 
@@ -84,8 +89,10 @@ def dense(model: Any) -> list[nn.Linear]:
     return dense_layers(actor.mu) if isinstance(model, TD3) else dense_layers(actor.latent_pi, actor.mu)
 
 
-def algorithm(kind: type[OffPolicyAlgorithm]) -> sb3_loop.Algorithm:
-    """Return what the loop must know of ``kind``."""
+def algorithm(settings: ReplaySettings) -> sb3_loop.Algorithm:
+    """Return what the loop must know of the algorithm that ``settings`` are of."""
+    kinds: dict[type[ReplaySettings], type[OffPolicyAlgorithm]] = {Td3Settings: TD3, TqcSettings: TQC}
+    kind = kinds.get(type(settings), SAC)
     return sb3_loop.Algorithm(
         make=make_model,
         read=lambda folder, environment: read(kind, folder, environment),
@@ -98,5 +105,4 @@ def algorithm(kind: type[OffPolicyAlgorithm]) -> sb3_loop.Algorithm:
 def train(settings: TrainSettings, run: RunFolder) -> None:
     """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one."""
     assert isinstance(settings, ReplaySettings)
-    kind = TD3 if isinstance(settings, Td3Settings) else SAC
-    sb3_loop.train(algorithm(kind), settings, run)
+    sb3_loop.train(algorithm(settings), settings, run)

@@ -1,4 +1,4 @@
-"""SAC and TD3: one tiny run of each, with everything that a run of hours does."""
+"""SAC, TD3 and TQC: one tiny run of each, with everything that a run of hours does."""
 
 import csv
 import json
@@ -36,12 +36,10 @@ def trained(agent, path, steps, resume=False, **changes):
     return run, settings
 
 
-@pytest.mark.parametrize("agent", ["sac", "td3"])
+@pytest.mark.parametrize("agent", ["sac", "td3", "tqc"])
 def test_it_trains_checkpoints_exports_and_resumes(tmp_path, agent):
     run, settings = trained(agent, tmp_path / "run", 64)
-    algorithm = sb3_replay.algorithm(
-        type(sb3_replay.make_model(settings, sb3_loop.make_environment(settings, 0)))
-    )
+    algorithm = sb3_replay.algorithm(settings)
     latest = run.latest_checkpoint()
     assert latest is not None
     model, state = sb3_loop.load(algorithm, latest, settings)

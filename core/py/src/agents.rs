@@ -6,6 +6,8 @@ use pyo3::prelude::*;
 
 use crate::input_error;
 
+type Floats<'py> = Bound<'py, PyArray1<f32>>;
+
 /// The learning side of one flow.
 struct Agent {
     state: AgentState,
@@ -104,7 +106,7 @@ impl Agents {
         capacity_bytes_per_s: f64,
         base_delay_ns: u64,
         buffer_bytes: u64,
-    ) -> PyResult<(Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<f32>>)> {
+    ) -> PyResult<(Floats<'py>, Floats<'py>)> {
         for &slot in &slots {
             self.agent(slot)?;
         }

@@ -1,0 +1,82 @@
+"""PPO with an LSTM on one flow, by sb3-contrib: ``train.py --agent recurrent_ppo``."""
+
+from __future__ import annotations
+
+import torch
+from sb3_contrib import RecurrentPPO
+from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
+from stable_baselines3.common.distributions import Distribution
+from stable_baselines3.common.vec_env import VecEnv
+from torch import nn
+
+from agents.engines import sb3_loop
+from agents.engines.actor import ACTIVATIONS, dense_layers
+from agents.recurrent_ppo.settings import RecurrentPpoSettings
+from agents.run_folder import RunFolder
+from agents.settings import TrainSettings
+
+
+class BoundedRecurrent(RecurrentActorCriticPolicy):
+    """Actor and critic whose mean action is within [-1, 1], see `agents.engines.actor`."""
+
+    def _get_action_dist_from_latent(self, latent_pi: torch.Tensor) -> Distribution:
+        mean = torch.tanh(self.action_net(latent_pi))
+        return self.action_dist.proba_distribution(mean, self.log_std)  # type: ignore[call-arg]
+
+
+def make_model(settings: RecurrentPpoSettings, environment: VecEnv) -> RecurrentPPO:
+    """Return untrained PPO with the hyperparameters of ``settings``."""
+    return RecurrentPPO(
+        BoundedRecurrent,
+        environment,
+        learning_rate=settings.learning_rate,
+        n_steps=settings.rollout_steps,
+        batch_size=settings.minibatch_size,
+        n_epochs=settings.epochs,
+        gamma=settings.gamma,
+        gae_lambda=settings.gae_lambda,
+        clip_range=settings.clip_range,
+        ent_coef=settings.entropy_coefficient,
+        max_grad_norm=settings.max_gradient_norm,
+        policy_kwargs={
+            "net_arch": list(settings.hidden),
+            "activation_fn": ACTIVATIONS[settings.activation],
+            "lstm_hidden_size": settings.memory_cells,
+        },
+        seed=settings.seed,
+        device="cpu",  # networks too small for a GPU to help
+    )
+
+
+def dense(model: RecurrentPPO) -> list[nn.Linear]:
+    """Return the actor's dense layers behind its LSTM, in order."""
+    policy = model.policy
+    assert isinstance(policy, RecurrentActorCriticPolicy)
+    return dense_layers(policy.mlp_extractor.policy_net, policy.action_net)
+
+
+def lstm(model: RecurrentPPO) -> nn.LSTM:
+    """Return the actor's LSTM."""
+    policy = model.policy
+    assert isinstance(policy, RecurrentActorCriticPolicy)
+    return policy.lstm_actor
+
+
+ALGORITHM = sb3_loop.Algorithm(
+    make=make_model,
+    read=lambda folder, environment: RecurrentPPO.load(folder / "model.zip", environment, device="cpu"),
+    write=lambda model, folder: model.save(folder / "model.zip"),
+    dense=dense,
+    columns={
+        "policy_loss": "train/policy_gradient_loss",
+        "value_loss": "train/value_loss",
+        "action_std": "train/std",
+    },
+    lstm=lstm,
+)
+
+
+def train(settings: TrainSettings, run: RunFolder) -> None:
+    """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one."""
+    assert isinstance(settings, RecurrentPpoSettings)
+    sb3_loop.train(ALGORITHM, settings, run)
