@@ -11,6 +11,7 @@ from typing import Any
 
 import leosim
 
+import agents
 from configs.errors import InputError
 
 POLICY_FILES = ("policy.onnx", "policy.json")
@@ -24,6 +25,8 @@ ABOUT = {
     "bbr3": "BBRv3: BBR that also backs off on loss and ECN.",
     "astraea": "Astraea (Liao et al., EuroSys 2024): multi-agent reinforcement learning for fairness; "
     "one action per monitor interval multiplies the window.",
+    "orca": "Orca (Abbasloo et al., SIGCOMM 2020): a learned agent multiplies CUBIC's window every 20 ms.",
+    "aurora": "Aurora (Jay et al., ICML 2019): a learned agent moves the sending rate every half RTT.",
 }
 
 
@@ -69,6 +72,8 @@ def about(name: str, policy: Policy | None) -> str:
 def parse(text: str, known: list[str]) -> Contestants:
     """Return the schemes that ``NAME,NAME=PATH,…`` names, their policies loaded and checked.
 
+    A name alone that is no built-in scheme stands for the policy of that agent which comes with the project.
+
     Args:
         text: the value of ``--schemes``.
         known: what the backend runs without a policy.
@@ -86,6 +91,8 @@ def parse(text: str, known: list[str]) -> Contestants:
             raise InputError(f"--schemes: {name}: is built in; give the policy another name")
         if equals:
             policies[name] = load_policy(Path(path))
+        elif name not in known and (folder := trained(name)) is not None:
+            policies[name] = load_policy(folder)
         else:
             require_known(name, "--schemes", known)
         names.append(name)
@@ -101,6 +108,12 @@ def require_known(name: str, source: str, known: Collection[str]) -> None:
             f"{source}: {name}: not a scheme that this backend runs ({', '.join(known)}; "
             f"a trained policy is given as --schemes {name}=PATH)"
         )
+
+
+def trained(name: str) -> Path | None:
+    """Return the folder of the policy of agent ``name`` that comes with the project; None without one."""
+    folder = Path(agents.__file__).parent / name / "trained"
+    return folder if name.isidentifier() and (folder / "policy" / "policy.json").is_file() else None
 
 
 def load_policy(path: Path) -> Policy:

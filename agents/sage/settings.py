@@ -94,8 +94,8 @@ class SageSettings(TrainSettings):
     policy_learning_rate: Positive = 5e-6
     critic_learning_rate: Positive = 5e-5
     policy_average: Fraction = 0.0
-    """Share that the exported policy, an average of the policy's weights, keeps at each update: evens out what
-    the last updates happened to do (Polyak and Juditsky, 1992). Ours, 0 (the policy itself) as published."""
+    """Share that the exported policy, an average of the policy's weights, keeps at each update: evens out
+    what the last updates happened to do (Polyak and Juditsky, 1992). Ours, 0 (the last) as published."""
     gamma: Fraction = 0.95
     batch_size: Count = 256
     """Sequences in an update."""
