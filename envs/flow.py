@@ -86,8 +86,9 @@ class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
     - ``agent``: the agent specification. ``reward``: the reward's name. ``interval_ms``: the monitor
       interval in ms.
     - ``backend``: ``"simulator"``; ``"mahimahi"`` or ``"kernel"`` for real TCP, where `step` waits one
-      monitor interval of real time. ``info`` then has ``late_decisions``, the actions so far that came after
-      the next interval's end, and ``invalid``: at the episode's end, why it is no result, else nothing.
+      monitor interval of real time. ``info`` then has ``late_decisions``, how many intervals have ended so
+      far before the action on the one before came, and ``invalid``: at the episode's end, why it is no
+      result, else nothing.
     - ``policies``: policy folders by scheme, for other flows that a trained policy steers.
 
     ## Vectorized environment

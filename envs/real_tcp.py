@@ -31,9 +31,9 @@ class RealTcpBatch:
     """One scenario at a time on the host's real TCP, stepped once a monitor interval.
 
     Properties and methods are those of `leosim.Batch`. A step commands the flows and ends when each of them
-    has reported once more: one monitor interval later, in real time. The world goes on meanwhile: decisions
-    that come after the next interval's end are counted, and whoever does not decide for four intervals
-    leaves the flow to the kernel's Cubic until the next decision.
+    has reported once more: one monitor interval later, in real time. The world goes on meanwhile: intervals
+    that end before the decision on the one before comes are counted, and whoever does not decide for four
+    intervals leaves the flow to the kernel's Cubic until the next decision.
 
     Args:
         size: must be 1.
@@ -46,7 +46,7 @@ class RealTcpBatch:
 
     Attributes:
         decisions: of all episodes.
-        late_decisions: those that came after the end of the next interval, of all episodes.
+        late_decisions: intervals that ended before the decision on the one before came, of all episodes.
         late_in_episode: the same of this episode.
         fallbacks: how often flows were left to Cubic, in episodes that came to their end.
         invalid: why the episode that came to its end is no result, or None.
@@ -129,7 +129,9 @@ class RealTcpBatch:
                     f"{planned.name}: flows: {len(learners)} have scheme agent, and not 1 to "
                     f"{self.active.shape[1]}"
                 )
-            run = self._stack.enter_context(Run(planned, self._links, self._policies, self._interval_ms))
+            over_cubic = self._agents.over_cubic
+            run = Run(planned, self._links, self._policies, self._interval_ms, over_cubic=over_cubic)
+            self._stack.enter_context(run)
             client = run.served.agents()
             self._episode = Episode(run, client, learners, run.begin())
             self._advance(self._episode)

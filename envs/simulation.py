@@ -126,8 +126,9 @@ class Simulations:
     def punctuality(self) -> dict[str, Any]:
         """Return what ``info`` tells of an episode in real time beside its reports; nothing of a simulation.
 
-        ``late_decisions``: actions of this episode that came after the next interval's end. ``invalid``: why
-        an episode that is over is no result, because the machine could not keep up; empty if it is one.
+        ``late_decisions``: how many intervals of this episode ended before the action on the one before came.
+        ``invalid``: why an episode that is over is no result, because the machine could not keep up; empty if
+        it is one.
         """
         if isinstance(self.batch, leosim.Batch):
             return {}

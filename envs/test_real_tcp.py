@@ -69,6 +69,22 @@ def test_steps_take_a_monitor_interval_and_windows_follow_the_actions(backend, o
 
 
 @needs_bridge
+def test_orcas_actions_move_the_window_of_cubic_which_moves_on_by_itself(opened):
+    env = gymnasium.make(
+        "envs:leo/Flow-v0", scenario=_scenario(4, {}), agent="orca", backend="kernel", interval_ms=20.0
+    ).unwrapped
+    opened(env)
+    env.reset(seed=1)
+    # "cwnd = 2^(2 a) x cwnd_u" (Abbasloo et al., SIGCOMM 2020, equation 1): an action of 0 is plain CUBIC.
+    alone = [env.step(np.zeros(1, np.float32))[4]["cwnd_packets"] for _ in range(100)]
+    assert len(set(alone)) > 5, "CUBIC grows between commands that leave its window"
+    before, held = alone[-1], []
+    for _ in range(50):
+        held.append(env.step(np.full(1, -1.0, np.float32))[4]["cwnd_packets"])
+    assert min(held) < before / 2
+
+
+@needs_bridge
 def test_whoever_thinks_for_too_long_is_told_and_goes_on_with_what_is_the_case_now(opened):
     env = opened(gymnasium.make("envs:leo/Flow-v0", scenario=_scenario(3, {}), backend="kernel").unwrapped)
     _, first = env.reset(seed=1)

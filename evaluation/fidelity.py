@@ -128,6 +128,35 @@ def of_results(results: Results) -> list[Fidelity]:
     return fidelity(results.schemes)
 
 
+@dataclass(frozen=True)
+class Sharing:
+    """How two flows of a scheme share a link: means over seeds of the smaller goodput over the larger."""
+
+    scheme: str
+    runs: int
+    simulator: float
+    kernel: float
+
+
+def sharing(compared: Sequence[Comparison]) -> list[Sharing]:
+    """Return how two flows share, of the comparisons of runs of two flows."""
+    found = []
+    for scheme in dict.fromkeys(one.run.scheme for one in compared):
+        pairs = [
+            (_ratio(one.simulated), _ratio(one.run.flows))
+            for one in compared
+            if one.run.scheme == scheme and len(one.run.flows) == 2
+        ]
+        if pairs:
+            found.append(Sharing(scheme, len(pairs), *(float(mean) for mean in np.mean(pairs, axis=0))))
+    return found
+
+
+def _ratio(flows: Sequence[FlowFigures]) -> float:
+    first, second = (flow.goodput_mbps for flow in flows)
+    return min(first, second) / max(first, second)
+
+
 def kernel() -> str:
     """Return the version of the kernel that the single-flow golden file is from."""
     return str(golden.read(golden.FOLDER / f"{SINGLE}.json").provenance["kernel"])
@@ -261,11 +290,18 @@ def main() -> int:
         return 0
     console = Console()
     chosen = options.what or leosim.schemes()
+    runs = [run for one in golden.shipped() for run in one.runs if run.scheme in chosen]
     if options.runs:
-        runs = [run for one in golden.shipped() for run in one.runs if run.scheme in chosen]
         _print_runs(console, compare(runs))
     console.print(f"Simulator against Linux {kernel()}, medians over runs of one flow", highlight=False)
     console.print(table(fidelity(chosen)))
+    shared = [run for run in runs if len(run.flows) == 2]
+    for one in sharing(compare(shared)):
+        console.print(
+            f"{one.scheme}: two flows share at a ratio of {one.simulator:.2f}, on the kernel at "
+            f"{one.kernel:.2f} (means over {one.runs} seeds)",
+            highlight=False,
+        )
     return 0
 
 

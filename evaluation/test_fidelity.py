@@ -4,11 +4,14 @@ import math
 
 import pytest
 
+from configs import suite
 from configs.errors import InputError
 from configs.scenario import parse
 from evaluation import fidelity, golden
 from evaluation.fidelity import Comparison
 from evaluation.golden import FlowFigures, Golden, GoldenRun
+
+SINGLES = golden.FOLDER / f"{fidelity.SINGLE}.json"
 
 
 def _figures(**changed):
@@ -71,3 +74,50 @@ def test_a_run_compared_with_itself_has_no_error():
     again = fidelity.compare([GoldenRun("suite", "cubic", first.run.scenario, first.simulated)])[0]
     assert (again.goodput, again.rtt_mean, again.cwnd) == (0, 0, 0)
     assert first.simulated[0].startup_s < 1
+
+
+FARTHER = {
+    # scheme: goodput, mean RTT, and why
+    "bbr": (0.02, 0.06, "its queue is a little shorter than on the kernel"),
+    "cdg": (0.25, 0.06, "on the kernel it backs off later"),
+    "lp": (0.95, 0.30, "on the kernel its early congestion indication never comes, and it is Reno"),
+    "westwood": (0.04, 0.05, "its estimate of the bandwidth after a loss is higher than on the kernel"),
+}
+"""The schemes that are farther from the kernel than the rest: they must not drift away either."""
+
+
+@pytest.mark.parametrize("scheme", sorted({run.scheme for run in golden.read(SINGLES).runs}))
+def test_a_schemes_goodput_and_delay_are_those_of_the_kernel(scheme):
+    [found] = fidelity.fidelity([scheme])
+    goodput, rtt, why = FARTHER.get(scheme, (0.02, 0.04, ""))
+    assert found.runs >= 7
+    assert found.goodput_median <= goodput, why
+    assert found.rtt_median <= rtt, why
+    assert found.retransmit_median <= 0.05
+
+
+def test_the_golden_files_are_of_the_suites_as_they_are_now():
+    for one in golden.shipped():
+        for name in {run.suite for run in one.runs}:
+            loaded = suite.load(name)
+            known = {
+                (scheme, case.scenario.name): case.scenario
+                for scheme in loaded.schemes
+                for case in loaded.cases(scheme)
+            }
+            for run in one.runs:
+                now = known[run.scheme, run.scenario.name]
+                links = {
+                    key: link.model_copy(update={"offset_s": run.scenario.links[key].offset_s})
+                    for key, link in now.links.items()
+                }
+                assert now.model_copy(update={"seed": run.scenario.seed, "links": links}) == run.scenario
+
+
+def test_the_ratio_of_two_flows_is_a_mean_over_seeds():
+    even, uneven = _figures(goodput_mbps=4.0), _figures(goodput_mbps=8.0)
+    compared = [
+        Comparison(_run(even, uneven), [even, even]),
+        Comparison(_run(uneven, uneven), [uneven, even]),
+    ]
+    assert fidelity.sharing(compared) == [fidelity.Sharing("cubic", 2, 0.75, 0.75)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernel_bridge import bridge_process, clean, tunnel
+from kernel_bridge.lab import links as lab
 from kernel_bridge.run import schemes
 from kernel_bridge.run.backends import BACKENDS
 from kernel_bridge.run.served import served
@@ -17,6 +18,7 @@ def check() -> Iterator[str]:
     yield f"tunnel: {(tunnel.missing() or 'tunnel: ready').removeprefix('tunnel: ')}"
     lack = bridge_process.missing()
     yield f"leo-bridge: {(lack or 'leo-bridge: ready').removeprefix('leo-bridge: ')}"
+    yield f"backend lab: {lab.missing() or 'ready'}"
     yield f"schemes of this kernel: {', '.join(schemes.available())}"
     yield f"schemes that leo-bridge adds: {', '.join(served()) or 'none'}"
     for path in clean.leftovers():

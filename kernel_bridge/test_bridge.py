@@ -4,33 +4,30 @@ Flows run between two network namespaces over a veth pair, or behind mahimahi's 
 """
 
 import itertools
-import json
+import os
 import pwd
-import shutil
-import statistics
+import socket
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
 from configs.errors import InputError
 from kernel_bridge import mahimahi
-from kernel_bridge.bridge_process import OVER_CUBIC, BridgeProcess, program
+from kernel_bridge.bridge_process import BridgeProcess, program
 from kernel_bridge.bridge_world import (
     LIMIT_S,
     MSS,
     POLICY,
     SCHEME,
-    Collecting,
     Steering,
     congestion_controls,
     eventually,
     flow_of,
     needs_bridge,
 )
-from kernel_bridge.client import PROTOCOL, REPORT_FIELDS, Bridge, BridgeError, Closed, Opened, Refused, Report
+from kernel_bridge.client import PROTOCOL, REPORT_FIELDS, BridgeError, Closed, Opened, Refused, Report
 from kernel_bridge.veth import Pair
 
 
@@ -117,40 +114,6 @@ def test_a_policy_in_the_daemon_steers_its_flows(pair):
 
 
 @needs_bridge
-@pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
-@pytest.mark.parametrize(("scheme", "least_mbps"), [("vivace", 1.3), ("vivace-proteus", 3), ("copa", 6)])
-def test_a_scheme_of_the_simulators_uses_a_real_path_and_paces(scheme, least_mbps, tmp_path):
-    seconds, skip, capacity_mbps = 6, 3, 12 * MSS / 1504
-    trace = tmp_path / "12.trace"
-    trace.write_text("1\n")  # an opportunity a millisecond: 12 Mbit/s
-    queue = mahimahi.Queue("droptail", {"packets": 60})
-    reports = []
-    with BridgeProcess({SCHEME: scheme}, seed=1) as bridge, bridge.client() as client:
-        client.subscribe(SCHEME)
-        with Collecting(client, reports):
-            finished = mahimahi.run(
-                [mahimahi.Delay(25), mahimahi.Link(trace, trace, queue, queue)],
-                ["sh", "-c", f"exec iperf3 -c $MAHIMAHI_BASE -C {SCHEME} -t {seconds}"],
-                servers=[mahimahi.Server(["iperf3", "--server", "--one-off"], 5201)],
-                timeout_s=LIMIT_S,
-            )
-        (status,) = client.status()["schemes"]
-    assert finished.status == 0, finished.stdout + finished.stderr
-    assert status["controller"] == "scheme"
-    late = [report for report in reports if skip < report["time_ns"] / 1e9 < seconds]
-    # The other end of iperf3's connection sends nothing worth a report.
-    delivered_bits = 8 * sum(report["delivered_bytes"] for report in late)
-    mbps = delivered_bits / 1e6 / (seconds - skip)
-    print(f"{scheme}: {mbps:.2f} of {capacity_mbps:.2f} Mbit/s")
-    # This is about moving, not about how well: behind a shell that is late now and then Vivace-Latency, for
-    # which any slope of the RTT counts, gives way down to its least, 1.3 Mbit/s of whole packets.
-    assert least_mbps * MSS / 1500 < mbps < 1.05 * capacity_mbps
-    assert all(report["pacing_rate_bytes_per_s"] > 0 for report in late)
-    # A rate that is tried is not one that is held.
-    assert len({report["pacing_rate_bytes_per_s"] for report in late}) > 5
-
-
-@needs_bridge
 def test_a_silent_agents_flow_is_cubics_until_commands_come_again(pair):
     with BridgeProcess({SCHEME: None}) as bridge, pair.transfer(SCHEME), bridge.client() as client:
         with Steering(bridge.address, cwnd=5) as steering:
@@ -189,89 +152,6 @@ def test_an_agents_window_survives_a_timeout(pair):
         eventually(lambda: flow_of(client), "flow", lambda flow: flow.sent_packets > sent + 100)
 
 
-class OnceSmaller(threading.Thread):
-    """Leaves the window to Cubic, but for one command when it has grown to 100 packets: 20."""
-
-    def __init__(self, address):
-        super().__init__(daemon=True)
-        self.bridge = Bridge(address)
-        self.bridge.subscribe(SCHEME, interval_ms=20)
-        self.before, self.after = [], []
-        self.over = threading.Event()
-
-    def run(self):
-        """Steer until it is over."""
-        while not self.over.is_set():
-            message = self.bridge.message(0.1)
-            if not isinstance(message, Report):
-                continue
-            window = message["cwnd_packets"]
-            (self.after if self.before and self.before[-1] > 100 else self.before).append(window)
-            self.bridge.command(message.flow, 20 if not self.after and window > 100 else 0)
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self.over.set()
-        self.join()
-        self.bridge.close()
-
-
-@needs_bridge
-@pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
-def test_over_cubic_a_command_is_what_cubic_goes_on_from():
-    with BridgeProcess({SCHEME: OVER_CUBIC}) as bridge, OnceSmaller(bridge.address) as agent:
-        finished = mahimahi.run(
-            [mahimahi.Delay(40)],
-            ["sh", "-c", f"exec iperf3 -c $MAHIMAHI_BASE -C {SCHEME} -t 3"],
-            servers=[mahimahi.Server(["iperf3", "--server", "--one-off"], 5201)],
-            timeout_s=LIMIT_S,
-        )
-    assert finished.status == 0, finished.stdout + finished.stderr
-    # Cubic's slow start from the initial window, without any command.
-    assert agent.before == sorted(agent.before)
-    assert agent.before[-1] > 100
-    # It grows from there at once, by the ACKs of the hundred packets that are still under way.
-    assert 20 <= agent.after[0] <= 80
-    assert max(agent.after) > agent.after[0]
-
-
-@needs_bridge
-def test_over_cubic_a_timeout_is_cubics_affair(pair):
-    # RFC 5681, section 3.1: "cwnd MUST be set to no more than the loss window, LW, which equals 1 full-sized
-    # segment".
-    with (
-        BridgeProcess({SCHEME: OVER_CUBIC}) as bridge,
-        pair.transfer(SCHEME),
-        bridge.client() as client,
-        Steering(bridge.address, cwnd=0) as steering,
-    ):
-        assert steering.steered.wait(LIMIT_S)
-        pair.cut()
-        timed_out = eventually(lambda: flow_of(client), "flow", lambda flow: flow.timeouts >= 2)
-        assert timed_out.cwnd_packets == 1
-        assert " cwnd:1 " in pair.sockets()
-        pair.mend()
-        sent = timed_out.sent_packets
-        eventually(lambda: flow_of(client), "flow", lambda flow: flow.sent_packets > sent + 100)
-
-
-@needs_bridge
-def test_a_policy_with_orcas_action_acts_over_cubic(pair, tmp_path):
-    policy = tmp_path / "policy"
-    shutil.copytree(POLICY, policy)
-    description = json.loads((policy / "policy.json").read_text())
-    (policy / "policy.json").write_text(json.dumps({**description, "agent": "astraea+cubic_ratio"}))
-    with BridgeProcess({SCHEME: policy}) as bridge, pair.transfer(SCHEME), bridge.client() as client:
-        client.subscribe(SCHEME)
-        reports = itertools.islice((m for m in iter(client.message, None) if isinstance(m, Report)), 10)
-        # With nothing beneath it an agent's window is its threshold, too; Cubic's is its own.
-        assert sum(report["ssthresh_packets"] != report["cwnd_packets"] for report in reports) >= 8
-        eventually(lambda: flow_of(client), "flow", lambda flow: flow.mode == "steered")
-
-
 @needs_bridge
 def test_flows_are_announced_when_they_open_and_when_they_close(pair):
     with BridgeProcess({SCHEME: None}) as bridge, bridge.client() as client:
@@ -285,6 +165,25 @@ def test_flows_are_announced_when_they_open_and_when_they_close(pair):
         refused = next(m for m in iter(client.message, None) if isinstance(m, Refused))
         assert refused.reason == "flow: no such open flow"
         assert not client.flows()
+
+
+@needs_bridge
+@pytest.mark.parametrize(
+    ("family", "host", "shown"),
+    [(socket.AF_INET, "127.0.0.1", "127.0.0.1"), (socket.AF_INET6, "::1", "[::1]")],
+)
+def test_a_flow_is_shown_with_both_its_ends_its_user_and_its_namespace(family, host, shown):
+    with BridgeProcess({SCHEME: None}) as bridge, bridge.client() as client:
+        client.subscribe(SCHEME)
+        with socket.create_server((host, 0), family=family) as listener, socket.socket(family) as sender:
+            sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, SCHEME.encode())
+            sender.connect(listener.getsockname()[:2])
+            opened = client.message()
+            assert isinstance(opened, Opened)
+            (flow,) = client.flows()
+            assert flow.local == f"{shown}:{sender.getsockname()[1]}"
+            assert flow.remote == f"{shown}:{listener.getsockname()[1]}"
+            assert (flow.uid, flow.netns) == (os.getuid(), Path("/proc/self/ns/net").stat().st_ino)
 
 
 @needs_bridge
@@ -341,61 +240,3 @@ def test_a_bridge_that_cannot_serve_says_why_in_one_line(schemes, rule):
     with pytest.raises(InputError, match=rule), BridgeProcess(schemes):
         pass
     assert SCHEME not in congestion_controls()
-
-
-def _times_to_come_back(folder, frozen):
-    """Return how long a SaTCP flow's window took to come back to 95 % of each peak of its sawtooth, in s."""
-    seconds, skip = 12, 2
-    trace = folder / "12.trace"
-    trace.write_text("1\n")  # an opportunity a millisecond: 12 Mbit/s
-    queue = mahimahi.Queue("droptail", {"packets": 60})
-    windows = []
-    with BridgeProcess({SCHEME: "satcp"}) as bridge, bridge.client() as client:
-        client.subscribe(SCHEME)
-        over = threading.Event()
-
-        def watch():
-            while not over.is_set():
-                message = client.message(0.1)
-                if isinstance(message, Opened) and frozen:
-                    client.freeze(message.flow.id, 1e3 * (seconds + 10))
-                elif isinstance(message, Report) and skip < message["time_ns"] / 1e9 < seconds:
-                    windows.append((message["time_ns"] / 1e9, message["cwnd_packets"]))
-
-        watcher = threading.Thread(target=watch)
-        watcher.start()
-        try:
-            finished = mahimahi.run(
-                [mahimahi.Delay(25), mahimahi.Link(trace, trace, queue, queue)],
-                ["sh", "-c", f"exec iperf3 -c $MAHIMAHI_BASE -C {SCHEME} -t {seconds}"],
-                servers=[mahimahi.Server(["iperf3", "--server", "--one-off"], 5201)],
-                timeout_s=LIMIT_S,
-            )
-        finally:
-            over.set()
-            watcher.join()
-    assert finished.status == 0, finished.stdout + finished.stderr
-    times, peak, highest, reduced_s = [], 0, 0, None
-    for time_s, window in windows:
-        if window < 0.8 * highest:
-            # Reduced: again, perhaps, before it was back.
-            peak, highest, reduced_s = highest, window, time_s
-        elif reduced_s is not None and window >= 0.95 * peak:
-            times.append(time_s - reduced_s)
-            reduced_s = None
-        highest = max(highest, window)
-    return times
-
-
-@needs_bridge
-@pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
-def test_a_frozen_satcp_flow_is_back_at_its_window_in_a_fraction_of_cubics_time(tmp_path):
-    # Algorithm 1: K <- K / 9. Some 110 packets fit in pipe and queue. So Cubic takes K = 4.4 s, the cube root
-    # of 0.3 x 110 / 0.4, from a loss back to where it happened, and to 95 % of that the cube root of
-    # 0.05 x 110 / 0.4 less: 2 s. Frozen, K is 0.5 s and the way to 95 % as fast as Cubic ever grows.
-    usual = statistics.median(_times_to_come_back(tmp_path, frozen=False))
-    frozen = statistics.median(_times_to_come_back(tmp_path, frozen=True))
-    print(f"back at 95 % after {usual:.2f} s usually, {frozen:.2f} s frozen")
-    # A machine that is busy has losses of its own, from which the way back is another.
-    assert usual > 0.6
-    assert frozen < usual / 2

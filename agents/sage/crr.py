@@ -56,6 +56,8 @@ class Crr:
         self.critic = Critic(observation_dim, settings)
         self.target_policy = copy.deepcopy(self.policy).requires_grad_(False)
         self.target_critic = copy.deepcopy(self.critic).requires_grad_(False)
+        self.average = copy.deepcopy(self.policy).requires_grad_(False)
+        """The policy that is exported."""
         self._policy_optimiser = torch.optim.Adam(self.policy.parameters(), lr=settings.policy_learning_rate)
         self._critic_optimiser = torch.optim.Adam(self.critic.parameters(), lr=settings.critic_learning_rate)
         self._generator = torch.Generator().manual_seed(settings.seed)
@@ -63,7 +65,13 @@ class Crr:
 
     def normalise(self, mean: Tensor, deviation: Tensor) -> None:
         """Give every network the moments of the signals."""
-        for network in (self.policy, self.critic, self.target_policy, self.target_critic):
+        for network in (
+            self.policy,
+            self.critic,
+            self.target_policy,
+            self.target_critic,
+            self.average,
+        ):
             network.normaliser.fit(mean, deviation)
 
     def update(self, batch: Batch) -> dict[str, float]:
@@ -86,6 +94,9 @@ class Crr:
         _step(self._critic_optimiser, self.critic, critic_loss, self.settings.gradient_max)
         _step(self._policy_optimiser, self.policy, policy_loss, self.settings.gradient_max)
         self.updates += 1
+        with torch.no_grad():
+            for average, new in zip(self.average.parameters(), self.policy.parameters(), strict=True):
+                average.lerp_(new, 1 - self.settings.policy_average)
         if self.updates % self.settings.target_steps == 0:
             self.target_policy.load_state_dict(self.policy.state_dict())
             self.target_critic.load_state_dict(self.critic.state_dict())
@@ -137,6 +148,7 @@ class Crr:
             "critic": self.critic,
             "target_policy": self.target_policy,
             "target_critic": self.target_critic,
+            "average": self.average,
             "policy_optimiser": self._policy_optimiser,
             "critic_optimiser": self._critic_optimiser,
         }

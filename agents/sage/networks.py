@@ -12,8 +12,6 @@ from torch.nn import functional
 from agents.sage.pool import ACTION_MAX
 from agents.sage.settings import SageSettings
 
-SCALE_MIN = 1e-3
-"""Smallest deviation of a Gaussian: actions are whole thousandths."""
 CLIP = 10.0
 """A normalised signal is within this many deviations of its mean."""
 
@@ -128,12 +126,13 @@ class Policy(nn.Module):
         self.normaliser = Normaliser(observation_dim, active=settings.normalise)
         self.torso = Torso(observation_dim, settings)
         self.head = nn.Linear(settings.width, 3 * settings.mixture)
+        self._scale_min = settings.scale_min
 
     def forward(self, observations: Tensor, memory: Tensor | None = None) -> tuple[Mixture, Tensor]:
         """Map observations (n, length, dim) to distributions and memories (n, length, gru)."""
         memories = self.torso.remember(self.normaliser(observations), memory)
         logits, means, scales = self.head(self.torso.read(memories)).chunk(3, dim=-1)
-        return Mixture(logits, means, functional.softplus(scales) + SCALE_MIN), memories
+        return Mixture(logits, means, functional.softplus(scales) + self._scale_min), memories
 
 
 class Critic(nn.Module):

@@ -81,6 +81,8 @@ class SageSettings(TrainSettings):
     """Residual blocks of two layers each."""
     mixture: Count = 5
     """Gaussians in the policy's distribution of actions."""
+    scale_min: Positive = 1e-3
+    """Smallest deviation of a Gaussian; ours: actions are whole thousandths."""
     atoms: Annotated[int, Field(ge=2)] = 101
     """Values that the critic's distribution of returns is over, evenly spaced from …"""
     value_min: float = 0.0
@@ -91,6 +93,9 @@ class SageSettings(TrainSettings):
 
     policy_learning_rate: Positive = 5e-6
     critic_learning_rate: Positive = 5e-5
+    policy_average: Fraction = 0.0
+    """Share that the exported policy, an average of the policy's weights, keeps at each update: evens out
+    what the last updates happened to do (Polyak and Juditsky, 1992). Ours, 0 (the last) as published."""
     gamma: Fraction = 0.95
     batch_size: Count = 256
     """Sequences in an update."""

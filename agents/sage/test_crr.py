@@ -128,6 +128,17 @@ def test_targets_follow_at_their_period_only():
         assert same(learner.critic, learner.target_critic) == (step % 3 == 0)
 
 
+def test_the_exported_policy_is_the_average_of_the_weights_and_as_published_the_last():
+    data = batch()
+    for share in (0.0, 0.75):
+        learner = Crr(SMALL.model_copy(update={"policy_average": share}), 69)
+        expected = learner.policy.head.bias.detach().clone()
+        for _ in range(3):
+            learner.update(data)
+            expected = share * expected + (1 - share) * learner.policy.head.bias.detach()
+            torch.testing.assert_close(learner.average.head.bias, expected)
+
+
 def test_a_restored_learner_goes_on_to_the_same_bits():
     first, second = Crr(SMALL, 69), Crr(SMALL.model_copy(update={"seed": 9}), 69)
     for seed in range(3):

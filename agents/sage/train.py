@@ -140,10 +140,10 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
     else:
         wall_s = training.load(latest)
 
-    described = description(training.learner.policy, settings)
+    described = description(training.learner.average, settings)
 
     def exported() -> bytes:
-        return to_onnx(training.learner.policy, f"{settings.agent}, {training.steps} updates")
+        return to_onnx(training.learner.average, f"{settings.agent}, {training.steps} updates")
 
     def evaluate() -> None:
         onnx = exported()

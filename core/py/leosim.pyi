@@ -218,6 +218,9 @@ class Agents:
     def action_dim(self) -> int: ...
     @property
     def global_dim(self) -> int: ...
+    @property
+    def over_cubic(self) -> bool:
+        """Whether CUBIC moves the window between commands; a window of 0 leaves it."""
     def start(self, slot: int, extra_delay_ns: int) -> None:
         """Begin a flow that has so much one-way delay on top of its links'; forget the slot's flow before."""
     def observe(self, slot: int, report: NDArray[np.float64]) -> None:

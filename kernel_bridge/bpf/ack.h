@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /* Every ACK, for schemes that the daemon runs packet by packet as the simulator does: Vivace, Copa.
  *
  * Nobody is woken: the daemon looks every millisecond. Totals and not differences, so that one that found no room

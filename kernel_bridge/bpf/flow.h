@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /* What the programs and the daemon share: one slot a flow, in two arrays that the daemon maps into its memory.
  *
  * The program counts and never resets; the daemon reads at its own interval ends and takes differences. So no

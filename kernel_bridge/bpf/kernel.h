@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /* The parts of the kernel's types that our programs touch.
  *
  * preserve_access_index makes every access a CO-RE relocation: the loader finds the field's place in the running

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /* A congestion control that does as the daemon says, and as the kernel's Cubic does when the daemon says nothing.
  *
  * A command takes effect at whatever the connection does next: an ACK, a timeout, a write by the application, a

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /* SaTCP (Cao and Zhang, INFOCOM 2023, Algorithm 1): the kernel's Cubic, except that what is lost around an announced
  * handover is taken for the handover's. Until `frozen_until_us` of its command
  *   - a new epoch of growth aims at the old maximum in a ninth of the time (K <- K / 9),

@@ -108,9 +108,10 @@ def ready(image: Image) -> Path:
         temporary = place.with_name(f"{place.name}.{os.getpid()}")
         try:
             guest.keep(temporary)
+            temporary.rename(place)
         finally:
             guest.stop()
-        temporary.rename(place)
+            temporary.unlink(missing_ok=True)
     return place
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from configs.errors import InputError
 from configs.scenario import parse
+from evaluation import golden
 from kernel_bridge.lab import execute, image, links, machine, qemu
 from kernel_bridge.lab.machine import GuestError, Job
 
@@ -148,6 +149,19 @@ def test_the_guest_goes_with_its_caller():
         [sys.executable, "-m", "kernel_bridge", "clean"], capture_output=True, text=True, check=True
     )
     assert f"guest-{caller.pid}-" in done.stdout
+
+
+@needs_lab
+def test_a_golden_run_gives_its_figures_again():
+    [kept] = [
+        run
+        for run in golden.read(golden.FOLDER / "fidelity.json").runs
+        if (run.scheme, run.scenario.name) == ("reno", "10mbps-20ms-0.5bdp-loss0")
+    ]
+    (flow,) = execute.execute(kept.scenario, {}).flows
+    for name in ("goodput_mbps", "rtt_mean_ms", "rtt_p95_ms"):
+        assert flow[name] == pytest.approx(getattr(kept.flows[0], name), rel=0.02), name
+    assert flow["retransmit_rate"] == pytest.approx(kept.flows[0].retransmit_rate, abs=0.002)
 
 
 def test_without_qemu_or_an_image_one_line_says_what_to_do(monkeypatch, tmp_path):

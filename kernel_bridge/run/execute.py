@@ -108,6 +108,7 @@ class Run:
         backend: whose shells make its links.
         policies: policy folders by scheme.
         interval_ms: the monitor interval of agents.
+        over_cubic: whether Cubic moves agents' windows between their commands.
 
     Attributes:
         served: the bridge for those of its flows that need one.
@@ -122,9 +123,11 @@ class Run:
         backend: Backend,
         policies: Mapping[str, Path] | None = None,
         interval_ms: float = 30.0,
+        *,
+        over_cubic: bool = False,
     ) -> None:
         self.plan = planned
-        self.served = Served(planned, policies or {}, interval_ms)
+        self.served = Served(planned, policies or {}, interval_ms, over_cubic=over_cubic)
         self._backend = backend
         self._origin_ns: int | None = None
         self._stack = ExitStack()

@@ -1,4 +1,7 @@
-"""What a packet costs in instructions, part by part: counted by callgrind, so that noise does not matter."""
+"""What a packet costs in instructions, part by part, and in cache misses where there are many flows.
+
+Counted by callgrind, so that noise does not matter.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,11 @@ KEPT = {"cubic-1": 1395.0, "cubic-10": 1452.0, "fq-codel-1": 1842.0}
 """Instructions a packet when this was first counted, so that a regression shows as a ratio above 1."""
 IN_PARTS = "cubic-1"
 BEGIN_S, END_S = 2, 6
+MANY = ("1000", "10000")
+"""A thousand flows of 10 Mbit/s each, for a second."""
+KEPT_MANY = {"instructions": 1980.0, "misses": 9.88}
+CACHES = ("--cache-sim=yes", "--D1=49152,12,64", "--LL=1048576,16,64")
+"""A core's own caches: 48 KiB and 1 MiB."""
 
 
 def rows() -> Iterator[Row]:
@@ -38,6 +46,17 @@ def rows() -> Iterator[Row]:
         for part, cost in sorted(costs.items(), key=lambda item: -item[1]):
             if name == IN_PARTS and cost >= 1.0:
                 yield Row(f"instructions.{name}.{part}", cost, "instructions/packet", KEPT[name], "the whole")
+    yield from _many(binary)
+
+
+def _many(binary: Path) -> Iterator[Row]:
+    packets, costs, misses = _profile(binary, MANY, 1, CACHES)
+    name = f"instructions.cubic-{MANY[0]}"
+    instructions = costs.total() / packets
+    yield Row(name, instructions, "instructions/packet", KEPT_MANY["instructions"], "first version")
+    yield Row(
+        f"{name}.misses", misses / packets, "misses of 1 MiB/packet", KEPT_MANY["misses"], "first version"
+    )
 
 
 def _build() -> Path:
@@ -49,15 +68,29 @@ def _build() -> Path:
     return target / "release" / "examples" / "cell"
 
 
-def _profile(binary: Path, cell: tuple[str, ...], seconds: int) -> tuple[int, Counter[str]]:
-    """Return the packets of a run and its instructions by part."""
+def _profile(
+    binary: Path, cell: tuple[str, ...], seconds: int, more: tuple[str, ...] = ()
+) -> tuple[int, Counter[str], int]:
+    """Return the packets of a run, its instructions by part and, if asked for, misses of the last cache."""
     flows, rate, *queue = cell
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "callgrind.out"
-        command = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}"]
+        command = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}", *more]
         command += ["--compress-strings=no", "--compress-pos=no", binary, flows, rate, str(seconds), *queue]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
-        return int(done.stdout), _by_part(out.read_text())
+        profile = out.read_text()
+        return int(done.stdout), _by_part(profile), _misses(profile)
+
+
+def _misses(profile: str) -> int:
+    """Return how often data was not in the last cache, by the profile's totals."""
+    found = {
+        key: line.split()[1:]
+        for line in profile.splitlines()
+        if (key := line.split(":")[0]) in ("events", "totals")
+    }
+    counts = dict(zip(found["events"], found["totals"], strict=False))
+    return int(counts.get("DLmr", 0)) + int(counts.get("DLmw", 0))
 
 
 def _by_part(profile: str) -> Counter[str]:

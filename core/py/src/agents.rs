@@ -6,6 +6,9 @@ use pyo3::prelude::*;
 
 use crate::input_error;
 
+/// Numbers for Python.
+type Row<'py> = Bound<'py, PyArray1<f32>>;
+
 /// The learning side of one flow.
 struct Agent {
     state: AgentState,
@@ -42,7 +45,8 @@ impl Agents {
     #[pyo3(signature = (slots, *, agent = "astraea", reward = "astraea"))]
     fn new(slots: usize, agent: &str, reward: &str) -> PyResult<Self> {
         let spec = AgentSpec::by_name(agent).map_err(input_error)?;
-        if let Some(need) = spec.needs() {
+        // Whoever runs the flows can have CUBIC move the window between commands.
+        if let Some(need) = spec.needs().filter(|_| !spec.action.is_over_cubic()) {
             let rule = format!("{} needs {need}, which only the simulator gives", spec.name());
             return Err(input_error(format!("agent: name: {rule}")));
         }
@@ -61,6 +65,11 @@ impl Agents {
     #[getter]
     fn action_dim(&self) -> usize {
         self.spec.action_dim()
+    }
+
+    #[getter]
+    fn over_cubic(&self) -> bool {
+        self.spec.action.is_over_cubic()
     }
 
     #[getter]
@@ -90,7 +99,7 @@ impl Agents {
         Ok(())
     }
 
-    fn observation<'py>(&self, py: Python<'py>, slot: usize) -> PyResult<Bound<'py, PyArray1<f32>>> {
+    fn observation<'py>(&self, py: Python<'py>, slot: usize) -> PyResult<Row<'py>> {
         let mut out = vec![0.0; self.spec.observation_dim()];
         self.agent(slot)?.state.write_observation(&mut out);
         Ok(PyArray1::from_vec(py, out))
@@ -104,7 +113,7 @@ impl Agents {
         capacity_bytes_per_s: f64,
         base_delay_ns: u64,
         buffer_bytes: u64,
-    ) -> PyResult<(Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<f32>>)> {
+    ) -> PyResult<(Row<'py>, Row<'py>)> {
         for &slot in &slots {
             self.agent(slot)?;
         }

@@ -12,9 +12,9 @@ pub const SOCKET: &str = "@leo-bridge";
 
 /// What to print where the command line is wrong or asks for it.
 pub const USAGE: &str = "\
-usage: leo-bridge run [--policy NAME=FOLDER]… [--scheme NAME=SCHEME]… [--offer NAME]… [--satcp NAME]…
-                      [--offer-over-cubic NAME]…
-                      [--interval-ms MS] [--seed N] [--socket NAME] [--user USER] [--with-parent]
+usage: leo-bridge run [--policy NAME=FOLDER]… [--scheme NAME=SCHEME]… [--satcp NAME]…
+                      [--offer NAME]… [--offer-over-cubic NAME]… [--interval-ms MS]
+                      [--seed N] [--socket NAME] [--user USER] [--with-parent]
        leo-bridge status [--socket NAME]
        leo-bridge check
 
@@ -22,7 +22,8 @@ run     loads the eBPF programs and serves flows until it is ended.
         --policy NAME=FOLDER  flows of the congestion control NAME follow the policy in FOLDER
         --scheme NAME=SCHEME  flows of NAME are steered by vivace, vivace-kernel, vivace-proteus or copa
         --offer NAME          flows of NAME are offered on the socket (with nothing else given: leo_agent)
-        --offer-over-cubic NAME  the same, but Cubic moves the window between commands
+        --offer-over-cubic NAME
+                              the same, but Cubic moves the window between commands
         --satcp NAME          flows of NAME are SaTCP's: Cubic that clients warn of handovers
         --interval-ms MS      monitor interval of flows without a policy (30); a policy brings its own
         --seed N              of what is random in a scheme (1)

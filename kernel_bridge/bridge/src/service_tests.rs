@@ -124,8 +124,19 @@ fn the_intervals_of_a_policy_whose_observation_says_so_are_half_the_rtt() {
 
 #[test]
 fn a_policys_command_is_what_its_agent_does_with_the_action_for_the_same_reports() {
+    commands_are_those_of_the_agent(&fixture("perceptron"));
+}
+
+#[test]
+fn a_recurrent_policy_remembers_each_flow() {
+    let policy = fixture("recurrent");
+    assert!(policy.memory_dim() > 0);
+    commands_are_those_of_the_agent(&policy);
+}
+
+fn commands_are_those_of_the_agent(policy: &Arc<Policy>) {
     let (kernel, mut slots) = Kernel::new();
-    let policy = fixture("perceptron");
+    let mut memory = vec![0.0; policy.memory_dim()];
     let mut service = Service::new(Controller::Policy(policy.clone()), INTERVAL_US);
     let mut agent = AgentState::new(policy.spec());
     kernel.write(0, busy());
@@ -151,7 +162,7 @@ fn a_policys_command_is_what_its_agent_does_with_the_action_for_the_same_reports
         let mut observation = vec![0.0; policy.spec().observation_dim()];
         agent.write_observation(&mut observation);
         let mut action = [0.0];
-        policy.act(&observation, &mut [], &mut action);
+        policy.act(&observation, &mut memory, &mut action);
         let expected = agent.act(&action, &report);
         let command = slots.commanded(0);
         assert_eq!((command.cwnd, command.pacing_rate), (expected.cwnd_packets, expected.pacing_bytes_per_s));

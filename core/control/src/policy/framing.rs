@@ -1,35 +1,95 @@
-//! Whether an ONNX file is whole, told by the framing of its outermost message.
+//! Whether an ONNX file is whole, told by the framing of its messages.
 //!
 //! An ONNX file is a Protocol Buffers message without a length or checksum, and a decoder that takes what it finds
-//! cannot tell a file that was cut between two fields. Every field of the outermost message states its length, though,
-//! and every model lists its operator sets (field 8), which serialisers write behind the graph (field 7).
+//! cannot tell a file that was cut between two fields. Every field states its length, though, and every model lists
+//! its operator sets (field 8), which serialisers write behind the graph (field 7). Lengths are checked in all messages
+//! that the decoder descends into: it would reserve memory for whatever length they state before it reads.
 
 const OPERATOR_SETS: u64 = 8;
+/// Graphs within graphs, and sequences of sequences: more than this no policy has, and a stack bears it.
+const DEPTH_MAX: u32 = 32;
 
-/// Whether `bytes` are a sequence of whole fields with the operator sets among them.
-///
-/// Source: the Protocol Buffers encoding guide; `ModelProto` of the ONNX specification.
-pub(super) fn is_whole(mut bytes: &[u8]) -> bool {
-    let mut operator_sets = false;
-    while !bytes.is_empty() {
-        let Some((field, rest)) = split_field(bytes) else { return false };
-        operator_sets |= field == OPERATOR_SETS;
-        bytes = rest;
-    }
-    operator_sets
+/// A message of the ONNX specification, by what is nested in it.
+#[derive(Clone, Copy)]
+enum Message {
+    Model,
+    Graph,
+    Node,
+    Attribute,
+    Tensor,
+    ValueInfo,
+    Type,
+    TensorType,
+    SequenceType,
+    Shape,
+    /// One without messages.
+    Leaf,
 }
 
-/// Number of the first field and what follows it, or `None` when it is not whole.
-fn split_field(bytes: &[u8]) -> Option<(u64, &[u8])> {
+impl Message {
+    /// The message in a field, by its number.
+    const fn nested(self, field: u64) -> Option<Self> {
+        Some(match (self, field) {
+            (Self::Model, 7) | (Self::Attribute, 6) => Self::Graph,
+            (Self::Graph, 1) => Self::Node,
+            (Self::Node, 5) => Self::Attribute,
+            (Self::Graph | Self::Attribute, 5) => Self::Tensor,
+            (Self::Graph, 11..=13) => Self::ValueInfo,
+            (Self::ValueInfo, 2) | (Self::SequenceType, 1) => Self::Type,
+            (Self::Type, 1) => Self::TensorType,
+            (Self::Type, 4) => Self::SequenceType,
+            (Self::TensorType, 2) => Self::Shape,
+            (Self::Shape, 1) | (Self::Tensor, 13) | (Self::Model, OPERATOR_SETS | 14) => Self::Leaf,
+            _ => return None,
+        })
+    }
+}
+
+/// Whether `bytes` are a sequence of whole fields, all that is nested in them too, with the operator sets among them.
+///
+/// Source: the Protocol Buffers encoding guide; `ModelProto` and what it holds of the ONNX specification.
+pub(super) fn is_whole(bytes: &[u8]) -> bool {
+    let mut operator_sets = false;
+    has_whole_fields(Message::Model, bytes, DEPTH_MAX, &mut |field| operator_sets |= field == OPERATOR_SETS)
+        && operator_sets
+}
+
+/// Whether a message has whole fields only; `seen` is told the number of each of its own.
+fn has_whole_fields(message: Message, mut bytes: &[u8], depth: u32, seen: &mut dyn FnMut(u64)) -> bool {
+    while !bytes.is_empty() {
+        let Some((field, rest)) = split_field(bytes) else { return false };
+        seen(field.number);
+        if let (Some(nested), Some(content)) = (message.nested(field.number), field.content)
+            && (depth == 0 || !has_whole_fields(nested, content, depth - 1, &mut |_| ()))
+        {
+            return false;
+        }
+        bytes = rest;
+    }
+    true
+}
+
+struct Field<'a> {
+    number: u64,
+    /// Where it states a length.
+    content: Option<&'a [u8]>,
+}
+
+/// The first field and what follows it, or `None` when it is not whole.
+fn split_field(bytes: &[u8]) -> Option<(Field<'_>, &[u8])> {
     let (key, rest) = split_varint(bytes)?;
-    let (length, rest) = match key & 7 {
-        0 => (0, split_varint(rest)?.1),
-        1 => (8, rest),
-        2 => split_varint(rest)?,
-        5 => (4, rest),
+    let (content, rest) = match key & 7 {
+        0 => (None, split_varint(rest)?.1),
+        1 => (None, rest.get(8..)?),
+        2 => {
+            let (length, rest) = split_varint(rest)?;
+            let (content, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+            (Some(content), rest)
+        }
+        5 => (None, rest.get(4..)?),
         _ => return None,
     };
-    Some((key >> 3, rest.get(usize::try_from(length).ok()?..)?))
+    Some((Field { number: key >> 3, content }, rest))
 }
 
 /// A number of seven bits a byte, lowest first, and what follows it.
@@ -54,12 +114,36 @@ mod tests {
             &[0x08, 0x96, 0x01][..],         // 1: varint 150
             &[0x11, 1, 2, 3, 4, 5, 6, 7, 8], // 2: eight bytes
             &[0x1d, 1, 2, 3, 4],             // 3: four bytes
-            &[0x42, 0x02, 0x10, 0x11],       // 8: two bytes
+            &[0x42, 0x02, 0x10, 0x11],       // 8: a message, a varint
         ]
         .concat();
         assert!(is_whole(&whole));
         assert!((0..whole.len()).all(|end| !is_whole(&whole[..end])));
         assert!(!is_whole(&[0x42, 0x00, 0x0b]), "groups are not used");
         assert!(!is_whole(&[0xff; 20]), "a varint has at most ten bytes");
+    }
+
+    #[test]
+    fn a_nested_length_beyond_its_message_is_not_whole() {
+        // A graph (7) with a tensor (5) that states one more byte than there is, and one that does not.
+        assert!(!is_whole(&[0x3a, 0x04, 0x2a, 0x03, 0x4a, 0x00, 0x42, 0x00]));
+        assert!(!is_whole(&[0x3a, 0x05, 0x2a, 0x03, 0x4a, 0x02, 0x00, 0x42, 0x00]));
+        assert!(is_whole(&[0x3a, 0x05, 0x2a, 0x03, 0x4a, 0x01, 0x00, 0x42, 0x00]));
+    }
+
+    #[test]
+    fn messages_nested_without_end_are_refused() {
+        // A sequence's elements (1) are of a type whose sequence (4) has elements...
+        let nested = |levels: u8| {
+            let mut nested = Vec::new();
+            for level in 0..levels {
+                nested.splice(0..0, [if level % 2 == 0 { 0x0a } else { 0x22 }, level * 2]);
+            }
+            let value = [&[0x12, nested.len() as u8][..], &nested].concat();
+            let graph = [&[0x5a, value.len() as u8][..], &value].concat();
+            [&[0x3a, graph.len() as u8][..], &graph, &[0x42, 0x00]].concat()
+        };
+        assert!(is_whole(&nested(20)));
+        assert!(!is_whole(&nested(40)));
     }
 }

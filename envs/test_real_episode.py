@@ -1,0 +1,65 @@
+"""What rewards see of a path of real TCP is what they see of a simulated one."""
+
+import time
+
+import pytest
+
+from configs.scenario import parse
+from envs.real_episode import Episode
+from kernel_bridge.run.plan import plan
+
+LINKS = {
+    "a": {"rate_mbps": 40, "delay_ms": 10, "queue": {"packets": 70}},
+    "b": {"rate_mbps": 12, "delay_ms": 15, "queue": {"bytes": 90_000}},
+    "c": {"rate_mbps": 24, "delay_ms": 5, "queue": {"kind": "fq_codel"}},
+}
+
+
+class Planned:
+    """A run that was planned, and never begins."""
+
+    def __init__(self, *flows, duration_s=60):
+        described = [{"scheme": "agent", **flow} for flow in flows]
+        data = {"name": "t", "duration_s": duration_s, "links": LINKS, "flows": described}
+        self.plan = plan(parse(data, "t"), {}, ["agent", "cubic"], "kernel")
+
+
+def _episode(*flows, learners=(0,), elapsed_s=1.0, **more):
+    origin_ns = time.monotonic_ns() - round(elapsed_s * 1e9)
+    return Episode(Planned(*flows, **more), None, list(learners), origin_ns)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("route", "expected"),
+    [
+        (["a"], (5e6, 10_000_000, 105_000)),
+        (["a", "b"], (1.5e6, 25_000_000, 90_000)),
+        # Without a size, Linux's: 10,240 packets.
+        (["c"], (3e6, 5_000_000, 10_240 * 1500)),
+    ],
+)
+def test_the_world_is_the_bottlenecks_rate_and_buffer_and_all_links_delay(route, expected):
+    assert _episode({"route": route, "extra_delay_ms": 7}).world(0) == expected
+
+
+def test_slots_are_the_learning_flows_in_the_scenarios_order():
+    flows = [{"route": ["a"], "scheme": "cubic"}, {"route": ["a"]}, {"route": ["a"], "count": 2}]
+    episode = _episode(*flows, learners=(1, 2, 3))
+    assert [episode.slot_of_port(5000 + number) for number in (1, 2, 3)] == [0, 1, 2]
+    episode.open[2] = 99
+    assert episode.slot_of(99) == 2
+    assert episode.slot_of(98) is None
+
+
+def test_an_episode_is_over_when_no_learning_flow_runs_or_will():
+    flows = [{"route": ["a"]}, {"route": ["a"], "start_s": 5}]
+    episode = _episode(*flows, learners=(0, 1))
+    assert not episode.is_over()
+    episode.open[0] = 7
+    episode.closed.add(1)
+    assert not episode.is_over(), "one runs"
+    del episode.open[0]
+    episode.closed.add(0)
+    assert episode.is_over()
+    assert _episode(*flows, learners=(0, 1), elapsed_s=61).is_over(), "the time is up"
+    assert _episode(*flows, learners=(0, 1), elapsed_s=36).is_over(), "neither has connected in 30 s"
