@@ -223,9 +223,12 @@ def _flow_series(
     rows = len(time_ns)
     before = np.concatenate((time_ns[:1] - step_ns, time_ns[:-1]))
     goodput = np.diff(_goodput_bytes(flow, record, np.concatenate((before[:1], time_ns))))
+    counted = np.concatenate((before[:1], time_ns))
+    if rows and time_ns[-1] == flow.stop_ns:
+        # A sender's last record is made when it has stopped, a little later.
+        counted[-1] = max(counted[-1], *record.sent.time_ns[-1:])
     sent, again, lost = (
-        np.diff(_held(record.sent.time_ns, column, np.concatenate((before[:1], time_ns)), 0))
-        for column in _sent_packets(record.sent)
+        np.diff(_held(record.sent.time_ns, column, counted, 0)) for column in _sent_packets(record.sent)
     )
     interval = np.searchsorted(time_ns, rtts.time_ns, side="left")
     inside = interval < rows
