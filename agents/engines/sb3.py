@@ -27,27 +27,27 @@ class BoundedActorCritic(ActorCriticPolicy):
         return self.action_dist.proba_distribution(mean, self.log_std)  # type: ignore[call-arg]
 
 
+def hyperparameters(settings: PpoSettings) -> dict[str, Any]:
+    """Return the hyperparameters of ``settings`` under the names that PPO has, with memory or without."""
+    return {
+        "learning_rate": settings.learning_rate,
+        "n_steps": settings.rollout_steps,
+        "batch_size": settings.minibatch_size,
+        "n_epochs": settings.epochs,
+        "gamma": settings.gamma,
+        "gae_lambda": settings.gae_lambda,
+        "clip_range": settings.clip_range,
+        "ent_coef": settings.entropy_coefficient,
+        "max_grad_norm": settings.max_gradient_norm,
+        "seed": settings.seed,
+        "device": "cpu",  # networks too small for a GPU to help
+    }
+
+
 def make_model(settings: PpoSettings, environment: VecEnv) -> PPO:
     """Return untrained PPO with the hyperparameters of ``settings``."""
-    return PPO(
-        BoundedActorCritic,
-        environment,
-        learning_rate=settings.learning_rate,
-        n_steps=settings.rollout_steps,
-        batch_size=settings.minibatch_size,
-        n_epochs=settings.epochs,
-        gamma=settings.gamma,
-        gae_lambda=settings.gae_lambda,
-        clip_range=settings.clip_range,
-        ent_coef=settings.entropy_coefficient,
-        max_grad_norm=settings.max_gradient_norm,
-        policy_kwargs={
-            "net_arch": list(settings.hidden),
-            "activation_fn": ACTIVATIONS[settings.activation],
-        },
-        seed=settings.seed,
-        device="cpu",  # networks too small for a GPU to help
-    )
+    network = {"net_arch": list(settings.hidden), "activation_fn": ACTIVATIONS[settings.activation]}
+    return PPO(BoundedActorCritic, environment, policy_kwargs=network, **hyperparameters(settings))
 
 
 def dense(model: PPO) -> list[nn.Linear]:

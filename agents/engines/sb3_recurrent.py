@@ -11,6 +11,7 @@ from torch import nn
 
 from agents.engines import sb3_loop
 from agents.engines.actor import ACTIVATIONS, dense_layers
+from agents.engines.sb3 import hyperparameters
 from agents.recurrent_ppo.settings import RecurrentPpoSettings
 from agents.run_folder import RunFolder
 from agents.settings import TrainSettings
@@ -26,26 +27,12 @@ class BoundedRecurrent(RecurrentActorCriticPolicy):
 
 def make_model(settings: RecurrentPpoSettings, environment: VecEnv) -> RecurrentPPO:
     """Return untrained PPO with the hyperparameters of ``settings``."""
-    return RecurrentPPO(
-        BoundedRecurrent,
-        environment,
-        learning_rate=settings.learning_rate,
-        n_steps=settings.rollout_steps,
-        batch_size=settings.minibatch_size,
-        n_epochs=settings.epochs,
-        gamma=settings.gamma,
-        gae_lambda=settings.gae_lambda,
-        clip_range=settings.clip_range,
-        ent_coef=settings.entropy_coefficient,
-        max_grad_norm=settings.max_gradient_norm,
-        policy_kwargs={
-            "net_arch": list(settings.hidden),
-            "activation_fn": ACTIVATIONS[settings.activation],
-            "lstm_hidden_size": settings.memory_cells,
-        },
-        seed=settings.seed,
-        device="cpu",  # networks too small for a GPU to help
-    )
+    network = {
+        "net_arch": list(settings.hidden),
+        "activation_fn": ACTIVATIONS[settings.activation],
+        "lstm_hidden_size": settings.memory_cells,
+    }
+    return RecurrentPPO(BoundedRecurrent, environment, policy_kwargs=network, **hyperparameters(settings))
 
 
 def dense(model: RecurrentPPO) -> list[nn.Linear]:

@@ -15,6 +15,7 @@ from configs.scenario import parse
 from kernel_bridge import mahimahi
 from kernel_bridge.run.execute import TooSlowError, execute
 from kernel_bridge.run.mahimahi_links import MahimahiLinks
+from kernel_bridge.run.processes import descendants
 
 LACK = mahimahi.missing()
 needs_mahimahi = pytest.mark.skipif(LACK is not None, reason=LACK or "")
@@ -161,20 +162,8 @@ def _descendant(pid, name):
     """Return a pidfd of a descendant of a process, once there is one with this name."""
     pause = select.poll()  # nothing tells of new processes: look again every 50 ms, for at most 30 s
     for _ in range(600):
-        parents = {}
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    text = (entry / "stat").read_text()
-                except OSError:
-                    continue
-                command, rest = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :]
-                parents[int(entry.name)] = (command, int(rest.split()[1]))
-        for found, (command, _) in parents.items():
-            ancestor = found
-            while ancestor in parents and ancestor != pid:
-                ancestor = parents[ancestor][1]
-            if command == name and ancestor == pid:
+        for found, command in descendants(pid).items():
+            if command == name:
                 return os.pidfd_open(found)
         pause.poll(50)
     raise AssertionError(f"no {name} was started")

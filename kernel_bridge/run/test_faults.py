@@ -19,6 +19,7 @@ from kernel_bridge.run import schemes
 from kernel_bridge.run.backends import BACKENDS
 from kernel_bridge.run.execute import Run, TooSlowError, check
 from kernel_bridge.run.leo_links import LeoLinks
+from kernel_bridge.run.processes import descendants
 
 LACK = LeoLinks().missing() or bridge_process.missing()
 needs_everything = pytest.mark.skipif(LACK is not None, reason=LACK or "")
@@ -48,34 +49,13 @@ def _machine():
         "routes": Path("/proc/net/route").read_text().splitlines()[1:],
         "schemes": [name for name in names if name.startswith(f"{schemes.OURS}{os.getpid():x}.")],
         "folders": sorted(Path("/tmp").glob(f"leogym-*-{os.getpid()}-*")),
-        "processes": sorted(_descendants(os.getpid()).values()),
+        "processes": sorted(descendants(os.getpid()).values()),
         "settings": {
             path.name: path.read_text()
             for path in settings
             if path.stat().st_mode & 0o400 and not path.name.endswith("_congestion_control")
         },
     }
-
-
-def _descendants(pid):
-    """Return the descendants of a process, each with its name."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                text = (entry / "stat").read_text()
-            except OSError:
-                continue
-            name, rest = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :]
-            parents[int(entry.name)] = (name, int(rest.split()[1]))
-    found = {}
-    for one in parents:
-        ancestor = one
-        while ancestor in parents and ancestor != pid:
-            ancestor = parents[ancestor][1]
-        if ancestor == pid and one != pid:
-            found[one] = parents[one][0]
-    return found
 
 
 @needs_everything
@@ -99,7 +79,7 @@ def test_a_run_whose_part_is_killed_at_any_moment_says_so_and_leaves_nothing(bac
     for _ in range(trials):
         with Run(planned, links, {"mine": POLICY}) as run:
             run.begin()
-            found = [pid for pid, name in _descendants(os.getpid()).items() if name == victim]
+            found = [pid for pid, name in descendants(os.getpid()).items() if name == victim]
             chosen = draw.choice(sorted(found))
             time.sleep(draw.uniform(0, 1))  # at any moment, and on a busy machine before the end, too
             os.kill(chosen, signal.SIGKILL)
@@ -131,7 +111,7 @@ def test_a_killed_iperf3_is_its_sessions_failure_and_leaves_nothing(trials):
         session.start()
         iperf3 = []
         while session.is_alive() and len(iperf3) < 2:
-            iperf3 = [pid for pid, name in _descendants(os.getpid()).items() if name == "iperf3"]
+            iperf3 = [pid for pid, name in descendants(os.getpid()).items() if name == "iperf3"]
         time.sleep(draw.uniform(0, 0.5))  # at any moment of the transfer
         os.kill(draw.choice(sorted(iperf3)), signal.SIGKILL)
         session.join()

@@ -169,28 +169,13 @@ impl CongestionControl for External {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const RTT: Nanos = 100_000_000;
-
-    fn ack(now: Nanos) -> Ack {
-        Ack {
-            now,
-            acked: 1,
-            delivered: 1,
-            rtt: Some(RTT),
-            min_rtt: RTT,
-            srtt: RTT,
-            window_limited: true,
-            may_grow: true,
-            ..Ack::default()
-        }
-    }
+    use crate::testing::{RTT, ack_of_one};
 
     #[test]
     fn without_a_scheme_beneath_only_commands_move_the_window() {
         let mut external = External::new();
         external.command(77, 5_000);
-        external.on_ack(&ack(RTT));
+        external.on_ack(&ack_of_one(RTT));
         external.on_congestion(Congestion::Timeout, RTT);
         assert_eq!((external.window(), external.pacing_rate()), (77, Some(5_000)));
         external.command(0, 0);
@@ -200,7 +185,7 @@ mod tests {
     #[test]
     fn over_cubic_slow_start_grows_and_a_loss_takes_three_tenths_of_what_a_command_set() {
         let mut external = External::new().over_cubic();
-        external.on_ack(&ack(RTT));
+        external.on_ack(&ack_of_one(RTT));
         assert_eq!(external.window(), INITIAL_WINDOW + 1);
         external.command(1_000, 0);
         assert_eq!(external.window(), 1_000);
@@ -214,7 +199,7 @@ mod tests {
     fn over_cubic_the_pacing_rate_follows_the_window() {
         let mut external = External::new().over_cubic();
         assert_eq!(external.pacing_rate(), None);
-        external.on_ack(&ack(RTT));
+        external.on_ack(&ack_of_one(RTT));
         // Slow start: 200 % of 11 packets of 1,448 B in 100 ms.
         assert_eq!(external.pacing_rate(), Some(2 * 11 * 14_480));
         external.command(1_000, 0);

@@ -1,0 +1,26 @@
+"""Processes that tests of runs look for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Return the descendants of a process, each with its name."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                text = (entry / "stat").read_text()
+            except OSError:
+                continue
+            name, rest = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :]
+            parents[int(entry.name)] = (name, int(rest.split()[1]))
+    found: dict[int, str] = {}
+    for one in parents:
+        ancestor = one
+        while ancestor in parents and ancestor != pid:
+            ancestor = parents[ancestor][1]
+        if ancestor == pid and one != pid:
+            found[one] = parents[one][0]
+    return found
