@@ -142,13 +142,12 @@ def test_a_policy_with_orcas_action_acts_over_cubic(pair, tmp_path):
     (policy / "policy.json").write_text(json.dumps({**description, "agent": "astraea+cubic_ratio"}))
     with BridgeProcess({SCHEME: policy}) as bridge, pair.transfer(SCHEME), bridge.client() as client:
         client.subscribe(SCHEME)
-        eventually(lambda: flow_of(client), "flow", lambda flow: flow.mode == "steered")
+        eventually(lambda: flow_of(client), "flow", lambda flow: flow is not None and flow.mode == "steered")
         reports = (message for message in iter(client.message, None) if isinstance(message, Report))
         # With nothing beneath it an agent's window is its threshold, too; Cubic's is its own, but for the
         # moments after a loss.
-        assert any(
-            report["ssthresh_packets"] != report["cwnd_packets"] for report in itertools.islice(reports, 100)
-        )
+        own = (report["ssthresh_packets"] != report["cwnd_packets"] for report in reports)
+        assert any(itertools.islice(own, 100))
 
 
 def _times_to_come_back(folder, frozen):
