@@ -33,6 +33,9 @@ NonNegativeRange = Annotated[
     tuple[NonNegative, NonNegative], BeforeValidator(_pair), AfterValidator(_ordered)
 ]
 Count = Annotated[int, Field(ge=1, le=1000)]
+BurstSizes = Annotated[
+    tuple[Annotated[int, Field(ge=0, lt=2**32)], ...], BeforeValidator(_sequence), Field(min_length=1)
+]
 CountRange = Annotated[tuple[Count, Count], BeforeValidator(_pair), AfterValidator(_ordered)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_sequence), Field(min_length=1)]
 
@@ -85,6 +88,8 @@ class AstraeaSampling(FlowMix):
     """Share of the episodes in which each flow has its own base RTT, uniform up to the range's upper end."""
     loss: Probability = 0.0
     """Random loss per packet."""
+    burst_bytes: BurstSizes = (0,)
+    """What the link's token bucket lets pass at once after silence, one of these; 0: an exact link. Ours."""
 
 
 class LeoSampling(FlowMix):

@@ -75,6 +75,9 @@ def draw_astraea(ranges: AstraeaSampling, rng: np.random.Generator) -> Scenario:
     extra_delay_ms = rng.uniform(0.0, longest_extra_ms, count) if unequal else np.zeros(count)
     # One flow keeps the link's own RTT, so that the drawn RTT is the shortest of the episode.
     extra_delay_ms[int(rng.integers(count))] = 0.0
+    if ranges.burst_bytes != (0,):
+        burst_bytes = ranges.burst_bytes[int(rng.integers(len(ranges.burst_bytes)))]
+        link = link.model_copy(update={"burst_bytes": burst_bytes})
     return _scenario(rng, ranges, "astraea", link, extra_delay_ms)
 
 

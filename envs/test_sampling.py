@@ -45,6 +45,17 @@ def test_astraeas_draws_stay_in_the_published_ranges(seed: int):
     assert starts_s[-1] <= scenario.duration_s / 2
 
 
+def test_token_buckets_are_drawn_from_their_list_and_change_nothing_else():
+    drawn_bytes = set()
+    for seed in range(20):
+        scenario, exact = drawn(seed, burst_bytes=[0, 524288]), drawn(seed, burst_bytes=[0, 0])
+        link = scenario.links["bottleneck"]
+        drawn_bytes.add(link.burst_bytes)
+        assert link.model_copy(update={"burst_bytes": 0}) == exact.links["bottleneck"]
+        assert scenario.flows == exact.flows
+    assert drawn_bytes == {0, 524288}
+
+
 @given(SEEDS)
 def test_what_is_drawn_is_a_scenario_that_survives_json(seed: int):
     scenario = drawn(seed, leave_probability=0.5)

@@ -29,6 +29,9 @@ class AstraeaSettings(TrainSettings):
     """Factor on the critics' learning rate, exponentially, every ``critic_decay_updates``."""
     critic_decay_updates: Count = 100_000
     gamma: Fraction = 0.98
+    return_steps: Count = 1
+    """Intervals whose rewards the critics are told before they estimate the rest, see `returns`; ours, 1 as
+    published."""
     tau: Fraction = 0.005
     """Share of the online weights in the target weights' moving average."""
     batch_size: Count = 192

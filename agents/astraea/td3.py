@@ -90,7 +90,7 @@ class Td3:
             noise = noise.clamp_(-settings.target_noise_clip, settings.target_noise_clip)
             values = self.target_critics(batch.next_state, (proposed + noise).clamp_(-1, 1))
             # Clipped double Q-learning: the lower of the two, against overestimation.
-            target = batch.reward + settings.gamma * values.amin(dim=0)
+            target = batch.reward + settings.gamma**settings.return_steps * values.amin(dim=0)
         loss = 2 * functional.huber_loss(self.critics(batch.state, batch.action), target.expand(2, -1))
         self._critic_optimiser.zero_grad(set_to_none=True)
         loss.backward()

@@ -16,6 +16,7 @@ from agents.astraea.exploration import Exploration
 from agents.astraea.export import export
 from agents.astraea.meters import Meters
 from agents.astraea.replay import ReplayBuffer
+from agents.astraea.returns import Returns, Step
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.td3 import Td3
 from agents.reporter import Reporter
@@ -39,6 +40,7 @@ class Training:
         self.replay = ReplayBuffer(
             settings.memory, batch.observation_dim + self._global_dim, batch.action_dim, settings.seed
         )
+        self.returns = Returns(settings.return_steps, settings.gamma)
         self.meters = Meters()
         self.steps = 0
         """Environment steps: intervals, summed over the simulations."""
@@ -64,6 +66,7 @@ class Training:
         for index in np.flatnonzero(batch.finished):
             self.meters.episode(batch.run_log(int(index)))
             self.simulations.restart(int(index))
+            self.returns.restart(int(index))
         self.steps += self.settings.num_envs
 
     def _states(self) -> NDArray[np.float32]:
@@ -86,12 +89,14 @@ class Training:
     def _remember(
         self, active: NDArray[np.bool_], states: NDArray[np.float32], actions: NDArray[np.float32]
     ) -> None:
-        """Keep the transitions of flows that were active before and after the interval."""
+        """Keep the transitions of flows that were active before and after their intervals."""
         batch = self.simulations.batch
         rewards = batch.rewards_view
         self.meters.rewards(rewards[active])
-        kept = active & batch.active
-        self.replay.add(states[kept], actions[kept], rewards[kept], self._states()[kept])
+        if known := self.returns.push(Step(active, states, actions, rewards), batch.active):
+            kept, first = known
+            kept_first = (first.states[kept], first.actions[kept], first.rewards[kept])
+            self.replay.add(*kept_first, self._states()[kept])
 
     def _learn(self) -> None:
         settings = self.settings
@@ -111,6 +116,7 @@ class Training:
                 "exploration": self.exploration.state(),
                 "replay": self.replay.save(chunks),
                 "simulations": self.simulations.state(),
+                "returns": self.returns.state(),
                 "meters": self.meters.state(),
             },
             folder / "training.pt",
@@ -128,6 +134,7 @@ class Training:
         self.exploration.restore(state["exploration"])
         self.replay.load(chunks, state["replay"])
         self.simulations.restore(state["simulations"])
+        self.returns.restore(state["returns"])
         self.meters.restore(state["meters"])
         return state["wall_s"]
 

@@ -135,7 +135,8 @@ mod tests {
         assert_eq!(
             error,
             "reward: name: no reward or term is named \"fame\" (there are: astraea, astraea-released, orca, aurora, \
-             sage, sage-r1, sage-r2, throughput, delay, loss, fairness, stability, power)"
+             sage, sage-r1, sage-r2, throughput, delay, loss, fairness, stability, power, utility, \
+             inequality)"
         );
     }
 

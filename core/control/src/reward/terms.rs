@@ -8,6 +8,11 @@
 //! | `fairness` | Jain's index of the flows' throughput over 5 intervals | [1/n, 1] |
 //! | `stability` | 1 less the mean relative deviation of a flow's throughput over 5 intervals | [0, 1] |
 //! | `power` | throughput / (1 + delay): 1 is the physical limit | [0, 1] |
+//! | `utility` | mean over flows of ln(throughput over 5 intervals / fair share of the capacity) | [-3.5, ln n] |
+//! | `inequality` | 1 less `fairness`: 0 where all is well, as `utility` is | [0, 1 - 1/n] |
+//!
+//! `utility` is proportional fairness (Kelly, Maulloo and Tan, 1998), and the same step of a window is worth the same
+//! wherever it starts: with `throughput`, a window of few packets gains next to nothing by growing.
 //!
 //! A term is a quantity, not a judgement: what is to be avoided has a negative weight.
 
@@ -16,10 +21,14 @@ use crate::report::ratio;
 use crate::{FlowState, World};
 
 /// Names of the terms, in the order of their weights.
-pub(super) const TERMS: [&str; 6] = ["throughput", "delay", "loss", "fairness", "stability", "power"];
+pub(super) const TERMS: [&str; 8] =
+    ["throughput", "delay", "loss", "fairness", "stability", "power", "utility", "inequality"];
 
 /// An RTT beyond so many base RTTs, less one, counts as so many.
 const DELAY_CAP: f64 = 10.0;
+
+/// A smaller share of the fair one counts as this in `utility`: a flow that gets nothing is not infinitely bad.
+const UTILITY_FLOOR: f64 = 0.03;
 
 /// A weight for each of the terms.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,13 +57,16 @@ impl Weights {
     pub(super) fn sum<'a>(self, world: &World, flows: impl Iterator<Item = &'a FlowState> + Clone) -> f64 {
         let throughput = throughput(world, flows.clone());
         let delay = delay(world, flows.clone());
+        let fairness = fairness(flows.clone());
         let terms = [
             throughput,
             delay,
             loss(flows.clone()),
-            fairness(flows.clone()),
-            stability(flows),
+            fairness,
+            stability(flows.clone()),
             throughput / (1.0 + delay),
+            utility(world, flows),
+            1.0 - fairness,
         ];
         self.0.iter().zip(terms).map(|(weight, term)| weight * term).sum()
     }
@@ -76,6 +88,15 @@ fn loss<'a>(flows: impl Iterator<Item = &'a FlowState>) -> f64 {
     mean(flows.map(|flow| {
         let (lost, delivered) = (flow.report.lost_bytes as f64, flow.report.delivered_bytes as f64);
         if lost >= delivered { f64::from(u8::from(lost > 0.0)) } else { lost / delivered }
+    }))
+}
+
+/// Kelly's utility of rates, relative to equal shares of the capacity.
+fn utility<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState> + Clone) -> f64 {
+    let share = ratio(world.capacity_bytes_per_s, flows.clone().count() as f64);
+    mean(flows.map(|flow| {
+        let rate = mean(flow.recent_throughput_bytes_per_s().iter().copied());
+        ratio(rate, share).max(UTILITY_FLOOR).ln()
     }))
 }
 
@@ -135,7 +156,19 @@ mod tests {
         let pair = [flow(&[3_000_000; 5], Report::default()), flow(&[1_000_000; 5], Report::default())];
         // (3 + 1)² / (2 (9 + 1))
         check("fairness", &pair, 0.8);
+        check("inequality", &pair, 1.0 - 0.8);
         check("stability", &[flow(&[1_000_000, 3_000_000], Report::default())], 0.5);
+    }
+
+    #[test]
+    fn utility_is_worth_as_much_for_each_share_of_a_flow_and_nothing_for_the_fair_one() {
+        let flows = |rates: &[u64]| -> Vec<FlowState> {
+            rates.iter().map(|rate| flow(&[*rate; 5], Report::default())).collect()
+        };
+        check("utility", &flows(&[6_250_000, 6_250_000]), 0.0);
+        check("utility", &flows(&[3_125_000, 6_250_000]), 0.5f64.ln() / 2.0);
+        check("utility", &flows(&[1_562_500, 6_250_000]), 0.25f64.ln() / 2.0);
+        check("utility", &flows(&[0, 0]), 0.03f64.ln());
     }
 
     #[test]
