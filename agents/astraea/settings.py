@@ -28,9 +28,6 @@ class AstraeaSettings(TrainSettings):
     critic_decay: Fraction = 0.96
     """Factor on the critics' learning rate, exponentially, every ``critic_decay_updates``."""
     critic_decay_updates: Count = 100_000
-    actor_decay: Fraction = 1.0
-    """The same factor on the actor's learning rate; ours, 1 as published. Where flows come to rest is where their
-    actions are zero, and that moves with the least change of the actor."""
     gamma: Fraction = 0.98
     return_steps: Count = 1
     """Intervals whose rewards the critics are told before they estimate the rest, see `returns`; ours, 1 as

@@ -68,10 +68,8 @@ class Td3:
             ``critic_loss``, and with an actor update ``value`` (mean of the first critic under the actor).
         """
         settings = self._settings
-        periods = self.updates / settings.critic_decay_updates
-        critic_rate = settings.critic_learning_rate * settings.critic_decay**periods
-        self._critic_optimiser.param_groups[0]["lr"] = critic_rate
-        self._actor_optimiser.param_groups[0]["lr"] = settings.actor_learning_rate * settings.actor_decay**periods
+        decay = settings.critic_decay ** (self.updates / settings.critic_decay_updates)
+        self._critic_optimiser.param_groups[0]["lr"] = settings.critic_learning_rate * decay
         measured = {"critic_loss": self._update_critics(batch)}
         self.updates += 1
         if self.updates % settings.policy_delay == 0:
