@@ -131,6 +131,8 @@ class Td3:
         self.target_critics.load_state_dict(state["target_critics"])
         self.policy.load_state_dict(state["policy"])
         self._actor_optimiser.load_state_dict(state["actor_optimiser"])
+        # Optimisers remember their rate, but a run that begins with another's networks has its own.
+        self._actor_optimiser.param_groups[0]["lr"] = self._settings.actor_learning_rate
         self._critic_optimiser.load_state_dict(state["critic_optimiser"])
         self._noise.set_state(state["noise"])
         self.updates = state["updates"]

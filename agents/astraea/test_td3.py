@@ -128,3 +128,17 @@ def test_critics_bootstrap_from_as_far_ahead_as_returns_reach():
     # What is worth 1 now is worth 0.5 an interval ahead, and next to nothing 50 ahead.
     assert values[1] == pytest.approx(2 * 0.5 * 0.5**2, rel=0.01)
     assert values[50] == pytest.approx(2 * 0.5 * 1.0, rel=0.01)
+
+
+def test_a_learner_that_goes_on_from_another_has_its_own_learning_rate():
+    before, data = learner(policy_delay=1), list(batches(21))
+    for batch in data[:20]:
+        before.update(batch)
+    moved = {}
+    for rate in (1e-4, 1e-6):
+        after = learner(policy_delay=1, actor_learning_rate=rate)
+        after.restore(before.state())
+        start = weights(after.actor)
+        after.update(data[20])
+        moved[rate] = (weights(after.actor) - start).norm().item()
+    assert moved[1e-6] == pytest.approx(0.01 * moved[1e-4], rel=0.05)
