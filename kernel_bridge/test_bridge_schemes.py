@@ -147,8 +147,8 @@ def test_a_policy_with_orcas_action_acts_over_cubic(pair, tmp_path):
         client.subscribe(SCHEME)
         eventually(lambda: flow_of(client), "flow", lambda flow: flow is not None and flow.mode == "steered")
         reports = (message for message in iter(client.message, None) if isinstance(message, Report))
-        # With nothing beneath it an agent's window is its threshold, too, once there is one; Cubic's is its own,
-        # but for the moments after a loss.
+        # With nothing beneath it an agent's window is its threshold, too, once there is one; Cubic's is its
+        # own, but for the moments after a loss.
         pairs = ((report["ssthresh_packets"], report["cwnd_packets"]) for report in reports)
         assert any(
             threshold not in {window, NO_THRESHOLD} for threshold, window in itertools.islice(pairs, 100)
