@@ -211,24 +211,28 @@ class RunFolder:
 
     # -- policy and summary -----------------------------------------------------------------------------
 
-    def write_policy(self, onnx: bytes, description: Mapping[str, Any], steps: int | None) -> Path:
+    def write_policy(
+        self, onnx: bytes, description: Mapping[str, Any], steps: int | None, name: str | None = None
+    ) -> Path:
         """Write policy/policy.onnx and policy/policy.json, with provenance; return the folder.
 
         Args:
             onnx: the network.
             description: what policy.json says besides: agent, spec_version, dimensions, interval_ms.
             steps: environment steps that the policy was trained for; None: unknown.
+            name: of one policy among several, which goes to policies/NAME instead.
         """
-        self.policy.mkdir(exist_ok=True)
+        folder = self.policy if name is None else self.path / "policies" / name
+        folder.mkdir(parents=True, exist_ok=True)
         description = {
             "format": "leogym-policy",
             "version": 1,
             **description,
             "provenance": {**self.provenance, **({} if steps is None else {"steps": steps})},
         }
-        write_atomically(self.policy / "policy.onnx", onnx)
-        write_atomically(self.policy / "policy.json", _json(description))
-        return self.policy
+        write_atomically(folder / "policy.onnx", onnx)
+        write_atomically(folder / "policy.json", _json(description))
+        return folder
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write summary.json; provenance is added."""

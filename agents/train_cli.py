@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -31,7 +32,14 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument
     add("--agent", required=True, metavar="NAME", help=", ".join(registry.schemes()))
     add("--config", type=Path, metavar="FILE", help="YAML settings; default: configs/agents/NAME.yaml")
-    add("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="override settings")
+    add(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override settings; algo=NAME: another agent's",
+    )
     length = made.add_mutually_exclusive_group()
     length.add_argument("--steps", type=int, metavar="N", help="environment steps, over all simulations")
     length.add_argument("--minutes", type=float, metavar="M", help="wall time")
@@ -60,11 +68,14 @@ def run(arguments: list[str]) -> int:
     """
     flags = parser().parse_args(arguments)
     scheme = registry.get(flags.agent)
+    task: dict[str, Any] = {}
+    if (algorithm := take_algorithm(flags)) is not None and algorithm.name != scheme.name:
+        scheme, task = algorithm, task_of(scheme, algorithm)
     if not scheme.trainers:
         print(f"{scheme.summary}.")
         return 0
     out = flags.out or Path("runs") / scheme.name
-    settings = resumed(scheme, flags, out) if flags.resume else fresh(scheme, flags)
+    settings = resumed(scheme, flags, out) if flags.resume else fresh(scheme, flags, task)
     check(settings)
     trainer = scheme.trainer(settings.engine)
     provenance = describe(settings.model_dump(mode="json"), settings.seed, trace_hashes(settings))
@@ -81,8 +92,35 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print(f"stopped; --resume continues from the latest checkpoint in {out}", file=sys.stderr)
         return 130
-    print(f"policy: {folder.policy}")
+    # A world model such as DreamerV3's is none that can be exported.
+    exported = (folder.policy / "policy.onnx").exists()
+    print(f"policy: {folder.policy}" if exported else f"checkpoints: {folder.checkpoints}")
     return 0
+
+
+def take_algorithm(flags: argparse.Namespace) -> Scheme | None:
+    """Remove ``algo=NAME`` from the assignments of ``flags`` and return the scheme of that name, if any.
+
+    Raises:
+        InputError: there is no such scheme.
+    """
+    named = [text for text in flags.set if text.partition("=")[0].strip() == "algo"]
+    flags.set = [text for text in flags.set if text not in named]
+    return registry.get(named[-1].partition("=")[2].strip()) if named else None
+
+
+def task_of(scheme: Scheme, algorithm: Scheme) -> dict[str, Any]:
+    """Return what ``algorithm`` must be told so as to learn the task of ``scheme`` with its own methods.
+
+    Of a baseline, whose task is everybody's, there is nothing to tell.
+    """
+    names = ("spec", "reward", "scenarios", "interval_ms")
+    theirs, ours = scheme.settings(agent=scheme.name), TrainSettings(agent=scheme.name)
+    return {
+        name: value
+        for name, value in theirs.model_dump(include=set(names)).items()
+        if value != getattr(ours, name) and value != ours.model_dump()[name]
+    }
 
 
 def overrides(flags: argparse.Namespace) -> dict[str, Any]:
@@ -91,10 +129,11 @@ def overrides(flags: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(flags, name) for name in names if getattr(flags, name) is not None}
 
 
-def fresh(scheme: Scheme, flags: argparse.Namespace) -> TrainSettings:
-    """Return the settings of a new run: the file, then ``--set``, then flags; later ones win."""
+def fresh(scheme: Scheme, flags: argparse.Namespace, task: Mapping[str, Any] | None = None) -> TrainSettings:
+    """Return the settings of a new run: the file, ``task``, ``--set``, then flags; later ones win."""
     source = flags.config or CONFIGS / f"{scheme.name}.yaml"
     data = read_config(source) if flags.config or source.exists() else {}
+    data |= task or {}
     if data.setdefault("agent", scheme.name) != scheme.name:
         raise InputError(f"{source}: agent: is {data['agent']!r}, but --agent says {scheme.name!r}")
     given = overrides(flags)
