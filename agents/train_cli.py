@@ -32,14 +32,8 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument
     add("--agent", required=True, metavar="NAME", help=", ".join(registry.schemes()))
     add("--config", type=Path, metavar="FILE", help="YAML settings; default: configs/agents/NAME.yaml")
-    add(
-        "--set",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="KEY=VALUE",
-        help="override settings; algo=NAME: another agent's",
-    )
+    settings = "override settings; algo=NAME trains the agent's task by another agent's algorithm"
+    add("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help=settings)
     length = made.add_mutually_exclusive_group()
     length.add_argument("--steps", type=int, metavar="N", help="environment steps, over all simulations")
     length.add_argument("--minutes", type=float, metavar="M", help="wall time")
