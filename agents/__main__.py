@@ -53,7 +53,7 @@ def held_out(run: Path, episodes: int) -> dict[str, float]:
     """
     import leosim  # here, so that an import needs no compiled module
 
-    from agents.rollout import evaluate
+    from agents.rollout import evaluate_policy
 
     data = read_config(run / "config.yaml")
     scheme = registry.get(str(data.get("agent")))
@@ -62,7 +62,7 @@ def held_out(run: Path, episodes: int) -> dict[str, float]:
         policy = leosim.Policy.load(str(run / "policy"))
     except leosim.InputError as error:
         raise InputError(str(error)) from None
-    return evaluate(policy.act, settings, episodes)
+    return evaluate_policy(policy, settings, episodes)
 
 
 if __name__ == "__main__":

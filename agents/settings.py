@@ -25,7 +25,7 @@ Tracker = Literal["none", "tensorboard", "wandb"]
 Count = Annotated[int, Field(ge=1)]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
-FREE_ON_RESUME = frozenset({"steps", "minutes", "workers", "ray_address", "track"})
+FREE_ON_RESUME = frozenset({"steps", "minutes", "workers", "ray_address", "track", "group"})
 """Settings that ``--resume`` may change, because they do not change what is learned."""
 
 
@@ -71,7 +71,13 @@ class TrainSettings(Strict):
     ray_address: str | None = None
     """An existing Ray cluster; by default Ray starts on this machine."""
 
+    held_out_episodes: Annotated[int, Field(ge=0)] = 0
+    """Episodes on scenarios that training never draws, which judge the policy of every checkpoint: rows of
+    evaluation.csv; ``best/`` keeps the policy that earned most. 0: none."""
+
     track: Tracker = "tensorboard"
+    group: str | None = None
+    """What wandb groups this run under, with the same run of other seeds, or other trials of a sweep."""
     progress_steps: Count = 10_000
     """A row of progress.csv every so many environment steps."""
     checkpoint_steps: Count = 100_000
