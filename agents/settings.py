@@ -6,7 +6,6 @@ An agent adds its own hyperparameters by subclassing `TrainSettings` in its fold
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -14,6 +13,7 @@ import yaml
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from configs.errors import InputError, one_line
+from configs.exponents import with_exponents
 from configs.sampling import AstraeaSampling, Sampling
 from configs.scenario import load_yaml
 from configs.strict import Positive, Strict
@@ -120,17 +120,6 @@ class TrainSettings(Strict):
 
 Settings = TypeVar("Settings", bound=TrainSettings)
 
-_EXPONENT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+")
-
-
-def _with_exponents(value: Any) -> Any:
-    """Turn texts such as ``5e-5`` into numbers: YAML 1.1 takes them for strings for want of a point."""
-    if isinstance(value, dict):
-        return {key: _with_exponents(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_with_exponents(item) for item in value]
-    return float(value) if isinstance(value, str) and _EXPONENT.fullmatch(value) else value
-
 
 def read_config(path: Path) -> dict[str, Any]:
     """Return the mapping in the YAML file at ``path``; an empty file is an empty mapping.
@@ -138,7 +127,7 @@ def read_config(path: Path) -> dict[str, Any]:
     Raises:
         InputError: the file cannot be read or does not hold a mapping.
     """
-    data = _with_exponents(load_yaml(path))
+    data = with_exponents(load_yaml(path))
     if data is None:
         return {}
     if not isinstance(data, dict):
@@ -156,7 +145,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     if not equals or not key.strip():
         raise InputError(f"--set: {text}: must be KEY=VALUE")
     try:
-        return key.strip(), _with_exponents(yaml.safe_load(value))
+        return key.strip(), with_exponents(yaml.safe_load(value))
     except yaml.YAMLError:
         raise InputError(f"--set: {key.strip()}: {value!r} is not YAML") from None
 

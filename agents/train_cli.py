@@ -30,7 +30,8 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of ``train.py``'s arguments."""
     made = _Parser(prog="train.py", description="Train a congestion control agent.", allow_abbrev=False)
     add = made.add_argument
-    add("--agent", required=True, metavar="NAME", help=", ".join(registry.schemes()))
+    add("--agent", metavar="NAME", help=", ".join(registry.schemes()))
+    add("--sweep", type=Path, metavar="FILE", help="run a sweep of configs/sweeps instead, with Ray Tune")
     add("--config", type=Path, metavar="FILE", help="YAML settings; default: configs/agents/NAME.yaml")
     settings = "override settings; algo=NAME trains the agent's task by another agent's algorithm"
     add("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help=settings)
@@ -61,6 +62,10 @@ def run(arguments: list[str]) -> int:
         InputError: bad arguments, settings or files.
     """
     flags = parser().parse_args(arguments)
+    if flags.sweep is not None:
+        return sweep(flags)
+    if flags.agent is None:
+        raise InputError("train.py: --agent or --sweep: give one")
     scheme = registry.get(flags.agent)
     task: dict[str, Any] = {}
     if (algorithm := take_algorithm(flags)) is not None and algorithm.name != scheme.name:
@@ -89,6 +94,31 @@ def run(arguments: list[str]) -> int:
     # A world model such as DreamerV3's is none that can be exported.
     exported = (folder.policy / "policy.onnx").exists()
     print(f"policy: {folder.policy}" if exported else f"checkpoints: {folder.checkpoints}")
+    return 0
+
+
+def sweep(flags: argparse.Namespace) -> int:
+    """Run the sweep that ``flags`` name; return the exit status.
+
+    Raises:
+        InputError: a flag that is a single run's, or whatever `run_sweep` finds.
+    """
+    own = ("sweep", "out", "resume", "ray_address", "workers")
+    for name, value in vars(flags).items():
+        if name not in own and value not in (None, []):
+            raise InputError(f"--sweep: --{name} is a single run's: write it under settings in {flags.sweep}")
+    from agents.sweeps.run import run_sweep  # here, because importing Ray takes seconds
+
+    out = flags.out or Path("runs") / flags.sweep.stem
+    try:
+        table = run_sweep(
+            flags.sweep, out, resume=flags.resume, ray_address=flags.ray_address, workers=flags.workers
+        )
+    except KeyboardInterrupt:
+        print(f"stopped; --resume continues every trial of {out} from where it is", file=sys.stderr)
+        return 130
+    print(table.read_text(encoding="utf-8"), end="")
+    print(f"table: {table}  plot: {table.with_suffix('.png')}")
     return 0
 
 
