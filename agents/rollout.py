@@ -57,7 +57,7 @@ def evaluate(act: Act, settings: TrainSettings, episodes: int) -> dict[str, floa
 
 
 def _evaluate(act: Remembering, settings: TrainSettings, episodes: int) -> dict[str, float]:
-    changes = {"seed": HELD_OUT_SEED, "num_envs": episodes, "backend": "simulator"}
+    changes = {"seed": HELD_OUT_SEED, "num_envs": episodes, "backend": "simulator", "curriculum": []}
     held_out = settings.model_copy(update=changes)
     simulations = Simulations(held_out, first_episode=HELD_OUT_EPISODE)
     simulations.start()

@@ -41,6 +41,14 @@ def _weighted(value: Any) -> Any:
     return value
 
 
+class Stage(Strict):
+    """What a curriculum begins with."""
+
+    until_steps: Count
+    """Episodes that begin before so many environment steps are drawn from …"""
+    scenarios: Annotated[Sampling, BeforeValidator(sampler_by_name)]
+
+
 class TrainSettings(Strict):
     """Settings of one training run, whatever the agent and engine."""
 
@@ -62,6 +70,8 @@ class TrainSettings(Strict):
     which YAML may also write as a mapping."""
     scenarios: Annotated[Sampling, BeforeValidator(sampler_by_name)] = AstraeaSampling()
     """The ranges that episodes are drawn from: a sampler's name, or its ranges (`configs.sampling`)."""
+    curriculum: list[Stage] = Field(default_factory=list)
+    """What comes before ``scenarios``, in order of ``until_steps``; native and sb3 only."""
     interval_ms: Positive = 30.0
     """The monitor interval in ms."""
     num_envs: Count = 16
@@ -111,6 +121,15 @@ class TrainSettings(Strict):
     def _one_length(self) -> TrainSettings:
         if self.steps is not None and self.minutes is not None:
             raise ValueError("give steps or minutes, not both")
+        return self
+
+    @model_validator(mode="after")
+    def _rising_curriculum(self) -> TrainSettings:
+        ends = [stage.until_steps for stage in self.curriculum]
+        if ends != sorted(set(ends)):
+            raise ValueError("curriculum: until_steps must rise from stage to stage")
+        if ends and self.engine == "rllib":
+            raise ValueError("curriculum: is for the engines native and sb3")
         return self
 
     def to_yaml(self) -> str:

@@ -229,10 +229,13 @@ def trace_hashes(settings: TrainSettings) -> dict[str, str]:
     Raises:
         InputError: a trace that is missing or not valid.
     """
-    names = getattr(settings.scenarios, "paths", ())
+    from envs.sampling import paths  # here, so that --help needs no compiled module
+
+    stages = [settings.scenarios, *(stage.scenarios for stage in settings.curriculum)]
+    names = {path for ranges in stages for path in paths(ranges)}
     if not names:
         return {}
     import traces  # here, because it builds orbits: static scenarios do without
 
-    traces.load_all(set(names))
-    return {name: traces.sha256(name) for name in names}
+    traces.load_all(names)
+    return {name: traces.sha256(name) for name in sorted(names)}

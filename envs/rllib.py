@@ -13,6 +13,8 @@ from typing import Any
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ray.rllib.utils.typing import MultiAgentDict
 
+from configs import sampling
+from configs.sampling import with_learning_flows
 from envs.flow import FlowEnv
 from envs.parallel import FlowsParallelEnv
 
@@ -91,5 +93,5 @@ class SingleFlowEnv(FlowEnv):
         arguments = dict(config or {})
         scenario = arguments.get("scenario")
         if isinstance(scenario, Mapping) and "sampler" in scenario:
-            arguments["scenario"] = {**scenario, "learning_flows": 1}
+            arguments["scenario"] = with_learning_flows(sampling.parse(scenario, "scenario"), 1)
         super().__init__(**arguments)

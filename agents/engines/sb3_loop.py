@@ -23,13 +23,13 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecMonitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 from torch import nn
 
+from agents.curriculum import Curriculum
 from agents.engines.actor import export
 from agents.engines.schedule import Every
 from agents.engines.settings import Sb3Settings
 from agents.reporter import Reporter
 from agents.run_folder import RunFolder
 from configs.errors import InputError
-from envs.sampling import Sampler
 from envs.sb3 import LeoVecEnv
 
 
@@ -52,11 +52,11 @@ class Algorithm:
 
 
 class ScaledRewards(VecEnvWrapper):
-    """Multiplies rewards by a factor."""
+    """Multiplies rewards by a factor, and tells the curriculum of steps."""
 
-    def __init__(self, environment: VecEnv, factor: float) -> None:
+    def __init__(self, environment: VecEnv, factor: float, curriculum: Curriculum) -> None:
         super().__init__(environment)
-        self._factor = np.float32(factor)
+        self._factor, self.curriculum = np.float32(factor), curriculum
 
     def reset(self) -> VecEnvObs:
         """Reset as the environment does."""
@@ -64,16 +64,18 @@ class ScaledRewards(VecEnvWrapper):
 
     def step_wait(self) -> VecEnvStepReturn:
         """Step as the environment does, the rewards scaled."""
+        self.curriculum.steps += self.num_envs
         observations, rewards, dones, infos = self.venv.step_wait()
         return observations, rewards * self._factor, dones, infos
 
 
 def make_environment(settings: Sb3Settings, steps: int) -> ScaledRewards:
     """Return ``settings.num_envs`` simulations of one learning flow each, seeded by seed and ``steps``."""
-    one_learner = settings.scenarios.model_copy(update={"learning_flows": 1})
+    curriculum = Curriculum(settings, learning_flows=1)
+    curriculum.steps = steps
     environment = LeoVecEnv(
         settings.num_envs,
-        Sampler(one_learner),
+        curriculum,
         settings.spec,
         settings.backend,
         reward=settings.reward,
@@ -82,7 +84,7 @@ def make_environment(settings: Sb3Settings, steps: int) -> ScaledRewards:
     )
     # A resumed run must not see the episodes of the run's beginning again.
     environment.seed(int(np.random.SeedSequence([settings.seed, steps]).generate_state(1)[0] >> 1))
-    return ScaledRewards(settings.wrap(VecMonitor(environment)), settings.reward_scale)
+    return ScaledRewards(settings.wrap(VecMonitor(environment)), settings.reward_scale, curriculum)
 
 
 def save(algorithm: Algorithm, model: BaseAlgorithm, folder: Path, wall_s: float, episodes: int) -> None:
