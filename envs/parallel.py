@@ -148,7 +148,10 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
             reports = [self._reader.one(self._reports[slot]) for slot in slots]
         else:
             reports = self._reader.many(self._reports[slots])
-        return {name: report | late for name, report in zip(agents, reports, strict=True)}
+        if late:
+            for report in reports:
+                report.update(late)
+        return dict(zip(agents, reports, strict=True))
 
     def close(self) -> None:
         """End what runs in real time."""
