@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import io
 import json
 import math
@@ -22,6 +23,10 @@ from configs.errors import InputError
 
 KEPT_CHECKPOINTS = 2
 """Older checkpoints are removed: the latest, and one more in case a reader holds it."""
+
+
+ALMOST_FULL_BYTES = 1 << 20
+"""With less room than this, a writer that fails without a reason has run out of it."""
 
 
 def _json(data: Mapping[str, Any]) -> bytes:
@@ -87,7 +92,12 @@ class RunFolder:
             return
         for name in ("config.yaml", "progress.csv", "evaluation.csv"):
             (self.path / name).unlink(missing_ok=True)
-        for folder in (self.path / "checkpoints", self.path / "policy", self.path):
+        for folder in (
+            self.path / "checkpoints" / "replay",
+            self.path / "checkpoints",
+            self.path / "policy",
+            self.path,
+        ):
             with contextlib.suppress(OSError):  # it holds something that is not this run's
                 folder.rmdir()
 
@@ -182,7 +192,15 @@ class RunFolder:
         temporary = self.checkpoints / f".{target.name}.tmp"
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)
-        write(temporary)
+        try:
+            write(temporary)
+        except (OSError, RuntimeError) as error:
+            # PyTorch and NumPy say of a full disk only that they could not write all.
+            full = not getattr(error, "errno", None) and self._room_bytes() < ALMOST_FULL_BYTES
+            shutil.rmtree(temporary, ignore_errors=True)
+            if full:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target)) from None
+            raise
         for path in temporary.rglob("*"):
             if path.is_file():
                 sync_file(path)
@@ -194,6 +212,9 @@ class RunFolder:
         write_atomically(self.checkpoints / "latest", f"{target.name}\n".encode())
         self._prune()
         return target
+
+    def _room_bytes(self) -> int:
+        return shutil.disk_usage(self.path).free
 
     def _prune(self) -> None:
         best = self.best_checkpoint()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,8 @@ from evaluation.provenance import describe
 
 REAL_TCP = ("mahimahi", "kernel")
 TRAINED_ON = ("simulator", *REAL_TCP)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
+"""What the operating system says when a file cannot grow."""
 CONFIGS = Path(configs.__file__).parent / "agents"
 
 
@@ -88,6 +91,14 @@ def run(arguments: list[str]) -> int:
         if not flags.resume:
             folder.discard()
         raise
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        goes_on = folder.latest_checkpoint() is not None
+        if not flags.resume:
+            folder.discard()
+        kept = "; the latest checkpoint is whole: --resume continues from it" if goes_on else ""
+        raise InputError(f"{out}: cannot be written: {error.strerror}{kept}") from None
     except KeyboardInterrupt:
         print(f"stopped; --resume continues from the latest checkpoint in {out}", file=sys.stderr)
         return 130

@@ -8,8 +8,9 @@ import leosim
 import numpy as np
 import onnxruntime
 import pytest
+import torch
 
-from agents.engines import sb3
+from agents.engines import sb3, sb3_loop
 from agents.ppo.settings import PpoSettings
 from agents.run_folder import RunFolder
 from configs.errors import InputError
@@ -99,6 +100,44 @@ def test_sb3_names_a_checkpoint_that_it_cannot_read(tmp_path):
     run = trained(sb3, "sb3", tmp_path / "run", 32)
     latest = run.latest_checkpoint()
     assert latest is not None
-    (latest / "model.zip").write_bytes(b"not a zip")
+    (latest / "model.pt").write_bytes(b"not a checkpoint")
     with pytest.raises(InputError, match="cannot be read"):
         trained(sb3, "sb3", tmp_path / "run", 64, resume=True)
+
+
+def test_a_checkpoint_that_would_execute_something_is_refused_and_does_not(tmp_path):
+    ran = tmp_path / "ran"
+
+    class Trap:
+        def __reduce__(self):
+            return ran.touch, ()
+
+    run = trained(sb3, "sb3", tmp_path / "run", 32)
+    latest = run.latest_checkpoint()
+    assert latest is not None
+    torch.save({"parameters": Trap(), "variables": {}, "torch": torch.get_rng_state()}, latest / "model.pt")
+    with pytest.raises(InputError, match="cannot be read") as caught:
+        trained(sb3, "sb3", tmp_path / "run", 64, resume=True)
+    assert "\n" not in str(caught.value)
+    assert not ran.exists()
+
+
+def test_a_checkpoint_of_other_networks_is_refused(tmp_path):
+    trained(sb3, "sb3", tmp_path / "run", 32)
+    with pytest.raises(InputError, match="cannot be read"):
+        trained(sb3, "sb3", tmp_path / "run", 64, resume=True, hidden=[8, 8])
+
+
+def test_a_resumed_run_does_not_see_the_episodes_of_its_beginning_again(tmp_path):
+    settings = PpoSettings.model_validate({**TINY, "engine": "sb3", "steps": 64})
+    run = trained(sb3, "sb3", tmp_path / "run", 64)
+    latest = run.latest_checkpoint()
+    assert latest is not None
+    resumed, _ = sb3.load(latest, settings)
+    fresh = sb3.make_model(settings, sb3_loop.make_environment(settings, 0))
+
+    def beginning(model) -> np.ndarray:
+        model.env.reset()
+        return np.stack([model.env.step(np.zeros((2, 1), np.float32))[0] for _ in range(20)])
+
+    assert not np.array_equal(beginning(resumed), beginning(fresh))
