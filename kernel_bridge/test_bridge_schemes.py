@@ -24,6 +24,9 @@ from kernel_bridge.bridge_world import (
 from kernel_bridge.client import Bridge, Opened, Report
 from kernel_bridge.veth import Pair
 
+NO_THRESHOLD = 2**31 - 1
+"""TCP_INFINITE_SSTHRESH: no loss and no command has set one yet."""
+
 
 @pytest.fixture
 def pair():
@@ -144,10 +147,12 @@ def test_a_policy_with_orcas_action_acts_over_cubic(pair, tmp_path):
         client.subscribe(SCHEME)
         eventually(lambda: flow_of(client), "flow", lambda flow: flow is not None and flow.mode == "steered")
         reports = (message for message in iter(client.message, None) if isinstance(message, Report))
-        # With nothing beneath it an agent's window is its threshold, too; Cubic's is its own, but for the
-        # moments after a loss.
-        own = (report["ssthresh_packets"] != report["cwnd_packets"] for report in reports)
-        assert any(itertools.islice(own, 100))
+        # With nothing beneath it an agent's window is its threshold, too, once there is one; Cubic's is its
+        # own, but for the moments after a loss.
+        pairs = ((report["ssthresh_packets"], report["cwnd_packets"]) for report in reports)
+        assert any(
+            threshold not in {window, NO_THRESHOLD} for threshold, window in itertools.islice(pairs, 100)
+        )
 
 
 def _times_to_come_back(folder, frozen):
