@@ -64,8 +64,8 @@ def _train(settings: TrainSettings, run: RunFolder) -> None:
         while reporter.done(state["steps"]) < 1:
             result = algorithm.train()
             sampled = result["env_runners"]
-            state["steps"] += int(sampled["num_env_steps_sampled"])
-            state["episodes"] += int(sampled.get("num_episodes", 0))
+            state["steps"] += count(sampled, "num_env_steps_sampled")
+            state["episodes"] += count(sampled, "num_episodes")
             state["wall_s"] = reporter.wall_s
             sampled_episodes.add(sampled)
             over = reporter.done(state["steps"]) >= 1
@@ -78,6 +78,12 @@ def _train(settings: TrainSettings, run: RunFolder) -> None:
         export_policy(algorithm, settings, run, state["steps"])
         run.write_summary({"agent": settings.agent, "engine": settings.engine, **state})
     algorithm.stop()
+
+
+def count(sampled: Mapping[str, Any], name: str) -> int:
+    """Return how many of ``name`` an iteration had; where none came to its end, RLlib says nan."""
+    value = float(sampled.get(name, 0))
+    return int(value) if math.isfinite(value) else 0
 
 
 class Episodes:

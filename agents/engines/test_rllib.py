@@ -175,6 +175,11 @@ def test_an_address_without_a_host_or_port_is_bad_input(monkeypatch):
             ray_cluster.start_ray(address)
 
 
+def test_what_rllib_has_no_number_for_counts_as_none():
+    said = {"num_episodes": float("nan"), "num_env_steps_sampled": 32.0}
+    assert [rllib.count(said, name) for name in ("num_episodes", "num_env_steps_sampled", "x")] == [0, 32, 0]
+
+
 def test_what_rllib_says_of_episodes_is_kept_until_the_next_row():
     episodes = rllib.Episodes()
     for said in ({"episode_return_mean": 1.0}, {"episode_return_mean": float("nan")}, {}):
