@@ -108,6 +108,7 @@ def _tune(sweep: Sweep, planned: Sequence[Trial], out: Path, workers: int | None
             mode=sweep.goal,
             scheduler=_scheduler(sweep, planned),
             max_concurrent_trials=workers or sweep.concurrent,
+            reuse_actors=True,  # a process that has imported PyTorch goes on with the next trial
         ),
         run_config=tune.RunConfig(
             name="experiment",
