@@ -117,3 +117,17 @@ def test_no_trial_is_lost_when_the_driver_and_then_a_worker_are_killed(cluster, 
     registry.get("astraea").trainer("native")(settings, alone)
     unbroken = (alone.policy / "policy.onnx").read_bytes()
     assert (victim.folder / "policy" / "policy.onnx").read_bytes() == unbroken
+
+
+@pytest.mark.slow
+def test_a_trial_that_does_worse_is_given_up(cluster, tmp_path):
+    file, out = tmp_path / "given-up.yaml", tmp_path / "out"
+    searched = "search: {exploration_start: {grid: [0.1, 0.9]}}\nmetric: exploration\ngoal: min\n"
+    stopping = "concurrent: 1\nearly_stopping: {grace_steps: 1000, reduction: 2}\n"
+    file.write_text(SWEEP.partition("search:")[0].replace(str(STEPS), "4000") + searched + stopping)
+    asked = ["--sweep", str(file), "--out", str(out), "--ray", cluster.address]
+    assert train_cli.run(asked) == 0
+    with (out / "sweep.csv").open(newline="") as table:
+        rows = list(csv.DictReader(table))
+    assert [(row["trial"], row["status"]) for row in rows] == [("0", "done"), ("1", "given up")]
+    assert [row["steps"] for row in rows] == ["4000", "1000"]

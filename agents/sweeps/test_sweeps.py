@@ -6,6 +6,7 @@ import json
 import pytest
 
 from agents import train_cli
+from agents.sweeps import trial as trial_module
 from agents.sweeps.plan import trials
 from agents.sweeps.report import report
 from configs import sweep
@@ -74,6 +75,22 @@ def test_the_table_has_the_best_trial_first_and_says_how_each_ended(file, tmp_pa
     least = found.model_copy(update={"goal": "min"})
     report(least, planned, tmp_path)
     assert json.loads((tmp_path / "summary.json").read_text())["best"]["trial"] == 0
+
+
+def test_a_trial_that_was_given_up_or_done_tells_what_it_had_and_does_no_more(file, tmp_path, monkeypatch):
+    planned = trials(sweep.read(file), tmp_path, str(file))
+    written(planned[0], [0.1, 0.5])
+    written(planned[1], [0.3], summary=False, given_up=True)
+    told = []
+    monkeypatch.setattr(trial_module.tune, "report", told.append)
+    monkeypatch.setattr(trial_module.registry, "get", lambda name: pytest.fail("it trains"))
+    for trial in planned[:2]:
+        trial_module.run(trial, "reward")
+    assert told == [
+        {"steps": 20, "reward": 0.1},
+        {"steps": 40, "reward": 0.5},
+        {"steps": 20, "reward": 0.3},
+    ]
 
 
 @pytest.mark.parametrize(
