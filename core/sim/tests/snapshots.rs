@@ -28,27 +28,27 @@ fn cubic_without_hystart_alone() {
 fn cubic_with_hystart_plus_plus_alone() {
     insta::assert_snapshot!(alone("cubic-hystartpp"), @r"
     cwnd 101 111 115 123 130 99 118 128 133 109 124 131 97 116 128 133 107 122 131 95
-    cubic-hystartpp: sent 33292 delivered 33165 lost 67 retransmitted 67 timeouts 0
-    link: offered 33292 delivered 33165 dropped 67 lost 0 queued 27 in flight 33
+    cubic-hystartpp: sent 33293 delivered 33165 lost 67 retransmitted 67 timeouts 0
+    link: offered 33293 delivered 33165 dropped 67 lost 0 queued 28 in flight 33
     ");
 }
 
 #[test]
 fn reno_alone() {
     insta::assert_snapshot!(alone("reno"), @r"
-    cwnd 75 95 111 125 71 91 108 123 70 90 107 121 134 88 105 120 133 86 103 118
-    reno: sent 33385 delivered 33156 lost 144 retransmitted 144 timeouts 0
-    link: offered 33385 delivered 33156 dropped 144 lost 0 queued 52 in flight 33
+    cwnd 75 95 111 125 73 93 109 124 70 91 108 122 82 89 106 121 134 87 105 120
+    reno: sent 33389 delivered 33160 lost 143 retransmitted 143 timeouts 0
+    link: offered 33389 delivered 33160 dropped 143 lost 0 queued 52 in flight 34
     ");
 }
 
 #[test]
 fn cubic_and_reno_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["cubic", "reno"]), SECOND)), @r"
-    cwnd 45 40 48 55 63 71 78 67 75 78 61 74 58 65 73 80 87 73 83 66
-    cubic: sent 18714 delivered 18647 lost 11 retransmitted 11 timeouts 0
-    reno: sent 14716 delivered 14576 lost 100 retransmitted 100 timeouts 0
-    link: offered 33430 delivered 33223 dropped 111 lost 0 queued 62 in flight 34
+    cwnd 45 40 48 55 63 71 78 47 56 63 54 62 49 59 64 72 79 86 73 82
+    cubic: sent 17610 delivered 17536 lost 9 retransmitted 9 timeouts 0
+    reno: sent 15820 delivered 15687 lost 98 retransmitted 98 timeouts 0
+    link: offered 33430 delivered 33223 dropped 107 lost 0 queued 66 in flight 34
     ");
 }
 
@@ -88,18 +88,18 @@ fn with_loss(scheme: &str) -> String {
 #[test]
 fn cubic_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("cubic"), @r"
-    cwnd 16 13 14 17 11 15 7 8 12 8 13 12 16 9 12 13 12 12 19 17
-    cubic: sent 6645 delivered 6580 lost 61 retransmitted 61 timeouts 0
-    link: offered 6645 delivered 6580 dropped 0 lost 61 queued 0 in flight 4
+    cwnd 16 13 14 17 11 15 6 8 12 7 12 12 16 8 12 13 17 14 18 17
+    cubic: sent 6637 delivered 6567 lost 61 retransmitted 61 timeouts 0
+    link: offered 6637 delivered 6567 dropped 0 lost 61 queued 2 in flight 7
     ");
 }
 
 #[test]
 fn reno_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("reno"), @r"
-    cwnd 9 14 22 16 19 16 6 11 10 13 15 11 12 8 14 12 9 28 13 12
-    reno: sent 7046 delivered 6976 lost 66 retransmitted 66 timeouts 0
-    link: offered 7046 delivered 6976 dropped 0 lost 66 queued 0 in flight 4
+    cwnd 9 15 22 17 19 17 6 11 11 14 15 10 12 9 14 13 10 25 13 10
+    reno: sent 7052 delivered 6980 lost 66 retransmitted 66 timeouts 0
+    link: offered 7052 delivered 6980 dropped 0 lost 66 queued 0 in flight 6
     ");
 }
 
@@ -132,8 +132,8 @@ fn cubic_over_hard_handovers() {
 #[test]
 fn reno_over_hard_handovers() {
     insta::assert_snapshot!(handovers("reno"), @r"
-    cwnd 75 95 111 125 69 47 60 74 88 101 72 93 109 123 67 44 57 71 85 98
-    reno: sent 25386 delivered 25074 lost 252 retransmitted 252 timeouts 0
-    link: offered 25386 delivered 25074 dropped 143 lost 168 queued 1 in flight 0
+    cwnd 75 95 111 125 71 46 60 73 87 100 70 91 108 122 134 79 93 107 121 133
+    reno: sent 27603 delivered 27259 lost 270 retransmitted 270 timeouts 0
+    link: offered 27603 delivered 27259 dropped 141 lost 188 queued 15 in flight 0
     ");
 }

@@ -26,9 +26,9 @@ fn copa_alone() {
 #[test]
 fn lp_alone() {
     insta::assert_snapshot!(alone("lp"), @r"
-    cwnd 75 95 111 125 71 91 108 123 70 90 107 121 134 88 105 120 133 86 103 118
-    lp: sent 33385 delivered 33156 lost 144 retransmitted 144 timeouts 0
-    link: offered 33385 delivered 33156 dropped 144 lost 0 queued 52 in flight 33
+    cwnd 75 95 111 125 73 93 109 124 70 91 108 122 82 89 106 121 134 87 105 120
+    lp: sent 33389 delivered 33160 lost 143 retransmitted 143 timeouts 0
+    link: offered 33389 delivered 33160 dropped 143 lost 0 queued 52 in flight 34
     ");
 }
 
@@ -54,15 +54,15 @@ fn vegas_alone() {
 fn veno_alone() {
     insta::assert_snapshot!(alone("veno"), @r"
     cwnd 74 84 93 102 109 117 123 130 73 83 93 101 109 116 123 129 72 82 92 100
-    veno: sent 33369 delivered 33162 lost 140 retransmitted 140 timeouts 0
-    link: offered 33369 delivered 33162 dropped 140 lost 0 queued 33 in flight 34
+    veno: sent 33368 delivered 33162 lost 140 retransmitted 140 timeouts 0
+    link: offered 33368 delivered 33162 dropped 140 lost 0 queued 32 in flight 34
     ");
 }
 
 #[test]
 fn yeah_alone() {
     insta::assert_snapshot!(alone("yeah"), @r"
-    cwnd 133 70 91 107 122 105 88 105 120 133 86 104 119 132 84 102 117 131 82 100
+    cwnd 132 70 91 107 122 105 88 105 120 133 86 104 119 132 84 102 117 131 82 100
     yeah: sent 33630 delivered 33160 lost 403 retransmitted 403 timeouts 0
     link: offered 33630 delivered 33160 dropped 403 lost 0 queued 34 in flight 33
     ");
@@ -71,40 +71,40 @@ fn yeah_alone() {
 #[test]
 fn copa_and_cubic_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["copa", "cubic"]), SECOND)), @r"
-    cwnd 18 37 54 35 57 46 74 72 65 80 86 88 73 49 66 85 78 72 49 62
-    copa: sent 18450 delivered 18359 lost 34 retransmitted 34 timeouts 0
-    cubic: sent 14901 delivered 14862 lost 26 retransmitted 26 timeouts 0
-    link: offered 33351 delivered 33221 dropped 60 lost 0 queued 36 in flight 34
+    cwnd 18 37 54 60 61 79 81 59 56 71 46 59 74 77 64 78 68 76 91 56
+    copa: sent 18636 delivered 18571 lost 17 retransmitted 17 timeouts 0
+    cubic: sent 14686 delivered 14652 lost 25 retransmitted 25 timeouts 0
+    link: offered 33322 delivered 33223 dropped 42 lost 0 queued 24 in flight 33
     ");
 }
 
 #[test]
 fn lp_and_cubic_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["lp", "cubic"]), SECOND)), @r"
-    cwnd 67 47 62 41 55 40 30 22 19 34 29 44 31 29 38 28 44 57 35 54
-    lp: sent 12064 delivered 11938 lost 73 retransmitted 73 timeouts 0
-    cubic: sent 21319 delivered 21285 lost 12 retransmitted 12 timeouts 0
-    link: offered 33383 delivered 33223 dropped 85 lost 0 queued 41 in flight 34
+    cwnd 67 48 63 76 51 66 50 57 71 84 59 74 47 63 76 51 31 46 59 42
+    lp: sent 17064 delivered 16956 lost 75 retransmitted 75 timeouts 0
+    cubic: sent 16315 delivered 16267 lost 18 retransmitted 18 timeouts 0
+    link: offered 33379 delivered 33223 dropped 93 lost 0 queued 29 in flight 34
     ");
 }
 
 #[test]
 fn vegas_and_reno_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["vegas", "reno"]), SECOND)), @r"
-    cwnd 26 13 8 8 13 9 7 5 12 9 6 5 10 9 7 5 12 10 7 6
-    vegas: sent 3051 delivered 3018 lost 28 retransmitted 28 timeouts 0
-    reno: sent 30378 delivered 30204 lost 85 retransmitted 85 timeouts 0
-    link: offered 33429 delivered 33222 dropped 113 lost 0 queued 61 in flight 33
+    cwnd 26 12 8 8 13 9 7 5 12 9 6 5 10 9 7 5 12 10 7 6
+    vegas: sent 3049 delivered 3016 lost 28 retransmitted 28 timeouts 0
+    reno: sent 30381 delivered 30206 lost 85 retransmitted 85 timeouts 0
+    link: offered 33430 delivered 33222 dropped 113 lost 0 queued 62 in flight 33
     ");
 }
 
 #[test]
 fn cdg_and_reno_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["cdg", "reno"]), SECOND)), @r"
-    cwnd 23 27 23 29 21 34 33 32 22 20 17 17 16 17 16 16 15 21 27 23
-    cdg: sent 6871 delivered 6844 lost 4 retransmitted 4 timeouts 0
-    reno: sent 26543 delivered 26379 lost 92 retransmitted 92 timeouts 0
-    link: offered 33414 delivered 33223 dropped 96 lost 0 queued 61 in flight 34
+    cwnd 23 27 23 29 21 34 33 24 24 22 22 17 22 15 17 14 16 14 20 25
+    cdg: sent 7180 delivered 7157 lost 4 retransmitted 4 timeouts 0
+    reno: sent 26238 delivered 26066 lost 93 retransmitted 93 timeouts 0
+    link: offered 33418 delivered 33223 dropped 97 lost 0 queued 64 in flight 34
     ");
 }
 
@@ -117,17 +117,17 @@ fn with_loss(scheme: &str) -> String {
 #[test]
 fn veno_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("veno"), @r"
-    cwnd 27 22 21 19 19 18 20 18 25 28 30 24 20 22 25 21 15 15 18 17
-    veno: sent 10999 delivered 10888 lost 107 retransmitted 107 timeouts 0
-    link: offered 10999 delivered 10888 dropped 0 lost 107 queued 0 in flight 4
+    cwnd 27 23 21 18 19 17 19 19 26 29 31 25 19 21 26 22 16 16 19 18
+    veno: sent 11014 delivered 10905 lost 107 retransmitted 107 timeouts 0
+    link: offered 11014 delivered 10905 dropped 0 lost 107 queued 0 in flight 2
     ");
 }
 
 #[test]
 fn copa_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("copa"), @r"
-    cwnd 94 77 70 69 68 71 71 70 71 72 72 72 70 69 69 70 69 73 71 69
-    copa: sent 32627 delivered 32290 lost 301 retransmitted 301 timeouts 0
-    link: offered 32627 delivered 32290 dropped 0 lost 301 queued 2 in flight 34
+    cwnd 94 69 69 71 69 70 73 73 70 70 71 72 69 70 70 68 70 69 69 69
+    copa: sent 32669 delivered 32309 lost 301 retransmitted 301 timeouts 0
+    link: offered 32669 delivered 32331 dropped 0 lost 303 queued 2 in flight 33
     ");
 }

@@ -53,44 +53,44 @@ fn two_leotcp_flows_over_reconfigurations() {
 #[test]
 fn satcp_over_handovers() {
     insta::assert_snapshot!(reconfigured("satcp"), @r"
-    cwnd 110 118 131 102 110 115 120 120 121 130 107 123 131 99 109 114 114 116 120 129
-    satcp: sent 33149 delivered 32973 lost 80 retransmitted 80 timeouts 0
-    link: offered 33149 delivered 32973 dropped 11 lost 69 queued 63 in flight 33
+    cwnd 110 118 131 102 110 115 120 120 121 130 107 123 131 99 109 114 119 119 120 129
+    satcp: sent 33167 delivered 32991 lost 81 retransmitted 81 timeouts 0
+    link: offered 33167 delivered 32991 dropped 11 lost 70 queued 62 in flight 33
     ");
 }
 
 #[test]
 fn starquic_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("starquic"), @r"
-    cwnd 110 118 131 102 110 115 122 129 98 117 128 133 108 123 131 96 116 127 133 106
-    starquic: sent 33109 delivered 32955 lost 81 retransmitted 81 timeouts 0
-    link: offered 33109 delivered 32955 dropped 12 lost 69 queued 40 in flight 33
+    cwnd 110 118 131 102 110 115 122 129 98 117 128 133 108 123 131 96 115 127 133 106
+    starquic: sent 33127 delivered 32973 lost 82 retransmitted 82 timeouts 0
+    link: offered 33127 delivered 32973 dropped 12 lost 70 queued 39 in flight 33
     ");
 }
 
 #[test]
 fn starquic_with_bbr3_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("starquic-bbr3"), @r"
-    cwnd 133 133 133 116 116 136 116 116 115 115 115 115 135 115 115 135 115 115 115 116
-    starquic-bbr3: sent 32814 delivered 32529 lost 250 retransmitted 250 timeouts 0
-    link: offered 32814 delivered 32529 dropped 181 lost 69 queued 2 in flight 33
+    cwnd 133 133 133 115 115 136 116 116 115 115 115 115 115 115 115 115 115 115 115 34
+    starquic-bbr3: sent 32721 delivered 32397 lost 291 retransmitted 291 timeouts 0
+    link: offered 32721 delivered 32422 dropped 198 lost 68 queued 0 in flight 33
     ");
 }
 
 #[test]
 fn leocc_alone() {
     insta::assert_snapshot!(alone("leocc"), @r"
-    cwnd 148 148 146 146 146 146 146 146 146 146 146 146 146 146 146 144 146 146 148 148
-    leocc: sent 33345 delivered 33145 lost 151 retransmitted 151 timeouts 0
-    link: offered 33345 delivered 33145 dropped 151 lost 0 queued 16 in flight 33
+    cwnd 146 148 148 146 146 146 146 146 146 146 146 146 146 146 146 144 144 146 146 148
+    leocc: sent 33347 delivered 33145 lost 150 retransmitted 150 timeouts 0
+    link: offered 33347 delivered 33145 dropped 150 lost 0 queued 18 in flight 34
     ");
 }
 
 #[test]
 fn leocc_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("leocc"), @r"
-    cwnd 148 148 146 146 146 34 148 146 146 146 146 146 146 146 146 34 146 146 146 146
-    leocc: sent 33093 delivered 32564 lost 491 retransmitted 491 timeouts 0
-    link: offered 33093 delivered 32564 dropped 471 lost 20 queued 4 in flight 34
+    cwnd 146 148 148 146 146 34 148 146 146 146 146 146 146 146 146 34 146 146 146 146
+    leocc: sent 33052 delivered 32525 lost 491 retransmitted 491 timeouts 0
+    link: offered 33052 delivered 32525 dropped 470 lost 21 queued 3 in flight 33
     ");
 }

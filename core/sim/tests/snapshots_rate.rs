@@ -8,18 +8,18 @@ use support::alone;
 #[test]
 fn bbr_alone() {
     insta::assert_snapshot!(alone("bbr"), @r"
-    cwnd 148 148 148 146 146 146 146 146 146 146 146 146 146 146 146 146 146 146 148 148
-    bbr: sent 32964 delivered 32764 lost 151 retransmitted 151 timeouts 0
-    link: offered 32964 delivered 32764 dropped 151 lost 0 queued 16 in flight 33
+    cwnd 146 148 148 146 146 146 146 146 146 146 146 146 146 146 146 146 146 148 148 148
+    bbr: sent 32958 delivered 32764 lost 150 retransmitted 150 timeouts 0
+    link: offered 32958 delivered 32764 dropped 150 lost 0 queued 11 in flight 33
     ");
 }
 
 #[test]
 fn bbr3_alone() {
     insta::assert_snapshot!(alone("bbr3"), @r"
-    cwnd 133 133 133 116 116 136 116 116 116 116 116 116 136 115 115 136 116 116 137 116
-    bbr3: sent 32941 delivered 32715 lost 192 retransmitted 192 timeouts 0
-    link: offered 32941 delivered 32715 dropped 192 lost 0 queued 1 in flight 33
+    cwnd 133 133 133 115 115 136 116 116 116 116 116 116 116 116 116 137 115 115 136 116
+    bbr3: sent 32941 delivered 32716 lost 191 retransmitted 191 timeouts 0
+    link: offered 32941 delivered 32716 dropped 191 lost 0 queued 1 in flight 33
     ");
 }
 
@@ -27,26 +27,26 @@ fn bbr3_alone() {
 fn bic_alone() {
     insta::assert_snapshot!(alone("bic"), @r"
     cwnd 122 127 132 134 119 129 119 124 132 119 124 116 122 134 118 124 136 120 126 116
-    bic: sent 33609 delivered 33165 lost 363 retransmitted 363 timeouts 0
-    link: offered 33609 delivered 33165 dropped 363 lost 0 queued 48 in flight 33
+    bic: sent 33610 delivered 33165 lost 363 retransmitted 363 timeouts 0
+    link: offered 33610 delivered 33165 dropped 363 lost 0 queued 49 in flight 33
     ");
 }
 
 #[test]
 fn highspeed_alone() {
     insta::assert_snapshot!(alone("highspeed"), @r"
-    cwnd 89 106 122 85 103 118 81 99 115 133 95 111 129 91 108 124 87 105 120 83
-    highspeed: sent 33366 delivered 33165 lost 152 retransmitted 152 timeouts 0
-    link: offered 33366 delivered 33165 dropped 152 lost 0 queued 16 in flight 33
+    cwnd 87 104 120 83 101 116 135 97 113 131 93 110 127 89 106 122 85 103 118 81
+    highspeed: sent 33364 delivered 33165 lost 152 retransmitted 152 timeouts 0
+    link: offered 33364 delivered 33165 dropped 152 lost 0 queued 14 in flight 33
     ");
 }
 
 #[test]
 fn htcp_alone() {
     insta::assert_snapshot!(alone("htcp"), @r"
-    cwnd 70 82 134 77 106 73 85 136 78 107 74 86 138 78 109 74 87 126 78 110
-    htcp: sent 33412 delivered 33156 lost 179 retransmitted 179 timeouts 0
-    link: offered 33412 delivered 33156 dropped 179 lost 0 queued 43 in flight 34
+    cwnd 70 82 134 77 106 73 85 136 78 107 74 86 138 78 109 74 87 127 78 110
+    htcp: sent 33411 delivered 33157 lost 179 retransmitted 179 timeouts 0
+    link: offered 33411 delivered 33157 dropped 179 lost 0 queued 42 in flight 33
     ");
 }
 
@@ -54,8 +54,8 @@ fn htcp_alone() {
 fn hybla_alone() {
     insta::assert_snapshot!(alone("hybla"), @r"
     cwnd 95 108 121 134 85 102 115 128 75 95 108 121 134 85 102 115 128 75 95 108
-    hybla: sent 33564 delivered 33175 lost 315 retransmitted 315 timeouts 0
-    link: offered 33564 delivered 33175 dropped 315 lost 0 queued 40 in flight 34
+    hybla: sent 33565 delivered 33175 lost 315 retransmitted 315 timeouts 0
+    link: offered 33565 delivered 33175 dropped 315 lost 0 queued 41 in flight 34
     ");
 }
 
@@ -63,8 +63,8 @@ fn hybla_alone() {
 fn illinois_alone() {
     insta::assert_snapshot!(alone("illinois"), @r"
     cwnd 120 125 129 133 95 105 112 118 123 128 132 91 103 111 117 122 127 131 85 100
-    illinois: sent 33398 delivered 33149 lost 183 retransmitted 183 timeouts 0
-    link: offered 33398 delivered 33149 dropped 183 lost 0 queued 32 in flight 34
+    illinois: sent 33399 delivered 33149 lost 183 retransmitted 183 timeouts 0
+    link: offered 33399 delivered 33149 dropped 183 lost 0 queued 33 in flight 34
     ");
 }
 
@@ -80,7 +80,7 @@ fn satcp_alone() {
 #[test]
 fn scalable_alone() {
     insta::assert_snapshot!(alone("scalable"), @r"
-    cwnd 133 121 120 120 119 123 131 134 134 133 132 132 131 130 130 129 128 128 127 126
+    cwnd 132 121 120 120 119 123 131 134 134 133 132 132 131 130 130 129 128 128 127 126
     scalable: sent 33689 delivered 33165 lost 432 retransmitted 432 timeouts 0
     link: offered 33689 delivered 33165 dropped 432 lost 0 queued 59 in flight 33
     ");
@@ -89,9 +89,9 @@ fn scalable_alone() {
 #[test]
 fn vivace_alone() {
     insta::assert_snapshot!(alone("vivace"), @r"
-    cwnd 97 186 83 125 138 102 234 93 239 108 273 109 145 129 135 125 121 128 133 139
-    vivace: sent 29385 delivered 29319 lost 30 retransmitted 30 timeouts 0
-    link: offered 29385 delivered 29319 dropped 30 lost 0 queued 2 in flight 34
+    cwnd 97 187 83 125 166 102 234 93 238 108 273 109 145 129 135 125 121 128 133 139
+    vivace: sent 29385 delivered 29320 lost 29 retransmitted 29 timeouts 0
+    link: offered 29385 delivered 29320 dropped 29 lost 0 queued 3 in flight 33
     ");
 }
 
@@ -116,8 +116,8 @@ fn vivace_proteus_alone() {
 #[test]
 fn westwood_alone() {
     insta::assert_snapshot!(alone("westwood"), @r"
-    cwnd 44 68 89 106 121 134 87 105 120 133 86 103 118 132 84 102 117 130 82 100
-    westwood: sent 32749 delivered 32542 lost 140 retransmitted 140 timeouts 0
-    link: offered 32749 delivered 32542 dropped 140 lost 0 queued 33 in flight 34
+    cwnd 44 68 89 106 121 134 86 103 118 132 84 102 117 130 82 100 116 129 80 98
+    westwood: sent 32737 delivered 32533 lost 141 retransmitted 141 timeouts 0
+    link: offered 32737 delivered 32533 dropped 141 lost 0 queued 30 in flight 33
     ");
 }

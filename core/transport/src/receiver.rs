@@ -122,8 +122,12 @@ impl Receiver {
         if self.window.on_data(now, echo_ms) {
             self.quick |= 1;
         }
+        let read = self.next;
         let ack = self.take(now, seq, timestamp);
-        self.window.on_read(now, self.next);
+        // Behind a hole there is nothing to read, so that what fills it brings a round's worth at once.
+        if self.next > read {
+            self.window.on_read(now, self.next);
+        }
         ack
     }
 
