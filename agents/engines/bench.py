@@ -63,7 +63,7 @@ def main() -> int:
     """Print a line for each engine; exit 1 if one does not agree with the best."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--steps", type=int, default=60_000)
     parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=list(ENGINES))
     flags = parser.parse_args()
     torch.set_num_threads(1)

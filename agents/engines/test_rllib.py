@@ -1,6 +1,5 @@
 """One tiny training run of each of RLlib's algorithms, over flows that come and go, in one Ray."""
 
-import json
 import socket
 
 import leosim
@@ -113,10 +112,9 @@ def test_dreamerv3_learns_a_world_model_of_one_flow_and_resumes(tmp_path):
 
 
 @pytest.mark.usefixtures("_ray_once")
-@pytest.mark.parametrize("damage", [b"not a checkpoint", b""])
-def test_a_checkpoint_that_cannot_be_read_is_one_line(damage, tmp_path):
+def test_a_checkpoint_that_cannot_be_read_is_one_line(tmp_path):
     run = trained("ppo", tmp_path / "run", 32)
-    (run.latest_checkpoint() / "learner.pt").write_bytes(damage)
+    (run.latest_checkpoint() / "learner.pt").write_bytes(b"not a checkpoint")
     with pytest.raises(InputError, match=r"learner\.pt: cannot be read: ") as caught:
         trained("ppo", tmp_path / "run", 64, resume=True)
     assert "\n" not in str(caught.value)
@@ -191,4 +189,3 @@ def test_what_rllib_says_of_episodes_is_kept_until_the_next_row():
 def test_settings_of_another_algorithm_are_unknown_keys():
     with pytest.raises(InputError, match="epochs: unknown key"):
         build(registry.get("sac").settings, "--set", {"agent": "sac", "epochs": 3})
-    assert json.loads(json.dumps(registry.get("appo").settings(agent="appo").model_dump(mode="json")))
