@@ -98,7 +98,7 @@ def test_a_restored_learner_goes_on_with_the_same_bytes():
     saved = io.BytesIO()
     torch.save(first.state(), saved)
     saved.seek(0)
-    second.restore(torch.load(saved, weights_only=False))
+    second.restore(torch.load(saved, weights_only=True))
     for batch in data[10:]:
         first.update(batch)
         second.update(batch)

@@ -16,6 +16,7 @@ from agents.astraea.settings import AstraeaSettings
 from agents.astraea.train import read_checkpoint, train
 from agents.run_folder import RunFolder
 from agents.settings import build
+from configs.errors import InputError
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = {
@@ -224,3 +225,23 @@ def test_kill_9_at_any_line_and_resume_end_with_the_same_bytes(whole, tmp_path):
     run = resume(path, 480)
     assert policy(run) == policy(whole)
     assert progress(run) == progress(whole)
+
+
+class Trap:
+    """What would create a file if it were unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_a_checkpoint_that_would_execute_something_is_refused_and_does_not(whole, tmp_path):
+    trapped = tmp_path / "checkpoint"
+    shutil.copytree(whole.latest_checkpoint(), trapped)
+    state = {**read_checkpoint(trapped), "replay": Trap(tmp_path / "executed")}
+    torch.save(state, trapped / "training.pt")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_checkpoint(trapped)
+    assert not (tmp_path / "executed").exists()

@@ -25,6 +25,14 @@ from agents.settings import TrainSettings
 from agents.simulations import Simulations
 from configs.errors import InputError
 
+ARRAYS = [
+    np.ndarray,
+    np.dtype,
+    np.zeros(0).__reduce__()[0],
+    *(type(np.dtype(kind)) for kind in ("f4", "f8", "i4", "i8", "u4", "u8", "?", "u1")),
+]
+"""What an array in a checkpoint is made of."""
+
 
 class Training:
     """All that a training run changes as it goes; `save` and `load` carry the whole of it."""
@@ -159,8 +167,9 @@ def read_checkpoint(folder: Path) -> dict[str, Any]:
     """
     path = folder / "training.pt"
     try:
-        # Not only weights, but arrays and generators' states too; the file is this project's own.
-        return torch.load(path, weights_only=False)
+        # Tensors, arrays, numbers and texts only: nothing in the file is executed.
+        with torch.serialization.safe_globals(ARRAYS):
+            return torch.load(path, weights_only=True)
     except Exception as error:  # torch.load raises whatever its unpickler stumbles on
         raise InputError(f"{path}: cannot be read: {error}") from None
 
