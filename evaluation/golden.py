@@ -18,6 +18,7 @@ import polars as pl
 from configs.atomic import write_atomically
 from configs.errors import InputError
 from configs.scenario import Scenario, parse
+from evaluation.backends import SERIES_MS
 from evaluation.metrics import PAYLOAD_SHARE
 from evaluation.results import Results
 from evaluation.store import file_name
@@ -171,9 +172,9 @@ def figures_of(row: Mapping[str, Any], series: Mapping[str, Any]) -> FlowFigures
     time_s = np.asarray(series["time_s"]) - row["start_s"]
     full = STARTED * row["capacity_mbps"] * PAYLOAD_SHARE
     reached = np.flatnonzero(np.asarray(series["goodput_mbps"]) >= full)
-    at = np.searchsorted(
-        time_s, np.arange(CWND_STEP_S, row["stop_s"] - row["start_s"] + 1e-9, CWND_STEP_S) - 1e-6
-    )
+    # A flow starts a fraction of a millisecond late: the row that is nearest, not the one after.
+    steps = np.arange(CWND_STEP_S, row["stop_s"] - row["start_s"] + 1e-9, CWND_STEP_S)
+    at = np.searchsorted(time_s, steps - SERIES_MS / 2e3)
     cwnd = np.asarray(series["cwnd_packets"])
     return FlowFigures(
         scheme=row["scheme"],

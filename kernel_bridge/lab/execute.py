@@ -26,6 +26,9 @@ SCHEMES = (
 )
 """Linux's own, by its names; ``cubic-nohystart`` is cubic with its module's parameter hystart off."""
 NO_HYSTART = "cubic-nohystart"
+START_S = 0.6
+"""From the last preparation to the run's start: Linux's pie computes its probability for the first time half
+a second after it was made, and a path's queue is older than its flows."""
 FOLDER = "/lab"
 """A run's folder in the guest, the same for every run."""
 
@@ -61,6 +64,7 @@ def execute(
         logs = root / "logs"
         logs.mkdir()
         session, shells = run.describe(planned, made, _kernel_name, root, work, logs, -1)
+        session["start_s"] = START_S
         session["hystart"] = all(flow.scheme != NO_HYSTART for flow in planned.flows)
         if isinstance(made, links.Wires):
             session["queue_logs"] = [str(log) for of_link in shells for log in of_link.logs]
@@ -104,7 +108,7 @@ def _carry_out(session: dict[str, Any], root: Path, planned: Plan, progress: Pro
         files=files,
         folders={f"{FOLDER}/{name}": mode for name, mode in modes.items()},
         results=[f"{FOLDER}/logs", f"{FOLDER}/work", f"{FOLDER}/result.json"],
-        virtual_s=planned.duration_ns / NS_PER_S + LEAD_S + inside.GRACE_S,
+        virtual_s=planned.duration_ns / NS_PER_S + LEAD_S + START_S + inside.GRACE_S,
     )
     outcome = machine.run(image.latest(), job, seed=planned.seed, progress=progress)
     run.raise_for(outcome.status, outcome.stderr, links.NAME)

@@ -31,7 +31,7 @@ SETUP_S = 30.0
 GRACE_S = 10.0
 """How long flows' ends and shells may take to leave."""
 START_S = 0.05
-"""From the last preparation to the run's start."""
+"""From the last preparation to the run's start, unless the run asks for more."""
 
 TRAFFIC = Path(__file__).parent / "traffic.c"
 MARK = 'echo "$0 $$" >"$1"; shift; "$@"; status=$?; [ $status = 75 ] || exit $status'
@@ -235,7 +235,7 @@ class Run:
 
     def origin_ns(self) -> int:
         """Return the run's start, on the monotonic clock: soon, or when the links' traces get there."""
-        soon = time.monotonic_ns() + round(START_S * 1e9)
+        soon = time.monotonic_ns() + round(self.run.get("start_s", START_S) * 1e9)
         begins = [wait_until_begun(Path(log)) for log in self.run["aligned"]]
         if not begins:
             return soon

@@ -15,6 +15,8 @@ from tests.bench.row import Row
 
 SECONDS = 60.0
 REPEATS = 5
+REPEATS_OF_MANY = 15
+"""Thousands of windows lie in the cache that other machines share, too: more turns to find a quiet one."""
 
 # Measured on a machine of the same kind, same cell: 100 Mbit/s, 50 ms, 417 packets, 60 s, one core.
 NS3_PACKETS, HTSIM_PACKETS = 47_000.0, 8_000_000.0
@@ -39,13 +41,13 @@ def cell(flows: int, rate_mbps: float = 100.0, seconds: float = SECONDS, queue: 
     return Scenario(name=f"cubic-{flows}", duration_s=seconds, links={"bottleneck": link}, flows=[cubic])
 
 
-def fastest(*scenarios: Scenario) -> list[tuple[float, int]]:
-    """Return each scenario's least CPU time of several runs in s and the packets that the bottleneck carried.
+def fastest(*scenarios: Scenario, repeats: int = REPEATS) -> list[tuple[float, int]]:
+    """Return each scenario's least CPU time of some runs in s and the packets that the bottleneck carried.
 
     CPU time, for one thread does it all and others may want the core; in turns, so that they disturb all.
     """
     texts, best = [scenario.to_json() for scenario in scenarios], [(float("inf"), 0)] * len(scenarios)
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         for index, text in enumerate(texts):
             begin = time.process_time()
             (log,) = leosim.run([text], {}, series_ms=0.0, threads=1)
@@ -78,7 +80,7 @@ def rows() -> Iterator[Row]:
             f"simulator.fq-codel-{flows}", packets / spent, "packets/s", MUST_HOLD_FQ_CODEL, "must hold"
         )
     # 100 Mbit/s alone, 10 Mbit/s each together: windows large enough that losses do not decide the cost.
-    (alone_s, alone), (many_s, many) = fastest(cell(1), cell(MANY, 10.0 * MANY, 3.0))
+    (alone_s, alone), (many_s, many) = fastest(cell(1), cell(MANY, 10.0 * MANY, 3.0), repeats=REPEATS_OF_MANY)
     growth = (many_s / many) / (alone_s / alone)
     yield Row(f"simulator.cost-1-to-{MANY}-flows", growth, "ratio", MUST_HOLD_GROWTH, "must hold, at most")
     # At 10 Mbit/s each: window, RTT histogram and the packets under way, 83 a flow.

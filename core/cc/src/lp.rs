@@ -1,52 +1,90 @@
 //! TCP-LP (Kuzmanovic and Knightly, "TCP-LP: Low-Priority Service via End-Point Congestion Control", ToN 14(4), 2006).
 
+use crate::random::Random;
 use crate::window::Window;
-use crate::{Ack, Congestion, CongestionControl, Nanos};
+use crate::{Ack, Congestion, CongestionControl, Context, Nanos};
 
-/// Resolution of the delays that Linux's module sees: milliseconds of the timestamp clock.
-const RESOLUTION: Nanos = 1_000_000;
+const MILLISECOND: Nanos = 1_000_000;
+/// Ticks of the timestamp clock in a second (Linux's TCP_TS_HZ), and the resolution of delays.
+const HZ: u32 = 1_000;
 /// §III-B: δ = 15 % of the delay's range says congestion.
-const THRESHOLD_PERCENT: Nanos = 15;
+const THRESHOLD_PERCENT: u32 = 15;
 /// §III-C: the inference phase lasts this many round trips.
-const INFERENCE_ROUNDS: Nanos = 3;
+const INFERENCE_ROUNDS: u32 = 3;
 
 /// Reno that gives way as soon as delay grows: it uses what others leave.
 ///
-/// The paper watches the one-way delay, here it is the RTT: after a reduction, when the range becomes one to two smoothed
-/// delays, 15 % of it are more. Linux's module takes the one-way delay as a difference of both hosts' timestamps and so
-/// notices congestion only where those have no random offsets (net.ipv4.tcp_timestamps = 2); else it is Reno.
+/// With the arithmetic of Linux's module, in 32 bits that wrap: the one-way delay is the difference of both hosts'
+/// timestamps, after an estimate of the remote clock's frequency. Linux hosts have added random offsets to those since
+/// 4.10, so that the difference is mostly far beyond what the smoothed delay can become: then congestion is never
+/// noticed, and it is Reno. Where they do not (net.ipv4.tcp_timestamps = 2), the paper's law holds.
 #[derive(Clone, Debug)]
 pub struct Lp {
     window: Window,
+    /// What the remote host adds to its timestamps.
+    offset: u32,
+    /// Estimate of the remote clock's frequency; 0 before the first.
+    remote_hz: u32,
+    /// Timestamps of the last acknowledgement, remote and echoed; 0 for none.
+    last: (u32, u32),
     /// Smoothed delay, times eight.
-    smoothed_8: Nanos,
-    min: Nanos,
+    smoothed_8: u32,
+    min: u32,
     /// The largest but one, and the largest.
-    max: Nanos,
-    max_reserve: Nanos,
-    last_drop: Option<Nanos>,
+    max: u32,
+    max_reserve: u32,
+    last_drop: u32,
+    inference: u32,
     inferring: bool,
-    /// Acknowledgements are being delayed: those of single packets have waited for nothing and say nothing of the path.
-    delayed_acks: bool,
 }
 
 impl Lp {
-    /// A new connection.
+    /// A new connection to a host with a random offset.
     #[must_use]
-    pub const fn new() -> Self {
+    pub const fn new(context: &Context) -> Self {
+        Self::with_offset(Random::new(context.seed).next() as u32)
+    }
+
+    /// The same where the remote host adds `offset` to its timestamps.
+    #[must_use]
+    pub const fn with_offset(offset: u32) -> Self {
         Self {
             window: Window::new(),
+            offset,
+            remote_hz: 0,
+            last: (0, 0),
             smoothed_8: 0,
-            min: Nanos::MAX,
+            min: u32::MAX,
             max: 0,
             max_reserve: 0,
-            last_drop: None,
+            last_drop: 0,
+            inference: 0,
             inferring: false,
-            delayed_acks: false,
         }
     }
 
-    fn measure(&mut self, delay: Nanos) {
+    /// Mean frequency of the remote clock, of which a new sample is worth a 64th. The estimate is kept without a
+    /// fraction, so that it creeps down.
+    fn estimate_frequency(&mut self, remote: u32, echo: u32) {
+        let (last_remote, last_echo) = std::mem::replace(&mut self.last, (remote, echo));
+        if last_remote == 0 || last_echo == 0 || remote == last_remote || echo == last_echo {
+            return;
+        }
+        let ticks = HZ.wrapping_mul(remote.wrapping_sub(last_remote));
+        let sample = i64::from(ticks / echo.wrapping_sub(last_echo));
+        let kept = i64::from(self.remote_hz) << 6;
+        let estimate = if kept > 0 { kept + sample - (kept >> 6) } else { sample << 6 };
+        self.remote_hz = (estimate >> 6) as u32;
+    }
+
+    /// The one-way delay in ms, plus the difference of the clocks; `None` where it makes no sense.
+    fn delay(&mut self, remote: u32, echo: u32) -> Option<u32> {
+        self.estimate_frequency(remote, echo);
+        let in_ms = HZ.checked_div(self.remote_hz)?;
+        Some(remote.wrapping_mul(in_ms).wrapping_sub(echo)).filter(|&delay| delay > 0)
+    }
+
+    fn measure(&mut self, delay: u32) {
         self.min = self.min.min(delay);
         if delay > self.max {
             // A single outlier must not stretch the range: the largest is held back until the next one.
@@ -57,38 +95,33 @@ impl Lp {
                 self.max = delay;
             }
         }
-        self.smoothed_8 =
-            if self.smoothed_8 == 0 { 8 * delay } else { self.smoothed_8 - self.smoothed_8 / 8 + delay };
+        let error = delay.wrapping_sub(self.smoothed_8 >> 3);
+        self.smoothed_8 = if self.smoothed_8 == 0 { delay << 3 } else { self.smoothed_8.wrapping_add(error) };
     }
 
     /// §III-B: early congestion when the smoothed delay exceeds d_min + (d_max - d_min) δ.
     fn is_congested(&self) -> bool {
-        let range = self.max.saturating_sub(self.min);
-        self.smoothed_8 / 8 >= self.min.saturating_add(THRESHOLD_PERCENT * range / 100)
-    }
-}
-
-impl Default for Lp {
-    fn default() -> Self {
-        Self::new()
+        let margin = THRESHOLD_PERCENT.wrapping_mul(self.max.wrapping_sub(self.min)) / 100;
+        self.smoothed_8 >> 3 >= self.min.wrapping_add(margin)
     }
 }
 
 impl CongestionControl for Lp {
     fn on_ack(&mut self, ack: &Ack) {
-        let inference = INFERENCE_ROUNDS * ack.rtt.unwrap_or(ack.srtt);
-        self.inferring = self.last_drop.is_some_and(|drop| ack.now.saturating_sub(drop) < inference);
-        self.delayed_acks |= ack.delivered > 1;
-        let waited = self.delayed_acks && ack.delivered == 1;
-        if let Some(rtt) = ack.rtt.filter(|_| !waited) {
-            self.measure((rtt / RESOLUTION).max(1));
-            if self.is_congested() {
-                let smoothed = self.smoothed_8 / 8;
-                (self.min, self.max, self.max_reserve) = (smoothed, 2 * smoothed, 2 * smoothed);
-                // §III-C: half at first; to one packet if congestion persists through the inference phase.
-                self.window.packets = if self.inferring { 1 } else { (self.window.packets / 2).max(1) };
-                self.last_drop = Some(ack.now);
-            }
+        let now = (ack.now / MILLISECOND) as u32;
+        if let Some(delay) = self.delay(ack.left_ms.wrapping_add(self.offset), ack.echo_ms) {
+            self.measure(delay);
+        }
+        if now > ack.echo_ms {
+            self.inference = INFERENCE_ROUNDS.wrapping_mul(now - ack.echo_ms);
+        }
+        self.inferring = self.last_drop > 0 && now.wrapping_sub(self.last_drop) < self.inference;
+        if self.is_congested() {
+            let smoothed = self.smoothed_8 >> 3;
+            (self.min, self.max, self.max_reserve) = (smoothed, 2 * smoothed, 2 * smoothed);
+            // §III-C: half at first; to one packet if congestion persists through the inference phase.
+            self.window.packets = if self.inferring { 1 } else { (self.window.packets / 2).max(1) };
+            self.last_drop = now;
         }
         if ack.may_grow && ack.window_limited && !self.inferring {
             self.window.grow_as_reno(ack);
@@ -119,24 +152,29 @@ impl CongestionControl for Lp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{RTT, ack_of_one};
+    use crate::testing::ack_of_one;
+
+    /// Feed an acknowledgement that was on its way `back` ms, of a packet that was `there` ms.
+    fn feed(lp: &mut Lp, now_ms: u32, there: u32, back: u32) -> u32 {
+        let left_ms = now_ms - back;
+        let now = Nanos::from(now_ms) * MILLISECOND;
+        lp.on_ack(&Ack { left_ms, echo_ms: left_ms - there, ..ack_of_one(now) });
+        lp.window()
+    }
+
+    /// Windows from 100 on while the delay is at 80 % of a range that has been seen.
+    fn windows_under_delay(offset: u32) -> Vec<u32> {
+        let mut lp = Lp::with_offset(offset);
+        (lp.window.packets, lp.window.threshold) = (100, 100);
+        let seen = |delay_ms: u32| offset.wrapping_add(delay_ms);
+        (lp.min, lp.max, lp.max_reserve) = (seen(100), seen(200), seen(200));
+        (lp.smoothed_8, lp.remote_hz) = (seen(100) << 3, HZ);
+        (0..60).map(|ack| feed(&mut lp, 1_000 + 10 * ack, 180, 50)).collect()
+    }
 
     #[test]
     fn delay_beyond_15_percent_of_its_range_halves_the_window_and_persisting_delay_takes_it_to_one() {
-        let mut lp = Lp::new();
-        let mut now = RTT;
-        let feed = |lp: &mut Lp, now: Nanos, rtt: Nanos| {
-            lp.on_ack(&Ack { rtt: Some(rtt), ..ack_of_one(now) });
-            lp.window()
-        };
-        lp.window.packets = 100;
-        lp.window.threshold = 100;
-        (lp.min, lp.max, lp.max_reserve, lp.smoothed_8) = (100, 200, 200, 800);
-        let mut windows = Vec::new();
-        for _ in 0..60 {
-            now += 10_000_000;
-            windows.push(feed(&mut lp, now, 180_000_000));
-        }
+        let windows = windows_under_delay(0);
         let drops: Vec<(u32, u32)> = windows
             .windows(2)
             .map(|pair| (pair[0], pair[1]))
@@ -145,5 +183,17 @@ mod tests {
         assert!(drops[0].1.abs_diff(drops[0].0 / 2) <= 1, "{drops:?}");
         assert_eq!(drops[1].1, 1, "within three round trips of the first: {drops:?}");
         assert!(windows.iter().all(|&window| window >= 1));
+    }
+
+    #[test]
+    fn with_a_random_offset_of_the_timestamps_it_is_mostly_reno() {
+        // The smoothed delay has 29 bits: an offset below 2^29, one of eight, leaves it a part of its range.
+        let context = |seed| Context { seed, ..Context::default() };
+        let mut backing_off = 0;
+        for seed in 0..200 {
+            let offset = Lp::new(&context(seed)).offset;
+            backing_off += u32::from(windows_under_delay(offset).is_sorted());
+        }
+        assert!(backing_off > 150, "{backing_off} of 200 never back off");
     }
 }

@@ -93,7 +93,7 @@ impl Scheme {
             "illinois" => Self::Illinois(Illinois::new()),
             "leocc" => Self::LeoCc(LeoCc::new(context)),
             "leotcp" => Self::LeoTcp(LeoTcp::new()),
-            "lp" => Self::Lp(Lp::new()),
+            "lp" => Self::Lp(Lp::new(context)),
             "nv" => Self::Nv(Nv::new(context)),
             "reno" => Self::Reno(Reno::new()),
             "satcp" => Self::SaTcp(SaTcp::new(context)),

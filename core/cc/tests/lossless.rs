@@ -39,6 +39,8 @@ fn endure(name: &str, first_a_loss: bool) -> u32 {
             una,
             next: una,
             rtt: Some(RTT),
+            echo_ms: ((now - RTT) / 1_000_000) as u32,
+            left_ms: ((now - RTT / 2) / 1_000_000) as u32,
             min_rtt: RTT,
             srtt: RTT,
             prior_in_flight: acked,

@@ -4,6 +4,8 @@
 //! a flow's, so links have a tree of their own: what an update costs is the logarithm of the number of links, and stays
 //! when there are thousands of flows.
 
+use std::hint::select_unpredictable;
+
 use leo_link::{NEVER, Nanos};
 
 /// Whose time has come.
@@ -85,24 +87,23 @@ impl Tree {
     fn set(&mut self, source: usize, time: Nanos) {
         self.times[source] = time;
         let leaves = self.times.len();
-        let pair = source & !1;
-        let mut winner = self.earlier(pair, pair + 1);
+        let mut winner = self.earlier(source, source ^ 1);
         let mut node = (source + leaves) >> 1;
         loop {
             self.winners[node] = winner as u32;
             if node == 1 {
                 return;
             }
-            let sibling = self.winners[node ^ 1] as usize;
-            winner =
-                if node & 1 == 0 { self.earlier(winner, sibling) } else { self.earlier(sibling, winner) };
+            winner = self.earlier(winner, self.winners[node ^ 1] as usize);
             node >>= 1;
         }
     }
 
+    /// Nobody can foretell which of thousands of flows it is: a choice without a jump.
     #[inline]
-    fn earlier(&self, left: usize, right: usize) -> usize {
-        if self.times[right] < self.times[left] { right } else { left }
+    fn earlier(&self, one: usize, other: usize) -> usize {
+        let (low, high) = (one.min(other), one.max(other));
+        select_unpredictable(self.times[high] < self.times[low], high, low)
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use leo_cc::{CongestionControl, External, Scheme};
 use leo_control::{AgentSpec, AgentState, FlowState, Policy, Report};
 use leo_link::{NEVER, Nanos};
-use leo_transport::{AckToSend, Handshake, Receiver, SEGMENT_BYTES, Sender, SenderStats};
+use leo_transport::{
+    AckToSend, Handshake, ReceiveWindow, Receiver, SEGMENT_BYTES, SendBuffer, Sender, SenderStats,
+};
 
 use crate::ecn::Ecn;
 use crate::histogram::Histogram;
@@ -105,6 +107,8 @@ pub struct Flow {
     pub delayed_propagation: Nanos,
     /// Headers of its packets, if its scheme asks for telemetry.
     pub headers: Option<Box<Headers>>,
+    /// The last timestamp of the receiver's that the sender knows, in ms.
+    pub echo_ms: u32,
     pub rtt_log: RttLog,
     pub rtt_histogram: Histogram,
     /// What the histogram said before a flow that ended gave it up.
@@ -145,6 +149,7 @@ impl Flow {
             phase: Phase::Waiting,
             delayed_propagation: 0,
             headers: None,
+            echo_ms: 0,
             rtt_log: RttLog::default(),
             rtt_histogram: Histogram::default(),
             rtt_p95: None,
@@ -168,9 +173,13 @@ impl Flow {
     }
 
     /// Send no more than buffers allow.
-    pub fn within(mut self, windows: Windows, send_buffer: bool) -> Self {
-        if send_buffer {
+    pub fn within(mut self, receive: Option<ReceiveWindow>, send: Option<SendBuffer>) -> Self {
+        if send.is_some() {
             self.sender = self.sender.with_buffer();
+        }
+        let windows = Windows::new(receive.is_some(), send);
+        if let Some(window) = receive {
+            self.receiver = Receiver::with_window(window);
         }
         self.windows = Some(Box::new(windows));
         self
@@ -190,7 +199,7 @@ impl Flow {
         }
         self.write(now);
         if let Some(windows) = &mut self.windows {
-            windows.open(&mut self.sender, now);
+            windows.open(&mut self.sender, now, self.receiver.edge());
         }
     }
 
@@ -329,11 +338,7 @@ impl Flow {
         if !packet.ecn.says_nothing() {
             self.receiver.on_ecn(packet.ecn.is_answer(), packet.ecn.is_marked());
         }
-        let ack = self.receiver.on_data(now, packet.seq, packet.timestamp);
-        if let Some(windows) = &mut self.windows {
-            windows.on_data(now, self.receiver.delivered(), self.sender.rtt().latest());
-        }
-        ack
+        self.receiver.on_data(now, packet.seq, packet.timestamp, packet.left_ms(now))
     }
 
     /// An acknowledgement that says `marked` leaves a flow that is not plain.
@@ -341,7 +346,7 @@ impl Flow {
     pub fn give_ack(&mut self, packet: &mut Packet, marked: bool) {
         packet.ecn = Ecn::of_ack(marked);
         if let Some(windows) = &mut self.windows {
-            windows.announce(packet.seq);
+            windows.announce(packet.seq, self.receiver.edge());
         }
         if let Some(headers) = &mut self.headers {
             headers.answer(packet);

@@ -23,7 +23,6 @@ use crate::scenario::{
 };
 use crate::source::{OnOff, Source};
 use crate::telemetry::{Headers, Port};
-use crate::windows::Windows;
 
 /// Path traces by the key that scenarios use.
 pub type TraceSet = BTreeMap<String, Arc<PathTrace>>;
@@ -240,8 +239,7 @@ fn within_buffers(flow: Flow, spec: &FlowSpec) -> Flow {
     if spec.tcp_rmem.is_none() && spec.tcp_wmem.is_none() {
         return flow;
     }
-    let windows = Windows::new(spec.tcp_rmem.map(ReceiveWindow::new), spec.tcp_wmem.map(SendBuffer::new));
-    flow.within(windows, spec.tcp_wmem.is_some())
+    flow.within(spec.tcp_rmem.map(ReceiveWindow::new), spec.tcp_wmem.map(SendBuffer::new))
 }
 
 /// When a flow runs, what it sends and the seed of its own.

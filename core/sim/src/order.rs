@@ -56,7 +56,19 @@ mod tests {
 
     fn packet(kind: Kind, path: u32, seq: u64, timestamp: Nanos) -> Packet {
         let (ecn, sacks) = (Ecn::default(), SackBlocks::default());
-        Packet { flow: 0, bytes: 1500, path, hop: 1, kind, ecn, seq, timestamp, propagation: 0, sacks }
+        Packet {
+            flow: 0,
+            bytes: 1500,
+            path,
+            hop: 1,
+            kind,
+            ecn,
+            left: 0,
+            seq,
+            timestamp,
+            propagation: 0,
+            sacks,
+        }
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub struct Packet {
     pub hop: u8,
     pub kind: Kind,
     pub ecn: Ecn,
+    /// The low bits of when an acknowledgement left, in ms; data echoes it.
+    pub left: u16,
     /// Its number, or the next packet expected.
     pub seq: u64,
     /// When the data was sent; an acknowledgement echoes it.
@@ -55,9 +57,19 @@ pub struct Compact {
     ecn: Ecn,
     /// Its SACK blocks are kept apart.
     has_sacks: bool,
+    left: u16,
     seq: u64,
     timestamp: Nanos,
     propagation: Nanos,
+}
+
+impl Packet {
+    /// When it left, in ms, if that is less than a minute ago.
+    #[inline]
+    pub const fn left_ms(&self, now: Nanos) -> u32 {
+        let now_ms = now / 1_000_000;
+        (now_ms as u32).wrapping_sub((now_ms as u16).wrapping_sub(self.left) as u32)
+    }
 }
 
 impl leo_link::Packet for Packet {
@@ -70,15 +82,16 @@ impl leo_link::Packet for Packet {
         if has_sacks {
             extras.push_back(self.sacks);
         }
-        let Self { flow, bytes, path, hop, kind, ecn, seq, timestamp, propagation, .. } = self;
-        Compact { flow, bytes, path, hop, kind, ecn, has_sacks, seq, timestamp, propagation }
+        let Self { flow, bytes, path, hop, kind, ecn, left, seq, timestamp, propagation, .. } = self;
+        Compact { flow, bytes, path, hop, kind, ecn, has_sacks, left, seq, timestamp, propagation }
     }
 
     #[inline]
     fn unpack(compact: Compact, extras: &mut VecDeque<SackBlocks>) -> Self {
-        let Compact { flow, bytes, path, hop, kind, ecn, has_sacks, seq, timestamp, propagation } = compact;
+        let Compact { flow, bytes, path, hop, kind, ecn, has_sacks, left, seq, timestamp, propagation } =
+            compact;
         let sacks = if has_sacks { extras.pop_front().unwrap_or_default() } else { SackBlocks::default() };
-        Self { flow, bytes, path, hop, kind, ecn, seq, timestamp, propagation, sacks }
+        Self { flow, bytes, path, hop, kind, ecn, left, seq, timestamp, propagation, sacks }
     }
 
     #[inline]
@@ -108,20 +121,35 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn what_a_packet_reports_selectively_comes_out_with_it() {
-        let plain = Packet {
+    fn ack() -> Packet {
+        Packet {
             flow: 7,
             bytes: 52,
             path: 1,
             hop: 2,
             kind: Kind::Ack,
             ecn: Ecn::default(),
+            left: 65_535,
             seq: 1 << 40,
             timestamp: 5,
             propagation: 9,
             sacks: SackBlocks::default(),
-        };
+        }
+    }
+
+    #[test]
+    fn an_acknowledgement_says_when_it_left_however_often_its_counter_has_gone_round() {
+        let mut extras = VecDeque::new();
+        for left_ms in [0_u32, 65_535, 65_536, 200_000] {
+            let packet = Packet { left: left_ms as u16, ..ack() };
+            let came = Packet::unpack(packet.pack(&mut extras), &mut extras);
+            assert_eq!(came.left_ms(Nanos::from(left_ms) * 1_000_000 + 600_000_000), left_ms);
+        }
+    }
+
+    #[test]
+    fn what_a_packet_reports_selectively_comes_out_with_it() {
+        let plain = ack();
         let (mut duplicate, mut blocks) = (SackBlocks::default(), SackBlocks::default());
         duplicate.mark_duplicate();
         for start in [30, 20, 10] {

@@ -251,7 +251,7 @@ impl Simulation {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
         let ack = if flow.plain {
-            flow.receiver.on_data(self.now, packet.seq, packet.timestamp)
+            flow.receiver.on_data(self.now, packet.seq, packet.timestamp, packet.left_ms(self.now))
         } else {
             flow.take_data(&packet, self.now)
         };
@@ -269,7 +269,15 @@ impl Simulation {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
         let marked = !flow.plain && flow.take_telemetry(&packet, self.now);
-        let ack = AckToSend { cumulative: packet.seq, sacks: packet.sacks, echo: packet.timestamp, marked };
+        let left_ms = packet.left_ms(self.now);
+        flow.echo_ms = left_ms;
+        let ack = AckToSend {
+            cumulative: packet.seq,
+            sacks: packet.sacks,
+            echo: packet.timestamp,
+            left_ms,
+            marked,
+        };
         if let Some(rtt) = flow.sender.on_ack(self.now, &ack) {
             flow.record_rtt(rtt, packet.propagation);
         }
@@ -301,6 +309,7 @@ impl Simulation {
         } else if packet.kind == Kind::SynAck {
             let flow = &mut self.flows[index];
             flow.handshake = None;
+            flow.echo_ms = packet.left_ms(self.now);
             // The answer echoes the timestamp of the SYN that it answers, so that the sample is right for any of them.
             let rtt = self.now - packet.timestamp;
             flow.record_rtt(rtt, packet.propagation);
@@ -314,8 +323,11 @@ impl Simulation {
     #[cold]
     fn answer_syn(&mut self, syn: Packet) {
         let index = syn.flow as usize;
-        let path = self.flows[index].routes.path();
-        let answer = opening(Kind::SynAck, index, path, syn.timestamp, syn.propagation);
+        let flow = &mut self.flows[index];
+        flow.receiver.open(self.now);
+        let path = flow.routes.path();
+        let left = (self.now / 1_000_000) as u16;
+        let answer = Packet { left, ..opening(Kind::SynAck, index, path, syn.timestamp, syn.propagation) };
         self.offer(self.paths.first(path, true), answer);
     }
 
@@ -331,6 +343,7 @@ impl Simulation {
             ecn: Ecn::default(),
             seq: ack.cumulative,
             timestamp: ack.echo,
+            left: ack.left_ms as u16,
             propagation,
             sacks: ack.sacks,
         };
@@ -346,6 +359,7 @@ impl Simulation {
         let path = flow.routes.path();
         let link_index = self.paths.first(path, false) as usize;
         let link = &mut self.links[link_index];
+        let echo = flow.echo_ms as u16;
         let idle = link.next_event() == NEVER;
         let send = |link: &mut Link<Packet>, seq, bytes: u32, ecn| {
             // The far end never says that the queue dropped it: the sender finds out as for any other loss.
@@ -359,6 +373,7 @@ impl Simulation {
                     ecn,
                     seq,
                     timestamp: self.now,
+                    left: echo,
                     propagation: 0,
                     sacks: SackBlocks::default(),
                 },
@@ -448,6 +463,7 @@ fn opening(kind: Kind, flow: usize, path: u32, timestamp: Nanos, propagation: Na
         ecn: Ecn::default(),
         seq: 0,
         timestamp,
+        left: 0,
         propagation,
         sacks: SackBlocks::default(),
     }

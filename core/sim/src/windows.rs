@@ -2,44 +2,40 @@
 
 use std::collections::VecDeque;
 
-use leo_transport::{Nanos, ReceiveWindow, SendBuffer, Sender};
+use leo_transport::{Nanos, SendBuffer, Sender};
 
 /// Buffers of one flow. Acknowledgements say how far the sender may go; what they say depends on their number alone, for
 /// the application reads at once: it is kept here and not in every packet.
 #[derive(Clone, Debug)]
 pub struct Windows {
-    receive: Option<ReceiveWindow>,
+    /// The receiver's is limited.
+    announces: bool,
     /// Numbers of acknowledgements under way, and the edges that they announce.
     announced: VecDeque<(u64, u64)>,
     send: Option<SendBuffer>,
 }
 
 impl Windows {
-    pub fn new(receive: Option<ReceiveWindow>, send: Option<SendBuffer>) -> Self {
-        Self { receive, announced: VecDeque::new(), send }
+    pub fn new(announces: bool, send: Option<SendBuffer>) -> Self {
+        Self { announces, announced: VecDeque::new(), send }
     }
 
-    /// The connection is there: what is known of the window, and what the application writes first.
-    pub fn open(&mut self, sender: &mut Sender, now: Nanos) {
-        if let Some(receive) = &self.receive {
-            sender.allow(receive.edge());
+    /// The connection is there: the window reaches to `edge`, and the application writes its first.
+    pub fn open(&mut self, sender: &mut Sender, now: Nanos, edge: u64) {
+        if self.announces {
+            sender.allow(edge);
         }
         self.refill(sender, now);
     }
 
-    /// Data has arrived; the application has read all before `next`.
-    pub fn on_data(&mut self, now: Nanos, next: u64, rtt: Nanos) {
-        if let Some(receive) = &mut self.receive {
-            receive.on_data(now, next, rtt);
+    /// An acknowledgement of everything before `cumulative`, with a window up to `edge`, leaves the receiver.
+    pub fn announce(&mut self, cumulative: u64, edge: u64) {
+        if !self.announces {
+            return;
         }
-    }
-
-    /// An acknowledgement of everything before `cumulative` leaves the receiver.
-    pub fn announce(&mut self, cumulative: u64) {
-        let Some(receive) = &self.receive else { return };
         match self.announced.back_mut() {
-            Some((last, edge)) if *last >= cumulative => *edge = receive.edge(),
-            _ => self.announced.push_back((cumulative, receive.edge())),
+            Some((last, announced)) if *last >= cumulative => *announced = edge,
+            _ => self.announced.push_back((cumulative, edge)),
         }
     }
 

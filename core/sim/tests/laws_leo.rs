@@ -67,7 +67,7 @@ fn satcp_keeps_its_window_over_announced_handovers_and_with_it_the_throughput() 
         ratios.sum::<f64>() / 17.0
     };
     let (cubic, satcp) = (kept("cubic"), kept("satcp"));
-    assert!(satcp > 0.92 && cubic < 0.85, "{satcp} against {cubic}");
+    assert!(satcp > 0.9 && satcp - cubic > 0.08, "{satcp} against {cubic}");
 }
 
 #[test]
@@ -93,7 +93,8 @@ fn starquic_freezes_its_window_over_a_reconfiguration() {
             ratios.iter().sum::<f64>() / ratios.len() as f64
         };
         let (before, after) = (kept(&plain), kept(&frozen_runs));
-        assert!(before < 0.9 && after > 0.9, "{frozen} keeps {after} of its window, {scheme} {before}");
+        let told = format!("{frozen} keeps {after} of its window, {scheme} {before}");
+        assert!(after > 0.95 && after - before > 0.1, "{told}");
         let (before, after) = (goodput(&plain), goodput(&frozen_runs));
         assert!(after > before + 0.005, "{frozen} has {after}, {scheme} {before}");
         let unannounced =

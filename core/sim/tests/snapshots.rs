@@ -9,46 +9,46 @@ use support::{MS, SECOND, alone, digest, dumbbell, run, simulation, trace};
 #[test]
 fn cubic_alone() {
     insta::assert_snapshot!(alone("cubic"), @r"
-    cwnd 116 118 131 102 110 115 123 130 99 118 128 133 109 124 131 97 116 128 133 107
-    cubic: sent 33250 delivered 33165 lost 12 retransmitted 12 timeouts 0
-    link: offered 33250 delivered 33165 dropped 12 lost 0 queued 40 in flight 33
+    cwnd 110 118 131 102 110 115 123 130 100 118 129 133 109 124 131 97 117 128 133 107
+    cubic: sent 33249 delivered 33165 lost 12 retransmitted 12 timeouts 0
+    link: offered 33249 delivered 33165 dropped 12 lost 0 queued 39 in flight 33
     ");
 }
 
 #[test]
 fn cubic_without_hystart_alone() {
     insta::assert_snapshot!(alone("cubic-nohystart"), @r"
-    cwnd 95 107 113 119 127 133 111 125 132 100 118 129 133 109 124 131 97 117 128 133
-    cubic-nohystart: sent 33457 delivered 33165 lost 193 retransmitted 193 timeouts 0
-    link: offered 33457 delivered 33165 dropped 193 lost 0 queued 66 in flight 33
+    cwnd 95 107 113 119 126 133 110 124 131 99 117 128 133 108 123 131 96 116 127 133
+    cubic-nohystart: sent 33459 delivered 33165 lost 195 retransmitted 195 timeouts 0
+    link: offered 33459 delivered 33165 dropped 195 lost 0 queued 66 in flight 33
     ");
 }
 
 #[test]
 fn cubic_with_hystart_plus_plus_alone() {
     insta::assert_snapshot!(alone("cubic-hystartpp"), @r"
-    cwnd 102 112 116 123 130 102 119 129 133 111 125 132 99 118 128 133 109 124 131 97
-    cubic-hystartpp: sent 33301 delivered 33165 lost 73 retransmitted 73 timeouts 0
-    link: offered 33301 delivered 33165 dropped 73 lost 0 queued 30 in flight 33
+    cwnd 101 111 115 123 130 99 118 128 133 109 124 131 97 116 128 133 107 122 131 95
+    cubic-hystartpp: sent 33293 delivered 33165 lost 67 retransmitted 67 timeouts 0
+    link: offered 33293 delivered 33165 dropped 67 lost 0 queued 28 in flight 33
     ");
 }
 
 #[test]
 fn reno_alone() {
     insta::assert_snapshot!(alone("reno"), @r"
-    cwnd 74 94 110 124 72 92 109 123 69 90 107 122 116 88 106 120 134 87 104 119
-    reno: sent 33381 delivered 33157 lost 140 retransmitted 140 timeouts 0
-    link: offered 33381 delivered 33157 dropped 140 lost 0 queued 51 in flight 33
+    cwnd 75 95 111 125 73 93 109 124 70 91 108 122 82 89 106 121 134 87 105 120
+    reno: sent 33389 delivered 33160 lost 143 retransmitted 143 timeouts 0
+    link: offered 33389 delivered 33160 dropped 143 lost 0 queued 52 in flight 34
     ");
 }
 
 #[test]
 fn cubic_and_reno_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["cubic", "reno"]), SECOND)), @r"
-    cwnd 48 43 50 58 65 55 64 50 58 65 73 59 70 54 63 70 61 68 54 45
-    cubic: sent 17191 delivered 17152 lost 15 retransmitted 15 timeouts 0
-    reno: sent 16198 delivered 16071 lost 91 retransmitted 91 timeouts 0
-    link: offered 33389 delivered 33223 dropped 106 lost 0 queued 26 in flight 34
+    cwnd 45 40 48 55 63 71 78 47 56 63 54 62 49 59 64 72 79 86 73 82
+    cubic: sent 17610 delivered 17536 lost 9 retransmitted 9 timeouts 0
+    reno: sent 15820 delivered 15687 lost 98 retransmitted 98 timeouts 0
+    link: offered 33430 delivered 33223 dropped 107 lost 0 queued 66 in flight 34
     ");
 }
 
@@ -88,18 +88,18 @@ fn with_loss(scheme: &str) -> String {
 #[test]
 fn cubic_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("cubic"), @r"
-    cwnd 16 13 14 17 11 15 7 8 12 7 12 12 16 8 12 13 18 14 18 17
-    cubic: sent 6635 delivered 6567 lost 61 retransmitted 61 timeouts 0
-    link: offered 6635 delivered 6567 dropped 0 lost 61 queued 1 in flight 6
+    cwnd 16 13 14 17 11 15 6 8 12 7 12 12 16 8 12 13 17 14 18 17
+    cubic: sent 6637 delivered 6567 lost 61 retransmitted 61 timeouts 0
+    link: offered 6637 delivered 6567 dropped 0 lost 61 queued 2 in flight 7
     ");
 }
 
 #[test]
 fn reno_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("reno"), @r"
-    cwnd 9 13 21 15 17 15 5 10 11 12 14 15 9 7 21 15 14 26 22 15
-    reno: sent 7034 delivered 6958 lost 65 retransmitted 65 timeouts 0
-    link: offered 7034 delivered 6958 dropped 0 lost 66 queued 0 in flight 10
+    cwnd 9 15 22 17 19 17 6 11 11 14 15 10 12 9 14 13 10 25 13 10
+    reno: sent 7052 delivered 6980 lost 66 retransmitted 66 timeouts 0
+    link: offered 7052 delivered 6980 dropped 0 lost 66 queued 0 in flight 6
     ");
 }
 
@@ -123,17 +123,17 @@ fn handovers(scheme: &str) -> String {
 #[test]
 fn cubic_over_hard_handovers() {
     insta::assert_snapshot!(handovers("cubic"), @r"
-    cwnd 116 118 131 102 110 87 92 98 106 113 96 107 112 113 120 101 113 119 120 120
-    cubic: sent 30562 delivered 30366 lost 136 retransmitted 136 timeouts 0
-    link: offered 30562 delivered 30366 dropped 8 lost 187 queued 1 in flight 0
+    cwnd 110 118 131 102 110 87 92 98 106 113 96 107 112 113 120 101 113 119 120 120
+    cubic: sent 30572 delivered 30379 lost 133 retransmitted 133 timeouts 0
+    link: offered 30572 delivered 30379 dropped 8 lost 184 queued 1 in flight 0
     ");
 }
 
 #[test]
 fn reno_over_hard_handovers() {
     insta::assert_snapshot!(handovers("reno"), @r"
-    cwnd 74 94 110 124 70 47 61 74 88 101 69 90 107 121 134 78 92 106 120 133
-    reno: sent 27498 delivered 27177 lost 247 retransmitted 247 timeouts 0
-    link: offered 27498 delivered 27177 dropped 138 lost 168 queued 15 in flight 0
+    cwnd 75 95 111 125 71 46 60 73 87 100 70 91 108 122 134 79 93 107 121 133
+    reno: sent 27603 delivered 27259 lost 270 retransmitted 270 timeouts 0
+    link: offered 27603 delivered 27259 dropped 141 lost 188 queued 15 in flight 0
     ");
 }

@@ -8,116 +8,116 @@ use support::alone;
 #[test]
 fn bbr_alone() {
     insta::assert_snapshot!(alone("bbr"), @r"
-    cwnd 148 148 148 146 146 146 146 146 146 146 146 146 146 146 146 146 146 146 146 146
-    bbr: sent 32952 delivered 32762 lost 150 retransmitted 150 timeouts 0
-    link: offered 32952 delivered 32762 dropped 150 lost 0 queued 7 in flight 33
+    cwnd 146 148 148 146 146 146 146 146 146 146 146 146 146 146 146 146 146 148 148 148
+    bbr: sent 32958 delivered 32764 lost 150 retransmitted 150 timeouts 0
+    link: offered 32958 delivered 32764 dropped 150 lost 0 queued 11 in flight 33
     ");
 }
 
 #[test]
 fn bbr3_alone() {
     insta::assert_snapshot!(alone("bbr3"), @r"
-    cwnd 135 135 135 115 115 136 116 116 116 116 116 116 116 116 116 116 116 116 116 116
-    bbr3: sent 33151 delivered 32922 lost 195 retransmitted 195 timeouts 0
-    link: offered 33151 delivered 32922 dropped 195 lost 0 queued 1 in flight 33
+    cwnd 133 133 133 115 115 136 116 116 116 116 116 116 116 116 116 137 115 115 136 116
+    bbr3: sent 32941 delivered 32716 lost 191 retransmitted 191 timeouts 0
+    link: offered 32941 delivered 32716 dropped 191 lost 0 queued 1 in flight 33
     ");
 }
 
 #[test]
 fn bic_alone() {
     insta::assert_snapshot!(alone("bic"), @r"
-    cwnd 123 128 133 133 117 123 118 123 139 118 123 110 121 126 117 123 115 119 124 109
-    bic: sent 33605 delivered 33057 lost 365 retransmitted 365 timeouts 0
-    link: offered 33605 delivered 33165 dropped 365 lost 0 queued 42 in flight 33
+    cwnd 122 127 132 134 119 129 119 124 132 119 124 116 122 134 118 124 136 120 126 116
+    bic: sent 33610 delivered 33165 lost 363 retransmitted 363 timeouts 0
+    link: offered 33610 delivered 33165 dropped 363 lost 0 queued 49 in flight 33
     ");
 }
 
 #[test]
 fn highspeed_alone() {
     insta::assert_snapshot!(alone("highspeed"), @r"
-    cwnd 89 106 122 85 103 118 81 99 115 133 95 111 129 92 108 125 87 105 120 83
-    highspeed: sent 33360 delivered 33165 lost 147 retransmitted 147 timeouts 0
-    link: offered 33360 delivered 33165 dropped 147 lost 0 queued 15 in flight 33
+    cwnd 87 104 120 83 101 116 135 97 113 131 93 110 127 89 106 122 85 103 118 81
+    highspeed: sent 33364 delivered 33165 lost 152 retransmitted 152 timeouts 0
+    link: offered 33364 delivered 33165 dropped 152 lost 0 queued 14 in flight 33
     ");
 }
 
 #[test]
 fn htcp_alone() {
     insta::assert_snapshot!(alone("htcp"), @r"
-    cwnd 68 79 127 76 100 72 82 129 77 102 73 83 130 77 103 73 83 132 77 104
-    htcp: sent 33403 delivered 33156 lost 177 retransmitted 177 timeouts 0
-    link: offered 33403 delivered 33156 dropped 177 lost 0 queued 37 in flight 33
+    cwnd 70 82 134 77 106 73 85 136 78 107 74 86 138 78 109 74 87 127 78 110
+    htcp: sent 33411 delivered 33157 lost 179 retransmitted 179 timeouts 0
+    link: offered 33411 delivered 33157 dropped 179 lost 0 queued 42 in flight 33
     ");
 }
 
 #[test]
 fn hybla_alone() {
     insta::assert_snapshot!(alone("hybla"), @r"
-    cwnd 67 87 103 116 129 78 97 110 123 67 87 103 116 130 78 97 110 123 67 87
-    hybla: sent 33358 delivered 33171 lost 133 retransmitted 133 timeouts 0
-    link: offered 33358 delivered 33171 dropped 133 lost 0 queued 21 in flight 33
+    cwnd 95 108 121 134 85 102 115 128 75 95 108 121 134 85 102 115 128 75 95 108
+    hybla: sent 33565 delivered 33175 lost 315 retransmitted 315 timeouts 0
+    link: offered 33565 delivered 33175 dropped 315 lost 0 queued 41 in flight 34
     ");
 }
 
 #[test]
 fn illinois_alone() {
     insta::assert_snapshot!(alone("illinois"), @r"
-    cwnd 94 104 112 118 123 128 132 90 102 110 117 122 127 131 76 100 108 115 121 125
-    illinois: sent 33422 delivered 33154 lost 177 retransmitted 177 timeouts 0
-    link: offered 33422 delivered 33154 dropped 177 lost 0 queued 57 in flight 34
+    cwnd 120 125 129 133 95 105 112 118 123 128 132 91 103 111 117 122 127 131 85 100
+    illinois: sent 33399 delivered 33149 lost 183 retransmitted 183 timeouts 0
+    link: offered 33399 delivered 33149 dropped 183 lost 0 queued 33 in flight 34
     ");
 }
 
 #[test]
 fn satcp_alone() {
     insta::assert_snapshot!(alone("satcp"), @r"
-    cwnd 116 118 131 102 110 115 123 130 99 118 128 133 109 124 131 97 116 128 133 107
-    satcp: sent 33250 delivered 33165 lost 12 retransmitted 12 timeouts 0
-    link: offered 33250 delivered 33165 dropped 12 lost 0 queued 40 in flight 33
+    cwnd 110 118 131 102 110 115 123 130 100 118 129 133 109 124 131 97 117 128 133 107
+    satcp: sent 33249 delivered 33165 lost 12 retransmitted 12 timeouts 0
+    link: offered 33249 delivered 33165 dropped 12 lost 0 queued 39 in flight 33
     ");
 }
 
 #[test]
 fn scalable_alone() {
     insta::assert_snapshot!(alone("scalable"), @r"
-    cwnd 133 120 119 119 126 135 134 133 133 132 131 131 130 129 129 128 127 127 126 125
-    scalable: sent 33681 delivered 33165 lost 426 retransmitted 426 timeouts 0
-    link: offered 33681 delivered 33165 dropped 426 lost 0 queued 57 in flight 33
+    cwnd 132 121 120 120 119 123 131 134 134 133 132 132 131 130 130 129 128 128 127 126
+    scalable: sent 33689 delivered 33165 lost 432 retransmitted 432 timeouts 0
+    link: offered 33689 delivered 33165 dropped 432 lost 0 queued 59 in flight 33
     ");
 }
 
 #[test]
 fn vivace_alone() {
     insta::assert_snapshot!(alone("vivace"), @r"
-    cwnd 97 186 83 125 138 102 234 93 239 108 273 109 145 129 135 125 121 128 133 139
-    vivace: sent 29385 delivered 29319 lost 30 retransmitted 30 timeouts 0
-    link: offered 29385 delivered 29319 dropped 30 lost 0 queued 3 in flight 33
+    cwnd 97 187 83 125 166 102 234 93 238 108 273 109 145 129 135 125 121 128 133 139
+    vivace: sent 29385 delivered 29320 lost 29 retransmitted 29 timeouts 0
+    link: offered 29385 delivered 29320 dropped 29 lost 0 queued 3 in flight 33
     ");
 }
 
 #[test]
 fn vivace_kernel_alone() {
     insta::assert_snapshot!(alone("vivace-kernel"), @r"
-    cwnd 120 127 147 136 164 123 144 129 127 146 141 165 130 139 153 178 147 135 122 124
-    vivace-kernel: sent 31512 delivered 31480 lost 0 retransmitted 0 timeouts 0
-    link: offered 31512 delivered 31480 dropped 0 lost 0 queued 2 in flight 30
+    cwnd 123 129 138 132 158 138 161 144 139 138 113 150 132 135 132 158 138 161 144 133
+    vivace-kernel: sent 31494 delivered 31460 lost 0 retransmitted 0 timeouts 0
+    link: offered 31494 delivered 31460 dropped 0 lost 0 queued 2 in flight 32
     ");
 }
 
 #[test]
 fn vivace_proteus_alone() {
     insta::assert_snapshot!(alone("vivace-proteus"), @r"
-    cwnd 94 124 139 130 128 137 119 132 144 132 126 130 124 119 124 130 119 126 121 142
-    vivace-proteus: sent 30835 delivered 30802 lost 0 retransmitted 0 timeouts 0
-    link: offered 30835 delivered 30802 dropped 0 lost 0 queued 1 in flight 32
+    cwnd 79 120 138 129 121 135 141 125 130 120 120 137 133 119 130 122 136 135 136 138
+    vivace-proteus: sent 30503 delivered 30471 lost 0 retransmitted 0 timeouts 0
+    link: offered 30503 delivered 30471 dropped 0 lost 0 queued 1 in flight 31
     ");
 }
 
 #[test]
 fn westwood_alone() {
     insta::assert_snapshot!(alone("westwood"), @r"
-    cwnd 40 64 86 103 118 132 82 100 116 129 80 99 114 128 78 97 113 127 76 95
-    westwood: sent 32474 delivered 32274 lost 139 retransmitted 139 timeouts 0
-    link: offered 32474 delivered 32274 dropped 139 lost 0 queued 27 in flight 34
+    cwnd 44 68 89 106 121 134 86 103 118 132 84 102 117 130 82 100 116 129 80 98
+    westwood: sent 32737 delivered 32533 lost 141 retransmitted 141 timeouts 0
+    link: offered 32737 delivered 32533 dropped 141 lost 0 queued 30 in flight 33
     ");
 }

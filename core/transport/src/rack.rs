@@ -101,7 +101,9 @@ impl Rack {
                 segment.sacked || !segment.retransmission_out || segment.sent_at != sent_at
             };
             if !stale {
-                if (self.sent_at, self.seq) <= (sent_at, seq) {
+                // Of what left at one instant the RFC takes the higher number for the later; but what an acknowledgement
+                // let go may be followed by a repair that the next one, of the same instant, asks for.
+                if self.sent_at <= sent_at {
                     break;
                 }
                 let deadline = sent_at + patience;

@@ -1,12 +1,14 @@
 //! Sets of sequence numbers as sorted, disjoint, non-adjacent ranges.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 
-/// A set of half-open ranges. A tree, because a long window under heavy loss has a hole every few packets.
+/// A set of half-open ranges, in order of their numbers.
+///
+/// In one stretch of memory: what arrives lengthens the last range or closes a hole near the front, so that hardly
+/// anything moves, even where a long window under heavy loss has a hole every few packets.
 #[derive(Clone, Debug, Default)]
 pub struct RangeSet {
-    /// Ends by starts.
-    ranges: BTreeMap<u64, u64>,
+    ranges: VecDeque<(u64, u64)>,
 }
 
 impl RangeSet {
@@ -18,13 +20,13 @@ impl RangeSet {
     /// The end of the highest range; 0 when empty.
     #[inline]
     pub fn end(&self) -> u64 {
-        self.ranges.last_key_value().map_or(0, |(_, &end)| end)
+        self.ranges.back().map_or(0, |&(_, end)| end)
     }
 
     /// The range that holds `value`.
     pub fn find(&self, value: u64) -> Option<(u64, u64)> {
-        let (&start, &end) = self.ranges.range(..=value).next_back()?;
-        (value < end).then_some((start, end))
+        let (start, end) = *self.ranges.get(self.first_that_ends_at(value + 1))?;
+        (start <= value).then_some((start, end))
     }
 
     /// Add `start..end`; call `new` with each part that was not in before.
@@ -32,43 +34,53 @@ impl RangeSet {
         if start >= end {
             return;
         }
-        // The range that begins at or before the new one may hold or touch its start: then it grows.
-        let mut before = self.ranges.range_mut(..=start).next_back().filter(|(_, high)| **high >= start);
+        let first = self.first_that_ends_at(start);
         let mut from = start;
-        if let Some((_, high)) = &mut before {
-            if **high >= end {
-                return;
-            }
-            from = **high;
-            **high = end;
-        } else {
-            self.ranges.insert(start, end);
-        }
-        // Those that begin within it or touch its end go into it.
-        while let Some((&low, &high)) = self.ranges.range(start + 1..=end).next() {
+        let mut touched = first;
+        while let Some(&(low, high)) = self.ranges.get(touched)
+            && low <= end
+        {
             if from < low {
                 new(from, low);
             }
             from = high;
-            self.ranges.remove(&low);
+            touched += 1;
         }
         if from < end {
             new(from, end);
-        } else {
-            let grown = self.ranges.range_mut(..=start).next_back();
-            *grown.expect("it was put in above").1 = from;
         }
+        if touched == first {
+            self.ranges.insert(first, (start, end));
+            return;
+        }
+        // All that it touches becomes one.
+        let (low, _) = &mut self.ranges[first];
+        *low = start.min(*low);
+        self.ranges[first].1 = end.max(from);
+        self.ranges.drain(first + 1..touched);
     }
 
     /// Take out everything below `value`.
     pub fn remove_below(&mut self, value: u64) {
-        while let Some(first) = self.ranges.first_entry()
-            && *first.key() < value
+        while let Some((start, end)) = self.ranges.front_mut()
+            && *start < value
         {
-            let end = first.remove();
-            if end > value {
-                self.ranges.insert(value, end);
+            if *end > value {
+                *start = value;
+                return;
             }
+            self.ranges.pop_front();
+        }
+    }
+
+    /// The place of the first range that ends at `value` or later.
+    #[inline]
+    fn first_that_ends_at(&self, value: u64) -> usize {
+        match self.ranges.back() {
+            None => 0,
+            Some(&(_, end)) if end < value => self.ranges.len(),
+            Some(&(start, _)) if start < value => self.ranges.len() - 1,
+            Some(_) => self.ranges.partition_point(|&(_, end)| end < value),
         }
     }
 }
@@ -96,10 +108,11 @@ mod tests {
                     ranges.remove_below(start);
                     set.retain(|&value| value >= start);
                 }
-                let content: Vec<u64> = ranges.ranges.iter().flat_map(|(&low, &high)| low..high).collect();
+                let content: Vec<u64> = ranges.ranges.iter().flat_map(|&(low, high)| low..high).collect();
                 prop_assert_eq!(content, set.iter().copied().collect::<Vec<_>>());
-                let disjoint = ranges.ranges.values().zip(ranges.ranges.keys().skip(1)).all(|(high, low)| high < low);
-                prop_assert!(disjoint && ranges.ranges.iter().all(|(low, high)| low < high));
+                let mut pairs = ranges.ranges.iter().zip(ranges.ranges.iter().skip(1));
+                prop_assert!(pairs.all(|((_, high), (low, _))| high < low));
+                prop_assert!(ranges.ranges.iter().all(|(low, high)| low < high));
                 prop_assert_eq!(ranges.find(start).is_some(), set.contains(&start));
             }
         }

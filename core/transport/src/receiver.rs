@@ -1,11 +1,13 @@
 //! The receiving side: in-order delivery, selective and delayed acknowledgements (RFC 5681 §4.2, RFC 2018).
 
 use crate::ranges::RangeSet;
+use crate::receive_window::ReceiveWindow;
 use crate::sack::{MAX_SACK_BLOCKS, SackBlocks};
 use crate::{NEVER, Nanos};
 
+const MILLISECOND: Nanos = 1_000_000;
 /// Linux's TCP_ATO_MIN.
-const DELAYED_ACK: Nanos = 40_000_000;
+const DELAYED_ACK: Nanos = 40 * MILLISECOND;
 /// Linux acknowledges the first packets of a connection one by one, so that slow start gets going.
 const QUICK_ACKS: u32 = 16;
 
@@ -18,6 +20,8 @@ pub struct AckToSend {
     pub sacks: SackBlocks,
     /// Timestamp of the packet that RFC 7323 §4.3 says to echo.
     pub echo: Nanos,
+    /// When it leaves, on a clock of milliseconds: its own timestamp.
+    pub left_ms: u32,
     /// A mark has arrived that the sender has not answered (RFC 3168: ECE).
     pub marked: bool,
 }
@@ -34,14 +38,22 @@ pub struct Receiver {
     echo: Nanos,
     deadline: Nanos,
     duplicates: u64,
+    window: ReceiveWindow,
+    first_left_ms: u32,
     /// Acknowledgements say that a mark has arrived.
     marked: bool,
 }
 
 impl Receiver {
-    /// Nothing received yet.
+    /// Nothing received yet, and a buffer that never limits the sender.
     #[must_use]
     pub fn new() -> Self {
+        Self::with_window(ReceiveWindow::unlimited())
+    }
+
+    /// Nothing received yet.
+    #[must_use]
+    pub fn with_window(window: ReceiveWindow) -> Self {
         Self {
             next: 0,
             out_of_order: RangeSet::default(),
@@ -51,8 +63,15 @@ impl Receiver {
             echo: 0,
             deadline: NEVER,
             duplicates: 0,
+            window,
+            first_left_ms: u32::MAX,
             marked: false,
         }
+    }
+
+    /// The answer to a connection's opening leaves at `now`.
+    pub fn open(&mut self, now: Nanos) {
+        self.first_left_ms = self.first_left_ms.min((now / MILLISECOND) as u32);
     }
 
     /// Packets given to the application, in order.
@@ -65,6 +84,12 @@ impl Receiver {
     #[must_use]
     pub const fn duplicates(&self) -> u64 {
         self.duplicates
+    }
+
+    /// Packets below this one may be sent.
+    #[must_use]
+    pub const fn edge(&self) -> u64 {
+        self.window.edge(self.next)
     }
 
     /// When a delayed acknowledgement is due.
@@ -89,9 +114,25 @@ impl Receiver {
         }
     }
 
-    /// Packet `seq`, sent at `timestamp`, arrives at `now`.
+    /// Packet `seq`, sent at `timestamp`, arrives at `now`. `echo_ms`: when the acknowledgement left whose timestamp it
+    /// echoes; before the first one left there is none.
     #[inline]
-    pub fn on_data(&mut self, now: Nanos, seq: u64, timestamp: Nanos) -> Option<AckToSend> {
+    pub fn on_data(&mut self, now: Nanos, seq: u64, timestamp: Nanos, echo_ms: u32) -> Option<AckToSend> {
+        let echo_ms = (echo_ms >= self.first_left_ms).then_some(echo_ms);
+        if self.window.on_data(now, echo_ms) {
+            self.quick |= 1;
+        }
+        let read = self.next;
+        let ack = self.take(now, seq, timestamp);
+        // Behind a hole there is nothing to read, so that what fills it brings a round's worth at once.
+        if self.next > read {
+            self.window.on_read(now, self.next);
+        }
+        ack
+    }
+
+    #[inline]
+    fn take(&mut self, now: Nanos, seq: u64, timestamp: Nanos) -> Option<AckToSend> {
         if seq == self.next && self.out_of_order.is_empty() {
             self.next += 1;
             if self.unacknowledged == 0 {
@@ -100,23 +141,23 @@ impl Receiver {
             self.unacknowledged += 1;
             // RFC 5681 §4.2: "an ACK SHOULD be generated for at least every second full-sized segment".
             if self.unacknowledged >= 2 || self.quick > 0 {
-                return Some(self.acknowledge(false));
+                return Some(self.acknowledge(now, false));
             }
             self.deadline = now + DELAYED_ACK;
             return None;
         }
-        self.on_irregular(seq, timestamp)
+        self.on_irregular(now, seq, timestamp)
     }
 
     /// The delayed acknowledgement's time has come, if it has.
     pub fn on_timer(&mut self, now: Nanos) -> Option<AckToSend> {
-        (now >= self.deadline).then(|| self.acknowledge(false))
+        (now >= self.deadline).then(|| self.acknowledge(now, false))
     }
 
     /// Around losses every packet is acknowledged at once. RFC 7323 §4.3 (B): an acknowledgement of out-of-order data
     /// echoes the packet that last advanced the cumulative point.
     #[cold]
-    fn on_irregular(&mut self, seq: u64, timestamp: Nanos) -> Option<AckToSend> {
+    fn on_irregular(&mut self, now: Nanos, seq: u64, timestamp: Nanos) -> Option<AckToSend> {
         let mut duplicate = seq < self.next;
         if seq == self.next {
             self.echo = timestamp;
@@ -133,10 +174,10 @@ impl Receiver {
             self.recent[0] = seq;
         }
         self.duplicates += u64::from(duplicate);
-        Some(self.acknowledge(duplicate))
+        Some(self.acknowledge(now, duplicate))
     }
 
-    fn acknowledge(&mut self, duplicate: bool) -> AckToSend {
+    fn acknowledge(&mut self, now: Nanos, duplicate: bool) -> AckToSend {
         self.unacknowledged = 0;
         self.quick = self.quick.saturating_sub(1);
         self.deadline = NEVER;
@@ -147,7 +188,9 @@ impl Receiver {
         if duplicate {
             sacks.mark_duplicate();
         }
-        AckToSend { cumulative: self.next, sacks, echo: self.echo, marked: self.marked }
+        let left_ms = (now / MILLISECOND) as u32;
+        self.first_left_ms = self.first_left_ms.min(left_ms);
+        AckToSend { cumulative: self.next, sacks, echo: self.echo, left_ms, marked: self.marked }
     }
 
     /// RFC 2018 §4: the first block holds the packet that triggered the acknowledgement, the others repeat recent ones.
@@ -183,7 +226,7 @@ mod tests {
     fn warmed_up() -> Receiver {
         let mut receiver = Receiver::new();
         for seq in 0..u64::from(QUICK_ACKS) {
-            assert!(receiver.on_data(0, seq, 0).is_some());
+            assert!(receiver.on_data(0, seq, 0, 0).is_some());
         }
         receiver
     }
@@ -191,25 +234,25 @@ mod tests {
     #[test]
     fn every_second_packet_is_acknowledged_and_a_single_one_after_40_ms() {
         let mut receiver = warmed_up();
-        assert_eq!(receiver.on_data(0, 16, 7), None);
+        assert_eq!(receiver.on_data(0, 16, 7, 0), None);
         assert_eq!(receiver.next_timer(), DELAYED_ACK);
-        let ack = receiver.on_data(1, 17, 8).expect("the second packet is acknowledged");
+        let ack = receiver.on_data(1, 17, 8, 0).expect("the second packet is acknowledged");
         assert_eq!((ack.cumulative, ack.echo), (18, 7));
         assert_eq!(receiver.next_timer(), NEVER);
-        assert_eq!(receiver.on_data(2, 18, 9), None);
+        assert_eq!(receiver.on_data(2, 18, 9, 0), None);
         assert_eq!(receiver.on_timer(2 + DELAYED_ACK).map(|ack| ack.cumulative), Some(19));
     }
 
     #[test]
     fn holes_are_reported_with_the_most_recent_block_first() {
         let mut receiver = warmed_up();
-        receiver.on_data(0, 18, 0);
-        receiver.on_data(0, 20, 0);
-        let ack = receiver.on_data(0, 21, 0).expect("out of order packets are acknowledged at once");
+        receiver.on_data(0, 18, 0, 0);
+        receiver.on_data(0, 20, 0, 0);
+        let ack = receiver.on_data(0, 21, 0, 0).expect("out of order packets are acknowledged at once");
         assert_eq!(ack.cumulative, 16);
         assert_eq!(ack.sacks.ranges(16).collect::<Vec<_>>(), [(20, 22), (18, 19)]);
-        receiver.on_data(0, 16, 0);
-        let ack = receiver.on_data(0, 17, 0).expect("a hole that closes is acknowledged at once");
+        receiver.on_data(0, 16, 0, 0);
+        let ack = receiver.on_data(0, 17, 0, 0).expect("a hole that closes is acknowledged at once");
         assert_eq!(ack.cumulative, 19);
         assert_eq!(ack.sacks.ranges(19).collect::<Vec<_>>(), [(20, 22)]);
     }
@@ -220,7 +263,7 @@ mod tests {
         // (C) a filled hole is.
         let mut receiver = warmed_up();
         let echo = |receiver: &mut Receiver, seq, timestamp| {
-            receiver.on_data(100, seq, timestamp).map(|ack| (ack.cumulative, ack.echo))
+            receiver.on_data(100, seq, timestamp, 0).map(|ack| (ack.cumulative, ack.echo))
         };
         assert_eq!(echo(&mut receiver, 16, 10), None);
         assert_eq!(echo(&mut receiver, 17, 11), Some((18, 10)));
@@ -234,7 +277,7 @@ mod tests {
     #[test]
     fn a_packet_that_comes_twice_is_counted_and_reported() {
         let mut receiver = warmed_up();
-        let ack = receiver.on_data(0, 3, 0).expect("a duplicate is acknowledged at once");
+        let ack = receiver.on_data(0, 3, 0, 0).expect("a duplicate is acknowledged at once");
         assert!(ack.sacks.is_duplicate());
         assert_eq!(receiver.duplicates(), 1);
         assert_eq!(receiver.delivered(), 16);

@@ -23,6 +23,8 @@ use crate::undo::Undo;
 use crate::window_usage::WindowUsage;
 use crate::{NEVER, Nanos, RateSample};
 
+const MILLISECOND: Nanos = 1_000_000;
+
 /// A packet to put on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
@@ -278,6 +280,8 @@ impl Sender {
             una: self.board.una(),
             next: self.board.next(),
             rtt: last_rtt,
+            echo_ms: (ack.echo / MILLISECOND) as u32,
+            left_ms: ack.left_ms,
             min_rtt: self.rtt.min(),
             srtt: self.rtt.smoothed(),
             prior_in_flight,

@@ -187,7 +187,9 @@ proptest! {
         }
         let mut pipe = Pipe::of(sender, move |sent: Sent| data.fate(sent.at), move |at| acks.fate(at));
         pipe.serialisation = SERIALISATION;
-        pipe.receive_window = rmem.map(ReceiveWindow::new);
+        if let Some(rmem) = rmem {
+            pipe.limit(ReceiveWindow::new(rmem));
+        }
         pipe.send_buffer = wmem.map(SendBuffer::new);
         let mut marks = Pcg64Mcg::seed_from_u64(seed ^ 1);
         pipe.marks = Box::new(move |_| marks.next_u64() < marking);

@@ -112,7 +112,7 @@ fn the_receiver_repeats_a_mark_until_the_sender_says_that_it_has_answered() {
         if answered || marked {
             receiver.on_ecn(answered, marked);
         }
-        receiver.on_data(0, seq, 0).map(|ack| ack.marked)
+        receiver.on_data(0, seq, 0, 0).map(|ack| ack.marked)
     };
     for seq in 0..16 {
         assert_eq!(marked(seq, false, false), Some(false));
@@ -150,7 +150,7 @@ fn a_sender_is_not_confused_by_marks_of_what_it_has_not_sent() {
     let mut receiver = Receiver::new();
     while sender.transmit(0).is_some() {}
     receiver.on_ecn(false, true);
-    let ack = receiver.on_data(ONE_WAY, 0, 0).expect("the first packet is acknowledged at once");
+    let ack = receiver.on_data(ONE_WAY, 0, 0, 0).expect("the first packet is acknowledged at once");
     sender.on_ack(RTT, &ack);
     let window = sender.scheme().window();
     // The same acknowledgement twice, out of the blue.

@@ -47,7 +47,7 @@ impl Path {
             self.answer(delayed);
             if let Some(&(_, seq, timestamp)) = self.data.front().filter(|data| data.0 <= self.now) {
                 self.data.pop_front();
-                let ack = self.receiver.on_data(self.now, seq, timestamp);
+                let ack = self.receiver.on_data(self.now, seq, timestamp, 0);
                 self.answer(ack);
             }
             if let Some(&(_, ack)) = self.acks.front().filter(|ack| ack.0 <= self.now) {

@@ -151,7 +151,7 @@ fn a_timeout_retransmits_the_first_packet_even_while_later_ones_are_in_flight() 
     // what was sent within its last round trip in flight (RFC 8985 §6.3).
     let mut sender = Sender::new(fixed_window(1), false);
     sender.transmit(0).expect("the window is open");
-    let ack = Receiver::new().on_data(350 * MS, 0, 0).expect("the first packets are acknowledged at once");
+    let ack = Receiver::new().on_data(350 * MS, 0, 0, 0).expect("the first packets are acknowledged at once");
     sender.on_ack(700 * MS, &ack);
     assert_eq!(sender.transmit(700 * MS).map(|transmit| transmit.seq), Some(1));
     let probe = sender.next_timer();
@@ -285,10 +285,10 @@ fn selective_acknowledgements_after_lost_ones_give_the_rtt_of_the_latest_packet(
     let mut receiver = Receiver::new();
     while sender.transmit(0).is_some() {}
     // Packet 1 arrives, its acknowledgement gets lost; packet 10 goes out much later.
-    receiver.on_data(ONE_WAY, 1, 0).expect("out of order packets are acknowledged at once");
+    receiver.on_data(ONE_WAY, 1, 0, 0).expect("out of order packets are acknowledged at once");
     sender.scheme_mut().external_mut().expect("it is external").command(11, 0);
     assert_eq!(sender.transmit(100 * MS).map(|transmit| transmit.seq), Some(10));
-    let ack = receiver.on_data(100 * MS + ONE_WAY, 10, 100 * MS).expect("it is acknowledged at once");
+    let ack = receiver.on_data(100 * MS + ONE_WAY, 10, 100 * MS, 0).expect("it is acknowledged at once");
     assert_eq!(ack.sacks.ranges(0).collect::<Vec<_>>(), [(10, 11), (1, 2)]);
     assert_eq!(sender.on_ack(100 * MS + RTT, &ack), Some(RTT));
 }

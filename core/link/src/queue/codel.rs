@@ -31,6 +31,9 @@ pub struct ControlLaw {
     first_above: Nanos,
     drop_next: Nanos,
     count: u32,
+    /// Linux's approximation of 1 / √count: a step of Newton's method each time that the count changes. The first ones
+    /// are half, .56 and .49 where the roots are .71, .58 and a half.
+    inverse_root: f64,
     last_count: u32,
     dropping: bool,
 }
@@ -52,6 +55,7 @@ impl ControlLaw {
             }
             while self.dropping && now >= self.drop_next {
                 self.count += 1;
+                self.approach_root();
                 if settings.ecn && waiting.packet.mark_congestion() {
                     tally.marked += 1;
                     self.drop_next = self.control_law(settings, self.drop_next);
@@ -83,14 +87,24 @@ impl ControlLaw {
         self.dropping = true;
         let since = self.count.wrapping_sub(self.last_count);
         let recent = now.saturating_sub(self.drop_next) < 16 * settings.interval;
-        self.count = if since > 1 && recent { since } else { 1 };
+        if since > 1 && recent {
+            self.count = since;
+            self.approach_root();
+        } else {
+            (self.count, self.inverse_root) = (1, 1.0);
+        }
         self.last_count = self.count;
         self.drop_next = self.control_law(settings, now);
     }
 
+    fn approach_root(&mut self) {
+        let root = self.inverse_root;
+        self.inverse_root = root / 2.0 * (3.0 - f64::from(self.count) * root * root);
+    }
+
     /// RFC 8289 §5.4: t + interval / √count
     fn control_law(&self, settings: &CodelSettings, at: Nanos) -> Nanos {
-        at + (settings.interval as f64 / f64::from(self.count).sqrt()) as Nanos
+        at + (settings.interval as f64 * self.inverse_root) as Nanos
     }
 
     /// The next packet, and whether the delay has been above the target for an interval. An empty queue ends dropping.

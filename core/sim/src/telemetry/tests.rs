@@ -14,6 +14,7 @@ fn packet(flow: u32, seq: u64, timestamp: Nanos) -> Packet {
         hop: 0,
         kind: Kind::Data,
         ecn: Ecn::default(),
+        left: 0,
         seq,
         timestamp,
         propagation: 0,

@@ -45,7 +45,7 @@ fn a_sender_that_gathers_a_burst_is_limited_by_its_window() {
     let mut receiver = Receiver::new();
     assert_eq!(send_all(&mut sender, 0), 417);
     for seq in 0..3 {
-        let ack = receiver.on_data(25 * MS, seq, 0).expect("the first packets are acknowledged at once");
+        let ack = receiver.on_data(25 * MS, seq, 0, 0).expect("the first packets are acknowledged at once");
         sender.on_ack(50 * MS + seq * 100_000, &ack);
         let sent = send_all(&mut sender, 50 * MS + seq * 100_000);
         // The first follows a silence and goes out alone; the others wait for a burst's worth.
@@ -57,7 +57,7 @@ fn a_sender_that_gathers_a_burst_is_limited_by_its_window() {
 /// Everything that is out arrives in order, a round trip of 50 ms after `sent_at`; returns when.
 fn acknowledge_all(sender: &mut Sender, receiver: &mut Receiver, sent_at: Nanos) -> Nanos {
     for seq in sender.board.una()..sender.board.next() {
-        if let Some(ack) = receiver.on_data(sent_at, seq, sent_at) {
+        if let Some(ack) = receiver.on_data(sent_at, seq, sent_at, 0) {
             sender.on_ack(sent_at + 50 * MS, &ack);
         }
     }

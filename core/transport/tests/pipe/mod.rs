@@ -40,8 +40,10 @@ pub struct Pipe {
     pub marks: Box<dyn FnMut(Sent) -> bool>,
     /// Packets that reported a reduction.
     pub reported: Vec<Sent>,
-    /// What the receiver announces, where it is limited.
-    pub receive_window: Option<ReceiveWindow>,
+    /// The receiver announces its window; set by [`Pipe::limit`].
+    limited: bool,
+    /// The last timestamp of the receiver's that the sender knows.
+    echo_ms: u32,
     /// What the application fills, where that is limited; the sender must have been told.
     pub send_buffer: Option<SendBuffer>,
     back: Box<dyn FnMut(Nanos) -> Fate>,
@@ -62,7 +64,7 @@ pub struct Pipe {
 /// Of equal times the earlier scheduled comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    Data { seq: u64, timestamp: Nanos, answered: bool, marked: bool },
+    Data { seq: u64, timestamp: Nanos, echo_ms: u32, answered: bool, marked: bool },
     Ack(usize),
 }
 
@@ -94,7 +96,8 @@ impl Pipe {
             data: Box::new(data),
             marks: Box::new(|_| false),
             reported: Vec::new(),
-            receive_window: None,
+            limited: false,
+            echo_ms: 0,
             send_buffer: None,
             back: Box::new(back),
             acks: Vec::new(),
@@ -109,13 +112,19 @@ impl Pipe {
         }
     }
 
+    /// Let the receiver announce `window`, before anything has been sent.
+    pub fn limit(&mut self, window: ReceiveWindow) {
+        self.receiver = Receiver::with_window(window);
+        self.limited = true;
+    }
+
     /// Run until `until`, checking after each event what must always hold.
     pub fn run(&mut self, until: Nanos) {
         if !self.started {
             self.started = true;
             self.sender.start(self.now);
-            if let Some(window) = &self.receive_window {
-                self.sender.allow(window.edge());
+            if self.limited {
+                self.sender.allow(self.receiver.edge());
             }
             self.refill();
         }
@@ -162,18 +171,16 @@ impl Pipe {
 
     fn arrive(&mut self, event: Event) {
         match event {
-            Event::Data { seq, timestamp, answered, marked } => {
+            Event::Data { seq, timestamp, echo_ms, answered, marked } => {
                 if answered || marked {
                     self.receiver.on_ecn(answered, marked);
                 }
-                let ack = self.receiver.on_data(self.now, seq, timestamp);
-                if let Some(window) = &mut self.receive_window {
-                    window.on_data(self.now, self.receiver.delivered(), self.sender.rtt().latest());
-                }
+                let ack = self.receiver.on_data(self.now, seq, timestamp, echo_ms);
                 self.answer(ack);
             }
             Event::Ack(index) => {
                 let (ack, edge) = &self.acks[index];
+                self.echo_ms = self.echo_ms.max(ack.left_ms);
                 let rtt = self.sender.on_ack(self.now, ack);
                 self.rtts.extend(rtt);
                 if let Some(edge) = *edge {
@@ -195,7 +202,7 @@ impl Pipe {
 
     fn answer(&mut self, ack: Option<AckToSend>) {
         let Some(ack) = ack else { return };
-        self.acks.push((ack, self.receive_window.as_ref().map(ReceiveWindow::edge)));
+        self.acks.push((ack, self.limited.then(|| self.receiver.edge())));
         for delay in (self.back)(self.now) {
             self.schedule(self.now + delay, Event::Ack(self.acks.len() - 1));
         }
@@ -216,7 +223,8 @@ impl Pipe {
             // Linux: retransmissions are not ECN-capable.
             let marked = !transmit.retransmission && (self.marks)(sent);
             for delay in (self.data)(sent) {
-                let data = Event::Data { seq: sent.seq, timestamp: self.now, answered, marked };
+                let (seq, timestamp, echo_ms) = (sent.seq, self.now, self.echo_ms);
+                let data = Event::Data { seq, timestamp, echo_ms, answered, marked };
                 self.schedule(self.free_at + delay, data);
             }
         }
