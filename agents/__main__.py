@@ -1,4 +1,4 @@
-"""``python -m agents import|held-out``: published checkpoints as policies, and what a run's policy earns."""
+"""``python -m agents import|held-out|curves``: published checkpoints as policies, and what runs earned."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(arguments: list[str]) -> int:
         InputError: a file that is missing, damaged or of something else; one line.
     """
     parser = argparse.ArgumentParser(prog="python -m agents", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="import|held-out")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="import|held-out|curves")
     add = commands.add_parser(
         "import", help="make a policy of a checkpoint that a scheme's authors published"
     )
@@ -36,10 +36,20 @@ def run(arguments: list[str]) -> int:
     add = commands.add_parser("held-out", help="run a policy on scenarios that its training never drew; JSON")
     add.add_argument("run", type=Path, help="a folder that train.py made")
     add.add_argument("--episodes", type=int, default=32)
+    add = commands.add_parser("curves", help="learning curves over seeds, with intervals")
+    add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders that train.py made")
+    add.add_argument("--metric", default="held_out_reward", help="held_out_… or a column of progress.csv")
+    add.add_argument("--out", type=Path, metavar="DIR", default=Path("runs/curves"))
     flags = parser.parse_args(arguments)
     if flags.command == "import":
         out = flags.out or Path("runs") / f"{flags.scheme}-published"
         print(f"policy: {actors.import_policy(flags.scheme, flags.checkpoint, out)}")
+        return 0
+    if flags.command == "curves":
+        from agents import curves  # here, because drawing takes a second to import
+
+        table, plot = curves.write(curves.curves(flags.runs, flags.metric), flags.metric, flags.out)
+        print(f"table: {table}  plot: {plot}")
         return 0
     print(json.dumps(held_out(flags.run, flags.episodes)))
     return 0
@@ -53,7 +63,7 @@ def held_out(run: Path, episodes: int) -> dict[str, float]:
     """
     import leosim  # here, so that an import needs no compiled module
 
-    from agents.rollout import evaluate
+    from agents.rollout import evaluate_policy
 
     data = read_config(run / "config.yaml")
     scheme = registry.get(str(data.get("agent")))
@@ -62,7 +72,7 @@ def held_out(run: Path, episodes: int) -> dict[str, float]:
         policy = leosim.Policy.load(str(run / "policy"))
     except leosim.InputError as error:
         raise InputError(str(error)) from None
-    return evaluate(policy.act, settings, episodes)
+    return evaluate_policy(policy, settings, episodes)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import leosim
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,11 +15,35 @@ from agents.simulations import LEARNER, Simulations
 Act = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """Maps observations (n, observation_dim) to actions (n, action_dim)."""
 
+Remembering = Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.float32]]
+"""The same, of flows that are told apart by a number each."""
+
 HELD_OUT_EPISODE = 1_000_000_000
 """Training counts its episodes from 0 and never comes here; the scenarios are the same for every seed."""
 HELD_OUT_SEED = 0
 
 METRICS = ("normalized_goodput", "delay_inflation", "loss_rate")
+
+
+def acting(policy: leosim.Policy, flows: int) -> Remembering:
+    """Return ``policy`` as what acts on up to ``flows`` flows; it remembers each, if it is recurrent."""
+    memories = np.zeros((flows, policy.memory_dim), np.float32)
+
+    def act(observations: NDArray[np.float32], which: NDArray[np.int64]) -> NDArray[np.float32]:
+        if not policy.memory_dim:
+            return policy.act(observations)
+        remembered = memories[which]
+        actions = policy.act(observations, remembered)
+        memories[which] = remembered
+        return actions
+
+    return act
+
+
+def evaluate_policy(policy: leosim.Policy, settings: TrainSettings, episodes: int) -> dict[str, float]:
+    """Return what `evaluate` does, of an exported ``policy``, which may be recurrent."""
+    flows = episodes * settings.scenarios.max_learning_flows
+    return _evaluate(acting(policy, flows), settings, episodes)
 
 
 def evaluate(act: Act, settings: TrainSettings, episodes: int) -> dict[str, float]:
@@ -28,7 +53,11 @@ def evaluate(act: Act, settings: TrainSettings, episodes: int) -> dict[str, floa
         ``reward``: mean per flow and interval; and means over flows of `METRICS` (a flow's normalized goodput
         is over the whole bottleneck, so that n equal flows have 1/n each).
     """
-    changes = {"seed": HELD_OUT_SEED, "num_envs": episodes, "backend": "simulator"}
+    return _evaluate(lambda observations, which: act(observations), settings, episodes)
+
+
+def _evaluate(act: Remembering, settings: TrainSettings, episodes: int) -> dict[str, float]:
+    changes = {"seed": HELD_OUT_SEED, "num_envs": episodes, "backend": "simulator", "curriculum": []}
     held_out = settings.model_copy(update=changes)
     simulations = Simulations(held_out, first_episode=HELD_OUT_EPISODE)
     simulations.start()
@@ -38,7 +67,7 @@ def evaluate(act: Act, settings: TrainSettings, episodes: int) -> dict[str, floa
         active = batch.active & ~batch.finished[:, None]
         actions = np.zeros(simulations.action_shape, dtype=np.float32)
         if active.any():
-            actions[active] = act(batch.observations[active])
+            actions[active] = act(batch.observations[active], np.flatnonzero(active))
         simulations.step(actions)
         total += float(batch.rewards_view[active].sum(dtype=np.float64))
         count += int(active.sum())

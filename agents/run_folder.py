@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import io
 import json
 import math
@@ -22,6 +23,10 @@ from configs.errors import InputError
 
 KEPT_CHECKPOINTS = 2
 """Older checkpoints are removed: the latest, and one more in case a reader holds it."""
+
+
+ALMOST_FULL_BYTES = 1 << 20
+"""With less room than this, a writer that fails without a reason has run out of it."""
 
 
 def _json(data: Mapping[str, Any]) -> bytes:
@@ -48,7 +53,9 @@ class RunFolder:
     def __init__(self, path: Path, provenance: Mapping[str, Any]) -> None:
         self.path = path
         self.provenance = dict(provenance)
-        self._columns: list[str] | None = None
+        self._columns: dict[str, list[str]] = {}
+        self.notes: dict[str, Any] = {}
+        """What `write_summary` adds to the summary of any engine."""
 
     @classmethod
     def create(cls, path: Path, config_yaml: str, provenance: Mapping[str, Any]) -> RunFolder:
@@ -68,7 +75,8 @@ class RunFolder:
             )
         try:
             # What a run left that was killed before its first checkpoint is of no use to anyone.
-            (path / "progress.csv").unlink(missing_ok=True)
+            for name in ("progress.csv", "evaluation.csv"):
+                (path / name).unlink(missing_ok=True)
             (path / "checkpoints").mkdir(parents=True, exist_ok=True)
             (path / "policy").mkdir(exist_ok=True)
             made_by = {key: value for key, value in provenance.items() if key != "config"}
@@ -82,9 +90,14 @@ class RunFolder:
         """Take back what `create` made, when the run could not begin; a run with a checkpoint stays."""
         if self.latest_checkpoint() is not None:
             return
-        for name in ("config.yaml", "progress.csv"):
+        for name in ("config.yaml", "progress.csv", "evaluation.csv"):
             (self.path / name).unlink(missing_ok=True)
-        for folder in (self.path / "checkpoints", self.path / "policy", self.path):
+        for folder in (
+            self.path / "checkpoints" / "replay",
+            self.path / "checkpoints",
+            self.path / "policy",
+            self.path,
+        ):
             with contextlib.suppress(OSError):  # it holds something that is not this run's
                 folder.rmdir()
 
@@ -122,27 +135,31 @@ class RunFolder:
 
     # -- progress.csv -----------------------------------------------------------------------------------
 
-    def append_progress(self, row: Mapping[str, Any]) -> None:
+    def append_progress(self, row: Mapping[str, Any], name: str = "progress.csv") -> None:
         """Append ``row`` to progress.csv. Its first row sets the columns; ``steps`` must be one.
+
+        Args:
+            row: values by column.
+            name: of another file that is written in the same way.
 
         Raises:
             ValueError: a key that is not a column.
         """
-        path = self.path / "progress.csv"
-        if self._columns is None:
-            self._columns = self._read_columns(path)
-        if self._columns is None:
-            self._columns = list(row)
-            write_atomically(path, _csv_line(self._columns))
-        if unknown := row.keys() - set(self._columns):
+        path = self.path / name
+        columns = self._columns.get(name) or self._read_columns(path)
+        if columns is None:
+            columns = list(row)
+            write_atomically(path, _csv_line(columns))
+        self._columns[name] = columns
+        if unknown := row.keys() - set(columns):
             raise ValueError(f"{path}: {', '.join(sorted(unknown))}: not a column")
         # One write of a whole line in append mode: a kill leaves the line out, at worst its end.
         with path.open("ab", buffering=0) as file:
-            file.write(_csv_line([row.get(column, "") for column in self._columns]))
+            file.write(_csv_line([row.get(column, "") for column in columns]))
 
-    def rewind_progress(self, steps: int) -> None:
+    def rewind_progress(self, steps: int, name: str = "progress.csv") -> None:
         """Drop the rows after ``steps`` and a half-written last line, as a resumed run writes them again."""
-        path = self.path / "progress.csv"
+        path = self.path / name
         columns = self._read_columns(path)
         if columns is None:
             return
@@ -175,7 +192,15 @@ class RunFolder:
         temporary = self.checkpoints / f".{target.name}.tmp"
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)
-        write(temporary)
+        try:
+            write(temporary)
+        except (OSError, RuntimeError) as error:
+            # PyTorch and NumPy say of a full disk only that they could not write all.
+            full = not getattr(error, "errno", None) and self._room_bytes() < ALMOST_FULL_BYTES
+            shutil.rmtree(temporary, ignore_errors=True)
+            if full:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target)) from None
+            raise
         for path in temporary.rglob("*"):
             if path.is_file():
                 sync_file(path)
@@ -185,9 +210,35 @@ class RunFolder:
         else:
             os.replace(temporary, target)
         write_atomically(self.checkpoints / "latest", f"{target.name}\n".encode())
-        for old in self.kept_checkpoints()[:-KEPT_CHECKPOINTS]:
-            shutil.rmtree(old, ignore_errors=True)
+        self._prune()
         return target
+
+    def _room_bytes(self) -> int:
+        return shutil.disk_usage(self.path).free
+
+    def _prune(self) -> None:
+        best = self.best_checkpoint()
+        for old in self.kept_checkpoints()[:-KEPT_CHECKPOINTS]:
+            if old != best:
+                shutil.rmtree(old, ignore_errors=True)
+
+    def keep_best(self, steps: int) -> None:
+        """Keep the checkpoint of ``steps``, and the policy as it is now, whatever comes after them."""
+        best = self.path / "best"
+        best.mkdir(exist_ok=True)
+        # The network last: who sees it sees the description that belongs to it, or at worst an older one.
+        for name in ("policy.json", "policy.onnx"):
+            write_atomically(best / name, (self.policy / name).read_bytes())
+        write_atomically(self.checkpoints / "best", f"{steps:012d}\n".encode())
+        self._prune()
+
+    def best_checkpoint(self) -> Path | None:
+        """Return the folder that ``checkpoints/best`` names, or None if nothing was judged."""
+        try:
+            name = (self.checkpoints / "best").read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            return None
+        return self.checkpoints / name if (self.checkpoints / name).is_dir() else None
 
     def checkpoint_path(self, steps: int) -> Path:
         """Return where the checkpoint of ``steps`` is or would be."""
@@ -211,28 +262,34 @@ class RunFolder:
 
     # -- policy and summary -----------------------------------------------------------------------------
 
-    def write_policy(self, onnx: bytes, description: Mapping[str, Any], steps: int | None) -> Path:
+    def write_policy(
+        self, onnx: bytes, description: Mapping[str, Any], steps: int | None, name: str | None = None
+    ) -> Path:
         """Write policy/policy.onnx and policy/policy.json, with provenance; return the folder.
 
         Args:
             onnx: the network.
             description: what policy.json says besides: agent, spec_version, dimensions, interval_ms.
             steps: environment steps that the policy was trained for; None: unknown.
+            name: of one policy among several, which goes to policies/NAME instead.
         """
-        self.policy.mkdir(exist_ok=True)
+        folder = self.policy if name is None else self.path / "policies" / name
+        folder.mkdir(parents=True, exist_ok=True)
         description = {
             "format": "leogym-policy",
             "version": 1,
             **description,
             "provenance": {**self.provenance, **({} if steps is None else {"steps": steps})},
         }
-        write_atomically(self.policy / "policy.onnx", onnx)
-        write_atomically(self.policy / "policy.json", _json(description))
-        return self.policy
+        write_atomically(folder / "policy.onnx", onnx)
+        write_atomically(folder / "policy.json", _json(description))
+        return folder
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write summary.json; provenance is added."""
-        write_atomically(self.path / "summary.json", _json({**summary, "provenance": self.provenance}))
+        write_atomically(
+            self.path / "summary.json", _json({**summary, **self.notes, "provenance": self.provenance})
+        )
 
 
 def _csv_line(values: list[Any]) -> bytes:

@@ -6,7 +6,6 @@ An agent adds its own hyperparameters by subclassing `TrainSettings` in its fold
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -14,6 +13,7 @@ import yaml
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from configs.errors import InputError, one_line
+from configs.exponents import with_exponents
 from configs.sampling import AstraeaSampling, Sampling
 from configs.scenario import load_yaml
 from configs.strict import Positive, Strict
@@ -25,7 +25,7 @@ Tracker = Literal["none", "tensorboard", "wandb"]
 Count = Annotated[int, Field(ge=1)]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
-FREE_ON_RESUME = frozenset({"steps", "minutes", "workers", "ray_address", "track"})
+FREE_ON_RESUME = frozenset({"steps", "minutes", "workers", "ray_address", "track", "group"})
 """Settings that ``--resume`` may change, because they do not change what is learned."""
 
 
@@ -39,6 +39,14 @@ def _weighted(value: Any) -> Any:
     if isinstance(value, dict):
         return ",".join(f"{term}:{weight}" for term, weight in value.items())
     return value
+
+
+class Stage(Strict):
+    """What a curriculum begins with."""
+
+    until_steps: Count
+    """Episodes that begin before so many environment steps are drawn from …"""
+    scenarios: Annotated[Sampling, BeforeValidator(sampler_by_name)]
 
 
 class TrainSettings(Strict):
@@ -62,6 +70,8 @@ class TrainSettings(Strict):
     which YAML may also write as a mapping."""
     scenarios: Annotated[Sampling, BeforeValidator(sampler_by_name)] = AstraeaSampling()
     """The ranges that episodes are drawn from: a sampler's name, or its ranges (`configs.sampling`)."""
+    curriculum: list[Stage] = Field(default_factory=list)
+    """What comes before ``scenarios``, in order of ``until_steps``; native and sb3 only."""
     interval_ms: Positive = 30.0
     """The monitor interval in ms."""
     num_envs: Count = 16
@@ -71,7 +81,13 @@ class TrainSettings(Strict):
     ray_address: str | None = None
     """An existing Ray cluster; by default Ray starts on this machine."""
 
+    held_out_episodes: Annotated[int, Field(ge=0)] = 0
+    """Episodes on scenarios that training never draws, which judge the policy of every checkpoint: rows of
+    evaluation.csv; ``best/`` keeps the policy that earned most. 0: none."""
+
     track: Tracker = "tensorboard"
+    group: str | None = None
+    """What wandb groups this run under, with the same run of other seeds, or other trials of a sweep."""
     progress_steps: Count = 10_000
     """A row of progress.csv every so many environment steps."""
     checkpoint_steps: Count = 100_000
@@ -107,23 +123,21 @@ class TrainSettings(Strict):
             raise ValueError("give steps or minutes, not both")
         return self
 
+    @model_validator(mode="after")
+    def _rising_curriculum(self) -> TrainSettings:
+        ends = [stage.until_steps for stage in self.curriculum]
+        if ends != sorted(set(ends)):
+            raise ValueError("curriculum: until_steps must rise from stage to stage")
+        if ends and self.engine == "rllib":
+            raise ValueError("curriculum: is for the engines native and sb3")
+        return self
+
     def to_yaml(self) -> str:
         """Return every setting as YAML, defaults included."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False)
 
 
 Settings = TypeVar("Settings", bound=TrainSettings)
-
-_EXPONENT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+")
-
-
-def _with_exponents(value: Any) -> Any:
-    """Turn texts such as ``5e-5`` into numbers: YAML 1.1 takes them for strings for want of a point."""
-    if isinstance(value, dict):
-        return {key: _with_exponents(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_with_exponents(item) for item in value]
-    return float(value) if isinstance(value, str) and _EXPONENT.fullmatch(value) else value
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -132,7 +146,7 @@ def read_config(path: Path) -> dict[str, Any]:
     Raises:
         InputError: the file cannot be read or does not hold a mapping.
     """
-    data = _with_exponents(load_yaml(path))
+    data = with_exponents(load_yaml(path))
     if data is None:
         return {}
     if not isinstance(data, dict):
@@ -150,7 +164,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     if not equals or not key.strip():
         raise InputError(f"--set: {text}: must be KEY=VALUE")
     try:
-        return key.strip(), _with_exponents(yaml.safe_load(value))
+        return key.strip(), with_exponents(yaml.safe_load(value))
     except yaml.YAMLError:
         raise InputError(f"--set: {key.strip()}: {value!r} is not YAML") from None
 

@@ -8,9 +8,9 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
+from agents.curriculum import Curriculum
 from agents.settings import TrainSettings
 from configs.scenario import Scenario
-from envs.sampling import Sampler
 
 if TYPE_CHECKING:
     from envs.real_tcp import RealTcpBatch
@@ -22,9 +22,10 @@ LEARNER = "agent"
 class Simulations:
     """``num_envs`` simulations that step together; a finished one goes on with the next scenario.
 
-    Episode ``k`` of a run is drawn from a generator seeded by (seed, k), so that a counter is all the state
-    there is to its scenarios. A simulation's own state is rebuilt by repeating the actions since its reset:
-    it is deterministic and much faster than life. On real TCP, which is neither, the next episode begins.
+    Episode ``k`` of a run is drawn from a generator seeded by (seed, k), so that a counter and the stage of a
+    curriculum are all the state there is to its scenarios. A simulation's own state is rebuilt by repeating
+    the actions since its reset: it is deterministic and much faster than life. On real TCP, which is neither,
+    the next episode begins.
 
     Args:
         settings: which scenarios, how many simulations, which agent specification.
@@ -33,7 +34,7 @@ class Simulations:
 
     def __init__(self, settings: TrainSettings, first_episode: int = 0) -> None:
         self._seed = settings.seed
-        self._draw = Sampler(settings.scenarios)
+        self._draw = Curriculum(settings)
         common: dict[str, Any] = {
             "slots": self._draw.max_learning_flows,
             "agent": settings.spec,
@@ -51,12 +52,14 @@ class Simulations:
         self.action_shape = (self.size, self.slots, self.batch.action_dim)
         self.next_episode = first_episode
         self._episodes = [0] * self.size
+        self._stages = [0] * self.size
         self._actions: list[list[NDArray[np.float32]]] = [[] for _ in range(self.size)]
         self._traces: dict[str, leosim.PathTrace] = {}
 
-    def scenario(self, episode: int) -> Scenario:
-        """Return the scenario of ``episode``."""
-        return self._draw(np.random.default_rng([self._seed, 1, episode]))
+    def scenario(self, episode: int, stage: int | None = None) -> Scenario:
+        """Return the scenario of ``episode``, of a curriculum's ``stage``; None: the present one."""
+        rng = np.random.default_rng([self._seed, 1, episode])
+        return self._draw.draw(rng, self._draw.stage if stage is None else stage)
 
     def start(self) -> None:
         """Give every simulation its first episode."""
@@ -66,6 +69,7 @@ class Simulations:
     def restart(self, index: int) -> None:
         """Give simulation ``index`` the next episode."""
         self._episodes[index] = self.next_episode
+        self._stages[index] = self._draw.stage
         self.next_episode += 1
         self._actions[index].clear()
         self._reset(index)
@@ -76,6 +80,7 @@ class Simulations:
             for index, history in enumerate(self._actions):
                 history.append(actions[index].copy())
         self.batch.step(actions)
+        self._draw.steps += self.size
 
     @property
     def repeatable(self) -> bool:
@@ -99,6 +104,8 @@ class Simulations:
         return {
             "next_episode": self.next_episode,
             "episodes": list(self._episodes),
+            "stages": list(self._stages),
+            "steps": self._draw.steps,
             "actions": [
                 np.stack(history) if history else np.empty((0, *self.action_shape[1:]), np.float32)
                 for history in self._actions
@@ -108,6 +115,8 @@ class Simulations:
     def restore(self, state: dict[str, Any]) -> None:
         """Rebuild the simulations that `state` described, step by step."""
         self.next_episode = state["next_episode"]
+        self._draw.steps = state.get("steps", 0)  # older checkpoints have no curriculum
+        self._stages = list(state.get("stages", self._stages))
         if not self.repeatable:
             self.start()
             return
@@ -131,7 +140,7 @@ class Simulations:
                 self._reset(index)
 
     def _reset(self, index: int) -> None:
-        scenario = self.scenario(self._episodes[index])
+        scenario = self.scenario(self._episodes[index], self._stages[index])
         for name in scenario.traces - self._traces.keys():
             import traces  # here, because it builds orbits: static scenarios do without
 

@@ -33,7 +33,7 @@ def test_an_agent_with_nothing_to_train_says_so(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--agent", "moon", "--steps", 1], "--agent: moon: .*astraea, aurora, orca"),
+        (["--agent", "moon", "--steps", 1], "--agent: moon: .*astraea, aurora, .*orca"),
         (["--agent", "astraea"], "--steps or --minutes: give one"),
         (["--agent", "astraea", "--steps", 1, "--set", "foo=1"], "^--set: foo: unknown key$"),
         (["--agent", "astraea", "--steps", 1, "--set", "gamma=high"], "^--set: gamma: "),
@@ -138,3 +138,28 @@ def test_any_observation_action_and_reward_train_together(tmp_path):
     assert written["reward"] == "throughput:1,delay:-0.5,fairness:0.1"
     policy = json.loads((tmp_path / "run" / "policy" / "policy.json").read_text())
     assert (policy["agent"], policy["observation_dim"]) == ("orca+cwnd_ratio", 70)
+
+
+def settings_of(*arguments):
+    flags = train_cli.parser().parse_args([*map(str, arguments)])
+    scheme = train_cli.registry.get(flags.agent)
+    algorithm = train_cli.take_algorithm(flags)
+    assert algorithm is not None
+    return train_cli.fresh(algorithm, flags, train_cli.task_of(scheme, algorithm))
+
+
+def test_an_algorithm_may_learn_the_task_of_another_agent():
+    orca = train_cli.registry.get("orca").settings(agent="orca")
+    found = settings_of("--agent", "orca", "--engine", "rllib", "--set", "algo=sac", "tau=0.1")
+    assert (found.agent, found.engine, found.tau) == ("sac", "rllib", 0.1)
+    assert (found.spec, found.reward, found.interval_ms) == (orca.spec, orca.reward, orca.interval_ms)
+    assert found.scenarios == orca.scenarios
+    given = settings_of("--agent", "orca", "--set", "algo=ppo", "spec=aurora")
+    assert (given.agent, given.spec, given.reward) == ("ppo", "aurora", "orca")
+    baseline = settings_of("--agent", "ppo", "--engine", "rllib", "--set", "algo=appo")
+    assert (baseline.agent, baseline.spec) == ("appo", "astraea")
+
+
+def test_an_algorithm_that_there_is_not_is_answered_with_those_that_there_are(tmp_path):
+    with pytest.raises(InputError, match=r"^--agent: moon: .*appo, astraea"):
+        run(tmp_path, "--agent", "orca", "--steps", 1, "--set", "algo=moon")

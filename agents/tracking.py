@@ -58,6 +58,7 @@ class WandB:
         self._run = wandb.init(
             project="leogym",
             name=run.path.name,
+            group=settings.group,
             dir=str(run.path),
             config={**settings.model_dump(mode="json"), "resumed_at": start},
             mode=os.environ.get("WANDB_MODE", "offline"),  # pyright: ignore[reportArgumentType]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,6 +19,8 @@ from evaluation.provenance import describe
 
 REAL_TCP = ("mahimahi", "kernel")
 TRAINED_ON = ("simulator", *REAL_TCP)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
+"""What the operating system says when a file cannot grow."""
 CONFIGS = Path(configs.__file__).parent / "agents"
 
 
@@ -29,9 +33,11 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of ``train.py``'s arguments."""
     made = _Parser(prog="train.py", description="Train a congestion control agent.", allow_abbrev=False)
     add = made.add_argument
-    add("--agent", required=True, metavar="NAME", help=", ".join(registry.schemes()))
+    add("--agent", metavar="NAME", help=", ".join(registry.schemes()))
+    add("--sweep", type=Path, metavar="FILE", help="run a sweep of configs/sweeps instead, with Ray Tune")
     add("--config", type=Path, metavar="FILE", help="YAML settings; default: configs/agents/NAME.yaml")
-    add("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="override settings")
+    settings = "override settings; algo=NAME trains the agent's task by another agent's algorithm"
+    add("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help=settings)
     length = made.add_mutually_exclusive_group()
     length.add_argument("--steps", type=int, metavar="N", help="environment steps, over all simulations")
     length.add_argument("--minutes", type=float, metavar="M", help="wall time")
@@ -59,12 +65,19 @@ def run(arguments: list[str]) -> int:
         InputError: bad arguments, settings or files.
     """
     flags = parser().parse_args(arguments)
+    if flags.sweep is not None:
+        return sweep(flags)
+    if flags.agent is None:
+        raise InputError("train.py: --agent or --sweep: give one")
     scheme = registry.get(flags.agent)
+    task: dict[str, Any] = {}
+    if (algorithm := take_algorithm(flags)) is not None and algorithm.name != scheme.name:
+        scheme, task = algorithm, task_of(scheme, algorithm)
     if not scheme.trainers:
         print(f"{scheme.summary}.")
         return 0
     out = flags.out or Path("runs") / scheme.name
-    settings = resumed(scheme, flags, out) if flags.resume else fresh(scheme, flags)
+    settings = resumed(scheme, flags, out) if flags.resume else fresh(scheme, flags, task)
     check(settings)
     trainer = scheme.trainer(settings.engine)
     provenance = describe(settings.model_dump(mode="json"), settings.seed, trace_hashes(settings))
@@ -78,11 +91,71 @@ def run(arguments: list[str]) -> int:
         if not flags.resume:
             folder.discard()
         raise
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        goes_on = folder.latest_checkpoint() is not None
+        if not flags.resume:
+            folder.discard()
+        kept = "; the latest checkpoint is whole: --resume continues from it" if goes_on else ""
+        raise InputError(f"{out}: cannot be written: {error.strerror}{kept}") from None
     except KeyboardInterrupt:
         print(f"stopped; --resume continues from the latest checkpoint in {out}", file=sys.stderr)
         return 130
-    print(f"policy: {folder.policy}")
+    # A world model such as DreamerV3's is none that can be exported.
+    exported = (folder.policy / "policy.onnx").exists()
+    print(f"policy: {folder.policy}" if exported else f"checkpoints: {folder.checkpoints}")
     return 0
+
+
+def sweep(flags: argparse.Namespace) -> int:
+    """Run the sweep that ``flags`` name; return the exit status.
+
+    Raises:
+        InputError: a flag that is a single run's, or whatever `run_sweep` finds.
+    """
+    own = ("sweep", "out", "resume", "ray_address", "workers")
+    for name, value in vars(flags).items():
+        if name not in own and value not in (None, []):
+            raise InputError(f"--sweep: --{name} is a single run's: write it under settings in {flags.sweep}")
+    from agents.sweeps.run import run_sweep  # here, because importing Ray takes seconds
+
+    out = flags.out or Path("runs") / flags.sweep.stem
+    try:
+        table = run_sweep(
+            flags.sweep, out, resume=flags.resume, ray_address=flags.ray_address, workers=flags.workers
+        )
+    except KeyboardInterrupt:
+        print(f"stopped; --resume continues every trial of {out} from where it is", file=sys.stderr)
+        return 130
+    print(table.read_text(encoding="utf-8"), end="")
+    print(f"table: {table}  plot: {table.with_suffix('.png')}")
+    return 0
+
+
+def take_algorithm(flags: argparse.Namespace) -> Scheme | None:
+    """Remove ``algo=NAME`` from the assignments of ``flags`` and return the scheme of that name, if any.
+
+    Raises:
+        InputError: there is no such scheme.
+    """
+    named = [text for text in flags.set if text.partition("=")[0].strip() == "algo"]
+    flags.set = [text for text in flags.set if text not in named]
+    return registry.get(named[-1].partition("=")[2].strip()) if named else None
+
+
+def task_of(scheme: Scheme, algorithm: Scheme) -> dict[str, Any]:
+    """Return what ``algorithm`` must be told so as to learn the task of ``scheme`` with its own methods.
+
+    Of a baseline, whose task is everybody's, there is nothing to tell.
+    """
+    names = ("spec", "reward", "scenarios", "interval_ms")
+    theirs, ours = scheme.settings(agent=scheme.name), TrainSettings(agent=scheme.name)
+    return {
+        name: value
+        for name, value in theirs.model_dump(include=set(names)).items()
+        if value != getattr(ours, name) and value != ours.model_dump()[name]
+    }
 
 
 def overrides(flags: argparse.Namespace) -> dict[str, Any]:
@@ -91,10 +164,11 @@ def overrides(flags: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(flags, name) for name in names if getattr(flags, name) is not None}
 
 
-def fresh(scheme: Scheme, flags: argparse.Namespace) -> TrainSettings:
-    """Return the settings of a new run: the file, then ``--set``, then flags; later ones win."""
+def fresh(scheme: Scheme, flags: argparse.Namespace, task: Mapping[str, Any] | None = None) -> TrainSettings:
+    """Return the settings of a new run: the file, ``task``, ``--set``, then flags; later ones win."""
     source = flags.config or CONFIGS / f"{scheme.name}.yaml"
     data = read_config(source) if flags.config or source.exists() else {}
+    data |= task or {}
     if data.setdefault("agent", scheme.name) != scheme.name:
         raise InputError(f"{source}: agent: is {data['agent']!r}, but --agent says {scheme.name!r}")
     given = overrides(flags)
@@ -166,10 +240,13 @@ def trace_hashes(settings: TrainSettings) -> dict[str, str]:
     Raises:
         InputError: a trace that is missing or not valid.
     """
-    names = getattr(settings.scenarios, "paths", ())
+    from envs.sampling import paths  # here, so that --help needs no compiled module
+
+    stages = [settings.scenarios, *(stage.scenarios for stage in settings.curriculum)]
+    names = {path for ranges in stages for path in paths(ranges)}
     if not names:
         return {}
     import traces  # here, because it builds orbits: static scenarios do without
 
-    traces.load_all(set(names))
-    return {name: traces.sha256(name) for name in names}
+    traces.load_all(names)
+    return {name: traces.sha256(name) for name in sorted(names)}

@@ -127,13 +127,81 @@ class AuroraSampling(FlowMix):
     """Random loss per packet, uniform."""
 
 
-Sampling = Annotated[AstraeaSampling | LeoSampling | AuroraSampling, Field(discriminator="sampler")]
+class TraceSampling(FlowMix):
+    """Paths as their traces have them: steps of rate and delay, handovers with outages, loss, weather.
 
-_SAMPLERS: dict[str, type[AstraeaSampling] | type[LeoSampling] | type[AuroraSampling]] = {
+    A preset of `traces.synth`, such as ``uniform-steps`` or ``starlink``, stands for as many traces as
+    ``seeds`` says. Weather is in files: ``python -m traces build sd-ny-bp --rain 40 --out rain.csv``.
+    """
+
+    sampler: Literal["traces"] = "traces"
+    paths: Names = ("uniform-steps", "starlink", "sd-ny-bp")
+    """Named paths, presets and path trace files, one drawn for each episode, entered at a random time."""
+    seeds: Count = 16
+    """How many traces a preset stands for."""
+    rate_mbps: Annotated[tuple[Positive, Positive] | None, BeforeValidator(_pair)] = None
+    """Capacity instead of the trace's, uniform."""
+    queue_packets: CountRange = (50, 1000)
+    """Log-uniform."""
+    extra_delay_ms: NonNegativeRange = (0.0, 0.0)
+    """Extra one-way access delay of each flow, uniform."""
+    loss: Annotated[tuple[Probability, Probability], BeforeValidator(_pair), AfterValidator(_ordered)] = (
+        0.0,
+        0.0,
+    )
+    """Random loss per packet on top of the trace's, uniform."""
+
+
+Simple = Annotated[
+    AstraeaSampling | LeoSampling | AuroraSampling | TraceSampling, Field(discriminator="sampler")
+]
+
+
+class Part(Strict):
+    """One kind of scenario in a mixture."""
+
+    weight: Positive = 1.0
+    """How often it is drawn, relative to the other parts."""
+    scenarios: Simple
+
+
+class MixtureSampling(Strict):
+    """Several kinds of scenarios, each episode one of them."""
+
+    sampler: Literal["mixture"] = "mixture"
+    parts: Annotated[list[Part], Field(min_length=1)] = Field(
+        default_factory=lambda: [
+            Part(scenarios=ranges) for ranges in (AstraeaSampling(), LeoSampling(), TraceSampling())
+        ]
+    )
+
+    @property
+    def max_learning_flows(self) -> int:
+        """The most learning flows that an episode can have."""
+        return max(part.scenarios.max_learning_flows for part in self.parts)
+
+
+Ranges = AstraeaSampling | LeoSampling | AuroraSampling | TraceSampling | MixtureSampling
+Sampling = Annotated[Ranges, Field(discriminator="sampler")]
+
+_SAMPLERS: dict[str, type[Ranges]] = {
     "astraea": AstraeaSampling,
     "aurora": AuroraSampling,
     "leo": LeoSampling,
+    "mixture": MixtureSampling,
+    "traces": TraceSampling,
 }
+
+
+def with_learning_flows(ranges: Ranges, count: int) -> Ranges:
+    """Return ``ranges`` with ``count`` learning flows in each scenario, the others being background."""
+    if isinstance(ranges, MixtureSampling):
+        parts = [
+            part.model_copy(update={"scenarios": with_learning_flows(part.scenarios, count)})
+            for part in ranges.parts
+        ]
+        return ranges.model_copy(update={"parts": parts})
+    return ranges.model_copy(update={"learning_flows": count})
 
 
 def names() -> list[str]:
@@ -141,7 +209,7 @@ def names() -> list[str]:
     return list(_SAMPLERS)
 
 
-def parse(data: Any, source: str) -> AstraeaSampling | LeoSampling | AuroraSampling:
+def parse(data: Any, source: str) -> Ranges:
     """Return the ranges that ``data`` describes: a sampler's name or a mapping with the key ``sampler``.
 
     Raises:

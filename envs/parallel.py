@@ -20,6 +20,9 @@ from envs.simulation import Options, Simulations
 Observations = dict[str, NDArray[np.float32]]
 Infos = dict[str, dict[str, Any]]
 
+FEW = 2
+"""Up to so many reports are read sooner one by one than all together."""
+
 
 class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]]):
     """Learning flows over simulated links that share one clock; an agent is a flow.
@@ -114,12 +117,16 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
         self._batch.step(self._actions)
 
         self.agents = [] if self._finished[0] else self._running()
-        joined = [name for name in self.agents if name not in acting]
-        reported = acting + joined
-        at_end = self._simulations.at_end()[0]
-        ended = {name: name not in self.agents for name in reported}
-        truncations = {name: ended[name] and bool(at_end[self._slot[name]]) for name in reported}
-        terminations = {name: ended[name] and not truncations[name] for name in reported}
+        reported = acting
+        if self.agents != acting:
+            reported = acting + [name for name in self.agents if name not in acting]
+        truncations, terminations = dict.fromkeys(reported, False), dict.fromkeys(reported, False)
+        if len(self.agents) < len(reported):
+            at_end = self._simulations.at_end()[0]
+            for name in reported:
+                if name not in self.agents:
+                    ended = truncations if at_end[self._slot[name]] else terminations
+                    ended[name] = True
         # The batch rewards only flows that had acted: those that joined have 0.
         rewards = {name: float(self._rewards[self._slot[name]]) for name in reported}
         return self._observed(reported), rewards, terminations, truncations, self._informed(reported)
@@ -129,16 +136,22 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
         return self._batch.global_states[0].copy()
 
     def _running(self) -> list[str]:
-        return [self.possible_agents[slot] for slot in np.flatnonzero(self._active)]
+        active = self._active.tolist()
+        return [name for name, runs in zip(self.possible_agents, active, strict=True) if runs]
 
     def _observed(self, agents: list[str]) -> Observations:
         return {name: self._observations[self._slot[name]].copy() for name in agents}
 
     def _informed(self, agents: list[str]) -> Infos:
-        slots = [self._slot[name] for name in agents]
-        late = self._simulations.punctuality()
-        reports = self._reader.many(self._reports[slots])
-        return {name: {**report, **late} for name, report in zip(agents, reports, strict=True)}
+        slots, late = [self._slot[name] for name in agents], self._simulations.punctuality()
+        if len(slots) <= FEW:
+            reports = [self._reader.one(self._reports[slot]) for slot in slots]
+        else:
+            reports = self._reader.many(self._reports[slots])
+        if late:
+            for report in reports:
+                report.update(late)
+        return dict(zip(agents, reports, strict=True))
 
     def close(self) -> None:
         """End what runs in real time."""

@@ -13,6 +13,9 @@ from typing import Any
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ray.rllib.utils.typing import MultiAgentDict
 
+from configs import sampling
+from configs.sampling import with_learning_flows
+from envs.flow import FlowEnv
 from envs.parallel import FlowsParallelEnv
 
 Step = tuple[MultiAgentDict, MultiAgentDict, MultiAgentDict, MultiAgentDict, MultiAgentDict]
@@ -77,3 +80,18 @@ class MultiFlowEnv(MultiAgentEnv):
             step[3].update(dict.fromkeys(step[3], False))
         step[3]["__all__"] = truncated
         return step
+
+
+class SingleFlowEnv(FlowEnv):
+    """`envs.flow.FlowEnv` for algorithms of RLlib that steer one agent, such as DreamerV3.
+
+    Args:
+        config: arguments of `FlowEnv` by name; of ranges, one flow learns.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None) -> None:
+        arguments = dict(config or {})
+        scenario = arguments.get("scenario")
+        if isinstance(scenario, Mapping) and "sampler" in scenario:
+            arguments["scenario"] = with_learning_flows(sampling.parse(scenario, "scenario"), 1)
+        super().__init__(**arguments)

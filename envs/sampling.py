@@ -19,7 +19,15 @@ import numpy as np
 
 from configs import sampling
 from configs.queue import Queue
-from configs.sampling import AstraeaSampling, AuroraSampling, FlowMix, LeoSampling
+from configs.sampling import (
+    AstraeaSampling,
+    AuroraSampling,
+    FlowMix,
+    LeoSampling,
+    MixtureSampling,
+    Ranges,
+    TraceSampling,
+)
 from configs.scenario import Flow, Link, Scenario
 
 PACKET_BITS = 1_500 * 8
@@ -35,17 +43,13 @@ class Sampler:
         max_learning_flows: the most learning flows of any scenario that it draws.
     """
 
-    def __init__(self, ranges: AstraeaSampling | LeoSampling | AuroraSampling) -> None:
+    def __init__(self, ranges: Ranges) -> None:
         self.ranges = ranges
         self.max_learning_flows = ranges.max_learning_flows
 
     def __call__(self, rng: np.random.Generator) -> Scenario:
         """Draw one scenario."""
-        if isinstance(self.ranges, AstraeaSampling):
-            return draw_astraea(self.ranges, rng)
-        if isinstance(self.ranges, AuroraSampling):
-            return draw_aurora(self.ranges, rng)
-        return draw_leo(self.ranges, rng)
+        return draw(self.ranges, rng)
 
     def __repr__(self) -> str:
         return f"Sampler({self.ranges!r})"
@@ -58,6 +62,30 @@ def sampler(name: str, **ranges: Any) -> Sampler:
         InputError: an unknown sampler or range; one line that names it.
     """
     return Sampler(sampling.parse({"sampler": name, **ranges}, f"sampler {name}"))
+
+
+def draw(ranges: Ranges, rng: np.random.Generator) -> Scenario:
+    """Draw one scenario in ``ranges`` of any kind."""
+    if isinstance(ranges, AstraeaSampling):
+        return draw_astraea(ranges, rng)
+    if isinstance(ranges, AuroraSampling):
+        return draw_aurora(ranges, rng)
+    if isinstance(ranges, TraceSampling):
+        return draw_trace(ranges, rng)
+    if isinstance(ranges, MixtureSampling):
+        weights = np.array([part.weight for part in ranges.parts])
+        part = ranges.parts[int(rng.choice(len(weights), p=weights / weights.sum()))]
+        return draw(part.scenarios, rng)
+    return draw_leo(ranges, rng)
+
+
+def paths(ranges: Ranges) -> list[str]:
+    """Return the names of all path traces that scenarios in ``ranges`` can be drawn on."""
+    if isinstance(ranges, MixtureSampling):
+        return sorted({path for part in ranges.parts for path in paths(part.scenarios)})
+    if isinstance(ranges, TraceSampling):
+        return [path for name in ranges.paths for path in _traces_of(name, ranges.seeds)]
+    return [*ranges.paths] if isinstance(ranges, LeoSampling) else []
 
 
 def draw_astraea(ranges: AstraeaSampling, rng: np.random.Generator) -> Scenario:
@@ -108,6 +136,28 @@ def draw_leo(ranges: LeoSampling, rng: np.random.Generator) -> Scenario:
     )
     extra_delay_ms = rng.uniform(*ranges.extra_delay_ms, _count(rng, ranges))
     return _scenario(rng, ranges, f"leo-{path}", link, extra_delay_ms)
+
+
+def draw_trace(ranges: TraceSampling, rng: np.random.Generator) -> Scenario:
+    """Draw a path trace, a time to enter it at, and the flows that share it."""
+    traces = _traces_of(ranges.paths[int(rng.integers(len(ranges.paths)))], ranges.seeds)
+    path = traces[int(rng.integers(len(traces)))]
+    link = Link(
+        trace=path,
+        offset_s=int(rng.integers(_period_ms(path))) / 1e3,
+        rate_mbps=_uniform(rng, ranges.rate_mbps) if ranges.rate_mbps else None,
+        loss=_uniform(rng, ranges.loss),
+        queue=Queue(packets=round(_log_uniform(rng, ranges.queue_packets))),
+    )
+    extra_delay_ms = rng.uniform(*ranges.extra_delay_ms, _count(rng, ranges))
+    return _scenario(rng, ranges, f"trace-{path}", link, extra_delay_ms)
+
+
+def _traces_of(name: str, seeds: int) -> list[str]:
+    """Return the traces that ``name`` stands for: of a preset without a seed, so many."""
+    from traces import synth  # here, because it builds orbits: static links do without
+
+    return [f"{name}@{seed}" for seed in range(seeds)] if name in synth.PRESETS else [name]
 
 
 def _scenario(

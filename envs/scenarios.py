@@ -16,21 +16,13 @@ import configs
 from configs import sampling
 from configs.errors import InputError
 from configs.queue import Queue
-from configs.sampling import AstraeaSampling, AuroraSampling, LeoSampling
+from configs.sampling import Ranges
 from configs.scenario import Flow, Link, Scenario, load_yaml, parse
 from configs.suite import substitute
 from envs.sampling import Sampler
 
 ScenarioLike = (
-    None
-    | str
-    | Path
-    | Scenario
-    | Mapping[str, Any]
-    | AstraeaSampling
-    | LeoSampling
-    | AuroraSampling
-    | Callable[[np.random.Generator], Scenario]
+    None | str | Path | Scenario | Mapping[str, Any] | Ranges | Callable[[np.random.Generator], Scenario]
 )
 
 SCENARIOS = Path(configs.__file__).parent / "scenarios"
@@ -120,7 +112,7 @@ def resolve(scenario: ScenarioLike) -> Scenario | Callable[[np.random.Generator]
         return default()
     if isinstance(scenario, Scenario):
         return scenario
-    if isinstance(scenario, AstraeaSampling | LeoSampling | AuroraSampling):
+    if isinstance(scenario, Ranges):
         return Sampler(scenario)
     if isinstance(scenario, Mapping):
         if "sampler" in scenario:

@@ -129,3 +129,42 @@ def test_a_bad_range_is_named_in_one_line(ranges, rule: str):
 def test_every_named_sampler_has_defaults():
     for name in sampling.names():
         assert sampler(name).max_learning_flows >= 1
+
+
+def test_traces_are_entered_at_random_and_a_preset_stands_for_many(period_of_95_minutes):
+    ranges = {
+        "paths": ["uniform-steps", "sd-ny-bp"],
+        "seeds": 3,
+        "queue_packets": [50, 60],
+        "loss": [0, 0.01],
+    }
+    links = [drawn(seed, "traces", **ranges).links["bottleneck"] for seed in range(200)]
+    assert {link.trace for link in links} == {
+        "uniform-steps@0", "uniform-steps@1", "uniform-steps@2", "sd-ny-bp"
+    }  # fmt: skip
+    assert len({link.offset_s for link in links}) > 190
+    assert all(50 <= link.queue.packets <= 60 and link.rate_mbps is None for link in links)
+    assert 0 <= min(link.loss for link in links) < 0.001 < 0.009 < max(link.loss for link in links) <= 0.01
+    found = envs.sampling.paths(sampling.parse({"sampler": "traces", **ranges}, "test"))
+    assert set(found) == {link.trace for link in links}
+
+
+def test_a_mixture_draws_its_parts_by_weight_and_each_as_if_it_were_alone():
+    parts = [
+        {"weight": 3, "scenarios": {"sampler": "astraea", "rate_mbps": 10, "flows": [2, 4]}},
+        {"weight": 1, "scenarios": {"sampler": "aurora", "background": ["bbr"]}},
+    ]
+    names = [drawn(seed, "mixture", parts=parts).name for seed in range(400)]
+    assert 260 < names.count("astraea") < 340
+    made = sampler("mixture", parts=parts)
+    assert made.max_learning_flows == 4
+    one = sampling.with_learning_flows(made.ranges, 1)
+    assert one.max_learning_flows == 1
+    for seed in range(20):
+        assert learning_flows(envs.sampling.draw(one, np.random.default_rng(seed))) == 1
+
+
+def test_a_mixture_of_mixtures_is_refused():
+    inner = {"sampler": "mixture", "parts": []}
+    with pytest.raises(InputError, match="parts"):
+        sampler("mixture", parts=[{"scenarios": inner}])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from torch import nn
+from torch import Tensor, nn
 
 from agents.onnx_export import Cell, perceptron, recurrent
 from agents.run_folder import RunFolder
@@ -49,10 +49,11 @@ def export(
     steps: int,
     activation: str = "leaky_relu",
     lstm: nn.LSTM | None = None,
+    policy: str | None = None,
 ) -> Path:
     """Write the actor made of the layers ``dense`` as the run's policy; return the policy's folder.
 
-    With an ``lstm``, of one layer, the observation goes through it first.
+    With an ``lstm``, of one layer, the observation goes through it first. ``policy`` names one of several.
     """
     arrays = [(layer.weight.detach().cpu().numpy(), layer.bias.detach().cpu().numpy()) for layer in dense]
     description = {
@@ -65,7 +66,7 @@ def export(
     name = f"{settings.agent} ({settings.engine}), {steps} environment steps"
     slope = None if activation == "tanh" else NEGATIVE_SLOPE
     onnx = perceptron(arrays, slope, name) if lstm is None else recurrent(cell(lstm), arrays, slope, name)
-    return run.write_policy(onnx, description, steps)
+    return run.write_policy(onnx, description, steps, policy)
 
 
 def cell(lstm: nn.LSTM) -> Cell:
@@ -75,6 +76,16 @@ def cell(lstm: nn.LSTM) -> Cell:
         getattr(lstm, name).detach().cpu().numpy()
         for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
     )
+
+
+def dense_layer(weight: Tensor, bias: Tensor) -> nn.Linear:
+    """Return the dense layer of ``weight`` (out, in) and ``bias``.
+
+    Weights of its own are never drawn: that would change what training draws next.
+    """
+    layer = nn.Linear(weight.shape[1], weight.shape[0], device="meta")
+    layer.weight, layer.bias = nn.Parameter(weight.detach()), nn.Parameter(bias.detach())
+    return layer
 
 
 def dense_layers(*parts: nn.Module) -> list[nn.Linear]:

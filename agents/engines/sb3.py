@@ -59,8 +59,6 @@ def dense(model: PPO) -> list[nn.Linear]:
 
 ALGORITHM = sb3_loop.Algorithm(
     make=make_model,
-    read=lambda folder, environment: PPO.load(folder / "model.zip", environment, device="cpu"),
-    write=lambda model, folder: model.save(folder / "model.zip"),
     dense=dense,
     columns={
         "policy_loss": "train/policy_gradient_loss",

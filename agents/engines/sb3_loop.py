@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,13 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecMonitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 from torch import nn
 
+from agents.curriculum import Curriculum
 from agents.engines.actor import export
 from agents.engines.schedule import Every
 from agents.engines.settings import Sb3Settings
 from agents.reporter import Reporter
 from agents.run_folder import RunFolder
 from configs.errors import InputError
-from envs.sampling import Sampler
 from envs.sb3 import LeoVecEnv
 
 
@@ -39,24 +40,24 @@ class Algorithm:
 
     make: Callable[[Any, VecEnv], BaseAlgorithm]
     """``make(settings, environment)``: untrained."""
-    read: Callable[[Path, VecEnv], BaseAlgorithm]
-    """``read(folder, environment)``: as `write` left it."""
-    write: Callable[[Any, Path], None]
-    """``write(model, folder)``: everything but the state of global random generators."""
     dense: Callable[[Any], list[nn.Linear]]
     """The actor's dense layers, in order; the action is the tanh of the last."""
     columns: Mapping[str, str]
     """Columns of progress.csv, with the names under which the model logs them."""
     lstm: Callable[[Any], nn.LSTM | None] = lambda model: None
     """The actor's LSTM before its dense layers; None without one."""
+    write: Callable[[Any, Path], None] = lambda model, folder: None
+    """``write(model, folder)``: what there is besides weights, optimisers and counters."""
+    read: Callable[[Any, Path], None] = lambda model, folder: None
+    """``read(model, folder)``: the same, into an untrained model."""
 
 
 class ScaledRewards(VecEnvWrapper):
-    """Multiplies rewards by a factor."""
+    """Multiplies rewards by a factor, and tells the curriculum of steps."""
 
-    def __init__(self, environment: VecEnv, factor: float) -> None:
+    def __init__(self, environment: VecEnv, factor: float, curriculum: Curriculum) -> None:
         super().__init__(environment)
-        self._factor = np.float32(factor)
+        self._factor, self.curriculum = np.float32(factor), curriculum
 
     def reset(self) -> VecEnvObs:
         """Reset as the environment does."""
@@ -64,32 +65,48 @@ class ScaledRewards(VecEnvWrapper):
 
     def step_wait(self) -> VecEnvStepReturn:
         """Step as the environment does, the rewards scaled."""
+        self.curriculum.steps += self.num_envs
         observations, rewards, dones, infos = self.venv.step_wait()
         return observations, rewards * self._factor, dones, infos
 
 
 def make_environment(settings: Sb3Settings, steps: int) -> ScaledRewards:
-    """Return ``settings.num_envs`` simulations of one learning flow each, seeded by seed and ``steps``."""
-    one_learner = settings.scenarios.model_copy(update={"learning_flows": 1})
+    """Return ``settings.num_envs`` simulations of one learning flow each, after ``steps`` of the run."""
+    curriculum = Curriculum(settings, learning_flows=1)
+    curriculum.steps = steps
     environment = LeoVecEnv(
         settings.num_envs,
-        Sampler(one_learner),
+        curriculum,
         settings.spec,
         settings.backend,
         reward=settings.reward,
         interval_ms=settings.interval_ms,
         threads=settings.workers,
     )
-    # A resumed run must not see the episodes of the run's beginning again.
-    environment.seed(int(np.random.SeedSequence([settings.seed, steps]).generate_state(1)[0] >> 1))
-    return ScaledRewards(settings.wrap(VecMonitor(environment)), settings.reward_scale)
+    return ScaledRewards(settings.wrap(VecMonitor(environment)), settings.reward_scale, curriculum)
 
 
 def save(algorithm: Algorithm, model: BaseAlgorithm, folder: Path, wall_s: float, episodes: int) -> None:
     """Write ``model`` and the state of its random generators to ``folder``."""
+    # Tensors only: the library's own files are pickles, which may run anything when they are read.
+    _, variables = model._get_torch_save_params()
+    torch.save(
+        {
+            "parameters": model.get_parameters(),
+            "variables": {name: attrgetter(name)(model).detach() for name in variables},
+            "torch": torch.get_rng_state(),
+        },
+        folder / "model.pt",
+    )
     algorithm.write(model, folder)
-    torch.save({"torch": torch.get_rng_state(), "numpy": np.random.get_state()}, folder / "random.pt")  # noqa: NPY002 (Stable-Baselines3 shuffles with it)
-    state = {"steps": model.num_timesteps, "wall_s": wall_s, "episodes": episodes}
+    kind, key, *rest = np.random.get_state()  # noqa: NPY002 (Stable-Baselines3 shuffles with it)
+    state = {
+        "steps": model.num_timesteps,
+        "wall_s": wall_s,
+        "episodes": episodes,
+        "updates": getattr(model, "_n_updates", 0),
+        "numpy": [kind, np.asarray(key).tolist(), *rest],
+    }
     (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
 
 
@@ -101,14 +118,26 @@ def load(algorithm: Algorithm, folder: Path, settings: Sb3Settings) -> tuple[Bas
     """
     try:
         state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-        model = algorithm.read(folder, make_environment(settings, state["steps"]))
-        generators = torch.load(folder / "random.pt", weights_only=False)
+        tensors = torch.load(folder / "model.pt", weights_only=True)
+        environment = make_environment(settings, state["steps"])
+        model = algorithm.make(settings, environment)
+        model.set_parameters(tensors["parameters"], exact_match=True)
+        for name, value in tensors["variables"].items():
+            attrgetter(name)(model).data.copy_(value)
+        algorithm.read(model, folder)
+        # A resumed run must not see the episodes of the run's beginning again.
+        environment.seed(
+            int(np.random.SeedSequence([settings.seed, state["steps"]]).generate_state(1)[0] >> 1)
+        )
+        model.num_timesteps, model._n_updates = state["steps"], state["updates"]  # type: ignore[attr-defined]
+        kind, key, *rest = state["numpy"]
+        np.random.set_state((kind, np.array(key, np.uint32), *rest))  # noqa: NPY002
+        torch.set_rng_state(tensors["torch"])
     except InputError:
         raise
-    except Exception as error:  # whatever an unpickler stumbles on
-        raise InputError(f"{folder}: cannot be read: {error}") from None
-    torch.set_rng_state(generators["torch"])
-    np.random.set_state(generators["numpy"])  # noqa: NPY002
+    except Exception as error:  # whatever the library stumbles on
+        reason, *_ = str(error).splitlines() or [type(error).__name__]
+        raise InputError(f"{folder}: cannot be read: {reason}") from None
     return model, state
 
 

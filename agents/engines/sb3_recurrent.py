@@ -51,8 +51,6 @@ def lstm(model: RecurrentPPO) -> nn.LSTM:
 
 ALGORITHM = sb3_loop.Algorithm(
     make=make_model,
-    read=lambda folder, environment: RecurrentPPO.load(folder / "model.zip", environment, device="cpu"),
-    write=lambda model, folder: model.save(folder / "model.zip"),
     dense=dense,
     columns={
         "policy_loss": "train/policy_gradient_loss",

@@ -61,8 +61,7 @@ def make_model(settings: ReplaySettings, environment: VecEnv) -> OffPolicyAlgori
 
 
 def write(model: OffPolicyAlgorithm, folder: Path) -> None:
-    """Write model and replay buffer to ``folder``; the buffer as plain arrays."""
-    model.save(folder / "model.zip")
+    """Write the replay buffer to ``folder`` as plain arrays."""
     buffer = model.replay_buffer
     assert buffer is not None
     rows = buffer.buffer_size if buffer.full else buffer.pos
@@ -70,9 +69,8 @@ def write(model: OffPolicyAlgorithm, folder: Path) -> None:
     np.savez(folder / "replay.npz", position=buffer.pos, full=buffer.full, **arrays)
 
 
-def read(kind: type[OffPolicyAlgorithm], folder: Path, environment: VecEnv) -> OffPolicyAlgorithm:
-    """Return what `write` wrote to ``folder``."""
-    model = kind.load(folder / "model.zip", environment, device="cpu")
+def read(model: OffPolicyAlgorithm, folder: Path) -> None:
+    """Give ``model`` what `write` wrote to ``folder``."""
     buffer = model.replay_buffer
     assert buffer is not None
     with np.load(folder / "replay.npz", allow_pickle=False) as stored:
@@ -80,7 +78,6 @@ def read(kind: type[OffPolicyAlgorithm], folder: Path, environment: VecEnv) -> O
         rows = len(stored["rewards"])
         for name in ARRAYS:
             getattr(buffer, name)[:rows] = stored[name]
-    return model
 
 
 def dense(model: Any) -> list[nn.Linear]:
@@ -91,11 +88,9 @@ def dense(model: Any) -> list[nn.Linear]:
 
 def algorithm(settings: ReplaySettings) -> sb3_loop.Algorithm:
     """Return what the loop must know of the algorithm that ``settings`` are of."""
-    kinds: dict[type[ReplaySettings], type[OffPolicyAlgorithm]] = {Td3Settings: TD3, TqcSettings: TQC}
-    kind = kinds.get(type(settings), SAC)
     return sb3_loop.Algorithm(
         make=make_model,
-        read=lambda folder, environment: read(kind, folder, environment),
+        read=read,
         write=write,
         dense=dense,
         columns={"policy_loss": "train/actor_loss", "value_loss": "train/critic_loss"},

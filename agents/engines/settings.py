@@ -1,4 +1,4 @@
-"""Settings that every algorithm of Stable-Baselines3 shares."""
+"""Settings that the algorithms of Stable-Baselines3 and RLlib share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Sb3Settings(TrainSettings):
-    """What `agents.engines.sb3_loop` asks of a run's settings."""
+    """What `agents.engines.sb3_loop` and `agents.engines.rllib` ask of a run's settings."""
 
     engine: Engine = "sb3"
 
@@ -24,6 +24,9 @@ class Sb3Settings(TrainSettings):
     """Widths of the hidden layers of actor and critic."""
     activation: Literal["leaky_relu", "tanh"] = "leaky_relu"
     """Between layers."""
+    policies: Literal["shared", "separate"] = "shared"
+    """With rllib, whether all flows act and learn through one policy, or the first, the second and so on each
+    through its own; ``policy/`` is the first's, ``policies/`` has all of them."""
     reward_scale: Positive = 1.0
     """Factor on the rewards that sb3 learns from, so that values are within its critic's reach; progress.csv
     has rewards as they are."""

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import socket
 from pathlib import Path
 
 import leosim
@@ -11,7 +10,7 @@ import onnxruntime
 import pytest
 import torch
 
-from agents.engines import rllib, sb3
+from agents.engines import sb3, sb3_loop
 from agents.ppo.settings import PpoSettings
 from agents.run_folder import RunFolder
 from configs.errors import InputError
@@ -101,56 +100,44 @@ def test_sb3_names_a_checkpoint_that_it_cannot_read(tmp_path):
     run = trained(sb3, "sb3", tmp_path / "run", 32)
     latest = run.latest_checkpoint()
     assert latest is not None
-    (latest / "model.zip").write_bytes(b"not a zip")
+    (latest / "model.pt").write_bytes(b"not a checkpoint")
     with pytest.raises(InputError, match="cannot be read"):
         trained(sb3, "sb3", tmp_path / "run", 64, resume=True)
 
 
-def test_a_cluster_that_is_not_there_is_bad_input(tmp_path):
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))  # bound, but nobody listens
-        address = f"127.0.0.1:{unused.getsockname()[1]}"
-        with pytest.raises(InputError, match=rf"^--ray: {address}: no cluster there"):
-            trained(rllib, "rllib", tmp_path / "run", 64, ray_address=address)
+def test_a_checkpoint_that_would_execute_something_is_refused_and_does_not(tmp_path):
+    ran = tmp_path / "ran"
 
+    class Trap:
+        def __reduce__(self):
+            return ran.touch, ()
 
-@pytest.fixture
-def ray_once():
-    """One Ray for several runs, since it takes seconds to start."""
-    rllib.start_ray(PpoSettings.model_validate({**TINY, "engine": "rllib", "steps": 1}))
-    yield
-    rllib.ray.shutdown()
-
-
-@pytest.mark.usefixtures("ray_once")
-def test_rllib_trains_checkpoints_exports_and_resumes(tmp_path, monkeypatch):
-    """RLlib in this process, over flows that come and go."""
-    modules = []
-    export = rllib.export_policy
-
-    def remember(algorithm, *rest):
-        modules.append(algorithm.get_module(rllib.SHARED))
-        export(algorithm, *rest)
-
-    monkeypatch.setattr(rllib, "export_policy", remember)
-    scenarios = {**TINY["scenarios"], "leave_probability": 0.5, "minimum_life_s": 0.2}
-    run = trained(rllib, "rllib", tmp_path / "run", 64, scenarios=scenarios)
-    steps = [int(row["steps"]) for row in rows(run)]
-    assert steps[-1] >= 64
+    run = trained(sb3, "sb3", tmp_path / "run", 32)
     latest = run.latest_checkpoint()
     assert latest is not None
-    assert latest.name == f"{steps[-1]:012d}"
-    with torch.no_grad():
-        outputs = modules[-1].forward_inference({"obs": torch.from_numpy(observations())})
-    mean = outputs["action_dist_inputs"].numpy()[:, :1]
-    np.testing.assert_allclose(exported(run), mean, atol=1e-5)
+    torch.save({"parameters": Trap(), "variables": {}, "torch": torch.get_rng_state()}, latest / "model.pt")
+    with pytest.raises(InputError, match="cannot be read") as caught:
+        trained(sb3, "sb3", tmp_path / "run", 64, resume=True)
+    assert "\n" not in str(caught.value)
+    assert not ran.exists()
 
-    before = exported(run)
-    run = trained(rllib, "rllib", tmp_path / "run", steps[-1] + 1, resume=True, scenarios=scenarios)
-    more = [int(row["steps"]) for row in rows(run)]
-    assert more[: len(steps)] == steps
-    assert len(more) == len(steps) + 1
-    after = exported(run)
-    assert not np.array_equal(after, before)
-    # One more small update: the weights were restored, not drawn anew.
-    assert np.abs(after - before).max() < 0.1
+
+def test_a_checkpoint_of_other_networks_is_refused(tmp_path):
+    trained(sb3, "sb3", tmp_path / "run", 32)
+    with pytest.raises(InputError, match="cannot be read"):
+        trained(sb3, "sb3", tmp_path / "run", 64, resume=True, hidden=[8, 8])
+
+
+def test_a_resumed_run_does_not_see_the_episodes_of_its_beginning_again(tmp_path):
+    settings = PpoSettings.model_validate({**TINY, "engine": "sb3", "steps": 64})
+    run = trained(sb3, "sb3", tmp_path / "run", 64)
+    latest = run.latest_checkpoint()
+    assert latest is not None
+    resumed, _ = sb3.load(latest, settings)
+    fresh = sb3.make_model(settings, sb3_loop.make_environment(settings, 0))
+
+    def beginning(model) -> np.ndarray:
+        model.env.reset()
+        return np.stack([model.env.step(np.zeros((2, 1), np.float32))[0] for _ in range(20)])
+
+    assert not np.array_equal(beginning(resumed), beginning(fresh))

@@ -1,4 +1,4 @@
-"""Soft actor-critic on one flow, trained by Stable-Baselines3."""
+"""Soft actor-critic, trained by Stable-Baselines3 on one flow or by RLlib on all of them."""
 
 from agents.engines.replay_settings import ReplaySettings
 from agents.scheme import Scheme
@@ -7,5 +7,5 @@ SCHEME = Scheme(
     name="sac",
     summary="SAC (Haarnoja et al., 2018): a baseline that learns from a replay buffer",
     settings=ReplaySettings,
-    trainers={"sb3": "agents.engines.sb3_replay:train"},
+    trainers={"sb3": "agents.engines.sb3_replay:train", "rllib": "agents.engines.rllib:train"},
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.bench import bridge, environments, instructions, lab, shell, simulator, suite, traces
+from tests.bench import bridge, environments, instructions, lab, rollouts, shell, simulator, suite, traces
 
 QUICK = {
     "simulator": simulator.rows,
     "instructions": instructions.rows,
     "envs": environments.rows,
+    "rollouts": rollouts.rows,
     "traces": traces.rows,
     "suite": suite.rows,
     "bridge": bridge.rows,
@@ -18,10 +19,16 @@ QUICK = {
     "lab": lab.rows,
 }
 
+MINUTES = {
+    "engines": ["agents.engines.bench"],
+    "training": ["agents.astraea.bench", "--minutes", "4"],
+}
+"""Benchmarks that train, which are programs of their own."""
+
 
 def main(names: list[str]) -> int:
     """Print every row; training comes last because it takes minutes."""
-    known = [*QUICK, "training"]
+    known = [*QUICK, *MINUTES]
     unknown = [name for name in names if name not in known]
     if unknown:
         print(f"bench: {unknown[0]}: no such benchmark (there are: {', '.join(known)})", file=sys.stderr)
@@ -30,10 +37,12 @@ def main(names: list[str]) -> int:
         if not names or name in names:
             for row in rows():
                 row.print()
-    if not names or "training" in names:
-        command = [sys.executable, "-m", "agents.astraea.bench", "--seeds", "3", "--minutes", "4"]
-        return subprocess.run(command, check=False).returncode
-    return 0
+    status = 0
+    for name, arguments in MINUTES.items():
+        if not names or name in names:
+            command = [sys.executable, "-m", *arguments, "--seeds", "3"]
+            status |= subprocess.run(command, check=False).returncode
+    return status
 
 
 if __name__ == "__main__":

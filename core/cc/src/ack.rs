@@ -74,8 +74,8 @@ pub struct Ack {
     pub next: u64,
     /// RTT of the last packet newly delivered, if it was sent only once.
     pub rtt: Option<Nanos>,
-    /// When the packet left that is answered, in ms: RFC 7323's TSecr without the offset that hosts add.
-    pub echo_ms: u32,
+    /// When the packet left that is answered: RFC 7323's TSecr without the offset that hosts add.
+    pub echo: Nanos,
     /// When the acknowledgement left the receiver, in ms: its TSval without that offset.
     pub left_ms: u32,
     /// Smallest RTT of the last 300 s (Linux's tcp_min_rtt); `u64::MAX` before the first sample.

@@ -109,11 +109,12 @@ impl Lp {
 impl CongestionControl for Lp {
     fn on_ack(&mut self, ack: &Ack) {
         let now = (ack.now / MILLISECOND) as u32;
-        if let Some(delay) = self.delay(ack.left_ms.wrapping_add(self.offset), ack.echo_ms) {
+        let echo = (ack.echo / MILLISECOND) as u32;
+        if let Some(delay) = self.delay(ack.left_ms.wrapping_add(self.offset), echo) {
             self.measure(delay);
         }
-        if now > ack.echo_ms {
-            self.inference = INFERENCE_ROUNDS.wrapping_mul(now - ack.echo_ms);
+        if now > echo {
+            self.inference = INFERENCE_ROUNDS.wrapping_mul(now - echo);
         }
         self.inferring = self.last_drop > 0 && now.wrapping_sub(self.last_drop) < self.inference;
         if self.is_congested() {
@@ -158,7 +159,8 @@ mod tests {
     fn feed(lp: &mut Lp, now_ms: u32, there: u32, back: u32) -> u32 {
         let left_ms = now_ms - back;
         let now = Nanos::from(now_ms) * MILLISECOND;
-        lp.on_ack(&Ack { left_ms, echo_ms: left_ms - there, ..ack_of_one(now) });
+        let echo = Nanos::from(left_ms - there) * MILLISECOND;
+        lp.on_ack(&Ack { left_ms, echo, ..ack_of_one(now) });
         lp.window()
     }
 

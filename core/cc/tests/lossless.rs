@@ -39,7 +39,7 @@ fn endure(name: &str, first_a_loss: bool) -> u32 {
             una,
             next: una,
             rtt: Some(RTT),
-            echo_ms: ((now - RTT) / 1_000_000) as u32,
+            echo: now - RTT,
             left_ms: ((now - RTT / 2) / 1_000_000) as u32,
             min_rtt: RTT,
             srtt: RTT,

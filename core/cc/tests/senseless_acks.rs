@@ -53,7 +53,7 @@ fn ack(random: &mut Random, previous: &Ack) -> Ack {
         una,
         next: previous.next.max(una + random.pick(&[0, 1, 500])),
         rtt: random.pick(&[None, Some(rtt)]),
-        echo_ms: random.pick(&[0, 1, (now / MS) as u32, u32::MAX]),
+        echo: random.pick(&[0, 1, now, u64::MAX]),
         left_ms: random.pick(&[0, 1, (now / MS) as u32, u32::MAX]),
         min_rtt: random.pick(&[0, 1, 9 * MS, u64::MAX]),
         srtt: random.pick(&[0, 1, 80 * MS, 70_000 * MS]),

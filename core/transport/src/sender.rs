@@ -23,8 +23,6 @@ use crate::undo::Undo;
 use crate::window_usage::WindowUsage;
 use crate::{NEVER, Nanos, RateSample};
 
-const MILLISECOND: Nanos = 1_000_000;
-
 /// A packet to put on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
@@ -280,7 +278,7 @@ impl Sender {
             una: self.board.una(),
             next: self.board.next(),
             rtt: last_rtt,
-            echo_ms: (ack.echo / MILLISECOND) as u32,
+            echo: ack.echo,
             left_ms: ack.left_ms,
             min_rtt: self.rtt.min(),
             srtt: self.rtt.smoothed(),

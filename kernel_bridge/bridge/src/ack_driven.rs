@@ -177,7 +177,7 @@ impl AckDriven {
             next: una + u64::from(record.packets_out),
             rtt,
             // The record has no timestamps; no scheme that sets a rate asks for them.
-            echo_ms: 0,
+            echo: 0,
             left_ms: 0,
             min_rtt: if record.min_rtt_us == u32::MAX {
                 u64::MAX

@@ -1,0 +1,159 @@
+"""Learning curves over several seeds: ``python -m agents curves RUN… --out DIR``.
+
+Runs whose settings differ in nothing but the seed, their length and where they ran are one curve: the mean
+over seeds at each step, with its 95 % bootstrap interval.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.lines import Line2D
+
+from agents.settings import FREE_ON_RESUME, read_config
+from agents.sweeps.plan import HELD_OUT
+from configs.atomic import write_atomically
+from configs.errors import InputError
+from evaluation.figures.style import canvas, legend_above, looks
+from evaluation.intervals import Interval, interval
+
+POINTS = 50
+"""Steps at which curves are compared."""
+OWN = FREE_ON_RESUME | {"seed"}
+"""Settings in which the runs of one curve may differ."""
+COLUMNS = ("curve", "steps", "mean", "ci_low", "ci_high", "n")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The runs of one configuration, and their mean.
+
+    Attributes:
+        name: what tells it from the other curves.
+        steps: (n,), from where all its runs have begun to where the first of them ends.
+        values: the mean at each, with its interval over runs.
+    """
+
+    name: str
+    steps: list[int]
+    values: list[Interval]
+
+
+def read(run: Path, metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return steps and ``metric`` of a run's rows.
+
+    Raises:
+        InputError: the run has no such column, or no row that has a number there.
+    """
+    held_out = metric.startswith(HELD_OUT)
+    path = run / ("evaluation.csv" if held_out else "progress.csv")
+    column = metric.removeprefix(HELD_OUT)
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        if rows and column not in rows[0]:
+            raise InputError(f"{path}: {column}: not a column (there are: {', '.join(rows[0])})")
+        pairs = [(int(row["steps"]), float(row[column])) for row in rows if row[column]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    finite = [(steps, value) for steps, value in pairs if math.isfinite(value)]
+    if not finite:
+        raise InputError(f"{path}: {column}: no row has a number")
+    steps, values = zip(*finite, strict=True)
+    return np.array(steps), np.array(values)
+
+
+def curves(runs: Sequence[Path], metric: str) -> list[Curve]:
+    """Return one curve for each configuration among ``runs``.
+
+    Raises:
+        InputError: a folder that is no run, or runs of one curve that have no steps in common.
+    """
+    configurations = {run: read_config(run / "config.yaml") for run in runs}
+    groups: dict[str, list[Path]] = {}
+    for run, data in configurations.items():
+        key = json.dumps({name: data[name] for name in sorted(data) if name not in OWN}, default=str)
+        groups.setdefault(key, []).append(run)
+    names = _names([configurations[group[0]] for group in groups.values()])
+    return [
+        _mean(name, [read(run, metric) for run in group])
+        for name, group in zip(names, groups.values(), strict=True)
+    ]
+
+
+def write(found: Sequence[Curve], metric: str, out: Path) -> tuple[Path, Path]:
+    """Write ``curves.csv`` and ``curves.png`` to ``out``; return their paths."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for curve in found:
+        for steps, at in zip(curve.steps, curve.values, strict=True):
+            edges = ["" if math.isnan(edge) else f"{edge:.6g}" for edge in (at.low, at.high)]
+            writer.writerow([curve.name, steps, f"{at.mean:.6g}", *edges, at.n])
+    table, plot = out / "curves.csv", out / "curves.png"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_atomically(table, text.getvalue().encode())
+        write_atomically(plot, _plot(found, metric))
+    except OSError as error:
+        raise InputError(f"{out}: (folder): cannot be written: {error.strerror}") from None
+    return table, plot
+
+
+def _mean(name: str, rows: Sequence[tuple[np.ndarray, np.ndarray]]) -> Curve:
+    """Return the mean of runs at steps that all of them have, straight lines between their rows."""
+    first, last = max(steps[0] for steps, _ in rows), min(steps[-1] for steps, _ in rows)
+    if first > last:
+        raise InputError(f"{name}: runs have no steps in common")
+    at = np.unique(np.linspace(first, last, POINTS).round().astype(int))
+    values = np.stack([np.interp(at, steps, value) for steps, value in rows])
+    return Curve(name, at.tolist(), [interval(column.tolist(), seed=0) for column in values.T])
+
+
+def _names(configurations: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what tells configurations apart: the agent, and the settings that are not the same in all."""
+    keys = sorted({key for data in configurations for key in data} - OWN - {"agent"})
+    texts = [{key: json.dumps(data.get(key), default=str) for key in keys} for data in configurations]
+    differ = [key for key in keys if len({text[key] for text in texts}) > 1]
+    several = len({data.get("agent") for data in configurations}) > 1
+    names = []
+    for data in configurations:
+        # Different agents have different settings anyway.
+        said = [] if several else [f"{key} {data.get(key)}" for key in differ]
+        names.append(" ".join([str(data.get("agent")), *said]))
+    repeated = {name for name in names if names.count(name) > 1}
+    return [f"{name} {number}" if name in repeated else name for number, name in enumerate(names, 1)]
+
+
+def _plot(found: Sequence[Curve], metric: str) -> bytes:
+    look = looks([curve.name for curve in found])
+    handles: list[object] = []
+    with canvas(6.4, 3.6) as (figure, [axes]):
+        for curve in found:
+            color = look[curve.name].color
+            means = [at.mean for at in curve.values]
+            axes.plot(curve.steps, means, color=color)
+            axes.fill_between(
+                curve.steps,
+                [at.mean if math.isnan(at.low) else at.low for at in curve.values],
+                [at.mean if math.isnan(at.high) else at.high for at in curve.values],
+                color=color,
+                alpha=0.2,
+                linewidth=0,
+            )
+            handles.append(Line2D([], [], color=color, label=f"{curve.name} (n = {curve.values[0].n})"))
+        axes.set(xlabel="steps", ylabel=metric.replace("_", " "))
+        legend_above(figure, handles, columns=2)
+        image = io.BytesIO()
+        figure.savefig(image, format="png", dpi=150)
+        return image.getvalue()

@@ -1,0 +1,51 @@
+"""Hyperparameters of the algorithms that learn from Sage's pool."""
+
+from __future__ import annotations
+
+from agents.engines.settings import Sb3Settings
+from agents.sage.settings import PoolRanges, SageSettings
+from agents.settings import Count, Engine, Fraction
+from configs.strict import NonNegative, Positive
+
+
+class OfflineSettings(Sb3Settings):
+    """Settings of behavioural cloning, and those that CQL shares.
+
+    ``steps`` and everything that counts in steps are updates: there is no environment. ``scenarios`` is not
+    used.
+    """
+
+    engine: Engine = "rllib"
+    spec: str = "sage"
+    reward: str = "sage"
+    interval_ms: Positive = 10.0
+
+    pool: PoolRanges = PoolRanges()
+    pool_folder: str | None = None
+    """Where the pool is or will be; by default where Sage's training of the same pool has it."""
+    resident: Count = 512
+    """Runs of the pool that are in memory at a time; a larger pool passes through, one run an update."""
+    batch_size: Count = 256
+
+    progress_steps: Count = 500
+    checkpoint_steps: Count = 5_000
+
+    def collector(self) -> SageSettings:
+        """Return settings under which Sage collects the pool."""
+        shared = {name: getattr(self, name) for name in ("pool", "pool_folder", "seed", "workers")}
+        return SageSettings(
+            agent="sage", spec=self.spec, reward=self.reward, interval_ms=self.interval_ms, **shared
+        )
+
+
+class CqlSettings(OfflineSettings):
+    """Settings of CQL; defaults follow Kumar et al. (2020)."""
+
+    learning_rate: Positive = 1e-4
+    critic_learning_rate: Positive = 3e-4
+    tau: Fraction = 0.005
+    """Share of the online weights in the target weights' moving average."""
+    conservatism: NonNegative = 5.0
+    """Weight of the term that lowers the value of actions that the pool does not have."""
+    cloning_steps: Count = 1_000
+    """Updates in which the actor imitates, before it follows the critics."""

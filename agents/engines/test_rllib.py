@@ -1,0 +1,191 @@
+"""One tiny training run of each of RLlib's algorithms, over flows that come and go, in one Ray."""
+
+import socket
+
+import leosim
+import numpy as np
+import pytest
+import torch
+from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
+
+from agents import registry
+from agents.engines import ray_cluster, rllib, rllib_algorithms, rllib_checkpoint
+from agents.engines.rllib_replay import FlowReplayBuffer
+from agents.engines.test_engines import TINY, exported, observations, rows
+from agents.ppo.settings import PpoSettings
+from agents.run_folder import RunFolder
+from agents.settings import build
+from configs.errors import InputError
+from envs.rllib import SingleFlowEnv
+
+COMMON = {key: TINY[key] for key in ("num_envs", "track", "progress_steps", "checkpoint_steps")}
+COME_AND_GO = {**TINY["scenarios"], "leave_probability": 0.5, "minimum_life_s": 0.2}
+OF = {
+    "ppo": {key: TINY[key] for key in ("rollout_steps", "minibatch_size", "epochs", "hidden")},
+    "appo": {"rollout_steps": 16, "hidden": [16, 8]},
+    "sac": {"learning_starts": 16, "batch_size": 16, "hidden": [16, 8]},
+    "dreamerv3": {
+        "model_size": "nano", "batch_size": 2, "sequence": 8, "training_ratio": 4.0, "num_envs": 1
+    },
+}  # fmt: skip
+
+
+def trained(agent: str, path, steps: int, resume: bool = False, **changes) -> RunFolder:
+    scheme = registry.get(agent)
+    data = {**COMMON, **OF[agent], "agent": agent, "engine": "rllib", "steps": steps}
+    settings = build(scheme.settings, "test", {**data, "scenarios": COME_AND_GO, **changes})
+    run = RunFolder.open(path, {}) if resume else RunFolder.create(path, settings.to_yaml(), {})
+    scheme.trainer("rllib")(settings, run)
+    return run
+
+
+@pytest.fixture(scope="module")
+def _ray_once():
+    """One Ray for several runs, since it takes seconds to start."""
+    with ray_cluster.running(None):
+        yield
+
+
+@pytest.fixture
+def weights(monkeypatch):
+    """Collect the mean actions of every policy that is exported, by RLlib's own module."""
+    seen: list[dict[str, np.ndarray]] = []
+    export = rllib.export_policy
+
+    def remember(algorithm, settings, *rest):
+        learner = rllib_checkpoint.learner_of(algorithm)
+        with torch.no_grad(), rllib_checkpoint.at_rest(learner):
+            outputs = {
+                name: learner.module[name].forward_inference({"obs": torch.from_numpy(observations())})
+                for name in rllib_algorithms.modules(settings)
+            }
+        raw = {name: output["action_dist_inputs"][:, :1] for name, output in outputs.items()}
+        # SAC's module gives the mean before the tanh that squashes its actions.
+        squashed = "sac" in settings.agent
+        seen.append({name: (torch.tanh(mean) if squashed else mean).numpy() for name, mean in raw.items()})
+        export(algorithm, settings, *rest)
+
+    monkeypatch.setattr(rllib, "export_policy", remember)
+    return seen
+
+
+@pytest.mark.usefixtures("_ray_once")
+@pytest.mark.parametrize("agent", ["ppo", "appo", "sac"])
+def test_rllib_trains_checkpoints_exports_and_resumes(agent, tmp_path, weights):
+    run = trained(agent, tmp_path / "run", 64)
+    steps = [int(row["steps"]) for row in rows(run)]
+    assert steps[-1] >= 64
+    latest = run.latest_checkpoint()
+    assert latest is not None
+    assert latest.name == f"{steps[-1]:012d}"
+    assert np.isfinite([float(row["policy_loss"]) for row in rows(run)][-1])
+    np.testing.assert_allclose(exported(run), weights[-1]["shared"], atol=1e-5)
+
+    before = exported(run)
+    run = trained(agent, tmp_path / "run", steps[-1] + 32, resume=True)
+    more = [int(row["steps"]) for row in rows(run)]
+    assert more[: len(steps)] == steps
+    assert len(more) > len(steps)
+    after = exported(run)
+    assert not np.array_equal(after, before)
+    # A few more small updates: the weights were restored, not drawn anew.
+    assert np.abs(after - before).max() < 0.1
+
+
+@pytest.mark.usefixtures("_ray_once")
+def test_each_flow_may_have_a_policy_of_its_own(tmp_path, weights):
+    run = trained("ppo", tmp_path / "run", 64, policies="separate")
+    first, second = (leosim.Policy.load(str(run.path / "policies" / f"flow_{slot}")) for slot in (0, 1))
+    for slot, policy in enumerate((first, second)):
+        np.testing.assert_allclose(policy.act(observations()), weights[-1][f"flow_{slot}"], atol=1e-5)
+    assert np.abs(first.act(observations()) - second.act(observations())).max() > 1e-3
+    np.testing.assert_allclose(exported(run), first.act(observations()), atol=1e-6)
+
+
+@pytest.mark.usefixtures("_ray_once")
+def test_dreamerv3_learns_a_world_model_of_one_flow_and_resumes(tmp_path):
+    run = trained("dreamerv3", tmp_path / "run", 32)
+    trained("dreamerv3", tmp_path / "run", 64, resume=True)
+    assert [int(row["steps"]) for row in rows(run)] == [32, 64]
+    assert np.isfinite([float(rows(run)[-1][name]) for name in ("policy_loss", "value_loss")]).all()
+    assert not (run.policy / "policy.onnx").exists()
+
+
+@pytest.mark.usefixtures("_ray_once")
+def test_a_checkpoint_that_cannot_be_read_is_one_line(tmp_path):
+    run = trained("ppo", tmp_path / "run", 32)
+    (run.latest_checkpoint() / "learner.pt").write_bytes(b"not a checkpoint")
+    with pytest.raises(InputError, match=r"learner\.pt: cannot be read: ") as caught:
+        trained("ppo", tmp_path / "run", 64, resume=True)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_replay_buffer_takes_agents_that_join_with_the_last_step_of_a_fragment():
+    def fragments():
+        episode = MultiAgentEpisode(agent_to_module_mapping_fn=lambda agent, episode: "shared")
+        zero = np.zeros(1, np.float32)
+        episode.add_env_reset(observations={"a": zero}, infos={})
+        seen = {"a": zero, "b": zero}
+        episode.add_env_step(seen, {"a": zero}, {"a": 1.0, "b": 0.0}, {})
+        after = episode.cut()
+        after.add_env_step(seen, dict(seen), {"a": 1.0, "b": 2.0}, {})
+        return episode, after
+
+    buffer = FlowReplayBuffer(capacity=100)
+    for fragment in fragments():
+        buffer.add([fragment])
+    (whole,) = buffer.episodes
+    assert {name: list(record.get_rewards()) for name, record in whole.agent_episodes.items()} == {
+        "a": [1.0, 1.0],
+        "b": [2.0],
+    }
+
+
+def test_the_environment_of_one_agent_has_one_learner_whatever_the_ranges():
+    env = SingleFlowEnv({"scenario": {"sampler": "astraea", "flows": [2, 5], "duration_s": 1.0}})
+    observation, _ = env.reset(seed=1)
+    assert observation.shape == (50,)
+
+
+def ppo(address: str) -> PpoSettings:
+    return PpoSettings.model_validate({**TINY, "engine": "rllib", "steps": 1, "ray_address": address})
+
+
+@pytest.mark.parametrize("listens", [False, True])
+def test_a_cluster_that_does_not_answer_is_bad_input(listens, tmp_path, monkeypatch):
+    monkeypatch.setattr(ray_cluster, "CONNECT_S", 0.5)
+    monkeypatch.setattr(ray_cluster.ray, "is_initialized", lambda: False)
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        if listens:
+            mute.listen()
+        address = f"127.0.0.1:{mute.getsockname()[1]}"
+        settings = ppo(address)
+        run = RunFolder.create(tmp_path / "run", settings.to_yaml(), {})
+        with pytest.raises(InputError, match=rf"^--ray: {address}: no cluster there"):
+            rllib.train(settings, run)
+
+
+def test_an_address_without_a_host_or_port_is_bad_input(monkeypatch):
+    monkeypatch.setattr(ray_cluster.ray, "is_initialized", lambda: False)
+    for address in (":6379", "localhost:99999"):
+        with pytest.raises(InputError, match=f"^--ray: {address}: must be HOST:PORT"):
+            ray_cluster.start_ray(address)
+
+
+def test_what_rllib_has_no_number_for_counts_as_none():
+    said = {"num_episodes": float("nan"), "num_env_steps_sampled": 32.0}
+    assert [rllib.count(said, name) for name in ("num_episodes", "num_env_steps_sampled", "x")] == [0, 32, 0]
+
+
+def test_what_rllib_says_of_episodes_is_kept_until_the_next_row():
+    episodes = rllib.Episodes()
+    for said in ({"episode_return_mean": 1.0}, {"episode_return_mean": float("nan")}, {}):
+        episodes.add(said)
+    assert episodes.flush()["episode_return_mean"] == 1.0
+    assert np.isnan(episodes.flush()["episode_return_mean"])
+
+
+def test_settings_of_another_algorithm_are_unknown_keys():
+    with pytest.raises(InputError, match="epochs: unknown key"):
+        build(registry.get("sac").settings, "--set", {"agent": "sac", "epochs": 3})

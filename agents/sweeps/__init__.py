@@ -1,0 +1,1 @@
+"""Hyperparameter sweeps: ``train.py --sweep configs/sweeps/NAME.yaml``, run by Ray Tune."""

@@ -1,0 +1,100 @@
+"""The trials of a sweep: their settings and their folders."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import configs
+from agents import registry
+from agents.settings import TrainSettings, assign, build, read_config
+from configs.errors import InputError
+from configs.sweep import Sweep
+
+HELD_OUT = "held_out_"
+CONFIGS = Path(configs.__file__).parent / "agents"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run of a sweep.
+
+    Attributes:
+        number: counted from 0.
+        assigned: the settings that are searched for, and their values.
+        settings: all of them.
+        folder: of the run.
+    """
+
+    number: int
+    assigned: dict[str, Any]
+    settings: TrainSettings
+    folder: Path
+
+    @property
+    def given_up(self) -> Path:
+        """A file that is there once the trial was stopped early."""
+        return self.folder / "given-up.json"
+
+    def curve(self, metric: str) -> list[tuple[int, float]]:
+        """Return steps and ``metric`` of every row there is so far that has it."""
+        held_out = metric.startswith(HELD_OUT)
+        path = self.folder / ("evaluation.csv" if held_out else "progress.csv")
+        column = metric.removeprefix(HELD_OUT)
+        if not path.is_file():
+            return []
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = [(row["steps"], row.get(column)) for row in csv.DictReader(file)]
+        pairs = [(int(steps), float(value)) for steps, value in rows if steps and value]
+        return [(steps, value) for steps, value in pairs if math.isfinite(value)]
+
+    def status(self) -> str:
+        """Return ``done``, ``given up`` or ``unfinished``."""
+        if self.given_up.is_file():
+            return "given up"
+        return "done" if self.done() else "unfinished"
+
+    def done(self) -> bool:
+        """Return whether its run has all of its steps."""
+        path = self.folder / "summary.json"
+        if not path.is_file():
+            return False
+        steps = json.loads(path.read_text(encoding="utf-8")).get("steps", 0)
+        return self.settings.steps is not None and steps >= self.settings.steps
+
+
+def trials(sweep: Sweep, out: Path, source: str) -> list[Trial]:
+    """Return the trials of ``sweep``, whose folders are in ``out``.
+
+    Raises:
+        InputError: settings that a trial cannot have; one line that begins with ``source``.
+    """
+    scheme = registry.get(sweep.agent)
+    if not scheme.trainers:
+        raise InputError(f"{source}: agent: {scheme.summary}")
+    file = Path(sweep.config) if sweep.config else CONFIGS / f"{scheme.name}.yaml"
+    base = read_config(file) if sweep.config or file.exists() else {}
+    if base.setdefault("agent", scheme.name) != scheme.name:
+        raise InputError(f"{source}: config: {file} is for {base['agent']!r}, not {scheme.name!r}")
+    base |= {"group": sweep.name, "track": "none"}
+    found = []
+    for number, assigned in enumerate(sweep.assignments()):
+        data = copy.deepcopy(base)
+        for key, value in {**sweep.settings, **assigned}.items():
+            assign(data, key, value)
+        if "steps" in sweep.settings:
+            data["minutes"] = None
+        settings = build(scheme.settings, f"{source}: trial {number}", data)
+        if settings.steps is None:
+            raise InputError(f"{source}: settings: steps: trials are compared by steps: give them")
+        if sweep.metric.startswith(HELD_OUT) and not settings.held_out_episodes:
+            raise InputError(
+                f"{source}: metric: {sweep.metric} needs settings: {{held_out_episodes: …}} above 0"
+            )
+        found.append(Trial(number, assigned, settings, out / "trials" / f"{number:04d}"))
+    return found

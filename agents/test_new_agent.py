@@ -1,0 +1,65 @@
+"""The documented example: one folder and one YAML make an agent that trains, resumes and is evaluated."""
+
+import csv
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import agents
+from agents import registry, train_cli
+from agents.__main__ import held_out
+from evaluation import cli
+
+DOCUMENTED = Path(agents.__file__).parents[1] / "docs" / "new-agent"
+
+
+@pytest.fixture
+def hillclimb(tmp_path, monkeypatch):
+    """The example's folder, as if it had been copied under agents/."""
+    home = tmp_path / "agents"
+    shutil.copytree(
+        DOCUMENTED / "hillclimb", home / "hillclimb", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    monkeypatch.setattr(agents, "__path__", [*agents.__path__, str(home)])
+    yield
+    for name in [name for name in sys.modules if name.startswith("agents.hillclimb")]:
+        del sys.modules[name]
+    vars(agents).pop("hillclimb", None)
+
+
+def train(out, *arguments):
+    config = [] if "--resume" in arguments else ["--config", str(DOCUMENTED / "hillclimb.yaml")]
+    return train_cli.run(["--agent", "hillclimb", *config, "--out", str(out), "--track", "none", *arguments])
+
+
+@pytest.mark.usefixtures("hillclimb")
+def test_one_folder_and_one_yaml_are_all_that_an_agent_takes(tmp_path):
+    assert "hillclimb" in registry.schemes()
+    run = tmp_path / "run"
+    assert train(run, "--steps", "20000") == 0
+    assert train(run, "--resume", "--steps", "40000") == 0
+    assert train(tmp_path / "whole", "--steps", "40000") == 0
+    # Half and half is the whole, to the byte.
+    assert (run / "policy" / "policy.onnx").read_bytes() == (
+        tmp_path / "whole" / "policy" / "policy.onnx"
+    ).read_bytes()
+    with (run / "progress.csv").open(newline="") as file:
+        rewards = [float(row["reward"]) for row in csv.DictReader(file)]
+    assert rewards == sorted(rewards)
+    assert rewards[-1] > rewards[0]
+    assert json.loads((run / "summary.json").read_text())["held_out"]["best"]["steps"] >= 20_000
+    assert held_out(run, 4)["normalized_goodput"] > 0
+
+    scenario = tmp_path / "short.yaml"
+    scenario.write_text(
+        "name: short\nduration_s: 3\nlinks: {link: {rate_mbps: 20, delay_ms: 10}}\n"
+        "flows: [{scheme: $scheme, route: [link]}]\n"
+    )
+    evaluated = ["--schemes", f"cubic,hillclimb={run / 'policy'}", "--repeats", "1", "--jobs", "1"]
+    assert cli.run([str(scenario), *evaluated, "--out", str(tmp_path / "report")]) == 0
+    with (tmp_path / "report" / "summary.csv").open(newline="") as file:
+        schemes = {row["scheme"] for row in csv.DictReader(file)}
+    assert schemes == {"cubic", "hillclimb"}

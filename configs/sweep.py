@@ -1,0 +1,117 @@
+"""A sweep over a training run's settings: what is tried, how it is judged, and when a trial is given up."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, ValidationError, model_validator
+
+from configs.errors import InputError, one_line
+from configs.exponents import with_exponents
+from configs.scenario import load_yaml
+from configs.strict import Strict
+
+Count = Annotated[int, Field(ge=1)]
+Number = Annotated[float, Field(strict=False, allow_inf_nan=False)]
+Pair = Annotated[list[Number], Field(min_length=2, max_length=2)]
+
+
+class Search(Strict):
+    """What one setting is taken from; give one of these."""
+
+    uniform: Pair | None = None
+    """[low, high]."""
+    log_uniform: Pair | None = None
+    """[low, high], above 0; each octave is as likely as any other."""
+    integer: Annotated[list[int], Field(min_length=2, max_length=2)] | None = None
+    """[low, high], both included."""
+    choice: Annotated[list[Any], Field(min_length=1)] | None = None
+    """One of these, drawn."""
+    grid: Annotated[list[Any], Field(min_length=1)] | None = None
+    """Each of these, with everything that is drawn and with each of other grids: seeds, for example."""
+
+    @model_validator(mode="after")
+    def _one(self) -> Search:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError("give one of uniform, log_uniform, integer, choice and grid")
+        low_high = self.uniform or self.log_uniform or self.integer
+        if low_high and low_high[0] > low_high[1]:
+            raise ValueError(f"{given[0]} is [low, high] with low <= high")
+        if self.log_uniform and self.log_uniform[0] <= 0:
+            raise ValueError("log_uniform must be above 0")
+        return self
+
+    def draw(self, rng: np.random.Generator) -> Any:
+        """Return a value; a grid's are not drawn."""
+        if self.uniform:
+            return float(rng.uniform(self.uniform[0], self.uniform[1]))
+        if self.log_uniform:
+            return float(np.exp(rng.uniform(*np.log(self.log_uniform))))
+        if self.integer:
+            return int(rng.integers(self.integer[0], self.integer[1] + 1))
+        assert self.choice is not None
+        return self.choice[int(rng.integers(len(self.choice)))]
+
+
+class EarlyStopping(Strict):
+    """Asynchronous successive halving (ASHA; Li et al., MLSys 2020)."""
+
+    grace_steps: Count
+    """No trial is given up before so many steps."""
+    reduction: Annotated[int, Field(ge=2)] = 3
+    """Of those that reach a rung, one in so many goes on to the next, which is as many times further away."""
+
+
+class Sweep(Strict):
+    """One file of ``configs/sweeps``."""
+
+    name: str
+    agent: str
+    """As of ``train.py --agent``."""
+    config: str | None = None
+    """YAML settings of every trial; by default configs/agents/AGENT.yaml."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """What every trial has instead; ``scenarios.duration_s`` names a key within."""
+    search: Annotated[dict[str, Search], Field(min_length=1)]
+    """What trials differ in."""
+    trials: Count = 1
+    """How often all that is drawn is drawn; each is tried with every combination of grids."""
+    metric: str = "held_out_reward"
+    """What is compared: ``held_out_reward``, ``held_out_…`` of another column of evaluation.csv, or a column
+    of progress.csv."""
+    goal: Literal["max", "min"] = "max"
+    early_stopping: EarlyStopping | None = None
+    concurrent: Count | None = None
+    """Trials at a time; by default as many as the processors allow."""
+    failures: Annotated[int, Field(ge=0)] = 3
+    """How often a trial whose process died is continued."""
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
+    """Of what is drawn."""
+
+    def assignments(self) -> list[dict[str, Any]]:
+        """Return what each trial sets, in order; the same every time."""
+        grids = {name: search.grid for name, search in self.search.items() if search.grid is not None}
+        found = []
+        for draw in range(self.trials):
+            rng = np.random.default_rng([self.seed, draw])
+            drawn = {name: search.draw(rng) for name, search in self.search.items() if search.grid is None}
+            for values in itertools.product(*grids.values()):
+                combined = {**drawn, **dict(zip(grids, values, strict=True))}
+                found.append({name: combined[name] for name in self.search})
+        return found
+
+
+def read(path: Path) -> Sweep:
+    """Return the sweep in the YAML file at ``path``.
+
+    Raises:
+        InputError: one line with the file, the field and the rule.
+    """
+    try:
+        return Sweep.model_validate(with_exponents(load_yaml(path)))
+    except ValidationError as error:
+        raise InputError(one_line(str(path), error)) from None

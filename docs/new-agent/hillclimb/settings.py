@@ -1,0 +1,13 @@
+"""What hill climbing is told besides what every run is."""
+
+from agents.settings import Count, TrainSettings
+from configs.strict import Positive
+
+
+class HillclimbSettings(TrainSettings):
+    """Settings of hill climbing."""
+
+    hidden: Count = 8
+    """Width of the one hidden layer."""
+    deviation: Positive = 0.1
+    """Of a change of a weight."""
