@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from kernel_bridge.client import Bridge
+from kernel_bridge.client import Bridge, Flow, Report
 from kernel_bridge.run.execute import FIRST_PORT, Run
 from kernel_bridge.run.plan import PACKET_BYTES, Plan, PlannedFlow
 from kernel_bridge.run.schedule import NS_PER_S
@@ -32,19 +32,26 @@ class Episode:
         client: steers its agents.
         learners: the numbers of the learning flows in the plan, one a slot.
         origin_ns: the run's start, on the monotonic clock.
+        interval_ms: the monitor interval.
 
     Attributes:
         open: slot to the bridge's number of its flow, of the flows that are connected.
         closed: slots whose flow was connected, and is no more.
         began_ns: when a slot's flow connected, from the run's start.
+        decided: slots with a decision on their last report.
     """
 
-    def __init__(self, run: Run, client: Bridge, learners: list[int], origin_ns: int) -> None:
+    def __init__(
+        self, run: Run, client: Bridge, learners: list[int], origin_ns: int, interval_ms: float
+    ) -> None:
         self.run, self.client, self._origin_ns = run, client, origin_ns
         self._learners = learners
+        self._interval_us = round(1e3 * interval_ms)
+        self._late_us: dict[int, int] = {}
         self.open: dict[int, int] = {}
         self.closed: set[int] = set()
         self.began_ns: dict[int, int] = {}
+        self.decided: set[int] = set()
 
     @property
     def plan(self) -> Plan:
@@ -62,6 +69,27 @@ class Episode:
     def slot_of_port(self, port: int) -> int:
         """Return the slot of the flow that goes to a port."""
         return self._learners.index(port - FIRST_PORT)
+
+    def connected(self, flow: Flow) -> int:
+        """Take note of a learning flow; return its slot."""
+        slot = self.slot_of_port(int(flow.remote.rpartition(":")[2]))
+        self.open[slot] = flow.id
+        self.began_ns[slot] = 1_000 * flow.opened_us - self._origin_ns
+        return slot
+
+    def undecided(self, slot: int, report: Report) -> int:
+        """Return how many intervals ended with a slot's report that nobody decided for before.
+
+        Intervals end on a grid. Where the bridge comes to an end late, its report covers the ends since, too.
+        """
+        late_us, before_us = report.late_us % self._interval_us, self._late_us.get(slot)
+        self._late_us[slot] = late_us
+        if before_us is None:
+            return 0  # there was nothing to decide on
+        ended = round((report["interval_ns"] / 1e3 - late_us + before_us) / self._interval_us)
+        decided = slot in self.decided
+        self.decided.discard(slot)
+        return ended - decided
 
     def slot_of(self, flow: int) -> int | None:
         """Return the slot of the flow that has this number at the bridge; None if it is not open."""

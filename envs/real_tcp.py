@@ -133,7 +133,7 @@ class RealTcpBatch:
             run = Run(planned, self._links, self._policies, self._interval_ms, over_cubic=over_cubic)
             self._stack.enter_context(run)
             client = run.served.agents()
-            self._episode = Episode(run, client, learners, run.begin())
+            self._episode = Episode(run, client, learners, run.begin(), self._interval_ms)
             self._advance(self._episode)
 
     def step(self, actions: NDArray[np.float32]) -> None:
@@ -143,17 +143,15 @@ class RealTcpBatch:
         if episode is None or self.finished[0]:
             return
         with _in_one_line():
-            # What has come since is of intervals that nobody decided for.
-            while (message := episode.client.message(0)) is not None:
-                if isinstance(message, Report) and self._hear(episode, message) is not None:
-                    self.late_decisions += 1
-                    self.late_in_episode += 1
-                elif not isinstance(message, Report):
-                    self._hear(episode, message)
-            for slot in np.flatnonzero(self.active[0]):
-                window, pacing = self._agents.act(int(slot), actions[0, slot])
-                episode.client.command(episode.open[int(slot)], window, pacing)
+            self._catch_up(episode)
+            deciding = np.flatnonzero(self.active[0]).tolist()
+            for slot in deciding:
+                window, pacing = self._agents.act(slot, actions[0, slot])
+                episode.client.command(episode.open[slot], window, pacing)
                 self.decisions += 1
+            # What is there already ended before anybody heard of these decisions.
+            self._catch_up(episode)
+            episode.decided.update(deciding)
             self._advance(episode)
 
     def run_log(self, index: int) -> RunLog:
@@ -170,6 +168,11 @@ class RealTcpBatch:
         """End the scenario that runs."""
         self._episode = None
         self._stack.close()
+
+    def _catch_up(self, episode: Episode) -> None:
+        """Take what has come."""
+        while (message := episode.client.message(0)) is not None:
+            self._hear(episode, message)
 
     def _advance(self, episode: Episode) -> None:
         """Wait until every running flow has reported; where none runs, until one does or none will."""
@@ -204,17 +207,15 @@ class RealTcpBatch:
         """Take a message; return the slot of the flow that it was about."""
         match message:
             case Opened(flow):
-                slot = episode.slot_of_port(int(flow.remote.rpartition(":")[2]))
-                episode.open[slot] = flow.id
+                slot = episode.connected(flow)
                 self._agents.start(slot, episode.flow(slot).extra_delay_ns)
                 return None
             case Report(flow=flow) if (slot := episode.slot_of(flow)) is not None:
-                now_ns = episode.now_ns() - 1_000 * message.late_us
+                undecided = episode.undecided(slot, message)
+                self.late_decisions += undecided
+                self.late_in_episode += undecided
                 values = np.array(message.values)
-                # A flow's own clock begins when it connects: some time before its first report comes.
-                began_ns = min(episode.began_ns.get(slot, now_ns), now_ns - int(values[_TIME]))
-                episode.began_ns[slot] = began_ns
-                values[_TIME] += began_ns
+                values[_TIME] += episode.began_ns[slot]
                 self._agents.observe(slot, values)
                 self.reports[0, slot] = values
                 self.observations[0, slot] = self._agents.observation(slot)

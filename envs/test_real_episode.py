@@ -6,6 +6,7 @@ import pytest
 
 from configs.scenario import parse
 from envs.real_episode import Episode
+from kernel_bridge.client import REPORT_FIELDS, Report
 from kernel_bridge.run.plan import plan
 
 LINKS = {
@@ -26,7 +27,7 @@ class Planned:
 
 def _episode(*flows, learners=(0,), elapsed_s=1.0, **more):
     origin_ns = time.monotonic_ns() - round(elapsed_s * 1e9)
-    return Episode(Planned(*flows, **more), None, list(learners), origin_ns)  # type: ignore[arg-type]
+    return Episode(Planned(*flows, **more), None, list(learners), origin_ns, 30.0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -63,3 +64,24 @@ def test_an_episode_is_over_when_no_learning_flow_runs_or_will():
     assert episode.is_over()
     assert _episode(*flows, learners=(0, 1), elapsed_s=61).is_over(), "the time is up"
     assert _episode(*flows, learners=(0, 1), elapsed_s=36).is_over(), "neither has connected in 30 s"
+
+
+def _report(interval_us, late_us):
+    values = [0.0] * len(REPORT_FIELDS)
+    values[REPORT_FIELDS.index("interval_ns")] = 1e3 * interval_us
+    return Report(7, tuple(values), late_us)
+
+
+def test_every_interval_end_that_nobody_decided_for_is_counted_also_those_that_the_bridge_slept_through():
+    episode = _episode({"route": ["a"]})
+    assert episode.undecided(0, _report(30_400, 400)) == 0, "the first: there was nothing to decide on"
+    episode.decided.add(0)
+    assert episode.undecided(0, _report(29_700, 100)) == 0
+    # Nobody decided on that one.
+    assert episode.undecided(0, _report(30_000, 100)) == 1
+    # 105 ms late: the ends 30, 60 and 90 ms later had come by then.
+    episode.decided.add(0)
+    assert episode.undecided(0, _report(135_000, 105_100)) == 3
+    # The next end is 15 ms after that report.
+    episode.decided.add(0)
+    assert episode.undecided(0, _report(15_000, 100)) == 0

@@ -47,6 +47,7 @@ def opened():
 def test_steps_take_a_monitor_interval_and_windows_follow_the_actions(backend, opened):
     env = opened(gymnasium.make("envs:leo/Flow-v0", scenario=_scenario(2, {}), backend=backend).unwrapped)
     _, before = env.reset(seed=1)
+    first_s = last_s = before["time_s"]
     began_s, steps, late, over = time.monotonic(), 0, 0, False
     while not over:
         observation, reward, terminated, truncated, info = env.step(np.ones(1, np.float32))
@@ -54,14 +55,17 @@ def test_steps_take_a_monitor_interval_and_windows_follow_the_actions(backend, o
         steps += 1
         assert env.observation_space.contains(observation)
         assert abs(reward) <= 0.1 + 1e-6
-        if not over and info["late_decisions"] == late:
+        # A bridge that stands still for three intervals is not waited for.
+        silent = info["time_s"] == before["time_s"]
+        if not over and not silent and info["late_decisions"] == late:
             # Astraea's action of 1: ceil(1.025 cwnd), and at least the four packets of a fast retransmit.
             assert info["cwnd_packets"] == max(4, math.ceil(1.025 * before["cwnd_packets"]))
-            assert info["time_s"] > before["time_s"]
+        if not over:
+            last_s = info["time_s"]
         before, late = info, info["late_decisions"]
     # A step that was late spans more than one interval, and the last one is cut short.
     assert time.monotonic() - began_s > 0.03 * (steps - 2)
-    assert steps + late >= (2 - 0.3) / 0.03
+    assert steps + late >= (last_s - first_s) / 0.03 - 1
     assert truncated
     assert not terminated
     assert info["time_s"] == 2
@@ -71,7 +75,7 @@ def test_steps_take_a_monitor_interval_and_windows_follow_the_actions(backend, o
 @needs_bridge
 def test_orcas_actions_move_the_window_of_cubic_which_moves_on_by_itself(opened):
     env = gymnasium.make(
-        "envs:leo/Flow-v0", scenario=_scenario(4, {}), agent="orca", backend="kernel", interval_ms=20.0
+        "envs:leo/Flow-v0", scenario=_scenario(30, {}), agent="orca", backend="kernel", interval_ms=20.0
     ).unwrapped
     opened(env)
     env.reset(seed=1)
@@ -90,7 +94,9 @@ def test_whoever_thinks_for_too_long_is_told_and_goes_on_with_what_is_the_case_n
     _, first = env.reset(seed=1)
     assert first["late_decisions"] == 0
     time.sleep(0.1)  # thinking, for three intervals and a bit
-    _, _, _, _, second = env.step(np.zeros(1, np.float32))
+    second = first
+    while second["time_s"] == first["time_s"]:
+        second = env.step(np.zeros(1, np.float32))[4]
     assert second["late_decisions"] >= 3
     assert second["time_s"] - first["time_s"] > 0.1
     env.reset()

@@ -31,6 +31,13 @@ def missing() -> str | None:
     return f"leo-bridge: {lacks[0]}" if lacks else None
 
 
+def clean() -> list[str]:
+    """Take congestion controls away that killed bridges left; return a line about each."""
+    if os.geteuid() != 0 or (path := program()) is None:
+        return []
+    return subprocess.run([path, "clean"], capture_output=True, text=True, check=False).stdout.splitlines()
+
+
 OVER_CUBIC = "over-cubic"
 """Offered to clients, and Cubic moves the window between their commands, as Orca wants it."""
 SCHEMES = ("copa", "satcp", "vivace", "vivace-kernel", "vivace-proteus")
@@ -48,6 +55,7 @@ class BridgeProcess:
         address: where it listens.
         user: whom it becomes after loading, and who may connect besides root; default: who called sudo, else
             nobody.
+        link: False does without links that the kernel has, as before Linux 6.4.
 
     Raises:
         InputError: the machine lacks something, or a policy is wrong.
@@ -61,6 +69,7 @@ class BridgeProcess:
         seed: int | None = None,
         address: str | None = None,
         user: str | None = None,
+        link: bool = True,
     ) -> None:
         self.address = f"@leo-bridge-{os.getpid()}-{id(self):x}" if address is None else address
         self._arguments = ["run", "--with-parent", "--socket", self.address]
@@ -81,6 +90,8 @@ class BridgeProcess:
             self._arguments += ["--seed", str(seed)]
         if user is not None:
             self._arguments += ["--user", user]
+        if not link:
+            self._arguments.append("--no-link")
         self.process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:

@@ -1,6 +1,7 @@
 """What the bridge's tests have in common: names, agents that steer, and waiting for a state to come."""
 
 import contextlib
+import itertools
 import os
 import threading
 import time
@@ -99,3 +100,29 @@ def flow_of(client):
     """Return the sending flow of this test's scheme."""
     sending = [flow for flow in client.flows() if flow.scheme == SCHEME and flow.remote.endswith(f":{PORT}")]
     return sending[0] if sending else None
+
+
+def steered_flow(client, cwnd, because=lambda flow: True):
+    """Return that flow once the agent's window is in force, and ``because``.
+
+    A machine that stands still for longer than an agent may be silent leaves the flow to Cubic for a moment:
+    then it is steered again.
+    """
+    return eventually(
+        lambda: flow_of(client),
+        "flow",
+        lambda flow: flow and (flow.mode, flow.cwnd_packets) == ("steered", cwnd) and because(flow),
+    )
+
+
+def intervals_ended(reports, interval_ms):
+    """Return how many interval ends each report but the first stands for; they must be whole numbers.
+
+    Ends lie on a grid, however late the daemon came to them: a report says how late that was.
+    """
+    lengths_us = [
+        after["interval_ns"] / 1e3 - after.late_us + before.late_us
+        for before, after in itertools.pairwise(reports)
+    ]
+    assert all(length_us % (1e3 * interval_ms) == 0 for length_us in lengths_us), lengths_us
+    return [length_us / (1e3 * interval_ms) for length_us in lengths_us]

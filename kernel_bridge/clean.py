@@ -1,7 +1,8 @@
 """Removing what killed runs left on the machine.
 
 Interfaces, routes, iptables rules, mounts and processes live in private namespaces and end with them. What
-can stay is a session's folder, named for the process that made it.
+can stay is a session's folder, named for the process that made it; and, on kernels before 6.4, the
+congestion controls of a bridge that was killed together with its guardian.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from kernel_bridge import bridge_process
 from kernel_bridge.namespaces import FOLDERS, PREFIX
 
 _NAME = re.compile(re.escape(PREFIX) + r"(?:mahimahi|tunnel|run-\w+)-(\d+)-\w+")
@@ -33,3 +35,4 @@ def clean(folder: Path = FOLDERS) -> Iterator[str]:
             yield f"{path}: cannot be removed: {error.strerror}"
         else:
             yield f"removed {path}, the folder of a run that was killed"
+    yield from bridge_process.clean()

@@ -57,6 +57,8 @@ class Flow:
     netns: int
     """Inode of the network namespace, as in ``/proc/PID/ns/net``."""
     uid: int
+    opened_us: int
+    """When it opened, on the monotonic clock; a report's ``time_ns`` counts from there."""
     mode: str
     """Who sets the window: ``held`` (nobody yet), ``steered``, ``fallen_back`` (the kernel's Cubic) or
     ``its_own`` (SaTCP)."""
@@ -236,6 +238,7 @@ def _flow(fields: Mapping[str, Any]) -> Flow:
         remote=fields["remote"],
         netns=fields["netns"],
         uid=fields["uid"],
+        opened_us=fields["opened_us"],
         mode=fields["mode"],
         cwnd_packets=fields["cwnd"],
         pacing_bytes_per_s=fields["pacing_bytes_per_s"],

@@ -58,7 +58,7 @@ def test_a_scheme_of_the_simulators_uses_a_real_path_and_paces(scheme, least_mbp
     late = [report for report in reports if skip < report["time_ns"] / 1e9 < seconds]
     # The other end of iperf3's connection sends nothing worth a report.
     delivered_bits = 8 * sum(report["delivered_bytes"] for report in late)
-    mbps = delivered_bits / 1e6 / (seconds - skip)
+    mbps = 1e3 * delivered_bits / sum(report["interval_ns"] for report in late)
     print(f"{scheme}: {mbps:.2f} of {capacity_mbps:.2f} Mbit/s")
     # This is about moving, not about how well: behind a shell that is late now and then Vivace-Latency, for
     # which any slope of the RTT counts, gives way down to its least, 1.3 Mbit/s of whole packets.
@@ -69,24 +69,33 @@ def test_a_scheme_of_the_simulators_uses_a_real_path_and_paces(scheme, least_mbp
 
 
 class OnceSmaller(threading.Thread):
-    """Leaves the window to Cubic, but for one command when it has grown to 100 packets: 20."""
+    """Leaves the window to Cubic, but commands 20 packets once it has grown to 100, until it is smaller."""
 
     def __init__(self, address):
         super().__init__(daemon=True)
         self.bridge = Bridge(address)
         self.bridge.subscribe(SCHEME, interval_ms=20)
         self.before, self.after = [], []
+        """Reports until the window was smaller than in the one before, and from then on."""
+        self.timeouts = 0
         self.over = threading.Event()
 
     def run(self):
         """Steer until it is over."""
+        commanded = False
         while not self.over.is_set():
             message = self.bridge.message(0.1)
             if not isinstance(message, Report):
                 continue
+            if not self.after:
+                # A timeout is what makes a window smaller on a machine that stands still.
+                self.timeouts += sum(flow.timeouts for flow in self.bridge.flows())
             window = message["cwnd_packets"]
-            (self.after if self.before and self.before[-1] > 100 else self.before).append(window)
-            self.bridge.command(message.flow, 20 if not self.after and window > 100 else 0)
+            fell = bool(self.before) and window < self.before[-1]["cwnd_packets"]
+            (self.after if self.after or fell else self.before).append(message)
+            # One command might be overtaken by the next before the connection has done anything.
+            commanded |= window > 100
+            self.bridge.command(message.flow, 20 if commanded and not self.after else 0)
 
     def __enter__(self):
         self.start()
@@ -109,12 +118,14 @@ def test_over_cubic_a_command_is_what_cubic_goes_on_from():
             timeout_s=LIMIT_S,
         )
     assert finished.status == 0, finished.stdout + finished.stderr
+    if agent.timeouts:
+        pytest.skip("this machine is too busy for mm-delay: a retransmission timeout")
     # Cubic's slow start from the initial window, without any command.
-    assert agent.before == sorted(agent.before)
-    assert agent.before[-1] > 100
+    assert agent.before[-1]["cwnd_packets"] > 100
     # It grows from there at once, by the ACKs of the hundred packets that are still under way.
-    assert 20 <= agent.after[0] <= 80
-    assert max(agent.after) > agent.after[0]
+    windows = [report["cwnd_packets"] for report in agent.after]
+    assert 20 <= windows[0] <= 20 + agent.after[0]["delivered_bytes"] / MSS
+    assert max(windows) > windows[0]
 
 
 @needs_bridge
@@ -146,9 +157,15 @@ def test_a_policy_with_orcas_action_acts_over_cubic(pair, tmp_path):
     with BridgeProcess({SCHEME: policy}) as bridge, pair.transfer(SCHEME), bridge.client() as client:
         client.subscribe(SCHEME)
         eventually(lambda: flow_of(client), "flow", lambda flow: flow is not None and flow.mode == "steered")
+        # A timeout gives every flow a threshold.
+        pair.cut()
+        sent = eventually(lambda: flow_of(client), "flow", lambda flow: flow.timeouts > 0).sent_packets
+        pair.mend()
+        eventually(lambda: flow_of(client), "flow", lambda flow: flow.sent_packets > sent + 100)
+        while client.message(0) is not None:
+            pass  # in an outage a window that is commanded waits, and its threshold is the one before
         reports = (message for message in iter(client.message, None) if isinstance(message, Report))
-        # With nothing beneath it an agent's window is its threshold, too, once there is one; Cubic's is its
-        # own, but for the moments after a loss.
+        # With nothing beneath it an agent's window is its threshold, too; Cubic's is its own.
         pairs = ((report["ssthresh_packets"], report["cwnd_packets"]) for report in reports)
         assert any(
             threshold not in {window, NO_THRESHOLD} for threshold, window in itertools.islice(pairs, 100)
@@ -189,7 +206,10 @@ def _times_to_come_back(folder, frozen):
     assert finished.status == 0, finished.stdout + finished.stderr
     times, peak, highest, reduced_s = [], 0, 0, None
     for time_s, window in windows:
-        if window < 0.8 * highest:
+        if window < 0.5 * highest:
+            # A timeout, as on a machine that stands still: from there Cubic comes back in another way.
+            peak, highest, reduced_s = 0, window, None
+        elif window < 0.8 * highest:
             # Reduced: again, perhaps, before it was back.
             peak, highest, reduced_s = highest, window, time_s
         elif reduced_s is not None and window >= 0.95 * peak:
@@ -205,8 +225,10 @@ def test_a_frozen_satcp_flow_is_back_at_its_window_in_a_fraction_of_cubics_time(
     # Algorithm 1: K <- K / 9. Some 110 packets fit in pipe and queue. So Cubic takes K = 4.4 s, the cube root
     # of 0.3 x 110 / 0.4, from a loss back to where it happened, and to 95 % of that the cube root of
     # 0.05 x 110 / 0.4 less: 2 s. Frozen, K is 0.5 s and the way to 95 % as fast as Cubic ever grows.
-    usual = statistics.median(_times_to_come_back(tmp_path, frozen=False))
-    frozen = statistics.median(_times_to_come_back(tmp_path, frozen=True))
+    found = [_times_to_come_back(tmp_path, frozen=frozen) for frozen in (False, True)]
+    if not all(found):
+        pytest.skip("this machine is too busy for mm-link: no window came back from a loss without a timeout")
+    usual, frozen = map(statistics.median, found)
     print(f"back at 95 % after {usual:.2f} s usually, {frozen:.2f} s frozen")
     # A machine that is busy has losses of its own, from which the way back is another.
     assert usual > 0.6

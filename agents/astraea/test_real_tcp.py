@@ -39,7 +39,8 @@ def test_a_policy_is_fine_tuned_on_real_tcp_and_the_run_can_be_resumed(tmp_path)
     train(chosen, run)
     summary = json.loads((run.path / "summary.json").read_text())
     assert summary["updates"] > 0
-    assert 60 <= summary["decisions"] <= 70
+    # In an episode's last step there may be nobody left to decide for.
+    assert 70 - summary["episodes"] - 1 <= summary["decisions"] <= 70
     assert summary["late_decisions"] >= 0
     assert summary["episodes"] >= 1
     assert policy(run) != policy(before)

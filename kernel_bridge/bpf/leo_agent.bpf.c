@@ -299,7 +299,7 @@ u32 BPF_PROG(leo_min_tso_segs, struct sock *sk)
 }
 
 SEC(".struct_ops.link")
-struct tcp_congestion_ops scheme = {
+struct tcp_congestion_ops leo_scheme = {
 	.init = (void *)leo_init,
 	.release = (void *)leo_release,
 	.ssthresh = (void *)leo_ssthresh,

@@ -115,7 +115,7 @@ void BPF_PROG(satcp_acked, struct sock *sk, const struct ack_sample *sample)
 }
 
 SEC(".struct_ops.link")
-struct tcp_congestion_ops scheme = {
+struct tcp_congestion_ops leo_scheme = {
 	.init = (void *)satcp_init,
 	.release = (void *)satcp_release,
 	.ssthresh = (void *)satcp_ssthresh,

@@ -192,9 +192,9 @@ def _programs(folder: Path) -> dict[str, File]:
         place = shutil.which(name, path=_PATH)
         if place is None:
             raise InputError(f"lab: {name} is not installed: install iproute2 and util-linux")
-        found |= _with_libraries(Path(place), f"bin/{name}")
+        found |= with_libraries(Path(place), f"bin/{name}")
     if (own := _own_program()).exists():
-        found |= _with_libraries(own, f"bin/{_OWN_PROGRAM}")
+        found |= with_libraries(own, f"bin/{_OWN_PROGRAM}")
     for source in _C_SOURCES:
         found[f"bin/{source.stem}"] = File(_compile(source, folder), 0o755)
     return found
@@ -224,7 +224,8 @@ def _project() -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in parts)).hexdigest()
 
 
-def _with_libraries(program: Path, name: str) -> dict[str, File]:
+def with_libraries(program: Path, name: str) -> dict[str, File]:
+    """Return a program, as `name`, with the libraries that it is linked with."""
     found = {name: File(program.read_bytes(), 0o755)}
     told = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
     for match in re.finditer(r"(/\S+) \(0x", told):
@@ -235,12 +236,12 @@ def _with_libraries(program: Path, name: str) -> dict[str, File]:
 def _python() -> dict[str, File]:
     """Return this Python's interpreter, and of its library what the guest's scripts import."""
     root = Path(__file__).parents[1]
-    found = _with_libraries(Path(os.path.realpath(sys.executable)), "bin/python3")
+    found = with_libraries(Path(os.path.realpath(sys.executable)), "bin/python3")
     for path in _imported(_SCRIPTS):
         # The interpreter looks where it was built for.
         name = str(path).lstrip("/")
         if path.suffix == ".so":
-            found |= _with_libraries(path, name)
+            found |= with_libraries(path, name)
         else:
             found[str(Path(name).with_suffix(".pyc"))] = File(_compiled(path))
     for script in _SCRIPTS:

@@ -105,10 +105,11 @@ def test_real_mahimahi_carries_an_exported_traces_average_within_2_percent_both_
         begin_ms, end_ms = (int(log.arrival_ms[0]) + 1000 * second for second in WINDOW_S)
         late_ms = log.lateness_ms(begin_ms, end_ms)
         p99_ms = np.percentile(late_ms, 99)
-        assert p99_ms < LATE_MS, (
-            f"this machine is too slow or too busy for mahimahi in real time: {direction} opportunities "
-            f"were handled {p99_ms:.0f} ms late (99th percentile; longest {late_ms.max()} ms)"
-        )
+        if p99_ms >= LATE_MS:
+            pytest.skip(
+                f"this machine is too slow or too busy for mahimahi in real time: {direction} opportunities "
+                f"were handled {p99_ms:.0f} ms late (99th percentile; longest {late_ms.max()} ms)"
+            )
         down_ms, up_ms = _outage_ms(trace)
         phase_ms = (log.departure_ms - log.base_ms) % (1000 * PERIOD_S)
         assert not ((phase_ms > down_ms) & (phase_ms <= up_ms)).any(), "a packet left in the outage"
@@ -120,9 +121,10 @@ def test_real_mahimahi_carries_an_exported_traces_average_within_2_percent_both_
         }
         print(f"{direction}: the trace's average is {average:.3f} Mbit/s; {measured}; {p99_ms:.0f} ms late")
         departed, received = measured["mahimahi's departures"], measured["iperf3's receiver"]
-        assert received > 0.99 * departed, (
-            f"this machine is too slow or too busy: of {departed:.1f} Mbit/s that left mahimahi's "
-            f"{direction}, iperf3 read {received:.1f}; its socket overflowed"
-        )
+        if received < 0.99 * departed:
+            pytest.skip(
+                f"this machine is too slow or too busy: of {departed:.1f} Mbit/s that left mahimahi's "
+                f"{direction}, iperf3 read {received:.1f}; its socket overflowed"
+            )
         for by, mbps in measured.items():
             assert mbps == pytest.approx(average, rel=TOLERANCE), f"{direction}, measured by {by}"

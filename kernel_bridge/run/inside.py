@@ -250,9 +250,9 @@ class Run:
         ended = os.pidfd_open(end.pid)
         ready, _, _ = select.select([ended, *self.watched], [], [], max(0, limit_s))
         os.close(ended)
-        for shell in self.watched:
-            if shell in ready:
-                raise RuntimeError(f"{self.watched[shell]}: it was killed, or ended before the run did")
+        # One shell takes others along, in either direction; which was first is known only to who is quick.
+        if gone := sorted({self.watched[shell] for shell in self.watched if shell in ready}):
+            raise RuntimeError(f"{', '.join(gone)}: killed, or ended before the run did")
         if not ready:
             raise TooSlowError(f"a flow's end did not stop within {GRACE_S:g} s")
         end.stdin = None

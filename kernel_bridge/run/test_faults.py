@@ -63,9 +63,9 @@ def _machine():
 @pytest.mark.parametrize(
     ("backend", "victim", "told"),
     [
-        ("kernel", "mm-leo", "mm-leo: it was killed"),
-        ("mahimahi", "mm-link", "mm-link: it was killed"),
-        ("mahimahi", "mm-delay", "mm-delay: it was killed"),
+        ("kernel", "mm-leo", r"\bmm-leo\b.*: killed"),
+        ("mahimahi", "mm-link", r"\bmm-link\b.*: killed"),
+        ("mahimahi", "mm-delay", r"\bmm-delay\b.*: killed"),
         ("kernel", "traffic", "a flow's end was ended by SIGKILL"),
         ("kernel", "unshare", "the run was ended by SIGKILL"),
         ("kernel", "leo-bridge", "leo-bridge: it was killed"),

@@ -66,7 +66,7 @@ def test_satcp_vivace_and_a_policy_share_a_link_with_cubic_and_leave_no_scheme_b
 @needs_bridge
 def test_a_run_whose_bridge_was_killed_ends_with_a_clear_error_and_its_flows_kept_moving():
     planned = _planned(
-        2, {"rate_mbps": 12, "delay_ms": 5}, {"scheme": "mine", "route": ["l"]}, policies=["mine"]
+        10, {"rate_mbps": 12, "delay_ms": 5}, {"scheme": "mine", "route": ["l"]}, policies=["mine"]
     )
     with (
         _on_a_quiet_machine(),

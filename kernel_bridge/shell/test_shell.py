@@ -180,19 +180,22 @@ BUSY = """
 import os, socket, time
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
     asker.connect((os.environ["MAHIMAHI_BASE"], 9000))
-    asker.send(b"500 100 1000")
-    asker.recv(2000)
-    hogs = []
+    hogs, (held, hold) = [], os.pipe()
     for core in os.sched_getaffinity(0):
         hog = os.fork()
         if hog == 0:
+            os.close(hold)
             os.sched_setaffinity(0, {core})
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+            os.read(held, 1)
             end = time.monotonic() + 0.8
             while time.monotonic() < end:
                 pass
             os._exit(0)
         hogs.append(hog)
+    asker.send(b"500 100 1000")
+    asker.recv(2000)
+    os.close(hold)  # which all of them have waited for
     assert [os.waitpid(hog, 0)[1] for hog in hogs] == [0] * len(hogs)
 """
 

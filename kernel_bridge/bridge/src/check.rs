@@ -3,8 +3,10 @@
 use std::fmt;
 use std::fs;
 
-/// The first kernel whose struct_ops can be tied to a process by a link (`BPF_F_LINK`).
-const OLDEST: (u32, u32) = (6, 4);
+/// The first kernel that the programs are tried on.
+const OLDEST: (u32, u32) = (6, 1);
+
+const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 /// One thing that the bridge needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,12 +30,13 @@ impl fmt::Display for Need {
 #[must_use]
 pub fn needs() -> Vec<Need> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let btf = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
+    let btf = fs::read(BTF).unwrap_or_default();
     vec![
         loader(cfg!(feature = "ebpf")),
         kernel(&read("/proc/sys/kernel/osrelease")),
         type_information(&btf),
         struct_ops(&btf),
+        end(&btf),
         compiler(&read("/proc/sys/net/core/bpf_jit_enable")),
         cubic(&read("/proc/sys/net/ipv4/tcp_available_congestion_control")),
         capabilities(&read("/proc/self/status")),
@@ -53,9 +56,29 @@ fn loader(built_in: bool) -> Need {
 fn kernel(release: &str) -> Need {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    need("Linux 6.4 or later", version >= OLDEST, || {
-        format!("this is {}; before 6.4 a scheme would outlive the process that brought it", release.trim())
-    })
+    need("Linux 6.1 or later", version >= OLDEST, || format!("this is {}", release.trim()))
+}
+
+/// Whether a scheme can be tied to a process by a link (`BPF_F_LINK`, since 6.4), so that it goes with the process.
+#[must_use]
+pub fn has_links() -> bool {
+    fs::read(BTF).is_ok_and(|btf| has_name(&btf, "bpf_struct_ops_link"))
+}
+
+fn end(btf: &[u8]) -> Need {
+    let what = if has_name(btf, "bpf_struct_ops_link") {
+        "an end of schemes with their process: by the kernel"
+    } else {
+        "an end of schemes with their process: by a second process (by the kernel from Linux 6.4 on)"
+    };
+    need(what, true, String::new)
+}
+
+/// Whether a type or member of that name is in the kernel's type information.
+fn has_name(btf: &[u8], name: &str) -> bool {
+    // Names in BTF end with a 0 byte.
+    let bytes: Vec<u8> = [b"\0", name.as_bytes(), b"\0"].concat();
+    btf.windows(bytes.len()).any(|window| window == bytes)
 }
 
 fn type_information(btf: &[u8]) -> Need {
@@ -66,12 +89,8 @@ fn type_information(btf: &[u8]) -> Need {
 }
 
 fn struct_ops(btf: &[u8]) -> Need {
-    // Names in BTF end with a 0 byte.
-    let has = |name: &str| {
-        let bytes: Vec<u8> = [b"\0", name.as_bytes(), b"\0"].concat();
-        btf.windows(bytes.len()).any(|window| window == bytes)
-    };
-    need("TCP congestion control in eBPF (struct_ops)", has("bpf_struct_ops_tcp_congestion_ops"), || {
+    let has = has_name(btf, "bpf_struct_ops_tcp_congestion_ops");
+    need("TCP congestion control in eBPF (struct_ops)", has, || {
         "the kernel has no bpf_struct_ops_tcp_congestion_ops: it must be built with CONFIG_BPF_JIT=y and CONFIG_BPF_SYSCALL=y"
             .to_owned()
     })
@@ -112,17 +131,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernels_before_6_4_are_too_old() {
+    fn kernels_before_6_1_are_too_old() {
         for (release, fine) in [
             ("6.18.44-fc\n", true),
-            ("6.4.0", true),
+            ("6.1.0-37-amd64", true),
             ("7.0-rc1", true),
-            ("6.1.0-37-amd64", false),
+            ("5.15.0-91-generic", false),
             ("", false),
         ] {
             assert_eq!(kernel(release).lack.is_none(), fine, "{release}");
         }
-        assert!(kernel("6.1.0\n").to_string().starts_with("NO   Linux 6.4 or later: this is 6.1.0;"));
+        assert_eq!(kernel("6.0.0\n").to_string(), "NO   Linux 6.1 or later: this is 6.0.0");
     }
 
     #[test]
@@ -142,6 +161,8 @@ mod tests {
     fn a_name_counts_only_whole() {
         assert!(struct_ops(b"\0x\0bpf_struct_ops_tcp_congestion_ops\0y\0").lack.is_none());
         assert!(struct_ops(b"\0x\0bpf_struct_ops_tcp_congestion_ops2\0y\0").lack.is_some());
+        assert!(end(b"\0bpf_struct_ops_link\0").what.ends_with("by the kernel"));
+        assert!(end(b"\0bpf_struct_ops_links\0").what.contains("by a second process"));
         assert!(cubic("reno bbr cubic\n").lack.is_none());
         assert!(cubic("reno cubical").lack.is_some());
     }

@@ -14,9 +14,10 @@ pub const SOCKET: &str = "@leo-bridge";
 pub const USAGE: &str = "\
 usage: leo-bridge run [--policy NAME=FOLDER]… [--scheme NAME=SCHEME]… [--satcp NAME]…
                       [--offer NAME]… [--offer-over-cubic NAME]… [--interval-ms MS]
-                      [--seed N] [--socket NAME] [--user USER] [--with-parent]
+                      [--seed N] [--socket NAME] [--user USER] [--with-parent] [--no-link]
        leo-bridge status [--socket NAME]
        leo-bridge check
+       leo-bridge clean
 
 run     loads the eBPF programs and serves flows until it is ended.
         --policy NAME=FOLDER  flows of the congestion control NAME follow the policy in FOLDER
@@ -31,8 +32,10 @@ run     loads the eBPF programs and serves flows until it is ended.
         --user USER           whom to become after loading, and who may use the socket besides root
                               (who called sudo, else nobody)
         --with-parent         end when the process that started it ends
+        --no-link             as on kernels before 6.4: a second process takes the schemes away
 status  prints what a running bridge says of itself, as JSON.
 check   says what this machine lacks.
+clean   takes schemes away that nobody serves any more, and says which.
 A congestion control's name has at most 15 letters, digits, _ and .";
 
 /// What to do.
@@ -47,6 +50,8 @@ pub enum Command {
     },
     /// Look at the machine.
     Check,
+    /// Take away what killed bridges left.
+    Clean,
     /// Print the usage.
     Help,
 }
@@ -66,6 +71,8 @@ pub struct Run {
     pub user: Option<String>,
     /// Whether to end with the process that started it.
     pub with_parent: bool,
+    /// Whether to do without links that the kernel has.
+    pub no_link: bool,
 }
 
 /// Who decides for a scheme.
@@ -101,14 +108,16 @@ pub fn parse(arguments: &[String]) -> Result<Command, String> {
             }
             Ok(Command::Status { socket })
         }
-        Some("check") => match arguments.next() {
-            None => Ok(Command::Check),
-            Some(other) => Err(format!("check: {other}: unknown argument")),
-        },
+        Some("check") => alone("check", arguments.next(), Command::Check),
+        Some("clean") => alone("clean", arguments.next(), Command::Clean),
         Some("-h" | "--help" | "help") => Ok(Command::Help),
-        Some(other) => Err(format!("{other}: must be run, status or check")),
-        None => Err("what to do is missing: run, status or check".to_owned()),
+        Some(other) => Err(format!("{other}: must be run, status, check or clean")),
+        None => Err("what to do is missing: run, status, check or clean".to_owned()),
     }
+}
+
+fn alone(name: &str, more: Option<&str>, command: Command) -> Result<Command, String> {
+    more.map_or(Ok(command), |other| Err(format!("{name}: {other}: unknown argument")))
 }
 
 fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, String> {
@@ -119,6 +128,7 @@ fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, Stri
         socket: SOCKET.to_owned(),
         user: None,
         with_parent: false,
+        no_link: false,
     };
     while let Some(flag) = arguments.next() {
         match flag {
@@ -157,6 +167,7 @@ fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, Stri
             }
             "--socket" => run.socket = value(flag, arguments.next())?.to_owned(),
             "--with-parent" => run.with_parent = true,
+            "--no-link" => run.no_link = true,
             "--user" => run.user = Some(value(flag, arguments.next())?.to_owned()),
             _ => return Err(format!("run: {flag}: unknown argument")),
         }
@@ -199,7 +210,7 @@ mod tests {
         let Ok(Command::Run(run)) = parsed("run") else { panic!("not a run") };
         assert_eq!(run.schemes, [("leo_agent".to_owned(), Decider::Offered)]);
         assert_eq!((run.interval_us, run.socket.as_str(), run.user), (30_000, "@leo-bridge", None));
-        assert!(!run.with_parent);
+        assert!(!run.with_parent && !run.no_link);
     }
 
     #[test]
@@ -227,8 +238,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_its_rule() {
         for (line, rule) in [
-            ("", "what to do is missing: run, status or check"),
-            ("stop", "stop: must be run, status or check"),
+            ("", "what to do is missing: run, status, check or clean"),
+            ("stop", "stop: must be run, status, check or clean"),
             ("run --polcy a=b", "run: --polcy: unknown argument"),
             ("run --policy x", "--policy x: must be NAME=FOLDER"),
             ("run --scheme vivace", "--scheme vivace: must be NAME=SCHEME"),
@@ -244,6 +255,7 @@ mod tests {
             ("run --interval-ms 0", "--interval-ms 0: must be within 1 and 10000"),
             ("run --interval-ms nan", "--interval-ms nan: must be within 1 and 10000"),
             ("check it", "check: it: unknown argument"),
+            ("clean up", "clean: up: unknown argument"),
         ] {
             let error = parsed(line).unwrap_err();
             assert!(error.starts_with(rule), "{line}: {error}");

@@ -24,6 +24,18 @@ pub const MAX_NAME: usize = 15;
 /// Where `name` is in `struct tcp_congestion_ops` of `kernel.h`: behind eight pointers.
 const NAME_OFFSET: usize = 64;
 
+/// The map whose value is the scheme, by which leftovers are known: the program's variable.
+pub const SCHEME_MAP: &str = "leo_scheme";
+
+/// What ends a scheme when the process that brought it has gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tie {
+    /// A link, which is the process's own: the kernel itself, from Linux 6.4 on.
+    Link,
+    /// A second process ([`crate::guardian`]).
+    Guardian,
+}
+
 /// One of the programs in this binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
@@ -77,8 +89,23 @@ impl Program {
     }
 }
 
-/// A scheme that the kernel offers for as long as this value lives, and not a moment longer: the process owns the
-/// only link to it. Flows that use it keep the program itself alive until they close.
+/// A program that the kernel has, and its scheme not yet.
+pub struct Loaded {
+    name: String,
+    slots: Slots,
+    changes: RingBuffer<'static>,
+    acks: Option<(RingBuffer<'static>, Arc<Mutex<Vec<AckRecord>>>)>,
+    object: Object,
+}
+
+impl fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loaded").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// A scheme that the kernel offers for as long as this value lives, and not a moment longer than the process, which
+/// owns the only link to it or has a guardian. Flows that use it keep the program itself alive until they close.
 pub struct Registered {
     slots: Slots,
     changes: RingBuffer<'static>,
@@ -93,11 +120,11 @@ impl fmt::Debug for Registered {
     }
 }
 
-/// Load `program` and register it as the congestion control `name`.
+/// Load `program`, to become the congestion control `name`.
 ///
 /// # Errors
 /// The kernel refuses: one line with what it said.
-pub fn register(program: Program, name: &str, settings: &Settings) -> Result<Registered, String> {
+pub fn load(program: Program, name: &str, settings: &Settings, tie: Tie) -> Result<Loaded, String> {
     if name.is_empty() || name.len() > MAX_NAME {
         return Err(format!("{name}: a congestion control's name has 1 to {MAX_NAME} bytes"));
     }
@@ -108,7 +135,7 @@ pub fn register(program: Program, name: &str, settings: &Settings) -> Result<Reg
     };
     let mut open =
         ObjectBuilder::default().open_memory(program.bytes()).map_err(|error| failed("not opened", error))?;
-    prepare(&mut open, name, settings)?;
+    prepare(&mut open, name, settings, tie)?;
     let mut object = open.load().map_err(|error| failed("the kernel refused the program", error))?;
     fill_vacant(&find(&mut object, "vacant")?).map_err(|error| failed("vacant slots", error))?;
     let slots = map_slots(&mut object)?;
@@ -132,10 +159,32 @@ pub fn register(program: Program, name: &str, settings: &Settings) -> Result<Reg
     } else {
         None
     };
-    let link = find(&mut object, "scheme")?
-        .attach_struct_ops()
-        .map_err(|error| failed("the kernel did not register the scheme", error))?;
-    Ok(Registered { slots, changes, acks, _link: link, _object: object })
+    Ok(Loaded { name: name.to_owned(), slots, changes, acks, object })
+}
+
+impl Loaded {
+    /// The map that stands for the scheme: whoever has it may take the scheme away.
+    pub fn scheme_fd(&self) -> Option<BorrowedFd<'_>> {
+        // SAFETY: the descriptor is the object's, which lives as long as the borrow.
+        self.object
+            .maps()
+            .find(|map| map.name() == SCHEME_MAP)
+            .map(|map| unsafe { BorrowedFd::borrow_raw(map.as_fd().as_raw_fd()) })
+    }
+
+    /// Let connections choose it.
+    ///
+    /// # Errors
+    /// The kernel refuses, as a name that is taken: one line with what it said.
+    pub fn register(mut self) -> Result<Registered, String> {
+        let said = said::listen();
+        let link = find(&mut self.object, SCHEME_MAP)?.attach_struct_ops().map_err(|error| {
+            let detail = said.last().map(|line| format!(" ({line})")).unwrap_or_default();
+            format!("{}: the kernel did not register the scheme: {error:#}{detail}", self.name)
+        })?;
+        let Self { slots, changes, acks, object, .. } = self;
+        Ok(Registered { slots, changes, acks, _link: link, _object: object })
+    }
 }
 
 impl Registered {
@@ -172,7 +221,7 @@ impl Registered {
 }
 
 /// Settings and name, before the program is loaded.
-fn prepare(open: &mut OpenObject, name: &str, settings: &Settings) -> Result<(), String> {
+fn prepare(open: &mut OpenObject, name: &str, settings: &Settings, tie: Tie) -> Result<(), String> {
     let settings_bytes = settings.bytes(cong_control_arguments()?);
     for mut map in open.maps_mut() {
         let map_name = map.name().to_string_lossy().into_owned();
@@ -180,10 +229,13 @@ fn prepare(open: &mut OpenObject, name: &str, settings: &Settings) -> Result<(),
             let least = 4096; // a page
             map.set_max_entries(least).map_err(|error| format!("{name}: acks: {error}"))?;
         }
+        if map_name == SCHEME_MAP && tie == Tie::Guardian {
+            map.set_map_flags(0).map_err(|error| format!("{name}: {SCHEME_MAP}: {error}"))?;
+        }
         let Some(value) = map.initial_value_mut() else { continue };
         if map_name.ends_with(".rodata") {
             value[..settings_bytes.len()].copy_from_slice(&settings_bytes);
-        } else if map_name == "scheme" {
+        } else if map_name == SCHEME_MAP {
             value[NAME_OFFSET..NAME_OFFSET + MAX_NAME + 1].fill(0);
             value[NAME_OFFSET..NAME_OFFSET + name.len()].copy_from_slice(name.as_bytes());
         }

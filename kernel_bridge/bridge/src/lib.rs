@@ -4,6 +4,8 @@
 pub mod ack_driven;
 pub mod ack_record;
 pub mod check;
+#[cfg(feature = "ebpf")]
+pub mod clean;
 pub mod clients;
 pub mod clock;
 pub mod command_line;
@@ -11,6 +13,8 @@ pub mod command_line;
 pub mod daemon;
 #[cfg(feature = "ebpf")]
 pub mod ebpf;
+#[cfg(feature = "ebpf")]
+pub mod guardian;
 pub mod interval;
 pub mod latency;
 pub mod privileges;

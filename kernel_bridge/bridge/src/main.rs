@@ -1,4 +1,4 @@
-//! `leo-bridge run|status|check`.
+//! `leo-bridge run|status|check|clean`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::ExitCode;
@@ -12,6 +12,7 @@ fn main() -> ExitCode {
         Ok(Command::Run(run)) => serve(&run),
         Ok(Command::Status { socket }) => status(&socket),
         Ok(Command::Check) => return tell_needs(),
+        Ok(Command::Clean) => clean(),
         Ok(Command::Help) => {
             println!("{USAGE}");
             Ok(())
@@ -53,11 +54,26 @@ fn status(socket: &str) -> Result<(), String> {
 }
 
 #[cfg(not(feature = "ebpf"))]
+const WITHOUT: &str = "this build has no eBPF programs: `make kernel` as root makes one that has";
+
+#[cfg(not(feature = "ebpf"))]
 fn serve(_run: &command_line::Run) -> Result<(), String> {
-    Err("this build has no eBPF programs: `make kernel` as root makes one that has".to_owned())
+    Err(WITHOUT.to_owned())
+}
+
+#[cfg(not(feature = "ebpf"))]
+fn clean() -> Result<(), String> {
+    Err(WITHOUT.to_owned())
 }
 
 #[cfg(feature = "ebpf")]
 fn serve(run: &command_line::Run) -> Result<(), String> {
     leo_bridge::serve::serve(run)
+}
+
+#[cfg(feature = "ebpf")]
+fn clean() -> Result<(), String> {
+    let taken_away = leo_bridge::clean::clean()?;
+    taken_away.iter().for_each(|name| println!("took away {name}, a congestion control that nobody served"));
+    Ok(())
 }

@@ -175,6 +175,8 @@ pub struct FlowStatus {
     pub cookie: u64,
     /// User who owns the socket.
     pub uid: u32,
+    /// `CLOCK_MONOTONIC` when it opened, from which its reports count time.
+    pub opened_us: u64,
     /// Who sets the window: held, steered, fallen_back or its_own.
     pub mode: &'static str,
     /// Congestion window, in packets.
@@ -206,6 +208,7 @@ impl FlowStatus {
             netns: counters.netns,
             cookie: counters.cookie,
             uid: counters.uid,
+            opened_us: counters.opened_us,
             mode: match counters.mode() {
                 Mode::Held => "held",
                 Mode::Steered => "steered",

@@ -8,8 +8,9 @@ use leo_control::Policy;
 
 use crate::command_line::{Decider, Run};
 use crate::daemon::{Daemon, Scheme};
+use crate::ebpf::Tie;
 use crate::service::{Controller, PATIENCE_INTERVALS, Service};
-use crate::{ack_driven, check, clients, ebpf, privileges};
+use crate::{ack_driven, check, clients, ebpf, guardian, privileges};
 
 /// Serve until a signal says to end. Prints one line when flows may come.
 ///
@@ -29,10 +30,22 @@ pub fn serve(run: &Run) -> Result<(), String> {
         .collect::<Result<Vec<_>, String>>()?;
     let listener = clients::Listener::new(&run.socket, user)
         .map_err(|error| format!("--socket {}: {error}", run.socket))?;
-    let mut schemes = Vec::new();
+    let tie = if run.no_link || !check::has_links() { Tie::Guardian } else { Tie::Link };
+    let mut loaded = Vec::new();
     for (name, Plan { program, settings, service }) in deciders {
-        let registered = ebpf::register(program, name, &settings)?;
-        schemes.push(Scheme { name: name.clone(), service, registered });
+        loaded.push((name, service, ebpf::load(program, name, &settings, tie)?));
+    }
+    // It must be there before the first scheme is, and goes after the last.
+    let _guardian = match tie {
+        Tie::Link => None,
+        Tie::Guardian => {
+            let maps: Vec<_> = loaded.iter().filter_map(|(_, _, program)| program.scheme_fd()).collect();
+            Some(guardian::start(&maps, user)?)
+        }
+    };
+    let mut schemes = Vec::new();
+    for (name, service, program) in loaded {
+        schemes.push(Scheme { name: name.clone(), service, registered: program.register()? });
     }
     let prompt = privileges::be_prompt();
     privileges::drop_to(user)?;

@@ -17,23 +17,31 @@ pub struct Alarm {
     lead: Nanos,
     /// At most this.
     bound: Nanos,
+    /// Whether the last sleep was to end early.
+    leads: bool,
 }
 
 impl Alarm {
     /// An alarm that never looks at the clock for longer than `bound` without sleeping.
     pub const fn new(bound: Nanos) -> Self {
-        Self { lead: 0, bound }
+        Self { lead: 0, bound, leads: true }
     }
 
-    /// How long to sleep at `now` when something is due at `due`; for ever if nothing is, not at all if it is near.
+    /// How long to sleep at `now` when something is due at `due`; for ever if nothing is. Where it is near, not at all,
+    /// unless sleep is `welcome`: then until it is due, and a little more.
     #[inline]
-    pub fn sleep(&self, due: Nanos, now: Nanos) -> Option<Nanos> {
-        (due != NEVER).then(|| due.saturating_sub(now).saturating_sub(self.lead))
+    pub fn sleep(&mut self, due: Nanos, now: Nanos, welcome: bool) -> Option<Nanos> {
+        self.leads = !welcome;
+        let lead = if welcome { 0 } else { self.lead };
+        (due != NEVER).then(|| due.saturating_sub(now).saturating_sub(lead))
     }
 
     /// A sleep for something due at `due` has ended at `now` by itself.
     #[inline]
     pub fn woke(&mut self, due: Nanos, now: Nanos) {
+        if !self.leads {
+            return;
+        }
         self.lead = if now > due {
             (self.lead + STEP).min(self.bound)
         } else {
@@ -52,7 +60,7 @@ mod tests {
     fn learn(alarm: &mut Alarm, times: u64, latency: impl Fn(u64) -> Nanos) -> Nanos {
         for time in 0..times {
             let (now, due) = (time * 1_000 * US, (time + 1) * 1_000 * US);
-            let sleep = alarm.sleep(due, now).unwrap();
+            let sleep = alarm.sleep(due, now, false).unwrap();
             alarm.woke(due, now + sleep + latency(time));
         }
         alarm.lead
@@ -76,10 +84,18 @@ mod tests {
 
     #[test]
     fn what_is_near_is_waited_for_awake_and_nothing_for_ever() {
-        let alarm = Alarm { lead: 30 * US, bound: 50 * US };
-        assert_eq!(alarm.sleep(100 * US, 20 * US), Some(50 * US));
-        assert_eq!(alarm.sleep(100 * US, 70 * US), Some(0));
-        assert_eq!(alarm.sleep(100 * US, 101 * US), Some(0));
-        assert_eq!(alarm.sleep(NEVER, 0), None);
+        let mut alarm = Alarm { lead: 30 * US, bound: 50 * US, leads: true };
+        assert_eq!(alarm.sleep(100 * US, 20 * US, false), Some(50 * US));
+        assert_eq!(alarm.sleep(100 * US, 70 * US, false), Some(0));
+        assert_eq!(alarm.sleep(100 * US, 101 * US, false), Some(0));
+        assert_eq!(alarm.sleep(NEVER, 0, false), None);
+    }
+
+    #[test]
+    fn where_sleep_is_welcome_it_ends_when_something_is_due_and_teaches_nothing() {
+        let mut alarm = Alarm { lead: 30 * US, bound: 50 * US, leads: true };
+        assert_eq!(alarm.sleep(100 * US, 70 * US, true), Some(30 * US));
+        alarm.woke(100 * US, 120 * US);
+        assert_eq!(alarm.lead, 30 * US);
     }
 }

@@ -16,6 +16,7 @@ use crate::datagram::{Datagram, Pool};
 use crate::interface::Tun;
 use crate::journal::{Journal, What};
 use crate::lateness::Lateness;
+use crate::rest::Rest;
 
 /// Packets read from one device before the clock is looked at again.
 const BATCH: usize = 32;
@@ -207,6 +208,7 @@ pub fn carry(
     let mut more = false;
     let mut last = NEVER;
     let mut quiet = false;
+    let mut rest = Rest::default();
     loop {
         let now = clock.now();
         uplink.deliver(now, clock, journal);
@@ -217,22 +219,26 @@ pub fn carry(
             let (uplink, downlink) = (uplink.into_tally(now, journal), downlink.into_tally(now, journal));
             return Ok(Carried { uplink, downlink, duration: now });
         }
+        let now = clock.now();
+        rest.was_awake(now);
         let wait = match (more, drained) {
             (true, _) => Some(0),
             (_, true) => Some(QUIET),
-            _ => alarm.sleep(due.min(last), clock.now()),
+            _ => alarm.sleep(due.min(last), now, rest.is_owed()),
         };
         let mut sources = [
             PollFd::new(uplink.from.as_fd(), PollFlags::POLLIN),
             PollFd::new(downlink.from.as_fd(), PollFlags::POLLIN),
             PollFd::new(signals.as_fd(), PollFlags::POLLIN),
         ];
-        let timeout =
-            wait.map(|wait| TimeSpec::new((wait / 1_000_000_000) as i64, (wait % 1_000_000_000) as i64));
-        match ppoll(&mut sources, timeout, None) {
-            Ok(0) if wait.is_some_and(|wait| wait > 0) => alarm.woke(due, clock.now()),
+        let sleeps = wait != Some(0);
+        match ppoll(&mut sources, wait.map(timespec), None) {
+            Ok(0) if sleeps => alarm.woke(due, clock.now()),
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
+        }
+        if sleeps {
+            rest.was_asleep(clock.now());
         }
         let ready = sources.map(|source| source.any().unwrap_or(true));
         quiet = drained && ready == [false; 3];
@@ -251,4 +257,8 @@ pub fn carry(
             };
         }
     }
+}
+
+const fn timespec(time: Nanos) -> TimeSpec {
+    TimeSpec::new((time / 1_000_000_000) as i64, (time % 1_000_000_000) as i64)
 }

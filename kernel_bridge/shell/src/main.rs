@@ -16,6 +16,7 @@ mod lateness;
 mod masquerade;
 mod overruns;
 mod report;
+mod rest;
 mod session;
 mod shell;
 

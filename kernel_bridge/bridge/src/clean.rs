@@ -1,0 +1,76 @@
+//! `leo-bridge clean`: schemes that nobody serves any more.
+//!
+//! With a link there can be none. Without (before Linux 6.4) a scheme stays when daemon and guardian are killed together.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::{MemberAttr, Struct};
+use libbpf_rs::query::MapInfoIter;
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
+
+use crate::ebpf::SCHEME_MAP;
+
+const KEY: [u8; 4] = [0; 4];
+
+/// Take them away; their names.
+///
+/// # Errors
+/// The kernel refuses: one line.
+pub fn clean() -> Result<Vec<String>, String> {
+    // Whoever begins to serve from now on is not among them.
+    let schemes: Vec<u32> = MapInfoIter::default()
+        .filter(|map| map.ty == MapType::StructOps && map.name == SCHEME_MAP)
+        .map(|map| map.id)
+        .collect();
+    let served = maps_with_descriptors()?;
+    let mut taken_away = Vec::new();
+    for id in schemes.into_iter().filter(|id| !served.contains(id)) {
+        // It may have gone meanwhile.
+        let Ok(map) = MapHandle::from_map_id(id) else { continue };
+        let name = name_of(&map).unwrap_or_else(|| format!("map {id}"));
+        // One that is not registered, but that flows still use, has nothing to delete.
+        if map.delete(&KEY).is_ok() {
+            taken_away.push(name);
+        }
+    }
+    Ok(taken_away)
+}
+
+/// The maps that some process has a descriptor of.
+fn maps_with_descriptors() -> Result<BTreeSet<u32>, String> {
+    let failed = |error: std::io::Error| format!("/proc: cannot be read: {error}");
+    let mut found = BTreeSet::new();
+    for process in fs::read_dir("/proc").map_err(failed)? {
+        let folder = process.map_err(failed)?.path().join("fdinfo");
+        // Not a process, or one that has just ended.
+        let Ok(descriptors) = fs::read_dir(folder) else { continue };
+        for descriptor in descriptors.flatten() {
+            let Ok(text) = fs::read_to_string(descriptor.path()) else { continue };
+            let ids = text.lines().filter_map(|line| line.strip_prefix("map_id:")?.trim().parse().ok());
+            found.extend::<Vec<u32>>(ids.collect());
+        }
+    }
+    Ok(found)
+}
+
+/// The name that connections choose it by.
+fn name_of(map: &MapHandle) -> Option<String> {
+    let btf = Btf::from_vmlinux().ok()?;
+    let begin = offset(&btf, "bpf_struct_ops_tcp_congestion_ops", "data")?
+        + offset(&btf, "tcp_congestion_ops", "name")?;
+    let value = map.lookup(&KEY, MapFlags::ANY).ok()??;
+    let bytes = value.get(begin..)?.iter().take_while(|&&byte| byte != 0).take(16);
+    let name: String = bytes.map(|&byte| byte as char).collect();
+    (!name.is_empty()).then_some(name)
+}
+
+/// Where a member is in a type of the kernel's, in bytes.
+fn offset(btf: &Btf<'_>, name: &str, member: &str) -> Option<usize> {
+    let found = btf.type_by_name::<Struct<'_>>(name)?;
+    let member = found.iter().find(|one| one.name.is_some_and(|name| name == member))?;
+    match member.attr {
+        MemberAttr::Normal { offset } | MemberAttr::BitField { offset, .. } => Some(offset as usize / 8),
+    }
+}

@@ -1,0 +1,120 @@
+"""leo-bridge on the lab's kernel: Debian 12's is older than links of struct_ops (Linux 6.4)."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from configs.errors import InputError
+from kernel_bridge import bridge_process
+from kernel_bridge.lab import image, qemu
+from kernel_bridge.lab.initramfs import File, archive
+
+LIMIT_S = 240
+"""Against hanging only."""
+POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
+SCHEMES = {
+    "t_offer": "--offer t_offer",
+    "t_orca": "--offer-over-cubic t_orca",
+    "t_satcp": "--satcp t_satcp",
+    "t_vivace": "--scheme t_vivace=vivace",
+    "t_policy": "--policy t_policy=/policy",
+}
+
+# Every `until` waits for a state; without one the guest is ended from outside.
+INIT = """#!/bin/busybox sh
+export PATH=/bin
+for name in awk cat grep kill mount poweroff seq sleep tail tr; do alias $name="/bin/busybox $name"; done
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+/bin/ip link set lo up
+names() { cat /proc/sys/net/ipv4/tcp_available_congestion_control; }
+serve() {
+    leo-bridge run OPTIONS --socket @bridge >/tmp/told 2>&1 &
+    bridge=$!
+    until grep -qs serving /tmp/told; do sleep 0.1; done
+    guardian=$(for process in /proc/[0-9]*; do
+        grep -qs leo-guardian $process/comm && echo ${process#/proc/}
+    done)
+}
+/bin/busybox uname -r
+leo-bridge check
+serve
+echo "served: $(names)"
+for scheme in NAMES; do
+    now=$(awk '{printf "%.0f", $1 * 1e9}' /proc/uptime)
+    echo $now | traffic receive tcp 127.0.0.1 5000 reno /tmp/log 0 0 0 3000000000 >/tmp/receiver 2>&1 &
+    receiver=$!
+    until grep -qs ready /tmp/receiver; do sleep 0.1; done
+    echo $now | traffic send tcp 127.0.0.1 5000 $scheme /tmp/sent 0 0 0 3000000000 2>&1 &
+    wait $receiver $!
+    echo "$scheme: $(tail -c 8 /tmp/log | /bin/busybox od -An -tu8 | tr -d ' ') bytes"
+done
+leo-bridge status --socket @bridge
+kill -9 $bridge
+until ! names | grep -q t_; do sleep 0.1; done
+echo "killed: $(names)"
+serve
+kill -9 $guardian
+until [ ! -e /proc/$guardian ] || grep -q Z /proc/$guardian/stat; do sleep 0.1; done
+kill -9 $bridge
+wait $bridge
+echo "left: $(names)"
+leo-bridge clean
+echo "clean: $(names)"
+poweroff -f
+"""
+
+
+def _booted(folder):
+    """Return what a guest with leo-bridge, the policy and `INIT` says on its console."""
+    try:
+        found = image.latest()
+    except InputError as error:
+        pytest.skip(str(error))
+    init = INIT.replace("OPTIONS", " ".join(SCHEMES.values())).replace("NAMES", " ".join(SCHEMES))
+    files = image.with_libraries(Path(bridge_process.program()), "bin/leo-bridge")
+    files["bridge-init"] = File(init.encode(), 0o755)
+    files |= {f"policy/{path.name}": File(path.read_bytes()) for path in POLICY.iterdir()}
+    initramfs = folder / "initramfs"
+    initramfs.write_bytes(found.initramfs.read_bytes() + archive(files, {"tmp": 0o1777}))
+    done = subprocess.run(
+        [
+            *(qemu.QEMU, "-M", "q35", "-cpu", "max,-rdseed", "-m", "768", "-nodefaults", "-display", "none"),
+            *("-no-reboot", "-serial", "stdio", "-kernel", found.kernel, "-initrd", initramfs),
+            *("-append", "console=ttyS0 quiet panic=-1 rdinit=/bridge-init cryptomgr.notests"),
+        ],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=LIMIT_S,
+        check=True,
+    )
+    return done.stdout.replace("\r", "")
+
+
+@pytest.mark.skipif(
+    bool(qemu.missing() or bridge_process.program() is None),
+    reason=qemu.missing() or "leo-bridge is not built: `make kernel` as root builds it",
+)
+def test_all_its_schemes_run_on_the_distributions_kernel_and_go_when_it_is_killed(tmp_path):
+    told = _booted(tmp_path)
+    names = {
+        moment: set(listed.split()) for moment, listed in re.findall(r"^(\w+): ((?:\w+ ?)+)$", told, re.M)
+    }
+    assert "leo-bridge can run here" in told, told
+    if re.match(r"6\.[123]\.", told):
+        assert "by a second process" in told
+    assert names["served"] >= SCHEMES.keys(), told
+    for scheme in SCHEMES:
+        (received,) = re.findall(rf"^{scheme}: (\d+) bytes$", told, re.M)
+        assert int(received) > 1_000_000, told
+    assert not names["killed"] & SCHEMES.keys()
+    if re.match(r"6\.[123]\.", told):
+        assert names["left"] >= SCHEMES.keys(), "the guardian was killed, too"
+        taken_away = re.findall(r"^took away (\w+), a congestion control that nobody served$", told, re.M)
+        assert sorted(taken_away) == sorted(SCHEMES)
+    assert not names["clean"] & SCHEMES.keys()
