@@ -29,9 +29,11 @@ ARRAYS = [
     np.ndarray,
     np.dtype,
     np.zeros(0).__reduce__()[0],
+    np.float64(0).__reduce__()[0],
+    bytes,
     *(type(np.dtype(kind)) for kind in ("f4", "f8", "i4", "i8", "u4", "u8", "?", "u1")),
 ]
-"""What an array in a checkpoint is made of."""
+"""What arrays and their numbers are made of in a checkpoint."""
 
 
 class Training:
