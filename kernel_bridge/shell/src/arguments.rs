@@ -15,7 +15,7 @@ const BPS_PER_MBPS: f64 = 1e6;
 const DELAY_LIMIT_MS: f64 = 10_000.0;
 
 /// Unless told otherwise.
-const SPIN: Nanos = 50_000;
+const SPIN: Nanos = 150_000;
 
 /// What `--help` prints.
 pub const HELP: &str = "\
@@ -38,7 +38,7 @@ Uplink is the way out of the shell, downlink the way in; options without a direc
   --log FILE            what came, left, was dropped and lost, and the report
   --report FILE         the report alone: counts, lateness, validity, as JSON
   --max-late-ms M       the run is not valid when packets left later than this at the 99th percentile (1)
-  --spin-us N           wake up up to N µs early and look at the clock until a packet is due, at most 50 (50);
+  --spin-us N           wake up up to N µs early and look at the clock until a packet is due, at most 200 (150);
                         by how much is learnt from how late sleeps end, so that it is seldom for long
   --no-spin             the same as --spin-us 0
   --no-realtime         do not ask for a real-time priority";
@@ -226,8 +226,8 @@ fn parse_words(mut parser: Parser) -> Result<Request, lexopt::Error> {
             "report" => arguments.report = Some(parser.value()?.into()),
             "max-late-ms" => arguments.max_late = time(&mut parser, &name, NS_PER_MS)?,
             "spin-us" => {
-                let rule = "must lie in [0, 50]: whoever spins longer starves the flows";
-                let us = number(&mut parser, &name, |us| (0.0..=50.0).contains(&us), rule)?;
+                let rule = "must lie in [0, 200]: whoever spins longer starves the flows";
+                let us = number(&mut parser, &name, |us| (0.0..=200.0).contains(&us), rule)?;
                 arguments.spin = (us * NS_PER_US).round() as Nanos;
             }
             "no-spin" => arguments.spin = 0,
@@ -346,8 +346,8 @@ mod tests {
             ("t.csv --rate-mbps 0", "--rate-mbps: \"0\": must be Mbit/s above 0, or 'unlimited'"),
             ("t.csv --queue-packets 0", "--queue-packets: \"0\": must be a whole number, at least 1"),
             (
-                "t.csv --spin-us 51",
-                "--spin-us: 51: must lie in [0, 50]: whoever spins longer starves the flows",
+                "t.csv --spin-us 201",
+                "--spin-us: 201: must lie in [0, 200]: whoever spins longer starves the flows",
             ),
             (
                 "t.csv --queue red",
