@@ -57,8 +57,10 @@ kill -9 $bridge
 until ! names | grep -q t_; do sleep 0.1; done
 echo "killed: $(names)"
 serve
-kill -9 $guardian
-until [ ! -e /proc/$guardian ] || grep -q Z /proc/$guardian/stat; do sleep 0.1; done
+if [ -n "$guardian" ]; then
+    kill -9 $guardian
+    until [ ! -e /proc/$guardian ] || grep -q Z /proc/$guardian/stat; do sleep 0.1; done
+fi
 kill -9 $bridge
 wait $bridge
 echo "left: $(names)"

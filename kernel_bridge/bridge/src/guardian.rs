@@ -4,6 +4,7 @@
 //! deleted: a daemon that is killed would leave it behind. The guardian has nothing but the maps and the end of a pipe
 //! whose other end the daemon has: reading comes to its end when the daemon does.
 
+use std::io::{PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use nix::libc;
@@ -24,19 +25,26 @@ pub struct Guardian {
     process: Pid,
 }
 
-/// Start a guardian of the schemes that `maps` stand for, as that user. This process must have one thread.
+/// Start a guardian of the schemes that `maps` stand for, as that user, and wait until it is at its post. This process
+/// must have one thread.
 ///
 /// # Errors
 /// The kernel refuses: one line.
 pub fn start(maps: &[BorrowedFd<'_>], user: (Uid, Gid)) -> Result<Guardian, String> {
     let failed = |error: nix::errno::Errno| format!("guardian: {error}");
-    let (watched, alive) = std::io::pipe().map_err(|error| format!("guardian: {error}"))?;
+    let no_pipe = |error: std::io::Error| format!("guardian: {error}");
+    let (watched, alive) = std::io::pipe().map_err(no_pipe)?;
+    let (mut told, ready) = std::io::pipe().map_err(no_pipe)?;
     let maps: Vec<RawFd> = maps.iter().map(AsRawFd::as_raw_fd).collect();
     // SAFETY: there is one thread, so nothing is half done in the child.
     match unsafe { fork() }.map_err(failed)? {
-        ForkResult::Parent { child } => Ok(Guardian { alive: Some(alive.into()), process: child }),
+        ForkResult::Parent { child } => {
+            drop(ready);
+            told.read_exact(&mut [0]).map_err(no_pipe)?;
+            Ok(Guardian { alive: Some(alive.into()), process: child })
+        }
         ForkResult::Child => {
-            guard(watched.as_raw_fd(), &maps, user);
+            guard(watched.as_raw_fd(), ready, &maps, user);
             // SAFETY: ends this process, without what the parent's values do when they are dropped.
             unsafe { libc::_exit(0) }
         }
@@ -44,11 +52,13 @@ pub fn start(maps: &[BorrowedFd<'_>], user: (Uid, Gid)) -> Result<Guardian, Stri
 }
 
 /// Wait for the daemon's end, then take the schemes away.
-fn guard(watched: RawFd, maps: &[RawFd], user: (Uid, Gid)) {
+fn guard(watched: RawFd, mut ready: PipeWriter, maps: &[RawFd], user: (Uid, Gid)) {
     // What ends the daemon must not end this process before it; a terminal's signals go to the daemon's session.
     let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None);
     let _ = nix::unistd::setsid();
     let _ = nix::sys::prctl::set_name(NAME);
+    let _ = ready.write_all(&[0]);
+    drop(ready);
     keep_only(&[&[watched], maps].concat());
     // Deleting asks for the map alone (bpf(2) checks for capabilities where maps and programs are made).
     let _ = privileges::drop_to(user);
