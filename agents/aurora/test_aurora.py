@@ -90,6 +90,7 @@ def test_relative_rewards_are_an_increasing_affine_function_of_the_reward_on_eac
 def test_rewards_that_are_learned_from_are_relative_and_those_of_the_log_as_given():
     settings = AuroraSettings(agent="aurora", num_envs=3, relative_rewards=True, reward_scale=0.5)
     environment = make_environment(settings, 0)
+    environment.seed(1)
     environment.reset()
     (worlds,) = environment.get_attr("global_states", [0])
     for _ in range(30):

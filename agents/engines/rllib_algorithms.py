@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from ray.rllib.algorithms.algorithm import Algorithm
@@ -12,21 +12,20 @@ from ray.rllib.algorithms.appo import APPOConfig
 from ray.rllib.algorithms.dreamerv3 import DreamerV3Config
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.algorithms.sac import SACConfig
-from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
-from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 from agents.appo.settings import AppoSettings
 from agents.dreamerv3.settings import DreamerV3Settings
-from agents.engines.actor import ACTIVATIONS
 from agents.engines.replay_settings import ReplaySettings
 from agents.engines.rllib_checkpoint import learner_of, lock_updates
-from agents.engines.rllib_modules import AsynchronousFlowModule, FlowModule
+from agents.engines.rllib_modules import AsynchronousFlowModule, flow_module, own_module
 from agents.engines.rllib_replay import FlowReplayBuffer
 from agents.engines.settings import Sb3Settings
 from agents.ppo.settings import PpoSettings
 from agents.settings import TrainSettings
 from envs.rllib import MultiFlowEnv, SingleFlowEnv
+
+PpoOrAppo = TypeVar("PpoOrAppo", PPOConfig, APPOConfig)
 
 SHARED = "shared"
 """Name of the module that all flows act through, unless each has its own."""
@@ -81,12 +80,12 @@ def make_config(settings: TrainSettings, steps: int) -> AlgorithmConfig:
         config = _dreamerv3(settings).environment(SingleFlowEnv, env_config=environment(settings))
     else:
         if isinstance(settings, AppoSettings):
-            config, module = _appo(settings, runners), _flow_module(settings, AsynchronousFlowModule)
+            config, module = _appo(settings, runners), flow_module(settings, AsynchronousFlowModule)
         elif isinstance(settings, PpoSettings):
-            config, module = _ppo(settings, runners), _flow_module(settings, FlowModule)
+            config, module = _ppo(settings, runners), flow_module(settings)
         else:
             assert isinstance(settings, ReplaySettings)
-            config, module = _sac(settings, runners), sac_module(settings)
+            config, module = _sac(settings, runners), own_module(settings)
         names = modules(settings)
         config.environment(MultiFlowEnv, env_config=environment(settings))
         config.multi_agent(policies=set(names), policy_mapping_fn=to_shared if names == [SHARED] else to_own)
@@ -106,43 +105,33 @@ def make_config(settings: TrainSettings, steps: int) -> AlgorithmConfig:
     )
 
 
-def _flow_module(settings: Sb3Settings, kind: type[FlowModule]) -> RLModuleSpec:
-    return RLModuleSpec(
-        module_class=kind,
-        model_config={"hidden": list(settings.hidden), "activation": settings.activation},
+def _policy_gradient(config: PpoOrAppo, settings: PpoSettings) -> PpoOrAppo:
+    """Set on ``config`` what PPO and APPO share, and return it."""
+    return config.training(
+        lr=settings.learning_rate,
+        gamma=settings.gamma,
+        lambda_=settings.gae_lambda,
+        clip_param=settings.clip_range,
+        entropy_coeff=settings.entropy_coefficient,
+        grad_clip=settings.max_gradient_norm,
+        grad_clip_by="global_norm",
+        num_epochs=settings.epochs,
+        vf_loss_coeff=0.5,
     )
 
 
 def _ppo(settings: PpoSettings, runners: int) -> AlgorithmConfig:
-    return PPOConfig().training(
-        lr=settings.learning_rate,
-        gamma=settings.gamma,
-        lambda_=settings.gae_lambda,
-        clip_param=settings.clip_range,
-        entropy_coeff=settings.entropy_coefficient,
-        grad_clip=settings.max_gradient_norm,
-        grad_clip_by="global_norm",
+    return _policy_gradient(PPOConfig(), settings).training(
         train_batch_size_per_learner=settings.rollout_steps * settings.num_envs * max(1, runners),
         minibatch_size=settings.minibatch_size,
-        num_epochs=settings.epochs,
         use_kl_loss=False,  # clipping alone, as with the other engine
         vf_clip_param=math.inf,
-        vf_loss_coeff=0.5,
     )
 
 
 def _appo(settings: AppoSettings, runners: int) -> AlgorithmConfig:
-    config = APPOConfig().training(
-        lr=settings.learning_rate,
-        gamma=settings.gamma,
-        lambda_=settings.gae_lambda,
-        clip_param=settings.clip_range,
-        entropy_coeff=settings.entropy_coefficient,
-        grad_clip=settings.max_gradient_norm,
-        grad_clip_by="global_norm",
+    config = _policy_gradient(APPOConfig(), settings).training(
         train_batch_size_per_learner=settings.rollout_steps * settings.num_envs,
-        num_epochs=settings.epochs,
-        vf_loss_coeff=0.5,
         # Fragments that sampling processes have sent are learned from as they come.
         num_aggregator_actors_per_learner=0,
     )
@@ -150,18 +139,8 @@ def _appo(settings: AppoSettings, runners: int) -> AlgorithmConfig:
     return config.reporting(min_time_s_per_iteration=0)
 
 
-def sac_module(settings: ReplaySettings) -> RLModuleSpec:
-    """Return RLlib's own module for SAC with the layers of ``settings``."""
-    model = DefaultModelConfig(
-        fcnet_hiddens=list(settings.hidden),
-        fcnet_activation=ACTIVATIONS[settings.activation],  # type: ignore[arg-type] (a class will do)
-    )
-    return RLModuleSpec(model_config=model)
-
-
-def sac_training(config: SACConfig, settings: ReplaySettings) -> SACConfig:
-    """Set on ``config`` what SAC and CQL share, and return it."""
-    return config.training(
+def _sac(settings: ReplaySettings, runners: int) -> AlgorithmConfig:
+    config = SACConfig().training(
         gamma=settings.gamma,
         actor_lr=settings.learning_rate,
         critic_lr=settings.learning_rate,
@@ -171,11 +150,6 @@ def sac_training(config: SACConfig, settings: ReplaySettings) -> SACConfig:
         target_network_update_freq=1,
         train_batch_size_per_learner=settings.batch_size,
         target_entropy="auto",
-    )
-
-
-def _sac(settings: ReplaySettings, runners: int) -> AlgorithmConfig:
-    config = sac_training(SACConfig(), settings).training(
         n_step=1,
         num_steps_sampled_before_learning_starts=settings.learning_starts,
         # As many updates an interval of all simulations as the other engine makes.

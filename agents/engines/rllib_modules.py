@@ -10,10 +10,13 @@ from ray.rllib.core.columns import Columns
 from ray.rllib.core.learner.utils import make_target_network
 from ray.rllib.core.rl_module.apis import TARGET_NETWORK_ACTION_DIST_INPUTS, TargetNetworkAPI
 from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
+from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
+from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
 from torch import nn
 
-from agents.engines.actor import dense_layer, dense_layers, layers
+from agents.engines.actor import ACTIVATIONS, dense_layer, dense_layers, layers
+from agents.engines.settings import Sb3Settings
 
 
 class FlowModule(TorchRLModule, ValueFunctionAPI):
@@ -54,6 +57,23 @@ class AsynchronousFlowModule(FlowModule, TargetNetworkAPI):
     def forward_target(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Return what the older actor would have done."""
         return {TARGET_NETWORK_ACTION_DIST_INPUTS: self._distribution(self.old_actor, batch)}
+
+
+def flow_module(settings: Sb3Settings, kind: type[FlowModule] = FlowModule) -> RLModuleSpec:
+    """Return a `FlowModule`, or a kind of it, with the layers of ``settings``."""
+    return RLModuleSpec(
+        module_class=kind,
+        model_config={"hidden": list(settings.hidden), "activation": settings.activation},
+    )
+
+
+def own_module(settings: Sb3Settings) -> RLModuleSpec:
+    """Return RLlib's own module, as SAC and CQL have it, with the layers of ``settings``."""
+    model = DefaultModelConfig(
+        fcnet_hiddens=list(settings.hidden),
+        fcnet_activation=ACTIVATIONS[settings.activation],  # type: ignore[arg-type] (a class will do)
+    )
+    return RLModuleSpec(model_config=model)
 
 
 def actor_layers(module: Any) -> list[nn.Linear]:

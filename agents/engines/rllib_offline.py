@@ -23,17 +23,15 @@ from ray.rllib.algorithms.cql.torch.cql_torch_learner import CQLTorchLearner
 from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.columns import Columns
 from ray.rllib.core.learner.training_data import TrainingData
-from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
-from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 from torch import nn
 
 from agents.engines import rllib_checkpoint
-from agents.engines.actor import ACTIVATIONS, dense_layer, export
+from agents.engines.actor import dense_layer, export
 from agents.engines.offline_settings import CqlSettings, OfflineSettings
 from agents.engines.ray_cluster import quieten
-from agents.engines.rllib_modules import FlowModule, actor_layers
+from agents.engines.rllib_modules import actor_layers, flow_module, own_module
 from agents.reporter import Reporter
 from agents.run_folder import RunFolder
 from agents.sage import pool
@@ -177,19 +175,12 @@ def make_config(settings: OfflineSettings) -> AlgorithmConfig:
             min_q_weight=settings.conservatism,
             train_batch_size_per_learner=settings.batch_size,
         )
-        model = DefaultModelConfig(
-            fcnet_hiddens=list(settings.hidden),
-            fcnet_activation=ACTIVATIONS[settings.activation],  # type: ignore[arg-type] (a class will do)
-        )
-        module = RLModuleSpec(model_config=model)
+        module = own_module(settings)
     else:
         config = BCConfig().training(
             lr=settings.learning_rate, train_batch_size_per_learner=settings.batch_size
         )
-        module = RLModuleSpec(
-            module_class=FlowModule,
-            model_config={"hidden": list(settings.hidden), "activation": settings.activation},
-        )
+        module = flow_module(settings)
     return config.framework("torch").rl_module(rl_module_spec=module).learners(num_learners=0)
 
 

@@ -25,13 +25,14 @@ SCHEMES = {
 # Every `until` waits for a state; without one the guest is ended from outside.
 INIT = """#!/bin/busybox sh
 export PATH=/bin
-for name in awk cat grep kill mount poweroff seq sleep tail tr; do alias $name="/bin/busybox $name"; done
+for name in awk cat grep kill mount poweroff rm seq sleep tail tr; do alias $name="/bin/busybox $name"; done
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
 /bin/ip link set lo up
 names() { cat /proc/sys/net/ipv4/tcp_available_congestion_control; }
 serve() {
+    rm -f /tmp/told  # the last daemon said "serving", too
     leo-bridge run OPTIONS --socket @bridge >/tmp/told 2>&1 &
     bridge=$!
     until grep -qs serving /tmp/told; do sleep 0.1; done
