@@ -41,7 +41,7 @@ def clean() -> list[str]:
 
 @dataclass(frozen=True)
 class Offered:
-    """Flows offered to clients as an agent of that specification wants them (`core/control`'s ``AgentSpec``)."""
+    """Flows offered to clients as an agent of that specification, of `core/control`, wants them."""
 
     agent: str
 
