@@ -15,6 +15,7 @@ mod rack;
 mod ranges;
 mod receive_window;
 mod receiver;
+mod recent_blocks;
 mod rtt;
 mod sack;
 mod scoreboard;
