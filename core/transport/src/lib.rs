@@ -36,6 +36,13 @@ pub use sender::{Sender, SenderStats, Transmit};
 
 pub use leo_cc::{NEVER, Nanos, RateSample, SEGMENT_BYTES};
 
+/// The clock that timestamps are read from: whole milliseconds (Linux's tcp_clock_ms).
+#[must_use]
+#[inline]
+pub const fn timestamp_ms(now: Nanos) -> u64 {
+    now / 1_000_000
+}
+
 /// A full packet on the wire in bytes.
 pub const PACKET_BYTES: u32 = 1500;
 

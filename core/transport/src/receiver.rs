@@ -4,7 +4,7 @@ use crate::ranges::RangeSet;
 use crate::receive_window::ReceiveWindow;
 use crate::recent_blocks::RecentBlocks;
 use crate::sack::{MAX_SACK_BLOCKS, SackBlocks};
-use crate::{NEVER, Nanos};
+use crate::{NEVER, Nanos, timestamp_ms};
 
 const MILLISECOND: Nanos = 1_000_000;
 /// Linux's TCP_ATO_MIN.
@@ -92,7 +92,7 @@ impl Receiver {
 
     /// The answer to a connection's opening leaves at `now`.
     pub fn open(&mut self, now: Nanos) {
-        self.first_left_ms = self.first_left_ms.min((now / MILLISECOND) as u32);
+        self.first_left_ms = self.first_left_ms.min(timestamp_ms(now) as u32);
     }
 
     /// Packets given to the application, in order.
@@ -248,7 +248,7 @@ impl Receiver {
             self.duplicate = false;
             sacks.mark_duplicate();
         }
-        let left_ms = (now / MILLISECOND) as u32;
+        let left_ms = timestamp_ms(now) as u32;
         self.first_left_ms = self.first_left_ms.min(left_ms);
         AckToSend { cumulative: self.next, sacks, echo: self.echo, left_ms, marked: self.marked }
     }
