@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from kernel_bridge import bridge_process
-from kernel_bridge.bridge_process import OVER_CUBIC, SCHEMES, BridgeProcess
+from kernel_bridge.bridge_process import SCHEMES, BridgeProcess, Offered
 from kernel_bridge.client import Bridge, BridgeError
 from kernel_bridge.run.announcer import Announcer
 from kernel_bridge.run.plan import Plan
@@ -39,22 +39,22 @@ class Served:
         plan: whose flows it serves.
         policies: policy folders by scheme.
         interval_ms: the monitor interval of agents.
-        over_cubic: whether Cubic moves agents' windows between their commands.
+        agent: the specification of agents: what moves their windows between commands, and when intervals end.
 
     Raises:
         InputError: the machine lacks something, or a policy is wrong.
     """
 
     def __init__(
-        self, plan: Plan, policies: Mapping[str, Path], interval_ms: float, *, over_cubic: bool = False
+        self, plan: Plan, policies: Mapping[str, Path], interval_ms: float, *, agent: str = "astraea"
     ) -> None:
         self._plan = plan
-        self._kinds: dict[str, Path | str | None] = {}
+        self._kinds: dict[str, Path | str | Offered] = {}
         for scheme in dict.fromkeys(flow.scheme for flow in plan.flows):
             if scheme in policies:
                 self._kinds[scheme] = policies[scheme]
             elif scheme == AGENT:
-                self._kinds[scheme] = OVER_CUBIC if over_cubic else None
+                self._kinds[scheme] = Offered(agent)
             elif scheme in SCHEMES:
                 self._kinds[scheme] = scheme
         self._names = {scheme: f"{OURS}{os.getpid():x}.{next(_numbers) % 256:x}" for scheme in self._kinds}
