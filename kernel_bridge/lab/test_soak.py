@@ -18,10 +18,10 @@ from kernel_bridge.lab import execute, image, links, machine, served
 POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
 TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "t", "handovers": [{"predicted_s": 1.0}]}
 time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
-0,20,12,12,0.001,1,a,
-1,12,12,12,0.001,1,b,handover
-2,15,8,8,0.001,1,b,
-60,15,8,8,0.001,1,b,
+0,20,12,12,0.001,1,1,
+1,12,12,12,0.001,1,2,hard_handover
+2,15,8,8,0.001,1,2,
+60,15,8,8,0.001,1,2,
 """
 LINK = {"rate_mbps": 10, "delay_ms": 10, "queue": {"kind": "droptail", "bdp": 1.0}, "loss": 0.002}
 
