@@ -42,6 +42,8 @@ _PACKAGES = (client, announcer)
 _SERVED = _GUEST / "served.py"
 _C_SOURCES = (inside.TRAFFIC, mahimahi.SOURCES / "forwarding.c", _GUEST / "queue_log.c")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_NAME = re.compile("[0-9a-f]{16}")
+"""Of an image's folder."""
 _LAYOUT = 1
 """Changes when the image's content changes without any of its inputs."""
 
@@ -87,6 +89,25 @@ def latest() -> Image:
     if found.manifest.get("project_sha256") != _project():
         raise InputError("lab: the project has changed since its image: python -m kernel_bridge lab build")
     return found
+
+
+def folders() -> list[Path]:
+    """Return the folders of all images that are kept, the one that was built last at the end."""
+    try:
+        last = (cache() / "latest").read_text().strip()
+    except OSError:
+        last = ""
+    found = [path for path in cache().glob("*") if _NAME.fullmatch(path.name)]
+    return sorted(found, key=lambda path: (path.name == last, path.name))
+
+
+def remove_all_but(kept: Iterable[Path]) -> tuple[int, int]:
+    """Remove images; return how many, and how many bytes they took."""
+    gone = [path for path in folders() if path not in set(kept)]
+    size = sum(file.stat().st_size for path in gone for file in path.glob("*"))
+    for path in gone:
+        shutil.rmtree(path, ignore_errors=True)
+    return len(gone), size
 
 
 def build(given: Given | None = None) -> Image:
