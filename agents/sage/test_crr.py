@@ -25,7 +25,7 @@ def batch(count=8, length=12, seed=0):
     rng = np.random.default_rng(seed)
     observation = rng.normal(size=(count, length, 69)).astype(np.float32)
     action = rng.uniform(-1, 1, (count, length)).astype(np.float32)
-    return Batch(observation, action, np.full((count, length), 2.0, np.float32))
+    return Batch(observation, action, np.full((count, length), 2.0, np.float32), np.ones(count, np.bool_))
 
 
 def test_the_defaults_are_the_released_configuration():
@@ -104,9 +104,8 @@ def test_the_policy_imitates_what_paid_and_not_the_average():
     rng = np.random.default_rng(3)
     good = rng.random((32, 8)) < 0.5
     observation = np.zeros((32, 8, 69), np.float32)
-    data = Batch(
-        observation, np.where(good, 1, -1).astype(np.float32), np.where(good, 10, 0).astype(np.float32)
-    )
+    action, reward = (np.where(good, *values).astype(np.float32) for values in ((1, -1), (10, 0)))
+    data = Batch(observation, action, reward, np.ones(32, np.bool_))
     learner = Crr(SMALL.model_copy(update={"gamma": 0.0, "value_max": 10.0}), 69)
     for _ in range(150):
         learner.update(data)
