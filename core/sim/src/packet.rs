@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use leo_link::Nanos;
-use leo_transport::SackBlocks;
+use leo_transport::{SackBlocks, timestamp_ms};
 
 use crate::ecn::Ecn;
 
@@ -67,7 +67,7 @@ impl Packet {
     /// When it left, in ms, if that is less than a minute ago.
     #[inline]
     pub const fn left_ms(&self, now: Nanos) -> u32 {
-        let now_ms = now / 1_000_000;
+        let now_ms = timestamp_ms(now);
         (now_ms as u32).wrapping_sub((now_ms as u16).wrapping_sub(self.left) as u32)
     }
 }

@@ -1,7 +1,7 @@
 //! The event loop: packets, acknowledgements and timers in the order of their times.
 
 use leo_link::{Link, NEVER, Nanos, Offer};
-use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES, SYN_BYTES, SackBlocks};
+use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES, SYN_BYTES, SackBlocks, timestamp_ms};
 use rayon::prelude::*;
 
 use crate::control_loop;
@@ -326,7 +326,7 @@ impl Simulation {
         let flow = &mut self.flows[index];
         flow.receiver.open(self.now);
         let path = flow.routes.path();
-        let left = (self.now / 1_000_000) as u16;
+        let left = timestamp_ms(self.now) as u16;
         let answer = Packet { left, ..opening(Kind::SynAck, index, path, syn.timestamp, syn.propagation) };
         self.offer(self.paths.first(path, true), answer);
     }

@@ -27,12 +27,12 @@ fn handovers(scheme: &str, announced: bool, seed: u64) -> RunLog {
     run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0)
 }
 
-/// 100 Mbit/s and 50 ms, reconfigured every 15 s from 12 s on, down for 40 ms each time; `announced` on its grid.
+/// 100 Mbit/s and 20 ms, reconfigured every 15 s from 12 s on, down for 40 ms each time; `announced` on its grid.
 fn reconfigurations(scheme: &str, announced: bool, seed: u64) -> RunLog {
     let path = support::trace(&[
-        (12 * SECOND, 25 * MS, 100, true),
-        (40 * MS, 25 * MS, 100, false),
-        (3 * SECOND - 40 * MS, 25 * MS, 100, true),
+        (12 * SECOND, 10 * MS, 100, true),
+        (40 * MS, 10 * MS, 100, false),
+        (3 * SECOND - 40 * MS, 10 * MS, 100, true),
     ]);
     let mut path = Arc::unwrap_or_clone(path);
     if announced {
@@ -77,10 +77,11 @@ fn starquic_freezes_its_window_over_a_reconfiguration() {
     // throughput degradation".
     for (scheme, frozen) in [("cubic", "starquic"), ("bbr3", "starquic-bbr3")] {
         let runs =
-            |scheme: &str| (1..=3).map(|seed| reconfigurations(scheme, true, seed)).collect::<Vec<_>>();
+            |scheme: &str| (1..=12).map(|seed| reconfigurations(scheme, true, seed)).collect::<Vec<_>>();
         let (plain, frozen_runs) = (runs(scheme), runs(frozen));
-        let goodput =
-            |runs: &[RunLog]| runs.iter().map(|log| log.flows[0].normalized_goodput).sum::<f64>() / 3.0;
+        let goodput = |runs: &[RunLog]| {
+            runs.iter().map(|log| log.flows[0].normalized_goodput).sum::<f64>() / runs.len() as f64
+        };
         // 0.4 s after each reconfiguration, over the window of 0.1 s before.
         let kept = |runs: &[RunLog]| {
             let ratios = runs.iter().flat_map(|log| {
@@ -96,7 +97,7 @@ fn starquic_freezes_its_window_over_a_reconfiguration() {
         let told = format!("{frozen} keeps {after} of its window, {scheme} {before}");
         assert!(after > 0.95 && after - before > 0.1, "{told}");
         let (before, after) = (goodput(&plain), goodput(&frozen_runs));
-        assert!(after > before + 0.005, "{frozen} has {after}, {scheme} {before}");
+        assert!(after > before + 0.002, "{frozen} has {after}, {scheme} {before}");
         let unannounced =
             [scheme, frozen].map(|name| reconfigurations(name, false, 1).flow_series.cwnd_packets);
         assert_eq!(unannounced[0], unannounced[1], "without announcements {frozen} is {scheme}");

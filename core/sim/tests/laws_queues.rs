@@ -27,7 +27,7 @@ fn codel_holds_a_standing_queue_to_its_target() {
     for scheme in ["reno", "cubic"] {
         let log = behind(&json!({"kind": "codel"}), 20.0, 20.0, 60.0, &[scheme; 4]);
         let queueing = queueing_ms(&log, 40.0);
-        assert!((1.0..8.0).contains(&queueing), "{scheme}: {queueing} ms");
+        assert!((1.0..10.0).contains(&queueing), "{scheme}: {queueing} ms");
         let total: f64 = log.flows.iter().map(|flow| flow.normalized_goodput).sum();
         assert!(total > 0.9, "{scheme}: {total}");
     }

@@ -10,8 +10,8 @@ use support::{MS, SECOND, alone, digest, dumbbell, run, simulation, trace};
 fn cubic_alone() {
     insta::assert_snapshot!(alone("cubic"), @r"
     cwnd 110 118 131 102 110 115 123 130 100 118 129 133 109 124 131 97 117 128 133 107
-    cubic: sent 33249 delivered 33165 lost 12 retransmitted 12 timeouts 0
-    link: offered 33249 delivered 33165 dropped 12 lost 0 queued 39 in flight 33
+    cubic: sent 33250 delivered 33165 lost 12 retransmitted 12 timeouts 0
+    link: offered 33250 delivered 33165 dropped 12 lost 0 queued 40 in flight 33
     ");
 }
 
@@ -36,19 +36,19 @@ fn cubic_with_hystart_plus_plus_alone() {
 #[test]
 fn reno_alone() {
     insta::assert_snapshot!(alone("reno"), @r"
-    cwnd 75 95 111 125 73 93 109 124 70 91 108 122 82 89 106 121 134 87 105 120
-    reno: sent 33389 delivered 33160 lost 143 retransmitted 143 timeouts 0
-    link: offered 33389 delivered 33160 dropped 143 lost 0 queued 52 in flight 34
+    cwnd 75 95 111 125 71 91 108 122 73 88 105 120 133 84 102 117 131 81 99 115
+    reno: sent 33365 delivered 33137 lost 147 retransmitted 147 timeouts 0
+    link: offered 33365 delivered 33137 dropped 147 lost 0 queued 48 in flight 33
     ");
 }
 
 #[test]
 fn cubic_and_reno_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["cubic", "reno"]), SECOND)), @r"
-    cwnd 45 40 48 55 63 71 78 47 56 63 54 62 49 59 64 72 79 86 73 82
-    cubic: sent 17610 delivered 17536 lost 9 retransmitted 9 timeouts 0
-    reno: sent 15820 delivered 15687 lost 98 retransmitted 98 timeouts 0
-    link: offered 33430 delivered 33223 dropped 107 lost 0 queued 66 in flight 34
+    cwnd 45 40 48 55 63 52 62 66 73 60 71 76 80 66 77 61 69 53 66 66
+    cubic: sent 18342 delivered 18242 lost 9 retransmitted 9 timeouts 0
+    reno: sent 15086 delivered 14945 lost 104 retransmitted 104 timeouts 0
+    link: offered 33428 delivered 33223 dropped 114 lost 0 queued 57 in flight 34
     ");
 }
 
@@ -88,18 +88,18 @@ fn with_loss(scheme: &str) -> String {
 #[test]
 fn cubic_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("cubic"), @r"
-    cwnd 16 13 14 17 11 15 6 8 12 7 12 12 16 8 12 13 17 14 18 17
-    cubic: sent 6637 delivered 6567 lost 61 retransmitted 61 timeouts 0
-    link: offered 6637 delivered 6567 dropped 0 lost 61 queued 2 in flight 7
+    cwnd 16 13 14 16 17 14 8 7 11 10 11 11 15 11 11 11 17 12 17 22
+    cubic: sent 6580 delivered 6507 lost 60 retransmitted 60 timeouts 0
+    link: offered 6580 delivered 6515 dropped 0 lost 61 queued 0 in flight 4
     ");
 }
 
 #[test]
 fn reno_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("reno"), @r"
-    cwnd 9 15 22 17 19 17 6 11 11 14 15 10 12 9 14 13 10 25 13 10
-    reno: sent 7052 delivered 6980 lost 66 retransmitted 66 timeouts 0
-    link: offered 7052 delivered 6980 dropped 0 lost 66 queued 0 in flight 6
+    cwnd 9 15 23 17 17 17 7 11 11 14 16 10 10 9 14 13 10 25 13 8
+    reno: sent 7047 delivered 6980 lost 66 retransmitted 66 timeouts 0
+    link: offered 7047 delivered 6980 dropped 0 lost 66 queued 0 in flight 1
     ");
 }
 
@@ -124,16 +124,16 @@ fn handovers(scheme: &str) -> String {
 fn cubic_over_hard_handovers() {
     insta::assert_snapshot!(handovers("cubic"), @r"
     cwnd 110 118 131 102 110 87 92 98 106 113 96 107 112 113 120 101 113 119 120 120
-    cubic: sent 30572 delivered 30379 lost 133 retransmitted 133 timeouts 0
-    link: offered 30572 delivered 30379 dropped 8 lost 184 queued 1 in flight 0
+    cubic: sent 30562 delivered 30366 lost 136 retransmitted 136 timeouts 0
+    link: offered 30562 delivered 30366 dropped 8 lost 187 queued 1 in flight 0
     ");
 }
 
 #[test]
 fn reno_over_hard_handovers() {
     insta::assert_snapshot!(handovers("reno"), @r"
-    cwnd 75 95 111 125 71 46 60 73 87 100 70 91 108 122 134 79 93 107 121 133
-    reno: sent 27603 delivered 27259 lost 270 retransmitted 270 timeouts 0
-    link: offered 27603 delivered 27259 dropped 141 lost 188 queued 15 in flight 0
+    cwnd 75 95 111 125 69 47 60 74 88 101 72 93 109 123 67 43 57 71 85 98
+    reno: sent 25396 delivered 25094 lost 252 retransmitted 252 timeouts 0
+    link: offered 25396 delivered 25094 dropped 143 lost 158 queued 1 in flight 0
     ");
 }

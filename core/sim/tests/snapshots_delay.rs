@@ -26,9 +26,9 @@ fn copa_alone() {
 #[test]
 fn lp_alone() {
     insta::assert_snapshot!(alone("lp"), @r"
-    cwnd 75 95 111 125 73 93 109 124 70 91 108 122 82 89 106 121 134 87 105 120
-    lp: sent 33389 delivered 33160 lost 143 retransmitted 143 timeouts 0
-    link: offered 33389 delivered 33160 dropped 143 lost 0 queued 52 in flight 34
+    cwnd 75 95 111 125 71 91 108 122 73 88 105 120 133 84 102 117 131 81 99 115
+    lp: sent 33365 delivered 33137 lost 147 retransmitted 147 timeouts 0
+    link: offered 33365 delivered 33137 dropped 147 lost 0 queued 48 in flight 33
     ");
 }
 
@@ -45,66 +45,66 @@ fn nv_alone() {
 fn vegas_alone() {
     insta::assert_snapshot!(alone("vegas"), @r"
     cwnd 73 73 73 73 73 73 73 73 73 73 73 73 73 73 73 73 73 73 73 73
-    vegas: sent 33231 delivered 33165 lost 27 retransmitted 27 timeouts 0
-    link: offered 33231 delivered 33165 dropped 27 lost 0 queued 6 in flight 33
+    vegas: sent 33230 delivered 33165 lost 27 retransmitted 27 timeouts 0
+    link: offered 33230 delivered 33165 dropped 27 lost 0 queued 5 in flight 33
     ");
 }
 
 #[test]
 fn veno_alone() {
     insta::assert_snapshot!(alone("veno"), @r"
-    cwnd 74 84 93 102 109 117 123 130 73 83 93 101 109 116 123 129 72 82 92 100
-    veno: sent 33368 delivered 33162 lost 140 retransmitted 140 timeouts 0
-    link: offered 33368 delivered 33162 dropped 140 lost 0 queued 32 in flight 34
+    cwnd 74 84 93 101 109 116 123 130 73 83 92 101 108 116 123 129 70 82 91 100
+    veno: sent 33364 delivered 33157 lost 140 retransmitted 140 timeouts 0
+    link: offered 33364 delivered 33157 dropped 140 lost 0 queued 34 in flight 33
     ");
 }
 
 #[test]
 fn yeah_alone() {
     insta::assert_snapshot!(alone("yeah"), @r"
-    cwnd 132 70 91 107 122 105 88 105 120 133 86 104 119 132 84 102 117 131 82 100
-    yeah: sent 33630 delivered 33160 lost 403 retransmitted 403 timeouts 0
-    link: offered 33630 delivered 33160 dropped 403 lost 0 queued 34 in flight 33
+    cwnd 132 70 91 107 122 105 89 106 121 134 87 104 119 132 85 103 118 131 83 101
+    yeah: sent 33624 delivered 33154 lost 402 retransmitted 402 timeouts 0
+    link: offered 33624 delivered 33154 dropped 402 lost 0 queued 35 in flight 33
     ");
 }
 
 #[test]
 fn copa_and_cubic_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["copa", "cubic"]), SECOND)), @r"
-    cwnd 18 37 54 60 61 79 81 59 56 71 46 59 74 77 64 78 68 76 91 56
-    copa: sent 18636 delivered 18571 lost 17 retransmitted 17 timeouts 0
-    cubic: sent 14686 delivered 14652 lost 25 retransmitted 25 timeouts 0
-    link: offered 33322 delivered 33223 dropped 42 lost 0 queued 24 in flight 33
+    cwnd 18 36 54 55 83 51 82 74 53 72 58 75 67 67 61 87 48 62 62 64
+    copa: sent 18538 delivered 18461 lost 26 retransmitted 26 timeouts 0
+    cubic: sent 14812 delivered 14762 lost 30 retransmitted 30 timeouts 0
+    link: offered 33350 delivered 33223 dropped 56 lost 0 queued 37 in flight 34
     ");
 }
 
 #[test]
 fn lp_and_cubic_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["lp", "cubic"]), SECOND)), @r"
-    cwnd 67 48 63 76 51 66 50 57 71 84 59 74 47 63 76 51 31 46 59 42
-    lp: sent 17064 delivered 16956 lost 75 retransmitted 75 timeouts 0
-    cubic: sent 16315 delivered 16267 lost 18 retransmitted 18 timeouts 0
-    link: offered 33379 delivered 33223 dropped 93 lost 0 queued 29 in flight 34
+    cwnd 67 48 63 76 50 66 40 58 71 84 58 73 46 62 76 52 34 50 64 44
+    lp: sent 17133 delivered 17039 lost 76 retransmitted 76 timeouts 0
+    cubic: sent 16263 delivered 16184 lost 13 retransmitted 13 timeouts 0
+    link: offered 33396 delivered 33223 dropped 89 lost 0 queued 50 in flight 34
     ");
 }
 
 #[test]
 fn vegas_and_reno_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["vegas", "reno"]), SECOND)), @r"
-    cwnd 26 12 8 8 13 9 7 5 12 9 6 5 10 9 7 5 12 10 7 6
-    vegas: sent 3049 delivered 3016 lost 28 retransmitted 28 timeouts 0
-    reno: sent 30381 delivered 30206 lost 85 retransmitted 85 timeouts 0
-    link: offered 33430 delivered 33222 dropped 113 lost 0 queued 62 in flight 33
+    cwnd 26 12 8 8 13 9 7 5 11 9 6 5 12 9 7 6 12 9 7 6
+    vegas: sent 3068 delivered 3036 lost 27 retransmitted 27 timeouts 0
+    reno: sent 30362 delivered 30184 lost 84 retransmitted 84 timeouts 0
+    link: offered 33430 delivered 33220 dropped 111 lost 0 queued 65 in flight 34
     ");
 }
 
 #[test]
 fn cdg_and_reno_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["cdg", "reno"]), SECOND)), @r"
-    cwnd 23 27 23 29 21 34 33 24 24 22 22 17 22 15 17 14 16 14 20 25
-    cdg: sent 7180 delivered 7157 lost 4 retransmitted 4 timeouts 0
-    reno: sent 26238 delivered 26066 lost 93 retransmitted 93 timeouts 0
-    link: offered 33418 delivered 33223 dropped 97 lost 0 queued 64 in flight 34
+    cwnd 23 27 23 29 21 34 33 32 27 31 23 16 7 22 20 19 17 13 14 17
+    cdg: sent 7091 delivered 7075 lost 4 retransmitted 4 timeouts 0
+    reno: sent 26320 delivered 26148 lost 94 retransmitted 94 timeouts 0
+    link: offered 33411 delivered 33223 dropped 98 lost 0 queued 56 in flight 34
     ");
 }
 
@@ -117,17 +117,17 @@ fn with_loss(scheme: &str) -> String {
 #[test]
 fn veno_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("veno"), @r"
-    cwnd 27 23 21 18 19 17 19 19 26 29 31 25 19 21 26 22 16 16 19 18
-    veno: sent 11014 delivered 10905 lost 107 retransmitted 107 timeouts 0
-    link: offered 11014 delivered 10905 dropped 0 lost 107 queued 0 in flight 2
+    cwnd 27 23 21 18 18 16 20 17 25 27 28 23 19 25 24 26 22 12 19 18
+    veno: sent 10921 delivered 10800 lost 105 retransmitted 105 timeouts 0
+    link: offered 10921 delivered 10811 dropped 0 lost 106 queued 0 in flight 4
     ");
 }
 
 #[test]
 fn copa_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("copa"), @r"
-    cwnd 94 69 69 71 69 70 73 73 70 70 71 72 69 70 70 68 70 69 69 69
-    copa: sent 32669 delivered 32309 lost 301 retransmitted 301 timeouts 0
-    link: offered 32669 delivered 32331 dropped 0 lost 303 queued 2 in flight 33
+    cwnd 94 68 72 73 72 71 73 70 71 70 72 74 72 72 72 71 69 70 73 70
+    copa: sent 32651 delivered 32309 lost 301 retransmitted 301 timeouts 0
+    link: offered 32651 delivered 32314 dropped 0 lost 302 queued 2 in flight 33
     ");
 }

@@ -43,54 +43,54 @@ fn leotcp_alone() {
 #[test]
 fn two_leotcp_flows_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured_for(&["leotcp", "leotcp"]), @r"
-    cwnd 34 35 34 34 35 34 33 35 34 34 35 35 35 34 35 35 34 34 34 34
-    leotcp: sent 16007 delivered 15957 lost 33 retransmitted 33 timeouts 0
-    leotcp: sent 16215 delivered 16165 lost 34 retransmitted 34 timeouts 0
-    link: offered 32222 delivered 32122 dropped 0 lost 67 queued 1 in flight 32
+    cwnd 34 35 34 34 35 34 33 34 34 35 35 35 34 35 34 35 34 34 35 34
+    leotcp: sent 16080 delivered 16031 lost 33 retransmitted 33 timeouts 0
+    leotcp: sent 16265 delivered 16214 lost 34 retransmitted 34 timeouts 0
+    link: offered 32345 delivered 32245 dropped 0 lost 67 queued 1 in flight 32
     ");
 }
 
 #[test]
 fn satcp_over_handovers() {
     insta::assert_snapshot!(reconfigured("satcp"), @r"
-    cwnd 110 118 131 102 110 115 120 120 121 130 107 123 131 99 109 114 119 119 120 129
-    satcp: sent 33167 delivered 32991 lost 81 retransmitted 81 timeouts 0
-    link: offered 33167 delivered 32991 dropped 11 lost 70 queued 62 in flight 33
+    cwnd 110 118 131 102 110 115 115 117 121 130 107 123 132 99 109 114 114 116 120 129
+    satcp: sent 33129 delivered 32953 lost 80 retransmitted 80 timeouts 0
+    link: offered 33129 delivered 32953 dropped 11 lost 69 queued 63 in flight 33
     ");
 }
 
 #[test]
 fn starquic_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("starquic"), @r"
-    cwnd 110 118 131 102 110 115 122 129 98 117 128 133 108 123 131 96 115 127 133 106
-    starquic: sent 33127 delivered 32973 lost 82 retransmitted 82 timeouts 0
-    link: offered 33127 delivered 32973 dropped 12 lost 70 queued 39 in flight 33
+    cwnd 110 118 131 102 110 115 122 129 97 117 128 133 107 122 131 95 115 127 133 105
+    starquic: sent 33086 delivered 32934 lost 81 retransmitted 81 timeouts 0
+    link: offered 33086 delivered 32934 dropped 12 lost 69 queued 38 in flight 33
     ");
 }
 
 #[test]
 fn starquic_with_bbr3_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("starquic-bbr3"), @r"
-    cwnd 133 133 133 115 115 136 116 116 115 115 115 115 115 115 115 115 115 115 115 34
-    starquic-bbr3: sent 32721 delivered 32397 lost 291 retransmitted 291 timeouts 0
-    link: offered 32721 delivered 32422 dropped 198 lost 68 queued 0 in flight 33
+    cwnd 134 134 134 116 116 136 116 116 116 116 116 116 116 115 115 115 115 115 115 116
+    starquic-bbr3: sent 32793 delivered 32500 lost 256 retransmitted 256 timeouts 0
+    link: offered 32793 delivered 32500 dropped 187 lost 69 queued 4 in flight 33
     ");
 }
 
 #[test]
 fn leocc_alone() {
     insta::assert_snapshot!(alone("leocc"), @r"
-    cwnd 146 148 148 146 146 146 146 146 146 146 146 146 146 146 146 144 144 146 146 148
-    leocc: sent 33347 delivered 33145 lost 150 retransmitted 150 timeouts 0
-    link: offered 33347 delivered 33145 dropped 150 lost 0 queued 18 in flight 34
+    cwnd 148 148 148 148 148 146 146 146 146 146 146 146 146 146 146 146 146 146 146 146
+    leocc: sent 33336 delivered 33147 lost 150 retransmitted 150 timeouts 0
+    link: offered 33336 delivered 33147 dropped 150 lost 0 queued 6 in flight 33
     ");
 }
 
 #[test]
 fn leocc_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("leocc"), @r"
-    cwnd 146 148 148 146 146 34 148 146 146 146 146 146 146 146 146 34 146 146 146 146
-    leocc: sent 33052 delivered 32525 lost 491 retransmitted 491 timeouts 0
-    link: offered 33052 delivered 32525 dropped 470 lost 21 queued 3 in flight 33
+    cwnd 148 148 148 148 148 34 146 146 146 146 146 146 146 146 146 34 148 148 148 148
+    leocc: sent 33014 delivered 32464 lost 511 retransmitted 511 timeouts 0
+    link: offered 33014 delivered 32464 dropped 480 lost 31 queued 6 in flight 33
     ");
 }

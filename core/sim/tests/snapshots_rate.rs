@@ -8,27 +8,27 @@ use support::alone;
 #[test]
 fn bbr_alone() {
     insta::assert_snapshot!(alone("bbr"), @r"
-    cwnd 146 148 148 146 146 146 146 146 146 146 146 146 146 146 146 146 146 148 148 148
-    bbr: sent 32958 delivered 32764 lost 150 retransmitted 150 timeouts 0
-    link: offered 32958 delivered 32764 dropped 150 lost 0 queued 11 in flight 33
+    cwnd 148 148 148 148 148 146 146 146 146 146 148 148 148 148 148 148 148 148 148 148
+    bbr: sent 32954 delivered 32763 lost 150 retransmitted 150 timeouts 0
+    link: offered 32954 delivered 32763 dropped 150 lost 0 queued 8 in flight 33
     ");
 }
 
 #[test]
 fn bbr3_alone() {
     insta::assert_snapshot!(alone("bbr3"), @r"
-    cwnd 133 133 133 115 115 136 116 116 116 116 116 116 116 116 116 137 115 115 136 116
-    bbr3: sent 32941 delivered 32716 lost 191 retransmitted 191 timeouts 0
-    link: offered 32941 delivered 32716 dropped 191 lost 0 queued 1 in flight 33
+    cwnd 134 134 134 116 116 135 116 116 116 116 116 116 116 116 116 116 115 115 115 116
+    bbr3: sent 32928 delivered 32704 lost 188 retransmitted 188 timeouts 0
+    link: offered 32928 delivered 32704 dropped 188 lost 0 queued 3 in flight 33
     ");
 }
 
 #[test]
 fn bic_alone() {
     insta::assert_snapshot!(alone("bic"), @r"
-    cwnd 122 127 132 134 119 129 119 124 132 119 124 116 122 134 118 124 136 120 126 116
-    bic: sent 33610 delivered 33165 lost 363 retransmitted 363 timeouts 0
-    link: offered 33610 delivered 33165 dropped 363 lost 0 queued 49 in flight 33
+    cwnd 122 127 132 134 119 129 119 124 132 119 124 116 122 135 118 124 136 120 126 116
+    bic: sent 33609 delivered 33165 lost 363 retransmitted 363 timeouts 0
+    link: offered 33609 delivered 33165 dropped 363 lost 0 queued 48 in flight 33
     ");
 }
 
@@ -44,9 +44,9 @@ fn highspeed_alone() {
 #[test]
 fn htcp_alone() {
     insta::assert_snapshot!(alone("htcp"), @r"
-    cwnd 70 82 134 77 106 73 85 136 78 107 74 86 138 78 109 74 87 127 78 110
-    htcp: sent 33411 delivered 33157 lost 179 retransmitted 179 timeouts 0
-    link: offered 33411 delivered 33157 dropped 179 lost 0 queued 42 in flight 33
+    cwnd 70 82 134 77 106 73 85 136 78 107 74 86 138 78 109 74 87 129 78 110
+    htcp: sent 33406 delivered 33151 lost 179 retransmitted 179 timeouts 0
+    link: offered 33406 delivered 33151 dropped 179 lost 0 queued 42 in flight 34
     ");
 }
 
@@ -54,17 +54,17 @@ fn htcp_alone() {
 fn hybla_alone() {
     insta::assert_snapshot!(alone("hybla"), @r"
     cwnd 95 108 121 134 85 102 115 128 75 95 108 121 134 85 102 115 128 75 95 108
-    hybla: sent 33565 delivered 33175 lost 315 retransmitted 315 timeouts 0
-    link: offered 33565 delivered 33175 dropped 315 lost 0 queued 41 in flight 34
+    hybla: sent 33560 delivered 33172 lost 315 retransmitted 315 timeouts 0
+    link: offered 33560 delivered 33172 dropped 315 lost 0 queued 40 in flight 33
     ");
 }
 
 #[test]
 fn illinois_alone() {
     insta::assert_snapshot!(alone("illinois"), @r"
-    cwnd 120 125 129 133 95 105 112 118 123 128 132 91 103 111 117 122 127 131 85 100
-    illinois: sent 33399 delivered 33149 lost 183 retransmitted 183 timeouts 0
-    link: offered 33399 delivered 33149 dropped 183 lost 0 queued 33 in flight 34
+    cwnd 120 125 129 133 96 106 113 119 124 129 133 95 106 113 119 124 128 132 94 105
+    illinois: sent 33405 delivered 33150 lost 183 retransmitted 183 timeouts 0
+    link: offered 33405 delivered 33150 dropped 183 lost 0 queued 39 in flight 33
     ");
 }
 
@@ -72,15 +72,15 @@ fn illinois_alone() {
 fn satcp_alone() {
     insta::assert_snapshot!(alone("satcp"), @r"
     cwnd 110 118 131 102 110 115 123 130 100 118 129 133 109 124 131 97 117 128 133 107
-    satcp: sent 33249 delivered 33165 lost 12 retransmitted 12 timeouts 0
-    link: offered 33249 delivered 33165 dropped 12 lost 0 queued 39 in flight 33
+    satcp: sent 33250 delivered 33165 lost 12 retransmitted 12 timeouts 0
+    link: offered 33250 delivered 33165 dropped 12 lost 0 queued 40 in flight 33
     ");
 }
 
 #[test]
 fn scalable_alone() {
     insta::assert_snapshot!(alone("scalable"), @r"
-    cwnd 132 121 120 120 119 123 131 134 134 133 132 132 131 130 130 129 128 128 127 126
+    cwnd 132 121 120 120 119 122 130 134 134 133 132 132 131 130 130 129 128 128 127 126
     scalable: sent 33689 delivered 33165 lost 432 retransmitted 432 timeouts 0
     link: offered 33689 delivered 33165 dropped 432 lost 0 queued 59 in flight 33
     ");
@@ -89,9 +89,9 @@ fn scalable_alone() {
 #[test]
 fn vivace_alone() {
     insta::assert_snapshot!(alone("vivace"), @r"
-    cwnd 97 187 83 125 166 102 234 93 238 108 273 109 145 129 135 125 121 128 133 139
-    vivace: sent 29385 delivered 29320 lost 29 retransmitted 29 timeouts 0
-    link: offered 29385 delivered 29320 dropped 29 lost 0 queued 3 in flight 33
+    cwnd 97 187 83 125 137 97 234 93 239 108 274 109 145 129 135 125 121 128 133 139
+    vivace: sent 29386 delivered 29320 lost 30 retransmitted 30 timeouts 0
+    link: offered 29386 delivered 29320 dropped 30 lost 0 queued 3 in flight 33
     ");
 }
 
@@ -116,8 +116,8 @@ fn vivace_proteus_alone() {
 #[test]
 fn westwood_alone() {
     insta::assert_snapshot!(alone("westwood"), @r"
-    cwnd 44 68 89 106 121 134 86 103 118 132 84 102 117 130 82 100 116 129 80 98
-    westwood: sent 32737 delivered 32533 lost 141 retransmitted 141 timeouts 0
-    link: offered 32737 delivered 32533 dropped 141 lost 0 queued 30 in flight 33
+    cwnd 44 68 89 106 121 134 86 103 118 132 82 100 116 129 78 97 113 127 74 94
+    westwood: sent 32714 delivered 32510 lost 144 retransmitted 144 timeouts 0
+    link: offered 32714 delivered 32510 dropped 144 lost 0 queued 27 in flight 33
     ");
 }

@@ -15,6 +15,7 @@ mod rack;
 mod ranges;
 mod receive_window;
 mod receiver;
+mod recent_blocks;
 mod rtt;
 mod sack;
 mod scoreboard;
@@ -34,6 +35,13 @@ pub use send_buffer::SendBuffer;
 pub use sender::{Sender, SenderStats, Transmit};
 
 pub use leo_cc::{NEVER, Nanos, RateSample, SEGMENT_BYTES};
+
+/// The clock that timestamps are read from: whole milliseconds (Linux's tcp_clock_ms).
+#[must_use]
+#[inline]
+pub const fn timestamp_ms(now: Nanos) -> u64 {
+    now / 1_000_000
+}
 
 /// A full packet on the wire in bytes.
 pub const PACKET_BYTES: u32 = 1500;

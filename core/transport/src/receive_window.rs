@@ -86,12 +86,23 @@ impl ReceiveWindow {
         room > 0
     }
 
-    /// The application has read all before `next`, after whatever acknowledgement that data made go out.
+    /// The application reads, and has come to `next`, after whatever acknowledgement that data made go out.
     #[inline]
     pub fn on_read(&mut self, now: Nanos, next: u64) {
         if self.rtt_8 > 0 && now - self.round_began >= self.rtt_8 / 8 {
             self.end_round(now, next);
         }
+    }
+
+    /// The smoothed round trip; 0 before the first sample.
+    #[must_use]
+    pub const fn rtt(&self) -> Nanos {
+        self.rtt_8 / 8
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn set_rtt(&mut self, rtt: Nanos) {
+        self.rtt_8 = 8 * rtt;
     }
 
     /// Packets below this one may be sent when all before `next` has been read; it never moves back, as neither does.

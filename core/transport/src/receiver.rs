@@ -2,14 +2,25 @@
 
 use crate::ranges::RangeSet;
 use crate::receive_window::ReceiveWindow;
+use crate::recent_blocks::RecentBlocks;
 use crate::sack::{MAX_SACK_BLOCKS, SackBlocks};
-use crate::{NEVER, Nanos};
+use crate::{NEVER, Nanos, timestamp_ms};
 
 const MILLISECOND: Nanos = 1_000_000;
 /// Linux's TCP_ATO_MIN.
 const DELAYED_ACK: Nanos = 40 * MILLISECOND;
 /// Linux acknowledges the first packets of a connection one by one, so that slow start gets going.
 const QUICK_ACKS: u32 = 16;
+/// Behind a hole so many packets are acknowledged one by one (TCP_FASTRETRANS_THRESH), then several together.
+const SINGLY: u32 = 3;
+/// At most so many together (net.ipv4.tcp_comp_sack_nr).
+const MAX_COMPRESSED: u32 = 44;
+/// They wait for a twentieth of the round trip, at most so long (net.ipv4.tcp_comp_sack_delay_ns), and for as much more
+/// (net.ipv4.tcp_comp_sack_slack_ns) as the timer may be late, which it is with nothing else to do.
+const COMPRESSION: Nanos = MILLISECOND;
+const COMPRESSION_SLACK: Nanos = MILLISECOND / 10;
+/// So many blocks are sure to be reported again; what touches another must not wait (TCP_SACK_BLOCKS_EXPECTED).
+const SAFE_BLOCKS: usize = 2;
 
 /// An acknowledgement that must go out now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,13 +42,19 @@ pub struct AckToSend {
 pub struct Receiver {
     next: u64,
     out_of_order: RangeSet,
-    /// Ends of recently arrived out-of-order packets, the most recent first: the order of the blocks.
-    recent: [u64; MAX_SACK_BLOCKS],
+    recent: RecentBlocks,
     unacknowledged: u32,
     quick: u32,
     echo: Nanos,
+    /// Of a delayed acknowledgement, or of the one for the packets behind a hole that wait for it.
     deadline: Nanos,
+    /// How many packets behind the hole at `hole` were acknowledged one by one, and how many wait.
+    hole: u64,
+    singly: u32,
+    compressed: u32,
     duplicates: u64,
+    /// The next acknowledgement says that a packet came twice.
+    duplicate: bool,
     window: ReceiveWindow,
     first_left_ms: u32,
     /// Acknowledgements say that a mark has arrived.
@@ -57,12 +74,16 @@ impl Receiver {
         Self {
             next: 0,
             out_of_order: RangeSet::default(),
-            recent: [0; MAX_SACK_BLOCKS],
+            recent: RecentBlocks::default(),
             unacknowledged: 0,
             quick: QUICK_ACKS,
             echo: 0,
             deadline: NEVER,
+            hole: NEVER,
+            singly: 0,
+            compressed: 0,
             duplicates: 0,
+            duplicate: false,
             window,
             first_left_ms: u32::MAX,
             marked: false,
@@ -71,7 +92,7 @@ impl Receiver {
 
     /// The answer to a connection's opening leaves at `now`.
     pub fn open(&mut self, now: Nanos) {
-        self.first_left_ms = self.first_left_ms.min((now / MILLISECOND) as u32);
+        self.first_left_ms = self.first_left_ms.min(timestamp_ms(now) as u32);
     }
 
     /// Packets given to the application, in order.
@@ -92,7 +113,7 @@ impl Receiver {
         self.window.edge(self.next)
     }
 
-    /// When a delayed acknowledgement is due.
+    /// When an acknowledgement that waits is due.
     #[must_use]
     pub const fn next_timer(&self) -> Nanos {
         self.deadline
@@ -124,9 +145,10 @@ impl Receiver {
         }
         let read = self.next;
         let ack = self.take(now, seq, timestamp);
-        // Behind a hole there is nothing to read, so that what fills it brings a round's worth at once.
+        // Behind a hole there is nothing to read. What fills it is read first, and may end a round (Linux's tcp_recvmsg
+        // asks after each buffer); all that it sets free counts for the next.
         if self.next > read {
-            self.window.on_read(now, self.next);
+            self.window.on_read(now, read + 1);
         }
         ack
     }
@@ -141,7 +163,7 @@ impl Receiver {
             self.unacknowledged += 1;
             // RFC 5681 §4.2: "an ACK SHOULD be generated for at least every second full-sized segment".
             if self.unacknowledged >= 2 || self.quick > 0 {
-                return Some(self.acknowledge(now, false));
+                return Some(self.acknowledge(now));
             }
             self.deadline = now + DELAYED_ACK;
             return None;
@@ -149,67 +171,86 @@ impl Receiver {
         self.on_irregular(now, seq, timestamp)
     }
 
-    /// The delayed acknowledgement's time has come, if it has.
+    /// The time of the acknowledgement that waits has come, if it has.
     pub fn on_timer(&mut self, now: Nanos) -> Option<AckToSend> {
-        (now >= self.deadline).then(|| self.acknowledge(now, false))
+        (now >= self.deadline).then(|| self.acknowledge(now))
     }
 
-    /// Around losses every packet is acknowledged at once. RFC 7323 §4.3 (B): an acknowledgement of out-of-order data
-    /// echoes the packet that last advanced the cumulative point.
     #[cold]
     fn on_irregular(&mut self, now: Nanos, seq: u64, timestamp: Nanos) -> Option<AckToSend> {
-        let mut duplicate = seq < self.next;
+        if seq > self.next {
+            return self.on_behind_hole(now, seq);
+        }
         if seq == self.next {
+            // RFC 7323 §4.3 (B): an acknowledgement of out-of-order data echoes the packet that last advanced the
+            // cumulative point.
             self.echo = timestamp;
             self.next += 1;
             if let Some((_, end)) = self.out_of_order.find(self.next) {
                 self.next = end;
             }
             self.out_of_order.remove_below(self.next);
-        } else if seq > self.next {
-            let mut new = false;
-            self.out_of_order.insert(seq, seq + 1, |_, _| new = true);
-            duplicate = !new;
-            self.recent.rotate_right(1);
-            self.recent[0] = seq;
+        } else {
+            // Linux's tcp_data_queue: tcp_enter_quickack_mode.
+            self.quick = self.quick.max(QUICK_ACKS);
+            self.mark_duplicate();
         }
-        self.duplicates += u64::from(duplicate);
-        Some(self.acknowledge(now, duplicate))
+        Some(self.acknowledge(now))
     }
 
-    fn acknowledge(&mut self, now: Nanos, duplicate: bool) -> AckToSend {
+    /// Linux's __tcp_ack_snd_check: after the third duplicate acknowledgement those behind a hole are compressed.
+    fn on_behind_hole(&mut self, now: Nanos, seq: u64) -> Option<AckToSend> {
+        // Linux's tcp_sack_new_ofo_skb: one that waits goes out as it is before it could lose a block.
+        let unsafe_block = self.recent.position(&self.out_of_order, seq) >= SAFE_BLOCKS;
+        let flushed = (self.compressed > 0 && unsafe_block).then(|| self.acknowledge(now));
+        let mut new = false;
+        self.out_of_order.insert(seq, seq + 1, |_, _| new = true);
+        self.recent.touch(&self.out_of_order, seq);
+        if !new {
+            self.mark_duplicate();
+        }
+        if self.hole != self.next {
+            (self.hole, self.singly) = (self.next, 0);
+        }
+        if flushed.is_none() {
+            let counted = self.quick > 0 || self.compressed >= MAX_COMPRESSED;
+            if counted || self.singly < SINGLY {
+                self.singly += u32::from(!counted);
+                return Some(self.acknowledge(now));
+            }
+        }
+        self.compressed += 1;
+        if self.compressed == 1 {
+            self.deadline = now + COMPRESSION.min(self.window.rtt() / 20) + COMPRESSION_SLACK;
+        }
+        flushed
+    }
+
+    fn mark_duplicate(&mut self) {
+        self.duplicates += 1;
+        self.duplicate = true;
+    }
+
+    fn acknowledge(&mut self, now: Nanos) -> AckToSend {
         self.unacknowledged = 0;
+        self.compressed = 0;
         self.quick = self.quick.saturating_sub(1);
         self.deadline = NEVER;
         let mut sacks = SackBlocks::default();
-        if !self.out_of_order.is_empty() {
-            self.fill_blocks(&mut sacks);
-        }
-        if duplicate {
-            sacks.mark_duplicate();
-        }
-        let left_ms = (now / MILLISECOND) as u32;
-        self.first_left_ms = self.first_left_ms.min(left_ms);
-        AckToSend { cumulative: self.next, sacks, echo: self.echo, left_ms, marked: self.marked }
-    }
-
-    /// RFC 2018 §4: the first block holds the packet that triggered the acknowledgement, the others repeat recent ones.
-    fn fill_blocks(&mut self, sacks: &mut SackBlocks) {
-        let mut used = [(0, 0); MAX_SACK_BLOCKS];
-        let mut recent = [0; MAX_SACK_BLOCKS];
-        let mut len = 0;
-        for seq in self.recent {
-            if let Some(range) = self.out_of_order.find(seq)
-                && !used[..len].contains(&range)
-            {
-                used[len] = range;
-                recent[len] = seq;
-                len += 1;
-                sacks.push(self.next, range.0, range.1);
+        if self.out_of_order.is_empty() {
+            self.recent.clear();
+        } else {
+            for (start, end) in self.recent.ranges(&self.out_of_order).take(MAX_SACK_BLOCKS) {
+                sacks.push(self.next, start, end);
             }
         }
-        // Two entries in one block leave room for older blocks.
-        self.recent = recent;
+        if self.duplicate {
+            self.duplicate = false;
+            sacks.mark_duplicate();
+        }
+        let left_ms = timestamp_ms(now) as u32;
+        self.first_left_ms = self.first_left_ms.min(left_ms);
+        AckToSend { cumulative: self.next, sacks, echo: self.echo, left_ms, marked: self.marked }
     }
 }
 
@@ -255,6 +296,56 @@ mod tests {
         let ack = receiver.on_data(0, 17, 0, 0).expect("a hole that closes is acknowledged at once");
         assert_eq!(ack.cumulative, 19);
         assert_eq!(ack.sacks.ranges(19).collect::<Vec<_>>(), [(20, 22)]);
+    }
+
+    /// Packets behind the hole at 16, one every 0.3 ms from 0 on: how many came until each acknowledgement, and when.
+    fn behind_the_hole(receiver: &mut Receiver, packets: impl Iterator<Item = u64>) -> Vec<(usize, Nanos)> {
+        let mut sent = Vec::new();
+        for (count, (at, seq)) in (0..).step_by(300_000).zip(packets).enumerate() {
+            let due = receiver.next_timer();
+            if receiver.on_timer(at).is_some() {
+                sent.push((count, due));
+            }
+            if receiver.on_data(at, seq, 0, 0).is_some() {
+                sent.push((count + 1, at));
+            }
+        }
+        sent
+    }
+
+    #[test]
+    fn behind_a_hole_three_packets_are_acknowledged_singly_and_then_those_of_a_millisecond_together() {
+        // Linux 5.8 and later: __tcp_ack_snd_check; at 0.9 ms the fourth packet starts the timer of 1.1 ms.
+        let mut receiver = warmed_up();
+        receiver.window.set_rtt(40 * MILLISECOND);
+        let sent = behind_the_hole(&mut receiver, 17..28);
+        assert_eq!(sent, [(1, 0), (2, 300_000), (3, 600_000), (7, 2_000_000)]);
+        assert_eq!(receiver.next_timer(), 2_100_000 + COMPRESSION + COMPRESSION_SLACK);
+        let filled =
+            receiver.on_data(3_100_000, 16, 0, 0).expect("a hole that closes is acknowledged at once");
+        assert_eq!((filled.cumulative, receiver.next_timer()), (28, NEVER));
+    }
+
+    #[test]
+    fn an_acknowledgement_that_waits_goes_out_before_a_third_block() {
+        let mut receiver = warmed_up();
+        receiver.window.set_rtt(40 * MILLISECOND);
+        assert_eq!(behind_the_hole(&mut receiver, [17, 18, 19, 21].into_iter()).len(), 3);
+        let ack = receiver.on_data(1_200_000, 23, 0, 0).expect("a third block");
+        assert_eq!(ack.sacks.ranges(16).collect::<Vec<_>>(), [(21, 22), (17, 20)], "the state before it");
+        assert_eq!(receiver.next_timer(), 1_200_000 + COMPRESSION + COMPRESSION_SLACK);
+        let ack = receiver.on_timer(receiver.next_timer()).expect("the third block waits, too");
+        assert_eq!(ack.sacks.ranges(16).collect::<Vec<_>>(), [(23, 24), (21, 22), (17, 20)]);
+    }
+
+    #[test]
+    fn after_a_packet_from_before_the_hole_sixteen_are_acknowledged_singly() {
+        let mut receiver = warmed_up();
+        receiver.window.set_rtt(40 * MILLISECOND);
+        receiver.on_data(0, 3, 0, 0);
+        let sent = behind_the_hole(&mut receiver, 17..47);
+        assert_eq!(sent[17], (18, 17 * 300_000), "fifteen are left of sixteen, and three more");
+        assert!(sent[18].0 > 19);
     }
 
     #[test]

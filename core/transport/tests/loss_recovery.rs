@@ -199,7 +199,8 @@ fn recovery_spreads_the_reduction_over_a_round_trip() {
         assert!((quarter(i) / expected - 1.0).abs() < 0.1, "quarter {i}: {} for {expected}", quarter(i));
     }
     let longest = bursts(&pipe, begin, begin + queue_rtt * 3 / 4).into_iter().max();
-    assert!(longest <= Some(2), "{longest:?} packets at once");
+    // A receiver acknowledges together what comes within 1.1 ms behind a hole: three packets here.
+    assert!(longest <= Some(3), "{longest:?} packets at once");
 }
 
 #[test]
