@@ -30,7 +30,7 @@ def run(arguments: list[str]) -> int:
     add = commands.add_parser(
         "import", help="make a policy of a checkpoint that a scheme's authors published"
     )
-    add.add_argument("scheme", choices=sorted(actors.SCHEMES))
+    add.add_argument("scheme", choices=sorted([*actors.SCHEMES, "sage"]))
     add.add_argument("checkpoint", type=Path, help="its path without .index and .data-…")
     add.add_argument("--out", type=Path, metavar="DIR", help="default: runs/SCHEME-published")
     add = commands.add_parser("held-out", help="run a policy on scenarios that its training never drew; JSON")
@@ -43,7 +43,13 @@ def run(arguments: list[str]) -> int:
     flags = parser.parse_args(arguments)
     if flags.command == "import":
         out = flags.out or Path("runs") / f"{flags.scheme}-published"
-        print(f"policy: {actors.import_policy(flags.scheme, flags.checkpoint, out)}")
+        if flags.scheme == "sage":
+            from agents.published import sage  # here, because PyTorch takes a second to import
+
+            folder = sage.import_policy(flags.checkpoint, out)
+        else:
+            folder = actors.import_policy(flags.scheme, flags.checkpoint, out)
+        print(f"policy: {folder}")
         return 0
     if flags.command == "curves":
         from agents import curves  # here, because drawing takes a second to import

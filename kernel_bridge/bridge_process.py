@@ -52,6 +52,25 @@ SCHEMES = ("copa", "satcp", "vivace", "vivace-kernel", "vivace-proteus")
 """Schemes that a bridge brings along."""
 
 
+def options(schemes: Mapping[str, Path | str | Offered | None]) -> list[str]:
+    """Return the options of ``leo-bridge run`` that register congestion controls, as of `BridgeProcess`."""
+    found = []
+    for name, decider in schemes.items():
+        if decider is None:
+            found += ["--offer", name]
+        elif isinstance(decider, Path):
+            found += ["--policy", f"{name}={decider}"]
+        elif isinstance(decider, Offered):
+            found += ["--offer", f"{name}={decider.agent}"]
+        elif decider == OVER_CUBIC:
+            found += ["--offer-over-cubic", name]
+        elif decider == "satcp":
+            found += ["--satcp", name]
+        else:
+            found += ["--scheme", f"{name}={decider}"]
+    return found
+
+
 class BridgeProcess:
     """A bridge that runs as long as the ``with`` block; it ends with this process, however that ends.
 
@@ -81,20 +100,7 @@ class BridgeProcess:
         link: bool = True,
     ) -> None:
         self.address = f"@leo-bridge-{os.getpid()}-{id(self):x}" if address is None else address
-        self._arguments = ["run", "--with-parent", "--socket", self.address]
-        for name, decider in schemes.items():
-            if decider is None:
-                self._arguments += ["--offer", name]
-            elif isinstance(decider, Path):
-                self._arguments += ["--policy", f"{name}={decider}"]
-            elif isinstance(decider, Offered):
-                self._arguments += ["--offer", f"{name}={decider.agent}"]
-            elif decider == OVER_CUBIC:
-                self._arguments += ["--offer-over-cubic", name]
-            elif decider == "satcp":
-                self._arguments += ["--satcp", name]
-            else:
-                self._arguments += ["--scheme", f"{name}={decider}"]
+        self._arguments = ["run", "--with-parent", "--socket", self.address, *options(schemes)]
         if interval_ms is not None:
             self._arguments += ["--interval-ms", f"{interval_ms:g}"]
         if seed is not None:

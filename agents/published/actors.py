@@ -73,13 +73,18 @@ def import_policy(scheme: str, prefix: Path, out: Path) -> Path:
     published = SCHEMES[scheme]
     bundle = TensorBundle(prefix)
     network = perceptron(layers(bundle, published), NEGATIVE_SLOPE, f"{scheme}, as published")
-    description = {
+    description: dict[str, object] = {
         "agent": scheme,
         "spec_version": SPEC_VERSION,
         "observation_dim": published.observation_dim,
         "action_dim": 1,
         "interval_ms": published.interval_ms,
     }
+    return write(bundle, network, description, out)
+
+
+def write(bundle: TensorBundle, network: bytes, description: dict[str, object], out: Path) -> Path:
+    """Write what was made of ``bundle`` to ``out``/policy; return that folder."""
     provenance = {
         "imported_from": bundle.index.name,
         "index_sha256": hashlib.sha256(bundle.index.read_bytes()).hexdigest(),

@@ -13,6 +13,9 @@ from agents.sage.networks import Critic, Policy
 from agents.sage.sequences import Batch
 from agents.sage.settings import SageSettings
 
+RATE_LAST = 0.02
+"""Share of a learning rate that is left where it falls."""
+
 
 def project(rewards: Tensor, gamma: float, probabilities: Tensor, atoms: Tensor) -> Tensor:
     """Return the distribution of reward + γ · return on the atoms.
@@ -36,9 +39,10 @@ def project(rewards: Tensor, gamma: float, probabilities: Tensor, atoms: Tensor)
     return projected.scatter_add_(-1, below + 1, probabilities * above_share)
 
 
-def before(memories: Tensor) -> Tensor:
-    """Return the memory (n, length, gru) that each interval began with: zeros at first."""
-    return torch.cat([torch.zeros_like(memories[:, :1]), memories[:, :-1]], dim=1)
+def before(memories: Tensor, first: Tensor | None = None) -> Tensor:
+    """Return the memory (n, length, gru) that each interval began with: at first ``first`` or zeros."""
+    began = torch.zeros_like(memories[:, :1]) if first is None else first.unsqueeze(1)
+    return torch.cat([began, memories[:, :-1]], dim=1)
 
 
 class Crr:
@@ -61,6 +65,8 @@ class Crr:
         self._policy_optimiser = torch.optim.Adam(self.policy.parameters(), lr=settings.policy_learning_rate)
         self._critic_optimiser = torch.optim.Adam(self.critic.parameters(), lr=settings.critic_learning_rate)
         self._generator = torch.Generator().manual_seed(settings.seed)
+        self._memories: dict[str, Tensor] = {}
+        """What each recurrent network remembers at the end of the last batch's sequences, by its name."""
         self.updates = 0
 
     def normalise(self, mean: Tensor, deviation: Tensor) -> None:
@@ -78,19 +84,25 @@ class Crr:
         """Learn from ``batch`` once; return what to report."""
         observations = torch.from_numpy(batch.observation)
         actions, rewards = torch.from_numpy(batch.action), torch.from_numpy(batch.reward)
+        self._begin(torch.from_numpy(batch.fresh), len(observations))
 
-        memories = self.critic.remember(observations, actions)
+        first = self._memories["critic"]
+        memories = self.critic.remember(observations, actions, first)
+        self._end("critic", memories)
         logits = self.critic.logits(memories)
         targets = self._targets(observations, actions, rewards)
         errors = -(targets * functional.log_softmax(logits[:, :-1], dim=-1)).sum(dim=-1)
         critic_loss = errors.mean()
 
-        distribution, _ = self.policy(observations)
-        advantage = self._advantage(observations, distribution.sample, logits.detach(), memories.detach())
+        distribution, memories_of_policy = self.policy(observations, self._memories["policy"])
+        self._end("policy", memories_of_policy)
+        earlier = before(memories.detach(), first)
+        advantage = self._advantage(observations, distribution.sample, logits.detach(), earlier)
         weights = (advantage / self.settings.beta).exp().clamp(max=self.settings.weight_max)
         log_prob = distribution.log_prob(actions)
         policy_loss = -(weights * log_prob).mean()
 
+        self._set_learning_rates()
         _step(self._critic_optimiser, self.critic, critic_loss, self.settings.gradient_max)
         _step(self._policy_optimiser, self.policy, policy_loss, self.settings.gradient_max)
         self.updates += 1
@@ -113,25 +125,49 @@ class Crr:
     @torch.no_grad()
     def _targets(self, observations: Tensor, actions: Tensor, rewards: Tensor) -> Tensor:
         """Return the distributions (n, length - 1, atoms) that the critic is to have."""
-        distribution, _ = self.target_policy(observations)
+        distribution, memories = self.target_policy(observations, self._memories["target_policy"])
+        self._end("target_policy", memories)
         following = distribution.sample(1, self._generator)[:, :, 1:]
-        memories = self.target_critic.remember(observations, actions)
+        memories = self.target_critic.remember(observations, actions, self._memories["target_critic"])
+        self._end("target_critic", memories)
         logits = self.target_critic.tried(observations[:, 1:], following, memories[:, :-1])[0]
         probabilities = functional.softmax(logits, dim=-1)
         return project(rewards[:, :-1], self.settings.gamma, probabilities, self.critic.atoms)
 
     @torch.no_grad()
-    def _advantage(self, observations: Tensor, sample: Any, logits: Tensor, memories: Tensor) -> Tensor:
+    def _advantage(self, observations: Tensor, sample: Any, logits: Tensor, earlier: Tensor) -> Tensor:
         """Return how much better each action (n, length) was than what the policy would do."""
         tried = sample(self.settings.action_samples, self._generator)
-        others = self.critic.tried(observations, tried, before(memories))
+        others = self.critic.tried(observations, tried, earlier)
         return self.critic.mean(logits) - self.critic.mean(others).mean(dim=0)
+
+    def _begin(self, fresh: Tensor, count: int) -> None:
+        """Forget what was remembered of sequences that do not go on."""
+        for name in ("policy", "critic", "target_policy", "target_critic"):
+            memory = self._memories.get(name)
+            if memory is None or len(memory) != count:
+                memory = torch.zeros(count, self.settings.gru)
+            self._memories[name] = memory.masked_fill(fresh.unsqueeze(-1), 0.0)
+
+    def _end(self, name: str, memories: Tensor) -> None:
+        self._memories[name] = memories[:, -1].detach()
+
+    def _set_learning_rates(self) -> None:
+        settings = self.settings
+        done = min(1.0, self.updates / settings.decay_steps) if settings.decay_steps else 0.0
+        for optimiser, rate in (
+            (self._policy_optimiser, settings.policy_learning_rate),
+            (self._critic_optimiser, settings.critic_learning_rate),
+        ):
+            for group in optimiser.param_groups:
+                group["lr"] = rate * (1 - (1 - RATE_LAST) * done)
 
     def state(self) -> dict[str, Any]:
         """Return all that `restore` needs."""
         return {
             "updates": self.updates,
             "generator": self._generator.get_state(),
+            "memories": dict(self._memories),
             **{name: part.state_dict() for name, part in self._parts().items()},
         }
 
@@ -139,6 +175,7 @@ class Crr:
         """Go on as after `state`."""
         self.updates = state["updates"]
         self._generator.set_state(state["generator"])
+        self._memories = dict(state["memories"])
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
 

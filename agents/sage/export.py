@@ -55,12 +55,14 @@ def gates(tensor: Any) -> NDArray[np.float32]:
     return np.concatenate([update, reset, candidate])
 
 
-def to_onnx(policy: Policy, description: str) -> bytes:
+def to_onnx(policy: Policy, description: str, *, reset_first: bool = False) -> bytes:
     """Return ``policy`` as an ONNX model.
 
     Args:
         policy: the network.
         description: goes into the model's documentation string.
+        reset_first: whether the weights are of a recurrent unit whose reset gate comes before the recurrent
+            weights, and not behind them as PyTorch's.
 
     Returns:
         A serialised model: ``observation`` (batch, dim) and ``state`` (batch, gru), at first zeros, to
@@ -101,7 +103,7 @@ def to_onnx(policy: Policy, description: str) -> bytes:
             ["", "state_after"],
             "gru",
             hidden_size=size,
-            linear_before_reset=1,
+            linear_before_reset=0 if reset_first else 1,
         )
     )
     memory = graph.node("Squeeze", ["state_after", first], "next_state")

@@ -15,6 +15,10 @@ from agents.sage.settings import SageSettings
 CLIP = 10.0
 """A normalised signal is within this many deviations of its mean."""
 
+ACTION_SCALE = 0.02
+"""Where a critic with normalised inputs sees actions half as on a linear and half as on a logarithmic scale:
+most windows change by thousandths of an octave, some by a whole one."""
+
 
 class Encoder(nn.Module):
     """A dense layer, layer norm and tanh."""
@@ -148,10 +152,16 @@ class Critic(nn.Module):
             "atoms", torch.linspace(settings.value_min, settings.value_max, settings.atoms), persistent=False
         )
 
-    def remember(self, observations: Tensor, actions: Tensor) -> Tensor:
-        """Map (n, length, dim) and (n, length) to memories (n, length, gru)."""
-        inputs = torch.cat([self.normaliser(observations), actions.unsqueeze(-1)], dim=-1)
-        return self.torso.remember(inputs)
+    def remember(self, observations: Tensor, actions: Tensor, memory: Tensor | None = None) -> Tensor:
+        """Map (n, length, dim), (n, length) and a memory (n, gru), by default zeros, to all memories."""
+        inputs = torch.cat([self.normaliser(observations), self._seen(actions)], dim=-1)
+        return self.torso.remember(inputs, memory)
+
+    def _seen(self, actions: Tensor) -> Tensor:
+        """Map actions (...) to what the network takes, (..., 1)."""
+        if self.normaliser.active:
+            actions = torch.asinh(actions / ACTION_SCALE)
+        return actions.unsqueeze(-1)
 
     def logits(self, memories: Tensor) -> Tensor:
         """Map memories (..., gru), of which each has seen its action, to logits (..., atoms)."""
@@ -167,7 +177,7 @@ class Critic(nn.Module):
         """
         count = len(actions)
         observations = self.normaliser(observations).expand(count, -1, -1, -1)
-        inputs = torch.cat([observations, actions.unsqueeze(-1)], dim=-1)
+        inputs = torch.cat([observations, self._seen(actions)], dim=-1)
         steps = inputs.flatten(0, 2).unsqueeze(1)
         memories = self.torso.remember(steps, before.expand(count, -1, -1, -1).flatten(0, 2))
         return self.logits(memories.squeeze(1)).unflatten(0, tuple(inputs.shape[:3]))

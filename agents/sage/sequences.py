@@ -1,8 +1,8 @@
 """Draws training sequences from a pool of any size in bounded memory.
 
-At most ``resident`` runs are in memory. If the pool has more, one of them is replaced after every batch,
-in an order that passes through the whole pool before any run comes again. Batches depend on the seed and
-on how many were drawn before, and on nothing else.
+At most ``resident`` runs are in memory, and those that a stream is in. If the pool has more, one of them is
+replaced after every batch, in an order that passes through the whole pool before any run comes again.
+Batches depend on the seed and on how many were drawn before, and on nothing else.
 """
 
 from __future__ import annotations
@@ -22,11 +22,16 @@ from configs.errors import InputError
 
 @dataclass(frozen=True)
 class Batch:
-    """Sequences: ``observation`` (n, length, 69), ``action`` and ``reward`` (n, length)."""
+    """Sequences: ``observation`` (n, length, 69), ``action`` and ``reward`` (n, length).
+
+    Attributes:
+        fresh: whether a sequence (n,) does not go on where the one of the last batch in its place ended.
+    """
 
     observation: NDArray[np.float32]
     action: NDArray[np.float32]
     reward: NDArray[np.float32]
+    fresh: NDArray[np.bool_]
 
 
 class Sequences:
@@ -37,12 +42,26 @@ class Sequences:
         length: intervals in a sequence.
         resident: how many runs are in memory at a time.
         seed: of the order of the runs and of the places in them.
+        schemes: whose runs; all by default.
+        reward_share: a run's mean reward is at least this share of the best of theirs in its situation.
+        streams: whether the sequences of a batch go on where those of the last one ended. At first they begin
+            anywhere; a run that is at its end is followed by another, from its beginning.
 
     Raises:
-        InputError: the pool cannot be read, or no run in it is long enough.
+        InputError: the pool cannot be read, or no run in it is asked for and long enough.
     """
 
-    def __init__(self, folder: Path, length: int, resident: int, seed: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        length: int,
+        resident: int,
+        seed: int,
+        *,
+        schemes: tuple[str, ...] | None = None,
+        reward_share: float = 0.0,
+        streams: bool = False,
+    ) -> None:
         self.index = pool.read_index(folder)
         self._length = length
         self._runs: list[tuple[Path, int]] = []
@@ -52,16 +71,39 @@ class Sequences:
                 file = pq.ParquetFile(path)
             except (OSError, ValueError) as error:
                 raise InputError(f"{path}: cannot be read: {error}") from None
-            groups = range(file.metadata.num_row_groups)
-            self._runs += [
-                (path, group) for group in groups if file.metadata.row_group(group).num_rows >= length
-            ]
+            self._runs += [(path, group) for group in self._groups(file, path, schemes, reward_share)]
         if not self._runs:
             raise InputError(f"{folder}: (pool): no run is {length} intervals long")
         self._rng = np.random.default_rng([seed, 5])
         self._order: list[int] = []
         self._resident = [self._next() for _ in range(min(resident, len(self._runs)))]
         self._loaded = [self._load(run) for run in self._resident]
+        self._streams: list[tuple[int, int]] | None = [] if streams else None
+        """Run and place of each."""
+        self._streamed: list[Run] = []
+
+    def _groups(
+        self, file: pq.ParquetFile, path: Path, schemes: tuple[str, ...] | None, reward_share: float
+    ) -> list[int]:
+        """Return the row groups of a situation that are learned from."""
+        of = (file.schema_arrow.metadata or {}).get(b"schemes", b"").decode().split(",")
+        groups = [
+            group
+            for group in range(file.metadata.num_row_groups)
+            if file.metadata.row_group(group).num_rows >= self._length
+            and (schemes is None or (group < len(of) and of[group] in schemes))
+        ]
+        if reward_share <= 0 or not groups:
+            return groups
+        try:
+            earned = {
+                group: float(file.read_row_group(group, columns=["reward"])["reward"].to_numpy().mean())
+                for group in groups
+            }
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: cannot be read: {error}") from None
+        best = max(earned.values())
+        return [group for group in groups if earned[group] >= reward_share * best]
 
     @property
     def observation_dim(self) -> int:
@@ -74,16 +116,43 @@ class Sequences:
 
     def draw(self, count: int) -> Batch:
         """Return ``count`` sequences; every resident run is as likely, and every place in it."""
-        chosen = self._rng.integers(len(self._resident), size=count)
-        parts = []
-        for run in (self._loaded[index] for index in chosen):
-            first = int(self._rng.integers(len(run["action"]) - self._length + 1))
-            parts.append({name: column[first : first + self._length] for name, column in run.items()})
+        parts: list[Run] = []
+        if self._streams is None:
+            fresh = np.ones(count, np.bool_)
+            for index in self._rng.integers(len(self._resident), size=count):
+                run = self._loaded[index]
+                parts.append(self._cut(run, int(self._rng.integers(len(run["action"]) - self._length + 1))))
+        else:
+            fresh = np.array([self._advance(stream) for stream in range(count)])
+            for (_, first), run in zip(self._streams, self._streamed, strict=True):
+                parts.append(self._cut(run, first))
         if len(self._resident) < len(self._runs):
             place = int(self._rng.integers(len(self._resident)))
             self._resident[place] = self._next()
             self._loaded[place] = self._load(self._resident[place])
-        return Batch(**{name: np.stack([part[name] for part in parts]) for name in parts[0]})
+        return Batch(**{name: np.stack([part[name] for part in parts]) for name in parts[0]}, fresh=fresh)
+
+    def _cut(self, run: Run, first: int) -> Run:
+        return {name: column[first : first + self._length] for name, column in run.items()}
+
+    def _advance(self, stream: int) -> bool:
+        """Take a stream to its next sequence; return whether that is in another run."""
+        assert self._streams is not None
+        if stream < len(self._streams):
+            number, first = self._streams[stream]
+            first += self._length
+            if first + self._length <= len(self._streamed[stream]["action"]):
+                self._streams[stream] = number, first
+                return False
+        index = int(self._rng.integers(len(self._resident)))
+        run, number = self._loaded[index], self._resident[index]
+        if stream < len(self._streams):
+            self._streams[stream], self._streamed[stream] = (number, 0), run
+        else:
+            first = int(self._rng.integers(len(run["action"]) - self._length + 1))
+            self._streams.append((number, first))
+            self._streamed.append(run)
+        return True
 
     def moments(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return mean and standard deviation of each signal over the runs in memory."""
@@ -99,6 +168,7 @@ class Sequences:
             "rng": self._rng.bit_generator.state,
             "order": list(self._order),
             "resident": list(self._resident),
+            "streams": None if self._streams is None else list(self._streams),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -107,6 +177,9 @@ class Sequences:
         self._order = list(state["order"])
         self._resident = list(state["resident"])
         self._loaded = [self._load(run) for run in self._resident]
+        self._streams = None if state["streams"] is None else list(state["streams"])
+        here = dict(zip(self._resident, self._loaded, strict=True))
+        self._streamed = [here.get(run) or self._load(run) for run, _ in self._streams or []]
 
     def _next(self) -> int:
         if not self._order:

@@ -73,6 +73,17 @@ class SageSettings(TrainSettings):
     """Where the pool is or will be; by default runs/pools/ and a digest of its ranges, the seed and the
     build."""
 
+    imitated: Names | None = None
+    """Schemes of the pool that are learned from, all by default as published. Ours; a scheme whose window is
+    not what limits it (BBR) shows nothing of how to steer by one."""
+    reward_share: Fraction = 0.0
+    """Only those of their runs are learned from whose mean reward is at least this share of the best of them
+    in the same situation. Ours, 0 (all) as published."""
+    carry: bool = False
+    """Whether a sequence begins with the recurrent states that the one before it in the same run ended with
+    (stored states, Kapturowski et al., ICLR 2019), so that memories are as old as in use. Ours; else each
+    sequence begins with zeros, as published."""
+
     gru: Count = 1024
     """Numbers that the recurrent layers remember."""
     width: Count = 256
@@ -88,11 +99,14 @@ class SageSettings(TrainSettings):
     value_min: float = 0.0
     value_max: float = 500.0
     normalise: bool = False
-    """Whether the networks take each signal less its mean over its deviation in the pool; ours, not as
-    published."""
+    """Whether the networks take each signal less its mean over its deviation in the pool, and the critic
+    actions on a scale on which thousandths of an octave show; ours, not as published."""
 
     policy_learning_rate: Positive = 5e-6
     critic_learning_rate: Positive = 5e-5
+    decay_steps: Count | None = None
+    """Updates over which both learning rates fall, as a straight line, to 2 % of themselves. Ours, they stay
+    as published."""
     policy_average: Fraction = 0.0
     """Share that the exported policy, an average of the policy's weights, keeps at each update: evens out
     what the last updates happened to do (Polyak and Juditsky, 1992). Ours, 0 (the last) as published."""

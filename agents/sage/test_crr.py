@@ -1,4 +1,5 @@
 import copy
+import dataclasses
 
 import numpy as np
 import torch
@@ -25,7 +26,7 @@ def batch(count=8, length=12, seed=0):
     rng = np.random.default_rng(seed)
     observation = rng.normal(size=(count, length, 69)).astype(np.float32)
     action = rng.uniform(-1, 1, (count, length)).astype(np.float32)
-    return Batch(observation, action, np.full((count, length), 2.0, np.float32))
+    return Batch(observation, action, np.full((count, length), 2.0, np.float32), np.ones(count, np.bool_))
 
 
 def test_the_defaults_are_the_released_configuration():
@@ -104,9 +105,8 @@ def test_the_policy_imitates_what_paid_and_not_the_average():
     rng = np.random.default_rng(3)
     good = rng.random((32, 8)) < 0.5
     observation = np.zeros((32, 8, 69), np.float32)
-    data = Batch(
-        observation, np.where(good, 1, -1).astype(np.float32), np.where(good, 10, 0).astype(np.float32)
-    )
+    action, reward = (np.where(good, *values).astype(np.float32) for values in ((1, -1), (10, 0)))
+    data = Batch(observation, action, reward, np.ones(32, np.bool_))
     learner = Crr(SMALL.model_copy(update={"gamma": 0.0, "value_max": 10.0}), 69)
     for _ in range(150):
         learner.update(data)
@@ -149,3 +149,38 @@ def test_a_restored_learner_goes_on_to_the_same_bits():
         assert first.update(batch(seed=seed)) == second.update(batch(seed=seed))
     for a, b in zip(first.policy.parameters(), second.policy.parameters(), strict=True):
         assert torch.equal(a, b)
+
+
+def test_memories_are_carried_into_sequences_that_go_on_and_forgotten_in_fresh_ones():
+    learner = Crr(SMALL, 69)
+    learner.update(batch(seed=1))
+    kept, data = learner._memories["critic"], batch(seed=2)
+    fresh = np.arange(8) % 2 == 0
+    observations, actions = torch.from_numpy(data.observation), torch.from_numpy(data.action)
+    with torch.no_grad():
+        carried, begun = (
+            learner.critic.remember(observations, actions, memory)[:, -1] for memory in (kept, None)
+        )
+    learner.update(dataclasses.replace(data, fresh=fresh))
+    torch.testing.assert_close(learner._memories["critic"][~fresh], carried[~fresh])
+    torch.testing.assert_close(learner._memories["critic"][fresh], begun[fresh])
+    assert float((carried - begun).abs().max()) > 1e-4
+
+
+def test_learning_rates_fall_to_a_fiftieth_and_stay_as_published():
+    for decay_steps, share in ((4, 0.02), (None, 1.0)):
+        learner = Crr(SMALL.model_copy(update={"decay_steps": decay_steps}), 69)
+        for _ in range(6):
+            learner.update(batch())
+        for optimiser in (learner._policy_optimiser, learner._critic_optimiser):
+            assert abs(optimiser.param_groups[0]["lr"] - 5e-3 * share) < 1e-9
+
+
+def test_a_critic_with_normalised_inputs_tells_thousandths_of_an_octave_from_nothing():
+    seen = {}
+    for normalise in (False, True):
+        critic = Crr(SMALL.model_copy(update={"normalise": normalise}), 69).critic
+        seen[normalise] = critic._seen(torch.tensor([0.0, 0.01, 2.0])).flatten().tolist()
+    assert seen[False] == [0.0, torch.tensor(0.01).item(), 2.0]
+    # arsinh(0.5) and arsinh(100).
+    np.testing.assert_allclose(seen[True], [0.0, 0.4812118, 5.2983424], rtol=1e-5)

@@ -136,6 +136,54 @@ def test_sequences_depend_on_the_seed_and_go_on_after_a_restore(tiny):
     assert drawn(Sequences(folder, 10, 4, 2), 12) != whole
 
 
+def test_streams_go_through_whole_runs_and_on_after_a_restore(tiny):
+    folder = Path(tiny.pool_folder)
+    runs = [
+        pq.ParquetFile(pool.part(folder, number)).read_row_group(group)["reward"].to_numpy()
+        for number in range(3)
+        for group in range(2)
+    ]
+    length = 40
+    sequences = Sequences(folder, length, 6, 1, streams=True)
+    at: list[tuple[int, int]] = []
+    began = 0
+    for draw in range(40):
+        if draw == 20:
+            again = Sequences(folder, length, 6, 7, streams=True)
+            again.restore(sequences.state())
+            sequences = again
+        batch = sequences.draw(3)
+        for stream, reward in enumerate(batch.reward):
+            if batch.fresh[stream]:
+                (found,) = [
+                    (run, first)
+                    for run, rewards in enumerate(runs)
+                    for first in range(len(rewards) - length + 1)
+                    if (rewards[first : first + length] == reward).all() and (draw == 0 or first == 0)
+                ]
+                if draw == 0:
+                    at.append(found)
+                else:
+                    run, first = at[stream]
+                    assert first + 2 * length > len(runs[run]), "the run before was left before its end"
+                    at[stream] = found
+                    began += 1
+            else:
+                run, first = at[stream]
+                at[stream] = run, first + length
+                np.testing.assert_array_equal(runs[run][first + length : first + 2 * length], reward)
+    assert began > 3
+
+
+def test_only_the_runs_that_are_asked_for_are_learned_from(tiny):
+    folder = Path(tiny.pool_folder)
+    assert len(Sequences(folder, 10, 4, 1, schemes=("vegas",))) == 3
+    assert len(Sequences(folder, 10, 4, 1, reward_share=1.0)) == 3
+    assert len(Sequences(folder, 10, 4, 1, schemes=("vegas",), reward_share=1.0)) == 3
+    with pytest.raises(InputError, match="no run"):
+        Sequences(folder, 10, 4, 1, schemes=("reno",))
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [

@@ -90,7 +90,8 @@ def test_a_run_collects_nothing_anew_trains_evaluates_and_exports(tiny, tmp_path
     assert evaluation.load(tmp_path / "run/policy").interval_ms == 10.0
 
 
-def test_a_run_that_is_resumed_learns_to_the_same_bits(tiny, tmp_path):
+@pytest.mark.parametrize("carry", [False, True])
+def test_a_run_that_is_resumed_learns_to_the_same_bits(tiny, tmp_path, carry):
     def trained(settings, name, *, resume=False):
         path = tmp_path / name
         run = RunFolder.open(path, {}) if resume else RunFolder.create(path, settings.to_yaml(), {})
@@ -101,6 +102,7 @@ def test_a_run_that_is_resumed_learns_to_the_same_bits(tiny, tmp_path):
         del state["wall_s"]
         return state, (path / "policy/policy.onnx").read_bytes()
 
+    tiny = tiny.model_copy(update={"carry": carry, "decay_steps": 6})
     whole, whole_policy = trained(tiny, "whole")
     trained(tiny.model_copy(update={"steps": 3}), "halves")
     resumed, resumed_policy = trained(tiny, "halves", resume=True)

@@ -47,7 +47,15 @@ class Training:
 
     def __init__(self, settings: SageSettings, folder: Path) -> None:
         self.settings = settings
-        self.sequences = Sequences(folder, settings.sequence, settings.resident, settings.seed)
+        self.sequences = Sequences(
+            folder,
+            settings.sequence,
+            settings.resident,
+            settings.seed,
+            schemes=settings.imitated,
+            reward_share=settings.reward_share,
+            streams=settings.carry,
+        )
         index = self.sequences.index
         for field, must in (
             ("spec", settings.spec),
