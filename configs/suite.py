@@ -34,7 +34,7 @@ Metric = Literal[
     "goodput_ratio",
     "jain",
 ]
-Figure = Literal["tradeoff", "timeline", "sharing", "fairness", "curve"]
+Figure = Literal["tradeoff", "timeline", "sharing", "fairness", "curve", "windows"]
 
 _PLACEHOLDER = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 

@@ -157,7 +157,9 @@ class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
         self._simulations.close()
 
     def _informed(self) -> dict[str, Any]:
-        return {**self._reader.one(self._report), **self._simulations.punctuality()}
+        info: dict[str, Any] = self._reader.one(self._report)
+        info.update(self._simulations.punctuality())
+        return info
 
 
 class FlowVectorEnv(VectorEnv[Observation, NDArray[np.float32], NDArray[Any]]):

@@ -20,9 +20,6 @@ from envs.simulation import Options, Simulations
 Observations = dict[str, NDArray[np.float32]]
 Infos = dict[str, dict[str, Any]]
 
-FEW = 2
-"""Up to so many reports are read sooner one by one than all together."""
-
 
 class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]]):
     """Learning flows over simulated links that share one clock; an agent is a flow.
@@ -79,11 +76,16 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
         self.observation_spaces = {name: observation_space(batch.observation_dim) for name in self._slot}
         self.action_spaces = {name: action_space(batch.action_dim) for name in self._slot}
         self.state_space = observation_space(batch.global_dim)
-        self._observations, self._rewards = batch.observations[0], batch.rewards_view[0]
+        self._rewards = batch.rewards_view[0]
         self._active, self._finished = batch.active[0], batch.finished
-        self._reports = batch.reports[0]
         self._reader = ReportReader(batch.report_fields)
         self._actions = np.zeros((1, self._simulations.slots, batch.action_dim), np.float32)
+        # Each agent's rows of the batch's arrays, which are where they are for good.
+        self._observation = dict(zip(self._slot, batch.observations[0], strict=True))
+        self._report = dict(zip(self._slot, batch.reports[0], strict=True))
+        self._action = dict(zip(self._slot, self._actions[0], strict=True))
+        self._ran = b""
+        """`_active` of the last step, as bytes."""
         self._rng: np.random.Generator | None = None
 
     def observation_space(self, agent: str) -> Box:
@@ -111,14 +113,16 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
         if not self.agents:
             raise ResetNeeded("the episode is over: call reset")
         acting = self.agents
-        self._actions[:] = 0.0
+        if len(actions) < len(self._action):
+            self._actions.fill(0.0)
         for name, action in actions.items():
-            self._actions[0, self._slot[name]] = action
+            self._action[name][:] = action
         self._batch.step(self._actions)
 
-        self.agents = [] if self._finished[0] else self._running()
+        # Almost every step ends with the flows that it began with: nothing to work out then.
         reported = acting
-        if self.agents != acting:
+        if self._finished[0] or self._active.tobytes() != self._ran:
+            self.agents = [] if self._finished[0] else self._running()
             reported = acting + [name for name in self.agents if name not in acting]
         truncations, terminations = dict.fromkeys(reported, False), dict.fromkeys(reported, False)
         if len(self.agents) < len(reported):
@@ -128,7 +132,8 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
                     ended = truncations if at_end[self._slot[name]] else terminations
                     ended[name] = True
         # The batch rewards only flows that had acted: those that joined have 0.
-        rewards = {name: float(self._rewards[self._slot[name]]) for name in reported}
+        by_slot = self._rewards.tolist()
+        rewards = {name: by_slot[self._slot[name]] for name in reported}
         return self._observed(reported), rewards, terminations, truncations, self._informed(reported)
 
     def state(self) -> NDArray[np.float32]:
@@ -136,22 +141,19 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
         return self._batch.global_states[0].copy()
 
     def _running(self) -> list[str]:
+        self._ran = self._active.tobytes()
         active = self._active.tolist()
         return [name for name, runs in zip(self.possible_agents, active, strict=True) if runs]
 
     def _observed(self, agents: list[str]) -> Observations:
-        return {name: self._observations[self._slot[name]].copy() for name in agents}
+        return {name: self._observation[name].copy() for name in agents}
 
     def _informed(self, agents: list[str]) -> Infos:
-        slots, late = [self._slot[name] for name in agents], self._simulations.punctuality()
-        if len(slots) <= FEW:
-            reports = [self._reader.one(self._reports[slot]) for slot in slots]
-        else:
-            reports = self._reader.many(self._reports[slots])
-        if late:
-            for report in reports:
-                report.update(late)
-        return dict(zip(agents, reports, strict=True))
+        infos: Infos = {name: self._reader.one(self._report[name]) for name in agents}
+        if late := self._simulations.punctuality():
+            for info in infos.values():
+                info.update(late)
+        return infos
 
     def close(self) -> None:
         """End what runs in real time."""

@@ -33,6 +33,7 @@ class Episode:
         learners: the numbers of the learning flows in the plan, one a slot.
         origin_ns: the run's start, on the monotonic clock.
         interval_ms: the monitor interval.
+        on_grid: whether all intervals are so long; else each is as long as the report before it says.
 
     Attributes:
         open: slot to the bridge's number of its flow, of the flows that are connected.
@@ -42,11 +43,18 @@ class Episode:
     """
 
     def __init__(
-        self, run: Run, client: Bridge, learners: list[int], origin_ns: int, interval_ms: float
+        self,
+        run: Run,
+        client: Bridge,
+        learners: list[int],
+        origin_ns: int,
+        interval_ms: float,
+        *,
+        on_grid: bool = True,
     ) -> None:
         self.run, self.client, self._origin_ns = run, client, origin_ns
         self._learners = learners
-        self._interval_us = round(1e3 * interval_ms)
+        self._interval_us, self._on_grid = round(1e3 * interval_ms), on_grid
         self._late_us: dict[int, int] = {}
         self.open: dict[int, int] = {}
         self.closed: set[int] = set()
@@ -81,12 +89,17 @@ class Episode:
         """Return how many intervals ended with a slot's report that nobody decided for before.
 
         Intervals end on a grid. Where the bridge comes to an end late, its report covers the ends since, too.
+        Those that are as long as the reports before them say have no grid: a report is of one of them.
         """
         late_us, before_us = report.late_us % self._interval_us, self._late_us.get(slot)
         self._late_us[slot] = late_us
         if before_us is None:
             return 0  # there was nothing to decide on
-        ended = round((report["interval_ns"] / 1e3 - late_us + before_us) / self._interval_us)
+        ended = (
+            1
+            if not self._on_grid
+            else round((report["interval_ns"] / 1e3 - late_us + before_us) / self._interval_us)
+        )
         decided = slot in self.decided
         self.decided.discard(slot)
         return ended - decided

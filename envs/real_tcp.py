@@ -33,7 +33,8 @@ class RealTcpBatch:
     Properties and methods are those of `leosim.Batch`. A step commands the flows and ends when each of them
     has reported once more: one monitor interval later, in real time. The world goes on meanwhile: intervals
     that end before the decision on the one before comes are counted, and whoever does not decide for four
-    intervals leaves the flow to the kernel's Cubic until the next decision.
+    intervals leaves the flow to the kernel's Cubic until the next decision. Intervals that follow the RTT, as
+    Aurora's, are each flow's own: with several flows a step lasts as long as the longest.
 
     Args:
         size: must be 1.
@@ -74,7 +75,8 @@ class RealTcpBatch:
         if (lack := self._links.missing()) is not None:
             raise InputError(lack)
         self._agents = leosim.Agents(slots, agent=agent, reward=reward)
-        self._interval_ms = interval_ms
+        self._agent, self._interval_ms = agent, interval_ms
+        self._intervals_ms = np.full(slots, interval_ms)
         self._policies = dict(policies or {})
         self.report_fields = list(REPORT_FIELDS)
         self.observations = np.zeros((1, slots, self.observation_dim), np.float32)
@@ -129,11 +131,12 @@ class RealTcpBatch:
                     f"{planned.name}: flows: {len(learners)} have scheme agent, and not 1 to "
                     f"{self.active.shape[1]}"
                 )
-            over_cubic = self._agents.over_cubic
-            run = Run(planned, self._links, self._policies, self._interval_ms, over_cubic=over_cubic)
+            run = Run(planned, self._links, self._policies, self._interval_ms, agent=self._agent)
             self._stack.enter_context(run)
             client = run.served.agents()
-            self._episode = Episode(run, client, learners, run.begin(), self._interval_ms)
+            on_grid = not self._agents.sets_intervals
+            begun_ns = run.begin()
+            self._episode = Episode(run, client, learners, begun_ns, self._interval_ms, on_grid=on_grid)
             self._advance(self._episode)
 
     def step(self, actions: NDArray[np.float32]) -> None:
@@ -178,8 +181,8 @@ class RealTcpBatch:
         """Wait until every running flow has reported; where none runs, until one does or none will."""
         acted = np.flatnonzero(self.active[0]).tolist()
         waiting, reported = set(acted), []
-        patience_s = PATIENCE_INTERVALS * self._interval_ms / 1e3
-        until_s = time.monotonic() + patience_s
+        longest_ms = self._intervals_ms[acted].max(initial=self._interval_ms)
+        until_s = time.monotonic() + PATIENCE_INTERVALS * longest_ms / 1e3
         while True:
             if waiting or self.active[0].any():
                 left_s = until_s - time.monotonic() if waiting else 0.0
@@ -209,6 +212,7 @@ class RealTcpBatch:
             case Opened(flow):
                 slot = episode.connected(flow)
                 self._agents.start(slot, episode.flow(slot).extra_delay_ns)
+                self._intervals_ms[slot] = self._interval_ms
                 return None
             case Report(flow=flow) if (slot := episode.slot_of(flow)) is not None:
                 undecided = episode.undecided(slot, message)
@@ -217,6 +221,8 @@ class RealTcpBatch:
                 values = np.array(message.values)
                 values[_TIME] += episode.began_ns[slot]
                 self._agents.observe(slot, values)
+                if (next_ns := self._agents.next_interval_ns(slot)) is not None:
+                    self._intervals_ms[slot] = next_ns / 1e6
                 self.reports[0, slot] = values
                 self.observations[0, slot] = self._agents.observation(slot)
                 self.active[0, slot] = True

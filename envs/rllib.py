@@ -63,22 +63,27 @@ class MultiFlowEnv(MultiAgentEnv):
 
     def step(self, action_dict: MultiAgentDict) -> Step:
         """Apply one action for each agent that was given an observation and run one monitor interval."""
+        # The dictionaries are this step's own, and may be changed.
         observations, rewards, terminateds, truncateds, infos = self._flows.step(action_dict)  # type: ignore[arg-type]
-        step: Step = ({**observations}, {**rewards}, {**terminateds}, {**truncateds}, {**infos})
-        before, self.agents = self.agents, list[Any](self._flows.agents)
+        step: Any = (observations, rewards, terminateds, truncateds, infos)
+        before, running = self.agents, self._flows.agents
+        if running == before and self._late is None:
+            terminateds["__all__"] = truncateds["__all__"] = False
+            return step
+        self.agents = list[Any](running)
         late, self._late = self._late, None
         if self.agents and not set(before) & set(self.agents):
             postponed = [{name: part.pop(name) for name in before} for part in step]
             self._late = (postponed[0], postponed[1], postponed[2], postponed[3], postponed[4])
+        over = not self.agents
+        truncated = over and any(truncateds.values())
         if late is not None:
             for part, late_part in zip(step, late, strict=True):
                 part.update(late_part)
-        over = not self.agents
-        truncated = over and any(truncateds.values())
-        step[2]["__all__"] = over and not truncated
+        terminateds["__all__"] = over and not truncated
         if truncated:
-            step[3].update(dict.fromkeys(step[3], False))
-        step[3]["__all__"] = truncated
+            truncateds.update(dict.fromkeys(truncateds, False))
+        truncateds["__all__"] = truncated
         return step
 
 

@@ -93,8 +93,10 @@ class LeoVecEnv(VecEnv):
         self._batch.step(self._actions)
         observations, rewards = self._observations.copy(), self._rewards.copy()
         self.rewards_as_given = rewards
-        late = self._simulations.punctuality()
-        infos: list[dict[str, Any]] = [{**one, **late} for one in self._reader.many(self._reports)]
+        infos: list[dict[str, Any]] = [*self._reader.many(self._reports)]
+        if late := self._simulations.punctuality():
+            for info in infos:
+                info.update(late)
         dones = self._finished | ~self._active
         truncated = self._simulations.at_end()[:, 0]
         for index in np.flatnonzero(dones):

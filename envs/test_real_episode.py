@@ -1,6 +1,7 @@
 """What rewards see of a path of real TCP is what they see of a simulated one."""
 
 import time
+from typing import Any
 
 import pytest
 
@@ -25,9 +26,11 @@ class Planned:
         self.plan = plan(parse(data, "t"), {}, ["agent", "cubic"], "kernel")
 
 
-def _episode(*flows, learners=(0,), elapsed_s=1.0, **more):
+def _episode(*flows, learners=(0,), elapsed_s=1.0, on_grid=True, **more):
     origin_ns = time.monotonic_ns() - round(elapsed_s * 1e9)
-    return Episode(Planned(*flows, **more), None, list(learners), origin_ns, 30.0)  # type: ignore[arg-type]
+    planned: Any = Planned(*flows, **more)
+    nobody: Any = None
+    return Episode(planned, nobody, list(learners), origin_ns, 30.0, on_grid=on_grid)
 
 
 @pytest.mark.parametrize(
@@ -85,3 +88,11 @@ def test_every_interval_end_that_nobody_decided_for_is_counted_also_those_that_t
     # The next end is 15 ms after that report.
     episode.decided.add(0)
     assert episode.undecided(0, _report(15_000, 100)) == 0
+
+
+def test_where_each_interval_has_its_own_length_a_report_ends_one():
+    episode = _episode({"route": ["a"]}, on_grid=False)
+    assert episode.undecided(0, _report(30_400, 400)) == 0, "the first: there was nothing to decide on"
+    episode.decided.add(0)
+    assert episode.undecided(0, _report(12_000, 100)) == 0
+    assert episode.undecided(0, _report(47_000, 35_000)) == 1, "nobody decided on the one before"

@@ -89,6 +89,33 @@ def test_orcas_actions_move_the_window_of_cubic_which_moves_on_by_itself(opened)
 
 
 @needs_bridge
+@pytest.mark.parametrize("backend", ["mahimahi", "kernel"])
+def test_auroras_steps_take_half_an_rtt_and_the_rate_follows_the_actions(backend, opened):
+    scenario = {**_scenario(6, {}), "links": {"l": {"rate_mbps": 12, "delay_ms": 40}}}
+    env = opened(
+        gymnasium.make("envs:leo/Flow-v0", scenario=scenario, agent="aurora", backend=backend).unwrapped
+    )
+    _, before = env.reset(seed=1)
+    lengths, rates, over, sign = [], [], False, 1.0
+    while not over:
+        _, _, terminated, truncated, info = env.step(np.full(1, sign, np.float32))
+        over = terminated or truncated
+        if not over and before["rtt_ms"] > 0 and info["time_s"] > before["time_s"]:
+            # The released simulator makes an interval 0.5 of the mean latency in the one before.
+            lengths.append((info["time_s"] - before["time_s"]) / (before["rtt_ms"] / 2e3))
+            # x (1 + 0.025 a) for a >= 0, else / (1 - 0.025 a) (Jay et al., ICML 2019, equation 1).
+            rates.append((info["pacing_mbps"] / before["pacing_mbps"]) ** sign)
+        # Less than the link has, so that no queue hides what is sent: up and down again.
+        sign = 1.0 if info["pacing_mbps"] < 3 else -1.0 if info["pacing_mbps"] > 6 else sign
+        before = info
+    # Medians, because a machine that stands still makes some steps long.
+    assert len(lengths) > 20
+    assert np.median(lengths) == pytest.approx(1.0, abs=0.05)
+    assert np.median(rates) == pytest.approx(1.025, abs=0.001)
+    assert truncated
+
+
+@needs_bridge
 def test_whoever_thinks_for_too_long_is_told_and_goes_on_with_what_is_the_case_now(opened):
     env = opened(gymnasium.make("envs:leo/Flow-v0", scenario=_scenario(3, {}), backend="kernel").unwrapped)
     _, first = env.reset(seed=1)

@@ -13,6 +13,7 @@ def test_one_report_reads_as_it_does_among_others():
     reader = ReportReader(NAMES)
     together = reader.many(reports)
     assert [reader.one(report) for report in reports] == together
+    assert [list(one.values()) for one in together] == reader.table(reports).tolist()
     assert list(together[0]) == list(FIELDS)
     first = dict(zip(NAMES, reports[0], strict=True))
     bits_per_ns = 8 * first["delivered_bytes"] / first["interval_ns"]

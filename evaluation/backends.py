@@ -181,27 +181,24 @@ class Lab:
     real_time = False
 
     def __init__(self, inputs: Inputs) -> None:
-        if inputs.policies:
-            raise InputError(
-                f"--schemes: {next(iter(inputs.policies))}: a policy: this backend runs the kernel's schemes "
-                f"({', '.join(self.schemes())})"
-            )
         self._traces = inputs.traces
+        self._policies = inputs.policies
 
     @staticmethod
     def schemes() -> list[str]:
-        """Return the schemes that the guest's kernel runs."""
+        """Return the schemes that the guest's kernel runs, and those that leo-bridge adds."""
         return lab.schemes()
 
     def check(self, scenarios: Iterable[Scenario]) -> None:
         """Refuse what the guest cannot express."""
         for one in scenarios:
-            lab.check(one, self._traces)
+            lab.check(one, self._traces, self._policies)
 
     def run(self, scenario_json: str, interval_ms: float) -> Measurement:
         """Run a scenario in a virtual machine, which the calling thread waits for."""
         try:
-            log = lab.execute(Scenario.model_validate_json(scenario_json), self._traces, SERIES_MS)
+            scenario = Scenario.model_validate_json(scenario_json)
+            log = lab.execute(scenario, self._traces, SERIES_MS, policies=self._policies)
         except RuntimeError as error:
             raise InputError(str(error)) from None
         return Measurement(

@@ -24,6 +24,7 @@ from configs.errors import InputError, reports_input_errors
 from evaluation import golden
 from evaluation.backends import SERIES_MS
 from evaluation.golden import FlowFigures, GoldenRun
+from evaluation.metrics import jain
 from evaluation.results import Results
 from kernel_bridge.lab import image
 from traces import cache as trace_cache
@@ -150,6 +151,36 @@ def sharing(compared: Sequence[Comparison]) -> list[Sharing]:
         if pairs:
             found.append(Sharing(scheme, len(pairs), *(float(mean) for mean in np.mean(pairs, axis=0))))
     return found
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """How three or more flows of a scheme share a path: means over seeds of Jain's index."""
+
+    scheme: str
+    flows: int
+    runs: int
+    simulator: float
+    kernel: float
+
+
+def crowds(compared: Sequence[Comparison]) -> list[Crowd]:
+    """Return how three or more flows share, of the comparisons of runs whose flows all have one route."""
+    found: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    for one in compared:
+        flows = len(one.run.flows)
+        if flows < 3 or len({tuple(flow.route) for flow in one.run.scenario.flows}) > 1:
+            continue
+        both = (_jain(one.simulated), _jain(one.run.flows))
+        found.setdefault((one.run.scheme, flows), []).append(both)
+    return [
+        Crowd(scheme, flows, len(pairs), *(float(mean) for mean in np.mean(pairs, axis=0)))
+        for (scheme, flows), pairs in found.items()
+    ]
+
+
+def _jain(flows: Sequence[FlowFigures]) -> float:
+    return jain([flow.goodput_mbps for flow in flows]) or 0.0
 
 
 def _ratio(flows: Sequence[FlowFigures]) -> float:
@@ -295,11 +326,17 @@ def main() -> int:
         _print_runs(console, compare(runs))
     console.print(f"Simulator against Linux {kernel()}, medians over runs of one flow", highlight=False)
     console.print(table(fidelity(chosen)))
-    shared = [run for run in runs if len(run.flows) == 2]
-    for one in sharing(compare(shared)):
+    shared = compare([run for run in runs if len(run.flows) > 1])
+    for one in sharing(shared):
         console.print(
             f"{one.scheme}: two flows share at a ratio of {one.simulator:.2f}, on the kernel at "
             f"{one.kernel:.2f} (means over {one.runs} seeds)",
+            highlight=False,
+        )
+    for many in crowds(shared):
+        console.print(
+            f"{many.scheme}: {many.flows} flows share with a Jain's index of {many.simulator:.2f}, on the "
+            f"kernel of {many.kernel:.2f} (means over {many.runs} seeds)",
             highlight=False,
         )
     return 0

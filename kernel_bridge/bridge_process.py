@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -38,10 +39,36 @@ def clean() -> list[str]:
     return subprocess.run([path, "clean"], capture_output=True, text=True, check=False).stdout.splitlines()
 
 
+@dataclass(frozen=True)
+class Offered:
+    """Flows offered to clients as an agent of that specification, of `core/control`, wants them."""
+
+    agent: str
+
+
 OVER_CUBIC = "over-cubic"
 """Offered to clients, and Cubic moves the window between their commands, as Orca wants it."""
 SCHEMES = ("copa", "satcp", "vivace", "vivace-kernel", "vivace-proteus")
 """Schemes that a bridge brings along."""
+
+
+def options(schemes: Mapping[str, Path | str | Offered | None]) -> list[str]:
+    """Return the options of ``leo-bridge run`` that register congestion controls, as of `BridgeProcess`."""
+    found = []
+    for name, decider in schemes.items():
+        if decider is None:
+            found += ["--offer", name]
+        elif isinstance(decider, Path):
+            found += ["--policy", f"{name}={decider}"]
+        elif isinstance(decider, Offered):
+            found += ["--offer", f"{name}={decider.agent}"]
+        elif decider == OVER_CUBIC:
+            found += ["--offer-over-cubic", name]
+        elif decider == "satcp":
+            found += ["--satcp", name]
+        else:
+            found += ["--scheme", f"{name}={decider}"]
+    return found
 
 
 class BridgeProcess:
@@ -49,7 +76,8 @@ class BridgeProcess:
 
     Args:
         schemes: congestion controls by name (1 to 15 letters, digits, _ and .): the folder of a policy that
-            decides for their flows, one of `SCHEMES`, or None or `OVER_CUBIC` to offer them to clients.
+            decides for their flows, one of `SCHEMES`, or None, `OVER_CUBIC` or an `Offered` to offer them to
+            clients.
         interval_ms: monitor interval of flows without a policy.
         seed: of what is random in a scheme.
         address: where it listens.
@@ -63,7 +91,7 @@ class BridgeProcess:
 
     def __init__(
         self,
-        schemes: Mapping[str, Path | str | None],
+        schemes: Mapping[str, Path | str | Offered | None],
         *,
         interval_ms: float | None = None,
         seed: int | None = None,
@@ -72,18 +100,7 @@ class BridgeProcess:
         link: bool = True,
     ) -> None:
         self.address = f"@leo-bridge-{os.getpid()}-{id(self):x}" if address is None else address
-        self._arguments = ["run", "--with-parent", "--socket", self.address]
-        for name, decider in schemes.items():
-            if decider is None:
-                self._arguments += ["--offer", name]
-            elif isinstance(decider, Path):
-                self._arguments += ["--policy", f"{name}={decider}"]
-            elif decider == OVER_CUBIC:
-                self._arguments += ["--offer-over-cubic", name]
-            elif decider == "satcp":
-                self._arguments += ["--satcp", name]
-            else:
-                self._arguments += ["--scheme", f"{name}={decider}"]
+        self._arguments = ["run", "--with-parent", "--socket", self.address, *options(schemes)]
         if interval_ms is not None:
             self._arguments += ["--interval-ms", f"{interval_ms:g}"]
         if seed is not None:

@@ -60,8 +60,8 @@ def test_a_scheme_of_the_simulators_uses_a_real_path_and_paces(scheme, least_mbp
     delivered_bits = 8 * sum(report["delivered_bytes"] for report in late)
     mbps = 1e3 * delivered_bits / sum(report["interval_ns"] for report in late)
     print(f"{scheme}: {mbps:.2f} of {capacity_mbps:.2f} Mbit/s")
-    # This is about moving, not about how well: behind a shell that is late now and then Vivace-Latency, for
-    # which any slope of the RTT counts, gives way down to its least, 1.3 Mbit/s of whole packets.
+    # How well is asked in run/test_laws.py. Behind mahimahi's clock of 1 ms Vivace-Latency, for which any
+    # slope of the RTT counts, gives way down to its least, 1.3 Mbit/s of whole packets.
     assert least_mbps * MSS / 1500 < mbps < 1.05 * capacity_mbps
     assert all(report["pacing_rate_bytes_per_s"] > 0 for report in late)
     # A rate that is tried is not one that is held.

@@ -219,12 +219,14 @@ class Agents:
     @property
     def global_dim(self) -> int: ...
     @property
-    def over_cubic(self) -> bool:
-        """Whether CUBIC moves the window between commands; a window of 0 leaves it."""
+    def sets_intervals(self) -> bool:
+        """Whether each interval is as long as the report before it says, as Aurora's half an RTT."""
     def start(self, slot: int, extra_delay_ns: int) -> None:
         """Begin a flow that has so much one-way delay on top of its links'; forget the slot's flow before."""
     def observe(self, slot: int, report: NDArray[np.float64]) -> None:
         """Take a report, of shape (len(Batch.report_fields),), of the interval that just ended."""
+    def next_interval_ns(self, slot: int) -> int | None:
+        """Return how long the interval after the latest report is to be; None where it does not say."""
     def observation(self, slot: int) -> NDArray[np.float32]:
         """Return the observation, of shape (observation_dim,)."""
     def judge(

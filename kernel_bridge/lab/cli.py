@@ -54,13 +54,18 @@ def _build(options: argparse.Namespace) -> list[str]:
     named = [options.kernel, options.modules, options.shell]
     if any(named) and not all(named):
         raise InputError("lab build: --kernel, --modules and --shell go together")
+    before = image.folders()[-1:]
     built = image.build(image.Given(*named) if all(named) else None)
     try:
         machine.ready(built)
     except machine.GuestError as error:
         raise InputError(str(error)) from None
     size = built.initramfs.stat().st_size / 1e6
-    return [f"lab: Linux {built.manifest['kernel']}, {size:.0f} MB: {built.initramfs.parent}"]
+    told = [f"lab: Linux {built.manifest['kernel']}, {size:.0f} MB: {built.initramfs.parent}"]
+    number, freed = image.remove_all_but([*before, built.initramfs.parent])
+    if number:
+        told.append(f"lab: removed older images: {number}, {freed / 1e6:.0f} MB; the one before is kept")
+    return told
 
 
 def _run(options: argparse.Namespace) -> list[str]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from configs.errors import InputError
 from configs.scenario import Scenario
-from kernel_bridge.lab import image, links, machine
+from kernel_bridge import bridge_process
+from kernel_bridge.lab import image, links, machine, served
 from kernel_bridge.lab.initramfs import File
+from kernel_bridge.lab.served import Policies, ServedInGuest
 from kernel_bridge.namespaces import folders
 from kernel_bridge.run import execute as run
 from kernel_bridge.run import inside
@@ -19,6 +21,7 @@ from kernel_bridge.run.plan import Plan
 from kernel_bridge.run.run_log import RunLog
 from kernel_bridge.run.schedule import NS_PER_S
 from kernel_bridge.run.schemes import DATAGRAMS
+from kernel_bridge.run.served import SATCP
 
 SCHEMES = (
     *("bbr", "bic", "cdg", "cubic", "cubic-nohystart", "highspeed", "htcp", "hybla", "illinois", "lp", "nv"),
@@ -36,8 +39,8 @@ Progress = Callable[[Mapping[str, object]], None]
 
 
 def schemes() -> list[str]:
-    """Return what a flow's scheme may be."""
-    return [*SCHEMES, DATAGRAMS]
+    """Return what a flow's scheme may be: Linux's own, and those that leo-bridge adds."""
+    return [*SCHEMES, *bridge_process.SCHEMES, DATAGRAMS]
 
 
 def execute(
@@ -45,6 +48,7 @@ def execute(
     traces: Mapping[str, bytes],
     series_ms: float = 100.0,
     progress: Progress | None = None,
+    policies: Policies | None = None,
 ) -> RunLog:
     """Run a scenario in virtual time.
 
@@ -53,42 +57,52 @@ def execute(
         traces: the CSV of every path trace that it names.
         series_ms: the interval of the series.
         progress: called with what the guest tells while it runs.
+        policies: policy folders' files by scheme, of the flows that they steer.
 
     Raises:
         InputError: the machine lacks something, or the scenario has what the guest cannot express.
         GuestError: the guest did not come to its end.
     """
-    planned = check(scenario, traces)
+    policies = policies or {}
+    planned = check(scenario, traces, policies)
+    bridge = ServedInGuest(planned, policies, FOLDER)
     made = backend(scenario)
     with folders(f"run-{links.NAME}") as (root, work):
         logs = root / "logs"
         logs.mkdir()
-        session, shells = run.describe(planned, made, _kernel_name, root, work, logs, -1)
+
+        def kernel_name(scheme: str, role: Literal["send", "receive"]) -> str:
+            return bridge.scheme(scheme, role) or ("cubic" if scheme == NO_HYSTART else scheme)
+
+        session, shells = run.describe(planned, made, kernel_name, root, work, logs, -1)
+        session["served"] = bridge.described(run.FIRST_PORT)
         session["start_s"] = START_S
         session["hystart"] = all(flow.scheme != NO_HYSTART for flow in planned.flows)
         if isinstance(made, links.Wires):
             session["queue_logs"] = [str(log) for of_link in shells for log in of_link.logs]
-        _carry_out(session, root, planned, progress)
-        return run.read(planned, made, shells, root, series_ms)
+        _carry_out(session, root, planned, bridge.files, progress)
+        told = json.loads((root / "result.json").read_text())["served"]
+        return run.read(planned, made, shells, root, series_ms, lambda: bridge.fault(told))
 
 
-def _kernel_name(scheme: str, _: str) -> str:
-    return "cubic" if scheme == NO_HYSTART else scheme
-
-
-def check(scenario: Scenario, traces: Mapping[str, bytes]) -> Plan:
+def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[str] = ()) -> Plan:
     """Return the plan of a scenario that the guest can run.
 
     Raises:
         InputError: it cannot.
     """
     named = {flow.scheme for flow in scenario.flows}
-    if {"cubic", NO_HYSTART} <= named:
+    if NO_HYSTART in named and (other := named & {"cubic", SATCP}):
         raise InputError(
-            f"{scenario.name}: --backend {links.NAME}: flows: cubic and {NO_HYSTART} differ in a "
+            f"{scenario.name}: --backend {links.NAME}: flows: {min(other)} and {NO_HYSTART} differ in a "
             "setting of the whole kernel, so they cannot run at once"
         )
-    return run.check(scenario, traces, backend(scenario), schemes=schemes())
+    made = backend(scenario)
+    planned = run.check(scenario, traces, made, schemes=[*schemes(), *policies])
+    needing = sorted(named & {*bridge_process.SCHEMES, *policies})
+    if needing and (lack := served.missing(image.latest())) is not None:
+        raise InputError(f"{scenario.name}: --backend {links.NAME}: {needing[0]}: {lack}")
+    return planned
 
 
 def backend(scenario: Scenario) -> links.LeoInGuest | links.Wires:
@@ -96,11 +110,18 @@ def backend(scenario: Scenario) -> links.LeoInGuest | links.Wires:
     return links.LeoInGuest() if scenario.traces else links.Wires()
 
 
-def _carry_out(session: dict[str, Any], root: Path, planned: Plan, progress: Progress | None) -> None:
+def _carry_out(
+    session: dict[str, Any],
+    root: Path,
+    planned: Plan,
+    more: Mapping[str, File],
+    progress: Progress | None,
+) -> None:
     """Run the session in a guest, bring its results into the run's folder."""
     described = json.dumps(session).replace(str(root), FOLDER)
     inner = {f"{FOLDER}/{path.relative_to(root)}": path for path in sorted(root.rglob("*")) if path.is_file()}
     files = {name: File(path.read_bytes()) for name, path in inner.items()}
+    files |= more
     files[f"{FOLDER}/session.json"] = File(described.encode())
     modes = {"logs": 0o755, "work": 0o777, "private": 0o755}
     job = machine.Job(

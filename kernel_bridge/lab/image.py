@@ -21,22 +21,29 @@ from pathlib import Path
 from typing import Any
 
 from configs.errors import InputError
+from kernel_bridge import bridge_process, client
 from kernel_bridge.lab.initramfs import File, archive
 from kernel_bridge.lab.modules import FOR_JOBS, with_dependencies
 from kernel_bridge.lab.packages import SHELL, Packages
 from kernel_bridge.mahimahi import inside as mahimahi
-from kernel_bridge.run import inside
+from kernel_bridge.run import announcer, inside
 
 _GUEST = Path(__file__).parent / "guest"
 _SYSTEM_PROGRAMS = ("ip", "tc", "ss", "nsenter", "unshare", "setpriv", "mount")
-_OWN_PROGRAM = "mm-leo"
-"""Of `make setup`, beside this Python; taken if it is there."""
+MM_LEO, BRIDGE = "mm-leo", "leo-bridge"
+"""The project's own programs, of `make setup` and `make kernel`; taken if they are there."""
+_ROOT = Path(__file__).parents[2]
 _SCRIPTS = (
     *(_GUEST / name for name in ("main.py", "run.py", "wires.py")),
     *(Path(inside.__file__), Path(mahimahi.__file__)),
 )
+_PACKAGES = (client, announcer)
+"""Modules of this project that the guest imports by their names, of `_SERVED`."""
+_SERVED = _GUEST / "served.py"
 _C_SOURCES = (inside.TRAFFIC, mahimahi.SOURCES / "forwarding.c", _GUEST / "queue_log.c")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_NAME = re.compile("[0-9a-f]{16}")
+"""Of an image's folder."""
 _LAYOUT = 1
 """Changes when the image's content changes without any of its inputs."""
 
@@ -48,7 +55,8 @@ class Image:
     kernel: Path
     initramfs: Path
     manifest: Mapping[str, Any]
-    """``kernel`` and ``packages`` (versions), ``files`` (sizes), ``sha256`` of all that went in."""
+    """``kernel`` and ``packages`` (versions), ``btf`` (whether the kernel has type information), ``files``
+    (sizes), ``sha256`` of all that went in."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,25 @@ def latest() -> Image:
     if found.manifest.get("project_sha256") != _project():
         raise InputError("lab: the project has changed since its image: python -m kernel_bridge lab build")
     return found
+
+
+def folders() -> list[Path]:
+    """Return the folders of all images that are kept, the one that was built last at the end."""
+    try:
+        last = (cache() / "latest").read_text().strip()
+    except OSError:
+        last = ""
+    found = [path for path in cache().glob("*") if _NAME.fullmatch(path.name)]
+    return sorted(found, key=lambda path: (path.name == last, path.name))
+
+
+def remove_all_but(kept: Iterable[Path]) -> tuple[int, int]:
+    """Remove images; return how many, and how many bytes they took."""
+    gone = [path for path in folders() if path not in set(kept)]
+    size = sum(file.stat().st_size for path in gone for file in path.glob("*"))
+    for path in gone:
+        shutil.rmtree(path, ignore_errors=True)
+    return len(gone), size
 
 
 def build(given: Given | None = None) -> Image:
@@ -116,6 +143,7 @@ def build(given: Given | None = None) -> Image:
             **sources,
             "sha256": digest,
             "project_sha256": _project(),
+            "btf": has_types(kernel),
             "files": {name: len(file.data) for name, file in sorted(files.items())},
         }
         _keep(place, {"kernel": kernel, "initramfs": unpacked}, manifest)
@@ -171,6 +199,11 @@ def uncompressed(kernel: bytes) -> bytes:
     return kernel
 
 
+def has_types(kernel: bytes) -> bool:
+    """Return whether a kernel has BTF: a section of its ELF file, whose names end with a zero."""
+    return b"\0.BTF\0" in kernel
+
+
 def _unxz(data: bytes) -> bytes:
     try:
         return lzma.LZMADecompressor().decompress(data)
@@ -193,8 +226,8 @@ def _programs(folder: Path) -> dict[str, File]:
         if place is None:
             raise InputError(f"lab: {name} is not installed: install iproute2 and util-linux")
         found |= with_libraries(Path(place), f"bin/{name}")
-    if (own := _own_program()).exists():
-        found |= with_libraries(own, f"bin/{_OWN_PROGRAM}")
+    for own in _own_programs():
+        found |= with_libraries(own, f"bin/{own.name}")
     for source in _C_SOURCES:
         found[f"bin/{source.stem}"] = File(_compile(source, folder), 0o755)
     return found
@@ -214,13 +247,22 @@ def _compile(source: Path, folder: Path) -> bytes:
         return program.read_bytes()
 
 
-def _own_program() -> Path:
-    return Path(sys.executable).with_name(_OWN_PROGRAM)
+def _own_programs() -> list[Path]:
+    """Return those of the project's programs that are there."""
+    bridge = bridge_process.program()
+    places = [Path(sys.executable).with_name(MM_LEO), *([Path(bridge)] if bridge is not None else [])]
+    return [place for place in places if place.exists()]
+
+
+def _modules() -> list[Path]:
+    """Return the files of `_PACKAGES`, with those of the packages that they are in."""
+    found = [Path(module.__file__ or "") for module in _PACKAGES]
+    return [*sorted({path.with_name("__init__.py") for path in found}), *found, _SERVED]
 
 
 def _project() -> str:
     """Return the hash of what the image has of this project."""
-    parts = [*_SCRIPTS, *_C_SOURCES, _GUEST / "init", *([_own_program()] if _own_program().exists() else [])]
+    parts = [*_SCRIPTS, *_modules(), *_C_SOURCES, _GUEST / "init", *_own_programs()]
     return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in parts)).hexdigest()
 
 
@@ -235,29 +277,29 @@ def with_libraries(program: Path, name: str) -> dict[str, File]:
 
 def _python() -> dict[str, File]:
     """Return this Python's interpreter, and of its library what the guest's scripts import."""
-    root = Path(__file__).parents[1]
     found = with_libraries(Path(os.path.realpath(sys.executable)), "bin/python3")
-    for path in _imported(_SCRIPTS):
+    for path in _imported((*_SCRIPTS, _SERVED)):
         # The interpreter looks where it was built for.
         name = str(path).lstrip("/")
         if path.suffix == ".so":
             found |= with_libraries(path, name)
         else:
             found[str(Path(name).with_suffix(".pyc"))] = File(_compiled(path))
-    for script in _SCRIPTS:
-        found[f"project/kernel_bridge/{script.relative_to(root)}"] = File(script.read_bytes())
+    for script in (*_SCRIPTS, *_modules()):
+        found[f"project/{script.relative_to(_ROOT)}"] = File(script.read_bytes())
     return found
 
 
 def _imported(scripts: Iterable[Path]) -> list[Path]:
     """Return the files of all modules that a fresh interpreter loads with ``scripts``."""
     load = "import importlib.util as u, os, pwd, grp, sys, encodings.ascii, encodings.latin_1\n"
-    load += "for path in sys.argv[1:]:\n"
+    load += "sys.path.insert(0, sys.argv[1])\n"
+    load += "for path in sys.argv[2:]:\n"
     load += "    spec = u.spec_from_file_location('script', path)\n"
     load += "    spec.loader.exec_module(u.module_from_spec(spec))\n"
     load += "print(*{m.__file__ for m in sys.modules.values() if getattr(m, '__file__', None)}, sep='\\n')\n"
     python = os.path.realpath(sys.executable)
-    command = [python, "-I", "-S", "-c", load, *map(str, scripts)]
+    command = [python, "-I", "-S", "-c", load, str(_ROOT), *map(str, scripts)]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     library = Path(sysconfig.get_path("stdlib"))
     paths = [library / "site.py", *map(Path, told.splitlines())]

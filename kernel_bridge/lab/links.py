@@ -55,7 +55,7 @@ class LeoInGuest(LeoLinks):
         """Say in one line what this machine lacks, or None."""
         if (lack := missing()) is not None:
             return lack
-        if "bin/mm-leo" not in image.latest().manifest["files"]:
+        if f"bin/{image.MM_LEO}" not in image.latest().manifest["files"]:
             return (
                 "lab: the image has no mm-leo: make setup builds it, then python -m kernel_bridge lab build"
             )
@@ -63,7 +63,7 @@ class LeoInGuest(LeoLinks):
 
     def programs(self) -> list[Path]:
         """Return mm-leo's name: the guest has its own."""
-        return [Path("mm-leo")]
+        return [Path(image.MM_LEO)]
 
     def link(self, plan: Plan, link: PlannedLink, folders: Folders) -> LinkShells:
         """Return a link's shells; its path trace is written."""

@@ -28,6 +28,7 @@ _LEAST_WALL_S = 120.0
 """Wall time that the beginning and the end may take on a busy machine."""
 _WALL_PER_VIRTUAL_S = 60.0
 _LOOK_S = 0.25
+_LEAST_FREE_BYTES = 1 << 20
 
 Progress = Callable[[Mapping[str, object]], None]
 
@@ -147,6 +148,8 @@ def _wait(guest: Guest, limit_s: float, progress: Progress | None) -> None:
             except subprocess.TimeoutExpired:
                 waited += _LOOK_S
                 _pass_on(lines.readlines(), progress)
+            if _is_full(guest.folder):
+                raise GuestError(f"lab: the guest cannot go on: {_last(guest.serial)}: {guest.serial}")
             if waited > limit_s:
                 why = _last(guest.serial)
                 raise GuestError(f"lab: the guest was not done after {limit_s:.0f} s: {why}: {guest.serial}")
@@ -186,8 +189,12 @@ def _decode(result: Path, serial: Path) -> Outcome:
         files[name] = rest[position : position + size]
         position += size
     if position + len(b"end\n") != len(rest):
-        raise GuestError(f"lab: the guest's results are not whole, is the disk full?: {serial}")
+        raise GuestError(f"lab: the guest's results are not whole: {_last(serial)}: {serial}")
     return Outcome(told["status"], told["stdout"], told["stderr"], files, told["virtual_s"])
+
+
+def _is_full(folder: Path) -> bool:
+    return shutil.disk_usage(folder).free < _LEAST_FREE_BYTES
 
 
 _TELLING = re.compile(r"Kernel panic - .*|.*Out of memory.*|.*No space left.*|.*BUG:.*|lab: .*")
@@ -195,6 +202,9 @@ _TELLING = re.compile(r"Kernel panic - .*|.*Out of memory.*|.*No space left.*|.*
 
 def _last(serial: Path) -> str:
     """Return the line of the serial log that tells most about why the guest is not there any more."""
+    if _is_full(serial.parent):
+        # QEMU waits with what it cannot write, or drops it, and says nothing.
+        return f"{serial.parent.parent}: no space left on this disk"
     try:
         lines = serial.read_text(errors="replace").splitlines()
     except OSError:

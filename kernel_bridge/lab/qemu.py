@@ -28,6 +28,7 @@ which moves the clock on when the guest is idle, may look after the guest has ha
 executed is accounted for: it counts twice. On a busy machine one short run in ten then differed by ns."""
 _PR_SET_TIMERSLACK, _PR_GET_TIMERSLACK = 29, 30
 _SLACK_NS = 10_000_000_000
+_PROMPT = "(qemu) "
 _started = itertools.count()
 
 QEMU = "qemu-system-x86_64"
@@ -77,16 +78,22 @@ class Guest:
         self.folder = folder
         (folder / "progress").touch()
         command = ["setpriv", "--pdeathsig", "KILL", "--", *_command(image, folder, seed, job)]
+        self._is_kept = kept is not None
         if kept is not None:
-            command += ["-incoming", f"exec:cat {kept}"]
+            command += ["-incoming", f"exec:cat {kept}", "-monitor", "stdio"]
             command[command.index(_ICOUNT)] += _TAKE_TURNS
+        else:
+            command += ["-qmp", "stdio"]
         with (folder / "qemu.log").open("wb") as log, _lazy_timers():
             self.process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
             )
         # Before it has any thread but the first. They take turns: on one core each wakes the other at once.
         os.sched_setaffinity(self.process.pid, {_next_core()})
-        self.execute("qmp_capabilities")
+        if kept is None:
+            self.execute("qmp_capabilities")
+        else:
+            self._answer()
 
     def execute(self, name: str, **arguments: Any) -> Mapping[str, Any]:
         """Return the monitor's answer to a command."""
@@ -102,10 +109,15 @@ class Guest:
         return told["return"]
 
     def resume(self) -> None:
-        """Let a guest that was kept go on."""
-        while self.execute("query-status")["status"] == "inmigrate":
+        """Let a guest that was kept go on.
+
+        Runs have the monitor for people: the one for programs, with which guests are kept, has a thread of
+        its own, and every move of the guest's clock would wake that one, too.
+        """
+        assert self._is_kept
+        while "inmigrate" in self._ask("info status"):
             self._wait_a_little()
-        self.execute("cont")
+        self._ask("cont")
 
     def keep(self, file: Path) -> None:
         """Wait until the guest stops itself, then keep it in a file, as it is."""
@@ -126,6 +138,25 @@ class Guest:
         """End it, wherever it is."""
         self.process.kill()
         self.process.communicate()
+
+    def _ask(self, line: str) -> str:
+        """Return what the monitor for people answers."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(f"{line}\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise self._ended() from None
+        return self._answer()
+
+    def _answer(self) -> str:
+        assert self.process.stdout is not None
+        told = ""
+        while not told.endswith(_PROMPT):
+            if not (more := self.process.stdout.read(1)):
+                raise self._ended()
+            told += more
+        return told
 
     def _read(self) -> dict[str, Any]:
         assert self.process.stdout is not None
@@ -184,7 +215,7 @@ def _command(image: Image, folder: Path, seed: int, job: Path) -> list[str]:
         *("-M", "q35,hpet=off", "-cpu", "max,-rdseed", "-m", str(MEMORY_MIB), "-smp", "1"),
         *("-seed", str(seed % 2**32), "-rtc", "base=2026-01-01,clock=vm"),
         *("-icount", _ICOUNT),
-        *("-nodefaults", "-display", "none", "-no-reboot", "-no-user-config", "-qmp", "stdio"),
+        *("-nodefaults", "-display", "none", "-no-reboot", "-no-user-config"),
         *("-serial", f"file:{folder / 'serial.log'}"),
         # The guest stops itself, in the instruction that writes there: so what is kept is always the same.
         *("-device", f"pvpanic,ioport={STOP_PORT}", "-action", "panic=pause"),

@@ -6,7 +6,7 @@ import lzma
 import pytest
 
 from configs.errors import InputError
-from kernel_bridge.lab import modules
+from kernel_bridge.lab import image, modules
 from kernel_bridge.lab.image import uncompressed
 from kernel_bridge.lab.initramfs import File, archive
 
@@ -58,3 +58,21 @@ def test_a_compressed_kernel_is_found_behind_its_loader():
     for pack in (lzma.compress, gzip.compress):
         assert uncompressed(b"loader" * 99 + pack(kernel)) == kernel
     assert uncompressed(kernel) == kernel
+
+
+def test_all_images_but_those_to_keep_are_removed_and_nothing_else(monkeypatch, tmp_path):
+    monkeypatch.setenv("LEOGYM_CACHE", str(tmp_path))
+    assert image.folders() == []
+    places = [tmp_path / "lab" / f"{number:016x}" for number in (3, 1, 2)]
+    for place in (*places, tmp_path / "lab" / "apt"):
+        place.mkdir(parents=True)
+        (place / "kernel").write_bytes(b"12345")
+    (tmp_path / "lab" / "latest").write_text(f"{places[1].name}\n")
+    assert image.folders() == [places[2], places[0], places[1]], "the one that was built last is the last"
+    assert image.remove_all_but([places[1], places[2]]) == (1, 5)
+    assert sorted(path.name for path in (tmp_path / "lab").iterdir()) == [
+        places[1].name,
+        places[2].name,
+        "apt",
+        "latest",
+    ]

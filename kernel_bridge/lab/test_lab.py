@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -162,6 +163,37 @@ def test_a_golden_run_gives_its_figures_again():
     for name in ("goodput_mbps", "rtt_mean_ms", "rtt_p95_ms"):
         assert flow[name] == pytest.approx(getattr(kept.flows[0], name), rel=0.02), name
     assert flow["retransmit_rate"] == pytest.approx(kept.flows[0].retransmit_rate, abs=0.002)
+
+
+# A file system of 8 MiB for the run's folder, and results of 16 MiB.
+FULL = """
+import sys
+from pathlib import Path
+from kernel_bridge.lab import image, machine
+machine.ready(image.latest())
+machine.FOLDERS = Path(sys.argv[1])
+command = ["/bin/busybox", "dd", "if=/dev/zero", "of=/big", "bs=65536", "count=256"]
+try:
+    machine.run(image.latest(), machine.Job(command, {}, {}, ["/big"], 1.0, wall_s=60.0), seed=1)
+except machine.GuestError as error:
+    print(error)
+"""
+
+
+@needs_lab
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_full_disk_is_one_line(tmp_path):
+    script = 'mount -t tmpfs -o size=8m tmpfs "$1" && exec "$2" -c "$3" "$1"'
+    line = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", tmp_path]
+    done = subprocess.run([*line, sys.executable, FULL], capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"lab: the guest .*: no space left on this disk: /\S+/serial\.log\n", done.stdout), (
+        done
+    )
+
+
+def test_a_job_that_no_longer_fits_on_the_disk_is_one_line():
+    with pytest.raises(GuestError, match=r"^lab: /dev/full: No space left on device$"):
+        machine._write(Path("/dev/full"), b"job")
 
 
 def test_without_qemu_or_an_image_one_line_says_what_to_do(monkeypatch, tmp_path):

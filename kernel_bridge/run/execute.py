@@ -108,7 +108,7 @@ class Run:
         backend: whose shells make its links.
         policies: policy folders by scheme.
         interval_ms: the monitor interval of agents.
-        over_cubic: whether Cubic moves agents' windows between their commands.
+        agent: the specification of agents: what moves their windows between commands, and when intervals end.
 
     Attributes:
         served: the bridge for those of its flows that need one.
@@ -124,10 +124,10 @@ class Run:
         policies: Mapping[str, Path] | None = None,
         interval_ms: float = 30.0,
         *,
-        over_cubic: bool = False,
+        agent: str = "astraea",
     ) -> None:
         self.plan = planned
-        self.served = Served(planned, policies or {}, interval_ms, over_cubic=over_cubic)
+        self.served = Served(planned, policies or {}, interval_ms, agent=agent)
         self._backend = backend
         self._origin_ns: int | None = None
         self._stack = ExitStack()

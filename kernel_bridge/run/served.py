@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from kernel_bridge import bridge_process
-from kernel_bridge.bridge_process import OVER_CUBIC, SCHEMES, BridgeProcess
+from kernel_bridge.bridge_process import SCHEMES, BridgeProcess, Offered
 from kernel_bridge.client import Bridge, BridgeError
+from kernel_bridge.run import handovers
 from kernel_bridge.run.announcer import Announcer
 from kernel_bridge.run.plan import Plan
 from kernel_bridge.run.schemes import OURS
@@ -39,24 +40,17 @@ class Served:
         plan: whose flows it serves.
         policies: policy folders by scheme.
         interval_ms: the monitor interval of agents.
-        over_cubic: whether Cubic moves agents' windows between their commands.
+        agent: the specification of agents: what moves their windows between commands, and when intervals end.
 
     Raises:
         InputError: the machine lacks something, or a policy is wrong.
     """
 
     def __init__(
-        self, plan: Plan, policies: Mapping[str, Path], interval_ms: float, *, over_cubic: bool = False
+        self, plan: Plan, policies: Mapping[str, Path], interval_ms: float, *, agent: str = "astraea"
     ) -> None:
         self._plan = plan
-        self._kinds: dict[str, Path | str | None] = {}
-        for scheme in dict.fromkeys(flow.scheme for flow in plan.flows):
-            if scheme in policies:
-                self._kinds[scheme] = policies[scheme]
-            elif scheme == AGENT:
-                self._kinds[scheme] = OVER_CUBIC if over_cubic else None
-            elif scheme in SCHEMES:
-                self._kinds[scheme] = scheme
+        self._kinds = deciders(plan, policies, agent)
         self._names = {scheme: f"{OURS}{os.getpid():x}.{next(_numbers) % 256:x}" for scheme in self._kinds}
         self._interval_ms = interval_ms
         self._bridge: BridgeProcess | None = None
@@ -105,12 +99,7 @@ class Served:
         if SATCP in self._names:
             client = self.client()
             client.subscribe(self._names[SATCP])
-            ports = {
-                first_port + index: flow
-                for index, flow in enumerate(self._plan.flows)
-                if flow.scheme == SATCP
-            }
-            self._announcer = Announcer(client, self._plan, ports, origin_ns)
+            self._announcer = Announcer(client, reports(self._plan, first_port), origin_ns)
             self._stack.callback(self._announcer.end)
             self._announcer.start()
 
@@ -143,11 +132,45 @@ class Served:
             told = self.status(scheme)
             if scheme == AGENT:
                 continue  # whoever steers knows how late it was
-            if told["too_late"] is not None:
-                return f"leo-bridge: {scheme}: {told['too_late']}"
-            if told["fallbacks"]:
-                return f"leo-bridge: {scheme}: flows fell back to Cubic {told['fallbacks']} times"
+            if (why := unserved(scheme, told)) is not None:
+                return why
         return self._announcer.fault() if self._announcer is not None else None
+
+
+def deciders(
+    plan: Plan, policies: Mapping[str, Path], agent: str = "astraea"
+) -> dict[str, Path | str | Offered | None]:
+    """Return who decides for the flows of each of a plan's schemes that the kernel does not have itself.
+
+    A policy's folder, one of the bridge's schemes, or a client, as an agent of the specification ``agent``.
+    """
+    found: dict[str, Path | str | Offered | None] = {}
+    for scheme in dict.fromkeys(flow.scheme for flow in plan.flows):
+        if scheme in policies:
+            found[scheme] = policies[scheme]
+        elif scheme in SCHEMES:
+            found[scheme] = scheme
+        elif scheme == AGENT:
+            found[scheme] = Offered(agent)
+    return found
+
+
+def reports(plan: Plan, first_port: int) -> dict[int, list[tuple[int, int]]]:
+    """Return when SaTCP flows are told of handovers, by port: flow ``n`` goes to ``first_port + n``."""
+    return {
+        first_port + index: handovers.of_flow(plan, flow)
+        for index, flow in enumerate(plan.flows)
+        if flow.scheme == SATCP
+    }
+
+
+def unserved(scheme: str, told: Mapping[str, Any]) -> str | None:
+    """Say why a scheme's flows were not served as they should have been, from the bridge's status."""
+    if told["too_late"] is not None:
+        return f"leo-bridge: {scheme}: {told['too_late']}"
+    if told["fallbacks"]:
+        return f"leo-bridge: {scheme}: flows fell back to Cubic {told['fallbacks']} times"
+    return None
 
 
 def known(available: Collection[str], policies: Collection[str], *, agents: bool) -> list[str]:

@@ -5,7 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.bench import bridge, environments, instructions, lab, rollouts, shell, simulator, suite, traces
+from tests.bench import (
+    bridge,
+    cores,
+    environments,
+    instructions,
+    lab,
+    rollouts,
+    shell,
+    simulator,
+    suite,
+    traces,
+)
 
 QUICK = {
     "simulator": simulator.rows,
@@ -17,6 +28,7 @@ QUICK = {
     "bridge": bridge.rows,
     "shell": shell.rows,
     "lab": lab.rows,
+    "cores": cores.rows,
 }
 
 MINUTES = {

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import leosim
@@ -18,6 +19,7 @@ import torch
 from agents.engines.actor import export, layers
 from agents.run_folder import RunFolder
 from agents.settings import TrainSettings
+from configs.scenario import Scenario
 from envs.parallel import FlowsParallelEnv
 from envs.sb3 import LeoVecEnv
 from tests.bench.environments import STATIC, fastest, hold_queue
@@ -31,11 +33,15 @@ MUST_HOLD = 10_000.0 / CORES
 MOST_OVERHEAD = 0.2
 
 
-def native(size: int) -> leosim.Batch:
-    """Return a batch of `STATIC`, begun."""
-    batch = leosim.Batch(size, slots=1, agent="astraea", threads=1)
+THREE = STATIC.model_copy(update={"name": "three", "flows": 3 * STATIC.flows})
+"""`STATIC` with three learning flows."""
+
+
+def native(size: int, scenario: Scenario = STATIC) -> leosim.Batch:
+    """Return a batch of ``scenario``, begun."""
+    batch = leosim.Batch(size, slots=len(scenario.flows), agent="astraea", threads=1)
     for index in range(size):
-        batch.reset(index, STATIC.model_copy(update={"seed": index}).to_json(), {})
+        batch.reset(index, scenario.model_copy(update={"seed": index}).to_json(), {})
     return batch
 
 
@@ -43,7 +49,7 @@ def rows() -> Iterator[Row]:
     """Yield env steps/s and core with a policy in the loop, and the faces' overheads."""
     torch.set_num_threads(1)
     yield from _policies()
-    yield from _faces()
+    yield from faces()
 
 
 def _policies() -> Iterator[Row]:
@@ -69,20 +75,24 @@ def _policies() -> Iterator[Row]:
         yield Row(f"rollouts.{name}-{SIZE}", speed, "env steps/s and core", MUST_HOLD, "must hold")
 
 
-def _faces() -> Iterator[Row]:
-    for name, size, steps, make in (
-        ("vector", 16, 1_000, _vector),
-        ("sb3", 16, 1_000, _sb3),
-        ("single", 1, 4_000, _single),
-        ("parallel", 1, 4_000, _parallel),
+def faces() -> Iterator[Row]:
+    """Yield what each face adds to the CPU time of the native batch."""
+    for name, size, steps, make, scenario in (
+        ("vector-16", 16, 1_000, _vector, STATIC),
+        ("sb3-16", 16, 1_000, _sb3, STATIC),
+        ("single-1", 1, 4_000, _single, STATIC),
+        ("parallel-1", 1, 4_000, _parallel, STATIC),
+        ("parallel-1-of-3-flows", 1, 4_000, _parallel, THREE),
+        ("rllib-1", 1, 4_000, _rllib, STATIC),
+        ("rllib-1-of-3-flows", 1, 4_000, _rllib, THREE),
     ):
-        batch = native(size)
+        batch = native(size, scenario)
 
         def step(batch: leosim.Batch = batch) -> None:
             batch.step(hold_queue(batch.observations))
 
-        overhead = paired(make(size), step, steps) - 1
-        yield Row(f"faces.{name}-{size}", overhead, "over the native batch", MOST_OVERHEAD, "must hold")
+        overhead = paired(make(size, scenario), step, steps) - 1
+        yield Row(f"faces.{name}", overhead, "over the native batch", MOST_OVERHEAD, "must hold")
 
 
 def paired(step: Callable[[], None], native: Callable[[], None], steps: int, rounds: int = 7) -> float:
@@ -102,8 +112,8 @@ def paired(step: Callable[[], None], native: Callable[[], None], steps: int, rou
     return float(np.median(ratios))
 
 
-def _vector(size: int) -> Callable[[], None]:
-    env = gymnasium.make_vec("envs:leo/Flow-v0", num_envs=size, scenario=STATIC)
+def _vector(size: int, scenario: Scenario) -> Callable[[], None]:
+    env = gymnasium.make_vec("envs:leo/Flow-v0", num_envs=size, scenario=scenario)
     seen = [env.reset(seed=1)[0]]
 
     def step() -> None:
@@ -112,10 +122,10 @@ def _vector(size: int) -> Callable[[], None]:
     return step
 
 
-def _sb3(size: int) -> Callable[[], None]:
-    env = LeoVecEnv(size, STATIC)
+def _sb3(size: int, scenario: Scenario) -> Callable[[], None]:
+    env = LeoVecEnv(size, scenario)
     env.seed(1)
-    seen = [env.reset()]
+    seen: list[Any] = [env.reset()]
 
     def step() -> None:
         env.step_async(hold_queue(seen[0]))
@@ -124,8 +134,9 @@ def _sb3(size: int) -> Callable[[], None]:
     return step
 
 
-def _single(size: int) -> Callable[[], None]:
-    env = gymnasium.make("envs:leo/Flow-v0", scenario=STATIC)
+def _single(size: int, scenario: Scenario) -> Callable[[], None]:
+    assert size == 1
+    env = gymnasium.make("envs:leo/Flow-v0", scenario=scenario)
     seen = [env.reset(seed=1)[0]]
 
     def step() -> None:
@@ -134,12 +145,25 @@ def _single(size: int) -> Callable[[], None]:
     return step
 
 
-def _parallel(size: int) -> Callable[[], None]:
-    env = FlowsParallelEnv(STATIC)
+def _parallel(size: int, scenario: Scenario) -> Callable[[], None]:
+    assert size == 1
+    return _flows(FlowsParallelEnv(scenario))
+
+
+def _rllib(size: int, scenario: Scenario) -> Callable[[], None]:
+    from envs.rllib import MultiFlowEnv  # here, because importing RLlib takes seconds
+
+    assert size == 1
+    return _flows(MultiFlowEnv({"scenario": scenario}))
+
+
+def _flows(env: Any) -> Callable[[], None]:
+    names = env.possible_agents
     seen = [env.reset(seed=1)[0]["flow_0"]]
 
     def step() -> None:
-        observations, *_ = env.step({"flow_0": hold_queue(seen[0])})
+        # One action for all flows: to gather observations from a dictionary is not the face's work.
+        observations, *_ = env.step(dict.fromkeys(names, hold_queue(seen[0])))
         seen[0] = observations["flow_0"]
 
     return step

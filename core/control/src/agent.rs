@@ -105,15 +105,6 @@ impl AgentSpec {
         GLOBAL_DIM
     }
 
-    /// What a backend must do for it besides reports and commands; `None` for most.
-    pub const fn needs(self) -> Option<&'static str> {
-        match (self.action, self.observation) {
-            (Action::CubicRatio, _) => Some("CUBIC beneath the agent"),
-            (_, Observation::Aurora) => Some("intervals of half an RTT"),
-            _ => None,
-        }
-    }
-
     /// Monitor interval unless a scenario or a policy says otherwise, in ns.
     pub const fn default_interval_ns(self) -> u64 {
         self.observation.default_interval_ns()
@@ -281,17 +272,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_backend_must_do_besides_is_told() {
-        assert_eq!(AgentSpec::ASTRAEA.needs(), None);
-        assert_eq!(AgentSpec::ORCA.needs(), Some("CUBIC beneath the agent"));
-        assert_eq!(AgentSpec::AURORA.needs(), Some("intervals of half an RTT"));
-        assert_eq!(AgentSpec::by_name("orca+cwnd_ratio").unwrap().needs(), None);
-    }
-
-    #[test]
     fn only_auroras_interval_follows_the_rtt() {
         let report = Report { avg_rtt_us: 80_000, ..Report::default() };
         let intervals = Observation::ALL.map(|observation| observation.next_interval_ns(&report));
         assert_eq!(intervals, [None, None, Some(40_000_000), None]);
+        assert_eq!(
+            intervals.map(|length| length.is_some()),
+            Observation::ALL.map(Observation::sets_intervals)
+        );
     }
 }

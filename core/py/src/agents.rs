@@ -45,11 +45,6 @@ impl Agents {
     #[pyo3(signature = (slots, *, agent = "astraea", reward = "astraea"))]
     fn new(slots: usize, agent: &str, reward: &str) -> PyResult<Self> {
         let spec = AgentSpec::by_name(agent).map_err(input_error)?;
-        // Whoever runs the flows can have CUBIC move the window between commands.
-        if let Some(need) = spec.needs().filter(|_| !spec.action.is_over_cubic()) {
-            let rule = format!("{} needs {need}, which only the simulator gives", spec.name());
-            return Err(input_error(format!("agent: name: {rule}")));
-        }
         Ok(Self {
             spec,
             reward: Reward::by_name(reward).map_err(input_error)?,
@@ -68,8 +63,8 @@ impl Agents {
     }
 
     #[getter]
-    fn over_cubic(&self) -> bool {
-        self.spec.action.is_over_cubic()
+    fn sets_intervals(&self) -> bool {
+        self.spec.observation.sets_intervals()
     }
 
     #[getter]
@@ -97,6 +92,10 @@ impl Agents {
         agent.state.observe(&report);
         agent.history.observe(&report);
         Ok(())
+    }
+
+    fn next_interval_ns(&self, slot: usize) -> PyResult<Option<u64>> {
+        Ok(self.spec.observation.next_interval_ns(&self.agent(slot)?.history.report))
     }
 
     fn observation<'py>(&self, py: Python<'py>, slot: usize) -> PyResult<Row<'py>> {

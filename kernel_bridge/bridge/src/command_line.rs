@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use leo_control::AgentSpec;
+
 use crate::ack_driven;
 
 /// The longest name of a congestion control: the kernel's 16 bytes with a 0 at the end.
@@ -13,8 +15,8 @@ pub const SOCKET: &str = "@leo-bridge";
 /// What to print where the command line is wrong or asks for it.
 pub const USAGE: &str = "\
 usage: leo-bridge run [--policy NAME=FOLDER]… [--scheme NAME=SCHEME]… [--satcp NAME]…
-                      [--offer NAME]… [--offer-over-cubic NAME]… [--interval-ms MS]
-                      [--seed N] [--socket NAME] [--user USER] [--with-parent] [--no-link]
+                      [--offer NAME[=AGENT]]… [--offer-over-cubic NAME]…
+                      [--interval-ms MS] [--seed N] [--socket NAME] [--user USER] [--with-parent] [--no-link]
        leo-bridge status [--socket NAME]
        leo-bridge check
        leo-bridge clean
@@ -23,8 +25,11 @@ run     loads the eBPF programs and serves flows until it is ended.
         --policy NAME=FOLDER  flows of the congestion control NAME follow the policy in FOLDER
         --scheme NAME=SCHEME  flows of NAME are steered by vivace, vivace-kernel, vivace-proteus or copa
         --offer NAME          flows of NAME are offered on the socket (with nothing else given: leo_agent)
+        --offer NAME=AGENT    the same, as that agent's specification wants it: over Cubic for Orca's
+                              action, every half RTT for Aurora's observation, paced packet by packet
+                              for an action that is a rate
         --offer-over-cubic NAME
-                              the same, but Cubic moves the window between commands
+                              offered, but Cubic moves the window between commands
         --satcp NAME          flows of NAME are SaTCP's: Cubic that clients warn of handovers
         --interval-ms MS      monitor interval of flows without a policy (30); a policy brings its own
         --seed N              of what is random in a scheme (1)
@@ -84,7 +89,9 @@ pub enum Decider {
     Scheme(String),
     /// A client of the socket.
     Offered,
-    /// The same, and Cubic between its commands.
+    /// A client of the socket, which is an agent of that specification.
+    OfferedTo(AgentSpec),
+    /// A client of the socket, and Cubic between its commands.
     OfferedOverCubic,
     /// The eBPF program itself, which clients warn of handovers.
     SaTcp,
@@ -151,7 +158,18 @@ fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, Stri
                 let given = value(flag, arguments.next())?;
                 run.seed = given.parse().map_err(|_| format!("--seed {given}: must be a whole number"))?;
             }
-            "--offer" => run.schemes.push((value(flag, arguments.next())?.to_owned(), Decider::Offered)),
+            "--offer" => {
+                let given = value(flag, arguments.next())?;
+                let offered = match given.split_once('=') {
+                    None => (given.to_owned(), Decider::Offered),
+                    Some((name, agent)) => {
+                        let spec =
+                            AgentSpec::by_name(agent).map_err(|error| format!("--offer {given}: {error}"))?;
+                        (name.to_owned(), Decider::OfferedTo(spec))
+                    }
+                };
+                run.schemes.push(offered);
+            }
             "--offer-over-cubic" => {
                 run.schemes.push((value(flag, arguments.next())?.to_owned(), Decider::OfferedOverCubic));
             }
@@ -215,7 +233,7 @@ mod tests {
 
     #[test]
     fn schemes_come_in_the_order_given() {
-        let line = "run --policy leo_astraea=runs/x/policy --offer mine --offer-over-cubic orca --satcp satcp --scheme pcc=vivace --seed 7 --interval-ms 12.5 --user me --socket /tmp/s";
+        let line = "run --policy leo_astraea=runs/x/policy --offer mine --offer pair=astraea+aurora --offer-over-cubic orca --satcp satcp --scheme pcc=vivace --seed 7 --interval-ms 12.5 --user me --socket /tmp/s";
         let Ok(Command::Run(run)) = parsed(line) else { panic!("not a run") };
         let policy = ("leo_astraea".to_owned(), Decider::Policy("runs/x/policy".into()));
         assert_eq!(
@@ -223,6 +241,7 @@ mod tests {
             [
                 policy,
                 ("mine".to_owned(), Decider::Offered),
+                ("pair".to_owned(), Decider::OfferedTo(AgentSpec::by_name("astraea+aurora").unwrap())),
                 ("orca".to_owned(), Decider::OfferedOverCubic),
                 ("satcp".to_owned(), Decider::SaTcp),
                 ("pcc".to_owned(), Decider::Scheme("vivace".to_owned())),
@@ -247,6 +266,7 @@ mod tests {
             ("run --seed -1", "--seed -1: must be a whole number"),
             ("run --offer", "--offer: needs a value"),
             ("run --offer a --offer a", "a: given twice"),
+            ("run --offer a=b", "--offer a=b: "),
             ("run --offer sixteen_letters_", "\"sixteen_letters_\": a congestion control's name has 1 to 15"),
             (
                 "run --offer vivace-kernel",

@@ -74,6 +74,7 @@ impl Plan {
     fn new(decider: &Decider, run: &Run) -> Result<Self, String> {
         let mut program = ebpf::Program::Agent;
         let (mut tells_acks, mut by_one, mut over_cubic) = (false, false, false);
+        let mut observation = None;
         let (controller, interval_us) = match decider {
             Decider::Policy(folder) => {
                 let policy = Policy::load(folder).map_err(|error| error.to_string())?;
@@ -83,6 +84,11 @@ impl Plan {
                 (Controller::Policy(Arc::new(policy)), interval_us)
             }
             Decider::Offered => (Controller::Offered, run.interval_us),
+            Decider::OfferedTo(spec) => {
+                (by_one, over_cubic) = (spec.action.sets_rate(), spec.action.is_over_cubic());
+                observation = Some(spec.observation);
+                (Controller::Offered, run.interval_us)
+            }
             Decider::OfferedOverCubic => {
                 over_cubic = true;
                 (Controller::Offered, run.interval_us)
@@ -98,7 +104,10 @@ impl Plan {
         };
         let first_patience = Duration::from_micros(PATIENCE_INTERVALS * interval_us);
         let settings = ebpf::Settings { first_patience, tells_acks, by_one, over_cubic };
-        let service = Service::new(controller, interval_us).over_cubic(over_cubic);
+        let mut service = Service::new(controller, interval_us).over_cubic(over_cubic);
+        if let Some(observation) = observation {
+            service = service.observed_as(observation);
+        }
         Ok(Self { program, settings, service })
     }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use leo_control::{AgentState, MAX_OBSERVATION_DIM, Policy, Report};
+use leo_control::{AgentState, MAX_OBSERVATION_DIM, Observation, Policy, Report};
 
 use crate::ack_driven::AckDriven;
 use crate::ack_record::AckRecord;
@@ -121,6 +121,8 @@ pub struct Service {
     controller: Controller,
     interval_us: u64,
     over_cubic: bool,
+    /// Whose definition may make a flow's intervals longer or shorter than the service's.
+    observation: Option<Observation>,
     subscribed: bool,
     flows: Vec<Option<Tracked>>,
     /// When each slot's interval ends; apart, because every wake looks at all of them.
@@ -136,8 +138,13 @@ impl Service {
     #[must_use]
     pub fn new(controller: Controller, interval_us: u64) -> Self {
         let flows = (0..SLOTS).map(|_| None).collect();
+        let observation = match &controller {
+            Controller::Policy(policy) => Some(policy.spec().observation),
+            _ => None,
+        };
         Self {
             controller,
+            observation,
             interval_us,
             over_cubic: false,
             subscribed: false,
@@ -153,6 +160,13 @@ impl Service {
     #[must_use]
     pub const fn over_cubic(mut self, over_cubic: bool) -> Self {
         self.over_cubic = over_cubic;
+        self
+    }
+
+    /// Whose reports are taken for that observation: intervals are as long as its definition says.
+    #[must_use]
+    pub const fn observed_as(mut self, observation: Observation) -> Self {
+        self.observation = Some(observation);
         self
     }
 
@@ -376,14 +390,15 @@ impl Service {
                 report.pacing_rate = standing.pacing_rate;
             }
         }
+        if let Some(next_ns) = self.observation.and_then(|observation| observation.next_interval_ns(&report))
+        {
+            let next_us = (next_ns / 1_000).max(MIN_INTERVAL_US);
+            tracked.own_interval_us = Some(next_us);
+            self.deadlines_us[slot] = (end_us + next_us).max(now_us);
+        }
         match (&self.controller, &mut tracked.agent) {
             (Controller::Policy(policy), Some(agent)) => {
                 agent.observe(&report);
-                if let Some(next_ns) = policy.spec().observation.next_interval_ns(&report) {
-                    let next_us = (next_ns / 1_000).max(MIN_INTERVAL_US);
-                    tracked.own_interval_us = Some(next_us);
-                    self.deadlines_us[slot] = (end_us + next_us).max(now_us);
-                }
                 let mut observation = [0.0; MAX_OBSERVATION_DIM];
                 let observation = &mut observation[..policy.spec().observation_dim()];
                 agent.write_observation(observation);
@@ -443,7 +458,7 @@ impl Service {
         let interval_end_us = tracked.begin_us;
         let command = Command {
             time_us: now_us,
-            patience_us: PATIENCE_INTERVALS * self.interval_us,
+            patience_us: PATIENCE_INTERVALS * tracked.own_interval_us.unwrap_or(self.interval_us),
             pacing_rate,
             cwnd,
             generation,

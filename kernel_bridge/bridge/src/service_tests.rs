@@ -123,6 +123,28 @@ fn the_intervals_of_a_policy_whose_observation_says_so_are_half_the_rtt() {
 }
 
 #[test]
+fn an_offered_flow_that_an_agent_observes_has_the_intervals_of_its_observation() {
+    let (kernel, mut slots) = Kernel::new();
+    let mut service =
+        Service::new(Controller::Offered, INTERVAL_US).observed_as(fixture("aurora").spec().observation);
+    kernel.write(0, busy());
+    scan(&mut service, &slots, OPENED_US);
+    let end_us = OPENED_US + INTERVAL_US;
+    serve(&mut service, &mut slots, end_us);
+    // Half of 40 ms; who commands is waited for four of them.
+    assert_eq!(service.next_deadline_us(), Some(end_us + 20_000));
+    service.command(&mut slots, (0, 1), 12, 0, end_us + 100).unwrap();
+    assert_eq!(slots.commanded(0).patience_us, 4 * 20_000);
+    // An end that was missed altogether is not made up for: its interval is in the next report.
+    let slower = Flow { rtt_samples: 20, rtt_sum_us: 1_000_000, delivered: 41, sent: 60, ..busy() };
+    kernel.write(0, slower);
+    let events = serve(&mut service, &mut slots, end_us + 70_000);
+    let [Event::Report(0, 1, report, 50_000)] = events[..] else { panic!("{events:?}") };
+    assert_eq!((report.interval_ns, report.avg_rtt_us), (70_000_000, 60_000));
+    assert_eq!(service.next_deadline_us(), Some(end_us + 70_000));
+}
+
+#[test]
 fn a_policys_command_is_what_its_agent_does_with_the_action_for_the_same_reports() {
     commands_are_those_of_the_agent(&fixture("perceptron"));
 }

@@ -19,6 +19,7 @@ from typing import Any
 
 PROGRESS_FD = "LEOGYM_PROGRESS_FD"
 _HERE = Path(__file__).parent
+_PROJECT = _HERE.parents[2]
 _HYSTART = Path("/sys/module/tcp_cubic/parameters/hystart")
 _TOLD_EVERY_S = 1.0
 
@@ -37,12 +38,24 @@ inside = _load("run_inside", _HERE.parents[1] / "run" / "inside.py")
 wires = _load("lab_wires", _HERE / "wires.py")
 
 
+def _daemon(described: dict[str, Any]) -> Any:
+    """Return leo-bridge as a session describes it: of the project, the image has the packages it needs."""
+    sys.path.insert(0, str(_PROJECT))
+    return _load("lab_served", _HERE / "served.py").Daemon(described)
+
+
 class GuestRun(inside.Run):
     """A run in the guest, behind shells."""
 
     def __init__(self, run: dict[str, Any]) -> None:
         # Nobody but the host waits for the start, and it is told otherwise.
         super().__init__(run | {"told": os.open("/dev/null", os.O_WRONLY)})
+        self.daemon = _daemon(run["served"]) if run["served"] is not None else None
+
+    def carry_out(self) -> dict[str, Any]:
+        """Return what the run found, and what leo-bridge says of it."""
+        found = super().carry_out()
+        return found | {"served": self.daemon.status() if self.daemon is not None else None}
 
     def prepare(self) -> None:
         """Take the programs from the image; the machine is the run's own."""
@@ -54,10 +67,14 @@ class GuestRun(inside.Run):
         for program in self.run["programs"]:
             inside.mahimahi.make_setuid(self.private, Path("/bin") / Path(program).name)
         _HYSTART.write_text("1" if self.run["hystart"] else "0")
+        if self.daemon is not None:
+            self.daemon.start()
 
     def origin_ns(self) -> int:
         """Return the run's start; from then on tell how far it is."""
         origin = super().origin_ns()
+        if self.daemon is not None:
+            self.daemon.announce(origin)
         threading.Thread(target=_tell, args=(origin, self.run["duration_ns"]), daemon=True).start()
         return origin
 

@@ -67,6 +67,11 @@ impl Observation {
         }
     }
 
+    /// Whether intervals are as long as the reports before them say, see [`Self::next_interval_ns`].
+    pub const fn sets_intervals(self) -> bool {
+        matches!(self, Self::Aurora)
+    }
+
     /// How long the interval after that `report` lasts, in ns, where the definition says so; else `None`.
     pub fn next_interval_ns(self, report: &Report) -> Option<u64> {
         match self {

@@ -3,7 +3,7 @@
 import json
 
 from configs.scenario import parse
-from kernel_bridge.run.announcer import expected_ns, reports_ns
+from kernel_bridge.run.handovers import expected_ns, reports_ns
 from kernel_bridge.run.plan import plan
 
 MS = 1_000_000

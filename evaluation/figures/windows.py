@@ -1,0 +1,67 @@
+"""Congestion windows over time, the simulator's beside the kernel's: a pair of panels a path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.lines import Line2D
+
+from configs.suite import Suite
+from evaluation import fidelity, golden
+from evaluation.fidelity import Comparison
+from evaluation.figures.style import Panel, canvas, legend_above, looks
+from evaluation.golden import FlowFigures
+from evaluation.results import Results
+
+TITLE = "Congestion windows, simulator beside kernel"
+CAPTION = (
+    "What the kernel did is kept with the project; the simulator does the same anew for this report: the "
+    "same path from the same second on, the same seed. Windows of the first flow, every half second."
+)
+
+
+def panels(results: Results, suite: Suite) -> list[Panel]:
+    """Return a pair of panels for each of the suite's scenarios that the kernel has run."""
+    path = golden.FOLDER / f"{suite.name}.json"
+    if not path.exists():
+        return []
+    runs = [run for run in golden.read(path).runs if run.scheme in results.schemes]
+    by_scenario: dict[str, list[Comparison]] = {}
+    for one in fidelity.compare(runs):
+        by_scenario.setdefault(one.run.scenario.name, []).append(one)
+    return [panel for name, found in by_scenario.items() for panel in _pair(suite.name, name, found, results)]
+
+
+def _pair(suite: str, scenario: str, compared: Sequence[Comparison], results: Results) -> list[Panel]:
+    sides = {
+        "simulator": [(one.run.scheme, one.simulated[0]) for one in compared],
+        "kernel": [(one.run.scheme, one.run.flows[0]) for one in compared],
+    }
+    top = max((max(flow.cwnd_packets, default=0) for flows in sides.values() for _, flow in flows), default=0)
+    limits = compared[0].run.scenario.duration_s, 1.05 * max(1, top)
+    return [_panel(suite, scenario, side, flows, limits, results) for side, flows in sides.items()]
+
+
+def _panel(
+    suite: str,
+    scenario: str,
+    side: str,
+    flows: Sequence[tuple[str, FlowFigures]],
+    limits: tuple[float, float],
+    results: Results,
+) -> Panel:
+    look = looks(results.schemes)
+    schemes = list(dict.fromkeys(scheme for scheme, _ in flows))
+    with canvas(4.3, 2.8) as (figure, [axes]):
+        for scheme, flow in flows:
+            time_s = golden.CWND_STEP_S * np.arange(1, len(flow.cwnd_packets) + 1)
+            axes.plot(time_s, flow.cwnd_packets, color=look[scheme].color, linewidth=1.2)
+        axes.set_title(f"{scenario}: {side}")
+        axes.set_ylabel("window (packets)")
+        axes.set_xlabel("time (s)")
+        axes.set_xlim(0.0, limits[0])
+        axes.set_ylim(0.0, limits[1])
+        legend_above(figure, [Line2D([], [], color=look[name].color, label=name) for name in schemes])
+        label = f"{scenario}: congestion windows over time of {', '.join(schemes)} on the {side}"
+        return Panel(f"{suite}--{scenario}--windows-{side}", label, figure, row=scenario)

@@ -1,0 +1,41 @@
+"""The command line on the lab: the kernel's schemes, leo-bridge's and a policy; here and on a cluster."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from evaluation import cli
+from kernel_bridge.lab import image, links, served
+
+LACK = links.missing() or served.missing(image.latest())
+POLICY = Path(__file__).parents[1] / "core/control/tests/fixtures/perceptron"
+SCENARIO = """
+duration_s: 1
+links: {l: {rate_mbps: 10, delay_ms: 5}}
+flows: [{scheme: $scheme, route: [l]}]
+"""
+
+
+def _rows(folder: Path, *more: str) -> pl.DataFrame:
+    (folder / "scenario.yaml").write_text(SCENARIO)
+    line = [str(folder / "scenario.yaml"), "--backend", "lab", "--repeats", "1", "--out", str(folder / "out")]
+    assert cli.run([*line, *more]) == 0
+    return pl.read_parquet(folder / "out/runs.parquet").sort("scheme")
+
+
+@pytest.mark.skipif(LACK is not None, reason=LACK or "")
+@pytest.mark.parametrize(
+    ("schemes", "where"),
+    [
+        (["mine", "yeah"], ["--jobs", "2"]),
+        pytest.param(["mine"], ["--ray", "local"], marks=pytest.mark.slow),
+    ],
+)
+def test_schemes_of_the_lab_and_a_policy_are_in_the_tables_here_and_on_a_cluster(tmp_path, schemes, where):
+    named = ",".join(f"{scheme}={POLICY}" if scheme == "mine" else scheme for scheme in schemes)
+    rows = _rows(tmp_path, "--schemes", named, *where)
+    assert rows["scheme"].to_list() == schemes
+    assert set(rows["backend"]) == {"lab"}
+    assert all(goodput > 0.3 for goodput in rows["goodput_mbps"]), rows
+    assert (tmp_path / "out/report.html").exists()

@@ -1,0 +1,57 @@
+"""leo-bridge inside the guest: schemes and policies that the kernel does not have itself.
+
+The host's half is `kernel_bridge.lab.served`, which says what to start and judges what is told.
+"""
+
+import subprocess
+from typing import Any
+
+from kernel_bridge.client import Bridge, BridgeError
+from kernel_bridge.run.announcer import Announcer
+
+ADDRESS = "@leo-bridge"
+PROGRAM = "/bin/leo-bridge"
+
+
+class Daemon:
+    """The bridge of a run, as ``served`` in its session describes it."""
+
+    def __init__(self, served: dict[str, Any]) -> None:
+        self._served = served
+        self._announcer: Announcer | None = None
+
+    def start(self) -> None:
+        """Start it; return once its schemes can be chosen."""
+        line = [PROGRAM, "run", "--with-parent", "--socket", ADDRESS, *self._served["options"]]
+        process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        if not process.stdout.readline():
+            _, why = process.communicate()
+            raise RuntimeError(" ".join(why.split()) or "leo-bridge: it ended without a word")
+
+    def announce(self, origin_ns: int) -> None:
+        """From now on tell SaTCP flows of their paths' handovers.
+
+        Args:
+            origin_ns: the run's start, on the monotonic clock.
+        """
+        if not self._served["reports"]:
+            return
+        client = Bridge(ADDRESS)
+        client.subscribe(self._served["satcp"])
+        reports = {int(port): times for port, times in self._served["reports"].items()}
+        self._announcer = Announcer(client, reports, origin_ns)
+        self._announcer.start()
+
+    def status(self) -> dict[str, Any]:
+        """Return what the bridge says of its schemes, and how many handovers were reported."""
+        told: dict[str, Any] = {"reported": 0, "fault": None}
+        if self._announcer is not None:
+            self._announcer.end()
+            told = {"reported": self._announcer.reported, "fault": self._announcer.fault()}
+        try:
+            with Bridge(ADDRESS) as client:
+                return told | {"schemes": client.status()["schemes"]}
+        except (ImportError, OSError, ValueError, BridgeError):
+            # ImportError: nobody listens, and the error for it is not in the image.
+            raise RuntimeError("leo-bridge: it went away during the run") from None
