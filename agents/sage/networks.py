@@ -15,10 +15,6 @@ from agents.sage.settings import SageSettings
 CLIP = 10.0
 """A normalised signal is within this many deviations of its mean."""
 
-ACTION_SCALE = 0.02
-"""Where a critic with normalised inputs sees actions half as on a linear and half as on a logarithmic scale:
-most windows change by thousandths of an octave, some by a whole one."""
-
 
 class Encoder(nn.Module):
     """A dense layer, layer norm and tanh."""
@@ -145,6 +141,7 @@ class Critic(nn.Module):
     def __init__(self, observation_dim: int, settings: SageSettings) -> None:
         super().__init__()
         self.normaliser = Normaliser(observation_dim, active=settings.normalise)
+        self._action_scale = settings.action_scale
         self.torso = Torso(observation_dim + 1, settings)
         self.head = nn.Linear(settings.width, settings.atoms)
         self.atoms: Tensor
@@ -159,8 +156,8 @@ class Critic(nn.Module):
 
     def _seen(self, actions: Tensor) -> Tensor:
         """Map actions (...) to what the network takes, (..., 1)."""
-        if self.normaliser.active:
-            actions = torch.asinh(actions / ACTION_SCALE)
+        if self._action_scale is not None:
+            actions = torch.asinh(actions / self._action_scale)
         return actions.unsqueeze(-1)
 
     def logits(self, memories: Tensor) -> Tensor:

@@ -99,8 +99,11 @@ class SageSettings(TrainSettings):
     value_min: float = 0.0
     value_max: float = 500.0
     normalise: bool = False
-    """Whether the networks take each signal less its mean over its deviation in the pool, and the critic
-    actions on a scale on which thousandths of an octave show; ours, not as published."""
+    """Whether the networks take each signal less its mean over its deviation in the pool; ours, not as
+    published."""
+    action_scale: Positive | None = None
+    """Where the critic sees actions half as on a linear and half as on a logarithmic scale: most windows
+    change by thousandths of an octave, some by a whole one. Ours, it sees them as they are as published."""
 
     policy_learning_rate: Positive = 5e-6
     critic_learning_rate: Positive = 5e-5

@@ -176,11 +176,11 @@ def test_learning_rates_fall_to_a_fiftieth_and_stay_as_published():
             assert abs(optimiser.param_groups[0]["lr"] - 5e-3 * share) < 1e-9
 
 
-def test_a_critic_with_normalised_inputs_tells_thousandths_of_an_octave_from_nothing():
+def test_a_critic_with_a_scale_for_actions_tells_thousandths_of_an_octave_from_nothing():
     seen = {}
-    for normalise in (False, True):
-        critic = Crr(SMALL.model_copy(update={"normalise": normalise}), 69).critic
-        seen[normalise] = critic._seen(torch.tensor([0.0, 0.01, 2.0])).flatten().tolist()
-    assert seen[False] == [0.0, torch.tensor(0.01).item(), 2.0]
+    for scale in (None, 0.02):
+        critic = Crr(SMALL.model_copy(update={"action_scale": scale}), 69).critic
+        seen[scale] = critic._seen(torch.tensor([0.0, 0.01, 2.0])).flatten().tolist()
+    assert seen[None] == [0.0, torch.tensor(0.01).item(), 2.0]
     # arsinh(0.5) and arsinh(100).
-    np.testing.assert_allclose(seen[True], [0.0, 0.4812118, 5.2983424], rtol=1e-5)
+    np.testing.assert_allclose(seen[0.02], [0.0, 0.4812118, 5.2983424], rtol=1e-5)

@@ -139,7 +139,7 @@ def test_the_command_line_trains_the_presets_agent(tiny, tmp_path, capsys):
 
 
 def test_every_shipped_preset_is_valid():
-    for name in ("sage", "sage-small"):
+    for name in ("sage", "sage-small", "sage-imitation"):
         data = train_cli.read_config(train_cli.CONFIGS / f"{name}.yaml")
         settings = train_cli.build(SageSettings, name, data)
         assert settings.spec == settings.reward == "sage"
