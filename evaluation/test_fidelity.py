@@ -77,37 +77,70 @@ def test_a_run_compared_with_itself_has_no_error():
 
 
 GOODPUT, RTT, P90 = 0.02, 0.04, 0.1
-"""Bounds of the medians over paths, and of the 90th percentile of both (issue 6)."""
+"""Bounds of the medians over paths, and of both 90th percentiles over those without random loss."""
 FARTHER = {
     # scheme: bounds of the medians of goodput and mean RTT, and of their 90th percentiles; and why
     "cdg": (
-        (0.2, RTT, 0.5, P90),
+        (0.25, RTT, 0.7, P90),
         "on the kernel work on a burst lets a round's least RTT creep up by microseconds; that gradient is "
         "positive, so the larger one of the greatest RTT, which makes it back off here, is not looked at",
     ),
-    "reno": (
-        (GOODPUT, RTT, 0.13, P90),
-        "one path of nine has a dozen random losses in all, whose places decide over 20 % of its goodput",
-    ),
     "westwood": (
-        (GOODPUT, RTT, 0.13, P90),
-        "on paths of 300 ms slow start loses a tenth of all packets, and the rate that is measured during "
-        "the recovery sets its threshold",
+        (0.04, RTT, 0.13, P90),
+        "where slow start loses a tenth of all packets, as over 300 ms, the rate that is measured during the "
+        "recovery sets its threshold, and one packet more or less at the full queue decides when that ends",
     ),
 }
 """The schemes that are farther from the kernel than the rest: they must not drift away either."""
+
+
+def _kept(suite):
+    return fidelity.compare(golden.read(golden.FOLDER / f"{suite}.json").runs)
 
 
 @pytest.mark.parametrize("scheme", sorted({run.scheme for run in golden.read(SINGLES).runs}))
 def test_a_schemes_goodput_and_delay_are_those_of_the_kernel(scheme):
     [found] = fidelity.fidelity([scheme])
     (goodput, rtt, goodput_p90, rtt_p90), why = FARTHER.get(scheme, ((GOODPUT, RTT, P90, P90), ""))
-    assert found.runs >= 8
+    assert found.runs >= 13
     assert found.goodput_median <= goodput, why
     assert found.rtt_median <= rtt, why
     assert found.goodput_p90 <= goodput_p90, why
     assert found.rtt_p90 <= rtt_p90, why
-    assert found.retransmit_median <= 0.05
+    assert found.retransmit_median <= 0.1
+
+
+def test_where_losses_are_random_the_kernels_goodput_is_a_draw_of_the_simulators():
+    z = [abs(one.z) for one in fidelity.draws(golden.read(SINGLES).runs)]
+    assert len(z) >= 80
+    # Of normal draws 68 and 95 %.
+    assert sum(one <= 1 for one in z) >= 0.5 * len(z)
+    assert sum(one <= 2 for one in z) >= 0.85 * len(z)
+
+
+def test_two_flows_share_as_on_the_kernel():
+    bounds = {
+        "vegas": 0.1
+    }  # with clocks that never jitter, the later flow measures the same least RTT for ever
+    for one in fidelity.sharing(_kept("fidelity-pair")):
+        assert one.runs >= 20
+        assert abs(one.simulator - one.kernel) <= bounds.get(one.scheme, 0.08), one
+
+
+def test_over_three_bottlenecks_a_flow_gets_what_it_gets_on_the_kernel():
+    for one in _kept("fidelity-lot"):
+        shares = [
+            flows[0].goodput_mbps / sum(flow.goodput_mbps for flow in flows)
+            for flows in (one.simulated, one.run.flows)
+        ]
+        assert shares[0] == pytest.approx(shares[1], abs=0.05), one.run.scheme
+
+
+def test_queueing_disciplines_hold_the_kernels_delay():
+    compared = _kept("fidelity-aqm")
+    assert len(compared) >= 12
+    for one in compared:
+        assert abs(one.queueing) <= 0.2, (one.run.scenario.name, one.run.scheme)
 
 
 def test_the_golden_files_are_of_the_suites_as_they_are_now():

@@ -1,0 +1,20 @@
+"""How far the simulator is from the real kernel, scheme by scheme.
+
+python -m evaluation.fidelity [SCHEME…] [--runs]     # the simulator beside the golden files
+python -m evaluation.fidelity record FOLDER          # golden files from an evaluation with --backend lab
+"""
+
+from evaluation.fidelity.comparison import Comparison as Comparison
+from evaluation.fidelity.comparison import compare as compare
+from evaluation.fidelity.draws import Draw as Draw
+from evaluation.fidelity.draws import draws as draws
+from evaluation.fidelity.shares import Crowd as Crowd
+from evaluation.fidelity.shares import Sharing as Sharing
+from evaluation.fidelity.shares import crowds as crowds
+from evaluation.fidelity.shares import sharing as sharing
+from evaluation.fidelity.summary import SINGLE as SINGLE
+from evaluation.fidelity.summary import Fidelity as Fidelity
+from evaluation.fidelity.summary import fidelity as fidelity
+from evaluation.fidelity.summary import kernel as kernel
+from evaluation.fidelity.summary import of_results as of_results
+from evaluation.fidelity.summary import summary as summary

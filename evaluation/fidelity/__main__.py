@@ -1,0 +1,138 @@
+"""The distance between simulator and kernel on the command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import leosim
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from configs.errors import InputError, reports_input_errors
+from evaluation import golden
+from evaluation.fidelity import Comparison, Fidelity, compare, crowds, fidelity, kernel, sharing
+from evaluation.results import Results
+from kernel_bridge.lab import image
+
+
+def table(found: Sequence[Fidelity]) -> Table:
+    """Return a table of schemes."""
+    columns = (
+        "runs",
+        "goodput",
+        "p90",
+        "mean RTT",
+        "p90",
+        "RTT p95",
+        "retransmits",
+        "start-up",
+        "cwnd",
+        "with loss",
+    )
+    made = Table("scheme", box=None, pad_edge=False)
+    for column in columns:
+        made.add_column(column, justify="right")
+    for one in found:
+        made.add_row(
+            one.scheme,
+            str(one.runs),
+            *(f"{value:.1%}" for value in (one.goodput_median, one.goodput_p90, one.rtt_median, one.rtt_p90)),
+            *(f"{value:.1%}" for value in (one.rtt_p95_median, one.retransmit_median)),
+            f"{one.startup_median_s:.1f} s",
+            f"{one.cwnd_median:.1%}",
+            "–" if np.isnan(one.drawn_spread) else f"{one.drawn_spread:.1f} σ",
+        )
+    return made
+
+
+def _print_runs(console: Console, compared: Sequence[Comparison]) -> None:
+    made = Table("scenario", "scheme", box=None, pad_edge=False)
+    for column in (
+        "goodput (Mbit/s)",
+        "mean RTT (ms)",
+        "RTT p95 (ms)",
+        "retransmits (%)",
+        "start-up (s)",
+        "cwnd",
+    ):
+        made.add_column(column, justify="right")
+    for one in compared:
+        ours, theirs = one.simulated[0], one.run.flows[0]
+        pairs = [
+            (
+                sum(flow.goodput_mbps for flow in one.simulated),
+                sum(flow.goodput_mbps for flow in one.run.flows),
+            ),
+            (ours.rtt_mean_ms, theirs.rtt_mean_ms),
+            (ours.rtt_p95_ms, theirs.rtt_p95_ms),
+            (_percent(ours.retransmit_rate), _percent(theirs.retransmit_rate)),
+            (ours.startup_s, theirs.startup_s),
+        ]
+        cells = [f"{_text(left)} / {_text(right)}" for left, right in pairs]
+        made.add_row(one.run.scenario.name, one.run.scheme, *cells, f"{one.cwnd:.0%}")
+    console.print(made)
+
+
+def _percent(rate: float | None) -> float | None:
+    return None if rate is None else 100 * rate
+
+
+def _text(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
+
+
+def record(folder: Path) -> list[Path]:
+    """Write the golden files of an evaluation's suites; return them."""
+    results = Results.read(folder)
+    guest = image.latest().manifest
+    paths = []
+    for suite in results.suites:
+        path = golden.FOLDER / f"{suite.name}.json"
+        golden.write(path, golden.of_results(results, suite.name, guest))
+        paths.append(path)
+    return paths
+
+
+@reports_input_errors
+def main() -> int:
+    """Run the command line of this process."""
+    parser = argparse.ArgumentParser(
+        prog="python -m evaluation.fidelity",
+        description="How far the simulator is from the real kernel, scheme by scheme.",
+    )
+    parser.add_argument("what", nargs="*", metavar="SCHEME", help="schemes (default: all), or: record FOLDER")
+    parser.add_argument("--runs", action="store_true", help="every run, simulator / kernel")
+    options = parser.parse_args()
+    if options.what[:1] == ["record"]:
+        if len(options.what) != 2:
+            raise InputError("record: needs the folder of one evaluation with --backend lab")
+        print("\n".join(str(path) for path in record(Path(options.what[1]))))
+        return 0
+    console = Console()
+    chosen = options.what or leosim.schemes()
+    runs = [run for one in golden.shipped() for run in one.runs if run.scheme in chosen]
+    if options.runs:
+        _print_runs(console, compare(runs))
+    console.print(f"Simulator against Linux {kernel()}, medians over runs of one flow", highlight=False)
+    console.print(table(fidelity(chosen)))
+    shared = compare([run for run in runs if len(run.flows) > 1])
+    for one in sharing(shared):
+        console.print(
+            f"{one.scheme}: two flows share at a ratio of {one.simulator:.2f}, on the kernel at "
+            f"{one.kernel:.2f} (means over {one.runs} runs)",
+            highlight=False,
+        )
+    for many in crowds(shared):
+        console.print(
+            f"{many.scheme}: {many.flows} flows share with a Jain's index of {many.simulator:.2f}, on the "
+            f"kernel of {many.kernel:.2f} (means over {many.runs} runs)",
+            highlight=False,
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

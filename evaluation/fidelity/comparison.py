@@ -1,0 +1,111 @@
+"""A run on the kernel beside the same run in the simulator.
+
+Errors are relative to the kernel's figure, but for retransmissions (a difference of rates) and start-up (of
+seconds).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import leosim
+import numpy as np
+
+from configs.scenario import Scenario
+from evaluation import golden
+from evaluation.backends import SERIES_MS
+from evaluation.golden import FlowFigures, GoldenRun
+from traces import cache as trace_cache
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A run on the kernel, and the same in the simulator."""
+
+    run: GoldenRun
+    simulated: list[FlowFigures]
+
+    @property
+    def goodput(self) -> float:
+        """Relative error of the flows' goodput together."""
+        kernel = sum(flow.goodput_mbps for flow in self.run.flows)
+        return sum(flow.goodput_mbps for flow in self.simulated) / kernel - 1
+
+    @property
+    def rtt_mean(self) -> float:
+        """Relative error of the first flow's mean RTT."""
+        return _relative(self.simulated[0].rtt_mean_ms, self.run.flows[0].rtt_mean_ms)
+
+    @property
+    def rtt_p95(self) -> float:
+        """Relative error of the first flow's 95th percentile of RTT."""
+        return _relative(self.simulated[0].rtt_p95_ms, self.run.flows[0].rtt_p95_ms)
+
+    @property
+    def queueing(self) -> float:
+        """Relative error of the first flow's mean queueing delay."""
+        ours, theirs = (_queueing_ms(flow) for flow in (self.simulated[0], self.run.flows[0]))
+        return _relative(ours, theirs)
+
+    @property
+    def retransmit(self) -> float:
+        """Difference of the first flow's retransmit rates."""
+        return _difference(self.simulated[0].retransmit_rate, self.run.flows[0].retransmit_rate)
+
+    @property
+    def startup_s(self) -> float:
+        """Difference of the first flow's start-up times, in s; NaN where either never came that far."""
+        return _difference(self.simulated[0].startup_s, self.run.flows[0].startup_s)
+
+    @property
+    def cwnd(self) -> float:
+        """Median over time of the relative difference of the first flow's windows."""
+        ours, theirs = (
+            np.array(flow.cwnd_packets, dtype=float) for flow in (self.simulated[0], self.run.flows[0])
+        )
+        both = min(len(ours), len(theirs))
+        if not both:
+            return float("nan")
+        return float(np.median(np.abs(ours[:both] - theirs[:both]) / np.maximum(theirs[:both], 1)))
+
+
+def compare(runs: Sequence[GoldenRun]) -> list[Comparison]:
+    """Simulate what was run on the kernel."""
+    figures = simulate([run.scenario for run in runs])
+    return [Comparison(run, found) for run, found in zip(runs, figures, strict=True)]
+
+
+def simulate(scenarios: Sequence[Scenario]) -> list[list[FlowFigures]]:
+    """Return the figures of each scenario's flows in the simulator."""
+    names = sorted({name for scenario in scenarios for name in scenario.traces})
+    traces = {name: leosim.PathTrace.parse(_csv(name), name) for name in names}
+    texts = [scenario.to_json() for scenario in scenarios]
+    logs = leosim.run(texts, traces, {}, interval_ms=30.0, series_ms=SERIES_MS) if texts else []
+    found = []
+    for log in logs:
+        series = log.flow_series
+        figures = []
+        for flow in log.flows:
+            mine = series["flow"] == flow["flow"]
+            figures.append(golden.figures_of(flow, {name: column[mine] for name, column in series.items()}))
+        found.append(figures)
+    return found
+
+
+def _csv(name: str) -> str:
+    return trace_cache.read_bytes(trace_cache.file(name)).decode()
+
+
+def _relative(ours: float | None, theirs: float | None) -> float:
+    return ours / theirs - 1 if ours is not None and theirs else float("nan")
+
+
+def _difference(ours: float | None, theirs: float | None) -> float:
+    return ours - theirs if ours is not None and theirs is not None else float("nan")
+
+
+def _queueing_ms(flow: FlowFigures) -> float | None:
+    if flow.rtt_mean_ms is None or flow.base_rtt_mean_ms is None:
+        return None
+    return flow.rtt_mean_ms - flow.base_rtt_mean_ms

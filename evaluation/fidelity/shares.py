@@ -1,0 +1,71 @@
+"""How several flows of a scheme share a link in the simulator, and how they do on the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluation.fidelity.comparison import Comparison
+from evaluation.golden import FlowFigures
+from evaluation.metrics import jain
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How two flows of a scheme share a link: means over runs of the smaller goodput over the larger."""
+
+    scheme: str
+    runs: int
+    simulator: float
+    kernel: float
+
+
+def sharing(compared: Sequence[Comparison]) -> list[Sharing]:
+    """Return how two flows share, of the comparisons of runs of two flows."""
+    found = []
+    for scheme in dict.fromkeys(one.run.scheme for one in compared):
+        pairs = [
+            (_ratio(one.simulated), _ratio(one.run.flows))
+            for one in compared
+            if one.run.scheme == scheme and len(one.run.flows) == 2
+        ]
+        if pairs:
+            found.append(Sharing(scheme, len(pairs), *(float(mean) for mean in np.mean(pairs, axis=0))))
+    return found
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """How three or more flows of a scheme share a path: means over runs of Jain's index."""
+
+    scheme: str
+    flows: int
+    runs: int
+    simulator: float
+    kernel: float
+
+
+def crowds(compared: Sequence[Comparison]) -> list[Crowd]:
+    """Return how three or more flows share, of the comparisons of runs whose flows all have one route."""
+    found: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    for one in compared:
+        flows = len(one.run.flows)
+        if flows < 3 or len({tuple(flow.route) for flow in one.run.scenario.flows}) > 1:
+            continue
+        both = (_jain(one.simulated), _jain(one.run.flows))
+        found.setdefault((one.run.scheme, flows), []).append(both)
+    return [
+        Crowd(scheme, flows, len(pairs), *(float(mean) for mean in np.mean(pairs, axis=0)))
+        for (scheme, flows), pairs in found.items()
+    ]
+
+
+def _jain(flows: Sequence[FlowFigures]) -> float:
+    return jain([flow.goodput_mbps for flow in flows]) or 0.0
+
+
+def _ratio(flows: Sequence[FlowFigures]) -> float:
+    first, second = (flow.goodput_mbps for flow in flows)
+    return min(first, second) / max(first, second)

@@ -1,0 +1,86 @@
+"""A scheme's distance from the kernel, over the runs of a single flow that there are of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import leosim
+import numpy as np
+
+from evaluation import golden
+from evaluation.fidelity.comparison import Comparison, compare
+from evaluation.fidelity.draws import Draw, draws, is_random, spread
+from evaluation.results import Results
+
+SINGLE = "fidelity"
+"""The suite of single flows, which a scheme's figures come from."""
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """How far a simulated scheme is from the kernel's, over the single-flow runs that there are of it."""
+
+    scheme: str
+    runs: int
+    goodput_median: float
+    goodput_p90: float
+    """Over the paths without random loss, as `rtt_p90`."""
+    rtt_median: float
+    rtt_p90: float
+    rtt_p95_median: float
+    retransmit_median: float
+    startup_median_s: float
+    cwnd_median: float
+    drawn_spread: float
+    """Of the runs with random loss, in standard deviations (`evaluation.fidelity.draws`); NaN without any."""
+
+
+def fidelity(schemes: Collection[str]) -> list[Fidelity]:
+    """Return the fidelity of those of the schemes that the golden files have, in their order."""
+    return [found for scheme in schemes if (found := _of_scheme(scheme)) is not None]
+
+
+def of_results(results: Results) -> list[Fidelity]:
+    """Return the fidelity of an evaluation's simulated schemes."""
+    if "simulator" not in set(results.runs["backend"]):
+        return []
+    return fidelity(results.schemes)
+
+
+def kernel() -> str:
+    """Return the version of the kernel that the single-flow golden file is from."""
+    return str(golden.read(golden.FOLDER / f"{SINGLE}.json").provenance["kernel"])
+
+
+def summary(scheme: str, compared: Sequence[Comparison], drawn: Sequence[Draw] = ()) -> Fidelity:
+    """Return a scheme's fidelity from its comparisons, and from its runs with random loss as draws."""
+    fixed = [one for one in compared if not is_random(one.run)]
+
+    def median(values: Iterable[float], share: float = 0.5) -> float:
+        kept = np.abs([value for value in values if not np.isnan(value)])
+        return float(np.quantile(kept, share)) if len(kept) else float("nan")
+
+    return Fidelity(
+        scheme,
+        len(compared),
+        median(one.goodput for one in compared),
+        median((one.goodput for one in fixed), 0.9),
+        median(one.rtt_mean for one in compared),
+        median((one.rtt_mean for one in fixed), 0.9),
+        median(one.rtt_p95 for one in compared),
+        median(one.retransmit for one in compared),
+        median(one.startup_s for one in compared),
+        median(one.cwnd for one in compared),
+        spread(drawn),
+    )
+
+
+@cache
+def _of_scheme(scheme: str) -> Fidelity | None:
+    path = golden.FOLDER / f"{SINGLE}.json"
+    if scheme not in leosim.schemes() or not path.exists():
+        return None
+    runs = [run for run in golden.read(path).runs if run.scheme == scheme]
+    return summary(scheme, compare(runs), draws(runs)) if runs else None
