@@ -220,6 +220,7 @@ def _times_to_come_back(folder, frozen):
 
 
 @needs_bridge
+@pytest.mark.soak
 @pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
 def test_a_frozen_satcp_flow_is_back_at_its_window_in_a_fraction_of_cubics_time(tmp_path):
     # Algorithm 1: K <- K / 9. Some 110 packets fit in pipe and queue. So Cubic takes K = 4.4 s, the cube root

@@ -38,7 +38,13 @@ def _run(scheme, duration_s, link, traces=None) -> RunLog:
 
 
 @needs_bridge
-@pytest.mark.parametrize("scheme", ["vivace", "vivace-proteus", "vivace-kernel"])
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        "vivace",
+        *(pytest.param(other, marks=pytest.mark.soak) for other in ("vivace-proteus", "vivace-kernel")),
+    ],
+)
 def test_vivace_fills_the_link_and_leaves_most_of_the_buffer_empty(scheme):
     # In the simulator, over 60 seeds: 0.91 of the link or more, 0.31 of the buffer or less.
     seconds, skip = 14, 6
