@@ -9,6 +9,8 @@ use leo_link::{NEVER, Nanos};
 /// up by nineteen.
 const STEP: Nanos = 100;
 const UP_STEPS: Nanos = 19;
+/// Half of all sleeps end later than usual, half sooner.
+const USUAL_STEP: Nanos = 500;
 
 /// Plans sleeps.
 #[derive(Debug)]
@@ -19,12 +21,16 @@ pub struct Alarm {
     bound: Nanos,
     /// Whether the last sleep was to end early.
     leads: bool,
+    /// When the last sleep was to end.
+    until: Nanos,
+    /// How much later sleeps end than they were to, in the middle.
+    usual: Nanos,
 }
 
 impl Alarm {
     /// An alarm that never looks at the clock for longer than `bound` without sleeping.
     pub const fn new(bound: Nanos) -> Self {
-        Self { lead: 0, bound, leads: true }
+        Self { lead: 0, bound, leads: true, until: NEVER, usual: 0 }
     }
 
     /// How long to sleep at `now` when something is due at `due`; for ever if nothing is. Where it is near, not at all,
@@ -33,12 +39,23 @@ impl Alarm {
     pub fn sleep(&mut self, due: Nanos, now: Nanos, welcome: bool) -> Option<Nanos> {
         self.leads = !welcome;
         let lead = if welcome { 0 } else { self.lead };
-        (due != NEVER).then(|| due.saturating_sub(now).saturating_sub(lead))
+        let sleep = (due != NEVER).then(|| due.saturating_sub(now).saturating_sub(lead));
+        self.until = sleep.map_or(NEVER, |sleep| now + sleep);
+        sleep
+    }
+
+    /// How long it usually takes to wake up, in ns: how long ago that has happened which ended a sleep.
+    #[must_use]
+    pub const fn latency(&self) -> Nanos {
+        self.usual
     }
 
     /// A sleep for something due at `due` has ended at `now` by itself.
     #[inline]
     pub fn woke(&mut self, due: Nanos, now: Nanos) {
+        let late = now.saturating_sub(self.until);
+        self.usual =
+            if late > self.usual { self.usual + USUAL_STEP } else { self.usual.saturating_sub(USUAL_STEP) };
         if !self.leads {
             return;
         }
@@ -77,6 +94,14 @@ mod tests {
     }
 
     #[test]
+    fn half_of_all_sleeps_are_late_by_more_than_usual() {
+        let mut alarm = Alarm::new(150 * US);
+        // Late by 20 to 120 µs, evenly.
+        learn(&mut alarm, 20_000, |time| 20 * US + time * 7_919 % (100 * US));
+        assert!((65 * US..=75 * US).contains(&alarm.latency()), "{}", alarm.latency());
+    }
+
+    #[test]
     fn the_lead_has_a_bound_however_slow_the_machine_is() {
         assert_eq!(learn(&mut Alarm::new(50 * US), 10_000, |_| 900 * US), 50 * US);
         assert_eq!(learn(&mut Alarm::new(0), 10_000, |_| 900 * US), 0);
@@ -84,7 +109,7 @@ mod tests {
 
     #[test]
     fn what_is_near_is_waited_for_awake_and_nothing_for_ever() {
-        let mut alarm = Alarm { lead: 30 * US, bound: 50 * US, leads: true };
+        let mut alarm = Alarm { lead: 30 * US, ..Alarm::new(50 * US) };
         assert_eq!(alarm.sleep(100 * US, 20 * US, false), Some(50 * US));
         assert_eq!(alarm.sleep(100 * US, 70 * US, false), Some(0));
         assert_eq!(alarm.sleep(100 * US, 101 * US, false), Some(0));
@@ -93,7 +118,7 @@ mod tests {
 
     #[test]
     fn where_sleep_is_welcome_it_ends_when_something_is_due_and_teaches_nothing() {
-        let mut alarm = Alarm { lead: 30 * US, bound: 50 * US, leads: true };
+        let mut alarm = Alarm { lead: 30 * US, ..Alarm::new(50 * US) };
         assert_eq!(alarm.sleep(100 * US, 70 * US, true), Some(30 * US));
         alarm.woke(100 * US, 120 * US);
         assert_eq!(alarm.lead, 30 * US);

@@ -111,10 +111,10 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Read what has come. True if there may be more.
+    /// Read what has come, the first of it at `first`. True if there may be more.
     #[inline]
-    fn accept(&mut self, clock: &Clock, journal: &mut Option<Journal>) -> io::Result<bool> {
-        for _ in 0..BATCH {
+    fn accept(&mut self, first: Nanos, clock: &Clock, journal: &mut Option<Journal>) -> io::Result<bool> {
+        for index in 0..BATCH {
             let mut packet = self.pool.take();
             let bytes = match self.from.read(packet.room()) {
                 Ok(bytes) => bytes,
@@ -123,7 +123,7 @@ impl<'a> Way<'a> {
                 Err(error) if error.raw_os_error() == Some(libc::EIO) => return Ok(false),
                 Err(error) => return Err(error),
             };
-            let now = clock.now();
+            let now = if index == 0 { first } else { clock.now() };
             if !packet.filled(bytes, now) {
                 self.tally.foreign += 1;
                 continue;
@@ -237,14 +237,17 @@ pub fn carry(
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
+        let awake = clock.now();
         if sleeps {
-            rest.was_asleep(clock.now());
+            rest.was_asleep(awake);
         }
+        // What ends a sleep has come while this process woke up.
+        let came = if sleeps { awake.saturating_sub(alarm.latency()).max(now) } else { awake };
         let ready = sources.map(|source| source.any().unwrap_or(true));
         quiet = drained && ready == [false; 3];
         // Both are read: no short cut.
-        let more_up = ready[0] && uplink.accept(clock, journal)?;
-        let more_down = ready[1] && downlink.accept(clock, journal)?;
+        let more_up = ready[0] && uplink.accept(came, clock, journal)?;
+        let more_down = ready[1] && downlink.accept(came, clock, journal)?;
         more = more_up || more_down;
         if let Some(journal) = journal {
             journal.keep_up(clock.now());
