@@ -86,7 +86,7 @@ FARTHER = {
         "positive, so the larger one of the greatest RTT, which makes it back off here, is not looked at",
     ),
     "westwood": (
-        (0.04, RTT, 0.13, P90),
+        (0.05, RTT, 0.13, P90),
         "where slow start loses a tenth of all packets, as over 300 ms, the rate that is measured during the "
         "recovery sets its threshold, and one packet more or less at the full queue decides when that ends",
     ),
@@ -102,7 +102,7 @@ def _kept(suite):
 def test_a_schemes_goodput_and_delay_are_those_of_the_kernel(scheme):
     [found] = fidelity.fidelity([scheme])
     (goodput, rtt, goodput_p90, rtt_p90), why = FARTHER.get(scheme, ((GOODPUT, RTT, P90, P90), ""))
-    assert found.runs >= 13
+    assert found.runs >= 14
     assert found.goodput_median <= goodput, why
     assert found.rtt_median <= rtt, why
     assert found.goodput_p90 <= goodput_p90, why
@@ -112,10 +112,10 @@ def test_a_schemes_goodput_and_delay_are_those_of_the_kernel(scheme):
 
 def test_where_losses_are_random_the_kernels_goodput_is_a_draw_of_the_simulators():
     z = [abs(one.z) for one in fidelity.draws(golden.read(SINGLES).runs)]
-    assert len(z) >= 80
-    # Of normal draws 68 and 95 %.
+    assert len(z) >= 100
+    # Of independent normal draws 68 and 95 %; here one path's losses are the same for all schemes.
     assert sum(one <= 1 for one in z) >= 0.5 * len(z)
-    assert sum(one <= 2 for one in z) >= 0.85 * len(z)
+    assert sum(one <= 2 for one in z) >= 0.8 * len(z)
 
 
 def test_two_flows_share_as_on_the_kernel():
