@@ -79,7 +79,7 @@ impl Receiver {
             quick: QUICK_ACKS,
             echo: 0,
             deadline: NEVER,
-            hole: NEVER,
+            hole: u64::MAX,
             singly: 0,
             compressed: 0,
             duplicates: 0,
@@ -213,9 +213,9 @@ impl Receiver {
             (self.hole, self.singly) = (self.next, 0);
         }
         if flushed.is_none() {
-            let counted = self.quick > 0 || self.compressed >= MAX_COMPRESSED;
-            if counted || self.singly < SINGLY {
-                self.singly += u32::from(!counted);
+            let at_once = self.quick > 0 || self.compressed >= MAX_COMPRESSED;
+            if at_once || self.singly < SINGLY {
+                self.singly += u32::from(!at_once);
                 return Some(self.acknowledge(now));
             }
         }

@@ -1,7 +1,8 @@
 //! When to wake up so as to be there when a packet is due.
 //!
 //! A sleep ends some microseconds late, on each machine by another time. The alarm learns by how much nearly all of its
-//! sleeps are late at most, and ends them so much earlier; whoever wakes up too early looks at the clock until it is time, which is short.
+//! sleeps are late at most, and ends them so much earlier; whoever wakes up too early looks at the clock until it is time,
+//! which is short.
 
 use leo_link::{NEVER, Nanos};
 
