@@ -199,7 +199,7 @@ def _sleeping(command: Any) -> list[str]:
 
 
 def _losses(link: PlannedLink, duration_ns: int) -> list[int]:
-    """Return which of the packets that leave the queue are lost, from 0 on: those that the simulator loses."""
+    """Return which of the packets that leave the queue are lost, from 0 on: the same as in the simulator."""
     assert link.spec.rate_mbps is not None
     most = link.spec.rate_mbps * 1e6 * duration_ns / NS_PER_S / (8 * LEAST_BYTES)
     return leosim.losses(link.spec.loss, link.seed, int(most) + 1)
