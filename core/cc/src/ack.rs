@@ -64,8 +64,11 @@ pub struct Ack {
     pub now: Nanos,
     /// Packets newly acknowledged, in order.
     pub acked: u32,
-    /// Packets newly delivered: acknowledged in order or selectively.
+    /// Packets newly delivered: acknowledged in order or selectively. Windows grow by these (Linux's tcp_newly_delivered):
+    /// what was acknowledged selectively before is not counted twice when a repair lets it be acknowledged in order.
     pub delivered: u32,
+    /// Packets acknowledged selectively and not in order yet, after this acknowledgement (Linux's sacked_out).
+    pub sacked: u32,
     /// Packets newly deemed lost.
     pub lost: u32,
     /// Sequence number after the last packet acknowledged in order, in packets.
@@ -98,8 +101,13 @@ pub struct Ack {
     pub newest: Option<AtSending>,
     /// The window, not the application or the receiver, limits what is sent.
     pub window_limited: bool,
-    /// False while a reduction is under way: the window must not grow.
+    /// False while a reduction is under way, or where nothing came in order (RFC 5681 §3.1; Linux's tcp_may_raise_cwnd):
+    /// the window must not grow.
     pub may_grow: bool,
     /// What is being repaired after this acknowledgement.
     pub recovery: Recovery,
+    /// Whether something was being repaired before it, which is the state that Linux's pkts_acked sees.
+    pub was_repairing: bool,
+    /// Whether that was so, or packets beyond a hole had been acknowledged selectively (all but CA_Open).
+    pub was_disordered: bool,
 }

@@ -337,6 +337,10 @@ impl CongestionControl for Bbr {
         self.window = self.window.max(self.prior_window);
     }
 
+    fn holds_back(&self) -> bool {
+        self.mode == Mode::ProbeRtt
+    }
+
     fn window(&self) -> u32 {
         self.window.max(1)
     }

@@ -310,6 +310,10 @@ impl CongestionControl for Bbr3 {
         self.bounds.reset_short_term();
     }
 
+    fn holds_back(&self) -> bool {
+        self.state == State::ProbeRtt
+    }
+
     fn window(&self) -> u32 {
         self.window
     }

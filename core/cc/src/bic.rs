@@ -1,7 +1,8 @@
 //! BIC (Xu, Harfoush and Rhee, "Binary Increase Congestion Control for Fast Long-Distance Networks", INFOCOM 2004).
 
+use crate::ticks::{self, HZ};
 use crate::window::Window;
-use crate::{Ack, Congestion, CongestionControl, Nanos, Recovery};
+use crate::{Ack, Congestion, CongestionControl, Nanos};
 
 /// §IV: S_max, packets a round trip at the most.
 const MAX_INCREMENT: u32 = 16;
@@ -15,17 +16,17 @@ const SEARCH: u32 = 4;
 const SMOOTH_PART: u32 = 20;
 /// Packets an acknowledgement, in 1/16, before any came (Linux's ACK_RATIO_SHIFT).
 const ACK_RATIO_SHIFT: u32 = 4;
-/// The increment is computed anew this often, or when the window has changed.
-const UPDATE_INTERVAL: Nanos = 1_000_000_000 / 32;
+/// The increment is computed anew after more ticks than these, or when the window has changed.
+const UPDATE_TICKS: u64 = HZ / 32;
 
 /// Searches between the last window and the last maximum, then beyond.
 #[derive(Clone, Debug)]
 pub struct Bic {
     window: Window,
     last_max: u32,
-    /// The window and the time of the last computation, and what it gave.
+    /// The window and the tick of the last computation, and what it gave.
     last_window: u32,
-    last_time: Nanos,
+    last_tick: u64,
     per_packet: u32,
     delayed_ack_16: u32,
     prior_max: u32,
@@ -39,7 +40,7 @@ impl Bic {
             window: Window::new(),
             last_max: 0,
             last_window: 0,
-            last_time: 0,
+            last_tick: 0,
             per_packet: 1,
             delayed_ack_16: 2 << ACK_RATIO_SHIFT,
             prior_max: 0,
@@ -49,11 +50,12 @@ impl Bic {
     /// How many packets must be acknowledged for the window to grow by one.
     fn update(&mut self, now: Nanos) {
         let window = self.window.packets;
-        if self.last_window == window && now.saturating_sub(self.last_time) <= UPDATE_INTERVAL {
+        let tick = ticks::at(now);
+        if self.last_window == window && tick.saturating_sub(self.last_tick) <= UPDATE_TICKS {
             return;
         }
         self.last_window = window;
-        self.last_time = now;
+        self.last_tick = tick;
         if window <= LOW_WINDOW {
             self.per_packet = window;
             return;
@@ -95,14 +97,14 @@ impl Default for Bic {
 
 impl CongestionControl for Bic {
     fn on_ack(&mut self, ack: &Ack) {
-        if ack.recovery == Recovery::Open && ack.delivered > 0 {
+        if !ack.was_disordered {
             let ratio = self.delayed_ack_16;
-            self.delayed_ack_16 = ratio.saturating_add(ack.delivered) - (ratio >> ACK_RATIO_SHIFT);
+            self.delayed_ack_16 = ratio.saturating_add(ack.acked) - (ratio >> ACK_RATIO_SHIFT);
         }
         if !ack.may_grow || !ack.window_limited {
             return;
         }
-        let mut acked = ack.acked;
+        let mut acked = ack.delivered;
         if self.window.in_slow_start() {
             acked = self.window.slow_start(acked);
         }
@@ -126,7 +128,7 @@ impl CongestionControl for Bic {
         if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) {
             self.last_max = 0;
             self.last_window = 0;
-            self.last_time = 0;
+            self.last_tick = 0;
             self.delayed_ack_16 = 2 << ACK_RATIO_SHIFT;
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 use crate::window::Window;
-use crate::{Ack, Congestion, CongestionControl, Context, Nanos, Recovery};
+use crate::{Ack, Congestion, CongestionControl, Context, Nanos};
 
 const MICROSECOND: Nanos = 1_000;
 /// Round trips over which gradients are summed (Linux's window).
@@ -110,14 +110,14 @@ impl Cdg {
 
     fn measure(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt.map(|rtt| (rtt / MICROSECOND) as i64).filter(|&rtt| rtt > 0) else { return };
-        if ack.recovery == Recovery::Open {
-            if ack.delivered == 1 && self.delayed_acks > 0 {
+        if ack.sacked == 0 {
+            if ack.acked == 1 && self.delayed_acks > 0 {
                 // A single packet's acknowledgement has probably waited: it counts only as a smaller minimum.
                 self.rtt.min = self.rtt.min.min(rtt);
                 self.delayed_acks -= 1;
                 return;
             }
-            if ack.delivered > 1 && self.delayed_acks < 5 {
+            if ack.acked > 1 && self.delayed_acks < 5 {
                 self.delayed_acks += 1;
             }
         }

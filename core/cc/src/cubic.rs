@@ -2,14 +2,21 @@
 
 use crate::hystart::HyStart;
 use crate::hystart_plus_plus::{Growth, HyStartPlusPlus};
+use crate::ticks::{self, HZ};
 use crate::window::Window;
 use crate::{Ack, Congestion, CongestionControl, Nanos};
 
 /// RFC 9438 §4.6: "β_cubic SHOULD be set to 0.7"; Linux takes 717 / 1024.
 const BETA_NUMERATOR: u32 = 717;
 const BETA_DENOMINATOR: u32 = 1024;
-/// RFC 9438 §5: "C SHOULD be set to 0.4", packets / s³.
-const C: f64 = 0.4;
+/// RFC 9438 §5: "C SHOULD be set to 0.4", packets / s³; Linux takes 410 / 1024.
+const C: f64 = C_1024 as f64 / 1024.0;
+const C_1024: u64 = 410;
+/// RFC 9438 §4.3: W_est grows by α_cubic = 3 (1 - β) / (1 + β) packets a round trip: a packet for 15 / 8 windows (Linux).
+const RENO_NUMERATOR: u32 = 15;
+const RENO_DENOMINATOR: u32 = 8;
+/// Linux looks at the curve again after more ticks than these, or when the window has changed.
+const UPDATE_TICKS: u64 = HZ / 32;
 /// SaTCP, Algorithm 1: K ← K / 9 after a loss that a handover explains.
 const HURRY: f64 = 9.0;
 
@@ -19,10 +26,14 @@ pub struct Cubic {
     window: Window,
     slow_start: SlowStart,
     /// Window before the last reduction, W_max.
-    w_max: f64,
+    w_max: u32,
     epoch: Option<Epoch>,
+    /// Packets acknowledged for one more, at what window and tick this was found.
+    per_packet: u32,
+    last_window: u32,
+    last_tick: u64,
     /// W_max and epoch before the last reduction.
-    prior: (f64, Option<Epoch>),
+    prior: (u32, Option<Epoch>),
     /// SaTCP's flag: a handover explains what is lost now.
     disrupted: bool,
 }
@@ -36,16 +47,18 @@ enum SlowStart {
     PlusPlus(HyStartPlusPlus),
 }
 
-/// A congestion avoidance stage (RFC 9438 §4.1.1).
+/// A congestion avoidance stage (RFC 9438 §4.1.1), in whole packets as Linux has it.
 #[derive(Clone, Debug)]
 struct Epoch {
-    start: Nanos,
+    /// In ticks.
+    start: u64,
     /// Window at which the cubic function is flat.
-    origin: f64,
-    /// Time from the start until the origin, in s.
-    k: f64,
-    /// RFC 9438 §4.3: the window of a Reno flow with the same loss, W_est.
-    w_est: f64,
+    origin: u32,
+    /// Time from the start until the origin, in s / 1024.
+    k: u64,
+    /// RFC 9438 §4.3: the window of a Reno flow with the same loss, W_est, and packets acknowledged since it grew.
+    w_est: u32,
+    acked: u32,
 }
 
 impl Cubic {
@@ -55,9 +68,12 @@ impl Cubic {
         Self {
             window: Window::new(),
             slow_start: if hystart { SlowStart::HyStart(HyStart::default()) } else { SlowStart::Plain },
-            w_max: 0.0,
+            w_max: 0,
             epoch: None,
-            prior: (0.0, None),
+            per_packet: 0,
+            last_window: 0,
+            last_tick: 0,
+            prior: (0, None),
             disrupted: false,
         }
     }
@@ -71,9 +87,9 @@ impl Cubic {
     /// Grow in slow start; packets that are left for congestion avoidance.
     fn start_slowly(&mut self, ack: &Ack) -> u32 {
         let SlowStart::PlusPlus(hystart) = &mut self.slow_start else {
-            return self.window.slow_start(ack.acked);
+            return self.window.slow_start(ack.delivered);
         };
-        match hystart.grow(ack, ack.acked) {
+        match hystart.grow(ack, ack.delivered) {
             Growth::By(packets) => {
                 self.window.slow_start(packets);
             }
@@ -93,46 +109,74 @@ impl Cubic {
     }
 
     fn avoid_congestion(&mut self, ack: &Ack, acked: u32) {
-        let window = self.window.packets;
-        let w_max = self.w_max;
+        self.look_at_the_curve(ack, acked);
+        self.window.increase(acked, self.per_packet);
+    }
+
+    /// RFC 9438 §4.4: cwnd grows by (target - cwnd) / cwnd for each packet acknowledged; counted the other way round, one
+    /// packet for every cwnd / (target - cwnd), at least 2 (§4.4's upper bound: half as much again in a round trip).
+    fn look_at_the_curve(&mut self, ack: &Ack, acked: u32) {
+        let (window, tick) = (self.window.packets, ticks::at(ack.now));
+        if let Some(epoch) = &mut self.epoch {
+            epoch.acked = epoch.acked.saturating_add(acked);
+        }
+        if self.last_window == window && tick.saturating_sub(self.last_tick) <= UPDATE_TICKS {
+            return;
+        }
+        let seen = self.epoch.is_some() && tick == self.last_tick;
         let hurry = if self.disrupted { HURRY } else { 1.0 };
-        let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(ack.now, f64::from(window), w_max, hurry));
-        let target = epoch.target(ack, window);
-        let target = target.max(epoch.reno_friendly(acked, window));
-        // RFC 9438 §4.4: cwnd grows by (target - cwnd) / cwnd for each packet acknowledged; counted the other way
-        // round, one packet for every cwnd / (target - cwnd). At most 1.5 × a round trip (§4.4's upper bound).
-        let window_f = f64::from(window);
-        let per_packet = if target > window_f { window_f / (target - window_f) } else { 100.0 * window_f };
-        // Before the first loss there is no W_max to aim at: grow by at least 5 % a round trip.
-        let per_packet = if self.w_max == 0.0 { per_packet.min(20.0) } else { per_packet };
-        self.window.increase(acked, (per_packet as u32).max(2));
+        let w_max = self.w_max;
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(tick, window, w_max, hurry, acked));
+        if !seen {
+            (self.last_window, self.last_tick) = (window, tick);
+            let target = epoch.target(tick, ack.min_rtt);
+            self.per_packet = if target > u64::from(window) {
+                u64::from(window).div_euclid(target - u64::from(window)) as u32
+            } else {
+                window.saturating_mul(100)
+            };
+            if self.w_max == 0 {
+                // Before the first loss there is no W_max to aim at: grow by at least 5 % a round trip.
+                self.per_packet = self.per_packet.min(20);
+            }
+        }
+        let w_est = epoch.reno_friendly(window);
+        if w_est > window {
+            self.per_packet = self.per_packet.min(window / (w_est - window));
+        }
+        self.per_packet = self.per_packet.max(2);
     }
 }
 
 impl Epoch {
     /// `hurry` divides K.
-    fn begin(now: Nanos, window: f64, w_max: f64, hurry: f64) -> Self {
+    fn begin(tick: u64, window: u32, w_max: u32, hurry: f64, acked: u32) -> Self {
         let (origin, k) = if w_max > window {
             // RFC 9438 §4.2, K = cbrt((W_max - cwnd_epoch) / C)
-            (w_max, libm::cbrt((w_max - window) / C) / hurry)
+            (w_max, (1024.0 * libm::cbrt(f64::from(w_max - window) / C) / hurry) as u64)
         } else {
-            (window, 0.0)
+            (window, 0)
         };
-        Self { start: now, origin, k, w_est: window }
+        Self { start: tick, origin, k, w_est: window, acked }
     }
 
-    /// RFC 9438 §4.2: W_cubic(t) = C * (t - K)³ + W_max, one RTT ahead, no more than 1.5 cwnd.
-    fn target(&self, ack: &Ack, window: u32) -> f64 {
-        let elapsed = ack.now.saturating_sub(self.start).saturating_add(ack.min_rtt);
-        let t = elapsed as f64 * 1e-9 - self.k;
-        (self.origin + C * t * t * t).min(1.5 * f64::from(window))
+    /// RFC 9438 §4.2: W_cubic(t) = C * (t - K)³ + W_max, one RTT ahead.
+    fn target(&self, tick: u64, min_rtt: Nanos) -> u64 {
+        let t = tick.saturating_sub(self.start).saturating_add(ticks::of(min_rtt)).saturating_mul(1024) / HZ;
+        let away = u128::from(t.abs_diff(self.k));
+        let packets = u128::from(C_1024).saturating_mul(away * away).saturating_mul(away) >> 40;
+        let packets = u64::try_from(packets).unwrap_or(u64::MAX);
+        let origin = u64::from(self.origin);
+        if t < self.k { origin.saturating_sub(packets) } else { origin.saturating_add(packets) }
     }
 
-    /// RFC 9438 §4.3: W_est grows by α_cubic = 3 (1 - β) / (1 + β) packets a round trip.
-    fn reno_friendly(&mut self, acked: u32, window: u32) -> f64 {
-        const BETA: f64 = BETA_NUMERATOR as f64 / BETA_DENOMINATOR as f64;
-        const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-        self.w_est += ALPHA * f64::from(acked) / f64::from(window);
+    /// RFC 9438 §4.3.
+    fn reno_friendly(&mut self, window: u32) -> u32 {
+        let round = (window.saturating_mul(RENO_NUMERATOR) / RENO_DENOMINATOR).max(1);
+        // The last packet of a round begins the next one.
+        let rounds = self.acked.saturating_sub(1) / round;
+        self.acked -= rounds * round;
+        self.w_est = self.w_est.saturating_add(rounds);
         self.w_est
     }
 }
@@ -141,7 +185,7 @@ impl CongestionControl for Cubic {
     fn on_restart(&mut self, _now: Nanos, idle: Nanos) {
         // RFC 9438 §4.2: time without anything to send must not count as growth.
         if let Some(epoch) = &mut self.epoch {
-            epoch.start += idle;
+            epoch.start += ticks::of(idle);
         }
     }
 
@@ -155,7 +199,7 @@ impl CongestionControl for Cubic {
         if !ack.may_grow || !ack.window_limited {
             return;
         }
-        let mut acked = ack.acked;
+        let mut acked = ack.delivered;
         if self.window.in_slow_start() {
             acked = self.start_slowly(ack);
         }
@@ -170,17 +214,18 @@ impl CongestionControl for Cubic {
             self.prior = (self.w_max, self.epoch.clone());
         }
         // RFC 9438 §4.7, fast convergence: a flow whose share shrinks leaves room sooner.
-        self.w_max = if f64::from(window) < self.w_max {
-            f64::from(window) * f64::from(BETA_DENOMINATOR + BETA_NUMERATOR) / f64::from(2 * BETA_DENOMINATOR)
+        self.w_max = if window < self.w_max {
+            let kept = u64::from(BETA_DENOMINATOR + BETA_NUMERATOR) * u64::from(window);
+            (kept / u64::from(2 * BETA_DENOMINATOR)) as u32
         } else {
-            f64::from(window)
+            window
         };
         self.epoch = None;
         let reduced = u64::from(window) * u64::from(BETA_NUMERATOR) / u64::from(BETA_DENOMINATOR);
         self.window.reduce(reduced as u32, kind);
         if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) && !self.disrupted {
             // RFC 9438 §4.8: after a timeout the next stage begins without a W_max; slow start searches anew.
-            self.w_max = 0.0;
+            self.w_max = 0;
             if let SlowStart::HyStart(hystart) = &mut self.slow_start {
                 hystart.reset();
             }
@@ -262,7 +307,7 @@ mod tests {
         // RFC 9438 §4.7: W_max = cwnd (1 + β) / 2 = 700 × 0.85.
         let mut cubic = after_loss_at(1000);
         cubic.on_congestion(Congestion::Loss, 0);
-        assert!((cubic.w_max - 595.0).abs() < 1.0, "{}", cubic.w_max);
+        assert!(cubic.w_max.abs_diff(595) <= 1, "{}", cubic.w_max);
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl CongestionControl for HighSpeed {
             return;
         }
         if self.window.in_slow_start() {
-            self.window.slow_start(ack.acked);
+            self.window.slow_start(ack.delivered);
             return;
         }
         self.find_row();

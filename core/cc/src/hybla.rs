@@ -62,7 +62,7 @@ impl CongestionControl for Hybla {
 
     fn on_ack(&mut self, ack: &Ack) {
         self.note_rtt(ack.srtt);
-        if !ack.may_grow || !ack.window_limited || ack.acked == 0 {
+        if !ack.may_grow || !ack.window_limited {
             return;
         }
         if ack.recovery != Recovery::Open || self.rho_8 == 0 {

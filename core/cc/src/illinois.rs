@@ -54,7 +54,7 @@ impl Illinois {
     }
 
     fn measure(&mut self, ack: &Ack) {
-        self.acked = ack.delivered;
+        self.acked = ack.acked;
         if let Some(rtt) = ack.rtt {
             let rtt = rtt.min(RTT_MAX);
             self.base_rtt = self.base_rtt.min(rtt);
@@ -135,7 +135,7 @@ impl CongestionControl for Illinois {
             return;
         }
         if self.window.in_slow_start() {
-            self.window.slow_start(ack.acked);
+            self.window.slow_start(ack.delivered);
             return;
         }
         self.window.counted = self.window.counted.saturating_add(self.acked);

@@ -169,6 +169,10 @@ impl CongestionControl for LeoCc {
         self.bbr.on_undo(now);
     }
 
+    fn holds_back(&self) -> bool {
+        self.bbr.holds_back()
+    }
+
     fn window(&self) -> u32 {
         self.bbr.window()
     }

@@ -33,6 +33,7 @@ mod starquic;
 mod telemetry;
 #[cfg(test)]
 mod testing;
+mod ticks;
 mod vegas;
 mod veno;
 pub mod vivace;
@@ -128,6 +129,11 @@ pub trait CongestionControl {
     /// When [`on_timer`](Self::on_timer) must be called; asked for after every call that changes the scheme.
     fn next_timer(&self) -> Nanos {
         NEVER
+    }
+    /// The scheme itself holds back: rates of what is in flight say nothing about the path, as of an application that
+    /// has nothing to send (draft-ietf-ccwg-bbr §5.3.4.5: MarkConnectionAppLimited).
+    fn holds_back(&self) -> bool {
+        false
     }
     /// The window in packets; at least 1.
     fn window(&self) -> u32;

@@ -167,7 +167,7 @@ impl CongestionControl for Nv {
         if !ack.may_grow || !ack.window_limited || !self.may_grow {
             return;
         }
-        let mut acked = ack.acked;
+        let mut acked = ack.delivered;
         if self.window.in_slow_start() {
             acked = self.window.slow_start(acked);
         }

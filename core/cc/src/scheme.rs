@@ -201,6 +201,10 @@ impl CongestionControl for Scheme {
         dispatch!(self, scheme => scheme.next_timer())
     }
     #[inline]
+    fn holds_back(&self) -> bool {
+        dispatch!(self, scheme => scheme.holds_back())
+    }
+    #[inline]
     fn window(&self) -> u32 {
         dispatch!(self, scheme => scheme.window())
     }

@@ -150,6 +150,10 @@ impl<S: CongestionControl> CongestionControl for StarQuic<S> {
         self.scheme.next_timer()
     }
 
+    fn holds_back(&self) -> bool {
+        self.scheme.holds_back()
+    }
+
     fn window(&self) -> u32 {
         self.scheme.window()
     }

@@ -42,7 +42,7 @@ impl Vegas {
                 self.window.packets = window.min(target + 1) as u32;
                 self.lower_threshold();
             } else {
-                self.window.slow_start(ack.acked);
+                self.window.slow_start(ack.delivered);
             }
         } else if queued > BETA {
             self.window.packets -= 1;
@@ -85,7 +85,7 @@ impl CongestionControl for Vegas {
             self.end_round(ack);
             self.rtt.begin(ack.next);
         } else if self.window.in_slow_start() {
-            self.window.slow_start(ack.acked);
+            self.window.slow_start(ack.delivered);
         }
     }
 

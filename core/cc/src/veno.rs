@@ -32,7 +32,7 @@ impl Veno {
                 (u128::from(window) * u128::from(self.rtt.base) * 2 / u128::from(self.rtt.min)) as u64;
             self.queued_halves = (2 * window).saturating_sub(target);
         }
-        let mut acked = ack.acked;
+        let mut acked = ack.delivered;
         if self.window.in_slow_start() {
             acked = self.window.slow_start(acked);
         }

@@ -1,24 +1,28 @@
 //! TCP Westwood+ (Grieco and Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas", CCR 34(2), 2004).
 
+use crate::ticks::{self, HZ};
 use crate::window::Window;
 use crate::{Ack, Congestion, CongestionControl, Nanos};
 
-/// Samples of the bandwidth are at least this long apart (Linux's TCP_WESTWOOD_RTT_MIN).
-const SAMPLE_MIN: Nanos = 50_000_000;
-/// Before an RTT is known (Linux's TCP_WESTWOOD_INIT_RTT).
-const RTT_INITIAL: Nanos = 20_000_000_000;
+/// Samples of the bandwidth are at least so many ticks apart, 50 ms (Linux's TCP_WESTWOOD_RTT_MIN).
+const SAMPLE_MIN: u64 = HZ / 20;
+/// Before an RTT is known, 20 s (Linux's TCP_WESTWOOD_INIT_RTT).
+const RTT_INITIAL: u64 = 20 * HZ;
 
 /// Reno that comes down to the measured bandwidth-delay product instead of half its window.
 #[derive(Clone, Debug)]
 pub struct Westwood {
     window: Window,
-    /// Filtered once and twice, in packets a second.
+    /// Filtered once and twice, in packets a tick.
     bandwidth_once: f64,
     bandwidth: f64,
-    sample_begin: Option<Nanos>,
+    /// In ticks, like all times here.
+    sample_begin: Option<u64>,
     sample_packets: u64,
-    rtt: Nanos,
-    rtt_min: Nanos,
+    /// Packets counted by duplicate acknowledgements.
+    counted: u32,
+    rtt: u64,
+    rtt_min: u64,
     /// The path may have changed: forget the smallest RTT with the next sample.
     forget_rtt_min: bool,
     /// A reduction without a timeout is under way.
@@ -35,6 +39,7 @@ impl Westwood {
             bandwidth: 0.0,
             sample_begin: None,
             sample_packets: 0,
+            counted: 0,
             rtt: RTT_INITIAL,
             rtt_min: RTT_INITIAL,
             forget_rtt_min: true,
@@ -44,18 +49,15 @@ impl Westwood {
 
     /// §2: BWE · RTT_min, in packets.
     fn pipe(&self) -> u32 {
-        ((self.bandwidth * self.rtt_min as f64 * 1e-9) as u32).max(2)
+        ((self.bandwidth * self.rtt_min as f64) as u32).max(2)
     }
 
-    /// §2.1: a sample a round trip, low-pass filtered twice by 7/8.
+    /// §2.1: a sample a round trip, low-pass filtered twice by 7/8. Linux measures before it takes the RTT.
     fn measure(&mut self, ack: &Ack) {
-        if let Some(rtt) = ack.rtt {
-            self.rtt = rtt;
-        }
-        let begin = *self.sample_begin.get_or_insert(ack.now);
-        let length = ack.now.saturating_sub(begin);
+        let now = ticks::at(ack.now);
+        let length = now.saturating_sub(*self.sample_begin.get_or_insert(now));
         if length > self.rtt.max(SAMPLE_MIN) {
-            let sample = self.sample_packets as f64 / (length as f64 * 1e-9);
+            let sample = self.sample_packets as f64 / length as f64;
             if self.bandwidth_once == 0.0 && self.bandwidth == 0.0 {
                 self.bandwidth_once = sample;
                 self.bandwidth = sample;
@@ -64,14 +66,34 @@ impl Westwood {
                 self.bandwidth = (7.0 * self.bandwidth + self.bandwidth_once) / 8.0;
             }
             self.sample_packets = 0;
-            self.sample_begin = Some(ack.now);
+            self.sample_begin = Some(now);
         }
-        self.sample_packets += u64::from(ack.delivered);
+        self.sample_packets += u64::from(self.count(ack));
         if self.forget_rtt_min {
             self.rtt_min = self.rtt;
             self.forget_rtt_min = false;
         } else {
             self.rtt_min = self.rtt_min.min(self.rtt);
+        }
+        if let Some(rtt) = ack.rtt {
+            self.rtt = ticks::of(rtt);
+        }
+    }
+
+    /// §2.1 (Linux's westwood_acked_count): a duplicate acknowledgement stands for one packet, which the acknowledgement
+    /// that moves on at last does not count again.
+    fn count(&mut self, ack: &Ack) -> u32 {
+        match ack.acked {
+            0 => {
+                self.counted = self.counted.saturating_add(1);
+                1
+            }
+            1 => 1,
+            packets if self.counted >= packets => {
+                self.counted -= packets;
+                1
+            }
+            packets => packets - std::mem::take(&mut self.counted),
         }
     }
 }
@@ -83,6 +105,10 @@ impl Default for Westwood {
 }
 
 impl CongestionControl for Westwood {
+    fn on_start(&mut self, now: Nanos, _srtt: Nanos) {
+        self.sample_begin = Some(ticks::at(now));
+    }
+
     fn on_ack(&mut self, ack: &Ack) {
         self.measure(ack);
         if ack.may_grow && ack.window_limited {

@@ -73,7 +73,7 @@ impl Window {
 
     /// Slow start, then one packet a round trip (RFC 5681 §3.1).
     pub fn grow_as_reno(&mut self, ack: &Ack) {
-        let mut acked = ack.acked;
+        let mut acked = ack.delivered;
         if self.in_slow_start() {
             acked = self.slow_start(acked);
         }

@@ -88,7 +88,7 @@ impl CongestionControl for Yeah {
         if !ack.may_grow || !ack.window_limited {
             return;
         }
-        let mut acked = ack.acked;
+        let mut acked = ack.delivered;
         if self.window.in_slow_start() {
             acked = self.window.slow_start(acked);
         }

@@ -53,6 +53,9 @@ fn endure(name: &str, first_a_loss: bool) -> u32 {
             window_limited: true,
             may_grow: true,
             recovery: Recovery::Open,
+            sacked: 0,
+            was_repairing: false,
+            was_disordered: false,
         });
         assert!(scheme.window() >= 1, "{name}, round trip {round}");
         assert!(scheme.pacing_rate().is_none_or(|rate| rate > 0), "{name}, round trip {round}");

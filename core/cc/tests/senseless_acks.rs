@@ -67,6 +67,9 @@ fn ack(random: &mut Random, previous: &Ack) -> Ack {
         window_limited: random.below(4) > 0,
         may_grow: random.below(4) > 0,
         recovery: random.pick(&[Recovery::Open, Recovery::Open, Recovery::Recovery, Recovery::Loss]),
+        sacked: random.below(4) as u32,
+        was_repairing: random.below(4) == 0,
+        was_disordered: random.below(4) == 0,
     }
 }
 

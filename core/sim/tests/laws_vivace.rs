@@ -59,7 +59,14 @@ fn random_loss_of_a_few_percent_costs_little_and_of_a_tenth_nearly_all() {
     let rate = |scheme: &str, loss: f64| {
         let mut scenario = dumbbell(100.0, 15.0, 60.0, &[scheme]);
         scenario["links"]["b"]["loss"] = json!(loss);
-        run(&scenario, 0).flows[0].normalized_goodput
+        let goodput = |seed: u64| {
+            scenario["seed"] = json!(seed);
+            run(&scenario, 0).flows[0].normalized_goodput
+        };
+        // Some runs take half a minute to find their rate: the median of three.
+        let mut runs = [1, 2, 3].map(goodput);
+        runs.sort_by(f64::total_cmp);
+        runs[1]
     };
     for scheme in VARIANTS {
         let [one, two, ten] = [0.01, 0.02, 0.1].map(|loss| rate(scheme, loss));

@@ -9,46 +9,46 @@ use support::{MS, SECOND, alone, digest, dumbbell, run, simulation, trace};
 #[test]
 fn cubic_alone() {
     insta::assert_snapshot!(alone("cubic"), @r"
-    cwnd 110 118 131 102 110 115 123 130 100 118 129 133 109 124 131 97 117 128 133 107
-    cubic: sent 33250 delivered 33165 lost 12 retransmitted 12 timeouts 0
-    link: offered 33250 delivered 33165 dropped 12 lost 0 queued 40 in flight 33
+    cwnd 110 118 132 103 110 115 122 129 99 117 129 133 109 124 132 100 118 129 133 111
+    cubic: sent 33254 delivered 33165 lost 12 retransmitted 12 timeouts 0
+    link: offered 33254 delivered 33165 dropped 12 lost 0 queued 44 in flight 33
     ");
 }
 
 #[test]
 fn cubic_without_hystart_alone() {
     insta::assert_snapshot!(alone("cubic-nohystart"), @r"
-    cwnd 95 107 113 119 126 133 110 124 131 99 117 128 133 108 123 131 96 116 127 133
-    cubic-nohystart: sent 33459 delivered 33165 lost 195 retransmitted 195 timeouts 0
-    link: offered 33459 delivered 33165 dropped 195 lost 0 queued 66 in flight 33
+    cwnd 94 107 113 118 125 132 108 124 131 99 117 129 133 110 125 132 100 118 129 133
+    cubic-nohystart: sent 33458 delivered 33165 lost 195 retransmitted 195 timeouts 0
+    link: offered 33458 delivered 33165 dropped 195 lost 0 queued 65 in flight 33
     ");
 }
 
 #[test]
 fn cubic_with_hystart_plus_plus_alone() {
     insta::assert_snapshot!(alone("cubic-hystartpp"), @r"
-    cwnd 101 111 115 123 130 99 118 128 133 109 124 131 97 116 128 133 107 122 131 95
-    cubic-hystartpp: sent 33293 delivered 33165 lost 67 retransmitted 67 timeouts 0
-    link: offered 33293 delivered 33165 dropped 67 lost 0 queued 28 in flight 33
+    cwnd 102 110 114 122 129 96 116 128 133 108 123 131 98 117 128 133 109 124 132 100
+    cubic-hystartpp: sent 33298 delivered 33165 lost 67 retransmitted 67 timeouts 0
+    link: offered 33298 delivered 33165 dropped 67 lost 0 queued 33 in flight 33
     ");
 }
 
 #[test]
 fn reno_alone() {
     insta::assert_snapshot!(alone("reno"), @r"
-    cwnd 75 95 111 125 71 91 108 122 73 88 105 120 133 84 102 117 131 81 99 115
-    reno: sent 33365 delivered 33137 lost 147 retransmitted 147 timeouts 0
-    link: offered 33365 delivered 33137 dropped 147 lost 0 queued 48 in flight 33
+    cwnd 73 93 110 124 68 89 106 121 134 85 103 118 131 80 99 115 128 76 95 111
+    reno: sent 33359 delivered 33135 lost 146 retransmitted 146 timeouts 0
+    link: offered 33359 delivered 33135 dropped 146 lost 0 queued 44 in flight 34
     ");
 }
 
 #[test]
 fn cubic_and_reno_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["cubic", "reno"]), SECOND)), @r"
-    cwnd 45 40 48 55 63 52 62 66 73 60 71 76 80 66 77 61 69 53 66 66
-    cubic: sent 18342 delivered 18242 lost 9 retransmitted 9 timeouts 0
-    reno: sent 15086 delivered 14945 lost 104 retransmitted 104 timeouts 0
-    link: offered 33428 delivered 33223 dropped 114 lost 0 queued 57 in flight 34
+    cwnd 45 40 48 41 49 55 33 42 50 58 65 54 64 46 37 31 40 48 41 49
+    cubic: sent 14197 delivered 14149 lost 14 retransmitted 14 timeouts 0
+    reno: sent 19222 delivered 19074 lost 99 retransmitted 99 timeouts 0
+    link: offered 33419 delivered 33223 dropped 113 lost 0 queued 49 in flight 34
     ");
 }
 
@@ -88,18 +88,18 @@ fn with_loss(scheme: &str) -> String {
 #[test]
 fn cubic_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("cubic"), @r"
-    cwnd 16 13 14 16 17 14 8 7 11 10 11 11 15 11 11 11 17 12 17 22
-    cubic: sent 6580 delivered 6507 lost 60 retransmitted 60 timeouts 0
-    link: offered 6580 delivered 6515 dropped 0 lost 61 queued 0 in flight 4
+    cwnd 16 10 16 10 15 9 16 5 7 10 8 10 9 11 13 8 8 13 18 16
+    cubic: sent 5707 delivered 5653 lost 54 retransmitted 54 timeouts 0
+    link: offered 5707 delivered 5653 dropped 0 lost 54 queued 0 in flight 0
     ");
 }
 
 #[test]
 fn reno_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("reno"), @r"
-    cwnd 9 15 23 17 17 17 7 11 11 14 16 10 10 9 14 13 10 25 13 8
-    reno: sent 7047 delivered 6980 lost 66 retransmitted 66 timeouts 0
-    link: offered 7047 delivered 6980 dropped 0 lost 66 queued 0 in flight 1
+    cwnd 6 9 14 8 15 7 14 3 5 9 13 11 8 12 17 14 8 18 16 4
+    reno: sent 5928 delivered 5870 lost 58 retransmitted 58 timeouts 0
+    link: offered 5928 delivered 5870 dropped 0 lost 58 queued 0 in flight 0
     ");
 }
 
@@ -123,17 +123,17 @@ fn handovers(scheme: &str) -> String {
 #[test]
 fn cubic_over_hard_handovers() {
     insta::assert_snapshot!(handovers("cubic"), @r"
-    cwnd 110 118 131 102 110 87 92 98 106 113 96 107 112 113 120 101 113 119 120 120
-    cubic: sent 30562 delivered 30366 lost 136 retransmitted 136 timeouts 0
-    link: offered 30562 delivered 30366 dropped 8 lost 187 queued 1 in flight 0
+    cwnd 110 118 132 103 110 87 92 97 105 112 95 106 111 112 118 100 112 118 119 119
+    cubic: sent 30457 delivered 30261 lost 136 retransmitted 136 timeouts 0
+    link: offered 30457 delivered 30261 dropped 8 lost 187 queued 1 in flight 0
     ");
 }
 
 #[test]
 fn reno_over_hard_handovers() {
     insta::assert_snapshot!(handovers("reno"), @r"
-    cwnd 75 95 111 125 69 47 60 74 88 101 72 93 109 123 67 43 57 71 85 98
-    reno: sent 25396 delivered 25094 lost 252 retransmitted 252 timeouts 0
-    link: offered 25396 delivered 25094 dropped 143 lost 158 queued 1 in flight 0
+    cwnd 73 93 110 124 67 44 57 71 85 98 69 90 107 121 134 78 92 106 120 132
+    reno: sent 27377 delivered 27035 lost 269 retransmitted 269 timeouts 0
+    link: offered 27377 delivered 27035 dropped 141 lost 188 queued 13 in flight 0
     ");
 }

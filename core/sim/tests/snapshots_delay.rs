@@ -26,9 +26,9 @@ fn copa_alone() {
 #[test]
 fn lp_alone() {
     insta::assert_snapshot!(alone("lp"), @r"
-    cwnd 75 95 111 125 71 91 108 122 73 88 105 120 133 84 102 117 131 81 99 115
-    lp: sent 33365 delivered 33137 lost 147 retransmitted 147 timeouts 0
-    link: offered 33365 delivered 33137 dropped 147 lost 0 queued 48 in flight 33
+    cwnd 73 93 110 124 68 89 106 121 134 85 103 118 131 80 99 115 128 76 95 111
+    lp: sent 33359 delivered 33135 lost 146 retransmitted 146 timeouts 0
+    link: offered 33359 delivered 33135 dropped 146 lost 0 queued 44 in flight 34
     ");
 }
 
@@ -53,58 +53,58 @@ fn vegas_alone() {
 #[test]
 fn veno_alone() {
     insta::assert_snapshot!(alone("veno"), @r"
-    cwnd 74 84 93 101 109 116 123 130 73 83 92 101 108 116 123 129 70 82 91 100
-    veno: sent 33364 delivered 33157 lost 140 retransmitted 140 timeouts 0
-    link: offered 33364 delivered 33157 dropped 140 lost 0 queued 34 in flight 33
+    cwnd 73 84 93 101 109 116 123 129 71 82 91 100 108 115 122 128 67 80 89 98
+    veno: sent 33352 delivered 33150 lost 139 retransmitted 139 timeouts 0
+    link: offered 33352 delivered 33150 dropped 139 lost 0 queued 30 in flight 33
     ");
 }
 
 #[test]
 fn yeah_alone() {
     insta::assert_snapshot!(alone("yeah"), @r"
-    cwnd 132 70 91 107 122 105 89 106 121 134 87 104 119 132 85 103 118 131 83 101
-    yeah: sent 33624 delivered 33154 lost 402 retransmitted 402 timeouts 0
-    link: offered 33624 delivered 33154 dropped 402 lost 0 queued 35 in flight 33
+    cwnd 132 134 87 104 119 132 83 101 117 130 79 98 114 128 76 95 111 125 71 92
+    yeah: sent 33605 delivered 33144 lost 402 retransmitted 402 timeouts 0
+    link: offered 33605 delivered 33144 dropped 402 lost 0 queued 25 in flight 34
     ");
 }
 
 #[test]
 fn copa_and_cubic_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["copa", "cubic"]), SECOND)), @r"
-    cwnd 18 36 54 55 83 51 82 74 53 72 58 75 67 67 61 87 48 62 62 64
-    copa: sent 18538 delivered 18461 lost 26 retransmitted 26 timeouts 0
-    cubic: sent 14812 delivered 14762 lost 30 retransmitted 30 timeouts 0
-    link: offered 33350 delivered 33223 dropped 56 lost 0 queued 37 in flight 34
+    cwnd 18 50 60 74 68 60 81 71 66 78 74 77 68 63 49 59 68 52 66 71
+    copa: sent 18306 delivered 18190 lost 70 retransmitted 70 timeouts 0
+    cubic: sent 15120 delivered 15033 lost 30 retransmitted 30 timeouts 0
+    link: offered 33426 delivered 33223 dropped 103 lost 0 queued 66 in flight 34
     ");
 }
 
 #[test]
 fn lp_and_cubic_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["lp", "cubic"]), SECOND)), @r"
-    cwnd 67 48 63 76 50 66 40 58 71 84 58 73 46 62 76 52 34 50 64 44
-    lp: sent 17133 delivered 17039 lost 76 retransmitted 76 timeouts 0
-    cubic: sent 16263 delivered 16184 lost 13 retransmitted 13 timeouts 0
-    link: offered 33396 delivered 33223 dropped 89 lost 0 queued 50 in flight 34
+    cwnd 67 46 61 75 46 60 38 54 67 45 58 36 54 67 46 61 36 51 35 50
+    lp: sent 15456 delivered 15348 lost 76 retransmitted 76 timeouts 0
+    cubic: sent 17944 delivered 17875 lost 13 retransmitted 13 timeouts 0
+    link: offered 33400 delivered 33223 dropped 89 lost 0 queued 54 in flight 34
     ");
 }
 
 #[test]
 fn vegas_and_reno_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["vegas", "reno"]), SECOND)), @r"
-    cwnd 26 12 8 8 13 9 7 5 11 9 6 5 12 9 7 6 12 9 7 6
-    vegas: sent 3068 delivered 3036 lost 27 retransmitted 27 timeouts 0
-    reno: sent 30362 delivered 30184 lost 84 retransmitted 84 timeouts 0
-    link: offered 33430 delivered 33220 dropped 111 lost 0 queued 65 in flight 34
+    cwnd 26 12 8 9 13 8 6 5 12 9 7 5 12 10 7 5 12 10 8 6
+    vegas: sent 3145 delivered 3115 lost 27 retransmitted 27 timeouts 0
+    reno: sent 30276 delivered 30104 lost 84 retransmitted 84 timeouts 0
+    link: offered 33421 delivered 33219 dropped 111 lost 0 queued 58 in flight 33
     ");
 }
 
 #[test]
 fn cdg_and_reno_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["cdg", "reno"]), SECOND)), @r"
-    cwnd 23 27 23 29 21 34 33 32 27 31 23 16 7 22 20 19 17 13 14 17
-    cdg: sent 7091 delivered 7075 lost 4 retransmitted 4 timeouts 0
-    reno: sent 26320 delivered 26148 lost 94 retransmitted 94 timeouts 0
-    link: offered 33411 delivered 33223 dropped 98 lost 0 queued 56 in flight 34
+    cwnd 23 27 23 30 21 34 25 23 13 14 15 17 14 17 13 14 21 27 30 22
+    cdg: sent 6471 delivered 6445 lost 5 retransmitted 5 timeouts 0
+    reno: sent 26936 delivered 26776 lost 96 retransmitted 96 timeouts 0
+    link: offered 33407 delivered 33221 dropped 101 lost 0 queued 51 in flight 34
     ");
 }
 
@@ -117,17 +117,17 @@ fn with_loss(scheme: &str) -> String {
 #[test]
 fn veno_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("veno"), @r"
-    cwnd 27 23 21 18 18 16 20 17 25 27 28 23 19 25 24 26 22 12 19 18
-    veno: sent 10921 delivered 10800 lost 105 retransmitted 105 timeouts 0
-    link: offered 10921 delivered 10811 dropped 0 lost 106 queued 0 in flight 4
+    cwnd 29 23 20 23 14 16 12 15 19 19 29 12 28 16 15 19 21 29 16 15
+    veno: sent 9883 delivered 9770 lost 91 retransmitted 91 timeouts 0
+    link: offered 9883 delivered 9781 dropped 0 lost 91 queued 0 in flight 11
     ");
 }
 
 #[test]
 fn copa_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("copa"), @r"
-    cwnd 94 68 72 73 72 71 73 70 71 70 72 74 72 72 72 71 69 70 73 70
-    copa: sent 32651 delivered 32309 lost 301 retransmitted 301 timeouts 0
-    link: offered 32651 delivered 32314 dropped 0 lost 302 queued 2 in flight 33
+    cwnd 94 66 68 71 70 69 68 79 69 71 71 70 77 75 69 69 71 74 70 68
+    copa: sent 32449 delivered 32114 lost 300 retransmitted 300 timeouts 0
+    link: offered 32449 delivered 32114 dropped 0 lost 300 queued 2 in flight 33
     ");
 }

@@ -43,28 +43,28 @@ fn leotcp_alone() {
 #[test]
 fn two_leotcp_flows_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured_for(&["leotcp", "leotcp"]), @r"
-    cwnd 34 35 34 34 35 34 33 34 34 35 35 35 34 35 34 35 34 34 35 34
-    leotcp: sent 16080 delivered 16031 lost 33 retransmitted 33 timeouts 0
-    leotcp: sent 16265 delivered 16214 lost 34 retransmitted 34 timeouts 0
-    link: offered 32345 delivered 32245 dropped 0 lost 67 queued 1 in flight 32
+    cwnd 34 35 34 34 35 34 32 34 34 35 34 36 35 35 34 34 35 34 34 35
+    leotcp: sent 16063 delivered 16012 lost 33 retransmitted 33 timeouts 0
+    leotcp: sent 16255 delivered 16203 lost 34 retransmitted 34 timeouts 0
+    link: offered 32318 delivered 32215 dropped 0 lost 67 queued 3 in flight 33
     ");
 }
 
 #[test]
 fn satcp_over_handovers() {
     insta::assert_snapshot!(reconfigured("satcp"), @r"
-    cwnd 110 118 131 102 110 115 115 117 121 130 107 123 132 99 109 114 114 116 120 129
-    satcp: sent 33129 delivered 32953 lost 80 retransmitted 80 timeouts 0
-    link: offered 33129 delivered 32953 dropped 11 lost 69 queued 63 in flight 33
+    cwnd 110 118 132 103 110 115 115 116 120 130 107 123 132 100 109 113 113 114 118 128
+    satcp: sent 33145 delivered 32971 lost 80 retransmitted 80 timeouts 0
+    link: offered 33145 delivered 32971 dropped 11 lost 69 queued 60 in flight 34
     ");
 }
 
 #[test]
 fn starquic_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("starquic"), @r"
-    cwnd 110 118 131 102 110 115 122 129 97 117 128 133 107 122 131 95 115 127 133 105
-    starquic: sent 33086 delivered 32934 lost 81 retransmitted 81 timeouts 0
-    link: offered 33086 delivered 32934 dropped 12 lost 69 queued 38 in flight 33
+    cwnd 110 118 132 103 110 115 121 128 95 115 127 133 107 123 131 96 116 128 133 108
+    starquic: sent 33109 delivered 32954 lost 81 retransmitted 81 timeouts 0
+    link: offered 33109 delivered 32954 dropped 12 lost 69 queued 40 in flight 34
     ");
 }
 
@@ -72,8 +72,8 @@ fn starquic_over_reconfigurations() {
 fn starquic_with_bbr3_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("starquic-bbr3"), @r"
     cwnd 134 134 134 116 116 136 116 116 116 116 116 116 116 115 115 115 115 115 115 116
-    starquic-bbr3: sent 32793 delivered 32500 lost 256 retransmitted 256 timeouts 0
-    link: offered 32793 delivered 32500 dropped 187 lost 69 queued 4 in flight 33
+    starquic-bbr3: sent 32805 delivered 32510 lost 256 retransmitted 256 timeouts 0
+    link: offered 32805 delivered 32510 dropped 187 lost 69 queued 6 in flight 33
     ");
 }
 
@@ -81,16 +81,16 @@ fn starquic_with_bbr3_over_reconfigurations() {
 fn leocc_alone() {
     insta::assert_snapshot!(alone("leocc"), @r"
     cwnd 148 148 148 148 148 146 146 146 146 146 146 146 146 146 146 146 146 146 146 146
-    leocc: sent 33336 delivered 33147 lost 150 retransmitted 150 timeouts 0
-    link: offered 33336 delivered 33147 dropped 150 lost 0 queued 6 in flight 33
+    leocc: sent 33340 delivered 33152 lost 150 retransmitted 150 timeouts 0
+    link: offered 33340 delivered 33152 dropped 150 lost 0 queued 4 in flight 34
     ");
 }
 
 #[test]
 fn leocc_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("leocc"), @r"
-    cwnd 148 148 148 148 148 34 146 146 146 146 146 146 146 146 146 34 148 148 148 148
-    leocc: sent 33014 delivered 32464 lost 511 retransmitted 511 timeouts 0
-    link: offered 33014 delivered 32464 dropped 480 lost 31 queued 6 in flight 33
+    cwnd 148 148 148 148 148 34 146 144 144 144 144 144 144 144 144 34 144 144 144 144
+    leocc: sent 33029 delivered 32499 lost 494 retransmitted 494 timeouts 0
+    link: offered 33029 delivered 32499 dropped 478 lost 16 queued 3 in flight 33
     ");
 }

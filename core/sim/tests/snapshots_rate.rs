@@ -18,35 +18,35 @@ fn bbr_alone() {
 fn bbr3_alone() {
     insta::assert_snapshot!(alone("bbr3"), @r"
     cwnd 134 134 134 116 116 135 116 116 116 116 116 116 116 116 116 116 115 115 115 116
-    bbr3: sent 32928 delivered 32704 lost 188 retransmitted 188 timeouts 0
-    link: offered 32928 delivered 32704 dropped 188 lost 0 queued 3 in flight 33
+    bbr3: sent 32940 delivered 32714 lost 188 retransmitted 188 timeouts 0
+    link: offered 32940 delivered 32714 dropped 188 lost 0 queued 4 in flight 34
     ");
 }
 
 #[test]
 fn bic_alone() {
     insta::assert_snapshot!(alone("bic"), @r"
-    cwnd 122 127 132 134 119 129 119 124 132 119 124 116 122 135 118 124 136 120 126 116
-    bic: sent 33609 delivered 33165 lost 363 retransmitted 363 timeouts 0
-    link: offered 33609 delivered 33165 dropped 363 lost 0 queued 48 in flight 33
+    cwnd 117 123 128 114 120 142 119 124 116 118 123 136 121 126 108 120 125 117 122 130
+    bic: sent 33610 delivered 33165 lost 350 retransmitted 350 timeouts 0
+    link: offered 33610 delivered 33165 dropped 350 lost 0 queued 62 in flight 33
     ");
 }
 
 #[test]
 fn highspeed_alone() {
     insta::assert_snapshot!(alone("highspeed"), @r"
-    cwnd 87 104 120 83 101 116 135 97 113 131 93 110 127 89 106 122 85 103 118 81
-    highspeed: sent 33364 delivered 33165 lost 152 retransmitted 152 timeouts 0
-    link: offered 33364 delivered 33165 dropped 152 lost 0 queued 14 in flight 33
+    cwnd 86 104 119 82 100 116 134 97 113 130 93 109 126 89 106 122 85 102 118 81
+    highspeed: sent 33362 delivered 33165 lost 151 retransmitted 151 timeouts 0
+    link: offered 33362 delivered 33165 dropped 151 lost 0 queued 13 in flight 33
     ");
 }
 
 #[test]
 fn htcp_alone() {
     insta::assert_snapshot!(alone("htcp"), @r"
-    cwnd 70 82 134 77 106 73 85 136 78 107 74 86 138 78 109 74 87 129 78 110
-    htcp: sent 33406 delivered 33151 lost 179 retransmitted 179 timeouts 0
-    link: offered 33406 delivered 33151 dropped 179 lost 0 queued 42 in flight 34
+    cwnd 74 93 138 87 114 84 100 75 93 121 85 103 77 95 127 87 106 80 96 132
+    htcp: sent 33428 delivered 33157 lost 173 retransmitted 173 timeouts 0
+    link: offered 33428 delivered 33157 dropped 173 lost 0 queued 64 in flight 34
     ");
 }
 
@@ -63,33 +63,33 @@ fn hybla_alone() {
 fn illinois_alone() {
     insta::assert_snapshot!(alone("illinois"), @r"
     cwnd 120 125 129 133 96 106 113 119 124 129 133 95 106 113 119 124 128 132 94 105
-    illinois: sent 33405 delivered 33150 lost 183 retransmitted 183 timeouts 0
-    link: offered 33405 delivered 33150 dropped 183 lost 0 queued 39 in flight 33
+    illinois: sent 33403 delivered 33150 lost 183 retransmitted 183 timeouts 0
+    link: offered 33403 delivered 33150 dropped 183 lost 0 queued 37 in flight 33
     ");
 }
 
 #[test]
 fn satcp_alone() {
     insta::assert_snapshot!(alone("satcp"), @r"
-    cwnd 110 118 131 102 110 115 123 130 100 118 129 133 109 124 131 97 117 128 133 107
-    satcp: sent 33250 delivered 33165 lost 12 retransmitted 12 timeouts 0
-    link: offered 33250 delivered 33165 dropped 12 lost 0 queued 40 in flight 33
+    cwnd 110 118 132 103 110 115 122 129 99 117 129 133 109 124 132 100 118 129 133 111
+    satcp: sent 33254 delivered 33165 lost 12 retransmitted 12 timeouts 0
+    link: offered 33254 delivered 33165 dropped 12 lost 0 queued 44 in flight 33
     ");
 }
 
 #[test]
 fn scalable_alone() {
     insta::assert_snapshot!(alone("scalable"), @r"
-    cwnd 132 121 120 120 119 122 130 134 134 133 132 132 131 130 130 129 128 128 127 126
-    scalable: sent 33689 delivered 33165 lost 432 retransmitted 432 timeouts 0
-    link: offered 33689 delivered 33165 dropped 432 lost 0 queued 59 in flight 33
+    cwnd 132 119 134 133 131 129 127 125 123 121 119 119 134 132 131 129 127 125 123 121
+    scalable: sent 33678 delivered 33165 lost 426 retransmitted 426 timeouts 0
+    link: offered 33678 delivered 33165 dropped 426 lost 0 queued 54 in flight 33
     ");
 }
 
 #[test]
 fn vivace_alone() {
     insta::assert_snapshot!(alone("vivace"), @r"
-    cwnd 97 187 83 125 137 97 234 93 239 108 274 109 145 129 135 125 121 128 133 139
+    cwnd 97 187 83 125 137 97 234 93 239 108 274 109 145 129 135 125 121 128 132 126
     vivace: sent 29386 delivered 29320 lost 30 retransmitted 30 timeouts 0
     link: offered 29386 delivered 29320 dropped 30 lost 0 queued 3 in flight 33
     ");
@@ -116,8 +116,8 @@ fn vivace_proteus_alone() {
 #[test]
 fn westwood_alone() {
     insta::assert_snapshot!(alone("westwood"), @r"
-    cwnd 44 68 89 106 121 134 86 103 118 132 82 100 116 129 78 97 113 127 74 94
-    westwood: sent 32714 delivered 32510 lost 144 retransmitted 144 timeouts 0
-    link: offered 32714 delivered 32510 dropped 144 lost 0 queued 27 in flight 33
+    cwnd 30 54 77 96 112 126 78 97 113 127 72 92 109 123 67 87 105 119 133 82
+    westwood: sent 32082 delivered 31890 lost 144 retransmitted 144 timeouts 0
+    link: offered 32082 delivered 31890 dropped 144 lost 0 queued 14 in flight 34
     ");
 }

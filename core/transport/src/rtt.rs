@@ -33,10 +33,13 @@ impl RttEstimator {
     }
 
     /// Take a sample at `now`, with the sender's `una` and `next`, which delimit rounds.
-    pub fn sample(&mut self, now: Nanos, rtt: Nanos, una: u64, next: u64) {
+    ///
+    /// One acknowledgement may deliver several packets: `rtt` is that of the first, which includes what the receiver waited
+    /// (RFC 6298); the smallest is looked for among those of the `last`.
+    pub fn sample(&mut self, now: Nanos, rtt: Nanos, last: Nanos, una: u64, next: u64) {
         let rtt = rtt.max(1);
         self.latest = rtt;
-        self.min.update(now, rtt);
+        self.min.update(now, last.max(1));
         if self.srtt_8 == 0 {
             self.srtt_8 = rtt * 8;
             self.mdev_4 = rtt * 2;
@@ -114,7 +117,7 @@ mod tests {
         let mut rtt = RttEstimator::new();
         assert_eq!(rtt.timeout(), 1_000 * MILLISECOND);
         for packet in 0..1000 {
-            rtt.sample(packet * MILLISECOND, 50 * MILLISECOND, packet, packet + 10);
+            rtt.sample(packet * MILLISECOND, 50 * MILLISECOND, 50 * MILLISECOND, packet, packet + 10);
         }
         assert_eq!(rtt.smoothed(), 50 * MILLISECOND);
         assert_eq!(rtt.timeout(), 250 * MILLISECOND);
@@ -124,9 +127,9 @@ mod tests {
     fn an_rtt_that_jumps_lengthens_the_timeout_at_once() {
         let mut rtt = RttEstimator::new();
         for packet in 0..100 {
-            rtt.sample(packet * MILLISECOND, 20 * MILLISECOND, packet, packet + 10);
+            rtt.sample(packet * MILLISECOND, 20 * MILLISECOND, 20 * MILLISECOND, packet, packet + 10);
         }
-        rtt.sample(100 * MILLISECOND, 400 * MILLISECOND, 101, 111);
+        rtt.sample(100 * MILLISECOND, 400 * MILLISECOND, 400 * MILLISECOND, 101, 111);
         assert!(rtt.timeout() > 400 * MILLISECOND, "{}", rtt.timeout());
     }
 }

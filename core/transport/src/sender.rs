@@ -23,6 +23,8 @@ use crate::undo::Undo;
 use crate::window_usage::WindowUsage;
 use crate::{NEVER, Nanos, RateSample};
 
+const MILLISECOND: Nanos = 1_000_000;
+
 /// A packet to put on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
@@ -187,7 +189,7 @@ impl Sender {
 
     /// The same where a handshake opened it and measured `rtt`.
     pub fn start_after_handshake(&mut self, now: Nanos, rtt: Nanos) {
-        self.rtt.sample(now, rtt, 0, 0);
+        self.rtt.sample(now, rtt, rtt, 0, 0);
         self.start(now);
     }
 
@@ -198,6 +200,8 @@ impl Sender {
         let prior_una = self.board.una();
         let prior_delivered = self.delivery.delivered();
         let window_limited = self.is_window_limited();
+        let was_repairing = !matches!(self.state, State::Open);
+        let was_disordered = was_repairing || self.board.sacked() > 0;
 
         let mut first_rtt = None;
         let mut last_rtt = None;
@@ -233,9 +237,10 @@ impl Sender {
             (first_rtt, last_rtt) = (None, None);
         }
         let mut selectively = false;
+        let mut sacked_rtt = None;
         if !ack.sacks.is_empty() {
             let before = self.delivery.delivered();
-            original |= self.take_sacks(now, ack, highest, &mut last_rtt);
+            original |= self.take_sacks(now, ack, highest, (&mut sacked_rtt, &mut last_rtt));
             selectively = self.delivery.delivered() > before;
         }
         if highest > 0 {
@@ -245,10 +250,12 @@ impl Sender {
         let delivered = (self.delivery.delivered() - prior_delivered) as u32;
 
         // Karn's rule with timestamps (RFC 7323 §4.1): the echo tells which transmission was answered.
-        let sample =
-            first_rtt.or_else(|| (advanced && last_rtt.is_none()).then(|| now - ack.echo)).or(last_rtt);
-        if let Some(sample) = sample {
-            self.rtt.sample(now, sample, self.board.una(), self.board.next());
+        let first_rtt = first_rtt.or(sacked_rtt);
+        let echoed_rtt = (advanced && first_rtt.is_none()).then(|| echoed_rtt(now, ack.echo));
+        // Linux's ca_rtt_us: of the last packet delivered, where it was sent only once.
+        let rtt = last_rtt.or(echoed_rtt);
+        if let (Some(first), Some(last)) = (first_rtt.or(echoed_rtt), rtt) {
+            self.rtt.sample(now, first, last, self.board.una(), self.board.next());
             if advanced {
                 self.backoff = 0;
             }
@@ -274,10 +281,11 @@ impl Sender {
             now,
             acked: (self.board.una() - prior_una) as u32,
             delivered,
+            sacked: self.board.sacked(),
             lost: newly_lost,
             una: self.board.una(),
             next: self.board.next(),
-            rtt: last_rtt,
+            rtt,
             echo: ack.echo,
             left_ms: ack.left_ms,
             min_rtt: self.rtt.min(),
@@ -290,15 +298,20 @@ impl Sender {
             rate,
             newest,
             window_limited,
-            may_grow: !matches!(self.state, State::Recovery { .. } | State::Cwr { .. }),
+            may_grow: advanced && !matches!(self.state, State::Recovery { .. } | State::Cwr { .. }),
             recovery: match self.state {
                 State::Open => Recovery::Open,
                 State::Cwr { .. } => Recovery::Cwr,
                 State::Recovery { .. } => Recovery::Recovery,
                 State::Loss { .. } => Recovery::Loss,
             },
+            was_repairing,
+            was_disordered,
         });
         self.scheme_deadline = self.scheme.next_timer();
+        if self.scheme.holds_back() {
+            self.delivery.on_run_dry(self.board.in_flight());
+        }
         if self.counts_intervals {
             self.count(now, delivered, last_rtt, rate);
         }
@@ -466,7 +479,7 @@ impl Sender {
         now: Nanos,
         ack: &AckToSend,
         highest: u64,
-        last_rtt: &mut Option<Nanos>,
+        (first_rtt, last_rtt): (&mut Option<Nanos>, &mut Option<Nanos>),
     ) -> bool {
         let mut original = false;
         let originals_end = self.originals_end();
@@ -481,6 +494,7 @@ impl Sender {
                         original |= seq < originals_end;
                         // Older blocks follow; after lost acknowledgements they hold packets that arrived long ago.
                         let rtt = now - segment.sent_at;
+                        *first_rtt = (*first_rtt).max(Some(rtt));
                         *last_rtt = Some(last_rtt.map_or(rtt, |latest| latest.min(rtt)));
                     }
                 }
@@ -498,6 +512,11 @@ impl Sender {
             self.interval.on_rate(sample);
         }
     }
+}
+
+/// RFC 7323 §4.1: the RTT by the timestamp that came back; their clocks tick in milliseconds.
+fn echoed_rtt(now: Nanos, echo: Nanos) -> Nanos {
+    (now / MILLISECOND - echo / MILLISECOND).max(1) * MILLISECOND
 }
 
 #[cfg(test)]

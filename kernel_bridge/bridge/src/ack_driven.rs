@@ -176,9 +176,6 @@ impl AckDriven {
             una,
             next: una + u64::from(record.packets_out),
             rtt,
-            // The record has no timestamps; no scheme that sets a rate asks for them.
-            echo: 0,
-            left_ms: 0,
             min_rtt: if record.min_rtt_us == u32::MAX {
                 u64::MAX
             } else {
@@ -195,6 +192,8 @@ impl AckDriven {
             window_limited: record.prior_in_flight >= self.scheme.window(),
             may_grow: recovery == Recovery::Open,
             recovery,
+            // The record has no timestamps, nor what was disordered; no scheme that sets a rate asks for them.
+            ..Ack::default()
         });
     }
 }
