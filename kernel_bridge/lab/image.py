@@ -238,7 +238,7 @@ def _compile(source: Path, folder: Path) -> bytes:
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         program = Path(temporary) / source.stem
         try:
-            command = ["cc", "-O2", "-static", "-o", program, source]
+            command = ["cc", "-O2", "-static", "-pthread", "-o", program, source]
             subprocess.run(command, check=True, capture_output=True, text=True)
         except FileNotFoundError:
             raise InputError("lab: cc is not installed: install a C compiler") from None
