@@ -54,6 +54,7 @@ train: setup
 
 # First all that computes, with a job for each core; then Python's tests, which know what may run beside them.
 test:
+	@echo "building, linting and testing the core on $$(nproc) cores; each part's output comes when it is done"
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target checked-without-pytest
 	@$(MAKE) --no-print-directory pytest
 
