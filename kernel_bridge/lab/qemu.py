@@ -121,8 +121,8 @@ class Guest:
         while "inmigrate" in self._ask("info status"):
             self._wait_a_little()
         self._ask("cont")
-        # Of its threads the first, the main loop, which every timer of the guest wakes for nothing: at this priority it
-        # runs when the guest's own thread waits for it, and does not take turns with it in between.
+        # Of its threads the first, the main loop, which every timer of the guest wakes for nothing: at this
+        # priority it runs when the guest's own thread waits for it, and takes no turns with it in between.
         os.sched_setscheduler(self.process.pid, os.SCHED_IDLE, os.sched_param(0))
 
     def keep(self, file: Path) -> None:
