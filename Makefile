@@ -20,7 +20,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .PHONY: setup train test test-core test-python bench lint report lock browser mahimahi kernel lab fuzz clean
-.PHONY: checked-without-pytest programs pytest lint-python lint-rust lint-rust-last
+.PHONY: checked-without-pytest programs pytest lint-text lint-types lint-rust lint-rust-last
 
 setup: $(STAMPS)/project $(STAMPS)/core $(BIN)/mm-leo
 
@@ -58,8 +58,9 @@ test:
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target checked-without-pytest
 	@$(MAKE) --no-print-directory pytest
 
-# Two lanes, side by side: what is released, whose linking keeps one core busy, and the tests of the core.
-checked-without-pytest: programs test-core lint-python lint-rust-last
+# What takes seconds first; then two lanes, side by side: what is released, whose linking keeps one core busy, and the
+# tests of the core.
+checked-without-pytest: lint-text programs test-core lint-types lint-rust-last
 
 # One after another: the package manager works for one at a time, and so does cargo within a profile.
 programs: setup
@@ -107,17 +108,19 @@ fuzz: setup
 bench: setup
 	$(BIN)/python -m tests.bench
 
-lint: lint-rust lint-python
+lint: lint-text lint-rust lint-types
+
+lint-text: $(STAMPS)/packages
+	cargo fmt --all --check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 
 lint-rust: $(STAMPS)/packages
-	cargo fmt --all --check
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	if [ -x $(BIN)/leo-bridge ]; then \
 	    cargo clippy --quiet --locked -p leo-bridge --features ebpf --all-targets -- -D warnings; fi
 
-lint-python: setup
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+lint-types: setup
 	$(BIN)/pyright
 
 # All suites for the classic schemes, and for POLICY=runs/…/policy where one is given.
