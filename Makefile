@@ -20,6 +20,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .PHONY: setup train test test-core test-python bench lint report lock browser mahimahi kernel lab fuzz clean
+.PHONY: checked-without-pytest programs pytest lint-text lint-types lint-rust lint-rust-last
 
 setup: $(STAMPS)/project $(STAMPS)/core $(BIN)/mm-leo
 
@@ -30,12 +31,12 @@ $(STAMPS)/packages: requirements.lock
 	$(UV) pip sync --quiet --require-hashes --allow-empty-requirements requirements.lock
 	mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/core: $(STAMPS)/packages $(CORE)
+$(STAMPS)/core: $(STAMPS)/packages $(CORE) | $(STAMPS)/project
 	$(BIN)/maturin develop --quiet --release --locked --uv -m core/py/Cargo.toml
 	touch $@
 
 # The shell that replays path traces on the machine's clock.
-$(BIN)/mm-leo: $(STAMPS)/packages $(SHELL_SOURCES)
+$(BIN)/mm-leo: $(STAMPS)/packages $(SHELL_SOURCES) | $(STAMPS)/core
 	cargo build --quiet --release --locked -p leo-shell
 	install "$${CARGO_TARGET_DIR:-target}/release/mm-leo" $@
 
@@ -51,13 +52,37 @@ train: setup
 	$(BIN)/python evaluate.py leo-single leo-pair \
 	    --schemes cubic,reno,astraea=$$out/policy --out $$out/evaluation
 
-test: test-core test-python lint
+# First all that computes, with a job for each core; then Python's tests, which know what may run beside them.
+test:
+	@echo "building, linting and testing the core on $$(nproc) cores; each part's output comes when it is done"
+	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target checked-without-pytest
+	@$(MAKE) --no-print-directory pytest
 
-test-core: setup
+# What takes seconds first; then two lanes, side by side: what is released, whose linking keeps one core busy, and the
+# tests of the core.
+checked-without-pytest: lint-text programs test-core lint-types lint-rust-last
+
+# One after another: the package manager works for one at a time, and so does cargo within a profile.
+programs: setup
+	@scripts/browser.sh
+	@scripts/mahimahi.sh
+	@scripts/kernel.sh
+	@scripts/lab.sh
+
+# Clippy works in the profile of the core's tests, and reads the loader of the eBPF programs where that could be built.
+lint-rust-last: programs test-core
+	@$(MAKE) --no-print-directory lint-rust
+
+test-core: $(STAMPS)/packages
 	cargo test --quiet --locked --workspace --exclude leosim --lib --tests
 
 test-python: setup browser mahimahi kernel lab
-	$(BIN)/python -m pytest
+	@$(MAKE) --no-print-directory pytest
+
+# See conftest.py. With as many workers as cores, a second thread of one would be in another's way.
+pytest: setup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --part shared --numprocesses $$(nproc) --dist loadgroup
+	$(BIN)/python -m pytest --part real-time
 
 # The report's test wants a real browser; root gets it from the system's package manager.
 browser:
@@ -83,13 +108,19 @@ fuzz: setup
 bench: setup
 	$(BIN)/python -m tests.bench
 
-lint: setup
+lint: lint-text lint-rust lint-types
+
+lint-text: $(STAMPS)/packages
 	cargo fmt --all --check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+lint-rust: $(STAMPS)/packages
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	if [ -x $(BIN)/leo-bridge ]; then \
 	    cargo clippy --quiet --locked -p leo-bridge --features ebpf --all-targets -- -D warnings; fi
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+
+lint-types: setup
 	$(BIN)/pyright
 
 # All suites for the classic schemes, and for POLICY=runs/…/policy where one is given.

@@ -18,6 +18,8 @@ from kernel_bridge import bridge_process
 from kernel_bridge.run import schemes
 from kernel_bridge.run.leo_links import LeoLinks
 
+pytestmark = pytest.mark.real_time
+
 LACK = LeoLinks().missing() or bridge_process.missing()
 needs_bridge = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 PIPE = {"rate_mbps": 12, "delay_ms": 10}

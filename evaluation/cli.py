@@ -25,7 +25,7 @@ from evaluation.metrics import METRICS
 from evaluation.plan import Run
 from evaluation.results import Results
 from evaluation.schemes import Contestants, parse
-from evaluation.store import Store
+from evaluation.store import Store, require_writable
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -100,6 +100,8 @@ def run(arguments: Sequence[str]) -> int:
     engine = backend(options.backend)
     chosen = load_suites(options.suites, options.quick)
     contestants = parse(options.schemes, engine.schemes()) if options.schemes else None
+    folder = options.out or Path("runs") / f"evaluation-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    require_writable(folder)
     traces = inputs.load_traces(chosen)
     runs = planned(chosen, contestants, traces, options, engine.schemes())
     needed = inputs.gather(runs, traces, contestants)
@@ -115,7 +117,6 @@ def run(arguments: Sequence[str]) -> int:
     )
     if options.ray:
         execute.connect_ray(options.ray)
-    folder = options.out or Path("runs") / f"evaluation-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     if options.resume and (folder / "runs.parquet").exists():
         described = description.merge(described, description.read(folder))
         store = Store.resume(folder, described, runs)

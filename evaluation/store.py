@@ -7,8 +7,10 @@ running.
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -62,6 +64,19 @@ def write_parquet(path: Path, table: pl.DataFrame, description: dict[str, Any]) 
 def file_name(suite: str, scenario: str, scheme: str, repeat: int) -> str:
     """Return a run's name in ``series/``: ``leo-single--sd-ny-bp--cubic--0``."""
     return "--".join(re.sub(r"[^\w.+-]+", "_", part) for part in (suite, scenario, scheme, str(repeat)))
+
+
+def require_writable(folder: Path) -> None:
+    """See that ``folder`` is or could be made a folder to write to, without making it.
+
+    Raises:
+        InputError: it is not.
+    """
+    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not nearest.is_dir():
+        raise InputError(f"{folder}: --out: cannot be written: {os.strerror(errno.ENOTDIR)}")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError(f"{folder}: --out: cannot be written: {os.strerror(errno.EACCES)}")
 
 
 class Store:

@@ -172,6 +172,16 @@ def test_bad_input_is_one_line_and_writes_nothing(
     assert not out.exists()
 
 
+def test_an_output_that_cannot_be_written_is_named_before_any_trace_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEOGYM_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="file/out: --out: cannot be written: Not a directory"):
+        cli.run(["leo-single", "--schemes", "reno", "--out", str(tmp_path / "file" / "out")])
+    assert not (tmp_path / "cache").exists()
+
+
 def test_a_resume_needs_a_folder(pair: str) -> None:
     with pytest.raises(InputError, match="--resume: needs --out"):
         cli.run([pair, "--resume"])

@@ -137,6 +137,7 @@ def test_a_run_as_a_whole_and_the_backends_own_log_agree(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("ray")
 def test_the_executor_and_its_jobs_leave_no_trace_in_any_file(tmp_path: Path) -> None:
     runs = planned(tmp_path, PAIR)
     expected = bytes_of(carried_out(tmp_path / "1", IN_PARTS, runs, 1))
@@ -145,7 +146,10 @@ def test_the_executor_and_its_jobs_leave_no_trace_in_any_file(tmp_path: Path) ->
     assert bytes_of(carried_out(tmp_path / "ray", IN_PARTS, runs, 0, ray="local")) == expected
 
 
-@pytest.mark.parametrize("where", [[], pytest.param(["--ray", "local"], marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "where",
+    [[], pytest.param(["--ray", "local"], marks=[pytest.mark.slow, pytest.mark.xdist_group("ray")])],
+)
 def test_what_only_the_backend_can_refuse_is_one_line_and_leaves_no_series(
     tmp_path: Path, where: list[str]
 ) -> None:

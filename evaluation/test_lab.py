@@ -29,7 +29,7 @@ def _rows(folder: Path, *more: str) -> pl.DataFrame:
     ("schemes", "where"),
     [
         (["mine", "yeah"], ["--jobs", "2"]),
-        pytest.param(["mine"], ["--ray", "local"], marks=pytest.mark.slow),
+        pytest.param(["mine"], ["--ray", "local"], marks=[pytest.mark.slow, pytest.mark.xdist_group("ray")]),
     ],
 )
 def test_schemes_of_the_lab_and_a_policy_are_in_the_tables_here_and_on_a_cluster(tmp_path, schemes, where):

@@ -10,6 +10,8 @@ from evaluation import cli
 from kernel_bridge import bridge_process
 from kernel_bridge.run.leo_links import LeoLinks
 
+pytestmark = pytest.mark.real_time
+
 LACK = LeoLinks().missing() or bridge_process.missing()
 needs_bridge = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 POLICY = Path(__file__).parents[1] / "core/control/tests/fixtures/perceptron"

@@ -20,6 +20,8 @@ from evaluation.metrics import METRICS
 from evaluation.report import best_of
 from evaluation.results import Results
 
+pytestmark = pytest.mark.xdist_group("report")  # the one that they read takes seconds to write
+
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
     "--headless",

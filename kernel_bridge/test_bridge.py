@@ -32,6 +32,8 @@ from kernel_bridge.bridge_world import (
 from kernel_bridge.client import PROTOCOL, REPORT_FIELDS, BridgeError, Closed, Opened, Refused, Report
 from kernel_bridge.veth import Pair
 
+pytestmark = pytest.mark.real_time
+
 
 @pytest.fixture
 def pair():

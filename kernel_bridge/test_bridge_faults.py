@@ -29,6 +29,8 @@ from kernel_bridge.client import Bridge
 from kernel_bridge.run.processes import descendants
 from kernel_bridge.veth import Pair
 
+pytestmark = pytest.mark.real_time
+
 TRIALS = [3, pytest.param(20, marks=pytest.mark.soak)]
 MOVED_BYTES = 10_000_000
 

@@ -24,6 +24,8 @@ from kernel_bridge.bridge_world import (
 from kernel_bridge.client import Bridge, Opened, Report
 from kernel_bridge.veth import Pair
 
+pytestmark = pytest.mark.real_time
+
 NO_THRESHOLD = 2**31 - 1
 """TCP_INFINITE_SSTHRESH: no loss and no command has set one yet."""
 

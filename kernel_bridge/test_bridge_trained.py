@@ -10,6 +10,8 @@ from kernel_bridge import mahimahi
 from kernel_bridge.bridge_process import BridgeProcess
 from kernel_bridge.bridge_world import LIMIT_S, MSS, SCHEME, Collecting, needs_bridge
 
+pytestmark = pytest.mark.real_time
+
 TRAINED = Path(agents.__file__).parent / "astraea/trained/policy"
 
 

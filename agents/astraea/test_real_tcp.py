@@ -12,6 +12,8 @@ from agents.settings import build, read_config
 from configs.errors import InputError
 from kernel_bridge import bridge_process, mahimahi
 
+pytestmark = pytest.mark.real_time
+
 LACK = mahimahi.missing() or bridge_process.missing()
 needs_bridge = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 SHORT = {

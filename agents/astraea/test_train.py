@@ -18,6 +18,8 @@ from agents.run_folder import RunFolder
 from agents.settings import build
 from configs.errors import InputError
 
+pytestmark = pytest.mark.xdist_group("astraea")  # the run that they compare with takes seconds
+
 REPOSITORY = Path(__file__).parents[2]
 TINY = {
     "agent": "astraea",

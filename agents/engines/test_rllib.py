@@ -18,6 +18,8 @@ from agents.settings import build
 from configs.errors import InputError
 from envs.rllib import SingleFlowEnv
 
+pytestmark = pytest.mark.xdist_group("ray")
+
 COMMON = {key: TINY[key] for key in ("num_envs", "track", "progress_steps", "checkpoint_steps")}
 COME_AND_GO = {**TINY["scenarios"], "leave_probability": 0.5, "minimum_life_s": 0.2}
 OF = {

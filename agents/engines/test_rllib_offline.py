@@ -16,6 +16,8 @@ from agents.sage.conftest import tiny as tiny  # the fixture
 from agents.settings import build
 from configs.errors import InputError
 
+pytestmark = pytest.mark.xdist_group("ray")
+
 SMALL = {
     "pool": TINY["pool"].model_dump(),
     "hidden": [8],

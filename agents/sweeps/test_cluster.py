@@ -50,7 +50,7 @@ def cluster():
     made.shutdown()
 
 
-def wait_for(what, process: subprocess.Popen | None = None, limit_s: float = 100.0) -> None:
+def wait_for(what, process: subprocess.Popen | None = None, limit_s: float = 400.0) -> None:
     """Wait until ``what()``; give up when ``process`` ends, or after a time that only a hang takes."""
     tick = threading.Event()
     for _ in range(int(limit_s / 0.02)):
@@ -76,6 +76,7 @@ def has_checkpoint(trial, after: int = 0) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("ray")
 def test_no_trial_is_lost_when_the_driver_and_then_a_worker_are_killed(cluster, tmp_path):
     file, out = tmp_path / "killed.yaml", tmp_path / "out"
     file.write_text(SWEEP)
@@ -120,6 +121,7 @@ def test_no_trial_is_lost_when_the_driver_and_then_a_worker_are_killed(cluster, 
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("ray")
 def test_a_trial_that_does_worse_is_given_up(cluster, tmp_path):
     file, out = tmp_path / "given-up.yaml", tmp_path / "out"
     searched = "search: {exploration_start: {grid: [0.1, 0.9]}}\nmetric: exploration\ngoal: min\n"

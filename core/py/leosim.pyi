@@ -143,7 +143,7 @@ class RunLog:
     def link_names(self) -> list[str]: ...
 
 def loss_seeds(scenario: str) -> dict[str, int]:
-    """Return the seeds of a scenario's random losses, by link: links elsewhere that draw from them lose the same packets.
+    """Return the seeds of a scenario's random losses, by link: who draws from them elsewhere loses the same.
 
     Raises:
         InputError: a scenario that does not parse.

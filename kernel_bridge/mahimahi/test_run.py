@@ -17,6 +17,8 @@ import pytest
 from configs.errors import InputError
 from kernel_bridge.mahimahi import Delay, Link, Loss, Server, missing, read_log, run
 
+pytestmark = pytest.mark.real_time
+
 LACK = missing()
 LIMIT_S = 60
 """Against hanging only."""

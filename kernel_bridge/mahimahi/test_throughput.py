@@ -11,6 +11,8 @@ import pytest
 import traces
 from kernel_bridge.mahimahi import Link, Queue, Server, missing, read_log, run
 
+pytestmark = pytest.mark.real_time
+
 LACK = missing()
 LIMIT_S = 120
 """Against hanging only."""

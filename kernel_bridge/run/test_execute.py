@@ -17,6 +17,8 @@ from kernel_bridge.run.execute import TooSlowError, execute
 from kernel_bridge.run.mahimahi_links import MahimahiLinks
 from kernel_bridge.run.processes import descendants
 
+pytestmark = pytest.mark.real_time
+
 LACK = mahimahi.missing()
 needs_mahimahi = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 PIPE = {"rate_mbps": 24, "delay_ms": 10}

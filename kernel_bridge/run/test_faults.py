@@ -21,6 +21,8 @@ from kernel_bridge.run.execute import Run, TooSlowError, check
 from kernel_bridge.run.leo_links import LeoLinks
 from kernel_bridge.run.processes import descendants
 
+pytestmark = pytest.mark.real_time
+
 LACK = LeoLinks().missing() or bridge_process.missing()
 needs_everything = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 TRIALS = [1, pytest.param(20, marks=pytest.mark.soak)]

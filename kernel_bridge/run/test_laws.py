@@ -11,6 +11,8 @@ from kernel_bridge.run.execute import Run, TooSlowError, check
 from kernel_bridge.run.leo_links import LeoLinks
 from kernel_bridge.run.run_log import RunLog
 
+pytestmark = pytest.mark.real_time
+
 LACK = LeoLinks().missing() or bridge_process.missing()
 needs_bridge = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 

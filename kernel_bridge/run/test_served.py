@@ -15,6 +15,8 @@ from kernel_bridge.run import schemes
 from kernel_bridge.run.execute import Run, TooSlowError, check
 from kernel_bridge.run.leo_links import LeoLinks
 
+pytestmark = pytest.mark.real_time
+
 LACK = LeoLinks().missing() or bridge_process.missing()
 needs_bridge = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"

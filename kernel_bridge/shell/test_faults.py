@@ -13,6 +13,8 @@ import pytest
 
 from kernel_bridge.shell import missing, program
 
+pytestmark = pytest.mark.real_time
+
 LIMIT_S = 60
 """Against hanging only."""
 LINK = ["--rate-mbps=10", "--delay-ms=1"]

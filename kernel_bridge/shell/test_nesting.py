@@ -10,6 +10,8 @@ from kernel_bridge import mahimahi
 from kernel_bridge.mahimahi import Delay, Link, Loss, Server, read_log, run
 from kernel_bridge.shell import Leo, missing
 
+pytestmark = pytest.mark.real_time
+
 LACK = mahimahi.missing() or missing()
 MTU = 1500
 LIMIT_S = 60

@@ -17,7 +17,10 @@ HEADERS_BYTES = 28
 """IP and UDP."""
 
 LACK = missing() or (None if os.geteuid() == 0 else "mm-leo: its tests make namespaces as root")
-pytestmark = pytest.mark.skipif(LACK is not None, reason=LACK or "")
+pytestmark = [
+    pytest.mark.real_time,
+    pytest.mark.skipif(LACK is not None, reason=LACK or ""),
+]
 
 ASK = """
 import json, os, socket, sys
