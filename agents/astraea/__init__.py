@@ -10,6 +10,9 @@ Known faults of published implementations, and what is done about them:
 - *tanh saturates.* With an actor's learning rate of 1e-3 every action is ±1 before the critics are any good,
   and its gradient is gone. The rate is 5e-5 as released; progress.csv has the share as
   ``action_saturated``.
+- *The actor follows critics that know nothing.* Where an action is a factor on the window, a first guess that
+  is not 0 floods or starves the path, and the memory holds nothing else: ``output_scale`` begins at 0, and
+  ``actor_starts`` waits for the critics (`orca-minutes.yaml`).
 - *The delay baseline.* A latency term relative to the one-way delay is positive without any queue, so that
   starving is optimal. `leosim` takes the round-trip propagation delay.
 - *Replay flooded by slow paths.* Where episodes run in wall time, those on slow links are over sooner and

@@ -19,10 +19,22 @@ class Actor(nn.Module):
     """Maps a flow's observation to its action: 50-256-128-64-1, batch norm and leaky ReLU, tanh at the end.
 
     Batch norm only shifts; it has no scale, as the layer after it would learn the same.
+
+    Args:
+        observation_dim: width of an observation.
+        action_dim: width of an action.
+        momentum: share of a batch in batch norm's running statistics.
+        hidden: widths of the hidden layers.
+        output_scale: factor on the last layer's initial weights; actions begin about as far from 0.
     """
 
     def __init__(
-        self, observation_dim: int, action_dim: int, momentum: float, hidden: Sequence[int] = HIDDEN
+        self,
+        observation_dim: int,
+        action_dim: int,
+        momentum: float,
+        hidden: Sequence[int] = HIDDEN,
+        output_scale: float = 1.0,
     ) -> None:
         super().__init__()
         widths = (observation_dim, *hidden)
@@ -38,6 +50,8 @@ class Actor(nn.Module):
             assert isinstance(layer, nn.Linear)
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
+        with torch.no_grad():
+            self.last.weight.mul_(output_scale)
 
     def before_tanh(self, observation: Tensor) -> Tensor:
         """Map (n, observation_dim) to (n, action_dim), unbounded."""

@@ -44,6 +44,9 @@ class AstraeaSettings(TrainSettings):
     """Capacity of the replay buffer in transitions of single flows."""
     batch_norm_momentum: Fraction = 0.01
     """Share of a batch in the actor's running statistics (Keras counts the rest, 0.99)."""
+    output_scale: Positive = 1.0
+    """Factor on the initial weights of the actor's last layer: far below 1, every first action is about 0
+    (Lillicrap et al., ICLR 2016, begin with weights up to 3e-3). Ours, 1 as published."""
     action_penalty: NonNegative = 0.0
     """Weight of the actor's squared pre-tanh output in its loss; ours, 0 as published."""
 
@@ -54,6 +57,9 @@ class AstraeaSettings(TrainSettings):
 
     learning_starts: Count = 1_000
     """Transitions in memory before the first update."""
+    actor_starts: int = Field(default=0, ge=0)
+    """Critic updates before the actor's first, lest it saturate on critics that know nothing; ours, 0 as
+    published."""
     train_every: Count = 167
     """Monitor intervals between trainings; published: 5 s, which 167 intervals of 30 ms are."""
     updates_per_training: Count = 20

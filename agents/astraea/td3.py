@@ -38,7 +38,13 @@ class Td3:
         # Layers draw their initial weights from torch's global generator; it is left as it was found.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.actor = Actor(observation_dim, action_dim, settings.batch_norm_momentum, settings.hidden)
+            self.actor = Actor(
+                observation_dim,
+                action_dim,
+                settings.batch_norm_momentum,
+                settings.hidden,
+                settings.output_scale,
+            )
             self.critics = TwinCritics(observation_dim, global_dim, action_dim, settings.hidden)
         self.target_actor = copy.deepcopy(self.actor).requires_grad_(False).eval()
         self.target_critics = copy.deepcopy(self.critics).requires_grad_(False)
@@ -64,6 +70,8 @@ class Td3:
     def update(self, batch: Transitions) -> dict[str, float]:
         """Do one critic update, and every ``policy_delay`` of them one of the actor and the targets.
 
+        The actor's come after the critics' first ``actor_starts``.
+
         Returns:
             ``critic_loss``, and with an actor update ``value`` (mean of the first critic under the actor).
         """
@@ -73,7 +81,8 @@ class Td3:
         measured = {"critic_loss": self._update_critics(batch)}
         self.updates += 1
         if self.updates % settings.policy_delay == 0:
-            measured["value"] = self._update_actor(batch)
+            if self.updates > settings.actor_starts:
+                measured["value"] = self._update_actor(batch)
             _follow(self.target_actor, self.actor, settings.tau)
             _follow(self.target_critics, self.critics, settings.tau)
             # The first updates count for more, or the average would remember the untrained actor for long.

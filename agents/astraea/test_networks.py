@@ -24,6 +24,16 @@ def test_the_actor_has_the_published_shape(actor):
     assert trained + statistics == 55_617
 
 
+def test_a_small_output_scale_makes_the_first_actions_small():
+    torch.manual_seed(1)
+    plain = Actor(50, 1, momentum=0.1)
+    torch.manual_seed(1)
+    small = Actor(50, 1, momentum=0.1, output_scale=0.01)
+    observation = torch.randn(64, 50)
+    torch.testing.assert_close(small.before_tanh(observation), 0.01 * plain.before_tanh(observation))
+    assert small(observation).abs().max() < 0.05 < plain(observation).abs().max()
+
+
 def test_batch_norm_has_no_scale(actor):
     assert all(torch.all(norm.weight == 1) and not norm.weight.requires_grad for norm in actor.norm)
 

@@ -55,6 +55,19 @@ def test_actor_and_targets_wait_for_the_policy_delay():
     assert moved.nanmedian().item() == pytest.approx(0.005, rel=0.05)
 
 
+def test_the_actor_waits_until_the_critics_have_had_their_start():
+    td3 = learner(policy_delay=2, actor_starts=4)
+    before = weights(td3.actor), weights(td3.target_critics)
+    updates = list(batches(6))
+    for batch in updates[:4]:
+        assert "value" not in td3.update(batch)
+    assert torch.equal(weights(td3.actor), before[0])
+    assert not torch.equal(weights(td3.target_critics), before[1])
+    measured = [td3.update(batch) for batch in updates[4:]]
+    assert ["value" in row for row in measured] == [False, True]
+    assert not torch.equal(weights(td3.actor), before[0])
+
+
 def test_the_exported_policy_is_the_actor_or_its_average():
     data = list(batches(40))
     plain, averaged = learner(policy_delay=2), learner(policy_delay=2, policy_average=0.9)

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import leosim
 import numpy as np
@@ -6,7 +7,9 @@ import pytest
 
 from agents.astraea.exploration import Exploration
 from agents.astraea.networks import Actor, TwinCritics
+from agents.astraea.td3 import Td3
 from agents.orca.settings import OrcaSettings
+from agents.settings import build, read_config
 
 # The released params.json, in our terms; the interval is the released server's report period.
 PUBLISHED = {
@@ -20,6 +23,8 @@ PUBLISHED = {
     "memory": 2_553_600,
     "interval_ms": 20.0,
 }
+
+CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 
 SCENARIO = {
     "duration_s": 10.0,
@@ -64,6 +69,20 @@ def test_the_networks_have_the_released_shape():
     assert trained == (70 * 256 + 256 + 256) + (256 * 256 + 256 + 256) + 256 + 1
     critics = TwinCritics(70, 0, 1, settings.hidden)
     assert sum(p.numel() for p in critics.parameters()) == 2 * (70 * 256 + 256 + 257 * 256 + 256 + 256 + 1)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_minutes_preset_begins_as_cubic_alone_with_every_seed(seed):
+    preset = read_config(CONFIGS / "agents" / "orca-minutes.yaml")
+    settings = build(OrcaSettings, "orca-minutes.yaml", preset)
+    learner = Td3(settings, 70, 0, 1, seed)
+    observations = np.random.default_rng(seed).uniform(0, 1, (500, 70)).astype(np.float32)
+    assert np.abs(learner.act(observations)).max() < 0.05
+    assert np.abs(Td3(OrcaSettings(agent="orca"), 70, 0, 1, seed).act(observations)).max() > 0.2
+    # The critics have had an episode of every simulation, and their start, before the actor follows them.
+    intervals = settings.scenarios.duration_s * 1e3 / settings.interval_ms
+    assert settings.learning_starts >= settings.num_envs * intervals
+    assert settings.actor_starts > 0
 
 
 def test_exploration_is_noise_of_the_released_deviation_on_every_action():
