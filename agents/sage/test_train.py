@@ -26,10 +26,10 @@ def policy_folder(learner, settings, folder):
     return folder
 
 
-@pytest.fixture
-def exported(tmp_path):
+@pytest.fixture(params=[False, True], ids=["signals", "logarithms"])
+def exported(request, tmp_path):
     """A policy whose weights are larger than at first, so that it does something, and its folder."""
-    settings = SageSettings(agent="sage", steps=1, gru=32, width=24, normalise=True)
+    settings = SageSettings(agent="sage", steps=1, gru=32, width=24, normalise=True, logarithms=request.param)
     learner = Crr(settings, 69)
     torch.manual_seed(5)
     with torch.no_grad():
