@@ -142,6 +142,20 @@ class RunLog:
     @property
     def link_names(self) -> list[str]: ...
 
+def loss_seeds(scenario: str) -> dict[str, int]:
+    """Return the seeds of a scenario's random losses, by link: links elsewhere that draw from them lose the same packets.
+
+    Raises:
+        InputError: a scenario that does not parse.
+    """
+
+def losses(probability: float, seed: int, packets: int) -> list[int]:
+    """Return which of the first packets that leave a link's queue are lost, counted from 0, in order.
+
+    Raises:
+        InputError: a probability below 0 or not below 1.
+    """
+
 def run(
     scenarios: Sequence[str],
     traces: Mapping[str, PathTrace],

@@ -40,7 +40,10 @@ _SCRIPTS = (
 _PACKAGES = (client, announcer)
 """Modules of this project that the guest imports by their names, of `_SERVED`."""
 _SERVED = _GUEST / "served.py"
-_C_SOURCES = (inside.TRAFFIC, mahimahi.SOURCES / "forwarding.c", _GUEST / "queue_log.c")
+_C_SOURCES = (
+    *(inside.TRAFFIC, mahimahi.SOURCES / "forwarding.c"),
+    *(_GUEST / name for name in ("queue_log.c", "lose.c")),
+)
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _NAME = re.compile("[0-9a-f]{16}")
 """Of an image's folder."""
@@ -238,7 +241,7 @@ def _compile(source: Path, folder: Path) -> bytes:
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         program = Path(temporary) / source.stem
         try:
-            command = ["cc", "-O2", "-static", "-o", program, source]
+            command = ["cc", "-O2", "-static", "-pthread", "-o", program, source]
             subprocess.run(command, check=True, capture_output=True, text=True)
         except FileNotFoundError:
             raise InputError("lab: cc is not installed: install a C compiler") from None

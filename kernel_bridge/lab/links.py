@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import leosim
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,13 +19,15 @@ from configs.queue import Queue
 from kernel_bridge.lab import image, qemu
 from kernel_bridge.run.leo_links import LeoLinks
 from kernel_bridge.run.link_shells import Folders, LinkEvents, LinkShells, Origin
-from kernel_bridge.run.plan import PACKET_BYTES, Limit, Plan, PlannedLink
+from kernel_bridge.run.plan import NS_PER_S, PACKET_BYTES, Limit, Plan, PlannedLink
 
 NAME = "lab"
 WIRE = "wire"
 ETHERNET_BYTES = 14
 FRAME_BYTES = PACKET_BYTES + ETHERNET_BYTES
 """What Linux's queueing disciplines count for a packet on an Ethernet device."""
+LEAST_BYTES = 60
+"""Of a packet: how many there can be in a run follows from it."""
 BURST_BYTES = 3000
 """Of the token bucket: less than two frames, so that it takes larger pieces apart, and enough that no token
 is lost when a timer is a few instructions late."""
@@ -101,7 +104,7 @@ class Wires:
         assert link.spec.rate_mbps is not None
         spec = {
             "delay_us": _delay_us(int(link.schedule.delay_ns[0])),
-            "loss": link.spec.loss,
+            "losses": _losses(link, plan.duration_ns),
             "rate_bps": round(link.spec.rate_mbps * 1e6 * FRAME_BYTES / PACKET_BYTES),
             "burst_bytes": max(BURST_BYTES, link.spec.burst_bytes),
             "queue": qdisc(link.spec.queue, link.limit, link.name),
@@ -113,7 +116,7 @@ class Wires:
 
     def access(self, delay_ns: int, where: str, folders: Folders) -> list[str]:
         """Return a wire that delays by so much each way."""
-        return [WIRE, json.dumps({"delay_us": _delay_us(delay_ns), "loss": 0})]
+        return [WIRE, json.dumps({"delay_us": _delay_us(delay_ns), "losses": []})]
 
     def events(self, link: PlannedLink, shells: LinkShells, origin: Origin, duration_ns: int) -> LinkEvents:
         """Read the counters' samples: what happened between two of them is put at the later one."""
@@ -193,6 +196,13 @@ def missing() -> str | None:
 
 def _sleeping(command: Any) -> list[str]:
     return [*command[:-1], "--no-spin", command[-1]]
+
+
+def _losses(link: PlannedLink, duration_ns: int) -> list[int]:
+    """Return which of the packets that leave the queue are lost, from 0 on: the same as in the simulator."""
+    assert link.spec.rate_mbps is not None
+    most = link.spec.rate_mbps * 1e6 * duration_ns / NS_PER_S / (8 * LEAST_BYTES)
+    return leosim.losses(link.spec.loss, link.seed, int(most) + 1)
 
 
 def _delay_us(delay_ns: int) -> float:

@@ -16,9 +16,9 @@ WANTED = (
     *("tcp_bbr", "tcp_bic", "tcp_cdg", "tcp_highspeed", "tcp_htcp", "tcp_hybla", "tcp_illinois", "tcp_lp"),
     *("tcp_nv", "tcp_scalable", "tcp_vegas", "tcp_veno", "tcp_westwood", "tcp_yeah"),
     *("sch_netem", "sch_tbf", "sch_fq", "sch_codel", "sch_fq_codel", "sch_cake", "sch_pie", "sch_fq_pie"),
-    "sch_sfq",
+    *("sch_sfq", "sch_ingress", "cls_bpf"),
 )
-"""What the guest talks through, what mm-leo translates addresses with, schemes, queueing disciplines."""
+"""What the guest talks through, what mm-leo translates addresses with, schemes, disciplines, losses."""
 FOR_JOBS = "qemu_fw_cfg"
 """Loaded when there is a job."""
 

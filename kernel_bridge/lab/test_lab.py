@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import leosim
 import numpy as np
 import pytest
 
@@ -67,6 +68,21 @@ def test_round_trips_over_three_hops_are_exact_to_a_fifth_of_a_millisecond_and_f
         assert (
             counted["offered_packets"] == went + counted["queued_packets"] + counted["in_flight_packets"]
         ), name
+
+
+@needs_lab
+def test_a_link_loses_the_packets_that_the_simulators_loses():
+    links = {name: {"rate_mbps": 12, "delay_ms": 5, "loss": 0.02} for name in ("a", "b")}
+    flow = {"scheme": "udp", "route": ["a", "b"], "rate_mbps": 6}
+    scenario = parse({"name": "test", "duration_s": 2, "seed": 7, "links": links, "flows": [flow]}, "test")
+    [simulated] = leosim.run([scenario.model_dump_json()], {})
+    ran = execute.execute(scenario, {})
+    on_kernel, in_simulator = ([link["lost_packets"] for link in log.links] for log in (ran, simulated))
+    assert on_kernel == in_simulator
+    for link in ran.links:
+        seed = leosim.loss_seeds(scenario.model_dump_json())[link["link"]]
+        drawn = leosim.losses(0.02, seed, link["offered_packets"] - link["queued_packets"])
+        assert link["lost_packets"] == len(drawn) > 10
 
 
 @needs_lab

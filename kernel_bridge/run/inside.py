@@ -121,7 +121,7 @@ class Run:
         mahimahi.make_forwarding(self.private)
         for program in self.run["programs"]:
             mahimahi.make_setuid(self.private, Path(program))
-        mahimahi.call("cc", "-O2", "-o", self.traffic, TRAFFIC)
+        mahimahi.call("cc", "-O2", "-pthread", "-o", self.traffic, TRAFFIC)
         keep_up()
 
     def start_shells(self) -> subprocess.Popen[bytes]:
@@ -224,7 +224,13 @@ class Run:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            env={**os.environ, **self.environment(flow, role)},
         )
+
+    def environment(self, flow: dict[str, Any], role: str) -> dict[str, str]:
+        """Return what a flow's end finds in its environment beside what this process did."""
+        del flow, role
+        return {}
 
     def expect_ready(self, end: subprocess.Popen[bytes]) -> None:
         """Return once a flow's end is ready."""

@@ -52,7 +52,7 @@ class PlannedLink:
     limit: Limit | None
     """The queue's size; None leaves it to the discipline."""
     seed: int
-    """Of its random losses, and of what its queue draws."""
+    """Of its random losses, which are the simulator's, and of what its queue draws."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,7 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
     for name, found in schedules.items():
         if not found.capacity_bps.any():
             raise InputError(f"{where}: links.{name}: never has capacity while the scenario lasts")
+    seeds = leosim.loss_seeds(scenario.model_dump_json())
     links = []
     for name in reversed(names):
         flows = [flow for flow in scenario.flows if name in flow.route]
@@ -144,7 +145,7 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
                 period_ns=parsed[spec.trace].period_ns if spec.trace is not None else 0,
                 schedule=schedules[name],
                 limit=_limit(spec.queue, int(schedules[name].rate_bps[0]), rtt_ns),
-                seed=random.Random(f"{scenario.seed}/{name}").getrandbits(63),
+                seed=seeds[name],
             )
         )
     return Plan(

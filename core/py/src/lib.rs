@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 mod agents;
 mod batch;
 mod inputs;
+mod losses;
 mod path_trace;
 mod policy;
 mod run;
@@ -33,6 +34,8 @@ fn leosim(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add_function(wrap_pyfunction!(schemes, module)?)?;
+    module.add_function(wrap_pyfunction!(losses::loss_seeds, module)?)?;
+    module.add_function(wrap_pyfunction!(losses::losses, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_class::<agents::Agents>()?;
     module.add_class::<path_trace::PathTrace>()?;

@@ -23,7 +23,7 @@ mod windows;
 mod world;
 
 pub use batch::{Batch, BatchSettings, View};
-pub use network::{PolicySet, TraceSet};
+pub use network::{PolicySet, TraceSet, loss_seeds};
 pub use run_log::{FlowSeries, FlowSummary, LinkSeries, LinkSummary, RunLog};
 pub use scenario::{
     AGENT_SCHEME, ArrivalsSpec, EventSpec, FlowDirection, FlowSpec, LinkSpec, QueueSpec, RerouteSpec,

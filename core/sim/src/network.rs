@@ -52,6 +52,7 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
     for (name, link) in &scenario.links {
         schedules.push(schedule(scenario, name, link, (Direction::Uplink, bps(link.rate_mbps)), traces)?);
     }
+    // First `loss_seeds`.
     let mut seeds = Pcg64Mcg::seed_from_u64(scenario.seed);
     let mut links = Vec::new();
     for ((name, spec), schedule) in scenario.links.iter().zip(&schedules) {
@@ -158,6 +159,14 @@ fn largest_base_rtt(scenario: &Scenario, name: &str, schedules: &[Schedule], nam
     let rtt = |(flow, route): (&FlowSpec, &Vec<String>)| base_rtt(flow, route, schedules, names);
     let of_start = at_start.filter(|(_, route)| crosses(route)).map(rtt).max();
     of_start.or_else(|| later.filter(|(_, route)| crosses(route)).map(rtt).max()).unwrap_or(0)
+}
+
+/// The seeds of the links' random losses, by name: what `Loss::new` takes for the n-th packet that leaves a link's queue to
+/// be lost here, too.
+#[must_use]
+pub fn loss_seeds(scenario: &Scenario) -> BTreeMap<String, u64> {
+    let mut seeds = Pcg64Mcg::seed_from_u64(scenario.seed);
+    scenario.links.keys().map(|name| (name.clone(), seeds.next_u64())).collect()
 }
 
 /// Disciplines draw from a sequence of their own: another discipline leaves all other draws as they are.

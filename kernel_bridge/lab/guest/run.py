@@ -107,6 +107,10 @@ class WiredRun(GuestRun):
         """Return what makes a command run in the network namespace of a level."""
         return ["nsenter", f"--net={wires.namespace(self.wires.levels[level].name)}", "--"]
 
+    def environment(self, flow: dict[str, Any], role: str) -> dict[str, str]:
+        """Let the end that wakes most often keep the processor awake."""
+        return {"AWAKE": "1"} if role == "receive" and flow is self.run["flows"][0] else {}
+
     def prepare_level(self, level: int) -> None:
         """Give a level's namespace the settings of its TCP, and make it forward."""
         settings = inside.SETTINGS | {"ip_forward": "1"}

@@ -8,7 +8,8 @@ A link from a level to the one outside it is a pair of devices. Its data meets, 
 - tbf: the capacity, and inside it the link's queue. Its bucket is smaller than two packets, so that it takes
   apart what the sender's stack hands over in one piece, as hardware would.
 
-A link with random loss goes through a namespace of its own, which loses packets behind the queue, one by one.
+A link with random loss goes through a namespace of its own, which loses packets behind the queue, one by
+one: those that the simulator's link loses, by their place in the order in which they leave it (`lose.c`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 NAMESPACES = "/run/netns"
+PROGRAMS = "/run/programs"
+"""A BPF file system; in a namespace of its own, ip has another /sys."""
+CLSACT = "ffff"
+"""The handle of what programs are attached to."""
 ENDLESS, ENDLESS_BYTES = 1_000_000, 1_000_000_000
 """What is on the way, at most: more than any path here holds."""
 OUTER, INNER = 1, 2
@@ -72,15 +77,20 @@ class Wires:
         level = len(self.levels)
         name, lossy, beyond = f"l{level}", f"m{level}", self.levels[outside].name
         self.levels.append(Level(name, outside))
-        self._add_namespaces(name, *([lossy] if wire["loss"] else []))
+        self._add_namespaces(name, *([lossy] if wire["losses"] else []))
         own = self._address(level)
         self._ip(name, f"address add {own}/32 dev lo")
         losses = []
-        if wire["loss"]:
+        if wire["losses"]:
             out, _, first = self._pair(name, lossy, own)
             lossy_out, back, second = self._pair(lossy, beyond, own)
-            self._qdisc(lossy, lossy_out, "root handle 1:", f"netem limit {ENDLESS} loss {wire['loss']:%}")
-            losses.append((namespace(lossy), lossy_out, "1"))
+            program = f"{PROGRAMS}/{lossy}"
+            call("lose", program, given="".join(f"{packet}\n" for packet in wire["losses"]))
+            self._qdisc(lossy, lossy_out, "clsact")
+            self._lines.append(
+                ("tc", lossy, f"filter add dev {lossy_out} egress bpf direct-action object-pinned {program}")
+            )
+            losses.append((namespace(lossy), lossy_out, CLSACT))
             hops = [first, second]
         else:
             out, back, hop = self._pair(name, beyond, own)
@@ -135,7 +145,7 @@ class Wires:
     def _ip(self, space: str, line: str) -> None:
         self._lines.append(("ip", space, line))
 
-    def _qdisc(self, space: str, device: str, where: str, what: str) -> None:
+    def _qdisc(self, space: str, device: str, where: str, what: str = "") -> None:
         self._lines.append(("tc", space, f"qdisc add dev {device} {where} {what}"))
 
     def _carry_out(self) -> None:
