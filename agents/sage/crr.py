@@ -86,24 +86,20 @@ class Crr:
         actions, rewards = torch.from_numpy(batch.action), torch.from_numpy(batch.reward)
         self._begin(torch.from_numpy(batch.fresh), len(observations))
 
-        first = self._memories["critic"]
-        memories = self.critic.remember(observations, actions, first)
-        self._end("critic", memories)
-        logits = self.critic.logits(memories)
-        targets = self._targets(observations, actions, rewards)
-        errors = -(targets * functional.log_softmax(logits[:, :-1], dim=-1)).sum(dim=-1)
-        critic_loss = errors.mean()
-
-        distribution, memories_of_policy = self.policy(observations, self._memories["policy"])
-        self._end("policy", memories_of_policy)
-        earlier = before(memories.detach(), first)
-        advantage = self._advantage(observations, distribution.sample, logits.detach(), earlier)
-        weights = (advantage / self.settings.beta).exp().clamp(max=self.settings.weight_max)
+        distribution, memories = self.policy(observations, self._memories["policy"])
+        self._end("policy", memories)
         log_prob = distribution.log_prob(actions)
-        policy_loss = -(weights * log_prob).mean()
-
+        numbers = {
+            "log_likelihood": log_prob.mean().item(),
+            "distance": float((distribution.mean().detach() - actions).abs().mean()),
+        }
         self._set_learning_rates()
-        _step(self._critic_optimiser, self.critic, critic_loss, self.settings.gradient_max)
+        if self.settings.beta is None:
+            policy_loss = -log_prob.mean()
+        else:
+            weights, of_critic = self._judge(observations, actions, rewards, distribution.sample)
+            policy_loss = -(weights * log_prob).mean()
+            numbers |= of_critic
         _step(self._policy_optimiser, self.policy, policy_loss, self.settings.gradient_max)
         self.updates += 1
         with torch.no_grad():
@@ -112,14 +108,29 @@ class Crr:
         if self.updates % self.settings.target_steps == 0:
             self.target_policy.load_state_dict(self.policy.state_dict())
             self.target_critic.load_state_dict(self.critic.state_dict())
-        return {
+        return {**numbers, "policy_loss": policy_loss.item()}
+
+    def _judge(
+        self, observations: Tensor, actions: Tensor, rewards: Tensor, sample: Any
+    ) -> tuple[Tensor, dict[str, float]]:
+        """Let the critic learn once; return the actions' weights by it as it was, and what to report."""
+        first = self._memories["critic"]
+        memories = self.critic.remember(observations, actions, first)
+        self._end("critic", memories)
+        logits = self.critic.logits(memories)
+        targets = self._targets(observations, actions, rewards)
+        errors = -(targets * functional.log_softmax(logits[:, :-1], dim=-1)).sum(dim=-1)
+        critic_loss = errors.mean()
+        earlier = before(memories.detach(), first)
+        advantage = self._advantage(observations, sample, logits.detach(), earlier)
+        assert self.settings.beta is not None
+        weights = (advantage / self.settings.beta).exp().clamp(max=self.settings.weight_max)
+        _step(self._critic_optimiser, self.critic, critic_loss, self.settings.gradient_max)
+        return weights, {
             "critic_loss": critic_loss.item(),
-            "policy_loss": policy_loss.item(),
-            "log_likelihood": log_prob.mean().item(),
             "advantage": float(advantage.mean()),
             "weight": float(weights.mean()),
             "value": float(self.critic.mean(logits.detach()).mean()),
-            "distance": float((distribution.mean().detach() - actions).abs().mean()),
         }
 
     @torch.no_grad()

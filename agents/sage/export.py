@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor
 
 from agents.onnx_export import OPSET
-from agents.sage.networks import CLIP, Encoder, Policy
+from agents.sage.networks import CLIP, FLOOR, Encoder, Policy
 from agents.sage.pool import ACTION_MAX, SPEC_VERSION
 from agents.sage.settings import SageSettings
 
@@ -76,6 +76,11 @@ def to_onnx(policy: Policy, description: str, *, reset_first: bool = False) -> b
     )
     x = "observation"
     if policy.normaliser.active:
+        if policy.normaliser.logarithms:
+            shift = graph.tensor("shift", policy.normaliser.shift)
+            floor = graph.weight("floor", np.array(FLOOR, np.float32))
+            x = graph.node("Clip", [graph.node("Add", [x, shift], "shifted"), floor], "positive")
+            x = graph.node("Log", [x], "logarithm")
         mean = graph.tensor("mean", policy.normaliser.mean)
         deviation = graph.tensor("deviation", policy.normaliser.deviation)
         x = graph.node("Sub", [x, mean], "centred")

@@ -9,11 +9,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from agents.sage.pool import ACTION_MAX
+from agents.sage.pool import ACTION_ENTRY, ACTION_MAX
 from agents.sage.settings import SageSettings
 
 CLIP = 10.0
 """A normalised signal is within this many deviations of its mean."""
+
+FLOOR = 1e-3
+"""What is added to a signal before its logarithm is taken."""
 
 
 class Encoder(nn.Module):
@@ -68,11 +71,18 @@ class Torso(nn.Module):
 
 
 class Normaliser(nn.Module):
-    """Each signal less its mean over its deviation, within bounds; as it is until `fit`."""
+    """Each signal, or its logarithm, less its mean over its deviation, within bounds; as it is until `fit`.
 
-    def __init__(self, dim: int, *, active: bool) -> None:
+    A logarithm is that of the signal and `FLOOR`; that of the action before, of the action and what makes the
+    smallest one positive.
+    """
+
+    def __init__(self, dim: int, *, active: bool, logarithms: bool = False) -> None:
         super().__init__()
         self.active = active
+        self.logarithms = logarithms
+        self.shift = torch.full((dim,), FLOOR)
+        self.shift[ACTION_ENTRY:] += ACTION_MAX
         self.mean: Tensor
         self.deviation: Tensor
         self.register_buffer("mean", torch.zeros(dim))
@@ -83,10 +93,15 @@ class Normaliser(nn.Module):
         self.mean.copy_(mean)
         self.deviation.copy_(deviation)
 
+    def scaled(self, x: Tensor) -> Tensor:
+        """Map signals (..., dim) to what has moments: themselves, or their logarithms."""
+        return (x + self.shift).clamp(min=FLOOR).log() if self.logarithms else x
+
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., dim) to (..., dim)."""
         if not self.active:
             return x
+        x = self.scaled(x)
         return ((x - self.mean) / self.deviation).clamp(-CLIP, CLIP)
 
 
@@ -123,7 +138,9 @@ class Policy(nn.Module):
 
     def __init__(self, observation_dim: int, settings: SageSettings) -> None:
         super().__init__()
-        self.normaliser = Normaliser(observation_dim, active=settings.normalise)
+        self.normaliser = Normaliser(
+            observation_dim, active=settings.normalise, logarithms=settings.logarithms
+        )
         self.torso = Torso(observation_dim, settings)
         self.head = nn.Linear(settings.width, 3 * settings.mixture)
         self._scale_min = settings.scale_min
@@ -140,7 +157,9 @@ class Critic(nn.Module):
 
     def __init__(self, observation_dim: int, settings: SageSettings) -> None:
         super().__init__()
-        self.normaliser = Normaliser(observation_dim, active=settings.normalise)
+        self.normaliser = Normaliser(
+            observation_dim, active=settings.normalise, logarithms=settings.logarithms
+        )
         self._action_scale = settings.action_scale
         self.torso = Torso(observation_dim + 1, settings)
         self.head = nn.Linear(settings.width, settings.atoms)

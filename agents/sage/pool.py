@@ -75,6 +75,7 @@ def watch(situation: Situation, schemes: tuple[str, ...], settings: SageSettings
         interval_ms=settings.interval_ms,
         threads=settings.workers,
         watch=True,
+        hold=settings.pool.hold,
     )
     traces = situation.traces()
     for index, scheme in enumerate(schemes):

@@ -7,6 +7,7 @@ Batches depend on the seed and on how many were drawn before, and on nothing els
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,8 @@ class Sequences:
         reward_share: a run's mean reward is at least this share of the best of theirs in its situation.
         streams: whether the sequences of a batch go on where those of the last one ended. At first they begin
             anywhere; a run that is at its end is followed by another, from its beginning.
+        stay: sequences after which a stream leaves its run for another, half of the time for its beginning
+            and else for anywhere in it; by default it stays to the end.
 
     Raises:
         InputError: the pool cannot be read, or no run in it is asked for and long enough.
@@ -61,6 +64,7 @@ class Sequences:
         schemes: tuple[str, ...] | None = None,
         reward_share: float = 0.0,
         streams: bool = False,
+        stay: int | None = None,
     ) -> None:
         self.index = pool.read_index(folder)
         self._length = length
@@ -78,8 +82,9 @@ class Sequences:
         self._order: list[int] = []
         self._resident = [self._next() for _ in range(min(resident, len(self._runs)))]
         self._loaded = [self._load(run) for run in self._resident]
-        self._streams: list[tuple[int, int]] | None = [] if streams else None
-        """Run and place of each."""
+        self._stay = stay
+        self._streams: list[tuple[int, int, int]] | None = [] if streams else None
+        """Run and place of each, and how many sequences it has had of the run."""
         self._streamed: list[Run] = []
 
     def _groups(
@@ -124,7 +129,7 @@ class Sequences:
                 parts.append(self._cut(run, int(self._rng.integers(len(run["action"]) - self._length + 1))))
         else:
             fresh = np.array([self._advance(stream) for stream in range(count)])
-            for (_, first), run in zip(self._streams, self._streamed, strict=True):
+            for (_, first, _), run in zip(self._streams, self._streamed, strict=True):
                 parts.append(self._cut(run, first))
         if len(self._resident) < len(self._runs):
             place = int(self._rng.integers(len(self._resident)))
@@ -138,25 +143,34 @@ class Sequences:
     def _advance(self, stream: int) -> bool:
         """Take a stream to its next sequence; return whether that is in another run."""
         assert self._streams is not None
-        if stream < len(self._streams):
-            number, first = self._streams[stream]
+        begins_anywhere = stream >= len(self._streams)
+        if not begins_anywhere:
+            number, first, had = self._streams[stream]
             first += self._length
-            if first + self._length <= len(self._streamed[stream]["action"]):
-                self._streams[stream] = number, first
+            ends = first + self._length > len(self._streamed[stream]["action"])
+            if not ends and (self._stay is None or had < self._stay):
+                self._streams[stream] = number, first, had + 1
                 return False
+            begins_anywhere = self._stay is not None and bool(self._rng.random() < 0.5)
         index = int(self._rng.integers(len(self._resident)))
         run, number = self._loaded[index], self._resident[index]
+        last = len(run["action"]) - self._length
+        first = int(self._rng.integers(last + 1)) if begins_anywhere else 0
         if stream < len(self._streams):
-            self._streams[stream], self._streamed[stream] = (number, 0), run
+            self._streams[stream], self._streamed[stream] = (number, first, 1), run
         else:
-            first = int(self._rng.integers(len(run["action"]) - self._length + 1))
-            self._streams.append((number, first))
+            had = 1 if self._stay is None else int(self._rng.integers(self._stay)) + 1
+            self._streams.append((number, first, had))
             self._streamed.append(run)
         return True
 
-    def moments(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return mean and standard deviation of each signal over the runs in memory."""
+    def moments(
+        self, scaled: Callable[[NDArray[np.float32]], NDArray[np.float32]] | None = None
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return mean and deviation of each signal, ``scaled`` if it is given, over the runs in memory."""
         rows = np.concatenate([run["observation"] for run in self._loaded])
+        if scaled is not None:
+            rows = scaled(rows)
         deviation = rows.std(axis=0, dtype=np.float64)
         # A signal that is the same everywhere says nothing: it is only centred.
         deviation[deviation < 1e-6] = 1.0
@@ -179,7 +193,7 @@ class Sequences:
         self._loaded = [self._load(run) for run in self._resident]
         self._streams = None if state["streams"] is None else list(state["streams"])
         here = dict(zip(self._resident, self._loaded, strict=True))
-        self._streamed = [here.get(run) or self._load(run) for run, _ in self._streams or []]
+        self._streamed = [here.get(run) or self._load(run) for run, _, _ in self._streams or []]
 
     def _next(self) -> int:
         if not self._order:

@@ -51,6 +51,9 @@ class PoolRanges(Strict):
     """The rate is multiplied by such a factor every other ``step_s``; 1 leaves it. Never above 192 Mbit/s."""
     step_s: Positive = 7.0
     duration_s: Positive = 28.0
+    hold: bool = False
+    """Whether the schemes are in an agent's place: their windows move only where an agent's would, at the end
+    of an interval that brought a delivery, and are paced as an agent's. Ours, not as published."""
     scenarios: Count | None = None
     """How many of the combinations, drawn without replacement; all by default."""
     shared: Fraction = 0.25
@@ -84,6 +87,10 @@ class SageSettings(TrainSettings):
     (stored states, Kapturowski et al., ICLR 2019), so that memories are as old as in use. Ours; else each
     sequence begins with zeros, as published."""
 
+    stay: Count | None = None
+    """Sequences after which it goes on in another run, half of the time from its beginning: of a long run,
+    most is the same. Ours; by default it stays to the end."""
+
     gru: Count = 1024
     """Numbers that the recurrent layers remember."""
     width: Count = 256
@@ -101,6 +108,9 @@ class SageSettings(TrainSettings):
     normalise: bool = False
     """Whether the networks take each signal less its mean over its deviation in the pool; ours, not as
     published."""
+    logarithms: bool = False
+    """Whether the networks take each signal's logarithm instead, before that: a flow of ten packets is then
+    as easy to see as one of a thousand. Ours, not as published."""
     action_scale: Positive | None = None
     """Where the critic sees actions half as on a linear and half as on a logarithmic scale: most windows
     change by thousandths of an octave, some by a whole one. Ours, it sees them as they are as published."""
@@ -120,8 +130,9 @@ class SageSettings(TrainSettings):
     """Intervals in a sequence; the recurrent states begin as zeros."""
     action_samples: Count = 4
     """Actions whose mean value is the baseline of an advantage."""
-    beta: Positive = 1.0
-    """An action is imitated with the weight exp(advantage / beta) …"""
+    beta: Positive | None = 1.0
+    """An action is imitated with the weight exp(advantage / beta) …; none of ours: every action is imitated
+    alike, and no critic is learned."""
     weight_max: Positive = 20.0
     """… which is bounded by this."""
     target_steps: Count = 100

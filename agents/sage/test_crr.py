@@ -6,7 +6,7 @@ import torch
 from torch.distributions import Categorical, MixtureSameFamily, Normal
 
 from agents.sage.crr import Crr, before, project
-from agents.sage.networks import Mixture
+from agents.sage.networks import Mixture, Normaliser
 from agents.sage.sequences import Batch
 from agents.sage.settings import SageSettings
 
@@ -113,6 +113,31 @@ def test_the_policy_imitates_what_paid_and_not_the_average():
     with torch.no_grad():
         mean = learner.policy(torch.from_numpy(observation))[0].mean().mean()
     assert float(mean) > 0.5, float(mean)
+
+
+def test_without_a_temperature_every_action_is_imitated_alike_and_no_critic_learns():
+    learner = Crr(SMALL.model_copy(update={"beta": None}), 69)
+    critic = copy.deepcopy(learner.critic.state_dict())
+    numbers = [learner.update(batch(count=32)) for _ in range(60)]
+    assert numbers[-1]["log_likelihood"] > numbers[0]["log_likelihood"] + 0.1
+    assert "critic_loss" not in numbers[0]
+    for name, weights in learner.critic.state_dict().items():
+        assert torch.equal(weights, critic[name])
+
+
+def test_with_logarithms_a_signal_that_doubles_looks_the_same_whatever_its_size():
+    normaliser = Normaliser(69, active=True, logarithms=True)
+    steps = []
+    for size in (0.1, 1.0, 100.0):
+        one, two = torch.full((69,), size), torch.full((69,), 2 * size)
+        steps.append((normaliser(two) - normaliser(one))[:68])
+    torch.testing.assert_close(steps[0], steps[2], atol=0.01, rtol=0)
+    torch.testing.assert_close(steps[1], torch.full((68,), 0.6926), atol=0.001, rtol=0)
+    # The action before has a sign.
+    actions = torch.zeros(3, 69)
+    actions[:, 68] = torch.tensor([-2.0, 0.0, 2.0])
+    assert normaliser(actions)[:, 68].diff().min() > 0.5
+    assert torch.isfinite(normaliser(torch.full((69,), -1e6))).all()
 
 
 def test_targets_follow_at_their_period_only():

@@ -72,6 +72,21 @@ def test_rows_are_of_the_scheme_whose_window_they_tell(tiny):
     assert runs["vegas"]["reward"][-1] > 20
 
 
+def test_the_first_action_of_a_scheme_that_is_held_is_its_first_doubling(tiny):
+    situation = scenarios.Situation(48.0, 20.0, 2.0, 1.0, 1.0, 4.0, False, 5)
+    first, window = {}, 10 * 1448 * 8
+    for hold in (False, True):
+        ranges = tiny.pool.model_copy(update={"hold": hold})
+        run = pool.watch(situation, ("cubic",), tiny.model_copy(update={"pool": ranges}))["cubic"]
+        # Entry 63: largest delivered of the last 200 × minimum RTT / window.
+        delivered = run["observation"][0, 67] * 1e8 * run["observation"][0, 11] * 0.1
+        first[hold] = delivered / run["observation"][0, 63] / window, run["action"][0]
+    # All ten packets of the first window arrive in one interval: who is not held has doubled it by its end.
+    assert abs(first[False][0] - 2) < 0.1
+    assert abs(first[True][0] - 1) < 0.1
+    assert first[True][1] == 1.0
+
+
 def test_an_interrupted_collection_is_completed_to_the_same_bytes(tiny, tmp_path):
     whole = Path(tiny.pool_folder)
     half = tmp_path / "half"
@@ -173,6 +188,23 @@ def test_streams_go_through_whole_runs_and_on_after_a_restore(tiny):
                 at[stream] = run, first + length
                 np.testing.assert_array_equal(runs[run][first + length : first + 2 * length], reward)
     assert began > 3
+
+
+def test_streams_that_stay_for_some_sequences_begin_runs_half_of_the_time(tiny):
+    folder, length = Path(tiny.pool_folder), 10
+    sequences = Sequences(folder, length, 6, 1, streams=True, stay=3)
+    rewards = [run["reward"][:length] for run in sequences._loaded]
+    stays, began, fresh = [0] * 8, 0, 0
+    for draw in range(60):
+        batch = sequences.draw(8)
+        for stream in range(8):
+            if batch.fresh[stream] and draw > 3:
+                assert stays[stream] <= 3
+                fresh += 1
+                began += any((batch.reward[stream] == of).all() for of in rewards)
+            stays[stream] = 1 if batch.fresh[stream] else stays[stream] + 1
+    assert fresh >= 140
+    assert 0.35 < began / fresh < 0.65
 
 
 def test_only_the_runs_that_are_asked_for_are_learned_from(tiny):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from agents.reporter import Reporter
 from agents.run_folder import RunFolder
@@ -55,6 +56,7 @@ class Training:
             schemes=settings.imitated,
             reward_share=settings.reward_share,
             streams=settings.carry,
+            stay=settings.stay,
         )
         index = self.sequences.index
         for field, must in (
@@ -79,7 +81,10 @@ class Training:
     def start(self) -> None:
         """Begin from nothing."""
         if self.settings.normalise:
-            self.learner.normalise(*map(torch.from_numpy, self.sequences.moments()))
+            self.learner.normalise(*map(torch.from_numpy, self.sequences.moments(self._scaled)))
+
+    def _scaled(self, signals: NDArray[np.float32]) -> NDArray[np.float32]:
+        return self.learner.policy.normaliser.scaled(torch.from_numpy(signals)).numpy()
 
     def update(self) -> None:
         """Learn from one batch."""

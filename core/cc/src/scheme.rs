@@ -2,7 +2,7 @@
 
 use crate::{
     Ack, AtSending, Bbr, Bbr3, Bic, Cdg, Congestion, CongestionControl, Context, Copa, Cubic, External,
-    Header, HighSpeed, Hop, Htcp, Hybla, Illinois, LeoCc, LeoTcp, Lp, Nanos, Nv, Reno, SaTcp, Scalable,
+    Header, Held, HighSpeed, Hop, Htcp, Hybla, Illinois, LeoCc, LeoTcp, Lp, Nanos, Nv, Reno, SaTcp, Scalable,
     StarQuic, Vegas, Veno, Vivace, Westwood, Yeah,
 };
 
@@ -17,6 +17,7 @@ pub enum Scheme {
     Copa(Copa),
     Cubic(Cubic),
     External(External),
+    Held(Held),
     HighSpeed(HighSpeed),
     Htcp(Htcp),
     Hybla(Hybla),
@@ -111,6 +112,20 @@ impl Scheme {
         })
     }
 
+    /// The same in an agent's place, to be commanded by [`Scheme::held_mut`].
+    #[must_use]
+    pub fn held(self) -> Self {
+        Self::Held(Held::new(self))
+    }
+
+    /// The scheme in an agent's place, if it is.
+    pub fn held_mut(&mut self) -> Option<&mut Held> {
+        match self {
+            Self::Held(held) => Some(held),
+            _ => None,
+        }
+    }
+
     /// The external agent's window, if this flow is steered by one.
     pub fn external_mut(&mut self) -> Option<&mut External> {
         match self {
@@ -130,6 +145,7 @@ macro_rules! dispatch {
             Self::Copa($scheme) => $call,
             Self::Cubic($scheme) => $call,
             Self::External($scheme) => $call,
+            Self::Held($scheme) => $call,
             Self::HighSpeed($scheme) => $call,
             Self::Htcp($scheme) => $call,
             Self::Hybla($scheme) => $call,

@@ -61,7 +61,7 @@ impl Batch {
 #[pymethods]
 impl Batch {
     #[new]
-    #[pyo3(signature = (size, *, slots = 1, agent = "astraea", reward = "astraea", interval_ms = 30.0, series_ms = 0.0, threads = 1, watch = false))]
+    #[pyo3(signature = (size, *, slots = 1, agent = "astraea", reward = "astraea", interval_ms = 30.0, series_ms = 0.0, threads = 1, watch = false, hold = false))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python constructor")]
     fn new(
         py: Python<'_>,
@@ -73,6 +73,7 @@ impl Batch {
         series_ms: f64,
         threads: usize,
         watch: bool,
+        hold: bool,
     ) -> PyResult<Self> {
         if size == 0 || slots == 0 {
             return Err(input_error("arguments: size and slots: must be positive"));
@@ -88,7 +89,11 @@ impl Batch {
         };
         let batch = leo_sim::Batch::new(size, settings);
         Ok(Self {
-            inner: if watch { batch.watching_schemes() } else { batch },
+            inner: match (watch, hold) {
+                (_, true) => batch.holding_schemes(),
+                (true, false) => batch.watching_schemes(),
+                (false, false) => batch,
+            },
             observations: PyArray::zeros(py, [size, slots, spec.observation_dim()], false).unbind(),
             rewards: PyArray::zeros(py, [size, slots], false).unbind(),
             global_states: PyArray::zeros(py, [size, spec.global_dim()], false).unbind(),

@@ -65,6 +65,8 @@ struct Environment {
     learners: Vec<usize>,
     /// The flows are steered by their own schemes and only looked at.
     watches: bool,
+    /// Their windows hold between the ends of intervals.
+    holds: bool,
 }
 
 /// Independent simulations.
@@ -73,6 +75,7 @@ pub struct Batch {
     environments: Vec<Option<Environment>>,
     pool: Option<rayon::ThreadPool>,
     watches: bool,
+    holds: bool,
 }
 
 impl Batch {
@@ -86,7 +89,7 @@ impl Batch {
             let builder = rayon::ThreadPoolBuilder::new().num_threads(settings.threads);
             builder.build().expect("threads can be started")
         });
-        Self { settings, environments: (0..size).map(|_| None).collect(), pool, watches: false }
+        Self { settings, environments: (0..size).map(|_| None).collect(), pool, watches: false, holds: false }
     }
 
     /// Observe the flows that classic schemes steer instead of those that learn: what an agent would see, be rewarded
@@ -95,6 +98,14 @@ impl Batch {
     pub const fn watching_schemes(mut self) -> Self {
         self.watches = true;
         self
+    }
+
+    /// The same with the schemes in an agent's place: their windows hold from one interval that brought a delivery to the
+    /// next, and are paced as an agent's. Actions that follow from the windows then do exactly what the schemes did.
+    #[must_use]
+    pub const fn holding_schemes(mut self) -> Self {
+        self.holds = true;
+        self.watching_schemes()
     }
 
     /// What its simulations have in common.
@@ -127,7 +138,7 @@ impl Batch {
         let settings = &self.settings;
         let mut simulation =
             Simulation::new(scenario, traces, policies, settings.interval, settings.series_interval)?;
-        let watches = self.watches;
+        let (watches, holds) = (self.watches, self.holds);
         let learners: Vec<usize> = (0..simulation.flows().len())
             .filter(|&flow| {
                 let flow = &simulation.flows()[flow];
@@ -145,12 +156,12 @@ impl Batch {
         scenario.check("flows", learners.len() <= settings.slots, &few)?;
         for &flow in &learners {
             if watches {
-                simulation.flow_mut(flow).watch(settings.spec);
+                simulation.flow_mut(flow).watch(settings.spec, holds);
             } else {
                 simulation.flow_mut(flow).attach(settings.spec);
             }
         }
-        let mut environment = Environment { simulation, learners, watches };
+        let mut environment = Environment { simulation, learners, watches, holds };
         let row = rows(settings, view).nth(index).expect("the index is in range");
         // Nothing of the simulation before stays behind in slots that this one does not use.
         row.observations.fill(0.0);
@@ -201,6 +212,9 @@ impl Environment {
         for (slot, action) in actions.chunks_exact(settings.spec.action_dim()).enumerate() {
             if row.active[slot] && !self.watches {
                 control_loop::act(&mut self.simulation, self.learners[slot], action);
+            }
+            if row.active[slot] && self.holds {
+                control_loop::follow(&mut self.simulation, self.learners[slot]);
             }
         }
         self.advance(settings, row);

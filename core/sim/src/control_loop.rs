@@ -1,7 +1,7 @@
 //! The control loop at the end of each monitor interval: report, observation, action, window.
 
 use leo_cc::CongestionControl;
-use leo_control::MAX_OBSERVATION_DIM;
+use leo_control::{MAX_CWND_PACKETS, MAX_OBSERVATION_DIM, MIN_CWND_PACKETS, pacing_rate_bytes_per_s};
 use leo_link::Nanos;
 
 use crate::flow::{Flow, Phase, Steering};
@@ -67,5 +67,18 @@ pub fn act(simulation: &mut Simulation, index: usize, action: &[f32]) {
     if let Some(external) = flow.sender.scheme_mut().external_mut() {
         external.command(command.cwnd_packets, command.pacing_bytes_per_s);
     }
+    simulation.pump(index);
+}
+
+/// Give a flow that is watched the window that its scheme wants, when and as an agent would.
+pub fn follow(simulation: &mut Simulation, index: usize) {
+    let flow = simulation.flow_mut(index);
+    let Some(agent) = flow.agent.as_ref().filter(|agent| agent.state.is_due()) else { return };
+    let report = agent.history.report;
+    let Some(held) = flow.sender.scheme_mut().held_mut() else { return };
+    // An action multiplies the window by a quarter at the least and by four at the most.
+    let wanted = held.wanted().clamp(report.cwnd.div_ceil(4), report.cwnd.saturating_mul(4));
+    let window = wanted.clamp(MIN_CWND_PACKETS, MAX_CWND_PACKETS);
+    held.command(window, pacing_rate_bytes_per_s(report.mss, window, report.packets_out, report.srtt_us));
     simulation.pump(index);
 }

@@ -267,9 +267,13 @@ impl Flow {
         self.transfer_bytes.map_or(bytes, |all| bytes.min(all))
     }
 
-    /// Begin to observe by `spec` what its own scheme does.
-    pub fn watch(&mut self, spec: AgentSpec) {
+    /// Begin to observe by `spec` what its own scheme does, whose window `holds` until it is asked.
+    pub fn watch(&mut self, spec: AgentSpec, holds: bool) {
         self.sender.count_intervals();
+        if holds {
+            let scheme = self.sender.scheme().clone();
+            *self.sender.scheme_mut() = scheme.held();
+        }
         self.remember(spec);
     }
 

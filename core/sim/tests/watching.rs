@@ -9,6 +9,7 @@ use support::{MS, dumbbell, parse, policies, simulation};
 
 const SPEC: AgentSpec = AgentSpec::SAGE;
 const CWND: usize = 11;
+const SSTHRESH: usize = 17;
 
 /// Observation, reward and report of one interval.
 type Row = (Vec<f32>, f32, Vec<f64>);
@@ -20,6 +21,16 @@ struct Watched {
 }
 
 fn watch(scenario: &serde_json::Value, slots: usize, action: f32) -> Result<Watched, String> {
+    run(scenario, slots, Batch::watching_schemes, |_| action)
+}
+
+/// Run a batch of one, whose flows act as `action` says of all rows so far.
+fn run(
+    scenario: &serde_json::Value,
+    slots: usize,
+    what: impl FnOnce(Batch) -> Batch,
+    mut action: impl FnMut(&[Vec<Row>]) -> f32,
+) -> Result<Watched, String> {
     let settings = BatchSettings {
         slots,
         spec: SPEC,
@@ -28,7 +39,7 @@ fn watch(scenario: &serde_json::Value, slots: usize, action: f32) -> Result<Watc
         series_interval: 0,
         threads: 1,
     };
-    let mut batch = Batch::new(1, settings).watching_schemes();
+    let mut batch = what(Batch::new(1, settings));
     let (dim, fields) = (SPEC.observation_dim(), Report::FIELDS.len());
     let (mut observations, mut rewards) = (vec![0.0; slots * dim], vec![0.0; slots]);
     let (mut global_states, mut active) = (vec![0.0; GLOBAL_DIM], vec![false; slots]);
@@ -49,7 +60,7 @@ fn watch(scenario: &serde_json::Value, slots: usize, action: f32) -> Result<Watc
                 .reset(0, &parse(scenario), &TraceSet::new(), &policies(), view)
                 .map_err(|error| error.to_string())?;
         } else {
-            batch.step(&vec![action; slots], view);
+            batch.step(&vec![action(&rows); slots], view);
         }
         for (slot, rows) in rows.iter_mut().enumerate() {
             let observation = observations[slot * dim..][..dim].to_vec();
@@ -119,4 +130,35 @@ fn a_batch_that_watches_needs_a_classic_scheme_and_a_slot_for_each() {
     scenario["flows"].as_array_mut().unwrap().push(mixed);
     let watched = watch(&scenario, 1, 0.0).expect("a flow of datagrams needs no slot");
     assert_eq!(watched.rows[0].len(), 100);
+}
+
+#[test]
+fn an_agent_that_does_what_a_held_scheme_did_sees_what_it_saw() {
+    for scheme in ["cubic", "vegas", "bbr3"] {
+        let scenario = |scheme: &str| dumbbell(24.0, 20.0, 8.0, &[scheme]);
+        let held = run(&scenario(scheme), 1, Batch::holding_schemes, |_| 0.0).unwrap();
+        let windows: Vec<f64> = held.rows[0].iter().map(|row| row.2[CWND]).collect();
+        let mut exact = 10.0_f64;
+        let agent = run(
+            &scenario("agent"),
+            1,
+            |batch| batch,
+            |rows| {
+                // Largest exponent in thousandths that leads to no more than the window, which is rounded up.
+                let log2 = (1_000.0 * (windows[rows[0].len()] / exact).log2()).floor() / 1_000.0;
+                exact *= log2.exp2();
+                (log2 / 2.0) as f32
+            },
+        )
+        .unwrap();
+        assert_eq!(held.rows[0].len(), agent.rows[0].len());
+        for (interval, (seen, by_agent)) in held.rows[0].iter().zip(&agent.rows[0]).enumerate() {
+            // All but the slow start threshold, which an agent has none of.
+            let reported = |row: &Row| [&row.2[..SSTHRESH], &row.2[SSTHRESH + 1..]].concat();
+            assert_eq!(reported(seen), reported(by_agent), "report {interval} of {scheme}");
+            // All but the action before, of which the agent's is of windows with fractions.
+            assert_eq!(seen.0[..68], by_agent.0[..68], "signals {interval} of {scheme}");
+            assert_eq!(seen.1.to_bits(), by_agent.1.to_bits(), "reward {interval} of {scheme}");
+        }
+    }
 }

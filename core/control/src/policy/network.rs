@@ -70,6 +70,7 @@ pub(super) enum Activation {
     Elu { alpha: f32 },
     Tanh,
     Sigmoid,
+    Log,
     Clip { min: f32, max: f32 },
 }
 
@@ -93,6 +94,7 @@ impl Activation {
             }
             Self::Tanh => libm::tanhf(x),
             Self::Sigmoid => 1.0 / (1.0 + libm::expf(-x)),
+            Self::Log => libm::logf(x),
             Self::Clip { min, max } => x.max(min).min(max),
         }
     }
@@ -389,6 +391,8 @@ mod tests {
         assert_eq!(activation(Activation::Relu), [0.0, 0.0, 3.0]);
         assert_eq!(activation(Activation::LeakyRelu { slope: 0.25 }), [-0.5, 0.0, 3.0]);
         assert_eq!(activation(Activation::Elu { alpha: 2.0 }), [2.0 * (-2f32).exp_m1(), 0.0, 3.0]);
+        let [below, zero, above] = activation(Activation::Log);
+        assert!(below.is_nan() && zero == f32::NEG_INFINITY && (above - 3f32.ln()).abs() < 1e-6);
         assert_eq!(activation(Activation::Clip { min: -1.0, max: 2.0 }), [-1.0, 0.0, 2.0]);
         let close = |got: [f32; 3], want: [f64; 3]| {
             for (got, want) in got.into_iter().zip(want) {

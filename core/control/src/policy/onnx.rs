@@ -19,7 +19,7 @@ const INPUT: &str = "observation";
 const OUTPUT: &str = "action";
 const NEXT: &str = "next_";
 const OPERATORS: &str = "Add, BatchNormalization, Clip, Constant, Div, Elu, Flatten, GRU, Gemm, Identity, LSTM, \
-                         LayerNormalization, LeakyRelu, MatMul, Mul, Relu, Sigmoid, Softmax, Squeeze, Sub, Tanh, \
+                         LayerNormalization, LeakyRelu, Log, MatMul, Mul, Relu, Sigmoid, Softmax, Squeeze, Sub, Tanh, \
                          Unsqueeze";
 
 /// A recurrent policy remembers no more of a flow.
@@ -269,6 +269,7 @@ impl Node<'_> {
             "Div" => self.elementwise(network, Combination::Div),
             "Relu" => activation(network, Activation::Relu),
             "LeakyRelu" => activation(network, Activation::LeakyRelu { slope: self.float("alpha", 0.01) }),
+            "Log" => activation(network, Activation::Log),
             "Elu" => activation(network, Activation::Elu { alpha: self.float("alpha", 1.0) }),
             "Tanh" => activation(network, Activation::Tanh),
             "Sigmoid" => activation(network, Activation::Sigmoid),
