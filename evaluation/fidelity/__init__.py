@@ -6,8 +6,6 @@ python -m evaluation.fidelity record FOLDER          # golden files from an eval
 
 from evaluation.fidelity.comparison import Comparison as Comparison
 from evaluation.fidelity.comparison import compare as compare
-from evaluation.fidelity.draws import Draw as Draw
-from evaluation.fidelity.draws import draws as draws
 from evaluation.fidelity.shares import Crowd as Crowd
 from evaluation.fidelity.shares import Sharing as Sharing
 from evaluation.fidelity.shares import crowds as crowds

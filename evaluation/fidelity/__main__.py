@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import leosim
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -30,7 +29,6 @@ def table(found: Sequence[Fidelity]) -> Table:
         "retransmits",
         "start-up",
         "cwnd",
-        "with loss",
     )
     made = Table("scheme", box=None, pad_edge=False)
     for column in columns:
@@ -43,7 +41,6 @@ def table(found: Sequence[Fidelity]) -> Table:
             *(f"{value:.1%}" for value in (one.rtt_p95_median, one.retransmit_median)),
             f"{one.startup_median_s:.1f} s",
             f"{one.cwnd_median:.1%}",
-            "–" if np.isnan(one.drawn_spread) else f"{one.drawn_spread:.1f} σ",
         )
     return made
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from evaluation import golden
 from evaluation.fidelity.comparison import Comparison, compare
-from evaluation.fidelity.draws import Draw, draws, is_random, spread
 from evaluation.results import Results
 
 SINGLE = "fidelity"
@@ -26,15 +25,12 @@ class Fidelity:
     runs: int
     goodput_median: float
     goodput_p90: float
-    """Over the paths without random loss, as `rtt_p90`."""
     rtt_median: float
     rtt_p90: float
     rtt_p95_median: float
     retransmit_median: float
     startup_median_s: float
     cwnd_median: float
-    drawn_spread: float
-    """Of the runs with random loss, in standard deviations (`evaluation.fidelity.draws`); NaN without any."""
 
 
 def fidelity(schemes: Collection[str]) -> list[Fidelity]:
@@ -54,9 +50,8 @@ def kernel() -> str:
     return str(golden.read(golden.FOLDER / f"{SINGLE}.json").provenance["kernel"])
 
 
-def summary(scheme: str, compared: Sequence[Comparison], drawn: Sequence[Draw] = ()) -> Fidelity:
-    """Return a scheme's fidelity from its comparisons, and from its runs with random loss as draws."""
-    fixed = [one for one in compared if not is_random(one.run)]
+def summary(scheme: str, compared: Sequence[Comparison]) -> Fidelity:
+    """Return a scheme's fidelity from its comparisons."""
 
     def median(values: Iterable[float], share: float = 0.5) -> float:
         kept = np.abs([value for value in values if not np.isnan(value)])
@@ -66,14 +61,13 @@ def summary(scheme: str, compared: Sequence[Comparison], drawn: Sequence[Draw] =
         scheme,
         len(compared),
         median(one.goodput for one in compared),
-        median((one.goodput for one in fixed), 0.9),
+        median((one.goodput for one in compared), 0.9),
         median(one.rtt_mean for one in compared),
-        median((one.rtt_mean for one in fixed), 0.9),
+        median((one.rtt_mean for one in compared), 0.9),
         median(one.rtt_p95 for one in compared),
         median(one.retransmit for one in compared),
         median(one.startup_s for one in compared),
         median(one.cwnd for one in compared),
-        spread(drawn),
     )
 
 
@@ -83,4 +77,4 @@ def _of_scheme(scheme: str) -> Fidelity | None:
     if scheme not in leosim.schemes() or not path.exists():
         return None
     runs = [run for run in golden.read(path).runs if run.scheme == scheme]
-    return summary(scheme, compare(runs), draws(runs)) if runs else None
+    return summary(scheme, compare(runs)) if runs else None

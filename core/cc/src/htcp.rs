@@ -259,4 +259,17 @@ mod tests {
         }
         assert!(htcp.window().abs_diff(333) <= 10, "{}", htcp.window());
     }
+
+    #[test]
+    fn short_round_trips_grow_by_a_packet_like_reno_and_not_by_a_fifth() {
+        // draft §3.1 divides α by 5 at 20 ms; in Linux's whole numbers it is at least 1.
+        let mut htcp = Htcp::new();
+        htcp.on_start(0, RTT);
+        htcp.min_rtt = ticks::of(20 * MILLISECOND);
+        htcp.update_alpha(0);
+        assert_eq!(htcp.alpha, ONE);
+        htcp.update_alpha(3 * HZ);
+        // 22 / 5.
+        assert_eq!(htcp.alpha, 4 * ONE);
+    }
 }

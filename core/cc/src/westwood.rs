@@ -179,4 +179,16 @@ mod tests {
         westwood.on_recovered(now);
         assert!(westwood.window().abs_diff(500) <= 10, "{}", westwood.window());
     }
+
+    #[test]
+    fn packets_that_duplicates_have_counted_are_not_counted_again() {
+        let mut westwood = Westwood::new();
+        let count = |westwood: &mut Westwood, acked| westwood.count(&Ack { acked, ..Ack::default() });
+        // Three duplicates, then the hole is filled: of four packets the last is new.
+        assert_eq!([0, 0, 0].map(|acked| count(&mut westwood, acked)), [1, 1, 1]);
+        assert_eq!(count(&mut westwood, 4), 1);
+        assert_eq!(count(&mut westwood, 2), 2);
+        // What stands for more packets than one is not lost, only late.
+        assert_eq!([0, 7].map(|acked| count(&mut westwood, acked)), [1, 6]);
+    }
 }

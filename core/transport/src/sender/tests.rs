@@ -126,3 +126,55 @@ fn packets_sent_around_a_pause_of_the_application_give_marked_samples() {
     let rest = marks(&mut sender, 250 * MS, 0);
     assert!(!rest.is_empty() && rest.iter().all(|mark| !mark), "{rest:?}");
 }
+
+/// Ten packets of Reno's of which the first is lost once: what is sent at 0 arrives after 25 ms, the repair a round trip
+/// later. Returns the sender after the acknowledgement that ends the repair, and when that came.
+fn repaired(repair_takes: Nanos) -> (Sender, Nanos) {
+    let mut sender = Sender::new(Scheme::by_name("reno", &Context::default()).expect("it is known"), false);
+    let mut receiver = Receiver::new();
+    sender.start(0);
+    assert_eq!(send_all(&mut sender, 0), 10);
+    let acks: Vec<_> = (1..10).filter_map(|seq| receiver.on_data(25 * MS, seq, 0, 0)).collect();
+    for ack in acks.iter().chain(receiver.on_timer(NEVER).iter()) {
+        sender.on_ack(50 * MS, ack);
+    }
+    let repair = std::iter::from_fn(|| sender.transmit(50 * MS)).find(|sent| sent.retransmission);
+    assert_eq!(repair.expect("the first is repaired").seq, 0);
+    let end = 50 * MS + repair_takes;
+    let ack =
+        receiver.on_data(end - 25 * MS, 0, 50 * MS, 0).expect("what fills a hole is acknowledged at once");
+    assert_eq!(ack.cumulative, 10);
+    sender.on_ack(end, &ack);
+    (sender, end)
+}
+
+#[test]
+fn what_a_repair_acknowledges_at_last_does_not_grow_the_window_as_if_it_had_just_arrived() {
+    // Linux's tcp_newly_delivered: of ten packets nine had been delivered, and acknowledged selectively, before.
+    let (sender, _) = repaired(50 * MS);
+    assert!(matches!(sender.state, State::Open));
+    assert_eq!(sender.scheme().window(), 5);
+}
+
+#[test]
+fn what_was_sent_twice_gives_the_rtt_of_the_echo_in_whole_milliseconds() {
+    // RFC 7323 §4.1; Linux's clock of timestamps ticks in milliseconds.
+    let (sender, _) = repaired(43 * MS + 900_000);
+    assert_eq!(sender.rtt.min(), 43 * MS);
+}
+
+#[test]
+fn rates_of_what_a_scheme_holds_back_are_marked() {
+    // draft-ietf-ccwg-bbr §5.3.4.5: ProbeRTT calls MarkConnectionAppLimited. A path of 50 ms, then never under 51.
+    let mut sender = Sender::new(Scheme::by_name("bbr", &Context::default()).expect("it is known"), false);
+    let mut receiver = Receiver::new();
+    sender.start(0);
+    let mut now = 0;
+    while !sender.scheme().holds_back() {
+        send_all(&mut sender, now);
+        assert!(!sender.delivery.is_app_limited(), "{now}");
+        now = acknowledge_all(&mut sender, &mut receiver, now) + MS;
+        assert!(now < 20_000 * MS, "ten seconds without a smaller RTT are enough");
+    }
+    assert!(sender.delivery.is_app_limited());
+}
