@@ -6,6 +6,8 @@ python -m evaluation.fidelity record FOLDER          # golden files from an eval
 
 from evaluation.fidelity.comparison import Comparison as Comparison
 from evaluation.fidelity.comparison import compare as compare
+from evaluation.fidelity.queues import Queueing as Queueing
+from evaluation.fidelity.queues import queueing as queueing
 from evaluation.fidelity.shares import Crowd as Crowd
 from evaluation.fidelity.shares import Sharing as Sharing
 from evaluation.fidelity.shares import crowds as crowds

@@ -12,9 +12,12 @@ from rich.table import Table
 
 from configs.errors import InputError, reports_input_errors
 from evaluation import golden
-from evaluation.fidelity import Comparison, Fidelity, compare, crowds, fidelity, kernel, sharing
+from evaluation.fidelity import Comparison, Fidelity, compare, crowds, fidelity, kernel, queueing, sharing
 from evaluation.results import Results
 from kernel_bridge.lab import image
+
+QUEUES = "fidelity-aqm"
+"""The suite of queueing disciplines."""
 
 
 def table(found: Sequence[Fidelity]) -> Table:
@@ -120,6 +123,12 @@ def main() -> int:
         console.print(
             f"{one.scheme}: two flows share at a ratio of {one.simulator:.2f}, on the kernel at "
             f"{one.kernel:.2f} (means over {one.runs} runs)",
+            highlight=False,
+        )
+    for one in queueing(compare([run for run in runs if run.suite == QUEUES])):
+        console.print(
+            f"{one.scheme} on {one.scenario}: {one.simulator_ms:.1f} ms of queueing, on the kernel "
+            f"{one.kernel_ms:.1f} ms (means over {one.runs} runs)",
             highlight=False,
         )
     for many in crowds(shared):

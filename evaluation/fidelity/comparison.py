@@ -43,12 +43,6 @@ class Comparison:
         return _relative(self.simulated[0].rtt_p95_ms, self.run.flows[0].rtt_p95_ms)
 
     @property
-    def queueing(self) -> float:
-        """Relative error of the first flow's mean queueing delay."""
-        ours, theirs = (_queueing_ms(flow) for flow in (self.simulated[0], self.run.flows[0]))
-        return _relative(ours, theirs)
-
-    @property
     def retransmit(self) -> float:
         """Difference of the first flow's retransmit rates."""
         return _difference(self.simulated[0].retransmit_rate, self.run.flows[0].retransmit_rate)
@@ -103,9 +97,3 @@ def _relative(ours: float | None, theirs: float | None) -> float:
 
 def _difference(ours: float | None, theirs: float | None) -> float:
     return ours - theirs if ours is not None and theirs is not None else float("nan")
-
-
-def _queueing_ms(flow: FlowFigures) -> float | None:
-    if flow.rtt_mean_ms is None or flow.base_rtt_mean_ms is None:
-        return None
-    return flow.rtt_mean_ms - flow.base_rtt_mean_ms
