@@ -80,14 +80,19 @@ GOODPUT, RTT, P90 = 0.02, 0.04, 0.1
 FARTHER = {
     # scheme: bounds of the medians of goodput and mean RTT, and of their 90th percentiles; and why
     "cdg": (
-        (0.25, RTT, 0.7, P90),
+        (0.15, RTT, 0.7, P90),
         "on the kernel work on a burst lets a round's least RTT creep up by microseconds; that gradient is "
         "positive, so the larger one of the greatest RTT, which makes it back off here, is not looked at",
     ),
-    "westwood": (
-        (0.05, RTT, 0.13, P90),
-        "where slow start loses a tenth of all packets, as over 300 ms, the rate that is measured during the "
-        "recovery sets its threshold, and one packet more or less at the full queue decides when that ends",
+    "hybla": (
+        (GOODPUT, RTT, 0.15, 0.25),
+        "it grows by acknowledgements, not by packets, and over 300 ms its window is beyond any buffer: how "
+        "many acknowledgements a repair of thousands takes decides",
+    ),
+    "vegas": (
+        (GOODPUT, RTT, P90, 0.2),
+        "from 400 packets on a queue of one, at which slow start ends, is less than the microseconds that "
+        "a burst keeps the kernel busy: it ends sooner there, with a longer queue",
     ),
 }
 """The schemes that are farther from the kernel than the rest: they must not drift away either."""
@@ -101,7 +106,7 @@ def _kept(suite):
 def test_a_schemes_goodput_and_delay_are_those_of_the_kernel(scheme):
     [found] = fidelity.fidelity([scheme])
     (goodput, rtt, goodput_p90, rtt_p90), why = FARTHER.get(scheme, ((GOODPUT, RTT, P90, P90), ""))
-    assert found.runs >= 14
+    assert found.runs == 24
     assert found.goodput_median <= goodput, why
     assert found.rtt_median <= rtt, why
     assert found.goodput_p90 <= goodput_p90, why
@@ -111,12 +116,20 @@ def test_a_schemes_goodput_and_delay_are_those_of_the_kernel(scheme):
 
 
 def test_two_flows_share_as_on_the_kernel():
-    bounds = {
-        "vegas": 0.1
-    }  # with clocks that never jitter, the later flow measures the same least RTT for ever
     for one in fidelity.sharing(_kept("fidelity-pair")):
         assert one.runs >= 20
-        assert abs(one.simulator - one.kernel) <= bounds.get(one.scheme, 0.08), one
+        assert abs(one.simulator - one.kernel) <= 0.08, one
+
+
+def test_ten_bbr_flows_share_as_on_the_kernel_where_the_buffer_is_deep():
+    shallow, deep = sorted(fidelity.crowds(_kept("fidelity-many")), key=lambda one: one.kernel)
+    assert (deep.flows, deep.scenario) == (10, "100mbps-20ms-4.0bdp-10flows")
+    assert min(deep.simulator, deep.kernel) >= 0.9
+    assert abs(deep.simulator - deep.kernel) <= 0.08
+    # With 1 BDP the kernel's are uneven, too, and the simulator's more so: those that a full queue strikes in
+    # their first second stay small, on either side.
+    assert shallow.kernel <= 0.8
+    assert abs(shallow.simulator - shallow.kernel) <= 0.2
 
 
 def test_over_three_bottlenecks_a_flow_gets_what_it_gets_on_the_kernel():

@@ -133,8 +133,8 @@ def main() -> int:
         )
     for many in crowds(shared):
         console.print(
-            f"{many.scheme}: {many.flows} flows share with a Jain's index of {many.simulator:.2f}, on the "
-            f"kernel of {many.kernel:.2f} (means over {many.runs} runs)",
+            f"{many.scheme} on {many.scenario}: {many.flows} flows share with a Jain's index of "
+            f"{many.simulator:.2f}, on the kernel of {many.kernel:.2f} (means over {many.runs} runs)",
             highlight=False,
         )
     return 0

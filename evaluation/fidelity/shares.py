@@ -40,6 +40,7 @@ def sharing(compared: Sequence[Comparison]) -> list[Sharing]:
 class Crowd:
     """How three or more flows of a scheme share a path: means over runs of Jain's index."""
 
+    scenario: str
     scheme: str
     flows: int
     runs: int
@@ -49,16 +50,16 @@ class Crowd:
 
 def crowds(compared: Sequence[Comparison]) -> list[Crowd]:
     """Return how three or more flows share, of the comparisons of runs whose flows all have one route."""
-    found: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    found: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
     for one in compared:
         flows = len(one.run.flows)
         if flows < 3 or len({tuple(flow.route) for flow in one.run.scenario.flows}) > 1:
             continue
         both = (_jain(one.simulated), _jain(one.run.flows))
-        found.setdefault((one.run.scheme, flows), []).append(both)
+        found.setdefault((one.run.scenario.name, one.run.scheme, flows), []).append(both)
     return [
-        Crowd(scheme, flows, len(pairs), *(float(mean) for mean in np.mean(pairs, axis=0)))
-        for (scheme, flows), pairs in found.items()
+        Crowd(*group, len(pairs), *(float(mean) for mean in np.mean(pairs, axis=0)))
+        for group, pairs in found.items()
     ]
 
 
