@@ -111,8 +111,7 @@ def test_a_schemes_goodput_and_delay_are_those_of_the_kernel(scheme):
     assert found.rtt_median <= rtt, why
     assert found.goodput_p90 <= goodput_p90, why
     assert found.rtt_p90 <= rtt_p90, why
-    # Hybla's window is beyond any buffer over 300 ms: what is sent again then is a third of all.
-    assert found.retransmit_median <= (0.08 if scheme == "hybla" else 0.05)
+    assert found.retransmit_median <= 0.05
 
 
 def test_two_flows_share_as_on_the_kernel():

@@ -110,7 +110,7 @@ class Wires:
             "queue": qdisc(link.spec.queue, link.limit, link.name),
         }
         logs = [folders.work / f"{link.file_stem}.queue"]
-        if link.spec.loss:
+        if spec["losses"]:
             logs.append(folders.work / f"{link.file_stem}.losses")
         return LinkShells([[WIRE, json.dumps(spec)]], logs)
 
@@ -126,7 +126,7 @@ class Wires:
         arrived = _new(samples["packets"] + samples["drops"] + samples["queued"])
         departure_ns = np.repeat(at_ns, left)
         lost_at, lost = at_ns[:0], at_ns[:0]
-        if link.spec.loss:
+        if len(shells.logs) > 1:
             losses = np.fromfile(shells.logs[1], dtype=_SAMPLE)
             lost = _new(losses["drops"])
             lost_at = losses["time_ns"] - origin.monotonic_ns

@@ -86,6 +86,14 @@ def test_a_link_loses_the_packets_that_the_simulators_loses():
 
 
 @needs_lab
+def test_a_link_may_happen_to_lose_nothing():
+    link = {"rate_mbps": 2, "delay_ms": 5, "loss": 1e-9}
+    log = _run(0.5, {"l": link}, {"scheme": "cubic", "route": ["l"]})
+    assert log.links[0]["lost_packets"] == 0
+    assert log.links[0]["delivered_packets"] > 30
+
+
+@needs_lab
 def test_linux_own_fq_codel_keeps_the_queue_shorter_than_droptail():
     link = {"rate_mbps": 10, "delay_ms": 10}
     full, managed = (
