@@ -102,7 +102,9 @@ class Critic(nn.Module):
             if layer:
                 x = functional.leaky_relu(x, NEGATIVE_SLOPE)
             if layer == 1:
-                x = torch.cat([x, action], dim=-1)
+                # In two products, of which only that of the action has a gradient when the actor learns.
+                weight, of_action = weight.split([x.shape[1], action.shape[1]])
+                bias = torch.addmm(bias, action, of_action)
             x = torch.addmm(bias, x, weight)
         return x.squeeze(-1)
 

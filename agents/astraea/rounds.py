@@ -8,7 +8,8 @@ left, and it ends for them where the next one begins: the numbers are the same h
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from agents.astraea.networks import Actor
 from agents.astraea.replay import Transitions
-from agents.astraea.td3 import Td3, act, copy_numbers
+from agents.astraea.td3 import Td3, act
 
 
 def one_thread(name: str) -> ThreadPoolExecutor:
@@ -80,7 +81,7 @@ class Rounds:
 
     def _round(self, batches: Sequence[Transitions], actor: Actor) -> Round:
         measured = [self._learner.update(batch) for batch in batches]
-        copy_numbers(actor, self._learner.actor)
+        _copy(self._learner.actor, actor)
         return Round(actor, self._learner.updates, measured)
 
     def wait(self) -> None:
@@ -114,10 +115,20 @@ class Rounds:
         self._adopted.actor.load_state_dict(state["acting"])
         self._last = None
         if state["measured"] is not None:
-            copy_numbers(self._spare, self._learner.actor)
+            _copy(self._learner.actor, self._spare)
             self._last = Future()
             self._last.set_result(Round(self._spare, self._learner.updates, state["measured"]))
 
 
 def _frozen(actor: Actor) -> Actor:
     return copy.deepcopy(actor).requires_grad_(False).eval()
+
+
+def _copy(actor: Actor, to: Actor) -> None:
+    with torch.no_grad():
+        for ours, theirs in zip(_tensors(to), _tensors(actor), strict=True):
+            ours.copy_(theirs)
+
+
+def _tensors(actor: Actor) -> Iterator[torch.Tensor]:
+    return itertools.chain(actor.parameters(), actor.buffers())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
@@ -69,6 +69,8 @@ class Td3:
         self._critic_optimisers = [
             _adam(list(critic.parameters()), settings.critic_learning_rate) for critic in self.critics
         ]
+        self._actor_numbers, self._critic_numbers = numbers(self.actor), numbers(self.critics)
+        self._followers = tuple(map(numbers, (self.target_actor, self.policy, self.target_critics)))
         self._noise = torch.Generator().manual_seed(seed)
         self.updates = 0
         """Critic updates so far."""
@@ -93,13 +95,14 @@ class Td3:
         measured = {"critic_loss": self._update_critics(batch)}
         self.updates += 1
         if self.updates % settings.policy_delay == 0:
-            following = self._beside(lambda: _follow(self.target_critics, self.critics, settings.tau))
+            target_actor, policy, target_critics = self._followers
+            following = self._beside(lambda: follow(target_critics, self._critic_numbers, settings.tau))
             if self.updates > settings.actor_starts:
                 measured["value"] = self._update_actor(batch)
-            _follow(self.target_actor, self.actor, settings.tau)
+            follow(target_actor, self._actor_numbers, settings.tau)
             # The first updates count for more, or the average would remember the untrained actor for long.
             kept = min(settings.policy_average, 1 - 1 / (1 + self.updates / settings.policy_delay / 5))
-            _follow(self.policy, self.actor, 1 - kept)
+            follow(policy, self._actor_numbers, 1 - kept)
             following()
         return measured
 
@@ -191,11 +194,16 @@ def act(actor: Actor, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         return actor(torch.from_numpy(np.ascontiguousarray(observations))).numpy()
 
 
-def copy_numbers(target: nn.Module, source: nn.Module) -> None:
-    """Give ``target`` the parameters and statistics of ``source``, which has the same shape."""
-    with torch.no_grad():
-        for ours, theirs in zip(_numbers(target), _numbers(source), strict=True):
-            ours.copy_(theirs)
+def numbers(module: nn.Module) -> list[Tensor]:
+    """Return the parameters and statistics of ``module``, in the order of all modules of its kind."""
+    every = itertools.chain(module.parameters(), module.buffers())
+    return [tensor.detach() for tensor in every if tensor.is_floating_point()]
+
+
+def follow(slow: list[Tensor], fast: list[Tensor], share: float) -> None:
+    """Move `numbers` by ``share`` of the way to those of another module, batch norm's statistics included."""
+    for ours, theirs in zip(slow, fast, strict=True):
+        ours.lerp_(theirs, share)
 
 
 def _adam(parameters: list[nn.Parameter], learning_rate: float) -> torch.optim.Adam:
@@ -209,17 +217,3 @@ def _restore(optimiser: torch.optim.Adam, saved: dict[str, Any]) -> None:
     options = {name: value for name, value in group.items() if name != "params"}
     optimiser.load_state_dict(saved)
     optimiser.param_groups[0].update(options)
-
-
-def _follow(target: nn.Module, online: nn.Module, share: float) -> None:
-    """Move ``target`` by ``share`` of the way to ``online``, batch norm's running statistics included."""
-    with torch.no_grad():
-        for slow, fast in zip(_numbers(target), _numbers(online), strict=True):
-            slow.lerp_(fast, share)
-
-
-def _numbers(module: nn.Module) -> Iterator[Tensor]:
-    """Yield the parameters and floating-point statistics of ``module``."""
-    for tensor in itertools.chain(module.parameters(), module.buffers()):
-        if tensor.is_floating_point():
-            yield tensor
