@@ -1,8 +1,8 @@
 """The training loop around an algorithm of Stable-Baselines3: environments, rows, checkpoints, resume.
 
 Every simulation has one learning flow; the other flows of its scenario run the background schemes of the
-ranges. A resumed run continues with the weights, optimiser state and random state of its checkpoint, on new
-episodes: Stable-Baselines3 keeps no simulation that is under way.
+ranges. A resumed run does what one that was never interrupted would have done, byte for byte; on real TCP it
+goes on with new episodes.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepR
 from torch import nn
 
 from agents.curriculum import Curriculum
+from agents.engines import sb3_episodes
 from agents.engines.actor import export
 from agents.engines.schedule import Every
 from agents.engines.settings import Sb3Settings
@@ -86,8 +87,8 @@ def make_environment(settings: Sb3Settings, steps: int) -> ScaledRewards:
     return ScaledRewards(settings.wrap(VecMonitor(environment)), settings.reward_scale, curriculum)
 
 
-def save(algorithm: Algorithm, model: BaseAlgorithm, folder: Path, wall_s: float, episodes: int) -> None:
-    """Write ``model`` and the state of its random generators to ``folder``."""
+def save(algorithm: Algorithm, model: BaseAlgorithm, folder: Path, counters: Mapping[str, Any]) -> None:
+    """Write ``model``, its episodes, the state of its random generators and ``counters`` to ``folder``."""
     # Tensors only: the library's own files are pickles, which may run anything when they are read.
     _, variables = model._get_torch_save_params()
     torch.save(
@@ -99,11 +100,11 @@ def save(algorithm: Algorithm, model: BaseAlgorithm, folder: Path, wall_s: float
         folder / "model.pt",
     )
     algorithm.write(model, folder)
+    sb3_episodes.save(model, folder)
     kind, key, *rest = np.random.get_state()  # noqa: NPY002 (Stable-Baselines3 shuffles with it)
     state = {
+        **counters,
         "steps": model.num_timesteps,
-        "wall_s": wall_s,
-        "episodes": episodes,
         "updates": getattr(model, "_n_updates", 0),
         "numpy": [kind, np.asarray(key).tolist(), *rest],
     }
@@ -111,7 +112,7 @@ def save(algorithm: Algorithm, model: BaseAlgorithm, folder: Path, wall_s: float
 
 
 def load(algorithm: Algorithm, folder: Path, settings: Sb3Settings) -> tuple[BaseAlgorithm, dict[str, Any]]:
-    """Return what `save` wrote to ``folder``: the model, on new episodes, and its counters.
+    """Return what `save` wrote to ``folder``: the model, in the middle of its episodes, and its counters.
 
     Raises:
         InputError: the checkpoint cannot be read.
@@ -125,10 +126,11 @@ def load(algorithm: Algorithm, folder: Path, settings: Sb3Settings) -> tuple[Bas
         for name, value in tensors["variables"].items():
             attrgetter(name)(model).data.copy_(value)
         algorithm.read(model, folder)
-        # A resumed run must not see the episodes of the run's beginning again.
-        environment.seed(
-            int(np.random.SeedSequence([settings.seed, state["steps"]]).generate_state(1)[0] >> 1)
-        )
+        if not sb3_episodes.restore(model, folder):
+            # New ones: a resumed run must not see the episodes of the run's beginning again.
+            environment.seed(
+                int(np.random.SeedSequence([settings.seed, state["steps"]]).generate_state(1)[0] >> 1)
+            )
         model.num_timesteps, model._n_updates = state["steps"], state["updates"]  # type: ignore[attr-defined]
         kind, key, *rest = state["numpy"]
         np.random.set_state((kind, np.array(key, np.uint32), *rest))  # noqa: NPY002
@@ -157,8 +159,9 @@ class Chores(BaseCallback):
         self._row_due = Every(settings.progress_steps, state["steps"])
         self._checkpoint_due = Every(settings.checkpoint_steps, state["steps"])
         self.episodes: int = state["episodes"]
-        self._rewards: list[float] = []
-        self._goodput_mbps: list[float] = []
+        since_row = state.get("since_row", {})
+        self._rewards: list[float] = since_row.get("rewards", [])
+        self._goodput_mbps: list[float] = since_row.get("goodput_mbps", [])
 
     def _on_step(self) -> bool:
         """Count one interval of all simulations; return whether there is time to go on."""
@@ -198,11 +201,13 @@ class Chores(BaseCallback):
 
     def checkpoint(self) -> None:
         """Write a checkpoint and the policy as of now."""
-        model, wall_s = self.model, self._reporter.wall_s
-        steps = model.num_timesteps
-        self._run.save_checkpoint(
-            steps, lambda folder: save(self._algorithm, model, folder, wall_s, self.episodes)
-        )
+        model, steps = self.model, self.model.num_timesteps
+        counters = {
+            "wall_s": self._reporter.wall_s,
+            "episodes": self.episodes,
+            "since_row": {"rewards": self._rewards, "goodput_mbps": self._goodput_mbps},
+        }
+        self._run.save_checkpoint(steps, lambda folder: save(self._algorithm, model, folder, counters))
         export_policy(self._algorithm, model, self._settings, self._run)
         self._reporter.checkpointed(steps)
 
