@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from agents.curriculum import Curriculum
 from agents.settings import TrainSettings
+from configs.errors import InputError
 from configs.scenario import Scenario
+from envs.history import History
 
 if TYPE_CHECKING:
     from envs.real_tcp import RealTcpBatch
@@ -24,8 +26,8 @@ class Simulations:
 
     Episode ``k`` of a run is drawn from a generator seeded by (seed, k), so that a counter and the stage of a
     curriculum are all the state there is to its scenarios. A simulation's own state is rebuilt by repeating
-    the actions since its reset: it is deterministic and much faster than life. On real TCP, which is neither,
-    the next episode begins.
+    the actions since its reset (`envs.history`). Real TCP does not repeat itself: there the next episode
+    begins.
 
     Args:
         settings: which scenarios, how many simulations, which agent specification.
@@ -53,7 +55,7 @@ class Simulations:
         self.next_episode = first_episode
         self._episodes = [0] * self.size
         self._stages = [0] * self.size
-        self._actions: list[list[NDArray[np.float32]]] = [[] for _ in range(self.size)]
+        self._history = History(self.size, self.action_shape[1:])
         self._traces: dict[str, leosim.PathTrace] = {}
 
     def scenario(self, episode: int, stage: int | None = None) -> Scenario:
@@ -71,14 +73,13 @@ class Simulations:
         self._episodes[index] = self.next_episode
         self._stages[index] = self._draw.stage
         self.next_episode += 1
-        self._actions[index].clear()
+        self._history.begin(index)
         self._reset(index)
 
     def step(self, actions: NDArray[np.float32]) -> None:
         """Step every simulation by one interval with ``actions`` (size, slots, action_dim)."""
         if self.repeatable:
-            for index, history in enumerate(self._actions):
-                history.append(actions[index].copy())
+            self._history.append(actions)
         self.batch.step(actions)
         self._draw.steps += self.size
 
@@ -106,38 +107,25 @@ class Simulations:
             "episodes": list(self._episodes),
             "stages": list(self._stages),
             "steps": self._draw.steps,
-            "actions": [
-                np.stack(history) if history else np.empty((0, *self.action_shape[1:]), np.float32)
-                for history in self._actions
-            ],
+            "history": self._history.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Rebuild the simulations that `state` described, step by step."""
+        """Rebuild the simulations that `state` described, step by step.
+
+        Raises:
+            InputError: ``state`` is of an earlier version.
+        """
         self.next_episode = state["next_episode"]
         self._draw.steps = state.get("steps", 0)  # older checkpoints have no curriculum
         self._stages = list(state.get("stages", self._stages))
         if not self.repeatable:
             self.start()
             return
+        if "history" not in state:
+            raise InputError("checkpoint: of an earlier version, whose simulations cannot be rebuilt")
         self._episodes = list(state["episodes"])
-        self._actions = [list(history) for history in state["actions"]]
-        longest = max(len(history) for history in self._actions)
-        actions = np.zeros(self.action_shape, dtype=np.float32)
-        for index in range(self.size):
-            self._reset(index)
-        # Simulations step together but were reset at different times: each is reset once more when as many
-        # steps are left as it has behind it.
-        for left in range(longest, 0, -1):
-            for index, history in enumerate(self._actions):
-                if len(history) == left < longest:
-                    self._reset(index)
-                if len(history) >= left:
-                    actions[index] = history[len(history) - left]
-            self.batch.step(actions)
-        for index, history in enumerate(self._actions):
-            if not history:
-                self._reset(index)
+        self._history.rebuild(state["history"], self._reset, self.batch.step)
 
     def _reset(self, index: int) -> None:
         scenario = self.scenario(self._episodes[index], self._stages[index])

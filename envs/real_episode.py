@@ -123,6 +123,11 @@ class Episode:
         )
         return now_ns >= self.plan.duration_ns or not any(True for _ in to_come)
 
+    def running(self) -> int:
+        """Return how many flows run now, whoever steers them."""
+        now_ns = self.now_ns()
+        return sum(flow.start_ns <= now_ns < flow.stop_ns for flow in self.plan.flows)
+
     def world(self, slot: int) -> tuple[float, int, int]:
         """Return what rewards see of a flow's path now, as `leosim.Agents.judge` takes it.
 

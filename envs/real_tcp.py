@@ -199,7 +199,8 @@ class RealTcpBatch:
                     reported.append(slot)
         self.time_s[0] = episode.now_ns() / 1e9
         if reported:
-            rewards, state = self._agents.judge(reported, *episode.world(reported[0]))
+            world = episode.world(reported[0])
+            rewards, state = self._agents.judge(reported, *world, flows_on_path=episode.running())
             self.rewards_view[0, acted] = rewards[acted]
             self.global_states[0] = state
         if not self.active.any() and episode.is_over():

@@ -90,7 +90,7 @@ class LeoVecEnv(VecEnv):
 
     def step_wait(self) -> VecEnvStepReturn:
         """Run one monitor interval; return observations, rewards, dones and infos."""
-        self._batch.step(self._actions)
+        self._simulations.step(self._actions)
         observations, rewards = self._observations.copy(), self._rewards.copy()
         self.rewards_as_given = rewards
         infos: list[dict[str, Any]] = [*self._reader.many(self._reports)]
@@ -110,6 +110,30 @@ class LeoVecEnv(VecEnv):
         rng = self._rngs[index]
         assert rng is not None
         self._simulations.reset(index, rng)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether `state` and `restore` bring episodes back: those on real TCP do not come again."""
+        return self._simulations.repeatable
+
+    def state(self) -> dict[str, Any]:
+        """Return all that `restore` needs, as texts, numbers and arrays; after `reset` only."""
+        rngs = [rng.bit_generator.state for rng in self._rngs if rng is not None]
+        return {"rngs": rngs, "episodes": self._simulations.state()}
+
+    def restore(self, state: dict[str, Any]) -> NDArray[np.float32]:
+        """Go on where `state` was called; return the observations, (num_envs, observation_dim), of then.
+
+        Raises:
+            ValueError: ``state`` is of another environment.
+        """
+        for index, stored in enumerate(state["rngs"]):
+            rng = np_random(0)[0]
+            rng.bit_generator.state = stored
+            self._rngs[index] = rng
+        self._reset_seeds()  # those are for other episodes
+        self._simulations.restore(state["episodes"])
+        return self._observations.copy()
 
     def close(self) -> None:
         """End what runs in real time."""

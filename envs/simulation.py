@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from configs.errors import InputError
+from configs.scenario import Scenario
+from envs.history import History
 from envs.scenarios import ScenarioLike, ScenarioSource
 
 REAL_TCP = ("mahimahi", "kernel")
@@ -75,6 +77,7 @@ class Simulations:
         self.slots = self._source.max_learning_flows
         self._traces: dict[str, leosim.PathTrace] = {}
         self._ends_s = np.zeros(size)
+        self._scenarios: list[Scenario | None] = [None] * size
         try:
             self._policies = {name: leosim.Policy.load(str(at)) for name, at in (policies or {}).items()}
             if backend in REAL_TCP:
@@ -101,6 +104,7 @@ class Simulations:
                 )
         except leosim.InputError as error:
             raise InputError(str(error)) from None
+        self._history = History(size, (self.slots, self.batch.action_dim))
         self._time_ns = self.batch.reports[:, :, self.batch.report_fields.index("time_ns")]
 
     def reset(self, index: int, rng: np.random.Generator) -> None:
@@ -113,7 +117,30 @@ class Simulations:
         Raises:
             InputError: the scenario cannot be run, or no learning flow in it lives for an interval.
         """
-        scenario = self._source.draw(rng)
+        self._begin(index, self._source.draw(rng))
+
+    def step(self, actions: NDArray[np.float32]) -> None:
+        """Step every simulation by one interval with ``actions`` (size, slots, action_dim)."""
+        if self.repeatable:
+            self._history.append(actions)
+        self.batch.step(actions)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the same actions make the same episode again."""
+        return isinstance(self.batch, leosim.Batch)
+
+    def state(self) -> dict[str, Any]:
+        """Return all that `restore` needs: scenarios, and what simulations were told through `step`."""
+        scenarios = [scenario.to_json() for scenario in self._scenarios if scenario is not None]
+        return {"scenarios": scenarios, **self._history.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Rebuild the simulations that `state` described, step by step."""
+        scenarios = [Scenario.model_validate_json(text) for text in state["scenarios"]]
+        self._history.rebuild(state, lambda index: self._begin(index, scenarios[index]), self.batch.step)
+
+    def _begin(self, index: int, scenario: Scenario) -> None:
         used = {name: self._trace(name) for name in scenario.traces}
         try:
             self.batch.reset(index, scenario.to_json(), used, self._policies)
@@ -122,6 +149,8 @@ class Simulations:
         if not self.batch.active[index].any():
             raise InputError(f"{scenario.name}: flows: no learning flow runs for a whole monitor interval")
         self._ends_s[index] = scenario.duration_s
+        self._scenarios[index] = scenario
+        self._history.begin(index)
 
     def punctuality(self) -> dict[str, Any]:
         """Return what ``info`` tells of an episode in real time beside its reports; nothing of a simulation.

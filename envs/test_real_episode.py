@@ -46,6 +46,11 @@ def test_the_world_is_the_bottlenecks_rate_and_buffer_and_all_links_delay(route,
     assert _episode({"route": route, "extra_delay_ms": 7}).world(0) == expected
 
 
+def test_flows_that_share_a_path_are_counted_while_they_run():
+    flows = [{"route": ["a"]}, {"route": ["a"], "scheme": "cubic", "start_s": 5, "stop_s": 9}]
+    assert [_episode(*flows, elapsed_s=at_s).running() for at_s in (1, 6, 10)] == [1, 2, 1]
+
+
 def test_slots_are_the_learning_flows_in_the_scenarios_order():
     flows = [{"route": ["a"], "scheme": "cubic"}, {"route": ["a"]}, {"route": ["a"], "count": 2}]
     episode = _episode(*flows, learners=(1, 2, 3))

@@ -47,14 +47,20 @@ class RelativeRewards(VecEnvWrapper):
 
     def reset(self) -> VecEnvObs:
         """Reset as the environment does."""
-        observations = self.venv.reset()
+        return self.venv.reset()
+
+    def step_async(self, actions: NDArray[np.float32]) -> None:
+        """Take the actions, and note which paths they are for."""
         self._paths = self._global_states.copy()
-        return observations
+        self.venv.step_async(actions)
 
     def step_wait(self) -> VecEnvStepReturn:
         """Step as the environment does, the rewards relative."""
         observations, rewards, dones, infos = self.venv.step_wait()
         # Where an episode ended, the global state is the next one's already.
-        relative_rewards = relative(rewards, np.where(dones[:, None], self._paths, self._global_states))
-        self._paths = self._global_states.copy()
-        return observations, relative_rewards, dones, infos
+        return (
+            observations,
+            relative(rewards, np.where(dones[:, None], self._paths, self._global_states)),
+            dones,
+            infos,
+        )

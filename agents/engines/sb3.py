@@ -70,7 +70,7 @@ ALGORITHM = sb3_loop.Algorithm(
 
 
 def load(folder: Path, settings: PpoSettings) -> tuple[Any, dict[str, Any]]:
-    """Return the model that a checkpoint holds, on new episodes, and its counters.
+    """Return the model that a checkpoint holds, in the middle of its episodes, and its counters.
 
     Raises:
         InputError: the checkpoint cannot be read.

@@ -1,8 +1,8 @@
 """The training loop around an algorithm of Stable-Baselines3: rows, checkpoints, resume.
 
 Every simulation has one learning flow; the other flows of its scenario run the background schemes of the
-ranges. A resumed run continues with the weights, optimiser state and random state of its checkpoint, on new
-episodes: Stable-Baselines3 keeps no simulation that is under way.
+ranges. A resumed run does what one that was never interrupted would have done, byte for byte; on real TCP it
+goes on with new episodes.
 
 Algorithms that learn from what they just sampled do so in ``workers`` processes
 (`agents.engines.data_parallel`): each has ``num_envs`` simulations, a rollout and minibatches of its own, and
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from agents.engines import data_parallel
 from agents.engines.actor import export
 from agents.engines.data_parallel import MeanGradients, Ranks
 from agents.engines.sb3_algorithm import Algorithm, make_environment
-from agents.engines.sb3_checkpoint import load, random_state, save, seed_episodes
+from agents.engines.sb3_checkpoint import load, save, save_beside, seed_episodes
 from agents.engines.schedule import Every
 from agents.engines.settings import Sb3Settings
 from agents.reporter import Reporter
@@ -47,8 +47,6 @@ class Seen:
     goodput_mbps: list[float] = field(default_factory=list)
     episodes: int = 0
     """That ended."""
-    latest: list[tuple[float, float]] = field(default_factory=list)
-    """Return and length of the latest episodes, which Stable-Baselines3 keeps."""
 
 
 class Chores(BaseCallback):
@@ -74,7 +72,7 @@ class Chores(BaseCallback):
         self._checkpoint_due = Every(settings.checkpoint_steps, state["steps"])
         self.episodes: int = state["episodes"]
         """Of all processes, as of the last row."""
-        self._seen = Seen()
+        self._seen = Seen(**state.get("since_row", {}))
         self._over = False
 
     def _on_step(self) -> bool:
@@ -106,12 +104,12 @@ class Chores(BaseCallback):
 
     def row(self) -> None:
         """Add a row to progress.csv: means since the last one; losses are the first process's."""
-        latest = list(self.model.ep_info_buffer or [])
-        self._seen.latest = [(float(episode["r"]), float(episode["l"])) for episode in latest]
-        seen = self._ranks.gather(self._seen)
+        latest = [(float(episode["r"]), float(episode["l"])) for episode in self.model.ep_info_buffer or []]
+        told = self._ranks.gather((self._seen, latest))
         self._seen = Seen()
-        if seen is None or self._reporter is None:
+        if told is None or self._reporter is None:
             return
+        seen, ended = [seen for seen, _ in told], [episode for _, latest in told for episode in latest]
         self.episodes += sum(one.episodes for one in seen)
         learned = self.model.logger.name_to_value
         columns = self._algorithm.columns.items()
@@ -121,8 +119,8 @@ class Chores(BaseCallback):
                 "wall_s": round(self._reporter.wall_s, 3),
                 "episodes": self.episodes,
                 "reward": _mean([reward for one in seen for reward in one.rewards]),
-                "episode_reward_mean": _mean([reward for one in seen for reward, _ in one.latest]),
-                "episode_length_mean": _mean([length for one in seen for _, length in one.latest]),
+                "episode_reward_mean": _mean([reward for reward, _ in ended]),
+                "episode_length_mean": _mean([length for _, length in ended]),
                 "goodput_mbps": _mean([goodput for one in seen for goodput in one.goodput_mbps]),
                 **{column: float(learned.get(name, float("nan"))) for column, name in columns},
             }
@@ -130,15 +128,14 @@ class Chores(BaseCallback):
 
     def checkpoint(self) -> None:
         """Write a checkpoint and the policy as of now."""
-        states = self._ranks.gather((random_state(), self._seen.episodes))
-        if states is None or self._run is None or self._reporter is None:
+        model, steps = self.model, self.model.num_timesteps
+        own = {"since_row": asdict(self._seen)}
+        if self._run is None or self._reporter is None:
+            save_beside(self._ranks, model, own)
             return
-        model, wall_s = self.model, self._reporter.wall_s
-        steps = model.num_timesteps
-        randoms = [random for random, _ in states]
-        episodes = self.episodes + sum(since for _, since in states)
+        counters = {"wall_s": self._reporter.wall_s, "episodes": self.episodes, **own}
         self._run.save_checkpoint(
-            steps, lambda folder: save(self._algorithm, model, folder, wall_s, episodes, randoms)
+            steps, lambda folder: save(self._algorithm, model, folder, counters, self._ranks)
         )
         export_policy(self._algorithm, model, self._settings, self._run)
         self._reporter.checkpointed(steps)

@@ -1,13 +1,15 @@
-"""Collects the pool: what kernel schemes saw, did and earned in the simulator, as a Parquet dataset.
+"""Collects the pool: what kernel schemes saw, did and earned, as a Parquet dataset.
 
-A pool is a folder with a file for each situation, ``situation-NNNNN.parquet``, and ``pool.json``, which
-appears when all are there. In a file every scheme's run is a row group of its own, and a row is an
+A pool is a folder with a file for each situation, ``situation-NNNNN.parquet``, one for each run that was
+repeated on the lab's Linux, ``situation-NNNNN-lab-SCHEME.parquet``, and ``pool.json``, which appears when
+all are there and lists the latter. In a file every scheme's run is a row group of its own, and a row is an
 interval that brought a delivery:
 
 - ``observation``: the 69 signals at its end (float32);
 - ``action``: base-2 logarithm of the window at the end of the next such interval over the window now, in
   whole thousandths, within [-2, 2] (float32);
-- ``reward``: of that next interval (float32).
+- ``reward``: of that next interval (float32);
+- ``backend``: ``simulator`` or ``lab``.
 
 What is collected does not depend on how often it was interrupted: files that are there are kept.
 """
@@ -17,7 +19,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from agents.sage import scenarios
+from agents.sage import lab, scenarios
+from agents.sage.lab import LabRun
 from agents.sage.scenarios import Situation
 from agents.sage.settings import PoolRanges, SageSettings
 from configs.atomic import sync_file, sync_folder, write_atomically
@@ -35,6 +39,7 @@ from configs.errors import InputError
 from evaluation.provenance import describe
 
 FORMAT, VERSION = "leogym-pool", 1
+SIMULATOR = "simulator"
 SPEC_VERSION = 1
 """Version of the specification ``sage`` whose signals and actions are stored."""
 
@@ -53,6 +58,7 @@ def schema(observation_dim: int) -> pa.Schema:
             pa.field("observation", pa.list_(pa.float32(), observation_dim), nullable=False),
             pa.field("action", pa.float32(), nullable=False),
             pa.field("reward", pa.float32(), nullable=False),
+            pa.field("backend", pa.string(), nullable=False),
         ]
     )
 
@@ -91,13 +97,19 @@ def watch(situation: Situation, schemes: tuple[str, ...], settings: SageSettings
         batch.step(actions)
     heard, observations, rewards = (np.stack(column) for column in zip(*rows, strict=True))
     return {
-        scheme: transitions(observations[heard[:, index], index], rewards[heard[:, index], index])
+        scheme: transitions(heard[:, index], observations[:, index], rewards[:, index])
         for index, scheme in enumerate(schemes)
     }
 
 
-def transitions(observations: NDArray[np.float32], rewards: NDArray[np.float32]) -> Run:
-    """Return the columns of a run from what each of its intervals brought; the last has no action."""
+def transitions(
+    heard: NDArray[np.bool_], observations: NDArray[np.float32], rewards: NDArray[np.float32]
+) -> Run:
+    """Return the columns of a run from what each interval brought, of those with a delivery (``heard``).
+
+    The last has no action.
+    """
+    observations, rewards = observations[heard], rewards[heard]
     return {
         "observation": observations[:-1],
         "action": np.clip(observations[1:, ACTION_ENTRY], -ACTION_MAX, ACTION_MAX),
@@ -105,15 +117,19 @@ def transitions(observations: NDArray[np.float32], rewards: NDArray[np.float32])
     }
 
 
-def write(path: Path, runs: dict[str, Run], situation: Situation) -> None:
-    """Write one file, whole or not at all."""
+def write(
+    path: Path, runs: dict[str, Run], situation: Situation, more: Mapping[str, str] | None = None
+) -> None:
+    """Write one file, whole or not at all; it says of itself ``more`` than what all do."""
     dim = next(iter(runs.values()))["observation"].shape[1]
     says = {"situation": situation.name, "schemes": ",".join(runs), "spec_version": str(SPEC_VERSION)}
+    says = {"backend": SIMULATOR, **says, **(more or {})}
     temporary = path.with_name(f".{path.name}.tmp")
     with pq.ParquetWriter(temporary, schema(dim).with_metadata(says), compression="zstd") as writer:
         for run in runs.values():
             observations = pa.FixedSizeListArray.from_arrays(pa.array(run["observation"].ravel()), dim)
-            columns = [observations, pa.array(run["action"]), pa.array(run["reward"])]
+            backends = pa.array([says["backend"]] * len(run["action"]))
+            columns = [observations, pa.array(run["action"]), pa.array(run["reward"]), backends]
             table = pa.Table.from_arrays(columns, schema=schema(dim))
             # A row group has at most a million rows: no run is as long.
             writer.write_table(table, row_group_size=max(1, len(run["action"])))
@@ -126,54 +142,117 @@ def collect(settings: SageSettings, folder: Path, say: Callable[[str], None] = p
     """Collect the pool of ``settings`` in ``folder``, unless it is there; return ``folder``.
 
     Args:
-        settings: ranges, seed, interval and reward.
-        folder: where; a folder that an earlier call was interrupted in is completed.
+        settings: ranges, seed, interval, reward and how many of the lab's runs.
+        folder: where; a folder that an earlier call was interrupted in is completed, and a pool that is of
+            the same settings but has fewer of the lab's runs gets the others.
         say: takes lines about how long it will take.
 
     Raises:
-        InputError: a scheme that the simulator lacks, or a folder that cannot be written.
+        InputError: a scheme that a backend lacks, no lab where it is wanted, a run of the lab's that failed,
+            or a folder that cannot be written.
     """
     ranges = settings.pool
     if unknown := sorted(set(ranges.schemes) - set(leosim.schemes())):
         raise InputError(f"settings: pool.schemes: the simulator has no {', '.join(unknown)}")
-    if (folder / "pool.json").is_file():
+    before = read_index(folder) if (folder / "pool.json").is_file() else None
+    if before is not None and not _lacks_lab_runs(before, settings):
         return folder
+    if settings.lab_runs:
+        lab.require(settings)
     situations = scenarios.pool(ranges, settings.seed)
-    simulated_h = len(situations) * len(ranges.schemes) * ranges.duration_s / 3600
-    runs = f"{len(situations)} situations with {len(ranges.schemes)} schemes"
-    say(f"pool: {runs}, {simulated_h:.3g} h simulated")
+    repeated = lab.sample(len(situations), ranges.schemes, settings.lab_runs, settings.seed)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        started, packets, behind = time.monotonic(), 0.0, 0.0
-        ahead = sum(_packets(situation) for situation in situations)
-        for number, situation in enumerate(situations):
-            path = part(folder, number)
-            if not path.is_file():
-                write(path, watch(situation, ranges.schemes, settings), situation)
-                packets += _packets(situation)
-                if packets >= behind:
-                    spent = time.monotonic() - started
-                    left = _minutes(spent * ahead / packets - spent)
-                    say(f"pool: {number + 1} of {len(situations)}, about {left} left")
-                    behind = packets + ahead / 8
-            else:
-                ahead -= _packets(situation)
-        index = {
+        if before is None:
+            _collect_simulated(settings, folder, situations, say)
+        _collect_lab(settings, folder, situations, repeated, say)
+        index = before or {
             "format": FORMAT,
             "version": VERSION,
-            "spec": settings.spec,
-            "spec_version": SPEC_VERSION,
-            "reward": settings.reward,
-            "interval_ms": settings.interval_ms,
-            "seed": settings.seed,
-            "ranges": ranges.model_dump(mode="json"),
+            **_made_of(settings),
             "situations": [situation.name for situation in situations],
             "provenance": describe(settings.model_dump(mode="json"), settings.seed),
         }
+        counts = {SIMULATOR: len(situations) * len(ranges.schemes), lab.BACKEND: len(repeated)}
+        index |= {"runs": counts, "lab": [run.described() for run in repeated]}
         write_atomically(folder / "pool.json", (json.dumps(index, indent=2) + "\n").encode())
     except OSError as error:
         raise InputError(f"{folder}: (pool): cannot be written: {error.strerror}") from None
     return folder
+
+
+def _made_of(settings: SageSettings) -> dict[str, Any]:
+    """Return what decides which runs are in a pool, as its index has it."""
+    return {
+        "spec": settings.spec,
+        "spec_version": SPEC_VERSION,
+        "reward": settings.reward,
+        "interval_ms": settings.interval_ms,
+        "seed": settings.seed,
+        "ranges": settings.pool.model_dump(mode="json"),
+    }
+
+
+def _lacks_lab_runs(index: dict[str, Any], settings: SageSettings) -> bool:
+    """Return whether a pool has fewer of the lab's runs than it would have, collected with ``settings``."""
+    same = all(index.get(name) == value for name, value in _made_of(settings).items())
+    return same and len(index.get("lab", [])) < settings.lab_runs
+
+
+def _collect_simulated(
+    settings: SageSettings, folder: Path, situations: list[Situation], say: Callable[[str], None]
+) -> None:
+    """Write the files of all situations that are not there."""
+    schemes = settings.pool.schemes
+    simulated_h = len(situations) * len(schemes) * settings.pool.duration_s / 3600
+    say(f"pool: {len(situations)} situations with {len(schemes)} schemes, {simulated_h:.3g} h simulated")
+    started, packets, behind = time.monotonic(), 0.0, 0.0
+    ahead = sum(_packets(situation) for situation in situations)
+    for number, situation in enumerate(situations):
+        path = part(folder, number)
+        if not path.is_file():
+            write(path, watch(situation, schemes, settings), situation)
+            packets += _packets(situation)
+            if packets >= behind:
+                spent = time.monotonic() - started
+                left = _minutes(spent * ahead / packets - spent)
+                say(f"pool: {number + 1} of {len(situations)}, about {left} left")
+                behind = packets + ahead / 8
+        else:
+            ahead -= _packets(situation)
+
+
+def _collect_lab(
+    settings: SageSettings,
+    folder: Path,
+    situations: list[Situation],
+    repeated: list[LabRun],
+    say: Callable[[str], None],
+) -> None:
+    """Write the files of the lab's runs that are not there, as many at a time as there are workers."""
+    missing = [run for run in repeated if not (folder / run.file).is_file()]
+    if not missing:
+        return
+    virtual_s = len(missing) * settings.pool.duration_s
+    say(f"pool: {len(missing)} runs on the lab's Linux, {virtual_s:.0f} s of its time")
+
+    def repeat(run: LabRun) -> LabRun:
+        situation = situations[run.situation]
+        columns = transitions(*lab.watch(situation, run.scheme, settings))
+        write(folder / run.file, {run.scheme: columns}, situation, lab.file_says(run))
+        return run
+
+    with ThreadPoolExecutor(settings.workers) as threads:
+        results = [threads.submit(repeat, run) for run in missing]
+        try:
+            for done, result in enumerate(as_completed(results), 1):
+                run = result.result()
+                instead = "" if run.scheme == run.asked else f" for {run.asked}"
+                where = f"{situations[run.situation].name} {run.scheme}"
+                say(f"pool: lab: {done} of {len(missing)}: {where}{instead}")
+        except BaseException:
+            threads.shutdown(cancel_futures=True)
+            raise
 
 
 def part(folder: Path, number: int) -> Path:
@@ -198,6 +277,21 @@ def read_index(folder: Path) -> dict[str, Any]:
         if got != must:
             raise InputError(f"{path}: {field}: must be {must!r}, not {got!r}")
     return index
+
+
+def files(folder: Path, index: dict[str, Any], lab_runs: int) -> list[list[Path]]:
+    """Return the files of each situation: the simulator's, and those of the first ``lab_runs`` of the lab's.
+
+    Raises:
+        InputError: the pool has fewer of the lab's.
+    """
+    found = [[part(folder, number)] for number in range(len(index["situations"]))]
+    listed = index.get("lab", [])
+    if len(listed) < lab_runs:
+        raise InputError(f"{folder / 'pool.json'}: lab: has {len(listed)} runs, not {lab_runs}")
+    for run in listed[:lab_runs]:
+        found[run["situation"]].append(folder / run["file"])
+    return found
 
 
 def ranges_of(index: dict[str, Any]) -> PoolRanges:

@@ -68,6 +68,10 @@ class Situation:
 
     def traces(self) -> dict[str, leosim.PathTrace]:
         """Return the path trace of a rate that steps, by the name that the scenario has for it."""
+        return {name: leosim.PathTrace.parse(text, name) for name, text in self.trace_files().items()}
+
+    def trace_files(self) -> dict[str, str]:
+        """Return the same as it is in a file."""
         if self.step == 1:
             return {}
         header = json.dumps({"format": "leogym-path-trace", "version": 1, "made_by": "agents.sage"})
@@ -80,8 +84,7 @@ class Situation:
             )
         ]
         columns = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event"
-        text = "\n".join([f"# {header}", columns, *rows]) + "\n"
-        return {self.name: leosim.PathTrace.parse(text, self.name)}
+        return {self.name: "\n".join([f"# {header}", columns, *rows]) + "\n"}
 
 
 def pool(ranges: PoolRanges, seed: int) -> list[Situation]:

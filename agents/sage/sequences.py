@@ -47,6 +47,7 @@ class Sequences:
         reward_share: a run's mean reward is at least this share of the best of theirs in its situation.
         streams: whether the sequences of a batch go on where those of the last one ended. At first they begin
             anywhere; a run that is at its end is followed by another, from its beginning.
+        lab_runs: how many of the lab's runs, the first in the pool's index, beside all of the simulator's.
         stay: sequences after which a stream leaves its run for another, half of the time for its beginning
             and else for anywhere in it; by default it stays to the end.
 
@@ -63,19 +64,16 @@ class Sequences:
         *,
         schemes: tuple[str, ...] | None = None,
         reward_share: float = 0.0,
+        lab_runs: int = 0,
         streams: bool = False,
         stay: int | None = None,
     ) -> None:
         self.index = pool.read_index(folder)
         self._length = length
         self._runs: list[tuple[Path, int]] = []
-        for number in range(len(self.index["situations"])):
-            path = pool.part(folder, number)
-            try:
-                file = pq.ParquetFile(path)
-            except (OSError, ValueError) as error:
-                raise InputError(f"{path}: cannot be read: {error}") from None
-            self._runs += [(path, group) for group in self._groups(file, path, schemes, reward_share)]
+        for files in pool.files(folder, self.index, lab_runs):
+            runs = [run for path in files for run in self._long_enough(path, schemes)]
+            self._runs += _best(runs, reward_share)
         if not self._runs:
             raise InputError(f"{folder}: (pool): no run is {length} intervals long")
         self._rng = np.random.default_rng([seed, 5])
@@ -87,28 +85,19 @@ class Sequences:
         """Run and place of each, and how many sequences it has had of the run."""
         self._streamed: list[Run] = []
 
-    def _groups(
-        self, file: pq.ParquetFile, path: Path, schemes: tuple[str, ...] | None, reward_share: float
-    ) -> list[int]:
-        """Return the row groups of a situation that are learned from."""
+    def _long_enough(self, path: Path, schemes: tuple[str, ...] | None) -> list[tuple[Path, int]]:
+        """Return the runs of the schemes in a file that a sequence fits into."""
+        try:
+            file = pq.ParquetFile(path)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: cannot be read: {error}") from None
         of = (file.schema_arrow.metadata or {}).get(b"schemes", b"").decode().split(",")
-        groups = [
-            group
+        return [
+            (path, group)
             for group in range(file.metadata.num_row_groups)
             if file.metadata.row_group(group).num_rows >= self._length
             and (schemes is None or (group < len(of) and of[group] in schemes))
         ]
-        if reward_share <= 0 or not groups:
-            return groups
-        try:
-            earned = {
-                group: float(file.read_row_group(group, columns=["reward"])["reward"].to_numpy().mean())
-                for group in groups
-            }
-        except (OSError, ValueError) as error:
-            raise InputError(f"{path}: cannot be read: {error}") from None
-        best = max(earned.values())
-        return [group for group in groups if earned[group] >= reward_share * best]
 
     @property
     def observation_dim(self) -> int:
@@ -203,7 +192,7 @@ class Sequences:
     def _load(self, number: int) -> Run:
         path, group = self._runs[number]
         try:
-            table = pq.ParquetFile(path).read_row_group(group)
+            table = pq.ParquetFile(path).read_row_group(group, columns=["observation", "action", "reward"])
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: cannot be read: {error}") from None
         observations = table["observation"].combine_chunks().flatten().to_numpy()
@@ -212,3 +201,19 @@ class Sequences:
             "action": table["action"].to_numpy(),
             "reward": table["reward"].to_numpy(),
         }
+
+
+def _best(runs: list[tuple[Path, int]], reward_share: float) -> list[tuple[Path, int]]:
+    """Return those of a situation's runs whose mean reward is at least this share of the best of them."""
+    if reward_share <= 0 or not runs:
+        return runs
+    earned = [_mean_reward(path, group) for path, group in runs]
+    return [run for run, mean in zip(runs, earned, strict=True) if mean >= reward_share * max(earned)]
+
+
+def _mean_reward(path: Path, group: int) -> float:
+    try:
+        rewards = pq.ParquetFile(path).read_row_group(group, columns=["reward"])["reward"]
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    return float(rewards.to_numpy().mean())

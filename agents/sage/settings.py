@@ -76,6 +76,9 @@ class SageSettings(TrainSettings):
     """Where the pool is or will be; by default runs/pools/ and a digest of its ranges, the seed and the
     build."""
 
+    lab_runs: Annotated[int, Field(ge=0)] = 0
+    """So many of the pool's runs, drawn with the seed, are repeated on the lab's Linux and learned from, too.
+    It takes QEMU, and seconds of a core for each of a run. Ours: all of the published pool is a kernel's."""
     imitated: Names | None = None
     """Schemes of the pool that are learned from, all by default as published. Ours; a scheme whose window is
     not what limits it (BBR) shows nothing of how to steer by one."""

@@ -41,21 +41,24 @@ def test_a_pool_says_what_it_is_and_has_a_row_group_for_each_scheme(tiny):
     index = json.loads((folder / "pool.json").read_text())
     assert (index["format"], index["version"], index["spec"]) == ("leogym-pool", 1, "sage")
     assert pool.ranges_of(index) == tiny.pool
+    assert index["runs"] == {"simulator": 6, "lab": 0}
     assert index["provenance"]["config"]["pool"]["scenarios"] == 3
     files = sorted(folder.glob("*.parquet"))
     assert len(files) == len(index["situations"]) == 3
     for path, name in zip(files, index["situations"], strict=True):
         file = pq.ParquetFile(path)
         assert file.metadata.num_row_groups == 2
-        assert file.schema_arrow.names == ["observation", "action", "reward"]
+        assert file.schema_arrow.names == ["observation", "action", "reward", "backend"]
+        assert set(file.read(columns=["backend"])["backend"].to_pylist()) == {"simulator"}
         assert file.metadata.metadata[b"situation"].decode() == name
 
 
 def test_an_action_is_what_the_next_observation_says_was_done_and_the_reward_follows_it():
-    observations = np.zeros((4, 69), np.float32)
-    observations[:, pool.ACTION_ENTRY] = [0.5, -0.25, 7.0, -3.0]
-    observations[:, 0] = [1, 2, 3, 4]
-    run = pool.transitions(observations, np.array([10, 20, 30, 40], np.float32))
+    observations = np.zeros((5, 69), np.float32)
+    observations[:, pool.ACTION_ENTRY] = [0.5, -0.25, 9.0, 7.0, -3.0]
+    observations[:, 0] = [1, 2, 9, 3, 4]
+    heard = np.array([True, True, False, True, True])
+    run = pool.transitions(heard, observations, np.array([10, 20, 90, 30, 40], np.float32))
     np.testing.assert_array_equal(run["observation"][:, 0], [1, 2, 3])
     np.testing.assert_array_equal(run["action"], [-0.25, 2.0, -2.0])
     np.testing.assert_array_equal(run["reward"], [20, 30, 40])

@@ -55,6 +55,7 @@ class Training:
             settings.seed,
             schemes=settings.imitated,
             reward_share=settings.reward_share,
+            lab_runs=settings.lab_runs,
             streams=settings.carry,
             stay=settings.stay,
         )

@@ -244,7 +244,12 @@ class Agents:
     def observation(self, slot: int) -> NDArray[np.float32]:
         """Return the observation, of shape (observation_dim,)."""
     def judge(
-        self, slots: Sequence[int], capacity_bytes_per_s: float, base_delay_ns: int, buffer_bytes: int
+        self,
+        slots: Sequence[int],
+        capacity_bytes_per_s: float,
+        base_delay_ns: int,
+        buffer_bytes: int,
+        flows_on_path: int = 0,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the slots' rewards, (slots,), and the global state, (global_dim,), after an interval.
 
@@ -253,6 +258,7 @@ class Agents:
             capacity_bytes_per_s: of the bottleneck; in an outage, what the link would have.
             base_delay_ns: one-way propagation over the links now.
             buffer_bytes: of the bottleneck.
+            flows_on_path: that run now, whoever steers them; 0 where nobody counts, as if each were alone.
         """
     def act(self, slot: int, action: NDArray[np.float32]) -> tuple[int, int]:
         """Return what an action, of shape (action_dim,), means now: window in packets, pacing in bytes/s.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from kernel_bridge.run import execute as run
 from kernel_bridge.run import inside
 from kernel_bridge.run.link_shells import LEAD_S
 from kernel_bridge.run.plan import Plan
-from kernel_bridge.run.run_log import RunLog
+from kernel_bridge.run.run_log import FlowRecord, RunLog
 from kernel_bridge.run.schedule import NS_PER_S
 from kernel_bridge.run.schemes import DATAGRAMS
 from kernel_bridge.run.served import SATCP
@@ -49,6 +49,7 @@ def execute(
     series_ms: float = 100.0,
     progress: Progress | None = None,
     policies: Policies | None = None,
+    take: Callable[[Sequence[FlowRecord]], None] = lambda _: None,
 ) -> RunLog:
     """Run a scenario in virtual time.
 
@@ -58,6 +59,7 @@ def execute(
         series_ms: the interval of the series.
         progress: called with what the guest tells while it runs.
         policies: policy folders' files by scheme, of the flows that they steer.
+        take: called with what both ends of every flow logged, of which the run log keeps an extract.
 
     Raises:
         InputError: the machine lacks something, or the scenario has what the guest cannot express.
@@ -82,7 +84,7 @@ def execute(
             session["queue_logs"] = [str(log) for of_link in shells for log in of_link.logs]
         _carry_out(session, root, planned, bridge.files, progress)
         told = json.loads((root / "result.json").read_text())["served"]
-        return run.read(planned, made, shells, root, series_ms, lambda: bridge.fault(told))
+        return run.read(planned, made, shells, root, series_ms, lambda: bridge.fault(told), take)
 
 
 def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[str] = ()) -> Plan:

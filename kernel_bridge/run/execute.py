@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -221,6 +221,7 @@ def read(
     root: Path,
     series_ms: float,
     fault: Callable[[], str | None] = lambda: None,
+    take: Callable[[Sequence[FlowRecord]], None] = lambda _: None,
 ) -> RunLog:
     """Return the log of a run that has ended, from its folder.
 
@@ -231,6 +232,7 @@ def read(
         root: the folder.
         series_ms: the interval of the series.
         fault: says why the run is no result where the links do not.
+        take: called with what both ends of every flow logged.
     """
     told = json.loads((root / "result.json").read_text())
     origin = Origin(told["origin_ns"], told["origin_epoch_ns"])
@@ -240,6 +242,7 @@ def read(
     ]
     logs = root / "logs"
     records = [_record(logs, index, flow.scheme) for index, flow in enumerate(planned.flows)]
+    take(records)
     # What went away is an error, whatever else was wrong.
     served = fault()
     return run_log(planned, records, events, series_ms, _invalid(planned, events, told["senders"]) or served)

@@ -164,7 +164,7 @@ def _flow_summary(
         return float(np.average(values, weights=rtts.weight)) if has_rtts else float("nan")
 
     inflation = mean(rtts.rtt_ms / rtts.base_ms) if has_rtts and rtts.base_ms.all() else float("nan")
-    sent, again, lost = (int(column[-1]) if len(column) else 0 for column in _sent_packets(record.sent))
+    sent, again, lost = (int(column[-1]) if len(column) else 0 for column in sent_packets(record.sent))
     return {
         "scheme": flow.scheme,
         "start_s": flow.start_ns / NS_PER_S,
@@ -192,7 +192,7 @@ def _goodput_bytes(flow: PlannedFlow, record: FlowRecord, time_ns: Integers) -> 
     return record.received.at(time_ns) * (SEGMENT_BYTES if flow.scheme == DATAGRAMS else 1)
 
 
-def _sent_packets(sent: Samples | Counts) -> tuple[Integers, Integers, Integers]:
+def sent_packets(sent: Samples | Counts) -> tuple[Integers, Integers, Integers]:
     """Return packets sent, sent again and deemed lost, cumulative, per record of a sender.
 
     The kernel keeps no sum of the packets that it deemed lost. It is those sent again, but for those that a
@@ -228,7 +228,7 @@ def _flow_series(
         # A sender's last record is made when it has stopped, a little later.
         counted[-1] = max(counted[-1], *record.sent.time_ns[-1:])
     sent, again, lost = (
-        np.diff(_held(record.sent.time_ns, column, counted, 0)) for column in _sent_packets(record.sent)
+        np.diff(_held(record.sent.time_ns, column, counted, 0)) for column in sent_packets(record.sent)
     )
     interval = np.searchsorted(time_ns, rtts.time_ns, side="left")
     inside = interval < rows

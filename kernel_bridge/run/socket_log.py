@@ -19,11 +19,14 @@ _FIELDS: dict[str, tuple[str, int]] = {
     # name: (type, offset in struct tcp_info)
     "state": ("u1", 0),
     "ca_state": ("u1", 1),
+    "snd_mss": ("<u4", 16),
     "unacked": ("<u4", 24),
     "sacked": ("<u4", 28),
     "lost": ("<u4", 32),
     "retrans": ("<u4", 36),
     "rtt_us": ("<u4", 68),
+    "rttvar_us": ("<u4", 72),
+    "snd_ssthresh": ("<u4", 76),
     "snd_cwnd": ("<u4", 80),
     "total_retrans": ("<u4", 100),
     "pacing_rate": ("<u8", 104),
@@ -36,6 +39,7 @@ _FIELDS: dict[str, tuple[str, int]] = {
     "rwnd_limited_us": ("<u8", 176),
     "sndbuf_limited_us": ("<u8", 184),
     "delivered": ("<u4", 192),
+    "bytes_sent": ("<u8", 200),
     "dsack_dups": ("<u4", 216),
     "total_rto": ("<u2", 240),
 }

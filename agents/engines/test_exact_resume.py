@@ -1,0 +1,55 @@
+import csv
+
+import pytest
+
+from agents import registry
+from agents.run_folder import RunFolder
+from agents.settings import build
+
+# Episodes of 3 s are under way at most checkpoints, and end between them.
+SHORT = {
+    "engine": "sb3",
+    "num_envs": 2,
+    "scenarios": {"sampler": "astraea", "duration_s": 3.0, "rate_mbps": [20, 40], "flows": [1, 2]},
+    "reward": "power",
+    "track": "none",
+    "hidden": [16, 8],
+    "progress_steps": 96,
+    "checkpoint_steps": 128,
+}
+ON_POLICY = {"rollout_steps": 64, "minibatch_size": 32}
+OFF_POLICY = {"learning_starts": 150, "batch_size": 16, "memory": 500}
+AGENTS = {
+    "ppo": ON_POLICY,
+    "recurrent_ppo": {**ON_POLICY, "memory_cells": 12},
+    "aurora": {**ON_POLICY, "reward": "aurora", "relative_rewards": True, "scenarios": {"sampler": "aurora"}},
+    "sac": OFF_POLICY,
+    "td3": OFF_POLICY,
+    "tqc": OFF_POLICY,
+}
+
+
+def trained(agent, path, steps, resume=False):
+    scheme = registry.get(agent)
+    settings = build(scheme.settings, "test", {**SHORT, **AGENTS[agent], "agent": agent, "steps": steps})
+    run = RunFolder.open(path, {}) if resume else RunFolder.create(path, settings.to_yaml(), {})
+    scheme.trainer("sb3")(settings, run)
+    return run
+
+
+def curve(run):
+    with (run.path / "progress.csv").open(newline="", encoding="utf-8") as file:
+        return [
+            {name: value for name, value in row.items() if name != "wall_s"} for row in csv.DictReader(file)
+        ]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_run_that_was_ended_and_resumed_is_the_run_that_never_was(tmp_path, agent):
+    whole = trained(agent, tmp_path / "whole", 512)
+    trained(agent, tmp_path / "parts", 256)
+    parts = trained(agent, tmp_path / "parts", 512, resume=True)
+    assert (parts.policy / "policy.onnx").read_bytes() == (whole.policy / "policy.onnx").read_bytes()
+    # Rows after the resume; the first part ended with one of its own.
+    assert curve(parts)[-2:] == curve(whole)[-2:]
+    assert int(curve(whole)[-1]["episodes"]) > 0

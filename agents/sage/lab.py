@@ -1,0 +1,150 @@
+"""Runs of the pool on the lab's Linux: the same signals, actions and rewards, from what its kernel told.
+
+The guest samples the senders' tcp_info every 10 ms; `interval_reports` makes them what an agent is told, and
+`leosim.Agents` what it sees and earns. Schemes are the kernel's own: only the simulator can ``hold`` them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import leosim
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.sage.scenarios import Situation
+from agents.sage.settings import SageSettings
+from configs.errors import InputError
+from evaluation.provenance import command_line
+from kernel_bridge.client import REPORT_FIELDS
+from kernel_bridge.lab import execute, image, links
+from kernel_bridge.run.interval_reports import SAMPLE_MS, interval_reports
+from kernel_bridge.run.plan import PACKET_BYTES, Plan
+from kernel_bridge.run.run_log import FlowRecord
+from kernel_bridge.run.socket_log import Samples
+
+BACKEND = links.NAME
+STANDS_FOR = {"bbr3": "bbr"}
+"""What runs in the place of a scheme that Linux does not have."""
+PACED = ("bbr",)
+"""Schemes that pace themselves."""
+
+
+@dataclass(frozen=True)
+class LabRun:
+    """One of the pool's runs, to be repeated.
+
+    Attributes:
+        situation: its number in the pool.
+        asked: the pool's scheme.
+    """
+
+    situation: int
+    asked: str
+
+    @property
+    def scheme(self) -> str:
+        """What runs on the kernel."""
+        return self.asked if self.asked in execute.schemes() else STANDS_FOR.get(self.asked, self.asked)
+
+    @property
+    def file(self) -> str:
+        """The name of its file in the pool."""
+        return f"situation-{self.situation:05d}-{BACKEND}-{self.asked}.parquet"
+
+    def described(self) -> dict[str, str | int]:
+        """Return what the pool's index says of it."""
+        return {
+            "situation": self.situation,
+            "scheme": self.scheme,
+            "in_place_of": self.asked,
+            "file": self.file,
+        }
+
+
+def sample(situations: int, schemes: tuple[str, ...], count: int, seed: int) -> list[LabRun]:
+    """Return so many of the pool's runs, drawn without replacement; the smaller sample begins the larger."""
+    drawn = np.random.default_rng([seed, 6]).permutation(situations * len(schemes))[:count]
+    return [LabRun(number // len(schemes), schemes[number % len(schemes)]) for number in drawn.tolist()]
+
+
+def require(settings: SageSettings) -> None:
+    """Refuse settings that this machine's lab cannot collect for.
+
+    Raises:
+        InputError: no QEMU, no image, another interval, a scheme that the guest lacks.
+    """
+    if (lack := links.missing()) is not None:
+        raise InputError(f"settings: lab_runs: {lack}")
+    if settings.interval_ms != SAMPLE_MS:
+        raise InputError(
+            f"settings: interval_ms: the lab samples every {SAMPLE_MS} ms, not {settings.interval_ms:g}"
+        )
+    known = {*execute.SCHEMES, *STANDS_FOR}
+    if unknown := sorted(set(settings.pool.schemes) - known):
+        raise InputError(f"settings: pool.schemes: the lab's kernel has no {', '.join(unknown)}")
+
+
+def watch(
+    situation: Situation, scheme: str, settings: SageSettings
+) -> tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.float32]]:
+    """Run a scheme of the kernel's in ``situation``.
+
+    Returns:
+        For each interval whether it brought a delivery, of shape (n,); the observation at its end, (n, 69);
+        and its reward, (n,).
+
+    Raises:
+        InputError: the lab cannot run it, or the run failed.
+    """
+    described = situation.scenario(scheme)
+    traces = {name: csv.encode() for name, csv in situation.trace_files().items()}
+    records: list[FlowRecord] = []
+    try:
+        planned = execute.check(described, traces)
+        log = execute.execute(described, traces, take=records.extend)
+    except RuntimeError as error:
+        raise InputError(f"{situation.name}: {scheme}: {error}") from None
+    if log.invalid is not None:
+        raise InputError(f"{situation.name}: {scheme}: {log.invalid}")
+    sent = records[0].sent
+    assert isinstance(sent, Samples), "the pool's schemes are TCP's"
+    return look(interval_reports(sent, paced=scheme in PACED), planned, settings)
+
+
+def look(
+    reports: NDArray[np.float64], planned: Plan, settings: SageSettings
+) -> tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.float32]]:
+    """Return what an agent in the place of a plan's first flow would have seen and earned; see `watch`.
+
+    All flows run as long as the plan.
+    """
+    agents = leosim.Agents(1, agent=settings.spec, reward=settings.reward)
+    agents.start(0, 0)
+    [link] = planned.chain
+    limit = link.limit
+    assert limit is not None, "situations have a buffer"
+    buffer_bytes = limit.size * (PACKET_BYTES if limit.unit == "packets" else 1)
+    time_ns = reports[:, REPORT_FIELDS.index("time_ns")].astype(np.int64)
+    capacity, delay_ns = link.schedule.rate_at(time_ns) / 8, link.schedule.delay_at(time_ns)
+    observations = np.zeros((len(reports), agents.observation_dim), np.float32)
+    rewards = np.zeros(len(reports), np.float32)
+    for row, report in enumerate(reports):
+        agents.observe(0, report)
+        observations[row] = agents.observation(0)
+        world = float(capacity[row]), int(delay_ns[row]), buffer_bytes
+        rewards[row] = agents.judge([0], *world, flows_on_path=len(planned.flows))[0][0]
+    return reports[:, REPORT_FIELDS.index("delivered_bytes")] > 0, observations, rewards
+
+
+def file_says(run: LabRun) -> dict[str, str]:
+    """Return what a file says of its run beside what every file of the pool does."""
+    manifest = image.latest().manifest
+    return {
+        "backend": BACKEND,
+        "in_place_of": run.asked,
+        "held": "false",
+        "image_sha256": manifest["sha256"],
+        "kernel": manifest["kernel"],
+        "command": command_line(),
+    }
