@@ -47,7 +47,7 @@ $(STAMPS)/project: $(STAMPS)/packages pyproject.toml
 # A few minutes of Astraea on LEO paths, then the comparison with classic schemes. The last line is the report's path.
 train: setup
 	out=runs/train-$$(date +%Y%m%d-%H%M%S); \
-	$(BIN)/python train.py --agent astraea --config configs/agents/astraea-minutes.yaml \
+	$(BIN)/python train.py --agent astraea --config configs/agents/astraea-minutes.yaml --workers 2 \
 	    --minutes $(MINUTES) --seed $(SEED) --out $$out; \
 	$(BIN)/python evaluate.py leo-single leo-pair \
 	    --schemes cubic,reno,astraea=$$out/policy --out $$out/evaluation

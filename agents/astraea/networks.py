@@ -79,11 +79,8 @@ class Actor(nn.Module):
         return [(w.detach(), b.detach()) for w, b in [*layers, (self.last.weight, self.last.bias)]]
 
 
-class TwinCritics(nn.Module):
-    """Two critics, side by side: local observation and global state (62) -256-[+action]-128-64-1.
-
-    Their weights are stacked along a leading axis of 2, so that one batched product serves both.
-    """
+class Critic(nn.Module):
+    """Values an action: local observation and global state (62) -256-[+action]-128-64-1."""
 
     def __init__(
         self, observation_dim: int, global_dim: int, action_dim: int, hidden: Sequence[int] = HIDDEN
@@ -95,16 +92,31 @@ class TwinCritics(nn.Module):
         self.biases = nn.ParameterList()
         for fan_in, fan_out in zip(inputs, (*hidden, 1), strict=True):
             bound = math.sqrt(6 / (fan_in + fan_out))  # Glorot and Bengio (2010)
-            self.weights.append(nn.Parameter(torch.empty(2, fan_in, fan_out).uniform_(-bound, bound)))
-            self.biases.append(nn.Parameter(torch.zeros(2, 1, fan_out)))
+            self.weights.append(nn.Parameter(torch.empty(fan_in, fan_out).uniform_(-bound, bound)))
+            self.biases.append(nn.Parameter(torch.zeros(1, fan_out)))
 
     def forward(self, state: Tensor, action: Tensor) -> Tensor:
-        """Map states (n, observation_dim + global_dim) and actions (n, action_dim) to values (2, n)."""
-        x = state.expand(2, -1, -1)
+        """Map states (n, observation_dim + global_dim) and actions (n, action_dim) to values (n,)."""
+        x = state
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             if layer:
                 x = functional.leaky_relu(x, NEGATIVE_SLOPE)
             if layer == 1:
-                x = torch.cat([x, action.expand(2, -1, -1)], dim=-1)
-            x = torch.baddbmm(bias, x, weight)
+                # In two products, of which only that of the action has a gradient when the actor learns.
+                weight, of_action = weight.split([x.shape[1], action.shape[1]])
+                bias = torch.addmm(bias, action, of_action)
+            x = torch.addmm(bias, x, weight)
         return x.squeeze(-1)
+
+
+class TwinCritics(nn.ModuleList):
+    """Two critics that share nothing, so that each can be updated in a thread of its own."""
+
+    def __init__(
+        self, observation_dim: int, global_dim: int, action_dim: int, hidden: Sequence[int] = HIDDEN
+    ) -> None:
+        super().__init__(Critic(observation_dim, global_dim, action_dim, hidden) for _ in range(2))
+
+    def forward(self, state: Tensor, action: Tensor) -> Tensor:
+        """Map states (n, observation_dim + global_dim) and actions (n, action_dim) to values (2, n)."""
+        return torch.stack([critic(state, action) for critic in self])

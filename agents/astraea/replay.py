@@ -65,7 +65,10 @@ class ReplayBuffer:
 
     def sample(self, count: int) -> Transitions:
         """Draw ``count`` transitions uniformly, with replacement."""
-        rows = torch.from_numpy(self._rows[self._random.integers(len(self), size=count)])
+        drawn = self._random.integers(len(self), size=count)
+        # torch's memory is aligned, so that products take the same path through it in every run.
+        rows = torch.empty(count, self._rows.shape[1])
+        np.take(self._rows, drawn, axis=0, out=rows.numpy(), mode="clip")
         dim = self._state_dim
         return Transitions(
             state=rows[:, :dim],

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+import itertools
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from agents.astraea.networks import Actor, TwinCritics
 from agents.astraea.replay import Transitions
 from agents.astraea.settings import AstraeaSettings
+from agents.astraea.stacked_critics import separated
+
+Result = TypeVar("Result")
 
 
 class Td3:
@@ -28,12 +34,20 @@ class Td3:
         global_dim: width of the bottleneck's global state.
         action_dim: width of an action.
         seed: of initial weights and target noise.
+        helper: a thread that updates the second critic beside the first; the numbers are the same without.
     """
 
     def __init__(
-        self, settings: AstraeaSettings, observation_dim: int, global_dim: int, action_dim: int, seed: int
+        self,
+        settings: AstraeaSettings,
+        observation_dim: int,
+        global_dim: int,
+        action_dim: int,
+        seed: int,
+        helper: Executor | None = None,
     ) -> None:
         self._settings = settings
+        self._helper = helper
         self._observation_dim = observation_dim
         # Layers draw their initial weights from torch's global generator; it is left as it was found.
         with torch.random.fork_rng(devices=[]):
@@ -51,21 +65,23 @@ class Td3:
         self.policy = copy.deepcopy(self.actor).requires_grad_(False).eval()
         """What is exported: the average of the actor, see `AstraeaSettings.policy_average`."""
         trained = [parameter for parameter in self.actor.parameters() if parameter.requires_grad]
-        self._actor_optimiser = torch.optim.Adam(trained, lr=settings.actor_learning_rate, foreach=True)
-        self._critic_optimiser = torch.optim.Adam(
-            self.critics.parameters(), lr=settings.critic_learning_rate, foreach=True
-        )
+        self._actor_optimiser = _adam(trained, settings.actor_learning_rate)
+        self._critic_optimisers = [
+            _adam(list(critic.parameters()), settings.critic_learning_rate) for critic in self.critics
+        ]
+        self._actor_numbers, self._critic_numbers = numbers(self.actor), numbers(self.critics)
+        self._followers = tuple(map(numbers, (self.target_actor, self.policy, self.target_critics)))
         self._noise = torch.Generator().manual_seed(seed)
         self.updates = 0
         """Critic updates so far."""
 
     def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Map observations (n, observation_dim) to the actor's actions (n, action_dim), unexplored."""
-        return _act(self.actor.eval(), observations)
+        return act(self.actor.eval(), observations)
 
     def act_as_exported(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Map observations (n, observation_dim) to the exported policy's actions (n, action_dim)."""
-        return _act(self.policy, observations)
+        return act(self.policy, observations)
 
     def update(self, batch: Transitions) -> dict[str, float]:
         """Do one critic update, and every ``policy_delay`` of them one of the actor and the targets.
@@ -76,18 +92,18 @@ class Td3:
             ``critic_loss``, and with an actor update ``value`` (mean of the first critic under the actor).
         """
         settings = self._settings
-        decay = settings.critic_decay ** (self.updates / settings.critic_decay_updates)
-        self._critic_optimiser.param_groups[0]["lr"] = settings.critic_learning_rate * decay
         measured = {"critic_loss": self._update_critics(batch)}
         self.updates += 1
         if self.updates % settings.policy_delay == 0:
+            target_actor, policy, target_critics = self._followers
+            following = self._beside(lambda: follow(target_critics, self._critic_numbers, settings.tau))
             if self.updates > settings.actor_starts:
                 measured["value"] = self._update_actor(batch)
-            _follow(self.target_actor, self.actor, settings.tau)
-            _follow(self.target_critics, self.critics, settings.tau)
+            follow(target_actor, self._actor_numbers, settings.tau)
             # The first updates count for more, or the average would remember the untrained actor for long.
             kept = min(settings.policy_average, 1 - 1 / (1 + self.updates / settings.policy_delay / 5))
-            _follow(self.policy, self.actor, 1 - kept)
+            follow(policy, self._actor_numbers, 1 - kept)
+            following()
         return measured
 
     def _update_critics(self, batch: Transitions) -> float:
@@ -97,26 +113,51 @@ class Td3:
             # Target policy smoothing: similar actions have similar values.
             noise = torch.randn(proposed.shape, generator=self._noise) * settings.target_noise
             noise = noise.clamp_(-settings.target_noise_clip, settings.target_noise_clip)
-            values = self.target_critics(batch.next_state, (proposed + noise).clamp_(-1, 1))
-            # Clipped double Q-learning: the lower of the two, against overestimation.
-            target = batch.reward + settings.gamma**settings.return_steps * values.amin(dim=0)
-        loss = 2 * functional.huber_loss(self.critics(batch.state, batch.action), target.expand(2, -1))
-        self._critic_optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        self._critic_optimiser.step()
-        return loss.item()
+            smoothed = (proposed + noise).clamp_(-1, 1)
+
+        def foresee(critic: int) -> Tensor:
+            with torch.no_grad():
+                return self.target_critics[critic](batch.next_state, smoothed)
+
+        # Clipped double Q-learning: the lower of the two, against overestimation.
+        value = torch.minimum(*self._both(foresee))
+        target = batch.reward + settings.gamma**settings.return_steps * value
+        decay = settings.critic_decay ** (self.updates / settings.critic_decay_updates)
+
+        def learn(critic: int) -> float:
+            optimiser = self._critic_optimisers[critic]
+            optimiser.param_groups[0]["lr"] = settings.critic_learning_rate * decay
+            loss = functional.huber_loss(self.critics[critic](batch.state, batch.action), target)
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            optimiser.step()
+            return loss.item()
+
+        return sum(self._both(learn))
 
     def _update_actor(self, batch: Transitions) -> float:
         self.actor.train()
         raw = self.actor.before_tanh(batch.state[:, : self._observation_dim])
-        self.critics.requires_grad_(False)
-        value = self.critics(batch.state, torch.tanh(raw))[0].mean()
-        self.critics.requires_grad_(True)
+        self.critics[0].requires_grad_(False)
+        value = self.critics[0](batch.state, torch.tanh(raw)).mean()
+        self.critics[0].requires_grad_(True)
         loss = -value + self._settings.action_penalty * raw.square().mean()
         self._actor_optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self._actor_optimiser.step()
         return value.item()
+
+    def _both(self, work: Callable[[int], Result]) -> list[Result]:
+        """Return ``work`` of the two critics, of the second in the helper if there is one."""
+        second = self._beside(lambda: work(1))
+        return [work(0), second()]
+
+    def _beside(self, work: Callable[[], Result]) -> Callable[[], Result]:
+        """Begin ``work`` in the helper and return what waits for its result; without one, do it now."""
+        if self._helper is not None:
+            return self._helper.submit(work).result
+        result = work()
+        return lambda: result
 
     def state(self) -> dict[str, Any]:
         """Return all that `restore` needs, as `torch.save` takes it."""
@@ -127,34 +168,52 @@ class Td3:
             "target_critics": self.target_critics.state_dict(),
             "policy": self.policy.state_dict(),
             "actor_optimiser": self._actor_optimiser.state_dict(),
-            "critic_optimiser": self._critic_optimiser.state_dict(),
+            "critic_optimisers": [optimiser.state_dict() for optimiser in self._critic_optimisers],
             "noise": self._noise.get_state(),
             "updates": self.updates,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
+        state = separated(state)
         self.actor.load_state_dict(state["actor"])
         self.critics.load_state_dict(state["critics"])
         self.target_actor.load_state_dict(state["target_actor"])
         self.target_critics.load_state_dict(state["target_critics"])
         self.policy.load_state_dict(state["policy"])
-        self._actor_optimiser.load_state_dict(state["actor_optimiser"])
-        # Optimisers remember their rate, but a run that begins with another's networks has its own.
-        self._actor_optimiser.param_groups[0]["lr"] = self._settings.actor_learning_rate
-        self._critic_optimiser.load_state_dict(state["critic_optimiser"])
+        _restore(self._actor_optimiser, state["actor_optimiser"])
+        for optimiser, saved in zip(self._critic_optimisers, state["critic_optimisers"], strict=True):
+            _restore(optimiser, saved)
         self._noise.set_state(state["noise"])
         self.updates = state["updates"]
 
 
-def _act(actor: Actor, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+def act(actor: Actor, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Map observations (n, observation_dim) to actions (n, action_dim) of ``actor``, which evaluates."""
     with torch.inference_mode():
         return actor(torch.from_numpy(np.ascontiguousarray(observations))).numpy()
 
 
-def _follow(target: nn.Module, online: nn.Module, share: float) -> None:
-    """Move ``target`` by ``share`` of the way to ``online``, batch norm's running statistics included."""
-    with torch.no_grad():
-        for slow, fast in zip(target.state_dict().values(), online.state_dict().values(), strict=True):
-            if slow.is_floating_point():
-                slow.lerp_(fast, share)
+def numbers(module: nn.Module) -> list[Tensor]:
+    """Return the parameters and statistics of ``module``, in the order of all modules of its kind."""
+    every = itertools.chain(module.parameters(), module.buffers())
+    return [tensor.detach() for tensor in every if tensor.is_floating_point()]
+
+
+def follow(slow: list[Tensor], fast: list[Tensor], share: float) -> None:
+    """Move `numbers` by ``share`` of the way to those of another module, batch norm's statistics included."""
+    for ours, theirs in zip(slow, fast, strict=True):
+        ours.lerp_(theirs, share)
+
+
+def _adam(parameters: list[nn.Parameter], learning_rate: float) -> torch.optim.Adam:
+    # Fused, a step is one operation instead of a dozen.
+    return torch.optim.Adam(parameters, lr=learning_rate, fused=True)
+
+
+def _restore(optimiser: torch.optim.Adam, saved: dict[str, Any]) -> None:
+    """Continue with the moments of ``saved``; a run that begins with another's networks has its own rate."""
+    (group,) = optimiser.param_groups
+    options = {name: value for name, value in group.items() if name != "params"}
+    optimiser.load_state_dict(saved)
+    optimiser.param_groups[0].update(options)

@@ -1,3 +1,4 @@
+import copy
 import io
 
 import numpy as np
@@ -5,6 +6,7 @@ import pytest
 import torch
 
 from agents.astraea.replay import Transitions
+from agents.astraea.rounds import one_thread
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.td3 import Td3
 
@@ -98,7 +100,8 @@ def test_the_critics_learning_rate_decays_and_the_actors_does_not():
     for batch in batches(11):
         td3.update(batch)
     state = td3.state()
-    assert state["critic_optimiser"]["param_groups"][0]["lr"] == pytest.approx(1e-3 * 0.96)
+    for optimiser in state["critic_optimisers"]:
+        assert optimiser["param_groups"][0]["lr"] == pytest.approx(1e-3 * 0.96)
     assert state["actor_optimiser"]["param_groups"][0]["lr"] == 5e-5
 
 
@@ -120,6 +123,52 @@ def test_a_restored_learner_goes_on_with_the_same_bytes():
         assert all(torch.equal(ours[key], theirs[key]) for key in ours)
 
 
+def test_a_helper_changes_no_number():
+    alone = learner(policy_delay=2, policy_average=0.9)
+    with one_thread("helper") as helper:
+        chosen = settings(policy_delay=2, policy_average=0.9)
+        helped = Td3(chosen, 4, 2, 1, seed=1, helper=helper)
+        for batch in batches(20):
+            assert helped.update(batch) == alone.update(batch)
+    for name in ("actor", "critics", "target_actor", "target_critics", "policy"):
+        assert torch.equal(weights(getattr(helped, name)), weights(getattr(alone, name)))
+
+
+def stacked(state):
+    """Return ``state`` as it was while the tensors of both critics were one, along a leading axis."""
+    old = {key: value for key, value in state.items() if key != "critic_optimisers"}
+    for name in ("critics", "target_critics"):
+        first = {key.removeprefix("0."): value for key, value in state[name].items() if key[0] == "0"}
+        old[name] = {key: torch.stack([first[key], state[name][f"1.{key}"]]) for key in first}
+    first, second = (optimiser["state"] for optimiser in state["critic_optimisers"])
+    moments = {
+        parameter: {
+            "step": first[parameter]["step"],
+            **{
+                name: torch.stack([first[parameter][name], second[parameter][name]])
+                for name in ("exp_avg", "exp_avg_sq")
+            },
+        }
+        for parameter in first
+    }
+    groups = [{**state["critic_optimisers"][0]["param_groups"][0], "foreach": True, "fused": None}]
+    old["critic_optimiser"] = {"state": moments, "param_groups": groups}
+    return old
+
+
+def test_a_checkpoint_of_before_the_critics_were_apart_is_read():
+    first, second = learner(policy_delay=2), learner(seed=9, policy_delay=2)
+    data = list(batches(20))
+    for batch in data[:10]:
+        first.update(batch)
+    old = stacked(copy.deepcopy(first.state()))
+    assert old["critics"]["weights.0"].shape == (2, 6, 256)
+    second.restore(old)
+    for batch in data[10:]:
+        assert second.update(batch) == first.update(batch)
+    assert torch.equal(weights(second.critics), weights(first.critics))
+
+
 def test_making_a_learner_leaves_the_global_generator_alone():
     torch.manual_seed(3)
     expected = torch.rand(1)
@@ -135,8 +184,8 @@ def test_critics_bootstrap_from_as_far_ahead_as_returns_reach():
     for steps in (1, 50):
         td3 = learner(return_steps=steps, gamma=0.5, target_noise=0.0)
         with torch.no_grad():
-            td3.target_critics.biases[-1].fill_(1.0)
-            td3.critics.biases[-1].fill_(1.0)
+            for critic in (*td3.critics, *td3.target_critics):
+                critic.biases[-1].fill_(1.0)
         values[steps] = td3.update(batch)["critic_loss"]
     # What is worth 1 now is worth 0.5 an interval ahead, and next to nothing 50 ahead.
     assert values[1] == pytest.approx(2 * 0.5 * 0.5**2, rel=0.01)

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,10 @@ import onnx
 import pytest
 import torch
 
+from agents.astraea import td3
+from agents.astraea.rounds import Rounds
 from agents.astraea.settings import AstraeaSettings
+from agents.astraea.td3 import Td3
 from agents.astraea.train import read_checkpoint, train
 from agents.run_folder import RunFolder
 from agents.settings import build
@@ -127,10 +131,6 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(whole, tmp
     assert policy(start(tmp_path / "other", 120, seed=2)) != policy(start(tmp_path / "same", 120))
 
 
-def test_simulator_threads_change_nothing(whole, tmp_path):
-    assert policy(start(tmp_path / "threads", 480, workers=2)) == policy(whole)
-
-
 def test_a_resumed_run_ends_with_the_bytes_of_one_that_never_stopped(whole, half, tmp_path):
     shutil.copytree(half.path, tmp_path / "run")
     run = resume(tmp_path / "run", 480)
@@ -149,6 +149,76 @@ def test_resuming_a_finished_run_changes_nothing(half, tmp_path):
 def test_a_checkpoint_does_not_disturb_the_run(whole, tmp_path):
     run = start(tmp_path / "often", 480, checkpoint_steps=30)
     assert policy(run) == policy(whole)
+
+
+def test_it_does_not_matter_when_updates_are_done(whole, tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        begin = Rounds.begin
+
+        def at_once(self, batches):
+            measured = begin(self, batches)
+            self.wait()
+            return measured
+
+        patched.setattr(Rounds, "begin", at_once)
+        early = start(tmp_path / "early", 480)
+    # An update waits until someone waits for it: the next round, a checkpoint or the end of the run.
+    due, waited_for = threading.Semaphore(0), []
+    with monkeypatch.context() as patched:
+        begin, wait, update = Rounds.begin, Rounds.wait, Td3.update
+
+        def opening(method):
+            def opened(self, *arguments):
+                if self._last is not None and self._last not in waited_for:
+                    waited_for.append(self._last)
+                    due.release()
+                return method(self, *arguments)
+
+            return opened
+
+        def held_back(self, batch):
+            assert due.acquire(timeout=60)
+            return update(self, batch)
+
+        patched.setattr(Rounds, "begin", opening(begin))
+        patched.setattr(Rounds, "wait", opening(wait))
+        patched.setattr(Td3, "update", held_back)
+        late = start(tmp_path / "late", 480)
+    assert len(waited_for) > 30
+    for run in (early, late):
+        assert everything(run) == everything(whole)
+        assert progress(run) == progress(whole)
+
+
+def test_threads_of_simulator_and_learner_change_no_byte(whole, tmp_path):
+    run = start(tmp_path / "threads", 480, workers=2)
+    assert everything(run) == everything(whole)
+    assert progress(run) == progress(whole)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_stops_an_update_stops_the_run_in_its_own_words(tmp_path, monkeypatch, workers):
+    before = threading.active_count()
+
+    def fails(*arguments, **options):
+        raise ArithmeticError("nothing adds up")
+
+    monkeypatch.setattr(td3.functional, "huber_loss", fails)
+    with pytest.raises(ArithmeticError, match="nothing adds up"):
+        start(tmp_path / "run", 480, workers=workers)
+    assert read_checkpoint_steps(tmp_path / "run") == 0
+    assert threading.active_count() == before
+
+
+def test_a_checkpoint_of_before_updates_had_a_thread_is_resumed(half, tmp_path):
+    shutil.copytree(half.path, tmp_path / "run")
+    latest = RunFolder(tmp_path / "run", {}).latest_checkpoint()
+    assert latest is not None
+    state = read_checkpoint(latest)
+    del state["rounds"]
+    torch.save(state, latest / "training.pt")
+    run = resume(tmp_path / "run", 300)
+    assert read_checkpoint_steps(run.path) == 300
 
 
 class Killed(BaseException):

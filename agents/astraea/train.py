@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from agents.astraea.export import export
 from agents.astraea.meters import Meters
 from agents.astraea.replay import ReplayBuffer
 from agents.astraea.returns import Returns, Step
+from agents.astraea.rounds import Rounds, one_thread
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.td3 import Td3
 from agents.reporter import Reporter
@@ -45,7 +45,10 @@ class Training:
         batch = self.simulations.batch
         self._global_dim = batch.global_dim if settings.centralised else 0
         dims = (batch.observation_dim, self._global_dim, batch.action_dim)
-        self.learner = Td3(settings, *dims, seed=settings.seed)
+        # Which of them computes what does not change the numbers.
+        self._helper = one_thread("second-critic") if settings.workers > 1 else None
+        self.learner = Td3(settings, *dims, seed=settings.seed, helper=self._helper)
+        self.rounds = Rounds(self.learner)
         self.exploration = Exploration(settings, self.simulations.action_shape, settings.seed)
         self.replay = ReplayBuffer(
             settings.memory, batch.observation_dim + self._global_dim, batch.action_dim, settings.seed
@@ -56,22 +59,29 @@ class Training:
         """Environment steps: intervals, summed over the simulations."""
 
     def start(self) -> None:
-        """Begin from nothing."""
+        """Begin from nothing, or from what the learner has been given."""
+        self.rounds.start()
         self.simulations.start()
 
-    def interval(self, simulator: ThreadPoolExecutor) -> None:
-        """Advance every simulation by one monitor interval, and learn meanwhile.
+    def close(self) -> None:
+        """End what runs beside the loop."""
+        self.rounds.close()
+        if self._helper is not None:
+            self._helper.shutdown()
+        self.simulations.close()
 
-        The simulations release the GIL, so they run beside the updates. The updates draw from transitions up
-        to the interval before: the same numbers however long either takes.
+    def interval(self) -> None:
+        """Advance every simulation by one monitor interval, and let updates begin that are due.
+
+        They run beside acting until the next are due, and draw from transitions up to the interval before:
+        the same numbers however long either takes.
         """
+        self._learn()
         batch = self.simulations.batch
         active = batch.active.copy()
         states = self._states()
         actions = self._decide(active, states)
-        stepping = simulator.submit(self.simulations.step, actions)
-        self._learn()
-        stepping.result()
+        self.simulations.step(actions)
         self._remember(active, states, actions)
         for index in np.flatnonzero(batch.finished):
             self.meters.episode(batch.run_log(int(index)))
@@ -91,7 +101,7 @@ class Training:
     def _decide(self, active: NDArray[np.bool_], states: NDArray[np.float32]) -> NDArray[np.float32]:
         actions = np.zeros(self.simulations.action_shape, dtype=np.float32)
         if active.any():
-            proposed = self.learner.act(states[active][:, : self.simulations.batch.observation_dim])
+            proposed = self.rounds.act(states[active][:, : self.simulations.batch.observation_dim])
             self.meters.actions(proposed)
             actions[active] = proposed
         return self.exploration.apply(actions)
@@ -110,19 +120,22 @@ class Training:
 
     def _learn(self) -> None:
         settings = self.settings
-        interval = self.exploration.intervals
+        interval = self.exploration.intervals + 1
         if len(self.replay) < settings.learning_starts or interval % settings.train_every:
             return
-        for _ in range(settings.updates_per_training):
-            self.meters.update(self.learner.update(self.replay.sample(settings.batch_size)))
+        batches = [self.replay.sample(settings.batch_size) for _ in range(settings.updates_per_training)]
+        for measured in self.rounds.begin(batches):
+            self.meters.update(measured)
 
     def save(self, folder: Path, chunks: Path, wall_s: float) -> None:
         """Write everything to ``folder``, and new transitions to ``chunks``."""
+        self.rounds.wait()
         torch.save(
             {
                 "steps": self.steps,
                 "wall_s": wall_s,
                 "learner": self.learner.state(),
+                "rounds": self.rounds.state(),
                 "exploration": self.exploration.state(),
                 "replay": self.replay.save(chunks),
                 "simulations": self.simulations.state(),
@@ -141,6 +154,10 @@ class Training:
         state = read_checkpoint(folder)
         self.steps = state["steps"]
         self.learner.restore(state["learner"])
+        if "rounds" in state:
+            self.rounds.restore(state["rounds"])
+        else:  # older checkpoints: every round had ended
+            self.rounds.start()
         self.exploration.restore(state["exploration"])
         self.replay.load(chunks, state["replay"])
         self.simulations.restore(state["simulations"])
@@ -203,14 +220,13 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
 
     shown = ("reward", "normalized_goodput", "delay_inflation")
     reporter = Reporter(settings, run, steps=training.steps, wall_s=wall_s, shown=shown)
-    ending = contextlib.closing(training.simulations)
-    with ending, reporter, ThreadPoolExecutor(1, thread_name_prefix="simulator") as simulator:
+    with contextlib.closing(training), reporter:
         if latest is None:
             checkpoint()
         next_row = _next(training.steps, settings.progress_steps)
         next_checkpoint = _next(training.steps, settings.checkpoint_steps)
         while reporter.done(training.steps) < 1:
-            training.interval(simulator)
+            training.interval()
             if training.steps >= next_row:
                 reporter.row(_row(training, reporter))
                 next_row = _next(training.steps, settings.progress_steps)
@@ -242,7 +258,7 @@ def _row(training: Training, reporter: Reporter) -> dict[str, Any]:
         "steps": training.steps,
         "wall_s": round(reporter.wall_s, 3),
         "episodes": training.simulations.next_episode - training.settings.num_envs,
-        "updates": training.learner.updates,
+        "updates": training.rounds.updates,
         "exploration": training.exploration.probability,
         **training.meters.flush(),
     }

@@ -1,0 +1,33 @@
+"""Learners of old checkpoints: the weights of both critics were stacked along a leading axis of 2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def separated(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state of a learner (`Td3.state`) with its critics apart; they may be apart already."""
+    if "critic_optimiser" not in state:
+        return dict(state)
+    apart = {key: value for key, value in state.items() if key != "critic_optimiser"}
+    for name in ("critics", "target_critics"):
+        apart[name] = {
+            f"{critic}.{key}": stacked[critic] for critic in range(2) for key, stacked in state[name].items()
+        }
+    optimiser = state["critic_optimiser"]
+    apart["critic_optimisers"] = [
+        {
+            "param_groups": optimiser["param_groups"],
+            "state": {
+                parameter: {
+                    "step": moments["step"].clone(),
+                    "exp_avg": moments["exp_avg"][critic],
+                    "exp_avg_sq": moments["exp_avg_sq"][critic],
+                }
+                for parameter, moments in optimiser["state"].items()
+            },
+        }
+        for critic in range(2)
+    ]
+    return apart
