@@ -77,8 +77,8 @@ class TrainSettings(Strict):
     num_envs: Count = 16
     """Simulations stepped together; with Ray, per worker."""
     workers: Count = 1
-    """Simulator threads of the native and sb3 engines; with two and more, Astraea's and Orca's critics learn in
-    a thread each. Env runner processes of rllib."""
+    """Simulator threads of the native and sb3 engines; with two and more, Astraea's and Orca's critics have a
+    thread each. Env runner processes of rllib."""
     ray_address: str | None = None
     """An existing Ray cluster; by default Ray starts on this machine."""
 

@@ -67,6 +67,7 @@ class AstraeaSettings(TrainSettings):
     train_every: Count = 167
     """Monitor intervals between trainings; published: 5 s, which 167 intervals of 30 ms are."""
     updates_per_training: Count = 20
+    """They run beside acting, which follows them from the next training on, see `rounds`."""
 
     exploration_start: Fraction = 1.0
     """Probability that a decision is replaced by a uniformly random action, at first …"""
