@@ -26,7 +26,8 @@ Count = Annotated[int, Field(ge=1)]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 FREE_ON_RESUME = frozenset({"steps", "minutes", "workers", "ray_address", "track", "group"})
-"""Settings that ``--resume`` may change, because they do not change what is learned."""
+"""Settings that ``--resume`` may change, because they do not change what is learned; ``workers`` that are
+processes change only from how many simulations at a time."""
 
 
 def sampler_by_name(value: Any) -> Any:
@@ -75,10 +76,10 @@ class TrainSettings(Strict):
     interval_ms: Positive = 30.0
     """The monitor interval in ms."""
     num_envs: Count = 16
-    """Simulations stepped together; with Ray, per worker."""
+    """Simulations stepped together; per worker where workers are processes."""
     workers: Count = 1
-    """Simulator threads of the native and sb3 engines; with two and more, Astraea's and Orca's critics have a
-    thread each. Env runner processes of rllib."""
+    """Processes of rllib, and of sb3's PPO with and without memory, that sample and learn side by side; else
+    threads that step the simulations. With two and more, Astraea's and Orca's critics have a thread each."""
     ray_address: str | None = None
     """An existing Ray cluster; by default Ray starts on this machine."""
 

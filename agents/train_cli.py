@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     add("--resume", action="store_true", help="continue the run in DIR from its latest checkpoint")
     add("--backend", help="simulator, mahimahi, kernel or lab")
     add("--engine", help="native, sb3 or rllib")
-    add("--workers", type=int, metavar="N", help="simulator threads, or Ray's env runners")
+    add("--workers", type=int, metavar="N", help="processes of PPO and of Ray, else simulator threads")
     add("--ray", dest="ray_address", metavar="ADDRESS", help="a Ray cluster; default: this machine")
     add("--track", help="none, tensorboard (default) or wandb (offline unless WANDB_MODE says otherwise)")
     return made

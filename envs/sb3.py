@@ -131,6 +131,7 @@ class LeoVecEnv(VecEnv):
             rng = np_random(0)[0]
             rng.bit_generator.state = stored
             self._rngs[index] = rng
+        self._reset_seeds()  # those are for other episodes
         self._simulations.restore(state["episodes"])
         return self._observations.copy()
 

@@ -71,8 +71,11 @@ class Td3:
         self._critic_optimisers = [
             _adam(list(critic.parameters()), settings.critic_learning_rate) for critic in self.critics
         ]
-        self._actor_numbers, self._critic_numbers = numbers(self.actor), numbers(self.critics)
-        self._followers = tuple(map(numbers, (self.target_actor, self.policy, self.target_critics)))
+        self._actor_numbers = [numbers(actor) for actor in (self.actor, self.target_actor, self.policy)]
+        self._critic_numbers = [
+            (numbers(target), numbers(critic))
+            for target, critic in zip(self.target_critics, self.critics, strict=True)
+        ]
         self._noise = torch.Generator().manual_seed(seed)
         self.updates = 0
         """Critic updates so far."""
@@ -94,21 +97,39 @@ class Td3:
             ``critic_loss``, and with an actor update ``value`` (mean of the first critic under the actor).
         """
         settings = self._settings
-        measured = {"critic_loss": self._update_critics(batch)}
+        target = self._target(batch)
+        decay = settings.critic_decay ** (self.updates / settings.critic_decay_updates)
         self.updates += 1
-        if self.updates % settings.policy_delay == 0:
-            target_actor, policy, target_critics = self._followers
-            following = self._beside(lambda: follow(target_critics, self._critic_numbers, settings.tau))
+        due = self.updates % settings.policy_delay == 0
+
+        def learn(critic: int) -> float:
+            optimiser = self._critic_optimisers[critic]
+            optimiser.param_groups[0]["lr"] = settings.critic_learning_rate * decay
+            loss = functional.huber_loss(self.critics[critic](batch.state, batch.action), target)
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            optimiser.step()
+            if due:
+                slow, fast = self._critic_numbers[critic]
+                follow(slow, fast, settings.tau)
+            return loss.item()
+
+        # The actor learns from the first critic alone, so that it need not wait for the second.
+        second = self._beside(lambda: learn(1))
+        measured = {"critic_loss": learn(0)}
+        if due:
             if self.updates > settings.actor_starts:
                 measured["value"] = self._update_actor(batch)
-            follow(target_actor, self._actor_numbers, settings.tau)
+            actor, target_actor, policy = self._actor_numbers
+            follow(target_actor, actor, settings.tau)
             # The first updates count for more, or the average would remember the untrained actor for long.
             kept = min(settings.policy_average, 1 - 1 / (1 + self.updates / settings.policy_delay / 5))
-            follow(policy, self._actor_numbers, 1 - kept)
-            following()
+            follow(policy, actor, 1 - kept)
+        measured["critic_loss"] += second()
         return measured
 
-    def _update_critics(self, batch: Transitions) -> float:
+    def _target(self, batch: Transitions) -> Tensor:
+        """Return what critics should say of ``batch``."""
         settings = self._settings
         with torch.no_grad():
             proposed = self.target_actor(batch.next_state[:, : self._observation_dim])
@@ -118,24 +139,13 @@ class Td3:
             smoothed = (proposed + noise).clamp_(-1, 1)
 
         def foresee(critic: int) -> Tensor:
-            with torch.no_grad():
+            with torch.no_grad():  # of a thread
                 return self.target_critics[critic](batch.next_state, smoothed)
 
+        second = self._beside(lambda: foresee(1))
         # Clipped double Q-learning: the lower of the two, against overestimation.
-        value = torch.minimum(*self._both(foresee))
-        target = batch.reward + settings.gamma**settings.return_steps * value
-        decay = settings.critic_decay ** (self.updates / settings.critic_decay_updates)
-
-        def learn(critic: int) -> float:
-            optimiser = self._critic_optimisers[critic]
-            optimiser.param_groups[0]["lr"] = settings.critic_learning_rate * decay
-            loss = functional.huber_loss(self.critics[critic](batch.state, batch.action), target)
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()
-            optimiser.step()
-            return loss.item()
-
-        return sum(self._both(learn))
+        value = torch.minimum(foresee(0), second())
+        return batch.reward + settings.gamma**settings.return_steps * value
 
     def _update_actor(self, batch: Transitions) -> float:
         self.actor.train()
@@ -148,11 +158,6 @@ class Td3:
         loss.backward()
         self._actor_optimiser.step()
         return value.item()
-
-    def _both(self, work: Callable[[int], Result]) -> list[Result]:
-        """Return ``work`` of the two critics, of the second in the helper if there is one."""
-        second = self._beside(lambda: work(1))
-        return [work(0), second()]
 
     def _beside(self, work: Callable[[], Result]) -> Callable[[], Result]:
         """Begin ``work`` in the helper and return what waits for its result; without one, do it now."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,8 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
     assert isinstance(settings, AstraeaSettings)
     # These networks are too small for a second thread to help, and sums are the same on every machine.
     torch.set_num_threads(1)
+    # A product of these takes 30 µs: acting and learning take turns at the interpreter as often.
+    sys.setswitchinterval(1e-4)
     training = Training(settings)
     chunks = run.checkpoints / "replay"
     latest = run.latest_checkpoint()

@@ -40,6 +40,8 @@ def start_ray(address: str | None) -> None:
     quieten()
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     if address is None:
+        # Processes that learn together need no other machine, nor a name of this one that is an address.
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         ray.init("local", include_dashboard=False, object_store_memory=OBJECT_STORE_BYTES, **quiet)
         return
     _require_cluster(address)

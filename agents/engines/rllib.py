@@ -1,21 +1,26 @@
 """PPO, APPO, SAC and DreamerV3 on RLlib's new API stack: ``train.py --agent ppo --engine rllib``.
 
 Flows act through one policy that they share, or each through its own. ``workers`` above 1 sample in as many
-Ray processes, else this process does; one that dies is replaced. A resumed run continues with the weights and
-optimisers of its checkpoint, on new episodes; algorithms that replay fill their memory anew before they
-learn.
+Ray processes, else this process does; one that dies is replaced. PPO of a policy that all flows share learns
+in as many processes besides: each takes its part of a batch, in minibatches of its own, and all of them every
+step with the mean of their gradients. A resumed run continues with the weights and optimisers of its
+checkpoint, on new episodes; algorithms that replay fill their memory anew before they learn.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from ray.exceptions import RayError
 from ray.rllib.algorithms.algorithm import Algorithm
+from torch import nn
 
 from agents.engines import rllib_checkpoint
 from agents.engines.actor import export
@@ -62,7 +67,7 @@ def _train(settings: TrainSettings, run: RunFolder) -> None:
         checkpoint_due = Every(settings.checkpoint_steps, state["steps"])
         sampled_episodes = Episodes()
         while reporter.done(state["steps"]) < 1:
-            result = algorithm.train()
+            result = iterate(algorithm)
             sampled = result["env_runners"]
             state["steps"] += count(sampled, "num_env_steps_sampled")
             state["episodes"] += count(sampled, "num_episodes")
@@ -78,6 +83,19 @@ def _train(settings: TrainSettings, run: RunFolder) -> None:
         export_policy(algorithm, settings, run, state["steps"])
         run.write_summary({"agent": settings.agent, "engine": settings.engine, **state})
     algorithm.stop()
+
+
+def iterate(algorithm: Algorithm) -> Mapping[str, Any]:
+    """Sample and learn once; return what RLlib says of it.
+
+    Raises:
+        InputError: a process that learns ended.
+    """
+    try:
+        return algorithm.train()
+    except RayError:
+        rllib_checkpoint.require_learners(algorithm)
+        raise
 
 
 def count(sampled: Mapping[str, Any], name: str) -> int:
@@ -162,11 +180,15 @@ def export_policy(algorithm: Algorithm, settings: TrainSettings, run: RunFolder,
     if not isinstance(settings, Sb3Settings):
         return
     names = modules(settings)
-    learner = rllib_checkpoint.learner_of(algorithm)
-    with rllib_checkpoint.at_rest(learner):
-        for number, name in enumerate(names):
-            dense = actor_layers(learner.module[name])
-            if number == 0:
-                export(dense, settings, run, steps, settings.activation)
-            if len(names) > 1:
-                export(dense, settings, run, steps, settings.activation, policy=name)
+    actors = rllib_checkpoint.ask(algorithm, partial(actors_of, names=names))
+    for number, (name, dense) in enumerate(actors.items()):
+        if number == 0:
+            export(dense, settings, run, steps, settings.activation)
+        if len(names) > 1:
+            export(dense, settings, run, steps, settings.activation, policy=name)
+
+
+def actors_of(learner: Any, names: Sequence[str]) -> dict[str, list[nn.Linear]]:
+    """Return copies of the dense layers of every actor among the modules ``names`` of ``learner``."""
+    # Several learners have wrapped their modules, so as to average gradients.
+    return {name: copy.deepcopy(actor_layers(learner.module[name].unwrapped())) for name in names}

@@ -66,7 +66,8 @@ def build(settings: TrainSettings, steps: int) -> Algorithm:
     """Return the untrained algorithm that ``settings`` are of; episodes are seeded by seed and ``steps``."""
     algorithm = make_config(settings, steps).build_algo()
     assert isinstance(algorithm, Algorithm)
-    lock_updates(learner_of(algorithm))
+    if (learner := learner_of(algorithm)) is not None:
+        lock_updates(learner)
     if isinstance(settings, ReplaySettings):
         # RLlib makes none but its own.
         algorithm.local_replay_buffer = FlowReplayBuffer(capacity=settings.memory)  # type: ignore[assignment]
@@ -95,7 +96,8 @@ def make_config(settings: TrainSettings, steps: int) -> AlgorithmConfig:
     return (
         config.framework("torch")
         .env_runners(num_env_runners=runners, num_envs_per_env_runner=settings.num_envs)
-        .learners(num_learners=0)
+        # While they learn, the runners rest: processors need not be set aside for them.
+        .learners(num_learners=learners(settings), num_cpus_per_learner=0)
         .fault_tolerance(restart_failed_env_runners=True)
         .debugging(
             # A resumed run must not see the episodes of the run's beginning again.
@@ -103,6 +105,20 @@ def make_config(settings: TrainSettings, steps: int) -> AlgorithmConfig:
             log_level="ERROR",
         )
     )
+
+
+def learners(settings: TrainSettings) -> int:
+    """Return how many processes learn besides this one, by the mean of their gradients; 0: this one does.
+
+    With ``policies: separate`` it is this one, since a flow may be in one part of a batch and not in another,
+    whose process would then wait for the gradients of a module that it has nothing to learn for.
+    """
+    if not isinstance(settings, PpoSettings) or isinstance(settings, AppoSettings):
+        return 0
+    # RLlib counts how many minibatches each part has by the whole, and where that is none, each by its own:
+    # parts that end at different times would wait for one another. Flows that are not there count as nothing.
+    enough = settings.epochs * settings.rollout_steps * settings.num_envs >= 4 * settings.minibatch_size
+    return settings.workers if settings.workers > 1 and settings.policies == "shared" and enough else 0
 
 
 def _policy_gradient(config: PpoOrAppo, settings: PpoSettings) -> PpoOrAppo:
@@ -122,7 +138,9 @@ def _policy_gradient(config: PpoOrAppo, settings: PpoSettings) -> PpoOrAppo:
 
 def _ppo(settings: PpoSettings, runners: int) -> AlgorithmConfig:
     return _policy_gradient(PPOConfig(), settings).training(
-        train_batch_size_per_learner=settings.rollout_steps * settings.num_envs * max(1, runners),
+        train_batch_size_per_learner=(
+            settings.rollout_steps * settings.num_envs * max(1, runners) // max(1, learners(settings))
+        ),
         minibatch_size=settings.minibatch_size,
         use_kl_loss=False,  # clipping alone, as with the other engine
         vf_clip_param=math.inf,

@@ -7,10 +7,11 @@ and `torch.load` reads tensors only.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -20,12 +21,12 @@ from configs.errors import InputError
 
 FILE = "learner.pt"
 
+Answer = TypeVar("Answer")
+
 
 def save(algorithm: Algorithm, folder: Path) -> None:
     """Write what ``algorithm`` has learned to ``folder``."""
-    learner = learner_of(algorithm)
-    with at_rest(learner):
-        write(learner, folder)
+    torch.save(ask(algorithm, state_of), folder / FILE)
 
 
 def restore(algorithm: Algorithm, folder: Path) -> None:
@@ -34,7 +35,8 @@ def restore(algorithm: Algorithm, folder: Path) -> None:
     Raises:
         InputError: it cannot be read, or is of another algorithm or other networks.
     """
-    read(learner_of(algorithm), folder)
+    with _reading(folder / FILE) as state:
+        tell(algorithm, partial(_take, state=state))
     group = algorithm.env_runner_group
     assert group is not None
     group.sync_weights(from_worker_or_learner_group=algorithm.learner_group)
@@ -42,13 +44,7 @@ def restore(algorithm: Algorithm, folder: Path) -> None:
 
 def write(learner: Any, folder: Path) -> None:
     """Write what ``learner`` has learned to ``folder``."""
-    state = {
-        "modules": learner.module.get_state(),
-        "optimizers": learner._get_optimizer_state(),
-        # SAC's weight of the entropy, which RLlib keeps outside its modules.
-        "entropy": {name: value.detach() for name, value in _entropy(learner).items()},
-    }
-    torch.save(_to_tensors(state), folder / FILE)
+    torch.save(state_of(learner), folder / FILE)
 
 
 def read(learner: Any, folder: Path) -> None:
@@ -57,15 +53,34 @@ def read(learner: Any, folder: Path) -> None:
     Raises:
         InputError: it cannot be read, or is of another algorithm or other networks.
     """
-    path = folder / FILE
+    with _reading(folder / FILE) as state:
+        _take(learner, state)
+
+
+def state_of(learner: Any) -> dict[str, Any]:
+    """Return what ``learner`` has learned, as tensors and Python's own types."""
+    state = {
+        "modules": learner.module.get_state(),
+        "optimizers": learner._get_optimizer_state(),
+        # SAC's weight of the entropy, which RLlib keeps outside its modules.
+        "entropy": {name: value.detach() for name, value in _entropy(learner).items()},
+    }
+    return _to_tensors(state)
+
+
+def _take(learner: Any, state: Mapping[str, Any]) -> None:
+    _require_same_shapes(learner.module.get_state(), state["modules"])
+    learner.module.set_state(_to_arrays(state["modules"]))
+    learner._set_optimizer_state(state["optimizers"])
+    with torch.no_grad():
+        for name, value in _entropy(learner).items():
+            value.copy_(state["entropy"][name])
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[dict[str, Any]]:
     try:
-        state: dict[str, Any] = torch.load(path, weights_only=True)
-        _require_same_shapes(learner.module.get_state(), state["modules"])
-        learner.module.set_state(_to_arrays(state["modules"]))
-        learner._set_optimizer_state(state["optimizers"])
-        with torch.no_grad():
-            for name, value in _entropy(learner).items():
-                value.copy_(state["entropy"][name])
+        yield torch.load(path, weights_only=True)
     except Exception as error:  # whatever torch and RLlib stumble on
         reason, *_ = str(error).splitlines() or [type(error).__name__]
         raise InputError(f"{path}: cannot be read: {reason}") from None
@@ -86,13 +101,54 @@ def _require_same_shapes(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> 
             raise ValueError(f"is of other networks than these settings make: {name}: {odd[0][0]}")
 
 
-def learner_of(algorithm: Algorithm) -> Any:
-    """Return the learner of ``algorithm``, which is in this process."""
+def ask(algorithm: Algorithm, question: Callable[[Any], Answer]) -> Answer:
+    """Return ``question(learner)`` of the learner of ``algorithm``, which does not change meanwhile.
+
+    It is asked in the learner's process; of several learners, which have the same weights, the first is.
+
+    Raises:
+        InputError: its process ended.
+    """
+    (answer,) = tell(algorithm, partial(_at_rest, question), remote_actor_ids=[0])
+    return answer
+
+
+def tell(algorithm: Algorithm, order: Callable[[Any], Answer], **options: Any) -> list[Answer]:
+    """Return ``order(learner)`` of every learner of ``algorithm``, in their processes.
+
+    Raises:
+        InputError: one of these ended.
+    """
     group = algorithm.learner_group
     assert group is not None
-    learner = group._learner
-    assert learner is not None
-    return learner
+    answers = []
+    for result in group.foreach_learner(order, **options):  # type: ignore[arg-type] (without its options)
+        answer = result.get()
+        if not result.ok:
+            require_learners(algorithm)
+            raise getattr(answer, "cause", None) or answer
+        answers.append(answer)
+    return answers
+
+
+def require_learners(algorithm: Algorithm) -> None:
+    """Check that no process that learns for ``algorithm`` was found dead.
+
+    Raises:
+        InputError: one was.
+    """
+    group = algorithm.learner_group
+    assert group is not None
+    manager = group._worker_manager
+    if manager is not None and manager.num_healthy_actors() < manager.num_actors():
+        raise InputError("--workers: a Ray process that learns ended")
+
+
+def learner_of(algorithm: Algorithm) -> Any | None:
+    """Return the learner of ``algorithm`` if it is in this process."""
+    group = algorithm.learner_group
+    assert group is not None
+    return group._learner
 
 
 def lock_updates(learner: Any) -> None:
@@ -108,6 +164,11 @@ def lock_updates(learner: Any) -> None:
             return update(*arguments, **named)
 
     thread._update_method = locked
+
+
+def _at_rest(question: Callable[[Any], Answer], learner: Any) -> Answer:
+    with at_rest(learner):
+        return question(learner)
 
 
 def at_rest(learner: Any) -> AbstractContextManager[Any]:

@@ -65,6 +65,7 @@ ALGORITHM = sb3_loop.Algorithm(
         "value_loss": "train/value_loss",
         "action_std": "train/std",
     },
+    data_parallel=True,
 )
 
 

@@ -1,17 +1,21 @@
-"""The training loop around an algorithm of Stable-Baselines3: environments, rows, checkpoints, resume.
+"""The training loop around an algorithm of Stable-Baselines3: rows, checkpoints, resume.
 
 Every simulation has one learning flow; the other flows of its scenario run the background schemes of the
 ranges. A resumed run does what one that was never interrupted would have done, byte for byte; on real TCP it
 goes on with new episodes.
+
+Algorithms that learn from what they just sampled do so in ``workers`` processes
+(`agents.engines.data_parallel`): each has ``num_envs`` simulations, a rollout and minibatches of its own, and
+all take every step with the mean of their gradients. W of them are the same algorithm with W times the
+simulations and minibatches W times as large, but that advantages are normalised within each one's part of a
+minibatch. The first one reports and writes.
 """
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from operator import attrgetter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,156 +24,73 @@ import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
-from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecMonitor
-from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
-from torch import nn
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.utils import set_random_seed
 
-from agents.curriculum import Curriculum
-from agents.engines import sb3_episodes
+from agents.engines import data_parallel
 from agents.engines.actor import export
+from agents.engines.data_parallel import MeanGradients, Ranks
+from agents.engines.sb3_algorithm import Algorithm, make_environment
+from agents.engines.sb3_checkpoint import load, save, save_beside, seed_episodes
 from agents.engines.schedule import Every
 from agents.engines.settings import Sb3Settings
 from agents.reporter import Reporter
 from agents.run_folder import RunFolder
-from configs.errors import InputError
-from envs.sb3 import LeoVecEnv
 
 
-@dataclass(frozen=True)
-class Algorithm:
-    """What the loop must know of an algorithm."""
+@dataclass
+class Seen:
+    """What one process saw since the last row."""
 
-    make: Callable[[Any, VecEnv], BaseAlgorithm]
-    """``make(settings, environment)``: untrained."""
-    dense: Callable[[Any], list[nn.Linear]]
-    """The actor's dense layers, in order; the action is the tanh of the last."""
-    columns: Mapping[str, str]
-    """Columns of progress.csv, with the names under which the model logs them."""
-    lstm: Callable[[Any], nn.LSTM | None] = lambda model: None
-    """The actor's LSTM before its dense layers; None without one."""
-    write: Callable[[Any, Path], None] = lambda model, folder: None
-    """``write(model, folder)``: what there is besides weights, optimisers and counters."""
-    read: Callable[[Any, Path], None] = lambda model, folder: None
-    """``read(model, folder)``: the same, into an untrained model."""
-
-
-class ScaledRewards(VecEnvWrapper):
-    """Multiplies rewards by a factor, and tells the curriculum of steps."""
-
-    def __init__(self, environment: VecEnv, factor: float, curriculum: Curriculum) -> None:
-        super().__init__(environment)
-        self._factor, self.curriculum = np.float32(factor), curriculum
-
-    def reset(self) -> VecEnvObs:
-        """Reset as the environment does."""
-        return self.venv.reset()
-
-    def step_wait(self) -> VecEnvStepReturn:
-        """Step as the environment does, the rewards scaled."""
-        self.curriculum.steps += self.num_envs
-        observations, rewards, dones, infos = self.venv.step_wait()
-        return observations, rewards * self._factor, dones, infos
-
-
-def make_environment(settings: Sb3Settings, steps: int) -> ScaledRewards:
-    """Return ``settings.num_envs`` simulations of one learning flow each, after ``steps`` of the run."""
-    curriculum = Curriculum(settings, learning_flows=1)
-    curriculum.steps = steps
-    environment = LeoVecEnv(
-        settings.num_envs,
-        curriculum,
-        settings.spec,
-        settings.backend,
-        reward=settings.reward,
-        interval_ms=settings.interval_ms,
-        threads=settings.workers,
-    )
-    return ScaledRewards(settings.wrap(VecMonitor(environment)), settings.reward_scale, curriculum)
-
-
-def save(algorithm: Algorithm, model: BaseAlgorithm, folder: Path, counters: Mapping[str, Any]) -> None:
-    """Write ``model``, its episodes, the state of its random generators and ``counters`` to ``folder``."""
-    # Tensors only: the library's own files are pickles, which may run anything when they are read.
-    _, variables = model._get_torch_save_params()
-    torch.save(
-        {
-            "parameters": model.get_parameters(),
-            "variables": {name: attrgetter(name)(model).detach() for name in variables},
-            "torch": torch.get_rng_state(),
-        },
-        folder / "model.pt",
-    )
-    algorithm.write(model, folder)
-    sb3_episodes.save(model, folder)
-    kind, key, *rest = np.random.get_state()  # noqa: NPY002 (Stable-Baselines3 shuffles with it)
-    state = {
-        **counters,
-        "steps": model.num_timesteps,
-        "updates": getattr(model, "_n_updates", 0),
-        "numpy": [kind, np.asarray(key).tolist(), *rest],
-    }
-    (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
-
-
-def load(algorithm: Algorithm, folder: Path, settings: Sb3Settings) -> tuple[BaseAlgorithm, dict[str, Any]]:
-    """Return what `save` wrote to ``folder``: the model, in the middle of its episodes, and its counters.
-
-    Raises:
-        InputError: the checkpoint cannot be read.
-    """
-    try:
-        state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-        tensors = torch.load(folder / "model.pt", weights_only=True)
-        environment = make_environment(settings, state["steps"])
-        model = algorithm.make(settings, environment)
-        model.set_parameters(tensors["parameters"], exact_match=True)
-        for name, value in tensors["variables"].items():
-            attrgetter(name)(model).data.copy_(value)
-        algorithm.read(model, folder)
-        if not sb3_episodes.restore(model, folder):
-            # New ones: a resumed run must not see the episodes of the run's beginning again.
-            environment.seed(
-                int(np.random.SeedSequence([settings.seed, state["steps"]]).generate_state(1)[0] >> 1)
-            )
-        model.num_timesteps, model._n_updates = state["steps"], state["updates"]  # type: ignore[attr-defined]
-        kind, key, *rest = state["numpy"]
-        np.random.set_state((kind, np.array(key, np.uint32), *rest))  # noqa: NPY002
-        torch.set_rng_state(tensors["torch"])
-    except InputError:
-        raise
-    except Exception as error:  # whatever the library stumbles on
-        reason, *_ = str(error).splitlines() or [type(error).__name__]
-        raise InputError(f"{folder}: cannot be read: {reason}") from None
-    return model, state
+    rewards: list[float] = field(default_factory=list)
+    """Means over simulations, of every interval."""
+    goodput_mbps: list[float] = field(default_factory=list)
+    episodes: int = 0
+    """That ended."""
 
 
 class Chores(BaseCallback):
-    """Between updates: rows of progress.csv, checkpoints, exports, and the end of the run."""
+    """Between updates: rows of progress.csv, checkpoints, exports, and the end of the run.
+
+    Every process of a run has its own; all but the first, which have neither ``run`` nor ``reporter``, tell
+    the first what they saw when it is due.
+    """
 
     def __init__(
         self,
         algorithm: Algorithm,
         settings: Sb3Settings,
-        run: RunFolder,
-        reporter: Reporter,
         state: dict[str, Any],
+        ranks: Ranks,
+        run: RunFolder | None = None,
+        reporter: Reporter | None = None,
     ) -> None:
         super().__init__()
-        self._algorithm, self._settings, self._run, self._reporter = algorithm, settings, run, reporter
+        self._algorithm, self._settings, self._ranks = algorithm, settings, ranks
+        self._run, self._reporter = run, reporter
         self._row_due = Every(settings.progress_steps, state["steps"])
         self._checkpoint_due = Every(settings.checkpoint_steps, state["steps"])
         self.episodes: int = state["episodes"]
-        since_row = state.get("since_row", {})
-        self._rewards: list[float] = since_row.get("rewards", [])
-        self._goodput_mbps: list[float] = since_row.get("goodput_mbps", [])
+        """Of all processes, as of the last row."""
+        self._seen = Seen(**state.get("since_row", {}))
+        self._over = False
 
     def _on_step(self) -> bool:
         """Count one interval of all simulations; return whether there is time to go on."""
-        self._rewards.append(float(np.mean(self.training_env.get_attr("rewards_as_given", [0])[0])))
-        self._goodput_mbps.append(float(np.mean([info["goodput_mbps"] for info in self.locals["infos"]])))
-        self.episodes += int(np.count_nonzero(self.locals["dones"]))
+        seen = self._seen
+        seen.rewards.append(float(np.mean(self.training_env.get_attr("rewards_as_given", [0])[0])))
+        seen.goodput_mbps.append(float(np.mean([info["goodput_mbps"] for info in self.locals["infos"]])))
+        seen.episodes += int(np.count_nonzero(self.locals["dones"]))
+        # The model has counted its own simulations; every process counts the run's steps.
+        self.model.num_timesteps += (self._ranks.size - 1) * self.training_env.num_envs
+        if self._ranks.size == 1:
+            self._over = self._time_is_up()
+        return not self._over
+
+    def _time_is_up(self) -> bool:
         # A run of a number of steps ends after the rollout is learned from, and not here.
-        return self._settings.minutes is None or self._reporter.done(self.num_timesteps) < 1
+        minutes, reporter = self._settings.minutes, self._reporter
+        return minutes is not None and reporter is not None and reporter.done(self.num_timesteps) >= 1
 
     def _on_rollout_start(self) -> None:
         """Here the last rollout has been learned from, so that steps and weights belong together."""
@@ -178,10 +99,18 @@ class Chores(BaseCallback):
             self.row()
         if self._checkpoint_due.due(steps):
             self.checkpoint()
+        # Processes must agree on the end, or one would wait for another's gradients.
+        self._over = self._ranks.broadcast(self._time_is_up())
 
     def row(self) -> None:
-        """Add a row to progress.csv: means since the last one."""
-        episodes = list(self.model.ep_info_buffer or [])
+        """Add a row to progress.csv: means since the last one; losses are the first process's."""
+        latest = [(float(episode["r"]), float(episode["l"])) for episode in self.model.ep_info_buffer or []]
+        told = self._ranks.gather((self._seen, latest))
+        self._seen = Seen()
+        if told is None or self._reporter is None:
+            return
+        seen, ended = [seen for seen, _ in told], [episode for _, latest in told for episode in latest]
+        self.episodes += sum(one.episodes for one in seen)
         learned = self.model.logger.name_to_value
         columns = self._algorithm.columns.items()
         self._reporter.row(
@@ -189,25 +118,25 @@ class Chores(BaseCallback):
                 "steps": self.model.num_timesteps,
                 "wall_s": round(self._reporter.wall_s, 3),
                 "episodes": self.episodes,
-                "reward": _mean(self._rewards),
-                "episode_reward_mean": _mean([float(episode["r"]) for episode in episodes]),
-                "episode_length_mean": _mean([float(episode["l"]) for episode in episodes]),
-                "goodput_mbps": _mean(self._goodput_mbps),
+                "reward": _mean([reward for one in seen for reward in one.rewards]),
+                "episode_reward_mean": _mean([reward for reward, _ in ended]),
+                "episode_length_mean": _mean([length for _, length in ended]),
+                "goodput_mbps": _mean([goodput for one in seen for goodput in one.goodput_mbps]),
                 **{column: float(learned.get(name, float("nan"))) for column, name in columns},
             }
         )
-        self._rewards.clear()
-        self._goodput_mbps.clear()
 
     def checkpoint(self) -> None:
         """Write a checkpoint and the policy as of now."""
         model, steps = self.model, self.model.num_timesteps
-        counters = {
-            "wall_s": self._reporter.wall_s,
-            "episodes": self.episodes,
-            "since_row": {"rewards": self._rewards, "goodput_mbps": self._goodput_mbps},
-        }
-        self._run.save_checkpoint(steps, lambda folder: save(self._algorithm, model, folder, counters))
+        own = {"since_row": asdict(self._seen)}
+        if self._run is None or self._reporter is None:
+            save_beside(self._ranks, model, own)
+            return
+        counters = {"wall_s": self._reporter.wall_s, "episodes": self.episodes, **own}
+        self._run.save_checkpoint(
+            steps, lambda folder: save(self._algorithm, model, folder, counters, self._ranks)
+        )
         export_policy(self._algorithm, model, self._settings, self._run)
         self._reporter.checkpointed(steps)
 
@@ -222,27 +151,26 @@ def train(algorithm: Algorithm, settings: Sb3Settings, run: RunFolder) -> None:
     """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one.
 
     A run ends with the rollout in which its steps are complete.
+
+    Raises:
+        InputError: the checkpoint cannot be read, or one of the run's processes ended.
     """
     torch.set_num_threads(1)  # networks too small for a second thread to help
     latest = run.latest_checkpoint()
-    if latest is None:
-        model = algorithm.make(settings, make_environment(settings, 0))
-        state: dict[str, Any] = {"steps": 0, "wall_s": 0.0, "episodes": 0}
-    else:
-        model, state = load(algorithm, latest, settings)
-    model.set_logger(Logger(folder=None, output_formats=[]))  # rows of progress.csv say it all
+    with data_parallel.started(
+        algorithm.processes(settings), _train_beside, algorithm, settings, latest
+    ) as ranks:
+        _train_first(algorithm, settings, run, latest, ranks)
+
+
+def _train_first(
+    algorithm: Algorithm, settings: Sb3Settings, run: RunFolder, latest: Path | None, ranks: Ranks
+) -> None:
+    model, state = _begin(algorithm, settings, latest, ranks)
     shown = ("reward", "goodput_mbps")
     with Reporter(settings, run, steps=state["steps"], wall_s=state["wall_s"], shown=shown) as reporter:
-        chores = Chores(algorithm, settings, run, reporter, state)
-        model.learn(
-            (settings.steps or sys.maxsize) - state["steps"],
-            chores,
-            log_interval=None,  # type: ignore[arg-type] (no log of its own)
-            reset_num_timesteps=False,
-        )
-        if model.num_timesteps > state["steps"]:
-            chores.row()
-            chores.checkpoint()
+        chores = Chores(algorithm, settings, state, ranks, run, reporter)
+        _learn(model, settings, state, chores)
         # Again, for a run that was killed after its last checkpoint and before its export.
         export_policy(algorithm, model, settings, run)
         run.write_summary(
@@ -254,6 +182,45 @@ def train(algorithm: Algorithm, settings: Sb3Settings, run: RunFolder) -> None:
                 "episodes": chores.episodes,
             }
         )
+
+
+def _train_beside(ranks: Ranks, algorithm: Algorithm, settings: Sb3Settings, latest: Path | None) -> None:
+    """Train as all processes of a run but the first do."""
+    model, state = _begin(algorithm, settings, latest, ranks)
+    _learn(model, settings, state, Chores(algorithm, settings, state, ranks))
+
+
+def _begin(
+    algorithm: Algorithm, settings: Sb3Settings, latest: Path | None, ranks: Ranks
+) -> tuple[BaseAlgorithm, dict[str, Any]]:
+    """Return the model and the counters that a process begins with, those of ``latest`` if there is one."""
+    if latest is not None:
+        model, state = load(algorithm, latest, settings, ranks)
+    else:
+        environment = make_environment(settings, 0, ranks.size)
+        # Every process draws the same weights, and only then what is its own.
+        model = algorithm.make(settings, environment)
+        if ranks.rank:
+            set_random_seed(seed_episodes(environment, settings, 0, ranks.rank))
+        state = {"steps": 0, "wall_s": 0.0, "episodes": 0}
+    model.set_logger(Logger(folder=None, output_formats=[]))  # rows of progress.csv say it all
+    if ranks.size > 1:
+        policy = model.policy
+        assert isinstance(policy, BasePolicy)
+        MeanGradients(ranks, policy.parameters(), policy.optimizer)
+    return model, state
+
+
+def _learn(model: BaseAlgorithm, settings: Sb3Settings, state: Mapping[str, Any], chores: Chores) -> None:
+    model.learn(
+        (settings.steps or sys.maxsize) - state["steps"],
+        chores,
+        log_interval=None,  # type: ignore[arg-type] (no log of its own)
+        reset_num_timesteps=False,
+    )
+    if model.num_timesteps > state["steps"]:
+        chores.row()
+        chores.checkpoint()
 
 
 def _mean(values: list[float]) -> float:

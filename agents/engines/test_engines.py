@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from agents.engines import sb3, sb3_loop
+from agents.engines.data_parallel import Ranks
 from agents.ppo.settings import PpoSettings
 from agents.run_folder import RunFolder
 from configs.errors import InputError
@@ -61,6 +62,12 @@ def exported(run: RunFolder) -> np.ndarray:
     return actions
 
 
+def beginning(model) -> np.ndarray:
+    """Return what a model's simulations show in their first intervals."""
+    model.env.reset()
+    return np.stack([model.env.step(np.zeros((2, 1), np.float32))[0] for _ in range(20)])
+
+
 def test_sb3_trains_checkpoints_exports_and_resumes(tmp_path):
     run = trained(sb3, "sb3", tmp_path / "run", 64)
     assert [row["steps"] for row in rows(run)] == ["32", "64"]
@@ -94,6 +101,35 @@ def test_sb3_repeats_itself_with_the_same_seed(tmp_path):
     )
     np.testing.assert_array_equal(first, second)
     assert not np.array_equal(first, other)
+
+
+def test_sb3_resumes_and_repeats_itself_to_the_byte_with_two_processes(tmp_path):
+    whole = trained(sb3, "sb3", tmp_path / "whole", 128, workers=2)
+    # A rollout of 16 intervals, of 2 simulations in each process.
+    assert [row["steps"] for row in rows(whole)] == ["64", "128"]
+    assert json.loads((whole.path / "summary.json").read_text())["steps"] == 128
+
+    trained(sb3, "sb3", tmp_path / "parts", 64, workers=2)
+    parts = trained(sb3, "sb3", tmp_path / "parts", 128, resume=True, workers=2)
+    np.testing.assert_array_equal(exported(parts), exported(whole))
+    # Everything but the time that it took.
+    assert [{**row, "wall_s": ""} for row in rows(parts)] == [{**row, "wall_s": ""} for row in rows(whole)]
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_every_process_has_the_same_weights_and_draws_other_episodes_and_actions(tmp_path, resumed):
+    settings = PpoSettings.model_validate({**TINY, "engine": "sb3", "steps": 64})
+    latest = trained(sb3, "sb3", tmp_path / "run", 64).latest_checkpoint() if resumed else None
+    weights, episodes, actions = [], [], []
+    for rank in range(3):
+        model, _ = sb3_loop._begin(sb3.ALGORITHM, settings, latest, Ranks(rank, 3))
+        weights.append(torch.cat([parameter.flatten() for parameter in model.policy.parameters()]))
+        actions.append(torch.rand(5).tolist() + np.random.rand(5).tolist())  # noqa: NPY002 (as sb3 draws)
+        episodes.append(beginning(model).tolist())
+    assert torch.equal(weights[0], weights[1])
+    assert torch.equal(weights[0], weights[2])
+    for drawn in (episodes, actions):
+        assert drawn[0] != drawn[1] != drawn[2] != drawn[0]
 
 
 def test_sb3_names_a_checkpoint_that_it_cannot_read(tmp_path):
@@ -135,9 +171,4 @@ def test_a_resumed_run_does_not_see_the_episodes_of_its_beginning_again(tmp_path
     assert latest is not None
     resumed, _ = sb3.load(latest, settings)
     fresh = sb3.make_model(settings, sb3_loop.make_environment(settings, 0))
-
-    def beginning(model) -> np.ndarray:
-        model.env.reset()
-        return np.stack([model.env.step(np.zeros((2, 1), np.float32))[0] for _ in range(20)])
-
     assert not np.array_equal(beginning(resumed), beginning(fresh))

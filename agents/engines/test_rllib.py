@@ -1,6 +1,9 @@
 """One tiny training run of each of RLlib's algorithms, over flows that come and go, in one Ray."""
 
+import os
+import signal
 import socket
+from functools import partial
 
 import leosim
 import numpy as np
@@ -48,6 +51,13 @@ def _ray_once():
         yield
 
 
+def means(learner, names) -> dict[str, torch.Tensor]:
+    seen = {"obs": torch.from_numpy(observations())}
+    with torch.no_grad():
+        outputs = {name: learner.module[name].unwrapped().forward_inference(seen) for name in names}
+    return {name: output["action_dist_inputs"][:, :1] for name, output in outputs.items()}
+
+
 @pytest.fixture
 def weights(monkeypatch):
     """Collect the mean actions of every policy that is exported, by RLlib's own module."""
@@ -55,13 +65,7 @@ def weights(monkeypatch):
     export = rllib.export_policy
 
     def remember(algorithm, settings, *rest):
-        learner = rllib_checkpoint.learner_of(algorithm)
-        with torch.no_grad(), rllib_checkpoint.at_rest(learner):
-            outputs = {
-                name: learner.module[name].forward_inference({"obs": torch.from_numpy(observations())})
-                for name in rllib_algorithms.modules(settings)
-            }
-        raw = {name: output["action_dist_inputs"][:, :1] for name, output in outputs.items()}
+        raw = rllib_checkpoint.ask(algorithm, partial(means, names=rllib_algorithms.modules(settings)))
         # SAC's module gives the mean before the tanh that squashes its actions.
         squashed = "sac" in settings.agent
         seen.append({name: (torch.tanh(mean) if squashed else mean).numpy() for name, mean in raw.items()})
@@ -92,6 +96,48 @@ def test_rllib_trains_checkpoints_exports_and_resumes(agent, tmp_path, weights):
     assert not np.array_equal(after, before)
     # A few more small updates: the weights were restored, not drawn anew.
     assert np.abs(after - before).max() < 0.1
+
+
+def shared_weights(learner) -> torch.Tensor:
+    module = learner.module["shared"].unwrapped()
+    return torch.cat([parameter.detach().flatten() for parameter in module.parameters()])
+
+
+@pytest.mark.usefixtures("_ray_once")
+def test_ppo_learns_in_as_many_processes_as_sample_until_one_is_killed(tmp_path, weights, monkeypatch):
+    learned = []
+    save, iterate = rllib.save, rllib.iterate
+
+    def remember(algorithm, *rest):
+        learned.append(rllib_checkpoint.tell(algorithm, shared_weights))
+        save(algorithm, *rest)
+
+    monkeypatch.setattr(rllib, "save", remember)
+    run = trained("ppo", tmp_path / "run", 64, workers=2)
+    # A rollout of 16 intervals, of 2 simulations in each process.
+    assert [row["steps"] for row in rows(run)] == ["64"]
+    np.testing.assert_allclose(exported(run), weights[-1]["shared"], atol=1e-5)
+    before = exported(run)
+
+    def kill_one_after_the_first(algorithm):
+        result = iterate(algorithm)
+        if not (run.checkpoint_path(128)).exists():
+            return result
+        _, second = rllib_checkpoint.tell(algorithm, lambda learner: os.getpid())
+        os.kill(second, signal.SIGKILL)
+        return result
+
+    monkeypatch.setattr(rllib, "iterate", kill_one_after_the_first)
+    with pytest.raises(InputError, match=r"^--workers: a Ray process that learns ended$"):
+        trained("ppo", tmp_path / "run", 1_000, resume=True, workers=2)
+    first, last = learned[0], learned[-1]
+    assert torch.equal(*first)
+    assert torch.equal(*last)
+    # A few more small updates: the weights were restored, not drawn anew.
+    assert 0 < np.abs(exported(run) - before).max() < 0.1
+    latest = run.latest_checkpoint()
+    assert latest is not None
+    assert int(latest.name) >= 128
 
 
 @pytest.mark.usefixtures("_ray_once")

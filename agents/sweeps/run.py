@@ -101,7 +101,7 @@ def _tune(sweep: Sweep, planned: Sequence[Trial], out: Path, workers: int | None
         one.run(planned[config["trial"]], sweep.metric)
 
     tuner = tune.Tuner(
-        tune.with_resources(trainable, _resources(planned)),
+        tune.with_resources(trainable, resources(planned, _processors())),
         param_space={"trial": tune.grid_search(list(range(len(planned))))},
         tune_config=tune.TuneConfig(
             metric=sweep.metric,
@@ -141,11 +141,27 @@ def _scheduler(sweep: Sweep, planned: Sequence[Trial]) -> TrialScheduler:
     )
 
 
-def _resources(planned: Sequence[Trial]) -> tune.PlacementGroupFactory:
-    """Return a processor for a trial and each process that it samples in, or each thread that it steps by."""
+def _processors() -> int:
+    return int(ray.cluster_resources().get("CPU", 1))
+
+
+def resources(planned: Sequence[Trial], available: int) -> tune.PlacementGroupFactory:
+    """Return a processor for a trial and each process that it samples in, or each thread that it steps by.
+
+    Args:
+        planned: the trials.
+        available: processors of the cluster; where no more than its samplers find room, a trial has none
+            for itself, since it waits for them most of the time.
+
+    Raises:
+        InputError: a trial has more samplers than there are processors; Tune would wait for ever.
+    """
     workers = max(trial.settings.workers for trial in planned)
-    if any(trial.settings.engine == "rllib" for trial in planned):
-        samplers = [{"CPU": 1.0}] * (workers if workers > 1 else 0)
-        return tune.PlacementGroupFactory([{"CPU": 1.0}, *samplers])
-    available = int(ray.cluster_resources().get("CPU", 1))
-    return tune.PlacementGroupFactory([{"CPU": float(min(workers, available))}])
+    if not any(trial.settings.engine == "rllib" for trial in planned):
+        return tune.PlacementGroupFactory([{"CPU": float(min(workers, available))}])
+    samplers = [{"CPU": 1.0}] * (workers if workers > 1 else 0)
+    if len(samplers) > available:
+        raise InputError(f"workers: {workers}: processes of one trial, but Ray has {available} processors")
+    # RLlib counts its samplers' bundles from the second on: the first must be there, so it has a byte.
+    itself = [{"CPU": 1.0}] if len(samplers) < available else [{"memory": 1.0}]
+    return tune.PlacementGroupFactory([*itself, *samplers])

@@ -9,6 +9,7 @@ from agents import train_cli
 from agents.sweeps import trial as trial_module
 from agents.sweeps.plan import trials
 from agents.sweeps.report import report
+from agents.sweeps.run import resources
 from configs import sweep
 from configs.errors import InputError
 
@@ -133,3 +134,12 @@ def test_resuming_needs_the_same_sweep(file, tmp_path):
         train_cli.run(["--sweep", str(file), "--out", str(out), "--resume"])
     with pytest.raises(InputError, match="has a sweep already"):
         train_cli.run(["--sweep", str(file), "--out", str(out)])
+
+
+def test_trials_that_sample_in_processes_fit_on_a_machine_of_as_many_processors(file, tmp_path):
+    file.write_text(SMALL.replace("steps: 100", "steps: 100, engine: rllib, workers: 2"))
+    planned = trials(sweep.read(file), tmp_path, str(file))
+    assert resources(planned, 3).bundles == [{"CPU": 1}, {"CPU": 1}, {"CPU": 1}]
+    assert resources(planned, 2).required_resources == {"CPU": 2}
+    with pytest.raises(InputError, match="workers: 2: processes of one trial, but Ray has 1 processors"):
+        resources(planned, 1)

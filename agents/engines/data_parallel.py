@@ -1,0 +1,189 @@
+"""Processes that train one policy: each on simulations of its own, all by the mean of their gradients.
+
+Their weights stay the same. They speak through pipes of this machine, all with the first. What they wait for
+they wait for asleep: a process that is behind costs the others time, not processors. Sums are made in the
+order of ranks, so that the same seed gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from configs.errors import InputError
+
+JOIN_S = 10.0
+"""How long a process may take to end after its last message."""
+
+
+class Fault(Exception):
+    """What a rank could not go on for; its message to the first."""
+
+
+class Ended(Exception):
+    """The process at the other end of a pipe is no more."""
+
+
+class Ranks:
+    """One process among those of a run.
+
+    Args:
+        rank: its number; the first, 0, reports and writes.
+        size: how many there are.
+        links: the first's to each of the others, in order, or another's to the first.
+    """
+
+    def __init__(self, rank: int = 0, size: int = 1, links: Sequence[Connection] = ()) -> None:
+        self.rank, self.size = rank, size
+        self._links = links
+
+    def gather(self, value: Any) -> list[Any] | None:
+        """Return what every rank gave, in order, at the first; None at the others."""
+        if self.rank:
+            _send(self._links[0], value, 0)
+            return None
+        return [value, *(_receive(link, rank) for rank, link in enumerate(self._links, 1))]
+
+    def broadcast(self, value: Any) -> Any:
+        """Return what the first gave."""
+        if self.rank:
+            return _receive(self._links[0], 0)
+        for rank, link in enumerate(self._links, 1):
+            _send(link, value, rank)
+        return value
+
+    def mean(self, values: torch.Tensor) -> torch.Tensor:
+        """Return the mean over all ranks of ``values``, of the same shape everywhere."""
+        parts = self.gather(values.numpy())
+        if parts is None:
+            return torch.from_numpy(self.broadcast(None))
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return torch.from_numpy(self.broadcast(total / len(parts)))
+
+
+ALONE = Ranks()
+"""The only process of its run."""
+
+
+class MeanGradients:
+    """Replaces the gradients of ``parameters`` by their mean over ``ranks`` once all of them are there.
+
+    That is before anything looks at them, such as the clipping of their norm. Ranks must make the same
+    number of updates.
+
+    Raises:
+        RuntimeError: on a step of ``optimizer`` that some parameter had no gradient for.
+    """
+
+    def __init__(self, ranks: Ranks, parameters: Iterable[nn.Parameter], optimizer: Optimizer) -> None:
+        self._ranks = ranks
+        self._parameters = [parameter for parameter in parameters if parameter.requires_grad]
+        self._missing = len(self._parameters)
+        for parameter in self._parameters:
+            parameter.register_post_accumulate_grad_hook(self._take)
+        optimizer.register_step_pre_hook(self._require_mean)
+
+    def _take(self, _: torch.Tensor) -> None:
+        self._missing -= 1
+        if self._missing:
+            return
+        gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
+        mean = self._ranks.mean(torch.cat([gradient.reshape(-1) for gradient in gradients]))
+        for gradient, part in zip(gradients, mean.split([g.numel() for g in gradients]), strict=True):
+            gradient.copy_(part.view_as(gradient))
+
+    def _require_mean(self, *_: Any) -> None:
+        if self._missing:
+            raise RuntimeError(f"{self._missing} parameters without a gradient: ranks would drift apart")
+        self._missing = len(self._parameters)
+
+
+@contextmanager
+def started(size: int, work: Callable[..., None], *arguments: Any) -> Iterator[Ranks]:
+    """Run ``work(ranks, *arguments)`` in ``size`` - 1 processes more; give this one's ranks, the first.
+
+    The others are ended with the context, and end by themselves if this process is killed.
+
+    Raises:
+        InputError: one of them ended early or met with an error; one line that says so.
+    """
+    if size == 1:
+        yield ALONE
+        return
+    # Not forked: this process may have threads, as of Ray or of a tracker.
+    context = multiprocessing.get_context("spawn")
+    links: list[Connection] = []
+    processes: list[SpawnProcess] = []
+    try:
+        for rank in range(1, size):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_run, args=(theirs, rank, size, work, arguments), daemon=True)
+            process.start()
+            theirs.close()
+            links.append(ours)
+            processes.append(process)
+        yield Ranks(0, size, links)
+        for process in processes:
+            process.join(JOIN_S)
+    except Ended as ended:
+        (rank,) = ended.args
+        processes[rank - 1].join(JOIN_S)
+        raise InputError(f"--workers: {_how(rank, size, processes[rank - 1])}") from None
+    finally:
+        for link, process in zip(links, processes, strict=True):
+            link.close()
+            process.terminate()
+            process.join()
+
+
+def _how(rank: int, size: int, process: SpawnProcess) -> str:
+    code = process.exitcode
+    if code is None:
+        how = "answers no more"
+    else:
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
+    return f"process {rank + 1} of {size} {how}"
+
+
+def _run(link: Connection, rank: int, size: int, work: Callable[..., None], arguments: tuple[Any]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal tells all of its processes; the first ends them
+    torch.set_num_threads(1)  # as the first has it
+    try:
+        work(Ranks(rank, size, [link]), *arguments)
+    except Ended:
+        pass  # the first was killed
+    except InputError as error:
+        with suppress(OSError):  # the first may have met with the same
+            link.send_bytes(pickle.dumps(Fault(str(error))))
+
+
+def _send(link: Connection, value: Any, rank: int) -> None:
+    try:
+        # By value: `Connection.send` would share tensors, which end with the process that has them.
+        link.send_bytes(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
+    except OSError:
+        # What the other could not go on for may lie here unread.
+        _receive(link, rank)
+        raise Ended(rank) from None
+
+
+def _receive(link: Connection, rank: int) -> Any:
+    try:
+        value = pickle.loads(link.recv_bytes())
+    except (EOFError, OSError):
+        raise Ended(rank) from None
+    if isinstance(value, Fault):
+        raise InputError(str(value))
+    return value
