@@ -80,12 +80,27 @@ class Actor(nn.Module):
 
 
 class Critic(nn.Module):
-    """Values an action: local observation and global state (62) -256-[+action]-128-64-1."""
+    """Values an action: local observation and global state (62) -256-[+action]-128-64-1.
+
+    Args:
+        observation_dim: width of an observation.
+        global_dim: width of the global state; 0 without.
+        action_dim: width of an action.
+        hidden: widths of the hidden layers.
+        layer_norm: whether hidden layers are normalised (Ba, Kiros and Hinton, 2016), before their
+            activation and without a scale: far from what was learned, values then stay what they are.
+    """
 
     def __init__(
-        self, observation_dim: int, global_dim: int, action_dim: int, hidden: Sequence[int] = HIDDEN
+        self,
+        observation_dim: int,
+        global_dim: int,
+        action_dim: int,
+        hidden: Sequence[int] = HIDDEN,
+        layer_norm: bool = False,
     ) -> None:
         super().__init__()
+        self._layer_norm = layer_norm
         first, *others = hidden
         inputs = (observation_dim + global_dim, first + action_dim, *others)
         self.weights = nn.ParameterList()
@@ -100,6 +115,8 @@ class Critic(nn.Module):
         x = state
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             if layer:
+                if self._layer_norm:
+                    x = functional.layer_norm(x, x.shape[-1:])
                 x = functional.leaky_relu(x, NEGATIVE_SLOPE)
             if layer == 1:
                 # In two products, of which only that of the action has a gradient when the actor learns.
@@ -110,12 +127,19 @@ class Critic(nn.Module):
 
 
 class TwinCritics(nn.ModuleList):
-    """Two critics that share nothing, so that each can be updated in a thread of its own."""
+    """Two critics (see `Critic`) that share nothing, so that each can be updated in a thread of its own."""
 
     def __init__(
-        self, observation_dim: int, global_dim: int, action_dim: int, hidden: Sequence[int] = HIDDEN
+        self,
+        observation_dim: int,
+        global_dim: int,
+        action_dim: int,
+        hidden: Sequence[int] = HIDDEN,
+        layer_norm: bool = False,
     ) -> None:
-        super().__init__(Critic(observation_dim, global_dim, action_dim, hidden) for _ in range(2))
+        super().__init__(
+            Critic(observation_dim, global_dim, action_dim, hidden, layer_norm) for _ in range(2)
+        )
 
     def forward(self, state: Tensor, action: Tensor) -> Tensor:
         """Map states (n, observation_dim + global_dim) and actions (n, action_dim) to values (2, n)."""

@@ -25,6 +25,10 @@ class AstraeaSettings(TrainSettings):
     actor_learning_rate: Positive = 5e-5
     """Far above it the tanh of the output saturates before the critics know anything; 1e-3 surely does."""
     critic_learning_rate: Positive = 1e-3
+    critic_layer_norm: bool = False
+    """Whether the critics' hidden layers are normalised. What one action of 2.5 % is worth is far less than
+    critics are wrong by, and without it actors follow their errors (Ball et al., ICML 2023, find the same of
+    replayed data); ours, off as published."""
     critic_decay: Fraction = 0.96
     """Factor on the critics' learning rate, exponentially, every ``critic_decay_updates``."""
     critic_decay_updates: Count = 100_000

@@ -59,7 +59,9 @@ class Td3:
                 settings.hidden,
                 settings.output_scale,
             )
-            self.critics = TwinCritics(observation_dim, global_dim, action_dim, settings.hidden)
+            self.critics = TwinCritics(
+                observation_dim, global_dim, action_dim, settings.hidden, settings.critic_layer_norm
+            )
         self.target_actor = copy.deepcopy(self.actor).requires_grad_(False).eval()
         self.target_critics = copy.deepcopy(self.critics).requires_grad_(False)
         self.policy = copy.deepcopy(self.actor).requires_grad_(False).eval()

@@ -74,3 +74,14 @@ def test_the_critics_see_the_action():
     state = torch.randn(1, 62)
     values = critics(state.expand(2, -1), torch.tensor([[-1.0], [1.0]]))
     assert torch.all(values[:, 0] != values[:, 1])
+
+
+def test_normalised_critics_do_not_extrapolate_beyond_what_their_last_layer_can_say():
+    torch.manual_seed(1)
+    state, action = torch.randn(200, 62), torch.rand(200, 1) * 2 - 1
+    plain, normalised = (TwinCritics(50, 12, 1, layer_norm=layer_norm) for layer_norm in (False, True))
+    with torch.no_grad():
+        assert plain(1e3 * state, action).abs().max() > 100 * plain(state, action).abs().max()
+        assert normalised(1e3 * state, action).abs().max() < 2 * normalised(state, action).abs().max()
+    normalised(state, action).sum().backward()
+    assert all(parameter.grad is not None for parameter in normalised.parameters())

@@ -208,6 +208,7 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
     if latest is None:
         if settings.start_from is not None:
             training.learner.restore(read_latest(Path(settings.start_from))["learner"])
+            training.learner.updates = 0  # of this run, whose settings count them
         training.start()
     else:
         wall_s = training.load(latest, chunks)
