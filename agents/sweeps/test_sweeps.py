@@ -140,6 +140,6 @@ def test_trials_that_sample_in_processes_fit_on_a_machine_of_as_many_processors(
     file.write_text(SMALL.replace("steps: 100", "steps: 100, engine: rllib, workers: 2"))
     planned = trials(sweep.read(file), tmp_path, str(file))
     assert resources(planned, 3).bundles == [{"CPU": 1}, {"CPU": 1}, {"CPU": 1}]
-    assert resources(planned, 2).required_resources == {"CPU": 2}
+    assert resources(planned, 2).bundles == [{"memory": 1}, {"CPU": 1}, {"CPU": 1}]
     with pytest.raises(InputError, match="workers: 2: processes of one trial, but Ray has 1 processors"):
         resources(planned, 1)
