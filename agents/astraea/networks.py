@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -127,19 +127,14 @@ class Critic(nn.Module):
 
 
 class TwinCritics(nn.ModuleList):
-    """Two critics (see `Critic`) that share nothing, so that each can be updated in a thread of its own."""
+    """Two critics that share nothing, so that each can be updated in a thread of its own.
 
-    def __init__(
-        self,
-        observation_dim: int,
-        global_dim: int,
-        action_dim: int,
-        hidden: Sequence[int] = HIDDEN,
-        layer_norm: bool = False,
-    ) -> None:
-        super().__init__(
-            Critic(observation_dim, global_dim, action_dim, hidden, layer_norm) for _ in range(2)
-        )
+    Args:
+        make: draws one.
+    """
+
+    def __init__(self, make: Callable[[], Critic]) -> None:
+        super().__init__(make() for _ in range(2))
 
     def forward(self, state: Tensor, action: Tensor) -> Tensor:
         """Map states (n, observation_dim + global_dim) and actions (n, action_dim) to values (2, n)."""

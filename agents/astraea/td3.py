@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from agents.astraea.networks import Actor, TwinCritics
+from agents.astraea.networks import Actor, Critic, TwinCritics
 from agents.astraea.replay import Transitions
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.stacked_critics import separated
@@ -59,9 +59,8 @@ class Td3:
                 settings.hidden,
                 settings.output_scale,
             )
-            self.critics = TwinCritics(
-                observation_dim, global_dim, action_dim, settings.hidden, settings.critic_layer_norm
-            )
+            shape = (observation_dim, global_dim, action_dim, settings.hidden)
+            self.critics = TwinCritics(lambda: Critic(*shape, settings.critic_layer_norm))
         self.target_actor = copy.deepcopy(self.actor).requires_grad_(False).eval()
         self.target_critics = copy.deepcopy(self.critics).requires_grad_(False)
         self.policy = copy.deepcopy(self.actor).requires_grad_(False).eval()

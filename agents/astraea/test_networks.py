@@ -3,7 +3,7 @@ import onnxruntime
 import pytest
 import torch
 
-from agents.astraea.networks import NEGATIVE_SLOPE, Actor, TwinCritics
+from agents.astraea.networks import NEGATIVE_SLOPE, Actor, Critic, TwinCritics
 from agents.onnx_export import perceptron
 
 
@@ -59,7 +59,7 @@ def test_an_action_does_not_depend_on_the_other_flows_of_its_batch(actor):
 
 def test_the_critics_have_the_published_shape_and_are_independent():
     torch.manual_seed(1)
-    critics = TwinCritics(50, 12, 1)
+    critics = TwinCritics(lambda: Critic(50, 12, 1))
     one = 62 * 256 + 256 + 257 * 128 + 128 + 128 * 64 + 64 + 64 + 1
     assert sum(p.numel() for p in critics.parameters()) == 2 * one
     first, second = critics(torch.randn(8, 62), torch.rand(8, 1))
@@ -70,7 +70,7 @@ def test_the_critics_have_the_published_shape_and_are_independent():
 
 def test_the_critics_see_the_action():
     torch.manual_seed(1)
-    critics = TwinCritics(50, 12, 1)
+    critics = TwinCritics(lambda: Critic(50, 12, 1))
     state = torch.randn(1, 62)
     values = critics(state.expand(2, -1), torch.tensor([[-1.0], [1.0]]))
     assert torch.all(values[:, 0] != values[:, 1])
@@ -79,7 +79,8 @@ def test_the_critics_see_the_action():
 def test_normalised_critics_do_not_extrapolate_beyond_what_their_last_layer_can_say():
     torch.manual_seed(1)
     state, action = torch.randn(200, 62), torch.rand(200, 1) * 2 - 1
-    plain, normalised = (TwinCritics(50, 12, 1, layer_norm=layer_norm) for layer_norm in (False, True))
+    plain = TwinCritics(lambda: Critic(50, 12, 1))
+    normalised = TwinCritics(lambda: Critic(50, 12, 1, layer_norm=True))
     with torch.no_grad():
         assert plain(1e3 * state, action).abs().max() > 100 * plain(state, action).abs().max()
         assert normalised(1e3 * state, action).abs().max() < 2 * normalised(state, action).abs().max()

@@ -146,6 +146,18 @@ def test_resuming_a_finished_run_changes_nothing(half, tmp_path):
     assert progress(run) == progress(half)
 
 
+def test_a_run_that_starts_from_another_has_its_networks_and_counts_its_own_updates(tmp_path):
+    before = start(tmp_path / "before", 150)
+    latest = before.latest_checkpoint()
+    assert latest is not None
+    updates = read_checkpoint(latest)["learner"]["updates"]
+    assert updates > 10
+    # As many steps again: with the other's updates counted on, the actor would learn from the first one.
+    waiting = start(tmp_path / "waiting", 150, start_from=str(before.path), actor_starts=updates)
+    assert policy(waiting) == policy(before)
+    assert policy(start(tmp_path / "after", 150, start_from=str(before.path))) != policy(before)
+
+
 def test_a_checkpoint_does_not_disturb_the_run(whole, tmp_path):
     run = start(tmp_path / "often", 480, checkpoint_steps=30)
     assert policy(run) == policy(whole)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agents.astraea.exploration import Exploration
-from agents.astraea.networks import Actor, TwinCritics
+from agents.astraea.networks import Actor, Critic, TwinCritics
 from agents.astraea.td3 import Td3
 from agents.orca.settings import OrcaSettings
 from agents.settings import build, read_config
@@ -67,7 +67,7 @@ def test_the_networks_have_the_released_shape():
     trained = sum(p.numel() for p in actor.parameters() if p.requires_grad)
     # Two dense layers with biases, a shift for each batch norm, and the output.
     assert trained == (70 * 256 + 256 + 256) + (256 * 256 + 256 + 256) + 256 + 1
-    critics = TwinCritics(70, 0, 1, settings.hidden)
+    critics = TwinCritics(lambda: Critic(70, 0, 1, settings.hidden))
     assert sum(p.numel() for p in critics.parameters()) == 2 * (70 * 256 + 256 + 257 * 256 + 256 + 256 + 1)
 
 
