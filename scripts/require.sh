@@ -1,17 +1,25 @@
 #!/usr/bin/env bash
-# Say in one line what this machine lacks before anything is built.
+# Say in one line what this machine lacks before anything is built; root gets from the system's package manager what
+# it has.
 set -euo pipefail
 python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     { echo "setup: Python >= 3.11 is needed; $python is $("$python" --version 2>&1)" >&2; exit 2; }
 command -v cargo >/dev/null ||
     { echo "setup: a Rust toolchain is needed (cargo is not on the PATH); see rustup.rs" >&2; exit 2; }
-"$python" -c 'import ensurepip' 2>/dev/null && exit 0
+
+missing=()
+# rustup brings no linker.
+command -v cc >/dev/null || missing+=(gcc libc6-dev)
 # Debian and Ubuntu keep the venv module in a package of its own.
-package=$("$python" -c 'import sys; print(f"python3.{sys.version_info[1]}-venv")')
+"$python" -c 'import ensurepip' 2>/dev/null ||
+    missing+=("$("$python" -c 'import sys; print(f"python3.{sys.version_info[1]}-venv")')")
+[ ${#missing[@]} != 0 ] || exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    apt-get update -qq && apt-get install -qq -y --no-install-recommends "$package" >/dev/null
-else
-    echo "setup: $python has no venv module; install $package" >&2
-    exit 2
+    echo "installing ${missing[*]}"
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null \
+        2> >(grep -v '^debconf: delaying' >&2) && exit 0
 fi
+echo "setup: ${missing[*]}: not installed, and setup needs it; ask for the packages, or run make setup as root" >&2
+exit 2

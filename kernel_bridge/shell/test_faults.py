@@ -146,24 +146,47 @@ def ordinary_users_copy():
         yield copy
 
 
+def as_nobody_with_tun(mode, *command):
+    """Run ``command`` as nobody where /dev/net/tun has ``mode``, whatever this machine's has."""
+    node = (
+        'folder=$(mktemp -d) && mount -t tmpfs -o mode=755 tmpfs "$folder" && '
+        f'mknod -m {mode} "$folder/tun" c 10 200 && mount --bind "$folder/tun" /dev/net/tun && '
+        'umount --lazy "$folder" && rmdir "$folder" && exec "$@"'
+    )
+    return in_namespaces("sh", "-c", node, "sh", *NOBODY, *command)
+
+
 @needs_root
-def test_an_ordinary_user_without_rights_gets_one_line():
+@pytest.mark.parametrize(
+    ("mode", "line"),
+    [
+        ("0666", "a TUN device needs CAP_NET_ADMIN here: start this as root, or in namespaces of your own: "),
+        ("0600", "/dev/net/tun: this user may not open it: start this as root, or let everyone open it, "),
+    ],
+)
+def test_an_ordinary_user_without_rights_gets_one_line(mode, line):
     with ordinary_users_copy() as copy:
-        done = in_namespaces(*NOBODY, copy, *LINK, "--", "true")
-    assert done.returncode == 125
+        done = as_nobody_with_tun(mode, copy, *LINK, "--", "true")
+    assert done.returncode == 125, done.stderr
     assert done.stderr.count("\n") == 1
-    assert "a TUN device needs CAP_NET_ADMIN here: start this as root, or" in done.stderr
+    assert done.stderr.startswith(f"mm-leo: {line}")
 
 
 @needs_root
-def test_in_a_user_namespace_an_ordinary_user_needs_no_rights():
+@pytest.mark.parametrize("mode", ["0666", "0600"])
+def test_in_a_user_namespace_an_ordinary_user_needs_only_to_open_the_device(mode):
     island = ["unshare", "--user", "--map-root-user", "--net"]
     if subprocess.run([*NOBODY, *island, "true"], check=False, capture_output=True).returncode != 0:
         pytest.skip("this machine lets no ordinary user make a user namespace")
     with ordinary_users_copy() as copy:
-        done = in_namespaces(
-            *NOBODY, *island, copy, *LINK, "--", "sh", "-c", "ip -brief address show ingress"
+        done = as_nobody_with_tun(
+            mode, *island, copy, *LINK, "--", "sh", "-c", "ip -brief address show ingress"
         )
+    if mode == "0600":
+        assert done.returncode == 125
+        assert done.stderr.count("\n") == 1
+        assert done.stderr.startswith("mm-leo: /dev/net/tun: this user may not open it: ")
+        return
     assert done.returncode == 0, done.stderr
     assert "100.64.0.2 peer 100.64.0.1" in done.stdout
 

@@ -144,6 +144,10 @@ fn outer_device(local: Ipv4Addr, peer: Ipv4Addr) -> Result<Tun, String> {
         Some(libc::EPERM) => "a TUN device needs CAP_NET_ADMIN here: start this as root, \
              or in namespaces of your own: unshare --user --map-root-user --net mm-leo …"
             .to_owned(),
+        // The file's own mode decides before any capability does, and a user namespace's root has none over it.
+        Some(libc::EACCES) => "/dev/net/tun: this user may not open it: start this as root, \
+             or let everyone open it, as most systems do: chmod 0666 /dev/net/tun"
+            .to_owned(),
         _ => format!("/dev/net/tun: {error}"),
     })?;
     outer.connect(local, peer).map_err(|error| format!("{}: {error}", outer.name()))?;
