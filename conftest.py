@@ -9,12 +9,16 @@ own clock: a neighbour that takes a core away makes them late, and runs that wer
 another.
 """
 
+import ctypes
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 
 PARTS = ("shared", "real-time")
+DISK_BYTES = 1 << 20
 
 # How long an example takes says how busy the machine is; times are measured in tests/bench.
 hypothesis.settings.register_profile(
@@ -53,3 +57,15 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Let one part be empty where a selection such as ``-k NAME`` leaves tests in the other only."""
     if session.config.getoption("--part") and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
         session.exitstatus = pytest.ExitCode.OK
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of a MiB, which root can mount."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    system = ctypes.CDLL(None, use_errno=True)
+    if system.mount(b"tmpfs", os.fsencode(folder), b"tmpfs", 0, b"size=%d" % DISK_BYTES):
+        pytest.skip(f"cannot mount a small file system: {os.strerror(ctypes.get_errno())}")
+    yield folder
+    system.umount2(os.fsencode(folder), 2)  # MNT_DETACH

@@ -1,7 +1,5 @@
 """A disk that is full: one line, and nothing lost."""
 
-import ctypes
-import os
 import shutil
 
 import pytest
@@ -30,19 +28,6 @@ minibatch_size: 20
 progress_steps: 20
 checkpoint_steps: 40
 """
-SIZE = 1 << 20
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of a MiB, which root can mount."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    system = ctypes.CDLL(None, use_errno=True)
-    if system.mount(b"tmpfs", os.fsencode(folder), b"tmpfs", 0, b"size=%d" % SIZE):
-        pytest.skip(f"cannot mount a small file system: {os.strerror(ctypes.get_errno())}")
-    yield folder
-    system.umount2(os.fsencode(folder), 2)  # MNT_DETACH
 
 
 def train(path, agent: str, config, *arguments) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,13 +13,12 @@ from agents import registry
 from agents.run_folder import RunFolder
 from agents.scheme import Scheme
 from agents.settings import FREE_ON_RESUME, TrainSettings, assign, build, parse_assignment, read_config
+from configs.atomic import FULL
 from configs.errors import InputError, exit_2, reports_input_errors
 from evaluation.provenance import describe
 
 REAL_TCP = ("mahimahi", "kernel")
 TRAINED_ON = ("simulator", *REAL_TCP)
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
-"""What the operating system says when a file cannot grow."""
 CONFIGS = Path(configs.__file__).parent / "agents"
 
 

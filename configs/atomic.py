@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
+"""What the operating system says when a file cannot grow."""
 
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write ``data`` to ``path`` so that a reader sees the old file or the new one, never a part."""
     temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError:  # of a disk that is full, a part would take the room that is left
+        temporary.unlink(missing_ok=True)
+        raise
     sync_folder(path.parent)
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import leosim
 from rich.console import Console
@@ -15,17 +15,18 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from configs import lock
 from configs import suite as suites
-from configs.atomic import write_atomically
+from configs.atomic import FULL, write_atomically
 from configs.errors import InputError, reports_input_errors
 from configs.suite import Suite
-from evaluation import description, execute, fidelity, inputs, invalid, plan, report
+from evaluation import description, execute, fidelity, inputs, invalid, plan, report, setup
 from evaluation.backends import BACKENDS, backend
 from evaluation.metrics import METRICS
 from evaluation.plan import Run
 from evaluation.results import Results
 from evaluation.schemes import Contestants, parse
-from evaluation.store import Store, require_writable
+from evaluation.store import Store, recorded_rows, require_writable
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -98,7 +99,7 @@ def run(arguments: Sequence[str]) -> int:
     if options.resume and options.out is None:
         raise InputError("evaluate.py: --resume: needs --out, the folder to go on in")
     engine = backend(options.backend)
-    chosen = load_suites(options.suites, options.quick)
+    chosen = load_suites(options.suites, options.quick, options.repeats)
     contestants = parse(options.schemes, engine.schemes()) if options.schemes else None
     folder = options.out or Path("runs") / f"evaluation-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     require_writable(folder)
@@ -117,9 +118,38 @@ def run(arguments: Sequence[str]) -> int:
     )
     if options.ray:
         execute.connect_ray(options.ray)
-    if options.resume and (folder / "runs.parquet").exists():
-        described = description.merge(described, description.read(folder))
-        store = Store.resume(folder, described, runs)
+    with lock.held(folder):
+        try:
+            path, results = evaluated(folder, runs, described, needed, options)
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            why = f"cannot be written: {error.strerror}"
+            raise InputError(f"{folder}: {why}: what is recorded is kept, go on with --resume") from None
+        print_summary(Console(), results, chosen)
+        print(path)
+    return 0
+
+
+def evaluated(
+    folder: Path,
+    runs: list[Run],
+    described: dict[str, Any],
+    needed: execute.Inputs,
+    options: argparse.Namespace,
+) -> tuple[Path, Results]:
+    """Run what ``folder`` does not hold yet and write its report; return the report's path and its results.
+
+    Raises:
+        InputError: the folder holds another setup, or no run is valid.
+        OSError: a file cannot be written.
+    """
+    recorded = recorded_rows(folder)
+    if options.resume and not recorded.is_empty():
+        before = description.read(folder)
+        setup.require_same(folder, before, described, recorded, runs)
+        described = description.merge(described, before)
+        store = Store.resume(folder, described)
     else:
         store = Store.create(folder, described)
     write_atomically(folder / "run.json", description.encode(described))
@@ -129,21 +159,19 @@ def run(arguments: Sequence[str]) -> int:
             f"{folder}: no run is valid ({invalid.read(folder)['why'][0]}); try again with --resume"
         )
     results = Results.read(folder)
-    path = report.write(results)
-    print_summary(Console(), results, chosen)
-    print(path)
-    return 0
+    return report.write(results), results
 
 
-def load_suites(names: Sequence[str], quick: bool) -> list[Suite]:
-    """Return the suites called ``names``, each once."""
+def load_suites(names: Sequence[str], quick: bool, repeats: int | None = None) -> list[Suite]:
+    """Return the suites called ``names``, each once, with as many ``repeats`` as asked for."""
     loaded = [suites.load(name) for name in names]
     seen: set[str] = set()
     for one in loaded:
         if one.name in seen:
             raise InputError(f"evaluate.py: {one.name}: two of the suites and files given have this name")
         seen.add(one.name)
-    return [one.as_quick() for one in loaded] if quick else loaded
+    loaded = [one.as_quick() for one in loaded] if quick else loaded
+    return [one.model_copy(update={"repeats": repeats or one.repeats}) for one in loaded]
 
 
 def planned(
@@ -168,7 +196,7 @@ def planned(
             backend=options.backend,
             known=known,
             base_seed=options.seed,
-            repeats=options.repeats,
+            repeats=None,
             version=leosim.__version__,
         )
     return runs
@@ -217,7 +245,8 @@ def print_summary(console: Console, results: Results, chosen: list[Suite]) -> No
     """Print the foremost metrics of every suite just run: as many as fit."""
     shown = 3 if console.width >= 100 else 2
     for one in chosen:
-        table = Table(title=one.title, title_justify="left", box=None, pad_edge=False)
+        title = f"{one.title} ({report.QUICK})" if results.quick else one.title
+        table = Table(title=title, title_justify="left", box=None, pad_edge=False)
         table.add_column("scenario", no_wrap=True)
         table.add_column("scheme", no_wrap=True)
         for name in one.headline[:shown]:

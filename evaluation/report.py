@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import polars as pl
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -19,6 +20,9 @@ from evaluation.figures import style
 from evaluation.intervals import RESAMPLES
 from evaluation.metrics import METRICS, Metric
 from evaluation.results import Results
+
+QUICK = "quick: a look, not a result"
+"""What stands beside the title of every suite that ran with ``--quick``."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,8 @@ class FigureGroup:
 def write(results: Results) -> Path:
     """Write ``summary.csv``, ``figures/`` and ``report.html`` into the folder; return the report's path."""
     folder = results.folder
-    write_atomically(folder / "summary.csv", results.summary.write_csv().encode())
+    summary = results.summary.with_columns(pl.lit(results.quick).alias("quick"))
+    write_atomically(folder / "summary.csv", summary.write_csv().encode())
     groups: dict[str, list[FigureGroup]] = {}
     written = set()
     for suite in results.suites:
@@ -124,6 +129,7 @@ def render(results: Results, groups: dict[str, list[FigureGroup]]) -> str:
         looks=looks,
         about=results.description["config"]["schemes"],
         description=results.description,
+        quick=QUICK if results.quick else "",
         seeds=_seeds(results),
         resamples=RESAMPLES,
         light=style.css_variables(dark=False),

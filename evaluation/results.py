@@ -57,9 +57,14 @@ class Results:
         """The runs that the machine could not keep up with; they are not among ``runs``."""
         return invalid.read(self.folder).rows(named=True)
 
+    @property
+    def quick(self) -> bool:
+        """Whether the suites were cut short with ``--quick``."""
+        return bool(self.description["config"].get("quick", False))
+
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """The rows of ``summary.csv``."""
+        """The rows of ``summary.csv``, which also says in each whether they are `quick`."""
         return summarize(self.runs)
 
     @cached_property

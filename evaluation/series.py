@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -46,7 +47,8 @@ class SeriesWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for writer in self._writers.values():
-            writer.close()
+            with suppress(OSError):  # what is not finished is thrown away
+                writer.close()
         for path in self._temporary.values():
             path.unlink(missing_ok=True)
 

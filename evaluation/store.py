@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from configs.atomic import write_atomically
+from configs.atomic import FULL, write_atomically
 from configs.errors import InputError
 from evaluation.invalid import Reason
 from evaluation.measurement import Measurement
@@ -94,31 +94,20 @@ class Store:
         Raises:
             InputError: the folder cannot be written or holds an evaluation.
         """
-        path = folder / "runs.parquet"
-        if path.exists() and not _read_rows(path).is_empty():
+        if not recorded_rows(folder).is_empty():
             raise InputError(
                 f"{folder}: runs.parquet: holds an evaluation (go on with --resume, or name another --out)"
             )
         return cls._open(folder, description, pl.DataFrame(schema=SCHEMA))
 
     @classmethod
-    def resume(cls, folder: Path, description: dict[str, Any], planned: Iterable[Run]) -> Store:
-        """Continue in ``folder``: keep what is recorded, except other setups of what is planned now.
+    def resume(cls, folder: Path, description: dict[str, Any]) -> Store:
+        """Continue in ``folder``: keep what is recorded; `evaluation.setup` says whether that may be.
 
         Raises:
             InputError: the folder cannot be written or its ``runs.parquet`` is not one of ours.
         """
-        path = folder / "runs.parquet"
-        if not path.exists():
-            return cls.create(folder, description)
-        rows = _read_rows(path)
-        setups = {(run.suite, run.scenario.name, run.scheme, run.backend): run.setup_id for run in planned}
-        current = [
-            setups.get((row["suite"], row["scenario"], row["run_scheme"], row["backend"]), row["setup_id"])
-            == row["setup_id"]
-            for row in rows.iter_rows(named=True)
-        ]
-        return cls._open(folder, description, rows.filter(pl.Series(current, dtype=pl.Boolean)))
+        return cls._open(folder, description, recorded_rows(folder))
 
     @classmethod
     def _open(cls, folder: Path, description: dict[str, Any], rows: pl.DataFrame) -> Store:
@@ -130,6 +119,8 @@ class Store:
                 leftover.unlink()
             store._write_rows()
         except OSError as error:
+            if error.errno in FULL:
+                raise
             raise InputError(f"{folder}: --out: cannot be written: {error.strerror}") from None
         return store
 
@@ -200,12 +191,15 @@ class Store:
         write_parquet(self.folder / "runs.parquet", self.rows, self._description)
 
 
-def _read_rows(path: Path) -> pl.DataFrame:
-    """Return the rows of a ``runs.parquet`` that this version wrote.
+def recorded_rows(folder: Path) -> pl.DataFrame:
+    """Return the rows of the ``runs.parquet`` in ``folder`` that this version wrote; none without the file.
 
     Raises:
         InputError: it is damaged or has other columns.
     """
+    path = folder / "runs.parquet"
+    if not path.exists():
+        return pl.DataFrame(schema=SCHEMA)
     try:
         rows = pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:

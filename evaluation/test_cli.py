@@ -50,7 +50,7 @@ def test_a_scenario_file_gives_every_output_and_the_reports_path_last(
     assert rows["normalized_goodput"].is_between(0, 1).all()
     assert (rows["delay_inflation"] >= 1).all()
     summary = pl.read_csv(out / "summary.csv")
-    assert tuple(summary.columns) == SUMMARY_COLUMNS
+    assert tuple(summary.columns) == (*SUMMARY_COLUMNS, "quick")
     assert set(summary["metric"]) == set(METRICS)
     assert len(list((out / "series").iterdir())) == 2 * 4
     assert sorted(path.suffix for path in (out / "figures").iterdir()) == [".svg"] * 3

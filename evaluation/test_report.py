@@ -121,7 +121,7 @@ def test_writing_a_report_twice_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_summary_csv_reads_plainly_and_has_every_metric_of_both_suites(written: Path) -> None:
     table = pl.read_csv(written.parent / "summary.csv")
-    assert tuple(table.columns) == SUMMARY_COLUMNS
+    assert tuple(table.columns) == (*SUMMARY_COLUMNS, "quick")
     assert set(table["metric"]) == set(METRICS)
     assert set(table["n"]) == {3}
     assert (table["ci_low"] <= table["mean"]).all()

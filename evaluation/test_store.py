@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -98,17 +97,9 @@ def test_the_order_in_which_runs_end_leaves_no_trace_in_the_file(tmp_path: Path,
     assert (tmp_path / "a" / "runs.parquet").read_bytes() == (tmp_path / "b" / "runs.parquet").read_bytes()
 
 
-def test_resuming_keeps_what_is_recorded_and_what_is_not_planned_now(tmp_path: Path, runs: list[Run]) -> None:
+def test_resuming_keeps_what_is_recorded(tmp_path: Path, runs: list[Run]) -> None:
     record(Store.create(tmp_path, DESCRIPTION), runs)
-    assert Store.resume(tmp_path, DESCRIPTION, runs[:2]).recorded == {run.run_id for run in runs}
-
-
-def test_resuming_drops_runs_of_another_setup_of_what_is_planned(tmp_path: Path, runs: list[Run]) -> None:
-    record(Store.create(tmp_path, DESCRIPTION), runs)
-    changed = replace(runs[0], setup_id="another")
-    store = Store.resume(tmp_path, DESCRIPTION, [changed])
-    assert store.recorded == {run.run_id for run in runs[1:]}
-    assert Store.resume(tmp_path, DESCRIPTION, []).recorded == store.recorded
+    assert Store.resume(tmp_path, DESCRIPTION).recorded == {run.run_id for run in runs}
 
 
 def test_a_folder_that_holds_runs_is_not_overwritten(tmp_path: Path, runs: list[Run]) -> None:
@@ -127,13 +118,13 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 def test_a_damaged_runs_parquet_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "runs.parquet").write_bytes(content)
     with pytest.raises(InputError, match=r"runs\.parquet: cannot be read"):
-        Store.resume(tmp_path, DESCRIPTION, [])
+        Store.resume(tmp_path, DESCRIPTION)
 
 
 def test_a_runs_parquet_of_other_columns_is_refused(tmp_path: Path) -> None:
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "runs.parquet")
     with pytest.raises(InputError, match="columns"):
-        Store.resume(tmp_path, DESCRIPTION, [])
+        Store.resume(tmp_path, DESCRIPTION)
 
 
 # Files get their names in this order: runs.parquet (empty), then of each run flows, links and runs.parquet.
@@ -148,7 +139,7 @@ def test_a_kill_at_any_file_leaves_only_whole_files_and_a_resume_loses_only_that
         pl.read_parquet(path)
     assert (folder / "runs.parquet").exists() == (recorded is not None)
     planned = made_up_plan("leo-pair", ["reno"], 2)
-    store = Store.resume(folder, {}, planned)
+    store = Store.resume(folder, {})
     assert store.recorded == {run.run_id for run in planned[: recorded or 0]}
     assert not list(folder.rglob(".*.tmp"))
     record(store, [run for run in planned if run.run_id not in store.recorded])

@@ -1,0 +1,79 @@
+"""One process at a time has a folder, and loses it with its life."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from configs import lock
+from configs.errors import InputError
+
+HOLDER = """
+import sys
+from pathlib import Path
+from configs import lock
+with lock.held(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path / "out")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_the_second_is_told_who_has_it_in_one_line(holder, tmp_path):
+    told = rf"out: --out: .* another process \({holder.pid} on "
+    with pytest.raises(InputError, match=told) as raised, lock.held(tmp_path / "out"):
+        pass
+    assert "\n" not in str(raised.value)
+
+
+def test_a_killed_process_has_it_no_more(holder, tmp_path):
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.wait()
+    with lock.held(tmp_path / "out"):
+        pass
+
+
+def test_who_waits_has_it_after_the_other(holder, tmp_path):
+    entered = threading.Event()
+
+    def wait() -> None:
+        with lock.held(tmp_path / "out", wait=True):
+            entered.set()
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    assert not entered.is_set()
+    holder.communicate("")
+    waiting.join()
+    assert entered.is_set()
+
+
+def test_a_context_that_fails_takes_back_the_folders_it_made_but_nothing_that_was_written(tmp_path):
+    folder = tmp_path / "a" / "b"
+    with pytest.raises(ZeroDivisionError), lock.held(folder):
+        raise ZeroDivisionError
+    assert not (tmp_path / "a").exists()
+    with pytest.raises(ZeroDivisionError), lock.held(folder):
+        1 / (folder / "file").write_bytes(b"")
+    assert [path.name for path in (tmp_path / "a" / "b").iterdir()] == ["file"]
+
+
+def test_a_folder_that_is_a_file_is_one_line(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="file: --out: cannot be written"), lock.held(tmp_path / "file"):
+        pass
+    assert (tmp_path / "file").is_file()

@@ -1,0 +1,45 @@
+"""A disk that fills up while an evaluation runs: one line, what is recorded stays, ``--resume`` goes on."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from configs.errors import InputError
+from evaluation import cli
+
+SUITE = """
+name: small
+title: Small
+figures: []
+scenario:
+  duration_s: 2
+  links: {l: {rate_mbps: 10, delay_ms: 5}}
+  flows: [{scheme: $scheme, route: [l]}]
+"""
+
+
+@pytest.mark.parametrize("left_bytes", [8_192, 45_056], ids=["series", "report"])
+def test_a_disk_that_fills_up_is_one_line_and_a_resume_goes_on(
+    small_disk: Path, tmp_path: Path, left_bytes: int
+) -> None:
+    suite, out, filler = tmp_path / "small.yaml", small_disk / "out", small_disk / "filler"
+    suite.write_text(SUITE)
+    arguments = [str(suite), "--schemes", "reno", "--out", str(out)]
+    cli.run([*arguments, "--repeats", "1"])
+    filler.write_bytes(bytes(shutil.disk_usage(small_disk).free - left_bytes))
+    with pytest.raises(
+        InputError, match=r"out: cannot be written: No space left .* go on with --resume"
+    ) as it:
+        cli.run([*arguments, "--repeats", "3", "--resume"])
+    assert "\n" not in str(it.value)
+    for path in out.rglob("*.parquet"):
+        pl.read_parquet(path)
+    assert 0 in pl.read_parquet(out / "runs.parquet")["repeat"]
+    assert not list(out.rglob(".*.tmp"))
+    filler.unlink()
+    assert cli.run([*arguments, "--repeats", "3", "--resume"]) == 0
+    assert sorted(pl.read_parquet(out / "runs.parquet")["repeat"]) == [0, 1, 2]
