@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shlex
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -151,6 +152,19 @@ def models(spec: SynthSpec) -> dict[str, Model]:
     return chosen
 
 
+def reselections(spec: SynthSpec) -> dict[str, Any]:
+    """Return what a trace announces: its grid of re-selections, at each of which the path changes."""
+    times_s = [slot * spec.period_s for slot in range(math.ceil(spec.duration_s / spec.period_s))]
+    return {
+        "reattach_s": spec.period_s,
+        "reattach_phase_s": 0.0,
+        "handovers": [
+            {"time_s": time_s, "kind": "reselection", "end": None, "predicted_s": time_s}
+            for time_s in times_s
+        ],
+    }
+
+
 def write(spec: SynthSpec, out: Path) -> int:
     """Write a trace to ``out``, whole or not at all; return its number of rows.
 
@@ -166,6 +180,8 @@ def write(spec: SynthSpec, out: Path) -> int:
         "links": "synthetic",
         "duration_s": spec.duration_s,
         "period_s": spec.period_s,
+        # Starlink's re-selections are known beforehand; the steps of the other models are nobody's.
+        **(reselections(spec) if spec.name == "starlink" else {}),
         "command": command(spec),
         "seed": spec.seed,
         **{field: model.metadata() for field, model in chosen.items()},

@@ -57,6 +57,12 @@ def test_every_preset_makes_the_same_bytes_twice_and_breaks_no_rule(name, tmp_pa
     assert _trace(data).period_ns == 40_000_000_000
 
 
+def test_starlink_announces_its_grid_and_every_re_selection_on_it(tmp_path):
+    about = json.loads(_trace(_made(_spec("starlink", duration_s=40.0), tmp_path)).metadata)
+    assert (about["reattach_s"], about["reattach_phase_s"]) == (15.0, 0.0)
+    assert [one["predicted_s"] for one in about["handovers"]] == [0.0, 15.0, 30.0]
+
+
 @pytest.mark.parametrize("name", ["uniform-steps", "uniform-steps-lossy", "starlink"])
 def test_another_seed_makes_another_trace(name, tmp_path):
     assert (

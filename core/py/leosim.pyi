@@ -17,6 +17,14 @@ class InputError(ValueError):
 def schemes() -> list[str]:
     """Names of the congestion control schemes that the simulator runs without a policy."""
 
+def missing_announcements(scenario: str, traces: Mapping[str, PathTrace]) -> list[tuple[int, str]]:
+    """Flows of a scenario (JSON) whose schemes make use of what no link of their route announces.
+
+    Each with what that is: ``handovers`` (satcp) or ``reconfigurations`` (leocc, starquic), the metadata's
+    ``handovers`` and ``reattach_s``. A flow that a policy steers is judged by its scheme's name alone.
+    Raises `InputError`: the scenario is invalid.
+    """
+
 @final
 class PathTrace:
     """A path trace: piecewise constant rows that replay over and over.

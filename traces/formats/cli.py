@@ -8,12 +8,17 @@ import sys
 from pathlib import Path
 
 from configs.errors import InputError
-from traces.formats import exchange, leoem, starlink_csv
+from traces.formats import announced, exchange, leoem, starlink_csv
 from traces.formats import series as rows
 
 DEFAULT_CAPACITY_MBPS = 100.0
 
-_OPTIONS = ("uplink", "downlink", "delay_ms", "capacity_mbps", "bin_ms", "columns")
+_OPTIONS = (
+    *("uplink", "downlink", "delay_ms", "capacity_mbps", "bin_ms", "columns"),
+    *("reattach_s", "reattach_phase_s"),
+)
+_ALWAYS = {"reattach_s", "reattach_phase_s"}
+"""The options that every format takes."""
 _TAKES = {
     "leoem": {"capacity_mbps"},
     "hypatia": {"capacity_mbps"},
@@ -55,6 +60,18 @@ def add(commands: argparse._SubParsersAction) -> None:
     )
     into.add_argument("--bin-ms", type=int, metavar="MS", help="mahimahi and starlink-csv, default 100")
     into.add_argument(
+        "--reattach-s",
+        type=float,
+        metavar="S",
+        help="period of the re-selections, where the data do not show it or show another",
+    )
+    into.add_argument(
+        "--reattach-phase-s",
+        type=float,
+        metavar="S",
+        help="the first re-selection, since the file's first row",
+    )
+    into.add_argument(
         "--columns",
         metavar="FIELD=COLUMN,…",
         help=f"starlink-csv: which column is which of {', '.join(starlink_csv.FIELDS)}",
@@ -70,18 +87,23 @@ def run_export(arguments: argparse.Namespace) -> int:
 
 def _options(arguments: argparse.Namespace) -> exchange.Options:
     for name in _OPTIONS:
-        if getattr(arguments, name) is not None and name not in _TAKES[arguments.format]:
+        if getattr(arguments, name) is not None and name not in _TAKES[arguments.format] | _ALWAYS:
             flag = name.replace("_", "-")
             raise InputError(f"import: --{flag}: means nothing for {arguments.format}")
     for name, low, high in (
         ("delay_ms", 0.0, rows.MAX_DELAY_MS),
         ("capacity_mbps", 0.0, rows.MAX_MBPS),
         ("bin_ms", 0, 60_000),
+        ("reattach_s", 0.0, announced.MAX_REATTACH_S),
     ):
         value = getattr(arguments, name)
         if value is not None and not low < value <= high:
             flag = name.replace("_", "-")
             raise InputError(f"import: --{flag}: must be above {low:g} and at most {high:g}, not {value:g}")
+    phase_s = arguments.reattach_phase_s
+    if phase_s is not None and not 0 <= phase_s < announced.MAX_REATTACH_S:
+        limit = f"at least 0 and below {announced.MAX_REATTACH_S:g}"
+        raise InputError(f"import: --reattach-phase-s: must be {limit}, not {phase_s:g}")
     return exchange.Options(
         arguments.uplink,
         arguments.downlink,
@@ -89,6 +111,7 @@ def _options(arguments: argparse.Namespace) -> exchange.Options:
         DEFAULT_CAPACITY_MBPS if arguments.capacity_mbps is None else arguments.capacity_mbps,
         arguments.bin_ms,
         arguments.columns,
+        announced.Told(arguments.reattach_s, phase_s),
     )
 
 

@@ -16,8 +16,9 @@ import numpy as np
 from configs.errors import InputError
 from traces import cache
 from traces.atomic_write import whole_file
-from traces.formats import hypatia, leoem, leoreplayer, mahimahi, netem_trace, starlink_csv
+from traces.formats import announced, hypatia, leoem, leoreplayer, mahimahi, netem_trace, starlink_csv
 from traces.formats import series as rows
+from traces.formats.announced import NOTHING_TOLD, Told
 from traces.formats.mahimahi import DIRECTIONS
 from traces.formats.series import NS_PER_MS, Series
 
@@ -45,6 +46,7 @@ class Options:
     capacity_mbps: float = 100.0
     bin_ms: int | None = None
     columns: str | None = None
+    told: Told = NOTHING_TOLD
 
 
 def export(name_or_file: str, kind: str, out: Path) -> list[str]:
@@ -215,9 +217,10 @@ def read(
             "constellation": "starlink-leoem",
             "altitude_km": leoem.ALTITUDE_KM,
             "attach": "nearest",
-            # What its paper says, so that `check` finds what its logs do instead.
-            "reattach_s": float(leoem.REATTACH_S),
         }
+        announces, said = announced.of_changes(leoem.changes(seconds), options.told)
+        extra |= announces
+        notes += said
         faults = leoem.faults(seconds)
     elif kind == "hypatia":
         series = hypatia.read(path, options.capacity_mbps)
@@ -251,6 +254,14 @@ def read(
             f"{raised} of {len(series.time_ns)} delays raised so that no packet overtakes an earlier one"
         )
         extra["raised_delays"] = raised
+    if kind != "leoem":
+        exported = announced.of_export(_sidecar(path)) if path.is_dir() else {}
+        told = options.told != NOTHING_TOLD
+        announces, said = (
+            announced.of_series(series, options.told) if told or not exported else (exported, [])
+        )
+        extra |= announces
+        notes += said
     return series, extra, notes, faults
 
 

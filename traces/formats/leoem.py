@@ -222,6 +222,31 @@ def read(path: Path, capacity_mbps: float) -> tuple[Series, list[Second]]:
     return series, seconds
 
 
+@dataclass(frozen=True)
+class Change:
+    """A change of the path, as handovers are announced."""
+
+    time_s: float
+    """Since the log's first line."""
+    kind: str
+    """``hard`` or ``soft``."""
+    end: str | None
+    """Whose satellite changed: ``from``, ``to`` or ``both``; None for soft ones."""
+
+
+def changes(seconds: Sequence[Second]) -> list[Change]:
+    """Return every change of the path; after a span without a path the one before it counts."""
+    found, last = [], None
+    for second in seconds:
+        if last is not None and second.nodes and second.nodes != last.nodes:
+            moved = [name for name, side in (("from", 0), ("to", 1)) if last.ends[side] != second.ends[side]]
+            end = {0: None, 1: moved[0] if moved else None, 2: "both"}[len(moved)]
+            kind = "hard" if moved else "soft"
+            found.append(Change(float(second.cycle - seconds[0].cycle), kind, end))
+        last = second if second.nodes else last
+    return found
+
+
 def _change(old: Second, new: Second) -> tuple[str, int]:
     """Return the event and the outage of the change from one path to another."""
     sums_s = [old.delay_s[-side] + new.delay_s[-side] for side in (0, 1) if old.ends[side] != new.ends[side]]

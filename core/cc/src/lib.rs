@@ -66,7 +66,7 @@ pub use nv::Nv;
 pub use reno::Reno;
 pub use satcp::SaTcp;
 pub use scalable::Scalable;
-pub use scheme::{ANNOUNCED_TO, NAMES, Scheme};
+pub use scheme::{Announcement, NAMES, Scheme, announced_to};
 pub use starquic::StarQuic;
 pub use telemetry::{Header, Hop, MAX_HOPS};
 pub use vegas::Vegas;

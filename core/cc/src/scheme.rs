@@ -70,8 +70,24 @@ pub const NAMES: &[&str] = &[
     "yeah",
 ];
 
-/// Schemes that make use of what a path announces: [`Context::handovers`] and [`Context::reconfiguration`].
-pub const ANNOUNCED_TO: &[&str] = &["leocc", "satcp", "starquic", "starquic-bbr3"];
+/// What a path may announce to a scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Announcement {
+    /// [`Context::handovers`].
+    Handovers,
+    /// [`Context::reconfiguration`].
+    Reconfigurations,
+}
+
+/// What the scheme called `name` makes use of, if its path announces it.
+#[must_use]
+pub fn announced_to(name: &str) -> Option<Announcement> {
+    match name {
+        "satcp" => Some(Announcement::Handovers),
+        "leocc" | "starquic" | "starquic-bbr3" => Some(Announcement::Reconfigurations),
+        _ => None,
+    }
+}
 
 impl Scheme {
     /// The classic scheme called `name`, with the field's usual parameters.

@@ -5,6 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 mod agents;
+mod announcements;
 mod batch;
 mod inputs;
 mod losses;
@@ -34,6 +35,7 @@ fn leosim(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add_function(wrap_pyfunction!(schemes, module)?)?;
+    module.add_function(wrap_pyfunction!(announcements::missing_announcements, module)?)?;
     module.add_function(wrap_pyfunction!(losses::loss_seeds, module)?)?;
     module.add_function(wrap_pyfunction!(losses::losses, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;

@@ -23,7 +23,7 @@ mod windows;
 mod world;
 
 pub use batch::{Batch, BatchSettings, View};
-pub use network::{PolicySet, TraceSet, loss_seeds};
+pub use network::{PolicySet, TraceSet, loss_seeds, missing_announcements};
 pub use run_log::{FlowSeries, FlowSummary, LinkSeries, LinkSummary, RunLog};
 pub use scenario::{
     AGENT_SCHEME, ArrivalsSpec, EventSpec, FlowDirection, FlowSpec, LinkSpec, QueueSpec, RerouteSpec,
@@ -31,6 +31,6 @@ pub use scenario::{
 };
 pub use simulation::{Simulation, run_many};
 
-pub use leo_cc::NAMES as SCHEMES;
+pub use leo_cc::{Announcement, NAMES as SCHEMES};
 pub use leo_link::Nanos;
 pub use scenario::UDP_SCHEME;

@@ -4,6 +4,8 @@ mod announcements;
 mod arrivals;
 mod queue;
 
+pub use announcements::missing as missing_announcements;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -198,7 +200,7 @@ fn driver(
         // The window of a sender that never sends.
         return Ok((Scheme::External(External::new()), Steering::Scheme));
     }
-    let context = if leo_cc::ANNOUNCED_TO.contains(&spec.scheme.as_str()) {
+    let context = if leo_cc::announced_to(&spec.scheme).is_some() {
         announcements::along(scenario, &spec.route, traces, seed)
     } else {
         Context { seed, ..Context::default() }

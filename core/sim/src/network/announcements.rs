@@ -1,6 +1,6 @@
 //! What path traces announce to schemes that ask: handovers and the grid of reconfigurations.
 
-use leo_cc::{Context, Handover};
+use leo_cc::{Announcement, Context, Handover, announced_to};
 use leo_link::{Nanos, PathTrace};
 use serde::Deserialize;
 
@@ -11,15 +11,18 @@ use crate::scenario::{LinkSpec, Scenario, nanos};
 #[derive(Debug, Default, Deserialize)]
 struct Announced {
     #[serde(default)]
-    handovers: Vec<Announcement>,
+    handovers: Vec<Predicted>,
     #[serde(default)]
     reattach_s: Option<f64>,
     #[serde(default)]
     reattach_phase_s: f64,
+    /// The grid counts from this long before the trace's first row.
+    #[serde(default)]
+    start_s: f64,
 }
 
 #[derive(Debug, Deserialize)]
-struct Announcement {
+struct Predicted {
     predicted_s: f64,
 }
 
@@ -28,15 +31,41 @@ pub fn along(scenario: &Scenario, route: &[String], traces: &TraceSet, seed: u64
     let end = nanos(scenario.duration_s, NANOS_PER_S);
     let mut handovers = Vec::new();
     let mut reconfiguration = None;
-    for link in route.iter().filter_map(|name| scenario.links.get(name)) {
-        let Some(trace) = link.trace.as_ref().and_then(|key| traces.get(key)) else { continue };
-        // The trace's own reader has checked that this is JSON; a foreign one may be shaped otherwise.
-        let announced: Announced = serde_json::from_str(&trace.metadata).unwrap_or_default();
+    for (link, trace, announced) in announcing(scenario, route, traces) {
         handovers.extend(repeated(&announced, link, trace, end));
         reconfiguration = reconfiguration.or_else(|| grid(&announced, link));
     }
     handovers.sort_unstable_by_key(|handover: &Handover| handover.expected_at);
     Context { handovers: handovers.into(), reconfiguration, seed }
+}
+
+/// The links of `route` that have a path trace, with what its metadata announces.
+fn announcing<'a>(
+    scenario: &'a Scenario,
+    route: &'a [String],
+    traces: &'a TraceSet,
+) -> impl Iterator<Item = (&'a LinkSpec, &'a PathTrace, Announced)> {
+    route.iter().filter_map(|name| scenario.links.get(name)).filter_map(|link| {
+        let trace = traces.get(link.trace.as_ref()?)?;
+        // The trace's own reader has checked that this is JSON; a foreign one may be shaped otherwise.
+        Some((link, &**trace, serde_json::from_str(&trace.metadata).unwrap_or_default()))
+    })
+}
+
+/// The flows whose schemes make use of what their route does not announce, and what that is.
+#[must_use]
+pub fn missing(scenario: &Scenario, traces: &TraceSet) -> Vec<(usize, Announcement)> {
+    let flows = scenario.flows.iter().enumerate();
+    flows
+        .filter_map(|(index, flow)| {
+            let wanted = announced_to(&flow.scheme)?;
+            let is_there = announcing(scenario, &flow.route, traces).any(|(_, _, found)| match wanted {
+                Announcement::Handovers => !found.handovers.is_empty(),
+                Announcement::Reconfigurations => found.reattach_s.is_some_and(|period| period > 0.0),
+            });
+            (!is_there).then_some((index, wanted))
+        })
+        .collect()
 }
 
 /// The announcements of every period that the scenario sees.
@@ -61,6 +90,30 @@ fn repeated<'a>(
 /// First instant and period of the reconfigurations.
 fn grid(announced: &Announced, link: &LinkSpec) -> Option<(Nanos, Nanos)> {
     let period = announced.reattach_s.filter(|&period| period > 0.0)?;
-    let first = (announced.reattach_phase_s - link.offset_s).rem_euclid(period);
+    let first = (announced.reattach_phase_s - announced.start_s - link.offset_s).rem_euclid(period);
     Some((nanos(first, NANOS_PER_S), nanos(period, NANOS_PER_S).max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn the_grid_counts_from_the_traces_epoch_not_from_its_first_row() {
+        // Re-selections at :12, :27, … since the epoch, a trace that starts at 7 s and a link that starts at its 10 s.
+        let csv = "# {\"format\": \"leogym-path-trace\", \"version\": 1, \"reattach_s\": 15.0, \
+                   \"reattach_phase_s\": 12.0, \"start_s\": 7.0}\n\
+                   time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event\n\
+                   0,10,10,10,0,1,0,\n60,10,10,10,0,1,0,\n";
+        let scenario = r#"{"duration_s": 5.0, "seed": 1, "links": {"b": {"trace": "path", "offset_s": 10.0}},
+                           "flows": [{"scheme": "leocc", "route": ["b"]}]}"#;
+        let scenario = Scenario::from_json(scenario).expect("valid");
+        let trace = Arc::new(PathTrace::parse(csv, "path").expect("valid"));
+        let traces = TraceSet::from([("path".to_owned(), trace)]);
+        let found = along(&scenario, &scenario.flows[0].route, &traces, 0).reconfiguration;
+        // The run begins 17 s after the epoch: 27 is 10 s later.
+        assert_eq!(found, Some((10_000_000_000, 15_000_000_000)));
+    }
 }

@@ -1,0 +1,142 @@
+"""What an imported trace announces to schemes that ask: the grid of re-selections, and handovers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from configs.errors import InputError
+from traces import report
+from traces.formats import grid
+from traces.formats.grid import Grid
+from traces.formats.leoem import Change
+from traces.formats.series import NS_PER_S, Series
+from traces.report import ReportError
+
+MAX_REATTACH_S = 3600.0
+_LINE_S = 1.0
+"""LeoEM's logs have a line a second."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the user says of the re-selections; it goes before what the data show."""
+
+    reattach_s: float | None = None
+    phase_s: float | None = None
+    """Since the file's first row."""
+
+    def phase_below(self, period_s: float) -> float | None:
+        """Return the phase that was told, checked against its period.
+
+        Raises:
+            InputError: it is not below the period.
+        """
+        if self.phase_s is not None and self.phase_s >= period_s:
+            raise InputError(
+                f"import: --reattach-phase-s: {self.phase_s:g} is not below the period of {period_s:g} s"
+            )
+        return self.phase_s
+
+
+NOTHING_TOLD = Told()
+
+
+def of_changes(changes: Sequence[Change], told: Told) -> tuple[dict[str, Any], list[str]]:
+    """Return metadata and notes for a log that names every change of the path.
+
+    Raises:
+        InputError: a phase without a period.
+    """
+    hard = [change for change in changes if change.end]
+    ends = [
+        np.array([change.time_s for change in hard if change.end in (end, "both")]) for end in ("from", "to")
+    ]
+    period_s, found = grid.find_exact(ends, _LINE_S)
+    notes = []
+    if told.reattach_s is None and period_s is not None and found is None and told.phase_s is None:
+        notes.append(
+            f"the ends change their satellites after multiples of {period_s:g} s and start over too often "
+            "for one grid: none is announced; --reattach-s and --reattach-phase-s set one"
+        )
+    used = _settled(
+        period_s if told.phase_s is not None else None, found, np.unique(np.concatenate(ends)), told
+    )
+    metadata = _grid_metadata(used)
+    if used is not None:
+        off_s = [change.time_s for change in hard if not used.holds(np.array([change.time_s]))[0]]
+        metadata["off_grid_handovers_s"] = off_s
+        notes.append(_said(used, told, f"{len(hard) - len(off_s)} of {len(hard)} hard handovers are on it"))
+    predicted = ReportError(report.DEFAULT, seed=0)
+    metadata["report_error"] = report.DEFAULT
+    metadata["handovers"] = [
+        {
+            "time_s": change.time_s,
+            "kind": change.kind,
+            "end": change.end,
+            "predicted_s": predicted.predicted_s(change.time_s, round(change.time_s * NS_PER_S)),
+        }
+        for change in changes
+    ]
+    return metadata, notes
+
+
+def of_series(series: Series, told: Told) -> tuple[dict[str, Any], list[str]]:
+    """Return metadata and notes for a measured path, which does not name its changes.
+
+    Every re-selection of a grid that is told or found is announced: at each the path may change.
+
+    Raises:
+        InputError: a phase without a period.
+    """
+    resolution_s = float(np.median(series.end_ns - series.time_ns)) / NS_PER_S
+    found = grid.find_measured(series, resolution_s)
+    used = _settled(None, found, np.empty(0), told)
+    metadata = _grid_metadata(used)
+    if used is None:
+        return metadata, []
+    times_s = np.arange(used.phase_s, series.period_ns / NS_PER_S, used.period_s)
+    metadata["handovers"] = [
+        {"time_s": time_s, "kind": "reselection", "end": None, "predicted_s": round(time_s, 3)}
+        for time_s in np.round(times_s, 6).tolist()
+    ]
+    why = f"{used.on} of {used.of} outages or peaks of delay are on it" if used.of else ""
+    return metadata, [_said(used, told, why)]
+
+
+def of_export(sidecar: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the trace announced that a folder was exported from; empty where that is not known."""
+    trace = sidecar.get("trace")
+    keys = ("reattach_s", "reattach_phase_s", "start_s", "off_grid_handovers_s", "report_error", "handovers")
+    return {key: trace[key] for key in keys if key in trace} if isinstance(trace, dict) else {}
+
+
+def _settled(period_s: float | None, found: Grid | None, time_s: grid.Seconds, told: Told) -> Grid | None:
+    """Return the grid by what is told, or else by what is found."""
+    if told.reattach_s is None and found is not None:
+        phase_s = told.phase_below(found.period_s)
+        return found if phase_s is None else Grid(found.period_s, phase_s, 0, 0)
+    period_s = period_s if told.reattach_s is None else told.reattach_s
+    if period_s is None:
+        if told.phase_s is not None:
+            raise InputError("import: --reattach-phase-s: no period is found in the data: give --reattach-s")
+        return None
+    phase_s = told.phase_below(period_s)
+    if phase_s is None and found is not None and found.period_s == period_s:
+        return found
+    if phase_s is None and len(time_s):
+        return grid.phase(time_s, period_s, 0.0)
+    return Grid(period_s, phase_s or 0.0, 0, 0)
+
+
+def _grid_metadata(used: Grid | None) -> dict[str, Any]:
+    return {} if used is None else {"reattach_s": used.period_s, "reattach_phase_s": round(used.phase_s, 6)}
+
+
+def _said(used: Grid, told: Told, why: str) -> str:
+    source = "as found" if told.reattach_s is None and told.phase_s is None else "as told"
+    text = f"re-selections every {used.period_s:g} s from {used.phase_s:g} s on, {source}"
+    return f"{text}: {why}" if why else text

@@ -1,0 +1,132 @@
+"""The grid of re-selections that a path's changes lie on, as found in the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traces.formats.series import NS_PER_S, Series
+
+Seconds = NDArray[np.float64]
+
+PERIODS_S = range(2, 61)
+"""Periods that are looked for: whole seconds."""
+FEWEST = 5
+"""With fewer changes on it, a grid is not told from chance."""
+_MAJORITY = 0.5
+_NEARLY = 0.8
+"""A grid's divisors hold all of its changes, so the longest period that holds nearly as many is the one."""
+_HIGHEST_SHARES = (0.002, 0.005, 0.01)
+_APART_S = 1.0
+MEASURED_S = 0.5
+"""How far apart the beginnings of a measured path's changes may be on its grid."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Re-selections come at ``phase_s`` after the first row and every ``period_s`` from there."""
+
+    period_s: float
+    phase_s: float
+    on: int
+    """Changes that were found on it."""
+    of: int
+    """All changes that were looked at."""
+
+    def holds(self, time_s: Seconds, width_s: float = 0.0) -> NDArray[np.bool_]:
+        """Return which times are on the grid, or up to ``width_s`` after it; a millisecond is rounding."""
+        return (time_s - self.phase_s + 1e-3) % self.period_s <= width_s + 2e-3
+
+
+def phase(time_s: Seconds, period_s: float, width_s: float) -> Grid:
+    """Return the phase that most of the times share: they begin within ``width_s`` from it on.
+
+    Args:
+        time_s: (n,), n at least 1.
+        period_s: of the grid.
+        width_s: 0 where times are exact.
+    """
+    # To the microsecond, so that multiples of a period are equal again.
+    residue = np.sort(np.round(time_s % period_s, 6) % period_s)
+    around = np.concatenate([residue, residue + period_s])
+    counts = np.searchsorted(around, residue + width_s + 1e-6, side="right") - np.arange(len(residue))
+    best = int(np.argmax(counts))
+    return Grid(period_s, float(residue[best]), int(counts[best]), len(residue))
+
+
+def find(time_s: Seconds, width_s: float, resolution_s: float) -> Grid | None:
+    """Return the grid that a majority of the times lies on, beyond what chance explains, or None.
+
+    Args:
+        time_s: (n,) when the path's changes begin.
+        width_s: how far apart they may be on the grid.
+        resolution_s: of the times.
+    """
+    if len(time_s) < FEWEST:
+        return None
+    grids = [phase(time_s, float(period_s), width_s) for period_s in PERIODS_S]
+    shares = {grid.period_s: grid.on / grid.of for grid in grids if grid.on >= FEWEST}
+    period_s = _longest(shares, max(width_s, resolution_s))
+    return next((grid for grid in grids if grid.period_s == period_s), None)
+
+
+def find_exact(ends: Sequence[Seconds], resolution_s: float) -> tuple[float | None, Grid | None]:
+    """Return the period of the path's ends, and the grid that most of their changes lie on.
+
+    The period is the longest that most intervals between an end's changes are multiples of. The grid is None
+    where the ends start over so often, each for itself, that no phase holds a majority of the changes.
+
+    Args:
+        ends: for each end (n,) when it changes its satellite, exact to their resolution.
+        resolution_s: of the times.
+    """
+    apart_s = np.concatenate([np.round(np.diff(end) / resolution_s) * resolution_s for end in ends])
+    if len(apart_s) < FEWEST:
+        return None, None
+    shares = {float(period_s): float(np.mean(apart_s % period_s == 0)) for period_s in PERIODS_S}
+    period_s = _longest(shares, resolution_s)
+    if period_s is None:
+        return None, None
+    grid = phase(np.unique(np.concatenate(ends)), period_s, 0.0)
+    return period_s, grid if grid.on > _MAJORITY * grid.of else None
+
+
+def _longest(shares: Mapping[float, float], slack_s: float) -> float | None:
+    """Return the longest period whose share, less what chance explains, is nearly the best one."""
+    beyond = {
+        period_s: (share - slack_s / period_s) / (1 - slack_s / period_s)
+        for period_s, share in shares.items()
+        if period_s > slack_s
+    }
+    best = max(beyond.values(), default=0.0)
+    if best < _MAJORITY:
+        return None
+    return max(period_s for period_s, share in beyond.items() if share >= _NEARLY * best)
+
+
+def find_measured(series: Series, resolution_s: float) -> Grid | None:
+    """Return the grid of a measured path's outages, or else of its peaks of delay, or None.
+
+    Peaks are the highest delays: LeoCC's own search takes the highest hundred of 12,000.
+    """
+    begin_s = series.time_ns / NS_PER_S
+    lost = ~series.connected & np.concatenate([[True], series.connected[:-1]])
+    kinds = [lost, *(_highest(series, share) for share in _HIGHEST_SHARES)]
+    found = (find(_beginnings(begin_s[kind]), MEASURED_S, resolution_s) for kind in kinds)
+    return next((grid for grid in found if grid), None)
+
+
+def _highest(series: Series, share: float) -> NDArray[np.bool_]:
+    """Return the rows with the highest delays, which hold for this share of the period."""
+    order = np.argsort(series.delay_ns, kind="stable")[::-1]
+    held_ns = np.cumsum((series.end_ns - series.time_ns)[order])
+    least_ns = series.delay_ns[order[int(np.searchsorted(held_ns, share * series.period_ns))]]
+    return (series.delay_ns >= least_ns) & (series.delay_ns > np.median(series.delay_ns)) & series.connected
+
+
+def _beginnings(time_s: Seconds) -> Seconds:
+    """Return the first of each run of times that are less than `_APART_S` apart."""
+    return time_s[np.concatenate([[True], np.diff(time_s) >= _APART_S])] if len(time_s) else time_s
