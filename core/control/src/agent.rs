@@ -228,13 +228,13 @@ mod tests {
     }
 
     #[test]
-    fn an_astraea_action_scales_the_window_and_paces_it_over_an_rtt() {
+    fn an_astraea_action_scales_the_window_and_paces_whole_packets_over_an_rtt() {
         let report = Report { cwnd: 100, packets_out: 98, mss: 1_448, srtt_us: 40_000, ..Report::default() };
         let mut state = AgentState::new(AgentSpec::ASTRAEA);
-        let grown = Command { cwnd_packets: 103, pacing_bytes_per_s: 3_728_600 };
+        let grown = Command { cwnd_packets: 103, pacing_bytes_per_s: 3_862_500 };
         assert_eq!(state.act(&[1.0], &report), grown);
         // What is out still paces a window that shrinks.
-        let shrunk = Command { cwnd_packets: 97, pacing_bytes_per_s: 3_547_600 };
+        let shrunk = Command { cwnd_packets: 97, pacing_bytes_per_s: 3_675_000 };
         assert_eq!(state.act(&[-1.0], &report), shrunk);
         let before_any_rtt = Report { srtt_us: 0, ..report };
         assert_eq!(state.act(&[0.0], &before_any_rtt).pacing_bytes_per_s, 0);
@@ -264,7 +264,7 @@ mod tests {
         state.observe(&Report { cwnd: 142, ..silent });
         assert!(!state.is_due());
         let kept = state.act(&[1.0], &Report { cwnd: 142, ..silent });
-        assert_eq!(kept, Command { cwnd_packets: 142, pacing_bytes_per_s: 20_561_600 });
+        assert_eq!(kept, Command { cwnd_packets: 142, pacing_bytes_per_s: 21_300_000 });
         state.observe(&Report { cwnd: 142, ..heard });
         let mut observation = [0.0; 69];
         state.write_observation(&mut observation);

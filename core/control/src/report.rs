@@ -145,7 +145,7 @@ impl Report {
         if self.pacing_rate > 0 {
             return self.pacing_rate as f64;
         }
-        crate::pacing_rate_bytes_per_s(self.mss, self.cwnd, self.packets_out, self.srtt_us) as f64
+        crate::action::window_rate_bytes_per_s(self.mss, self.cwnd, self.packets_out, self.srtt_us) as f64
     }
 }
 
