@@ -62,7 +62,7 @@ class Suite(Strict):
 
     In ``scenario``, ``$name`` (or ``${name}`` inside a longer text) stands for ``scheme``, for a key of
     ``parameters``, ``grid``, ``spread`` or ``derived``; every combination of the grid's values becomes one
-    scenario.
+    scenario. A flow whose ``count`` comes out as 0 is left out of it.
     """
 
     name: Annotated[str, Field(pattern=r"^[^/\s][^/]*$")]
@@ -174,7 +174,14 @@ class Suite(Strict):
                 raise InputError(f"{self.name}: fairness_last_s: must be above 0, not {last_s!r}")
             data = substitute(self.scenario, {**values, "scheme": scheme})
             data.setdefault("name", self.name)
+            if isinstance(data.get("flows"), list):
+                data["flows"] = [flow for flow in data["flows"] if not _is_none(flow)]
             yield Case(scenario.parse(data, f"{self.name}: scenario"), values, last_s)
+
+
+def _is_none(flow: Any) -> bool:
+    """Whether a template's flow has become none."""
+    return isinstance(flow, dict) and flow.get("count") == 0
 
 
 def placeholders(node: Any) -> set[str]:

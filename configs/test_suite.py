@@ -65,6 +65,14 @@ def test_the_fairness_suites_give_flows_2000_round_trips_and_count_the_last_500(
             assert case.scenario.flows[1].start_s == case.fairness_last_s == pytest.approx(500 * rtts_s[1])
 
 
+def test_a_flow_whose_count_comes_out_as_0_is_left_out() -> None:
+    cases = list(suite.load("static-grid").cases("cubic"))
+    assert len(cases) == 3 * 3 * 4
+    for case in cases:
+        starts_s = [flow.start_s for flow in case.scenario.flows]
+        assert starts_s == [0, 5, 10, 15, 20][: int(case.values["flows"])]
+
+
 def test_a_placeholder_alone_keeps_the_type_of_its_value_and_within_a_text_becomes_text() -> None:
     assert suite.substitute({"a": ["$x"], "b": "n-${x}-$y"}, {"x": 3, "y": 0.5}) == {"a": [3], "b": "n-3-0.5"}
 

@@ -131,8 +131,7 @@ METRICS: dict[str, Metric] = {
             "",
             3,
             "higher",
-            "Goodput of the slower of two flows over that of the faster, in the same window. 1 is an "
-            "even share.",
+            "Goodput of the slowest flow over that of the fastest, in the same window. 1 is an even share.",
         ),
         Metric(
             "jain",
@@ -224,8 +223,8 @@ def run_metrics(
 
 
 def goodput_ratio(goodputs: list[float]) -> float | None:
-    """Return the lower over the higher of two goodputs; None for another number of flows, or two zeros."""
-    if len(goodputs) != 2 or max(goodputs) <= 0:
+    """Return the lowest over the highest of two or more goodputs; None for fewer, or all zeros."""
+    if len(goodputs) < 2 or max(goodputs) <= 0:
         return None
     return min(goodputs) / max(goodputs)
 

@@ -96,12 +96,13 @@ def test_flows_that_never_meet_share_no_window() -> None:
     assert shared_window_s(flows, None) is None
 
 
-def test_goodput_ratio_is_the_lower_over_the_higher_of_two() -> None:
+def test_goodput_ratio_is_the_lowest_over_the_highest() -> None:
     assert goodput_ratio([30.0, 60.0]) == goodput_ratio([60.0, 30.0]) == 0.5
     assert goodput_ratio([0.0, 60.0]) == 0.0
     assert goodput_ratio([0.0, 0.0]) is None
     assert goodput_ratio([1.0]) is None
-    assert goodput_ratio([1.0, 2.0, 3.0]) is None
+    assert goodput_ratio([2.0, 1.0, 4.0]) == 0.25
+    assert goodput_ratio([0.0, 0.0, 0.0]) is None
 
 
 def test_jain_is_one_for_even_shares_and_one_over_n_for_a_monopoly() -> None:

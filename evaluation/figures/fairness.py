@@ -33,7 +33,7 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
 
 def _panel(results: Results, suite: Suite, metric: str, scenarios: list[str], number: int) -> Panel:
     look = looks(results.schemes)
-    title = "Goodput ratio of two flows" if metric == "goodput_ratio" else "Jain’s index"
+    title = "Goodput ratio" if metric == "goodput_ratio" else "Jain’s index"
     width = 0.8 / max(1, len(results.schemes))
     with canvas(4.8, 3.2) as (figure, [axes]):
         told = []
