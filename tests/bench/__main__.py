@@ -1,61 +1,101 @@
-"""``python -m tests.bench [NAME …]``: run the benchmarks whose name begins with one of NAME, or all."""
+"""``python -m tests.bench [NAME …]``: print a line of JSON for each figure, as soon as it is there.
+
+A line has bench, value, unit, baseline, ratio, against (what the baseline is), machine and, where something
+must hold, bar and holds. A baseline was measured on the same machine in the same minute, or counts what does
+not depend on a machine, such as instructions. Exit status 1 if a bar does not hold or a benchmark fails.
+
+Without NAME, those that take less than five minutes together. ``--list`` names all.
+"""
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from tests.bench import (
-    bridge,
-    cores,
-    environments,
-    instructions,
-    lab,
-    rollouts,
-    shell,
-    simulator,
-    suite,
-    traces,
-)
+from configs.errors import InputError, reports_input_errors
+from tests.bench import peer
+from tests.bench.row import Row
 
-QUICK = {
-    "simulator": simulator.rows,
-    "instructions": instructions.rows,
-    "envs": environments.rows,
-    "rollouts": rollouts.rows,
-    "traces": traces.rows,
-    "suite": suite.rows,
-    "bridge": bridge.rows,
-    "shell": shell.rows,
-    "lab": lab.rows,
-    "cores": cores.rows,
+
+@dataclass(frozen=True)
+class Bench:
+    """A benchmark, and whether it belongs to those that run without being named."""
+
+    about: str
+    default: bool = False
+    program: tuple[str, ...] = ()
+    """Of those that train, which are programs of their own: module and arguments."""
+
+
+BENCHES = {
+    "simulator": Bench("packets a second, and what a packet costs with up to 1,000 flows", default=True),
+    "instructions": Bench("instructions a packet, part by part, and cache misses (valgrind)", default=True),
+    "envs": Bench("steps of an environment beside the same simulation without Python", default=True),
+    "rollouts": Bench("steps with a policy in the loop", default=True),
+    "traces": Bench("building all named path traces", default=True),
+    "bridge": Bench("what steering costs on the live kernel (root)", default=True),
+    "shell": Bench("what mm-leo carries and how exact its delay is (root, mahimahi)", default=True),
+    "lab": Bench("what a virtual second of Linux costs (QEMU)", default=True),
+    "faces": Bench("what Gymnasium's, SB3's, PettingZoo's and RLlib's faces add to a step"),
+    "suite": Bench("`leo-single` for twenty schemes"),
+    "cores": Bench("how much of two cores training uses"),
+    "engines": Bench("whether the engines train alike", program=("agents.engines.bench", "--seeds", "3")),
+    "training": Bench(
+        "whether training for minutes pays",
+        program=("agents.astraea.bench", "--minutes", "4", "--seeds", "3"),
+    ),
 }
 
-MINUTES = {
-    "engines": ["agents.engines.bench"],
-    "training": ["agents.astraea.bench", "--minutes", "4"],
-}
-"""Benchmarks that train, which are programs of their own."""
+
+def rows(name: str, peers: Sequence[peer.Peer] = ()) -> Iterator[Row]:
+    """Yield the rows of the benchmark ``name``."""
+    module = importlib.import_module(f"tests.bench.{name}")
+    yield from module.rows(peers) if name == "simulator" else module.rows()
 
 
-def main(names: list[str]) -> int:
-    """Print every row; training comes last because it takes minutes."""
-    known = [*QUICK, *MINUTES]
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        print(f"bench: {unknown[0]}: no such benchmark (there are: {', '.join(known)})", file=sys.stderr)
-        return 2
-    for name, rows in QUICK.items():
-        if not names or name in names:
-            for row in rows():
-                row.print()
-    status = 0
-    for name, arguments in MINUTES.items():
-        if not names or name in names:
-            command = [sys.executable, "-m", *arguments, "--seeds", "3"]
-            status |= subprocess.run(command, check=False).returncode
-    return status
+def run(name: str, peers: Sequence[peer.Peer] = ()) -> bool:
+    """Print the rows of a benchmark as they come; return whether it ran and all its bars hold."""
+    if program := BENCHES[name].program:
+        return subprocess.run([sys.executable, "-m", *program], check=False).returncode == 0
+    holds = True
+    try:
+        for row in rows(name, peers):
+            row.print()
+            holds &= row.holds is not False
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        print(f"bench: {name}: {' '.join(str(error).split())}", file=sys.stderr)
+        return False
+    return holds
+
+
+@reports_input_errors
+def main() -> int:
+    """Run what the command line names."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of --list; those of five minutes if none")
+    parser.add_argument("--all", action="store_true", help="all of them: most of an hour")
+    parser.add_argument("--list", action="store_true", help="say what there is")
+    for flag, about in peer.KINDS.items():
+        parser.add_argument(f"--{flag}", metavar="BIN", help=f"`simulator` beside {about}: {peer.HELP}")
+    flags = parser.parse_args()
+    if flags.list:
+        for name, bench in BENCHES.items():
+            print(f"{name:13}{'' if bench.default else '(by name) '}{bench.about}")
+        return 0
+    for name in flags.names:
+        if name not in BENCHES:
+            raise InputError(f"bench: {name}: no such benchmark (there are: {', '.join(BENCHES)})")
+    peers = [peer.of(kind, path) for kind in peer.KINDS if (path := getattr(flags, kind))]
+    chosen = flags.names or [name for name, bench in BENCHES.items() if bench.default or flags.all]
+    if peers and "simulator" not in chosen:
+        raise InputError(f"bench: --{peers[0].name}: only `simulator` is measured beside others")
+    # A list, so that one that fails does not keep the others from running.
+    return 0 if all([run(name, peers) for name in chosen]) else 1
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(main())

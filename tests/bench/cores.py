@@ -44,7 +44,7 @@ def rows() -> Iterator[Row]:
             rule = f"other processes took {others:.0%} of two cores, {MOST_OTHERS:.0%} is the most"
             print(f"bench: cores.{engine}: left out: {rule}", file=sys.stderr)
         else:
-            yield Row(f"cores.{engine}", used, "of two cores", MUST_HOLD, "must hold")
+            yield Row(f"cores.{engine}", used, "of two cores", 1.0, "both cores, all the time", MUST_HOLD)
 
 
 def shares(arguments: Sequence[str]) -> tuple[float, float]:

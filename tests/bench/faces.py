@@ -1,0 +1,117 @@
+"""What Python's faces cost beside the native batch that they wrap: 30 ms of 100 Mbit/s and 50 ms a step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import gymnasium
+import leosim
+import numpy as np
+
+from configs.scenario import Scenario
+from envs.parallel import FlowsParallelEnv
+from envs.sb3 import LeoVecEnv
+from tests.bench.envs import STATIC, hold_queue
+from tests.bench.rollouts import native
+from tests.bench.row import Row
+
+MOST = 1.2
+AGAINST = "the native batch, taking turns"
+THREE = STATIC.model_copy(update={"name": "three", "flows": 3 * STATIC.flows})
+"""`STATIC` with three learning flows."""
+
+
+def rows() -> Iterator[Row]:
+    """Yield what a step of each face takes beside one of the native batch."""
+    for name, size, steps, make, scenario in (
+        ("vector-16", 16, 1_000, _vector, STATIC),
+        ("sb3-16", 16, 1_000, _sb3, STATIC),
+        ("single-1", 1, 4_000, _single, STATIC),
+        ("parallel-1", 1, 4_000, _parallel, STATIC),
+        ("parallel-1-of-3-flows", 1, 4_000, _parallel, THREE),
+        ("rllib-1", 1, 4_000, _rllib, STATIC),
+        ("rllib-1-of-3-flows", 1, 4_000, _rllib, THREE),
+    ):
+        batch = native(size, scenario)
+
+        def step(batch: leosim.Batch = batch) -> None:
+            batch.step(hold_queue(batch.observations))
+
+        taken = paired(make(size, scenario), step, steps)
+        yield Row(f"faces.{name}", taken, "CPU time of a step", 1.0, AGAINST, MOST, at_most=True)
+
+
+def paired(step: Callable[[], None], native: Callable[[], None], steps: int, rounds: int = 7) -> float:
+    """Return the median ratio of the CPU time of ``step`` to that of ``native``, measured by turns."""
+    for _ in range(300):  # the link is filled first
+        step()
+        native()
+    ratios = []
+    for _ in range(rounds):
+        spent = []
+        for one in (step, native):
+            begin = time.process_time()
+            for _ in range(steps // rounds):
+                one()
+            spent.append(time.process_time() - begin)
+        ratios.append(spent[0] / spent[1])
+    return float(np.median(ratios))
+
+
+def _vector(size: int, scenario: Scenario) -> Callable[[], None]:
+    env = gymnasium.make_vec("envs:leo/Flow-v0", num_envs=size, scenario=scenario)
+    seen = [env.reset(seed=1)[0]]
+
+    def step() -> None:
+        seen[0], *_ = env.step(hold_queue(seen[0]))
+
+    return step
+
+
+def _sb3(size: int, scenario: Scenario) -> Callable[[], None]:
+    env = LeoVecEnv(size, scenario)
+    env.seed(1)
+    seen: list[Any] = [env.reset()]
+
+    def step() -> None:
+        env.step_async(hold_queue(seen[0]))
+        seen[0], *_ = env.step_wait()
+
+    return step
+
+
+def _single(size: int, scenario: Scenario) -> Callable[[], None]:
+    assert size == 1
+    env = gymnasium.make("envs:leo/Flow-v0", scenario=scenario)
+    seen = [env.reset(seed=1)[0]]
+
+    def step() -> None:
+        seen[0], *_ = env.step(hold_queue(seen[0]))
+
+    return step
+
+
+def _parallel(size: int, scenario: Scenario) -> Callable[[], None]:
+    assert size == 1
+    return _flows(FlowsParallelEnv(scenario))
+
+
+def _rllib(size: int, scenario: Scenario) -> Callable[[], None]:
+    from envs.rllib import MultiFlowEnv  # here, because importing RLlib takes seconds
+
+    assert size == 1
+    return _flows(MultiFlowEnv({"scenario": scenario}))
+
+
+def _flows(env: Any) -> Callable[[], None]:
+    names = env.possible_agents
+    seen = [env.reset(seed=1)[0]["flow_0"]]
+
+    def step() -> None:
+        # One action for all flows: to gather observations from a dictionary is not the face's work.
+        observations, *_ = env.step(dict.fromkeys(names, hold_queue(seen[0])))
+        seen[0] = observations["flow_0"]
+
+    return step
