@@ -22,9 +22,9 @@ from tests.bench.row import Row
 SECONDS = 60.0
 REPEATS = 5
 MUST_HOLD = {"droptail": 0.15, "fq_codel": 0.08}
-"""Of the yardstick's packets a second. Low, for the yardstick's few instructions suffer less than a simulator's many
-from whatever shares the caches: a busy machine gave .18 to .31 and .10 to .15. What the simulator itself costs is
-counted by `instructions`, exactly."""
+"""Of the yardstick's packets a second. Low, for a simulator's many instructions suffer more than the yardstick's
+few from whatever shares the caches: a busy machine gave .18 to .31 and .10 to .15. What the simulator itself
+costs is counted by `instructions`, exactly."""
 MUST_HOLD_PEER = 0.9
 
 FLOWS = (1, 10, 100, 1_000)
