@@ -13,8 +13,8 @@ const BETA_MAX: f64 = 0.5;
 const WINDOW_MIN: u32 = 15;
 /// §3: θ, round trips without queueing before α is at its maximum again.
 const LOW_ROUNDS: u32 = 5;
-/// Longer samples count as this (Linux's RTT_MAX).
-const RTT_MAX: Nanos = 60_000_000_000;
+/// Longer samples count as this. Linux's RTT_MAX: the µs that α's ten, in 128ths, multiplies within 32 bits; 3.36 s.
+const RTT_MAX: Nanos = (u32::MAX / (10 << 7)) as Nanos * 1_000;
 
 /// Loss says when to come down, queueing delay says how fast to grow and how far to come down.
 #[derive(Clone, Debug)]
@@ -201,6 +201,16 @@ mod tests {
         illinois.alpha = 1.0;
         let alphas: Vec<f64> = (0..5).map(|_| illinois.alpha_at(0.0, 100.0)).collect();
         assert_eq!(alphas, [1.0, 1.0, 1.0, 1.0, ALPHA_MAX]);
+    }
+
+    #[test]
+    fn a_round_trip_beyond_three_seconds_counts_as_the_longest() {
+        // Linux's tcp_illinois_acked: "ignore bogus values, this prevents wraparound in alpha math"; RTT_MAX is 3,355,443 µs.
+        let mut illinois = Illinois::new();
+        for seconds in [1, 20] {
+            illinois.on_ack(&Ack { rtt: Some(seconds * 1_000_000_000), ..Ack::default() });
+        }
+        assert_eq!(illinois.max_rtt, 3_355_443_000);
     }
 
     #[test]
