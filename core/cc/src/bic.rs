@@ -29,7 +29,6 @@ pub struct Bic {
     last_tick: u64,
     per_packet: u32,
     delayed_ack_16: u32,
-    prior_max: u32,
 }
 
 impl Bic {
@@ -43,7 +42,6 @@ impl Bic {
             last_tick: 0,
             per_packet: 1,
             delayed_ack_16: 2 << ACK_RATIO_SHIFT,
-            prior_max: 0,
         }
     }
 
@@ -116,9 +114,6 @@ impl CongestionControl for Bic {
 
     fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
         let window = self.window.packets;
-        if kind != Congestion::RepeatedTimeout {
-            self.prior_max = self.last_max;
-        }
         // §IV-D, fast convergence.
         self.last_max =
             if window < self.last_max { (u64::from(window) * (1024 + BETA) / 2048) as u32 } else { window };
@@ -138,7 +133,7 @@ impl CongestionControl for Bic {
     }
 
     fn on_undo(&mut self, _now: Nanos) {
-        self.last_max = self.last_max.max(self.prior_max);
+        // Linux's tcp_reno_undo_cwnd: window and threshold, not the maximum that the reduction set.
         self.window.undo();
     }
 
@@ -155,6 +150,17 @@ impl CongestionControl for Bic {
 mod tests {
     use super::*;
     use crate::testing::round_of_acks;
+
+    #[test]
+    fn a_reduction_taken_back_leaves_the_maximum_that_it_set() {
+        // Linux's bictcp_recalc_ssthresh: 900 × (1024 + 819) / 2048, below the last maximum of 1,000.
+        let mut bic = Bic::new();
+        bic.window.packets = 900;
+        bic.last_max = 1000;
+        bic.on_congestion(Congestion::Loss, 0);
+        bic.on_undo(0);
+        assert_eq!((bic.window(), bic.last_max), (900, 809));
+    }
 
     #[test]
     fn it_returns_by_no_more_than_16_packets_a_round_and_slows_down_near_the_maximum() {

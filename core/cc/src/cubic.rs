@@ -32,8 +32,6 @@ pub struct Cubic {
     per_packet: u32,
     last_window: u32,
     last_tick: u64,
-    /// W_max and epoch before the last reduction.
-    prior: (u32, Option<Epoch>),
     /// SaTCP's flag: a handover explains what is lost now.
     disrupted: bool,
 }
@@ -73,7 +71,6 @@ impl Cubic {
             per_packet: 0,
             last_window: 0,
             last_tick: 0,
-            prior: (0, None),
             disrupted: false,
         }
     }
@@ -210,9 +207,6 @@ impl CongestionControl for Cubic {
 
     fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
         let window = self.window.packets;
-        if kind != Congestion::RepeatedTimeout {
-            self.prior = (self.w_max, self.epoch.clone());
-        }
         // RFC 9438 §4.7, fast convergence: a flow whose share shrinks leaves room sooner.
         self.w_max = if window < self.w_max {
             let kept = u64::from(BETA_DENOMINATOR + BETA_NUMERATOR) * u64::from(window);
@@ -237,9 +231,9 @@ impl CongestionControl for Cubic {
     }
 
     fn on_undo(&mut self, _now: Nanos) {
-        // RFC 9438 §4.9.1: restore cwnd, ssthresh, W_max and the epoch as they were.
+        // Linux's cubictcp has tcp_reno_undo_cwnd: window and threshold come back. RFC 9438 §4.9.1 would restore W_max and
+        // the stage, too; there they remain as the reduction left them, and a new stage begins with the next growth.
         self.window.undo();
-        (self.w_max, self.epoch) = std::mem::take(&mut self.prior);
     }
 
     fn window(&self) -> u32 {
@@ -308,6 +302,26 @@ mod tests {
         let mut cubic = after_loss_at(1000);
         cubic.on_congestion(Congestion::Loss, 0);
         assert!(cubic.w_max.abs_diff(595) <= 1, "{}", cubic.w_max);
+    }
+
+    #[test]
+    fn a_reduction_taken_back_restores_the_window_and_not_the_stage() {
+        // Linux: bictcp_recalc_ssthresh ends the epoch, and tcp_reno_undo_cwnd gives max(cwnd, prior_cwnd) back. The next
+        // stage begins at its plateau: 0.4 × 3³ = 11 packets in 3 s, where the old one, 3 s beyond its own, adds 76.
+        let mut cubic = after_loss_at(1000);
+        let mut now = 0;
+        while now < 12_000_000_000 {
+            now = round(&mut cubic, now);
+        }
+        let before = cubic.window();
+        cubic.on_congestion(Congestion::Loss, now);
+        cubic.on_undo(now);
+        assert_eq!(cubic.window(), before);
+        let end = now + 3_000_000_000;
+        while now < end {
+            now = round(&mut cubic, now);
+        }
+        assert!((8..=25).contains(&(cubic.window() - before)), "{} from {before}", cubic.window());
     }
 
     #[test]
