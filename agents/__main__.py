@@ -1,4 +1,4 @@
-"""``python -m agents import|held-out|curves``: published checkpoints as policies, and what runs earned."""
+"""``python -m agents import|held-out|curves|ship``: checkpoints as policies, and what runs earned."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from agents import registry
+from agents import registry, ship
 from agents.published import actors
 from agents.settings import build, read_config
 from configs.errors import InputError, reports_input_errors
@@ -26,7 +26,7 @@ def run(arguments: list[str]) -> int:
         InputError: a file that is missing, damaged or of something else; one line.
     """
     parser = argparse.ArgumentParser(prog="python -m agents", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="import|held-out|curves")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="import|held-out|curves|ship")
     add = commands.add_parser(
         "import", help="make a policy of a checkpoint that a scheme's authors published"
     )
@@ -40,6 +40,11 @@ def run(arguments: list[str]) -> int:
     add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders that train.py made")
     add.add_argument("--metric", default="held_out_reward", help="held_out_… or a column of progress.csv")
     add.add_argument("--out", type=Path, metavar="DIR", default=Path("runs/curves"))
+    add = commands.add_parser(
+        "ship", help="make of runs that differ in their seeds what comes with the project"
+    )
+    add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders that train.py made")
+    add.add_argument("--out", type=Path, metavar="DIR", required=True, help="agents/SCHEME/trained")
     flags = parser.parse_args(arguments)
     if flags.command == "import":
         out = flags.out or Path("runs") / f"{flags.scheme}-published"
@@ -56,6 +61,9 @@ def run(arguments: list[str]) -> int:
 
         table, plot = curves.write(curves.curves(flags.runs, flags.metric), flags.metric, flags.out)
         print(f"table: {table}  plot: {plot}")
+        return 0
+    if flags.command == "ship":
+        print(f"chosen: {ship.ship(flags.runs, flags.out)}")
         return 0
     print(json.dumps(held_out(flags.run, flags.episodes)))
     return 0

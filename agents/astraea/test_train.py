@@ -19,7 +19,8 @@ from agents.astraea.settings import AstraeaSettings
 from agents.astraea.td3 import Td3
 from agents.astraea.train import read_checkpoint, train
 from agents.run_folder import RunFolder
-from agents.settings import build
+from agents.settings import build, read_config
+from agents.train_cli import CONFIGS
 from configs.errors import InputError
 
 pytestmark = pytest.mark.xdist_group("astraea")  # the run that they compare with takes seconds
@@ -329,3 +330,18 @@ def test_a_checkpoint_that_would_execute_something_is_refused_and_does_not(whole
     with pytest.raises(InputError, match="cannot be read"):
         read_checkpoint(trapped)
     assert not (tmp_path / "executed").exists()
+
+
+def test_make_train_counts_steps_unless_minutes_are_asked_for():
+    def command(*asked):
+        made = subprocess.run(
+            ["make", "--dry-run", "train", *asked], cwd=REPOSITORY, capture_output=True, text=True
+        )
+        (line,) = [line for line in made.stdout.replace("\\\n", "").splitlines() if "train.py" in line]
+        return line
+
+    assert "--minutes" not in command()
+    assert "--minutes 7 " in command("MINUTES=7")
+    preset = read_config(CONFIGS / "astraea-minutes.yaml")
+    assert preset["steps"] > 0
+    assert "minutes" not in preset
