@@ -66,8 +66,11 @@ def connect_ray(address: str) -> None:
 
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
-    except (ConnectionError, ValueError, RuntimeError, OSError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
+    except Exception as error:  # where a process of Ray's is late it raises just that
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        if address == "local":
+            advice = "end other work here and try again, or leave --ray away: runs use all cores without it"
+            raise InputError(f"--ray: local: Ray did not start: {reason}; {advice}") from None
         raise InputError(f"--ray: {address}: no cluster answers: {reason}") from None
 
 

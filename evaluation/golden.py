@@ -63,7 +63,10 @@ class Golden:
     """A golden file."""
 
     provenance: Mapping[str, Any]
-    """``kernel``, ``image_sha256``, ``commit``, ``date`` and ``command``."""
+    """``kernel``, ``image_sha256``, ``commit``, ``date`` and ``command``, as `of_results` found them.
+
+    ``earlier``, where `renewed` kept runs of another recording, is that one's in the same form.
+    """
     runs: list[GoldenRun]
 
 
@@ -155,6 +158,25 @@ def of_results(results: Results, suite: str, guest: Mapping[str, Any]) -> Golden
         **{name: told.get(name) for name in ("commit", "date", "command")},
     }
     return Golden(provenance, runs)
+
+
+def renewed(older: Golden, newer: Golden) -> Golden:
+    """Return ``older`` with the runs of ``newer`` in place of those that it has again, and with its new ones.
+
+    A run is known by its suite, scheme and scenario, seed and offsets included. Where any is kept, the
+    provenance says so: ``earlier`` is that of ``older``.
+    """
+
+    def key(run: GoldenRun) -> tuple[str, str, str]:
+        return run.suite, run.scheme, run.scenario.to_json()
+
+    again = {key(run): run for run in newer.runs}
+    kept = [run for run in older.runs if key(run) not in again]
+    if not kept:
+        return newer
+    order = {key(run): place for place, run in enumerate(older.runs)}
+    runs = sorted([*kept, *newer.runs], key=lambda run: order.get(key(run), len(order)))
+    return Golden({**newer.provenance, "earlier": dict(older.provenance)}, runs)
 
 
 def figures_of(row: Mapping[str, Any], series: Mapping[str, Any]) -> FlowFigures:

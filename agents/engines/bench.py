@@ -23,7 +23,7 @@ from agents.rollout import evaluate_policy
 from agents.run_folder import RunFolder
 from agents.settings import build
 from configs.errors import reports_input_errors
-from evaluation.intervals import interval
+from evaluation.intervals import Interval, interval
 
 EPISODES = 16
 SCENARIOS = {
@@ -58,11 +58,29 @@ def earned(engine: str, seed: int, steps: int) -> float:
         return evaluate_policy(leosim.Policy.load(str(run.policy)), settings, EPISODES)["reward"]
 
 
+def spread(mean: Interval) -> dict[str, Any]:
+    """Return how many seeds the mean is of and its interval, which one seed cannot give."""
+    if mean.n == 1:
+        return {"n": 1, "ci": None}
+    return {"n": mean.n, "ci": [round(mean.low, 5), round(mean.high, 5)]}
+
+
+def positive(text: str) -> int:
+    """Return the number of seeds that a flag names.
+
+    Raises:
+        argparse.ArgumentTypeError: there are none.
+    """
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: must be a whole number above 0")
+    return int(text)
+
+
 @reports_input_errors
 def main() -> int:
     """Print a line for each engine; exit 1 if one does not agree with the best."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=positive, default=3, help="of each engine; an interval takes two")
     parser.add_argument("--steps", type=int, default=60_000)
     parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=list(ENGINES))
     flags = parser.parse_args()
@@ -74,6 +92,7 @@ def main() -> int:
     best, _ = max(found.values(), key=lambda pair: pair[0].mean)
     agree = True
     for engine, (mean, rewards) in found.items():
+        # NaN, as of one seed, meets nothing: then the tolerance alone decides.
         near = mean.high >= best.low or best.mean - mean.mean <= TOLERANCE * abs(best.mean)
         agree &= near
         line = {
@@ -82,7 +101,7 @@ def main() -> int:
             "unit": "reward per flow and interval, held-out scenarios",
             "baseline": round(best.mean, 5),
             "ratio": round(mean.mean / best.mean, 3) if best.mean > 0 else None,
-            "ci": [round(mean.low, 5), round(mean.high, 5)],
+            **spread(mean),
             "seeds": [round(reward, 5) for reward in rewards],
             "agrees": bool(near),
         }

@@ -23,6 +23,13 @@ CONNECT_S = 5.0
 """How long a cluster may take to answer."""
 
 
+def not_started(error: Exception) -> InputError:
+    """Return what to tell whose machine was too busy, or too full, for Ray to start on it."""
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    advice = "end other work here and try again, or name a Ray that runs already by --ray (ray start --head)"
+    return InputError(f"Ray did not start on this machine: {reason}; {advice}")
+
+
 def quieten() -> None:
     """Keep Ray's advice to its developers, such as which of its interfaces is new, from the terminal."""
     for name in ("ray", "ray.rllib", "ray.tune"):
@@ -33,7 +40,7 @@ def start_ray(address: str | None) -> None:
     """Connect to the cluster at ``address``, or start Ray on this machine, unless Ray runs already.
 
     Raises:
-        InputError: the cluster does not answer.
+        InputError: the cluster does not answer, or Ray does not start here.
     """
     if ray.is_initialized():
         return
@@ -42,7 +49,10 @@ def start_ray(address: str | None) -> None:
     if address is None:
         # Processes that learn together need no other machine, nor a name of this one that is an address.
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-        ray.init("local", include_dashboard=False, object_store_memory=OBJECT_STORE_BYTES, **quiet)
+        try:
+            ray.init("local", include_dashboard=False, object_store_memory=OBJECT_STORE_BYTES, **quiet)
+        except Exception as error:  # where a process of Ray's is late it raises just that
+            raise not_started(error) from None
         return
     _require_cluster(address)
     try:

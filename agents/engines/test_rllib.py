@@ -221,6 +221,20 @@ def test_an_address_without_a_host_or_port_is_bad_input(monkeypatch):
             ray_cluster.start_ray(address)
 
 
+def test_a_ray_that_does_not_start_gets_a_line_that_says_what_to_do(monkeypatch):
+    def late(*arguments, **options):
+        raise Exception("The current node timed out during startup.\nGCS has become overloaded.")
+
+    monkeypatch.setattr(ray_cluster.ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray_cluster.ray, "init", late)
+    with pytest.raises(InputError) as told:
+        ray_cluster.start_ray(None)
+    line = str(told.value)
+    assert line.startswith("Ray did not start on this machine: The current node timed out during startup; ")
+    assert "--ray" in line
+    assert "\n" not in line
+
+
 def test_what_rllib_has_no_number_for_counts_as_none():
     said = {"num_episodes": float("nan"), "num_env_steps_sampled": 32.0}
     assert [rllib.count(said, name) for name in ("num_episodes", "num_env_steps_sampled", "x")] == [0, 32, 0]

@@ -84,14 +84,20 @@ def _text(value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}"
 
 
-def record(folder: Path) -> list[Path]:
-    """Write the golden files of an evaluation's suites; return them."""
+def record(folder: Path, *, keep: bool = False) -> list[Path]:
+    """Write the golden files of an evaluation's suites; return them.
+
+    Args:
+        folder: the evaluation, with the lab.
+        keep: whether runs that it does not have again stay as they were recorded before.
+    """
     results = Results.read(folder)
     guest = image.latest().manifest
     paths = []
     for suite in results.suites:
         path = golden.FOLDER / f"{suite.name}.json"
-        golden.write(path, golden.of_results(results, suite.name, guest))
+        made = golden.of_results(results, suite.name, guest)
+        golden.write(path, golden.renewed(golden.read(path), made) if keep and path.exists() else made)
         paths.append(path)
     return paths
 
@@ -105,11 +111,12 @@ def main() -> int:
     )
     parser.add_argument("what", nargs="*", metavar="SCHEME", help="schemes (default: all), or: record FOLDER")
     parser.add_argument("--runs", action="store_true", help="every run, simulator / kernel")
+    parser.add_argument("--keep", action="store_true", help="record: keep the runs that FOLDER does not have")
     options = parser.parse_args()
     if options.what[:1] == ["record"]:
         if len(options.what) != 2:
             raise InputError("record: needs the folder of one evaluation with --backend lab")
-        print("\n".join(str(path) for path in record(Path(options.what[1]))))
+        print("\n".join(str(path) for path in record(Path(options.what[1]), keep=options.keep)))
         return 0
     console = Console()
     chosen = options.what or leosim.schemes()
