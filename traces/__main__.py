@@ -249,7 +249,12 @@ def main() -> int:
     if arguments.command == "list":
         return _list()
     runs = {"build": _build, "check": _check, "plot": _plot, "shared": shared.run, "synth": synth.run}
-    return {**runs, **exchange_cli.RUNS}[arguments.command](arguments)
+    try:
+        return {**runs, **exchange_cli.RUNS}[arguments.command](arguments)
+    except KeyboardInterrupt:
+        # Files and folders appear whole or not at all.
+        print(f"{arguments.command}: interrupted: nothing is half-written", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from traces import cache, named_paths, path_trace, plot
 from traces.build import build
+from traces.plot import figure
 from traces.plot.geometry import chain_spans, lon_lat_deg
 from traces.spec import PathSpec
 
@@ -47,6 +48,23 @@ def _data(file: Path) -> dict:
     found = re.search(r'<script id="data" type="application/json">(.*?)</script>', file.read_text(), re.S)
     assert found
     return json.loads(found[1])
+
+
+def test_a_trace_without_sites_is_drawn_without_a_map(tmp_path: Path) -> None:
+    head = '# {"format": "leogym-path-trace", "version": 1, "name": "x", "links": "bent-pipe"}\n'
+    columns = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event\n"
+    (tmp_path / "x.csv").write_text(
+        head + columns + "0,20,10,10,0,1,0,\n1,21,10,10,0,0,0,unreachable\n2,21,10,10,0,1,0,\n"
+    )
+    trace = cache.load(str(tmp_path / "x.csv"))
+    assert len(figure.figure(trace, "x.csv", []).axes) == 3
+    for kind in ("png", "html"):
+        plot.save(trace, "x.csv", tmp_path / f"x.{kind}")
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+    assert '<body class="no-map">' in (tmp_path / "x.html").read_text()
+    found = _data(tmp_path / "x.html")
+    assert (found["coasts"], found["gateways"]) == ([], [])
+    assert found["series"]["delay_ms"] == [20, 21]
 
 
 def test_chains_of_a_picture_are_those_of_the_path():

@@ -14,7 +14,7 @@ from traces.formats import series as rows
 DEFAULT_CAPACITY_MBPS = 100.0
 
 _OPTIONS = (
-    *("uplink", "downlink", "delay_ms", "capacity_mbps", "bin_ms", "columns"),
+    *("uplink", "downlink", "delay_ms", "capacity_mbps", "bin_ms", "columns", "terminal_at"),
     *("reattach_s", "reattach_phase_s"),
 )
 _ALWAYS = {"reattach_s", "reattach_phase_s"}
@@ -24,7 +24,7 @@ _TAKES = {
     "hypatia": {"capacity_mbps"},
     "leoreplayer": {"uplink", "downlink", "capacity_mbps"},
     "mahimahi": {"uplink", "downlink", "delay_ms", "bin_ms"},
-    "starlink-csv": {"columns", "delay_ms", "capacity_mbps", "bin_ms"},
+    "starlink-csv": {"terminal_at", "columns", "delay_ms", "capacity_mbps", "bin_ms"},
 }
 """The options that mean something for each format."""
 
@@ -59,6 +59,11 @@ def add(commands: argparse._SubParsersAction) -> None:
         help="both ways, for files that have none, default 100",
     )
     into.add_argument("--bin-ms", type=int, metavar="MS", help="mahimahi and starlink-csv, default 100")
+    into.add_argument(
+        "--terminal-at",
+        choices=["from", "to"],
+        help="starlink-csv: where the user is; to, the default, makes from → to the download",
+    )
     into.add_argument(
         "--reattach-s",
         type=float,
@@ -112,6 +117,7 @@ def _options(arguments: argparse.Namespace) -> exchange.Options:
         arguments.bin_ms,
         arguments.columns,
         announced.Told(arguments.reattach_s, phase_s),
+        arguments.terminal_at or "to",
     )
 
 

@@ -6,7 +6,7 @@ import json
 import shlex
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,16 @@ import numpy as np
 from configs.errors import InputError
 from traces import cache
 from traces.atomic_write import whole_file
-from traces.formats import announced, hypatia, leoem, leoreplayer, mahimahi, netem_trace, starlink_csv
+from traces.formats import (
+    announced,
+    hypatia,
+    leoem,
+    leoreplayer,
+    mahimahi,
+    netem_trace,
+    starlink_csv,
+    writing,
+)
 from traces.formats import series as rows
 from traces.formats.announced import NOTHING_TOLD, Told
 from traces.formats.mahimahi import DIRECTIONS
@@ -47,6 +56,8 @@ class Options:
     bin_ms: int | None = None
     columns: str | None = None
     told: Told = NOTHING_TOLD
+    terminal_at: str = "to"
+    """Where the user is that up and down are seen from."""
 
 
 def export(name_or_file: str, kind: str, out: Path) -> list[str]:
@@ -118,10 +129,16 @@ def _write_folder(
                 f"start: an outage lies across the end of the period, which needs an opportunity; "
                 f"time 0 of these files is {offset_ns / 1e9:.9g} s into the trace"
             )
+        links = mahimahi.repetition(series, unit_ms)
+        if links.period_ns < series.period_ns:
+            times = f"{series.period_ns // links.period_ns} times"
+            lost.append(f"period: {links.period_ns / 1e9:g} s of links that never change, {times} the same")
+        opportunities, size = mahimahi.size(links)
+        told = writing.progress(folder.parent, opportunities, size)
         for direction in DIRECTIONS:
             with whole_file(folder / f"{direction}.txt") as file:
-                count = mahimahi.write(series, direction, file)
-            mean_mbps = count * mahimahi.PACKET_BITS / (series.period_ns / 1e9) / 1e6
+                count = mahimahi.write(links, direction, file, told)
+            mean_mbps = count * mahimahi.PACKET_BITS / (links.period_ns / 1e9) / 1e6
             sidecar[f"{direction}_opportunities"] = count
             sidecar[f"{direction}_mean_mbps"] = round(mean_mbps, 6)
             said[f"{direction}.txt"] = f"{count} opportunities, {mean_mbps:.3f} Mbit/s on average"
@@ -248,6 +265,12 @@ def read(
             path, columns, options.delay_ms, options.capacity_mbps, bin_ms or starlink_csv.DEFAULT_BIN_MS
         )
         notes.append(note)
+        extra["terminal_at"] = options.terminal_at
+        if options.terminal_at == "to":
+            series = replace(series, uplink_bps=series.downlink_bps, downlink_bps=series.uplink_bps)
+        if "_mbps" in note:
+            way = "from → to" if options.terminal_at == "to" else "to → from"
+            notes.append(f"the user is at {options.terminal_at!r}: what goes down to it goes {way}")
     series, raised = rows.without_overtaking(series)
     if raised:
         notes.append(
@@ -278,7 +301,16 @@ def _read_mahimahi(path: Path, options: Options, bin_ms: int, notes: list[str]) 
         sidecar, delay_ms = {}, options.delay_ms
     if delay_ms is None or not 0 < delay_ms <= rows.MAX_DELAY_MS:
         raise InputError(f"{path}: delay_ms: mahimahi's traces have no delay: give --delay-ms, above 0")
-    return _unrotated(mahimahi.read(uplink, downlink, delay_ms, bin_ms), sidecar)
+    return _unrotated(_whole(mahimahi.read(uplink, downlink, delay_ms, bin_ms), sidecar), sidecar)
+
+
+def _whole(series: Series, sidecar: dict[str, Any]) -> Series:
+    """Return the series repeated to the period of the trace that it was exported from."""
+    period_s = sidecar.get("period_s")
+    if not isinstance(period_s, int | float) or not 0 < period_s <= rows.MAX_PERIOD_S:
+        return series
+    times, rest = divmod(round(period_s * 1e9), series.period_ns)
+    return series if rest or times < 2 or times * len(series.time_ns) > rows.MAX_ROWS else series.tiled(times)
 
 
 def line_ranges(lines: list[int], shown: int = _SHOWN_RANGES) -> str:

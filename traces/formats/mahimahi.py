@@ -9,7 +9,9 @@ needs an opportunity at its very end, and an outage there would have a hole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -25,6 +27,10 @@ PACKET_BITS = 12_000
 """Of an opportunity that count as capacity: a whole IP packet of 1,500 bytes."""
 
 DIRECTIONS = ("uplink", "downlink")
+_COLUMNS = (
+    *("time_ns", "delay_ns", "uplink_bps", "downlink_bps"),
+    *("loss", "connected", "path_id"),
+)
 DEFAULT_BIN_MS = 100
 MAX_PERIOD_MS = round(rows.MAX_PERIOD_S * 1000)
 MAX_OPPORTUNITIES = 1 << 29
@@ -101,13 +107,56 @@ def opportunities_ms(series: Series, direction: str) -> Iterator[NDArray[np.int6
     yield np.full(left + 1, period_ms, dtype=np.int64)
 
 
-def write(series: Series, direction: str, file: IO[str]) -> int:
-    """Write a direction's trace; return how many opportunities it has."""
+def write(series: Series, direction: str, file: IO[str], told: Callable[[int], None] | None = None) -> int:
+    """Write a direction's trace; return how many opportunities it has.
+
+    ``told`` is called with the number of opportunities of each piece once it is written.
+    """
     count = 0
     for piece in opportunities_ms(series, direction):
         file.write("\n".join(map(str, piece.tolist())) + "\n")
         count += len(piece)
+        if told is not None:
+            told(len(piece))
     return count
+
+
+def size(series: Series) -> tuple[int, int]:
+    """Return about how many opportunities and bytes both directions' traces have."""
+    ends_ms = np.maximum(series.end_ns // NS_PER_MS, 1)
+    line_bytes = np.floor(np.log10(ends_ms)) + 2
+    lengths_s = (series.end_ns - series.time_ns) / rows.NS_PER_S
+    packets = sum(series.capacity_bps(direction) * lengths_s / PACKET_BITS for direction in DIRECTIONS)
+    return round(float(np.sum(packets))), round(float(np.sum(packets * line_bytes)))
+
+
+def repetition(series: Series, unit_ms: int = 1) -> Series:
+    """Return the shortest series of a second or more that repeats to ``series`` exactly, or it itself.
+
+    Mahimahi starts over at a trace's end, so a link that never changes needs only a few of its packets: as
+    many as come in whole milliseconds in both directions. Delay and loss are not in these files.
+    """
+    capacities = [series.capacity_bps(direction) for direction in DIRECTIONS]
+    if any((capacity != capacity[0]).any() for capacity in capacities):
+        return series
+    # bit/s times ms: a whole packet is this much.
+    packet = PACKET_BITS * 1000
+    whole_ms = math.lcm(unit_ms, *(packet // math.gcd(int(capacity[0]), packet) for capacity in capacities))
+    period_ms = series.period_ns // NS_PER_MS
+    if period_ms % whole_ms:
+        return series
+    pieces = period_ms // whole_ms
+    least = -(-1000 // whole_ms)
+    times = next((times for times in range(least, pieces) if pieces % times == 0), pieces)
+    if times == pieces:
+        return series
+    first = np.arange(len(series.time_ns)) == 0
+    return replace(
+        series,
+        period_ns=times * whole_ms * NS_PER_MS,
+        **{name: getattr(series, name)[first] for name in _COLUMNS},
+        event=series.event[:1],
+    )
 
 
 def check(series: Series, source: str, unit_ms: int = 1) -> None:

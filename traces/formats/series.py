@@ -79,6 +79,22 @@ class Series:
             self.event[row:] + self.event[:row],
         )
 
+    def tiled(self, times: int) -> Series:
+        """Return this period so many times over."""
+        starts_ns = np.arange(times, dtype=np.int64)[:, None] * self.period_ns
+        return Series(
+            times * self.period_ns,
+            (starts_ns + self.time_ns).ravel(),
+            *(
+                np.tile(values, times)
+                for values in (
+                    *(self.delay_ns, self.uplink_bps, self.downlink_bps),
+                    *(self.loss, self.connected, self.path_id),
+                )
+            ),
+            self.event * times,
+        )
+
 
 def constant(
     time_ns: NDArray[np.int64], period_ns: int, delay_ns: NDArray[np.int64], capacity_mbps: float

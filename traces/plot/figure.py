@@ -25,8 +25,12 @@ def figure(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> Figu
     """
     data = physics.metadata(trace, source)
     floor = physics.floor_ns(data)
-    chart = Figure(figsize=(10, 10.5), layout="constrained")
-    delay, capacity, events, where = chart.subplots(4, 1, height_ratios=[3, 1, 1, 3.6])
+    places = sites(data)
+    # Imported and synthetic traces happen nowhere: a map of the world would show nothing of them.
+    has_map = bool(places or spans)
+    chart = Figure(figsize=(10, 10.5 if has_map else 6.5), layout="constrained")
+    rows = [3, 1, 1, 3.6] if has_map else [3, 1, 1]
+    delay, capacity, events, *where = chart.subplots(len(rows), 1, height_ratios=rows)
     for axes in (capacity, events):
         axes.sharex(delay)
     timeline.delay(delay, trace, None if floor is None else floor[0] / 1e6)
@@ -36,7 +40,10 @@ def figure(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> Figu
         timeline.shade_down(axes, trace)
         axes.tick_params(labelbottom=False)
     delay.set_xlim(0, trace.period_ns / 1e9)
-    path_map.draw(where, sites(data), spans, data.links == "bent-pipe")
+    if has_map:
+        path_map.draw(where[0], places, spans, data.links == "bent-pipe")
+    else:
+        events.set_xlabel("time (s)")
     share = connected_share(trace)
     chart.suptitle(
         f"{data.name or source}   connected {share:.2%} of {trace.period_ns / 1e9:g} s", fontsize=11

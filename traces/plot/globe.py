@@ -28,17 +28,21 @@ def page(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> str:
         InputError: the trace's metadata is out of range.
     """
     data = physics.metadata(trace, source)
+    places = sites(data)
+    has_map = bool(places or spans)
     content = {
         "name": data.name or source,
         "links": data.links,
         "period_s": trace.period_ns / 1e9,
         "earth_km": EARTH_RADIUS_KM,
-        "sites": [[site.name, site.lon_deg, site.lat_deg] for site in sites(data)],
+        "sites": [[site.name, site.lon_deg, site.lat_deg] for site in places],
         "gateways": [[site.lon_deg, site.lat_deg] for site in ground.gateways()]
-        if data.links == "bent-pipe"
+        if has_map and data.links == "bent-pipe"
         else [],
         # A tenth of a degree is less than a pixel of the globe.
-        "coasts": [np.rint(coast * 10).astype(int).ravel().tolist() for coast in ground.coastlines()],
+        "coasts": [
+            np.rint(coast * 10).astype(int).ravel().tolist() for coast in ground.coastlines() if has_map
+        ],
         "chains": _chains(spans),
         "series": _series(trace),
         "events": [
@@ -52,6 +56,8 @@ def page(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> str:
     payload = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
     script = (_FOLDER / "globe.js").read_text(encoding="utf-8")
     for mark, text in (
+        # A path that happens nowhere has no globe; its time line takes the room.
+        ("{{map}}", "" if has_map else "no-map"),
         ("{{title}}", html.escape(f"{content['name']}: path trace")),
         ("{{data}}", payload),
         ("{{script}}", script),

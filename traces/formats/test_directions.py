@@ -1,0 +1,53 @@
+"""What goes down to the user is what a plain flow gets, from the file to the simulator."""
+
+import json
+import sys
+
+import leosim
+import pytest
+
+from configs.errors import reports_input_errors
+from configs.scenario import parse
+from traces.__main__ import main
+
+
+def _goodputs_mbps(trace):
+    """Two seconds of a plain flow and of one the other way, each alone."""
+    found = []
+    for direction in ("forward", "backward"):
+        data = {
+            "name": "s",
+            "duration_s": 4,
+            "links": {"l": {"trace": "t", "reverse": {}}},
+            "flows": [{"scheme": "cubic", "route": ["l"], "direction": direction}],
+        }
+        [log] = leosim.run([parse(data, "s").to_json()], {"t": trace}, {})
+        found.append(log.flows[0]["goodput_mbps"])
+    return found
+
+
+@pytest.mark.parametrize(("words", "data_mbps"), [([], 40), (["--terminal-at", "from"], 4)])
+def test_named_columns_mean_what_they_say_to_a_flow(monkeypatch, tmp_path, capsys, words, data_mbps):
+    source, out = tmp_path / "x.csv", tmp_path / "o.csv"
+    source.write_text("t,d,down,up\n" + "".join(f"{second},10,40,4\n" for second in range(8)))
+    columns = "time_s=t,delay_ms=d,downlink_mbps=down,uplink_mbps=up"
+    words = [
+        "traces",
+        "import",
+        source,
+        "--format",
+        "starlink-csv",
+        "--columns",
+        columns,
+        *words,
+        "--out",
+        out,
+    ]
+    monkeypatch.setattr(sys, "argv", [str(word) for word in words])
+    assert reports_input_errors(main)() == 0
+    trace = leosim.PathTrace.read(str(out))
+    forward, backward = _goodputs_mbps(trace)
+    assert forward == pytest.approx(0.95 * data_mbps, rel=0.08)
+    assert backward == pytest.approx(0.95 * (44 - data_mbps), rel=0.08)
+    assert json.loads(trace.metadata)["terminal_at"] == ("to" if data_mbps == 40 else "from")
+    assert "what goes down to it goes" in capsys.readouterr().err
