@@ -20,6 +20,7 @@ from kernel_bridge.run import schemes
 from kernel_bridge.run.execute import TooSlowError, check, execute
 from kernel_bridge.run.link_shells import Backend as LinkBackend
 from kernel_bridge.run.served import known
+from kernel_bridge.run.stop import Stop
 
 SERIES_MS = 100.0
 """The interval of the time series that are kept: the grid of the path traces."""
@@ -38,7 +39,10 @@ class Inputs:
 
 
 class Backend(Protocol):
-    """Runs one scenario at a time; several threads may call it at once."""
+    """Runs one scenario at a time; several threads may call it at once.
+
+    It is made of `Inputs` and, where runs may have to end before their time, a `Stop`.
+    """
 
     real_time: bool
     """Whether a run takes as long as its scenario lasts, and is disturbed by others at the same time."""
@@ -60,6 +64,7 @@ class Backend(Protocol):
 
         Raises:
             InputError: the backend refuses the scenario.
+            StoppedError: somebody asked for the end.
         """
         ...
 
@@ -86,7 +91,8 @@ class Simulator:
 
     real_time = False
 
-    def __init__(self, inputs: Inputs) -> None:
+    def __init__(self, inputs: Inputs, stop: Stop | None = None) -> None:
+        self._stop = stop or Stop()
         self._traces = {
             name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in inputs.traces.items()
         }
@@ -132,6 +138,7 @@ class Simulator:
         schemes = [{"flow": flow, "scheme": name} for flow, name in enumerate(simulation.flow_schemes)]
         intervals = max(1, self._part_rows // (len(schemes) + len(names)))
         while not simulation.finished:
+            self._stop.check()
             flow_series, link_series = simulation.advance(intervals * SERIES_MS / 1e3)
             flows, links = schemes, []
             if simulation.finished:
@@ -146,7 +153,8 @@ class RealTcp:
     real_time = True
     links: type[LinkBackend]
 
-    def __init__(self, inputs: Inputs) -> None:
+    def __init__(self, inputs: Inputs, stop: Stop | None = None) -> None:
+        self._stop = stop or Stop()
         self._traces = inputs.traces
         self._policies = inputs.policies
 
@@ -165,7 +173,7 @@ class RealTcp:
         scenario = Scenario.model_validate_json(scenario_json)
         try:
             with policy_folders(self._policies) as policies:
-                log = execute(scenario, self._traces, self.links(), SERIES_MS, policies)
+                log = execute(scenario, self._traces, self.links(), SERIES_MS, policies, self._stop)
         except TooSlowError as error:
             return Measurement([], [], {}, {}, [], str(error))
         except RuntimeError as error:
@@ -180,7 +188,8 @@ class Lab:
 
     real_time = False
 
-    def __init__(self, inputs: Inputs) -> None:
+    def __init__(self, inputs: Inputs, stop: Stop | None = None) -> None:
+        self._stop = stop or Stop()
         self._traces = inputs.traces
         self._policies = inputs.policies
 
@@ -198,7 +207,7 @@ class Lab:
         """Run a scenario in a virtual machine, which the calling thread waits for."""
         try:
             scenario = Scenario.model_validate_json(scenario_json)
-            log = lab.execute(scenario, self._traces, SERIES_MS, policies=self._policies)
+            log = lab.execute(scenario, self._traces, SERIES_MS, policies=self._policies, stop=self._stop)
         except RuntimeError as error:
             raise InputError(str(error)) from None
         return Measurement(

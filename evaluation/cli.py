@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import math
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -210,9 +213,13 @@ def carry_out(runs: list[Run], store: Store, needed: execute.Inputs, options: ar
     if len(missing) < len(runs):
         console.print(f"{len(runs) - len(missing)} of {len(runs)} runs are recorded already", highlight=False)
     run_all = execute.run_on_ray if options.ray else execute.run_here
-    finished = run_all(missing, needed, options.jobs, store.take)
+    if missing and (line := real_time_line(missing, options.jobs)) is not None:
+        console.print(line, highlight=False)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+    with (
+        closing(run_all(missing, needed, options.jobs, store.take)) as finished,
+        Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar,
+    ):
         task = bar.add_task("runs", total=len(missing))
         for done, (one, taken) in enumerate(finished, start=1):
             if isinstance(taken, invalid.Reason):
@@ -225,6 +232,18 @@ def carry_out(runs: list[Run], store: Store, needed: execute.Inputs, options: ar
             # Logs get ten lines, not a bar.
             if not console.is_terminal and done * 10 // len(missing) > (done - 1) * 10 // len(missing):
                 print(f"{done} of {len(missing)} runs done", file=sys.stderr, flush=True)
+
+
+def real_time_line(runs: Sequence[Run], jobs: int) -> str | None:
+    """Say how long runs take that last as long as their scenarios do; None where they do not."""
+    kind = backend(runs[0].backend)
+    if not kind.real_time:
+        return None
+    at_a_time = execute.jobs_here(kind, jobs)
+    minutes = math.ceil(sum(one.scenario.duration_s for one in runs) / at_a_time / 60)
+    lasts = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+    told = f"{len(runs)} runs in real time, {at_a_time} at a time: {lasts} at least"
+    return f"{told}; Ctrl-C keeps what is recorded"
 
 
 def print_list(console: Console) -> None:
@@ -271,8 +290,20 @@ def print_summary(console: Console, results: Results, chosen: list[Suite]) -> No
 @reports_input_errors
 def main() -> int:
     """Run the command line of this process."""
+    # What a shell starts in the background, as in a script, inherits that SIGINT is ignored; whoever sends it
+    # nevertheless means it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         return run(sys.argv[1:])
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         print("interrupted: what is recorded is kept, go on with --resume", file=sys.stderr)
-        return 130
+        return 128 + (signal.SIGTERM if isinstance(interrupt, _Terminated) else signal.SIGINT)
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, which is answered as Ctrl-C is."""
+
+
+def _terminate(*_: object) -> NoReturn:
+    raise _Terminated

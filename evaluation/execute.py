@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import Any, TypeAlias, TypeVar
 
 from configs.errors import InputError
-from evaluation.backends import Inputs, backend, measure
+from evaluation.backends import Backend, Inputs, backend, measure
 from evaluation.measurement import Measurement
 from evaluation.plan import Run
+from kernel_bridge.run.stop import Stop
 
 RAY_ANSWER_S = 5.0
 PARTS_AHEAD = 2
@@ -24,7 +25,7 @@ Take: TypeAlias = Callable[[Run, Iterator[Measurement]], Taken]
 
 def run_here(
     runs: Sequence[Run], inputs: Inputs, jobs: int, take: Take[Taken]
-) -> Iterator[tuple[Run, Taken]]:
+) -> Generator[tuple[Run, Taken], None, None]:
     """Yield each run with what ``take`` made of its measurement, as it ends.
 
     One thread a run, so that each can be recorded the moment it ends; the simulator releases the GIL.
@@ -37,13 +38,13 @@ def run_here(
     """
     if not runs:
         return
-    kind = backend(runs[0].backend)
-    engine = kind(inputs)
+    kind, stop = backend(runs[0].backend), Stop()
+    engine = kind(inputs, stop)
 
     def parts(run: Run) -> Iterator[Measurement]:
         return measure(engine, run.scenario.to_json(), run.interval_ms)
 
-    yield from _on_threads(runs, parts, jobs or (1 if kind.real_time else available_cores()), take)
+    yield from _on_threads(runs, parts, jobs_here(kind, jobs), take, stop)
 
 
 def connect_ray(address: str) -> None:
@@ -76,7 +77,7 @@ def connect_ray(address: str) -> None:
 
 def run_on_ray(
     runs: Sequence[Run], inputs: Inputs, jobs: int, take: Take[Taken]
-) -> Iterator[tuple[Run, Taken]]:
+) -> Generator[tuple[Run, Taken], None, None]:
     """Do what `run_here` does with each run a task of the cluster that was joined; then leave it.
 
     Traces and policies are sent along: the cluster's machines need this package, not these files. Parts come
@@ -112,15 +113,22 @@ def run_on_ray(
                 raise
 
         cores = int(ray.cluster_resources().get("CPU", 1))
-        yield from _on_threads(runs, parts, jobs or 2 * max(1, cores), take)
+        yield from _on_threads(runs, parts, jobs or 2 * max(1, cores), take, Stop())
     finally:
         ray.shutdown()
 
 
 def _on_threads(
-    runs: Sequence[Run], parts: Callable[[Run], Iterator[Measurement]], threads: int, take: Take[Taken]
-) -> Iterator[tuple[Run, Taken]]:
-    """Yield each run as it ends, with what ``take`` made of its parts on one of so many threads."""
+    runs: Sequence[Run],
+    parts: Callable[[Run], Iterator[Measurement]],
+    threads: int,
+    take: Take[Taken],
+    stop: Stop,
+) -> Generator[tuple[Run, Taken], None, None]:
+    """Yield each run as it ends, with what ``take`` made of its parts on one of so many threads.
+
+    Whatever ends this before all runs have ended, as Ctrl-C, asks those that run to stop, and waits for them.
+    """
     if not runs:
         return
     with ThreadPoolExecutor(min(threads, len(runs))) as pool:
@@ -130,8 +138,16 @@ def _on_threads(
                 done, _ = wait(pending, return_when=FIRST_COMPLETED)
                 for future in done:
                     yield pending.pop(future), future.result()
+        except BaseException:
+            stop.ask()
+            raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def jobs_here(kind: type[Backend], jobs: int) -> int:
+    """Return how many runs of a backend there are at a time here, for ``--jobs``."""
+    return jobs or (1 if kind.real_time else available_cores())
 
 
 def available_cores() -> int:

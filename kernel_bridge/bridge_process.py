@@ -114,9 +114,14 @@ class BridgeProcess:
     def __enter__(self) -> Self:
         if (path := program()) is None:
             raise InputError(str(missing()))
-        # Its messages go to our standard error only when it does not come up.
+        # Its messages go to our standard error only when it does not come up. A terminal's Ctrl-C is ours to
+        # answer.
         self.process = subprocess.Popen(
-            [path, *self._arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [path, *self._arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
         assert self.process.stdout is not None
         if not self.process.stdout.readline():

@@ -22,6 +22,7 @@ from kernel_bridge.run.run_log import FlowRecord, RunLog
 from kernel_bridge.run.schedule import NS_PER_S
 from kernel_bridge.run.schemes import DATAGRAMS
 from kernel_bridge.run.served import SATCP
+from kernel_bridge.run.stop import Stop
 
 SCHEMES = (
     *("bbr", "bic", "cdg", "cubic", "cubic-nohystart", "highspeed", "htcp", "hybla", "illinois", "lp", "nv"),
@@ -50,6 +51,7 @@ def execute(
     progress: Progress | None = None,
     policies: Policies | None = None,
     take: Callable[[Sequence[FlowRecord]], None] = lambda _: None,
+    stop: Stop | None = None,
 ) -> RunLog:
     """Run a scenario in virtual time.
 
@@ -60,10 +62,12 @@ def execute(
         progress: called with what the guest tells while it runs.
         policies: policy folders' files by scheme, of the flows that they steer.
         take: called with what both ends of every flow logged, of which the run log keeps an extract.
+        stop: ends the run before its time.
 
     Raises:
         InputError: the machine lacks something, or the scenario has what the guest cannot express.
         GuestError: the guest did not come to its end.
+        StoppedError: somebody asked for the end.
     """
     policies = policies or {}
     planned = check(scenario, traces, policies)
@@ -82,7 +86,7 @@ def execute(
         session["hystart"] = all(flow.scheme != NO_HYSTART for flow in planned.flows)
         if isinstance(made, links.Wires):
             session["queue_logs"] = [str(log) for of_link in shells for log in of_link.logs]
-        _carry_out(session, root, planned, bridge.files, progress)
+        _carry_out(session, root, planned, bridge.files, progress, stop)
         told = json.loads((root / "result.json").read_text())["served"]
         return run.read(planned, made, shells, root, series_ms, lambda: bridge.fault(told), take)
 
@@ -118,6 +122,7 @@ def _carry_out(
     planned: Plan,
     more: Mapping[str, File],
     progress: Progress | None,
+    stop: Stop | None,
 ) -> None:
     """Run the session in a guest, bring its results into the run's folder."""
     described = json.dumps(session).replace(str(root), FOLDER)
@@ -133,7 +138,7 @@ def _carry_out(
         results=[f"{FOLDER}/logs", f"{FOLDER}/work", f"{FOLDER}/result.json"],
         virtual_s=planned.duration_ns / NS_PER_S + LEAD_S + START_S + inside.GRACE_S,
     )
-    outcome = machine.run(image.latest(), job, seed=planned.seed, progress=progress)
+    outcome = machine.run(image.latest(), job, seed=planned.seed, progress=progress, stop=stop)
     run.raise_for(outcome.status, outcome.stderr, links.NAME)
     for name, data in outcome.files.items():
         (root / Path(name).relative_to(FOLDER)).write_bytes(data)

@@ -23,6 +23,7 @@ from kernel_bridge.lab.image import Image
 from kernel_bridge.lab.initramfs import File
 from kernel_bridge.lab.qemu import Guest, GuestError
 from kernel_bridge.namespaces import FOLDERS, PREFIX
+from kernel_bridge.run.stop import Stop
 
 _LEAST_WALL_S = 120.0
 """Wall time that the beginning and the end may take on a busy machine."""
@@ -63,7 +64,9 @@ class Outcome:
     """From the guest's start to the job's end."""
 
 
-def run(image: Image, job: Job, *, seed: int, progress: Progress | None = None) -> Outcome:
+def run(
+    image: Image, job: Job, *, seed: int, progress: Progress | None = None, stop: Stop | None = None
+) -> Outcome:
     """Run a job.
 
     Args:
@@ -71,30 +74,35 @@ def run(image: Image, job: Job, *, seed: int, progress: Progress | None = None) 
         job: what to do.
         seed: of the guest's randomness: ports, sequence numbers, hashes, losses.
         progress: called with what the guest tells while it runs.
+        stop: ends the guest before its time.
 
     Raises:
         InputError: QEMU is not installed.
         GuestError: the guest panicked, hung, or ran out of memory, or the disk here is full.
+        StoppedError: somebody asked for the end.
     """
-    kept = ready(image)
+    stop = stop or Stop()
+    kept = ready(image, stop)
     with _folder() as folder:
         file = folder / "job"
         _write(file, _encode(job, seed))
         guest = Guest(image, folder, seed=seed, job=file, kept=kept)
         try:
-            guest.resume()
-            _wait(guest, job.wall_s or _LEAST_WALL_S + _WALL_PER_VIRTUAL_S * job.virtual_s, progress)
+            with stop.by(guest.process.kill):
+                guest.resume()
+                _wait(guest, job.wall_s or _LEAST_WALL_S + _WALL_PER_VIRTUAL_S * job.virtual_s, progress)
         finally:
             guest.stop()
         return _decode(folder / "result", guest.serial)
 
 
-def ready(image: Image) -> Path:
+def ready(image: Image, stop: Stop | None = None) -> Path:
     """Return the file of an image's guest that is ready for a job; the first time it is booted for this.
 
     Raises:
         InputError: QEMU is not installed.
         GuestError: the guest did not come that far.
+        StoppedError: somebody asked for the end.
     """
     if (lack := qemu.missing()) is not None:
         raise InputError(lack)
@@ -108,7 +116,8 @@ def ready(image: Image) -> Path:
         guest = Guest(image, folder, seed=0, job=file)
         temporary = place.with_name(f"{place.name}.{os.getpid()}")
         try:
-            guest.keep(temporary)
+            with (stop or Stop()).by(guest.process.kill):
+                guest.keep(temporary)
             temporary.rename(place)
         finally:
             guest.stop()

@@ -88,8 +88,14 @@ class Guest:
         else:
             command += ["-qmp", "stdio"]
         with (folder / "qemu.log").open("wb") as log, _lazy_timers():
+            # A session of its own: a terminal's Ctrl-C is this process's to answer.
             self.process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
             )
         # Before it has any thread but the first. They take turns: on one core each wakes the other at once.
         os.sched_setaffinity(self.process.pid, {_next_core()})

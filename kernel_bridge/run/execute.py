@@ -25,6 +25,7 @@ from kernel_bridge.run.schedule import NS_PER_MS, NS_PER_S
 from kernel_bridge.run.schemes import DATAGRAMS, available
 from kernel_bridge.run.served import Served, known
 from kernel_bridge.run.socket_log import read_counts, read_samples
+from kernel_bridge.run.stop import Stop
 
 PREPARE_S = inside.SETUP_S + inside.GRACE_S
 """How long it may take until the flows can begin."""
@@ -44,6 +45,7 @@ def execute(
     backend: Backend,
     series_ms: float = 100.0,
     policies: Mapping[str, Path] | None = None,
+    stop: Stop | None = None,
 ) -> RunLog:
     """Run a scenario in real time, to its end.
 
@@ -53,14 +55,18 @@ def execute(
         backend: whose shells make its links.
         series_ms: the interval of the series.
         policies: policy folders by scheme, of the flows that they steer.
+        stop: ends the run before its time.
 
     Raises:
         InputError: the machine lacks something, or the scenario has what the backend cannot express.
+        StoppedError: somebody asked for the end.
         TooSlowError: the machine could not even prepare the run, or end it, in time.
         RuntimeError: shells or flows could not be set up, or were killed.
     """
     policies = policies or {}
-    with Run(check(scenario, traces, backend, policies), backend, policies) as run:
+    planned = check(scenario, traces, backend, policies)
+    stop = stop or Stop()
+    with Run(planned, backend, policies) as run, stop.by(run.kill):
         return run.finish(series_ms)
 
 
@@ -146,16 +152,20 @@ class Run:
             file = self._root / "session.json"
             file.write_text(json.dumps(session))
             self._process = start_in_namespaces(Path(inside.__file__), file, told)
-            stack.callback(self._kill)
+            stack.callback(self._end_now)
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
+        """End everything that runs in the namespaces, as another thread may want while this one waits."""
+        self._process.kill()
+
+    def _end_now(self) -> None:
         with self._process:
-            self._process.kill()
+            self.kill()
 
     def begin(self) -> int:
         """Wait until all is prepared; return the run's start, on the monotonic clock in ns: very soon.

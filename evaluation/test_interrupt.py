@@ -1,0 +1,141 @@
+"""Ctrl-C and SIGTERM in the middle of a run: the end soon, nothing left, and what was recorded kept."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from configs import suite
+from evaluation import description, plan
+from evaluation.cli import real_time_line
+from evaluation.schemes import Contestants
+from evaluation.store import Store
+from kernel_bridge import bridge_process
+from kernel_bridge.lab import links
+from kernel_bridge.run.backends import BACKENDS
+from kernel_bridge.run.processes import descendants
+
+ROOT = Path(__file__).resolve().parents[1]
+GUARD_S = 180
+"""Against hanging only; what is interrupted would take far longer."""
+LACKS = {name: kind().missing() or bridge_process.missing() for name, kind in BACKENDS.items()}
+LACKS["lab"] = links.missing()
+
+
+def _on(backend, number, running, *marks):
+    lack = LACKS[backend]
+    missing = pytest.mark.skipif(lack is not None, reason=lack or "")
+    return pytest.param(backend, number, running, marks=[missing, *marks], id=f"{backend}-{number.name}")
+
+
+def _scenario(folder, name, duration_s):
+    file = folder / f"{name}.yaml"
+    file.write_text(
+        f"duration_s: {duration_s}\n"
+        "links: {l: {rate_mbps: 12, delay_ms: 5}}\n"
+        "flows: [{scheme: $scheme, route: [l]}]\n"
+    )
+    return file
+
+
+def _eventually(what):
+    deadline = time.monotonic() + GUARD_S
+    while not what():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("backend", "number", "running"),
+    [
+        _on("kernel", signal.SIGINT, {"mm-leo", "leo-bridge", "traffic"}, pytest.mark.real_time),
+        _on("mahimahi", signal.SIGTERM, {"mm-link", "leo-bridge", "traffic"}, pytest.mark.real_time),
+        _on("lab", signal.SIGINT, {"qemu-system-x86"}),
+    ],
+)
+def test_an_interrupted_run_ends_leaves_nothing_and_keeps_what_is_recorded(
+    backend, number, running, tmp_path
+):
+    short, long = _scenario(tmp_path, "short", 1), _scenario(tmp_path, "long", 600)
+    out = tmp_path / "out"
+    options = ["--schemes", "satcp", "--repeats", "1", "--backend", backend, "--out", str(out), "--jobs", "1"]
+    before = bridge_process.clean(), _names()
+    evaluating = subprocess.Popen(
+        [sys.executable, "evaluate.py", str(short), str(long), *options],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        _eventually(lambda: evaluating.poll() is not None or _recorded(out))
+        _eventually(
+            lambda: evaluating.poll() is not None or running <= set(descendants(evaluating.pid).values())
+        )
+        started = sorted(descendants(evaluating.pid))
+        evaluating.send_signal(number)
+        _, told = evaluating.communicate(timeout=GUARD_S)
+    finally:
+        evaluating.kill()
+        evaluating.wait()
+    assert evaluating.returncode == 128 + number, told
+    assert told.splitlines()[-1] == "interrupted: what is recorded is kept, go on with --resume"
+    assert "Traceback" not in told
+    if backend != "lab":
+        assert "2 runs in real time, 1 at a time: 11 min at least" in told
+    # The kernel takes a namespace's processes away a moment after their first one.
+    _eventually(lambda: not any(Path("/proc", str(pid)).exists() for pid in started))
+    assert not list(Path("/tmp").glob(f"leogym-*-{evaluating.pid}-*"))
+    assert (bridge_process.clean(), _names()) == before
+    # What --resume goes on from: the first run where it was a result.
+    store = Store.resume(out, description.read(out), [])
+    assert len(store.recorded) == (0 if (out / "invalid.csv").exists() else 1)
+
+
+def _recorded(out):
+    """Return whether the first run has ended, as a result or as one that the machine was too busy for."""
+    rows = out / "runs.parquet"
+    return (out / "invalid.csv").exists() or (rows.exists() and pl.read_parquet(rows).height > 0)
+
+
+def _names():
+    """Return what a killed daemon could leave: congestion controls, and interfaces."""
+    names = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    return sorted(names), sorted(os.listdir("/sys/class/net"))
+
+
+def test_a_real_time_plan_says_how_long_it_takes_and_no_other_does(tmp_path):
+    file = tmp_path / "s.yaml"
+    about = {"name": "s", "title": "s", "repeats": 5, "scenario": {"duration_s": 300}}
+    about["scenario"] |= {
+        "links": {"l": {"rate_mbps": 12, "delay_ms": 5}},
+        "flows": [{"scheme": "$scheme", "route": ["l"]}],
+    }
+    file.write_text(json.dumps(about))
+
+    def runs(backend):
+        return plan.expand(
+            suite.load(str(file)),
+            Contestants(["cubic", "reno", "bbr"], {}),
+            {},
+            backend=backend,
+            known=["cubic", "reno", "bbr"],
+            base_seed=1,
+            repeats=None,
+            version="test",
+        )
+
+    one = real_time_line(runs("kernel"), 0)
+    assert one is not None
+    assert one.startswith("15 runs in real time, 1 at a time: 1 h 15 min at least")
+    two = real_time_line(runs("mahimahi"), 2)
+    assert two is not None
+    assert "2 at a time: 38 min at least" in two
+    assert real_time_line(runs("simulator"), 0) is None
+    assert real_time_line(runs("lab"), 0) is None
