@@ -90,10 +90,12 @@ struct {
 	__type(value, struct flow);
 } flows SEC(".maps");
 
+/* Behind the last slot's: what holds for flows that have no command yet, of which the patience matters. 0: nobody is
+ * there to command, and they are Cubic's from the start. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, SLOTS);
+	__uint(max_entries, SLOTS + 1);
 	__type(key, u32);
 	__type(value, struct command);
 } commands SEC(".maps");
@@ -113,7 +115,6 @@ struct {
 
 /* Set before loading. */
 struct settings {
-	u64 first_patience_us; /* how long a new flow waits for its first command */
 	u32 cong_control_arguments; /* from Linux 6.10 on (sk, ack, flag, rs), before (sk, rs) */
 	u32 tells_acks; /* whether the daemon wants to hear of every ACK */
 	u32 least_burst; /* packets that are sent at once though pacing would allow for fewer */
@@ -141,6 +142,14 @@ static __always_inline struct command *command_of(const struct private *private)
 {
 	u32 slot = private->slot_plus_one - 1;
 	return bpf_map_lookup_elem(&commands, &slot);
+}
+
+static __always_inline u64 first_patience_us(void)
+{
+	u32 slot = SLOTS;
+	struct command *command = bpf_map_lookup_elem(&commands, &slot);
+
+	return command ? *(volatile u64 *)&command->patience_us : 0;
 }
 
 static __always_inline u32 in_flight(const struct tcp_sock *tp)

@@ -2,8 +2,8 @@
 /* A congestion control that does as the daemon says, and as the kernel's Cubic does when the daemon says nothing.
  *
  * A command takes effect at whatever the connection does next: an ACK, a timeout, a write by the application, a
- * pacing timer. While no command has come for longer than max(patience, 2 sRTT) the flow is Cubic's; the next command
- * takes it back.
+ * pacing timer. While no command has come for longer than max(patience, 2 sRTT) the flow is Cubic's, and from the start
+ * where nobody is there to command; the next command takes it back.
  *
  * Over Cubic (Orca, SIGCOMM 2020) the window is Cubic's all the time, and a command sets once what Cubic goes on from. */
 #include "ack.h"
@@ -99,16 +99,16 @@ static __always_inline void obey(struct sock *sk, struct private *private, struc
 	cwnd = command->cwnd;
 	if (command->generation != private->generation) {
 		last = flow->opened_us;
-		patience = settings.first_patience_us;
+		patience = first_patience_us();
 		cwnd = 0;
 	}
 	barrier();
 	/* Half a command is none: what held until now holds until the next occasion. */
 	if (sequence & 1 || sequence != *(volatile u64 *)&command->sequence)
 		return;
-	if (patience < tp->srtt_us / 4)
+	if (patience && patience < tp->srtt_us / 4)
 		patience = tp->srtt_us / 4;
-	if (now > last + patience) {
+	if (!patience || now > last + patience) {
 		if (private->mode != FALLEN_BACK)
 			fall_back(sk, private, flow);
 		return;

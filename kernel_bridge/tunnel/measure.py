@@ -44,7 +44,8 @@ class Logs:
         """Read ``ingress.log`` and ``egress.log`` in the folders of both ends.
 
         Raises:
-            InputError: one cannot be read, or is of the other direction.
+            InputError: one cannot be read, is of the other direction, or more bytes left the receiver than
+                the sender: the folders are in each other's place.
         """
         logs = [
             _directed(folder / f"{direction}.log", direction)
@@ -55,7 +56,14 @@ class Logs:
                 (sender, "ingress"),
             )
         ]
-        return Logs(*logs)
+        read = Logs(*logs)
+        there, back = (int(log.size_bytes.sum()) for log in (read.sender_egress, read.receiver_egress))
+        if back > there:
+            raise InputError(
+                f"{sender}: is the receiving end's ({there:,} bytes left it, {back:,} left {receiver}): "
+                f"the sender's folder comes first: tunnel read {receiver} {sender}"
+            )
+        return read
 
 
 @dataclass(frozen=True)

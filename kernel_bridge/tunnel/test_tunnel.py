@@ -134,6 +134,18 @@ def test_logs_in_each_others_place_and_missing_ones_are_named(tmp_path):
         Logs.read(sender=tmp_path / "client", receiver=tmp_path / "server")
 
 
+def test_ends_in_each_others_place_are_refused_with_the_order_that_is_right(tmp_path):
+    _logs(tmp_path)
+    client, server = tmp_path / "client", tmp_path / "server"
+    line = [sys.executable, "-m", "kernel_bridge", "tunnel", "read", server, client]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"{server}: is the receiving end's (14,040 bytes left it, 450,000 left {client}): "
+        f"the sender's folder comes first: tunnel read {client} {server}\n"
+    )
+
+
 def test_the_command_line_prints_the_summary_and_writes_the_series(tmp_path):
     _logs(tmp_path)
     line = [sys.executable, "-m", "kernel_bridge", "tunnel", "read", tmp_path / "client", tmp_path / "server"]

@@ -214,7 +214,7 @@ impl Daemon {
                     let known = self.schemes.iter().map(|scheme| scheme.name.as_str()).collect::<Vec<_>>();
                     format!("subscribe: scheme: no scheme {name:?} (there are: {})", known.join(", "))
                 })?;
-                let service = &mut self.schemes[index].service;
+                let Scheme { service, registered, .. } = &mut self.schemes[index];
                 if let Some(ms) = interval_ms {
                     if !matches!(service.controller(), Controller::Offered) {
                         return Err(
@@ -224,7 +224,7 @@ impl Daemon {
                     }
                     service.set_interval_us((ms * 1_000.0).round() as u64);
                 }
-                service.set_subscribed(true);
+                service.set_subscribed(registered.slots_mut(), true);
                 if !client.subscriptions.contains(&index) {
                     client.subscriptions.push(index);
                 }
@@ -323,7 +323,7 @@ impl Daemon {
     fn drop_subscriptions(&mut self) {
         for (index, scheme) in self.schemes.iter_mut().enumerate() {
             let subscribed = self.clients.values().any(|client| client.subscriptions.contains(&index));
-            scheme.service.set_subscribed(subscribed);
+            scheme.service.set_subscribed(scheme.registered.slots_mut(), subscribed);
         }
     }
 }

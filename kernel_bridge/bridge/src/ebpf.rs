@@ -4,7 +4,6 @@ use std::any::Any;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 use std::{fmt, num::NonZeroUsize};
 
 use libbpf_rs::btf::Btf;
@@ -48,8 +47,6 @@ pub enum Program {
 /// How the program of a scheme is to behave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How long a new flow waits for its first command.
-    pub first_patience: Duration,
     /// It tells of every ACK.
     pub tells_acks: bool,
     /// Packets are paced one by one, as senders in user space do.
@@ -60,14 +57,12 @@ pub struct Settings {
 
 impl Settings {
     /// As it is in flow.h.
-    fn bytes(&self, cong_control_arguments: u32) -> [u8; 24] {
-        let patience_us = u64::try_from(self.first_patience.as_micros()).unwrap_or(u64::MAX);
+    fn bytes(&self, cong_control_arguments: u32) -> [u8; 16] {
         // 2: net.ipv4.tcp_min_tso_segs.
         let least_burst = if self.by_one { 1 } else { 2 };
         let words = [cong_control_arguments, self.tells_acks.into(), least_burst, self.over_cubic.into()];
-        let mut bytes = [0; 24];
-        bytes[..8].copy_from_slice(&patience_us.to_ne_bytes());
-        for (place, word) in bytes[8..].chunks_exact_mut(4).zip(words) {
+        let mut bytes = [0; 16];
+        for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_ne_bytes());
         }
         bytes
@@ -276,9 +271,10 @@ fn fill_vacant(vacant: &MapMut<'_>) -> libbpf_rs::Result<()> {
 }
 
 fn map_slots(object: &mut Object) -> Result<Slots, String> {
-    let flows = Mapping::new::<Flow>(find(object, "flows")?.as_fd(), ProtFlags::PROT_READ)?;
+    let flows = Mapping::new::<Flow>(find(object, "flows")?.as_fd(), SLOTS, ProtFlags::PROT_READ)?;
     let commands = Mapping::new::<Command>(
         find(object, "commands")?.as_fd(),
+        SLOTS + 1,
         ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
     )?;
     let (flows_at, commands_at) = (flows.at.cast(), commands.at.cast());
@@ -294,8 +290,8 @@ struct Mapping {
 }
 
 impl Mapping {
-    fn new<T>(map: BorrowedFd<'_>, protection: ProtFlags) -> Result<Self, String> {
-        let bytes = NonZeroUsize::new(SLOTS * size_of::<T>()).ok_or("an empty map")?;
+    fn new<T>(map: BorrowedFd<'_>, elements: usize, protection: ProtFlags) -> Result<Self, String> {
+        let bytes = NonZeroUsize::new(elements * size_of::<T>()).ok_or("an empty map")?;
         // SAFETY: a new mapping where the kernel wants it.
         let at = unsafe { mmap(None, bytes, protection, MmapFlags::MAP_SHARED, map, 0) }
             .map_err(|error| format!("map {}: cannot be mapped: {error}", map.as_raw_fd()))?;

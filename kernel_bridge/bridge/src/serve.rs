@@ -2,14 +2,13 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::time::Duration;
 
 use leo_control::Policy;
 
 use crate::command_line::{Decider, Run};
 use crate::daemon::{Daemon, Scheme};
 use crate::ebpf::Tie;
-use crate::service::{Controller, PATIENCE_INTERVALS, Service};
+use crate::service::{Controller, Service};
 use crate::{ack_driven, check, clients, ebpf, guardian, privileges};
 
 /// Serve until a signal says to end. Prints one line when flows may come.
@@ -45,7 +44,9 @@ pub fn serve(run: &Run) -> Result<(), String> {
     };
     let mut schemes = Vec::new();
     for (name, service, program) in loaded {
-        schemes.push(Scheme { name: name.clone(), service, registered: program.register()? });
+        let mut registered = program.register()?;
+        service.say_how_long_to_wait(registered.slots_mut());
+        schemes.push(Scheme { name: name.clone(), service, registered });
     }
     let prompt = privileges::be_prompt();
     privileges::drop_to(user)?;
@@ -102,8 +103,7 @@ impl Plan {
                 (Controller::Program, run.interval_us)
             }
         };
-        let first_patience = Duration::from_micros(PATIENCE_INTERVALS * interval_us);
-        let settings = ebpf::Settings { first_patience, tells_acks, by_one, over_cubic };
+        let settings = ebpf::Settings { tells_acks, by_one, over_cubic };
         let mut service = Service::new(controller, interval_us).over_cubic(over_cubic);
         if let Some(observation) = observation {
             service = service.observed_as(observation);

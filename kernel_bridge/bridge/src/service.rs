@@ -187,9 +187,16 @@ impl Service {
         self.interval_us = interval_us;
     }
 
-    /// Whether somebody subscribed to the flows of an offered scheme.
-    pub fn set_subscribed(&mut self, subscribed: bool) {
+    /// Whether somebody subscribed to the flows of an offered scheme: where nobody did, new flows wait for none.
+    pub fn set_subscribed(&mut self, slots: &mut Slots, subscribed: bool) {
         self.subscribed = subscribed;
+        self.say_how_long_to_wait(slots);
+    }
+
+    /// Tell the program how long new flows wait for their first command.
+    pub fn say_how_long_to_wait(&self, slots: &mut Slots) {
+        let is_served = self.subscribed || !matches!(self.controller, Controller::Offered);
+        slots.set_first_patience_us(if is_served { PATIENCE_INTERVALS * self.interval_us } else { 0 });
     }
 
     /// How well the deadlines were kept so far.

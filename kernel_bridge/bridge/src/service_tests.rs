@@ -16,8 +16,9 @@ impl Kernel {
         let flows =
             NonNull::new(Box::into_raw(vec![Flow::default(); SLOTS].into_boxed_slice()).cast()).unwrap();
         let commands =
-            NonNull::new(Box::into_raw(vec![Command::default(); SLOTS].into_boxed_slice()).cast()).unwrap();
-        // SAFETY: both were allocated with SLOTS elements and are never freed.
+            NonNull::new(Box::into_raw(vec![Command::default(); SLOTS + 1].into_boxed_slice()).cast())
+                .unwrap();
+        // SAFETY: both were allocated with so many elements and are never freed.
         (Self { flows }, unsafe { Slots::new(flows, commands, Box::new(())) })
     }
 
@@ -399,4 +400,21 @@ fn over_cubic_a_report_has_cubics_window_once_the_command_is_carried_out() {
     kernel.write(0, Flow { mode: 1, cwnd: 26, pacing_rate: 7_000, applied_command, ..busy() });
     let after = report(&mut service, &mut slots, 3);
     assert_eq!((after.cwnd, after.pacing_rate), (26, 7_000));
+}
+
+#[test]
+fn new_flows_wait_for_a_command_only_where_somebody_may_give_one() {
+    let (_, mut slots) = Kernel::new();
+    let policy = Service::new(Controller::Policy(fixture("perceptron")), INTERVAL_US);
+    policy.say_how_long_to_wait(&mut slots);
+    assert_eq!(slots.first_patience_us(), PATIENCE_INTERVALS * INTERVAL_US);
+
+    let mut offered = Service::new(Controller::Offered, INTERVAL_US);
+    offered.say_how_long_to_wait(&mut slots);
+    assert_eq!(slots.first_patience_us(), 0);
+    offered.set_interval_us(20_000);
+    offered.set_subscribed(&mut slots, true);
+    assert_eq!(slots.first_patience_us(), PATIENCE_INTERVALS * 20_000);
+    offered.set_subscribed(&mut slots, false);
+    assert_eq!(slots.first_patience_us(), 0);
 }

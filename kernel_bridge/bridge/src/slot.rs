@@ -177,8 +177,8 @@ impl Slots {
     /// Over memory that `memory` keeps alive.
     ///
     /// # Safety
-    /// Both pointers lead to [`SLOTS`] elements that stay valid and in place as long as `memory` lives. Nobody else
-    /// writes the commands, and whoever writes a flow keeps its sequence odd meanwhile.
+    /// The pointers lead to [`SLOTS`] flows and to one more command, which stay valid and in place as long as
+    /// `memory` lives. Nobody else writes the commands, and whoever writes a flow keeps its sequence odd meanwhile.
     pub unsafe fn new(flows: NonNull<Flow>, commands: NonNull<Command>, memory: Box<dyn Any>) -> Self {
         Self { flows, commands, _memory: memory }
     }
@@ -227,6 +227,21 @@ impl Slots {
         unsafe { ptr::write_volatile(place.as_ptr(), Command { sequence: before + 1, ..command }) };
         sequence.store(before + 2, Ordering::Release);
         before + 2
+    }
+
+    /// How long new flows wait for their first command, in µs; 0: nobody is there to give one, so they do not.
+    pub fn set_first_patience_us(&mut self, patience_us: u64) {
+        // SAFETY: in bounds, by the contract of `new`: one command more than slots.
+        let place = unsafe { self.commands.add(SLOTS) };
+        // SAFETY: valid for writes, and an aligned word is written at once; the kernel reads it alone.
+        unsafe { ptr::write_volatile(&raw mut (*place.as_ptr()).patience_us, patience_us) };
+    }
+
+    /// How long new flows wait for their first command, in µs.
+    #[must_use]
+    pub fn first_patience_us(&self) -> u64 {
+        // SAFETY: in bounds, by the contract of `new`, and only `set_first_patience_us` writes it, through `&mut self`.
+        unsafe { ptr::read_volatile(&raw const (*self.commands.add(SLOTS).as_ptr()).patience_us) }
     }
 
     /// The command that the slot has.

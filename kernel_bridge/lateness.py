@@ -1,0 +1,65 @@
+"""How late this machine wakes who sleeps, measured beside a test: a reason to skip it, whatever it found."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Self
+
+import pytest
+
+# There is one on each core. It sleeps for a millisecond at a time, as a test's shells and senders do, and
+# says how much too long the worst sleep was, once its standard input ends.
+_SLEEPER = """
+import os, select, sys, time
+core, prompt = map(int, sys.argv[1:])
+os.sched_setaffinity(0, {core})
+if prompt:
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except PermissionError:
+        pass
+print(flush=True)
+worst, due = 0, time.monotonic_ns()
+while True:
+    due += 1_000_000
+    ended = select.select([0], [], [], max(0, due - time.monotonic_ns()) / 1e9)[0]
+    now = time.monotonic_ns()
+    if ended:
+        break
+    worst, due = max(worst, now - due), max(due, now)
+print(worst)
+"""
+
+
+class Lateness:
+    """Measures for as long as the ``with`` block.
+
+    Args:
+        prompt: at the real-time priority of runs (`kernel_bridge.run.inside.keep_up`), not as any process.
+    """
+
+    def __init__(self, *, prompt: bool) -> None:
+        self._prompt = prompt
+        self._sleepers: list[subprocess.Popen[str]] = []
+        self.worst_ms = 0.0
+        """How much too long the worst sleep was; once the block is over."""
+
+    def __enter__(self) -> Self:
+        for core in sorted(os.sched_getaffinity(0)):
+            line = [sys.executable, "-I", "-c", _SLEEPER, str(core), str(int(self._prompt))]
+            pipe = subprocess.PIPE
+            self._sleepers.append(subprocess.Popen(line, stdin=pipe, stdout=pipe, text=True))
+        for sleeper in self._sleepers:
+            assert sleeper.stdout is not None
+            sleeper.stdout.readline()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.worst_ms = max(float(sleeper.communicate()[0]) for sleeper in self._sleepers) / 1e6
+
+    def skip_above(self, ms: float) -> None:
+        """Skip the test if the machine was so late, whatever the test found."""
+        if self.worst_ms > ms:
+            pytest.skip(f"this machine stood still for {self.worst_ms:.0f} ms, and {ms:g} ms are tolerable")
