@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Self
 
 CLIENT, SERVER = "10.77.0.1", "10.77.0.2"
@@ -48,6 +49,9 @@ class Pair:
                 self._ip(end, "link", "set", "lo", "up")
                 self._ip(end, "addr", "add", f"{address}/24", "dev", "veth0")
                 self._ip(end, "link", "set", "veth0", "up")
+                # What earlier flows saw is no business of the next.
+                setting = "echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save"
+                subprocess.run(self.inside(end, "sh", "-c", setting), check=True)
         except BaseException:
             self.__exit__()
             raise
@@ -74,6 +78,11 @@ class Pair:
         """Return the command line that runs ``command`` at one end: 0 the client's, 1 the server's."""
         return ["nsenter", "--target", str(self._holders[end].pid), "--net", "--", *command]
 
+    def received_bytes(self) -> int:
+        """Return what has arrived at the server's interface so far, with all headers."""
+        interfaces = Path(f"/proc/{self._holders[1].pid}/net/dev").read_text()
+        return int(interfaces.split("veth0:")[1].split()[0])
+
     def sockets(self) -> str:
         """Return what `ss` says of the client's connections to the server."""
         line = self.inside(0, "ss", "-tinH", "dport", "=", f":{PORT}", "and", "dst", SERVER)
@@ -88,18 +97,23 @@ class Pair:
         self._ip(1, "link", "set", "veth0", "up")
 
     @contextmanager
-    def transfer(self, scheme: str) -> Iterator[subprocess.Popen[bytes]]:
-        """Send as fast as ``scheme`` lets for as long as the ``with`` block; gives the sender's process."""
-        sink = self.inside(1, sys.executable, "-c", _SINK, SERVER, str(PORT))
+    def transfer(
+        self, scheme: str, start: Sequence[str] = ()
+    ) -> Iterator[tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]]:
+        """Send as fast as ``scheme`` lets for as long as the ``with`` block; gives sender and receiver.
+
+        ``start`` comes before both command lines.
+        """
+        sink = self.inside(1, *start, sys.executable, "-c", _SINK, SERVER, str(PORT))
         server = subprocess.Popen(sink, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             assert server.stdout is not None
             if not server.stdout.readline():
                 raise RuntimeError(f"veth: no server: {server.communicate()[1].decode()}")
-            source = self.inside(0, sys.executable, "-c", _SOURCE, SERVER, str(PORT), scheme)
+            source = self.inside(0, *start, sys.executable, "-c", _SOURCE, SERVER, str(PORT), scheme)
             client = subprocess.Popen(source, stderr=subprocess.PIPE)
             try:
-                yield client
+                yield client, server
             finally:
                 client.kill()
                 client.communicate()
