@@ -99,6 +99,8 @@ pub struct Ack {
     pub rate: Option<RateSample>,
     /// The most recently sent packet that is newly delivered; `None` if nothing is.
     pub newest: Option<AtSending>,
+    /// Before this time pacing lets nothing new out (Linux's tcp_wstamp_ns); the past where it does.
+    pub paced_until: Nanos,
     /// The window, not the application or the receiver, limits what is sent.
     pub window_limited: bool,
     /// False while a reduction is under way, or where nothing came in order (RFC 5681 §3.1; Linux's tcp_may_raise_cwnd):

@@ -32,6 +32,10 @@ pub(crate) const WINDOW_MIN: u32 = 4;
 /// draft §4.3.2.2: the pipe is full after three rounds with less than 25 % growth.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
+/// Linux's bbr_tso_segs_goal: bursts are two packets at the least, one below 1.2 Mbit/s (bbr_min_tso_rate, here in bytes a
+/// second), and at most what fits 64 KiB less the largest headers (GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER).
+const SINGLE_PACKETS_BELOW: f64 = 1_200_000.0 / 8.0;
+const BURST_MAX: u32 = (65_536 - 1 - 320) / SEGMENT_BYTES;
 /// Linux paces 1 % below the estimate, so that a queue that is there drains.
 const PACING_MARGIN: f64 = 0.99;
 const NANOS_PER_S: f64 = 1e9;
@@ -194,7 +198,8 @@ impl Bbr {
         if self.mode == Mode::Startup && self.full {
             self.mode = Mode::Drain;
         }
-        if self.mode == Mode::Drain && self.in_flight_when_sent(ack.in_flight) <= self.in_flight_at(1.0) {
+        if self.mode == Mode::Drain && self.in_flight_when_sent(ack, ack.in_flight) <= self.in_flight_at(1.0)
+        {
             self.enter_probe_bw(ack.now);
         }
     }
@@ -273,17 +278,23 @@ impl Bbr {
         if self.mode == Mode::ProbeBw && self.phase == 0 { window + 2 } else { window }
     }
 
+    /// Linux's bbr_inflight of bbr_max_bw, which no policer lowers.
     fn in_flight_at(&self, gain: f64) -> u32 {
-        self.with_bursts(self.bdp(gain))
+        self.with_bursts(bdp_packets(self.bandwidth.get(), self.min_rtt, gain))
     }
 
-    /// What will be in flight once the burst that the gain sends ahead of the rate is out.
-    fn in_flight_when_sent(&self, in_flight: u32) -> u32 {
-        if self.pacing_gain > 1.0 { in_flight + self.burst() } else { in_flight }
+    /// What will be in flight when pacing lets the next burst out: that burst, where the gain is to add to the flight,
+    /// less what is delivered until then (Linux's bbr_packets_in_net_at_edt).
+    fn in_flight_when_sent(&self, ack: &Ack, in_flight: u32) -> u32 {
+        let burst = if self.pacing_gain > 1.0 { self.burst() } else { 0 };
+        let wait = ack.paced_until.saturating_sub(ack.now) as f64 / NANOS_PER_S;
+        let delivered = (self.bandwidth() * wait) as u32;
+        in_flight.saturating_add(burst).saturating_sub(delivered)
     }
 
     fn burst(&self) -> u32 {
-        burst_packets(self.pacing_rate, 127)
+        let least = if self.paces_single_packets() { 1 } else { 2 };
+        burst_packets(self.pacing_rate, least, BURST_MAX)
     }
 }
 
@@ -324,8 +335,12 @@ impl CongestionControl for Bbr {
         if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) {
             self.recovery = Recovery::Loss;
             self.full_bandwidth = 0.0;
-            self.window = 1;
         }
+    }
+
+    fn on_timeout(&mut self, in_flight: u32) {
+        // draft §4.2.3.4: "Upon an RTO: … cwnd = packets_in_flight + 1", as Linux's tcp_enter_loss.
+        self.window = in_flight.saturating_add(1);
     }
 
     fn on_undo(&mut self, _now: Nanos) {
@@ -351,6 +366,10 @@ impl CongestionControl for Bbr {
 
     fn pacing_rate(&self) -> Option<u64> {
         Some((self.pacing_rate as u64).max(1))
+    }
+
+    fn paces_single_packets(&self) -> bool {
+        self.pacing_rate < SINGLE_PACKETS_BELOW
     }
 
     fn wants_rate_reduction(&self) -> bool {

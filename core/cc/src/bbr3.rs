@@ -236,7 +236,7 @@ impl Bbr3 {
 
     /// BBRQuantizationBudget
     fn with_bursts(&self, window: u32) -> u32 {
-        let window = window.saturating_add(3 * burst_packets(self.pacing_rate, 44)).max(WINDOW_MIN);
+        let window = window.saturating_add(3 * burst_packets(self.pacing_rate, 2, 44)).max(WINDOW_MIN);
         if self.state == State::Up { window + 2 } else { window }
     }
 

@@ -61,6 +61,10 @@ impl CongestionControl for Held {
         self.scheme.on_congestion(kind, now);
     }
 
+    fn on_timeout(&mut self, in_flight: u32) {
+        self.scheme.on_timeout(in_flight);
+    }
+
     fn on_unused_window(&mut self, window: u32, threshold: u32) {
         self.scheme.on_unused_window(window, threshold);
     }

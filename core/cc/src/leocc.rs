@@ -165,6 +165,10 @@ impl CongestionControl for LeoCc {
         self.bbr.on_congestion(kind, now);
     }
 
+    fn on_timeout(&mut self, in_flight: u32) {
+        self.bbr.on_timeout(in_flight);
+    }
+
     fn on_undo(&mut self, now: Nanos) {
         self.bbr.on_undo(now);
     }
@@ -183,6 +187,10 @@ impl CongestionControl for LeoCc {
 
     fn pacing_rate(&self) -> Option<u64> {
         self.bbr.pacing_rate()
+    }
+
+    fn paces_single_packets(&self) -> bool {
+        self.bbr.paces_single_packets()
     }
 
     fn wants_rate_reduction(&self) -> bool {

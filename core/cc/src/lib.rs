@@ -112,6 +112,9 @@ pub trait CongestionControl {
     fn on_packet_lost(&mut self, _now: Nanos, _packet: &AtSending) {}
     /// Loss was detected at `now`.
     fn on_congestion(&mut self, kind: Congestion, now: Nanos);
+    /// The retransmission timer ran out, as [`on_congestion`](Self::on_congestion) was told, all that this makes lost is
+    /// marked so, and `in_flight` packets are not.
+    fn on_timeout(&mut self, _in_flight: u32) {}
     /// The window was not used, and is `window` from now on, with that threshold: it has been validated for no more
     /// (RFC 7661; Linux's tcp_cwnd_restart and tcp_cwnd_application_limited). For schemes that set their window at
     /// each acknowledgement from a model of the path, as Linux's with cong_control do, it means nothing.

@@ -20,7 +20,7 @@ pub fn bdp_packets(bandwidth: f64, min_rtt: Nanos, gain: f64) -> u32 {
     libm::ceil(bandwidth * min_rtt as f64 / NANOS_PER_S * gain).min(1e9) as u32
 }
 
-/// Packets of a burst, a millisecond's worth of `pacing_rate` bytes a second, 2 at the least (Linux's bbr_tso_segs_goal).
-pub fn burst_packets(pacing_rate: f64, most: u32) -> u32 {
-    ((pacing_rate / 1024.0 / f64::from(SEGMENT_BYTES)) as u32).clamp(2, most)
+/// Packets of a burst: what `pacing_rate` bytes a second carry in 2^-10 s, within these bounds.
+pub fn burst_packets(pacing_rate: f64, least: u32, most: u32) -> u32 {
+    ((pacing_rate / 1024.0 / f64::from(SEGMENT_BYTES)) as u32).clamp(least, most)
 }

@@ -201,6 +201,9 @@ impl CongestionControl for Scheme {
     fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
         dispatch!(self, scheme => scheme.on_congestion(kind, now));
     }
+    fn on_timeout(&mut self, in_flight: u32) {
+        dispatch!(self, scheme => scheme.on_timeout(in_flight));
+    }
     #[inline]
     fn on_packet_lost(&mut self, now: Nanos, packet: &AtSending) {
         dispatch!(self, scheme => scheme.on_packet_lost(now, packet));

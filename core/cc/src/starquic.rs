@@ -127,6 +127,12 @@ impl<S: CongestionControl> CongestionControl for StarQuic<S> {
         }
     }
 
+    fn on_timeout(&mut self, in_flight: u32) {
+        if self.excused.is_none() {
+            self.scheme.on_timeout(in_flight);
+        }
+    }
+
     fn on_unused_window(&mut self, window: u32, threshold: u32) {
         self.scheme.on_unused_window(window, threshold);
     }

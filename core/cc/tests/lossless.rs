@@ -50,6 +50,7 @@ fn endure(name: &str, first_a_loss: bool) -> u32 {
             total_sent: una,
             rate: Some(RateSample { delivered: u64::from(acked), interval: RTT, app_limited: false }),
             newest: Some(newest),
+            paced_until: 0,
             window_limited: true,
             may_grow: true,
             recovery: Recovery::Open,

@@ -64,6 +64,7 @@ fn ack(random: &mut Random, previous: &Ack) -> Ack {
         total_sent: previous.total_sent + random.pick(&[0, 1, 40]),
         rate: random.pick(&[None, Some(rate)]),
         newest: random.pick(&[None, Some(sent)]),
+        paced_until: random.pick(&[0, now, now + MS, u64::MAX]),
         window_limited: random.below(4) > 0,
         may_grow: random.below(4) > 0,
         recovery: random.pick(&[Recovery::Open, Recovery::Open, Recovery::Recovery, Recovery::Loss]),
@@ -104,7 +105,7 @@ fn no_scheme_breaks_whatever_it_is_told() {
             let mut last = Ack::default();
             scheme.on_start(0, random.pick(&[0, 1, 50 * MS]));
             for _ in 0..3_000 {
-                match random.below(61) {
+                match random.below(62) {
                     0 => {
                         let kinds = [
                             Congestion::Loss,
@@ -119,6 +120,7 @@ fn no_scheme_breaks_whatever_it_is_told() {
                     3 => scheme.on_restart(last.now, random.pick(&[0, MS, 600_000 * MS])),
                     4 => scheme.on_timer(last.now),
                     5 => scheme.on_packet_lost(last.now, &last.newest.unwrap_or_default()),
+                    61 => scheme.on_timeout(random.pick(&[0, 1, 100_000, u32::MAX])),
                     60 => scheme.on_unused_window(random.pick(&[0, 1, 10]), random.pick(&[0, 2, u32::MAX])),
                     6..20 => {
                         let hops = [0; MAX_HOPS].map(|_| hop(&mut random, last.now));

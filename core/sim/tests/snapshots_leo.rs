@@ -80,17 +80,17 @@ fn starquic_with_bbr3_over_reconfigurations() {
 #[test]
 fn leocc_alone() {
     insta::assert_snapshot!(alone("leocc"), @r"
-    cwnd 148 148 148 148 148 146 146 146 146 146 146 146 146 146 146 146 146 146 146 146
-    leocc: sent 33340 delivered 33152 lost 150 retransmitted 150 timeouts 0
-    link: offered 33340 delivered 33152 dropped 150 lost 0 queued 4 in flight 34
+    cwnd 148 148 148 146 146 146 146 146 146 146 146 146 146 146 146 146 146 146 144 144
+    leocc: sent 33344 delivered 33152 lost 150 retransmitted 150 timeouts 0
+    link: offered 33344 delivered 33152 dropped 150 lost 0 queued 8 in flight 34
     ");
 }
 
 #[test]
 fn leocc_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("leocc"), @r"
-    cwnd 148 148 148 148 148 34 146 144 144 144 144 144 144 144 144 34 144 144 144 144
-    leocc: sent 33029 delivered 32499 lost 494 retransmitted 494 timeouts 0
-    link: offered 33029 delivered 32499 dropped 478 lost 16 queued 3 in flight 33
+    cwnd 148 148 148 146 146 34 146 146 146 146 146 146 146 146 146 34 144 144 144 144
+    leocc: sent 33034 delivered 32505 lost 492 retransmitted 492 timeouts 0
+    link: offered 33034 delivered 32505 dropped 478 lost 14 queued 3 in flight 34
     ");
 }

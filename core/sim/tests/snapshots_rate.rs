@@ -8,9 +8,9 @@ use support::alone;
 #[test]
 fn bbr_alone() {
     insta::assert_snapshot!(alone("bbr"), @r"
-    cwnd 148 148 148 148 148 146 146 146 146 146 148 148 148 148 148 148 148 148 148 148
-    bbr: sent 32954 delivered 32763 lost 150 retransmitted 150 timeouts 0
-    link: offered 32954 delivered 32763 dropped 150 lost 0 queued 8 in flight 33
+    cwnd 148 148 148 146 146 146 146 146 146 146 148 148 148 148 148 148 148 150 150 150
+    bbr: sent 32958 delivered 32763 lost 150 retransmitted 150 timeouts 0
+    link: offered 32958 delivered 32763 dropped 150 lost 0 queued 12 in flight 33
     ");
 }
 

@@ -46,6 +46,12 @@ impl Pacer {
         self.next = self.next.max(earliest) + length;
     }
 
+    /// Before this time nothing more may leave, but for what is left of a burst.
+    #[inline]
+    pub const fn until(&self) -> Nanos {
+        self.next
+    }
+
     /// The window stopped the burst: what is left of it is forfeited.
     #[inline]
     pub fn end_burst(&mut self) {

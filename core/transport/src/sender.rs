@@ -297,6 +297,7 @@ impl Sender {
             total_sent: self.stats.sent,
             rate,
             newest,
+            paced_until: self.pacer.until(),
             window_limited,
             may_grow: advanced && !matches!(self.state, State::Recovery { .. } | State::Cwr { .. }),
             recovery: match self.state {

@@ -11,7 +11,7 @@ impl Bbr {
             return;
         }
         let lasted = ack.now.saturating_sub(self.phase_began) > self.min_rtt;
-        let in_flight = self.in_flight_when_sent(ack.prior_in_flight);
+        let in_flight = self.in_flight_when_sent(ack, ack.prior_in_flight);
         let ends = if self.pacing_gain > 1.0 {
             // Until the pipe is as full as the gain wants it, unless that loses packets.
             lasted && (ack.lost > 0 || in_flight >= self.in_flight_at(self.pacing_gain))

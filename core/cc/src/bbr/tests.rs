@@ -42,6 +42,31 @@ fn a_cycle_of_probe_bw_has_eight_phases_of_a_min_rtt() {
 }
 
 #[test]
+fn bursts_are_what_a_millisecond_carries_and_single_packets_at_the_lowest_rates() {
+    // Linux: pacing_rate >> 10, within bbr_min_tso_segs and 65,215 bytes.
+    let mut bbr = Bbr::new(&Context::default());
+    for (rate, burst) in [(149_000.0, 1), (151_000.0, 2), (12_500_000.0, 8), (1e10, 45)] {
+        bbr.pacing_rate = rate;
+        assert_eq!((bbr.burst(), bbr.paces_single_packets()), (burst, burst == 1), "{rate}");
+    }
+}
+
+#[test]
+fn what_is_delivered_while_pacing_waits_is_not_in_flight_when_it_sends() {
+    // Linux's bbr_packets_in_net_at_edt: at 1,000 packets a second ten go in 10 ms; the burst of two comes with a gain alone.
+    let mut bbr = Bbr::new(&Context::default());
+    bbr.bandwidth = WindowedMax::above(1_000.0);
+    bbr.pacing_rate = 1e6;
+    let at = |paced_until| Ack { now: SECOND, paced_until, ..Ack::default() };
+    for (gain, burst) in [(0.75, 0), (1.25, 2)] {
+        bbr.pacing_gain = gain;
+        assert_eq!(bbr.in_flight_when_sent(&at(SECOND + 10 * MILLISECOND), 50), 40 + burst);
+        assert_eq!(bbr.in_flight_when_sent(&at(SECOND / 2), 50), 50 + burst);
+        assert_eq!(bbr.in_flight_when_sent(&at(2 * SECOND), 50), 0);
+    }
+}
+
+#[test]
 fn the_min_rtt_is_probed_for_every_ten_seconds_with_four_packets() {
     // draft §4.3.5
     let (mut path, mut bbr) = started();
@@ -70,7 +95,8 @@ fn a_timeout_costs_the_window_and_its_end_gives_it_back() {
     path.run(&mut bbr, 30 * RTT);
     let before = bbr.window();
     bbr.on_congestion(Congestion::Timeout, path.now);
-    assert_eq!(bbr.window(), 1);
+    bbr.on_timeout(7);
+    assert_eq!(bbr.window(), 8, "draft §4.2.3.4: those in flight and one");
     path.run(&mut bbr, path.now + 2 * RTT);
     assert!(bbr.window() >= before - 3, "{} of {before}", bbr.window());
 }

@@ -122,6 +122,7 @@ impl Sender {
             scheme.on_packet_lost(now, &segment.state.at_sending(segment.sent_at));
         });
         self.note_lost(lost);
+        self.scheme.on_timeout(self.board.in_flight());
         self.state = State::Loss {
             until: self.board.next(),
             may_be_spurious: self.state.repairs_nothing() || unanswered,
