@@ -55,6 +55,8 @@ pub struct AtSending {
     pub in_flight: u32,
     /// When it was sent.
     pub sent_at: Nanos,
+    /// The application limited what was sent: the draft's P.is_app_limited.
+    pub app_limited: bool,
 }
 
 /// What one acknowledgement told the sender.

@@ -1,13 +1,15 @@
-//! BBR, version 3 (draft-ietf-ccwg-bbr). Names in comments are the draft's functions and variables.
+//! BBR, version 3 (draft-ietf-ccwg-bbr-06). Names in comments are the draft's functions and variables.
 
 mod bounds;
 mod full_pipe;
 mod min_rtt;
 mod phases;
+mod undo;
 
 use bounds::{Bounds, INFINITE};
 use full_pipe::FullPipe;
 use min_rtt::MinRtt;
+use undo::Undo;
 
 use crate::bbr::AckAggregation;
 use crate::path_model::{bdp_packets, burst_packets, initial_bandwidth};
@@ -32,6 +34,12 @@ const PROBE_RTT_TIME: Nanos = 200 * MILLISECOND;
 /// BBR.PacingMarginPercent and MinPipeCwnd.
 const PACING_MARGIN: f64 = 0.99;
 const WINDOW_MIN: u32 = 4;
+/// SetSendQuantum: "min(C.send_quantum, 64 KBytes)" and "max(C.send_quantum, 2 * C.SMSS)".
+const QUANTUM: (u32, u32) = (2, 65_536 / SEGMENT_BYTES);
+/// UpdateOffloadBudget: quanta that sender, offload engine and receiver may each hold back.
+const OFFLOAD_QUANTA: u32 = 3;
+/// CheckDrainDone: rounds after which a queue that will not go is no longer waited for.
+const DRAIN_ROUNDS: u64 = 3;
 /// BBR.MaxBwFilterLen, in cycles of ProbeBW.
 const BANDWIDTH_CYCLES: u64 = 2;
 /// §5.3.3.5: rounds after which it probes at the latest, as Reno would at 62 packets.
@@ -72,14 +80,25 @@ pub struct Bbr3 {
     min_rtt: MinRtt,
     full: FullPipe,
     bounds: Bounds,
+    /// BBR.round_count
+    rounds: u64,
     round_start: bool,
     next_round: u64,
+    /// BBR.drain_start_round
+    drain_began: u64,
     cycle_began: Nanos,
     ack_phase: AckPhase,
     rounds_since_probe: u32,
     probe_wait: Nanos,
     /// BBR.bw_probe_samples: losses now may be those of a probe.
     probing_samples: bool,
+    /// BBR.prev_probe_too_high and prev_probe_precautionary: the last probe lost too much, so that this one stopped where
+    /// that did.
+    probe_too_high: bool,
+    probe_was_precautionary: bool,
+    undo: Undo,
+    /// RS.tx_in_flight of the last acknowledgement.
+    newest_in_flight: u32,
     probe_rtt_done: Option<Nanos>,
     probe_rtt_round_done: bool,
     restarting: bool,
@@ -102,16 +121,22 @@ impl Bbr3 {
             pacing_rate: 0.0,
             max_bandwidth: WindowedMax::default(),
             cycles: 0,
-            min_rtt: MinRtt::new(0),
+            min_rtt: MinRtt::new(0, 0),
             full: FullPipe::default(),
             bounds: Bounds::new(),
+            rounds: 0,
             round_start: false,
             next_round: 0,
+            drain_began: 0,
             cycle_began: 0,
             ack_phase: AckPhase::Idle,
             rounds_since_probe: 0,
             probe_wait: 0,
             probing_samples: false,
+            probe_too_high: false,
+            probe_was_precautionary: false,
+            undo: Undo::default(),
+            newest_in_flight: 0,
             probe_rtt_done: None,
             probe_rtt_round_done: false,
             restarting: false,
@@ -126,13 +151,13 @@ impl Bbr3 {
         bbr
     }
 
-    /// BBRInitPacingRate
+    /// InitPacingRate
     fn start_pacing(&mut self, srtt: Nanos) {
         self.has_rtt = srtt > 0;
         self.pacing_rate = STARTUP_GAIN * initial_bandwidth(self.window, srtt) * f64::from(SEGMENT_BYTES);
     }
 
-    /// BBRBoundBWForModel, in packets a second.
+    /// BoundBWForModel, in packets a second.
     fn bandwidth(&self) -> f64 {
         self.max_bandwidth.get().min(self.bounds.bandwidth_short_term)
     }
@@ -141,15 +166,16 @@ impl Bbr3 {
         matches!(self.state, State::Down | State::Cruise | State::Refill | State::Up)
     }
 
-    /// BBRStartRound
-    const fn start_round(&mut self, ack: &Ack) {
-        self.next_round = ack.total_delivered;
+    /// StartRound
+    const fn start_round(&mut self) {
+        self.next_round = self.total_delivered;
     }
 
-    /// BBRUpdateRound and BBRUpdateMaxBw
-    fn update_bandwidth(&mut self, ack: &Ack, newest: &AtSending, sample: f64, app_limited: bool) {
+    /// UpdateRound and UpdateMaxBw
+    fn update_bandwidth(&mut self, newest: &AtSending, sample: f64, app_limited: bool) {
         if newest.delivered >= self.next_round {
-            self.start_round(ack);
+            self.start_round();
+            self.rounds += 1;
             self.rounds_since_probe = self.rounds_since_probe.saturating_add(1);
             self.round_start = true;
         }
@@ -159,20 +185,51 @@ impl Bbr3 {
         }
     }
 
-    /// BBRCheckStartupDone and BBRCheckDrainDone
+    /// CheckStartupDone and CheckDrainDone
     fn check_startup(&mut self, ack: &Ack) {
         if self.state == State::Startup {
-            let losing = self.full.loses_too_much(ack, self.round_start);
-            if losing && ack.recovery.without_marks() != Recovery::Open && !self.full.reached {
-                self.full.reached = true;
-                self.bounds.long_term = self.bdp(1.0).max(ack.in_flight);
+            // "in fast recovery for at least one full packet-timed round trip": its rounds begin with its losses.
+            let losing = self.full.loses_too_much(ack, self.bounds.loss_round_start);
+            if losing && ack.recovery == Recovery::Recovery && !self.full.reached {
+                self.undo.state = Some(State::Startup);
+                self.end_startup();
             }
             if self.full.reached {
                 self.state = State::Drain;
+                self.drain_began = self.rounds;
             }
         }
-        if self.state == State::Drain && ack.in_flight <= self.in_flight_at(1.0) {
-            self.start_down(ack);
+        if self.state == State::Drain
+            && (ack.in_flight <= self.in_flight_at(1.0) || self.rounds > self.drain_began + DRAIN_ROUNDS)
+        {
+            self.start_down(ack.now);
+        }
+    }
+
+    /// CheckStartupHighLoss: "it sets BBR.inflight_longterm to … max(BBR.bdp, BBR.inflight_latest)".
+    fn end_startup(&mut self) {
+        self.full.reached = true;
+        self.bounds.long_term = self.bdp(1.0).max(self.bounds.delivered_latest);
+    }
+
+    /// NoteLoss, which saves the state "at the start of loss recovery". Here the losses of one acknowledgement come one by
+    /// one, and a probe that the first of them ends is what the state was; nor do later ones of the same recovery begin it.
+    fn note_loss(&mut self, now: Nanos) {
+        let first = self.bounds.note_loss(self.total_delivered);
+        if first && self.recovery == Recovery::Open && self.undo.saved_at != Some(now) {
+            self.save_state(now);
+        }
+    }
+
+    /// "if the connection claims ECN support … the congestion controller response MUST treat any CE marks as congestion"
+    /// (section ECN), which names no response. Here a mark is what a loss above the threshold is, once a round trip: the
+    /// short-term model adapts to it, it ends Startup, and it says that a probe went too high.
+    fn answer_mark(&mut self, now: Nanos) {
+        self.note_loss(now);
+        if self.state == State::Startup && !self.full.reached {
+            self.end_startup();
+        } else if self.probing_samples {
+            self.handle_too_high(now, self.newest_in_flight, false);
         }
     }
 
@@ -187,7 +244,7 @@ impl Bbr3 {
         }
     }
 
-    /// BBRSetPacingRate
+    /// SetPacingRate
     fn set_pacing_rate(&mut self, ack: &Ack, gain: f64) {
         if !self.has_rtt && ack.srtt > 0 {
             self.start_pacing(ack.srtt);
@@ -198,15 +255,15 @@ impl Bbr3 {
         }
     }
 
-    /// BBRSetCwnd
+    /// SetCwnd
     fn set_window(&mut self, ack: &Ack, gain: f64) {
         let recovery = ack.recovery.without_marks();
-        let left_recovery = self.recovery == Recovery::Loss && recovery == Recovery::Open;
+        let left_recovery = self.recovery != Recovery::Open && recovery == Recovery::Open;
         self.recovery = recovery;
         if left_recovery {
-            self.window = self.window.max(self.prior_window);
+            self.restore_window();
         }
-        let most = self.with_bursts(self.bdp(gain).saturating_add(self.aggregation.window(self.bandwidth())));
+        let most = self.with_budget(self.bdp(gain).saturating_add(self.aggregation.window(self.bandwidth())));
         let grown = self.window.saturating_add(ack.delivered);
         if self.full.reached {
             self.window = grown.min(most);
@@ -216,7 +273,7 @@ impl Bbr3 {
         if self.state == State::ProbeRtt {
             self.window = self.window.min(self.probe_rtt_window());
         }
-        // BBRBoundCwndForModel
+        // BoundCwndForModel
         let long_term = match self.state {
             State::Down | State::Refill | State::Up => self.bounds.long_term,
             State::Cruise | State::ProbeRtt => self.bounds.with_headroom(),
@@ -234,31 +291,35 @@ impl Bbr3 {
         bdp_packets(self.bandwidth(), self.min_rtt.value, gain)
     }
 
-    /// BBRQuantizationBudget
-    fn with_bursts(&self, window: u32) -> u32 {
-        let window = window.saturating_add(3 * burst_packets(self.pacing_rate, 2, 44)).max(WINDOW_MIN);
-        if self.state == State::Up { window + 2 } else { window }
+    /// QuantizationBudget: "inflight_cap = max(inflight_cap, BBR.offload_budget)"
+    fn with_budget(&self, window: u32) -> u32 {
+        let budget = OFFLOAD_QUANTA * burst_packets(self.pacing_rate, QUANTUM.0, QUANTUM.1);
+        let window = window.max(budget).max(WINDOW_MIN);
+        if self.state == State::Up { window.saturating_add(2) } else { window }
     }
 
+    /// Inflight
     fn in_flight_at(&self, gain: f64) -> u32 {
-        self.with_bursts(self.bdp(gain))
+        self.with_budget(self.bdp(gain))
     }
 }
 
 impl CongestionControl for Bbr3 {
     fn on_start(&mut self, now: Nanos, srtt: Nanos) {
-        self.min_rtt = MinRtt::new(now);
+        self.min_rtt = MinRtt::new(now, srtt);
         self.cycle_began = now;
         self.aggregation.begin(now);
         self.start_pacing(srtt);
     }
 
     fn on_restart(&mut self, now: Nanos, _idle: Nanos) {
-        // BBRHandleRestartFromIdle
+        // HandleRestartFromIdle
         self.restarting = true;
         self.aggregation.begin(now);
         if self.is_probing_bw() {
             self.pacing_rate = self.bandwidth() * f64::from(SEGMENT_BYTES) * PACING_MARGIN;
+        } else if self.state == State::ProbeRtt {
+            self.check_probe_rtt_done(now);
         }
     }
 
@@ -271,8 +332,9 @@ impl CongestionControl for Bbr3 {
             let (sample, app_limited) = ack.rate.map_or((0.0, false), |rate| {
                 (rate.delivered as f64 * NANOS_PER_S / rate.interval.max(1) as f64, rate.app_limited)
             });
+            self.newest_in_flight = newest.in_flight;
             self.bounds.note_delivery(ack, newest, sample);
-            self.update_bandwidth(ack, newest, sample, app_limited);
+            self.update_bandwidth(newest, sample, app_limited);
             let probing = matches!(self.state, State::Startup | State::Refill | State::Up);
             self.bounds.adapt_short_term(probing, self.max_bandwidth.get(), self.window);
             self.aggregation.observe(ack, self.round_start, self.bandwidth(), self.window);
@@ -288,26 +350,37 @@ impl CongestionControl for Bbr3 {
     }
 
     fn on_packet_lost(&mut self, now: Nanos, packet: &AtSending) {
-        // BBRHandleLostPacket
+        // HandleLostPacket
         self.total_lost += 1;
-        self.bounds.note_loss(self.total_delivered);
+        self.note_loss(now);
         let lost = self.total_lost.saturating_sub(packet.lost);
         if self.probing_samples && Bounds::is_too_high(packet.in_flight, lost) {
-            self.handle_too_high(now, Bounds::in_flight_at_loss(packet.in_flight, lost), false);
+            self.handle_too_high(now, Bounds::in_flight_at_loss(packet.in_flight, lost), packet.app_limited);
         }
     }
 
-    fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
-        self.save_window();
+    fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
+        match kind {
+            Congestion::Ecn => self.answer_mark(now),
+            // OnEnterFastRecovery; the loss that begins it has been noted, and may have ended a probe.
+            Congestion::Loss if self.undo.saved_at == Some(now) => {}
+            // OnEnterRTO
+            Congestion::Loss | Congestion::Timeout => self.save_state(now),
+            // It is part of the episode that is being repaired.
+            Congestion::RepeatedTimeout => self.save_window(),
+        }
         if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) {
             self.recovery = Recovery::Loss;
-            self.window = WINDOW_MIN;
         }
+    }
+
+    fn on_timeout(&mut self, in_flight: u32) {
+        // OnEnterRTO: "C.cwnd = C.inflight + 1"
+        self.window = in_flight.saturating_add(1);
     }
 
     fn on_undo(&mut self, _now: Nanos) {
-        self.window = self.window.max(self.prior_window);
-        self.bounds.reset_short_term();
+        self.handle_spurious_loss();
     }
 
     fn holds_back(&self) -> bool {
@@ -330,3 +403,6 @@ impl CongestionControl for Bbr3 {
         false
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -108,6 +108,7 @@ impl Path {
             lost: 0,
             in_flight: self.flight.len() as u32 + 1,
             sent_at: self.now,
+            app_limited: false,
         };
         let before = self.flight.back().map_or(0, |packet| packet.0);
         let back_at = before.max(self.free_at + self.rtt);

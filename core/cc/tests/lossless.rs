@@ -29,7 +29,8 @@ fn endure(name: &str, first_a_loss: bool) -> u32 {
         }
         let window = scheme.window();
         let acked = window.min(CARRIED);
-        let newest = AtSending { delivered: una, lost: 0, in_flight: acked, sent_at: now - RTT };
+        let newest =
+            AtSending { delivered: una, lost: 0, in_flight: acked, sent_at: now - RTT, app_limited: false };
         una += u64::from(acked);
         scheme.on_ack(&Ack {
             now,

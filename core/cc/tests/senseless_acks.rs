@@ -38,6 +38,7 @@ fn ack(random: &mut Random, previous: &Ack) -> Ack {
         lost: random.below(total_lost + 1),
         in_flight: random.pick(&[0, 1, 20, 100_000]),
         sent_at: random.below(now + 1),
+        app_limited: random.below(4) == 0,
     };
     let rate = RateSample {
         delivered: random.pick(&[0, 1, 90_000]),

@@ -71,9 +71,9 @@ fn starquic_over_reconfigurations() {
 #[test]
 fn starquic_with_bbr3_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("starquic-bbr3"), @r"
-    cwnd 134 134 134 116 116 136 116 116 116 116 116 116 116 115 115 115 115 115 115 116
-    starquic-bbr3: sent 32805 delivered 32510 lost 256 retransmitted 256 timeouts 0
-    link: offered 32805 delivered 32510 dropped 187 lost 69 queued 6 in flight 33
+    cwnd 114 114 114 115 115 136 116 116 115 115 115 115 115 115 115 115 115 115 115 116
+    starquic-bbr3: sent 32776 delivered 32530 lost 211 retransmitted 211 timeouts 0
+    link: offered 32776 delivered 32530 dropped 143 lost 68 queued 2 in flight 33
     ");
 }
 

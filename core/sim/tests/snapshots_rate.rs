@@ -17,9 +17,9 @@ fn bbr_alone() {
 #[test]
 fn bbr3_alone() {
     insta::assert_snapshot!(alone("bbr3"), @r"
-    cwnd 134 134 134 116 116 135 116 116 116 116 116 116 116 116 116 116 115 115 115 116
-    bbr3: sent 32940 delivered 32714 lost 188 retransmitted 188 timeouts 0
-    link: offered 32940 delivered 32714 dropped 188 lost 0 queued 4 in flight 34
+    cwnd 114 114 114 115 115 136 116 116 115 115 115 115 115 115 115 115 116 116 116 116
+    bbr3: sent 32901 delivered 32723 lost 144 retransmitted 144 timeouts 0
+    link: offered 32901 delivered 32723 dropped 144 lost 0 queued 1 in flight 33
     ");
 }
 

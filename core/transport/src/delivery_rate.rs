@@ -24,7 +24,8 @@ pub struct SentState {
 impl SentState {
     /// What schemes get to see, of a packet sent at `sent_at`.
     pub const fn at_sending(&self, sent_at: Nanos) -> AtSending {
-        AtSending { delivered: self.delivered, lost: self.lost, in_flight: self.in_flight, sent_at }
+        let Self { delivered, lost, in_flight, app_limited, .. } = *self;
+        AtSending { delivered, lost, in_flight, sent_at, app_limited }
     }
 }
 

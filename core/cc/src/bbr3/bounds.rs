@@ -1,4 +1,4 @@
-//! What loss has taught: bounds of the data in flight and of the rate (draft-ietf-ccwg-bbr §5.5).
+//! What loss has taught: bounds of the data in flight and of the rate (draft-ietf-ccwg-bbr-06 §5.5).
 
 use crate::{Ack, AtSending};
 
@@ -19,9 +19,10 @@ pub struct Bounds {
     pub short_term: u32,
     pub bandwidth_short_term: f64,
     bandwidth_latest: f64,
-    delivered_latest: u32,
+    /// BBR.inflight_latest
+    pub delivered_latest: u32,
     loss_round_delivered: u64,
-    loss_round_start: bool,
+    pub loss_round_start: bool,
     loss_in_round: bool,
     /// BBR.probe_up_cnt, bw_probe_up_acks, bw_probe_up_rounds
     probe_up_packets: u32,
@@ -46,7 +47,7 @@ impl Bounds {
         }
     }
 
-    /// BBRUpdateLatestDeliverySignals; `sample` in packets a second.
+    /// UpdateLatestDeliverySignals; `sample` in packets a second.
     pub fn note_delivery(&mut self, ack: &Ack, newest: &AtSending, sample: f64) {
         self.loss_round_start = false;
         let delivered = (ack.total_delivered - newest.delivered) as u32;
@@ -58,15 +59,22 @@ impl Bounds {
         }
     }
 
-    /// BBRNoteLoss
-    pub const fn note_loss(&mut self, total_delivered: u64) {
-        if !self.loss_in_round {
+    /// NoteLoss; true for the first loss of a round.
+    pub const fn note_loss(&mut self, total_delivered: u64) -> bool {
+        let first = !self.loss_in_round;
+        if first {
             self.loss_round_delivered = total_delivered;
         }
         self.loss_in_round = true;
+        first
     }
 
-    /// BBRUpdateCongestionSignals and BBRAdaptLowerBoundsFromCongestion: once a round with losses, unless probing.
+    /// What was noted was no loss.
+    pub const fn forget_loss(&mut self) {
+        self.loss_in_round = false;
+    }
+
+    /// UpdateCongestionSignals and AdaptLowerBoundsFromCongestion: once a round with losses, unless probing.
     pub fn adapt_short_term(&mut self, probing: bool, bandwidth: f64, window: u32) {
         if !self.loss_round_start {
             return;
@@ -85,7 +93,7 @@ impl Bounds {
         self.loss_in_round = false;
     }
 
-    /// BBRAdvanceLatestDeliverySignals
+    /// AdvanceLatestDeliverySignals
     pub fn end_ack(&mut self, ack: &Ack, newest: &AtSending, sample: f64) {
         if self.loss_round_start {
             self.bandwidth_latest = sample;
@@ -93,25 +101,25 @@ impl Bounds {
         }
     }
 
-    /// BBRResetShortTermModel
+    /// ResetShortTermModel
     pub const fn reset_short_term(&mut self) {
         self.short_term = INFINITE;
         self.bandwidth_short_term = f64::INFINITY;
     }
 
-    /// BBRResetCongestionSignals
+    /// ResetCongestionSignals
     pub const fn reset_signals(&mut self) {
         self.loss_in_round = false;
         self.bandwidth_latest = 0.0;
         self.delivered_latest = 0;
     }
 
-    /// BBRIsInflightTooHigh
+    /// IsInflightTooHigh
     pub fn is_too_high(in_flight: u32, lost: u64) -> bool {
         lost as f64 > f64::from(in_flight) * LOSS_THRESHOLD
     }
 
-    /// BBRInflightAtLoss: where in the flight of a lost packet the loss passed the threshold.
+    /// InflightAtLoss: where in the flight of a lost packet the loss passed the threshold.
     pub fn in_flight_at_loss(in_flight: u32, lost: u64) -> u32 {
         let before = f64::from(in_flight.saturating_sub(1));
         let lost_before = lost.saturating_sub(1) as f64;
@@ -119,12 +127,12 @@ impl Bounds {
         (before + prefix).max(1.0) as u32
     }
 
-    /// BBRHandleInflightTooHigh
+    /// HandleInflightTooHigh
     pub fn lower_long_term(&mut self, in_flight: u32, target: u32) {
         self.long_term = in_flight.max((f64::from(target) * BETA) as u32).max(WINDOW_MIN);
     }
 
-    /// BBRStartProbeBW_REFILL
+    /// StartProbeBW_REFILL
     pub const fn begin_refill(&mut self) {
         self.reset_short_term();
         self.probe_up_rounds = 0;
@@ -135,14 +143,14 @@ impl Bounds {
         self.probe_up_packets = INFINITE;
     }
 
-    /// BBRRaiseInflightLongtermSlope: twice as fast each round.
+    /// RaiseInflightLongtermSlope: twice as fast each round.
     pub fn raise_slope(&mut self, window: u32) {
         let growth = 1_u32 << self.probe_up_rounds;
         self.probe_up_rounds = (self.probe_up_rounds + 1).min(30);
         self.probe_up_packets = (window / growth).max(1);
     }
 
-    /// BBRProbeInflightLongtermUpward
+    /// ProbeInflightLongtermUpward
     pub fn probe_upward(&mut self, ack: &Ack, window: u32, round_start: bool) {
         if !ack.window_limited || window < self.long_term {
             return;
@@ -158,7 +166,7 @@ impl Bounds {
         }
     }
 
-    /// BBRInflightWithHeadroom
+    /// InflightWithHeadroom
     pub fn with_headroom(&self) -> u32 {
         if self.long_term == INFINITE {
             return INFINITE;

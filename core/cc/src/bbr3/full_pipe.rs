@@ -1,4 +1,4 @@
-//! Whether the bandwidth has stopped growing (draft-ietf-ccwg-bbr §5.3.1.2 and §5.3.1.3).
+//! Whether the bandwidth has stopped growing (draft-ietf-ccwg-bbr-06 §5.3.1.2 and §5.3.1.3).
 
 use crate::Ack;
 
@@ -24,23 +24,20 @@ pub struct FullPipe {
 }
 
 impl FullPipe {
-    /// BBRResetFullBW, with the rate that growth now counts from.
+    /// ResetFullBW, with the rate that growth now counts from.
     pub const fn reset(&mut self, bandwidth: f64) {
         self.bandwidth = bandwidth;
         self.rounds = 0;
         self.now = false;
     }
 
-    /// BBRCheckFullBWReached; `sample` in packets a second.
+    /// CheckFullBWReached; `sample` in packets a second.
     pub fn check(&mut self, sample: f64, app_limited: bool, round_start: bool) {
-        if self.now || app_limited {
+        if self.now || !round_start || app_limited {
             return;
         }
         if sample >= self.bandwidth * GROWTH {
             self.reset(sample);
-            return;
-        }
-        if !round_start {
             return;
         }
         self.rounds += 1;
@@ -48,7 +45,7 @@ impl FullPipe {
         self.reached |= self.now;
     }
 
-    /// BBRCheckStartupHighLoss: true when a round in recovery lost too much in too many places.
+    /// CheckStartupHighLoss: true when a round in recovery lost too much in too many places.
     pub fn loses_too_much(&mut self, ack: &Ack, round_start: bool) -> bool {
         self.loss_events += u32::from(ack.lost > 0);
         self.lost = self.lost.saturating_add(ack.lost);

@@ -1,4 +1,4 @@
-//! The min RTT and when it must be probed for (draft-ietf-ccwg-bbr §5.3.4.3).
+//! The min RTT and when it must be probed for (draft-ietf-ccwg-bbr-06 §5.3.4.3).
 
 use crate::Nanos;
 
@@ -18,11 +18,13 @@ pub struct MinRtt {
 }
 
 impl MinRtt {
-    pub const fn new(now: Nanos) -> Self {
-        Self { value: Nanos::MAX, at: now, recent: Nanos::MAX, recent_at: now }
+    /// OnInit: "BBR.min_rtt = C.srtt ? C.srtt : Infinity"
+    pub const fn new(now: Nanos, srtt: Nanos) -> Self {
+        let value = if srtt > 0 { srtt } else { Nanos::MAX };
+        Self { value, at: now, recent: Nanos::MAX, recent_at: now }
     }
 
-    /// BBRUpdateMinRTT; true when it is time to probe.
+    /// UpdateMinRTT; true when it is time to probe.
     pub fn update(&mut self, now: Nanos, rtt: Option<Nanos>) -> bool {
         let probe = now > self.recent_at + PROBE_INTERVAL;
         if let Some(rtt) = rtt
