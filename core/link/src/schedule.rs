@@ -144,6 +144,32 @@ impl Schedule {
         carried.map(|(span, duration)| span.rate_bps as f64 * duration as f64 * 1e-9).sum()
     }
 
+    /// Mean rate in bit/s over `from..to` of a link that sends in frames: one that falls silent for up to `longest` at a
+    /// time. Longer silences and outages are left out. `None` where there are no frames.
+    #[must_use]
+    pub fn framed_rate_bps(&self, from: Nanos, to: Nanos, longest: Nanos) -> Option<u64> {
+        let (mut bits, mut time, mut silence, mut silences) = (0_u128, 0, 0, 0);
+        for (span, duration) in self.spans(from, to) {
+            if span.rate_bps == UNLIMITED {
+                return None;
+            }
+            if span.connected && span.rate_bps == 0 {
+                silence += duration;
+                continue;
+            }
+            if silence > 0 && silence <= longest {
+                silences += 1;
+                time += silence;
+            }
+            silence = 0;
+            if span.connected {
+                bits += u128::from(span.rate_bps) * u128::from(duration);
+                time += duration;
+            }
+        }
+        (silences > 0 && time > 0).then(|| (bits / u128::from(time)) as u64)
+    }
+
     /// Whether no outage touches `from..to`.
     #[must_use]
     pub fn stays_connected(&self, from: Nanos, to: Nanos) -> bool {

@@ -13,7 +13,7 @@ use crate::packet::{Kind, Packet};
 use crate::path::Paths;
 use crate::run_log::{FlowSeries, LinkSeries, Recorder, RunLog};
 use crate::scenario::{Scenario, ScenarioError, nanos};
-use crate::telemetry::Port;
+use crate::telemetry::{Port, bandwidth_bps};
 
 /// No monitor interval is shorter: what happens in one must be worth a look.
 pub(crate) const MIN_INTERVAL: Nanos = 1_000_000;
@@ -239,7 +239,7 @@ impl Simulation {
         // Access links have no port: they stand for distance.
         if let Some(port) = self.ports.get_mut(from) {
             let departure = self.links[from].last_departure();
-            let rate = self.links[from].schedule().at(departure.at.saturating_sub(1)).rate_bps;
+            let rate = bandwidth_bps(self.links[from].schedule(), departure.at);
             headers.leave(&packet, port, from as u32, rate, departure);
         }
         let next = self.paths.link(packet.path, false, packet.hop + 1);

@@ -1,7 +1,9 @@
 //! In-band telemetry for flows whose scheme asks for it: the headers of packets on their way (LeoTCP, section III-A).
 
+mod bandwidth;
 mod port;
 
+pub use bandwidth::bandwidth_bps;
 pub use port::Port;
 
 use std::collections::VecDeque;

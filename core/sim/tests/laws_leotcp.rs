@@ -158,6 +158,23 @@ fn flows_that_are_rerouted_share_the_new_path_fairly_and_with_short_queues() {
 }
 
 #[test]
+fn frames_of_capacity_are_not_taken_for_the_bandwidth_of_the_link() {
+    // Silent for 9 ms, then 3 ms at 200 Mbit/s, as Starlink sends: the link carries 50 Mbit/s. Table I: "bw, Bandwidth of the
+    // outgoing link"; at that of a frame the window would grow without end, for nothing seems to be utilised.
+    let path = trace(&[(9 * MS, 12 * MS, 0, true), (3 * MS, 12 * MS, 200, true)]);
+    let scenario = json!({
+        "duration_s": 30.0,
+        "links": {"b": {"trace": "path", "queue": {"packets": 500}}},
+        "flows": [{"scheme": "leotcp", "route": ["b"]}],
+    });
+    let traces = TraceSet::from([("path".to_owned(), path)]);
+    let log = run_many(vec![simulation(&scenario, &traces, 500 * MS)], 1).remove(0);
+    let flow = &log.flows[0];
+    assert!(flow.normalized_goodput > 0.65 && flow.delay_inflation < 1.5, "{flow:?}");
+    assert_eq!(flow.lost_packets, 0, "{flow:?}");
+}
+
+#[test]
 fn leotcp_reads_the_queues_of_managed_links_too() {
     for kind in ["fq_codel", "pie", "cake"] {
         let mut scenario = dumbbell(100.0, 25.0, 20.0, &["leotcp", "leotcp"]);

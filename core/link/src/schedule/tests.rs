@@ -113,3 +113,37 @@ fn the_scenarios_rate_replaces_the_traces() {
 fn an_uncongested_link_has_capacity_without_bound() {
     assert_eq!(Schedule::constant(1, UNLIMITED).capacity_bits(0, 10), f64::INFINITY);
 }
+
+#[test]
+fn a_link_that_sends_in_frames_has_their_mean_rate_and_another_none() {
+    const MS: Nanos = 1_000_000;
+    let row = |time_ns, mbps: u64, connected| Row {
+        time_ns,
+        delay_ns: 0,
+        uplink_bps: mbps * 1_000_000,
+        downlink_bps: 0,
+        loss: 0.0,
+        path_id: 0,
+        connected,
+        event: Event::None,
+    };
+    // Frames of 3 ms after 9 ms, in two rows, then a gap of 60 ms and frames again.
+    let rows = vec![
+        row(0, 0, true),
+        row(4 * MS, 0, true),
+        row(9 * MS, 200, true),
+        row(12 * MS, 0, true),
+        row(50 * MS, 0, true),
+        row(72 * MS, 200, true),
+        row(75 * MS, 0, true),
+        row(84 * MS, 200, true),
+    ];
+    let trace = Arc::new(PathTrace { metadata: String::new(), rows, period_ns: 87 * MS });
+    let schedule = Schedule::traced(trace, Direction::Uplink, None, 0);
+    let rate = |from, to| schedule.framed_rate_bps(from * MS, to * MS, 20 * MS);
+    assert_eq!(rate(0, 12), Some(50_000_000));
+    // The gap does not count: 9 ms of frames in 27 ms.
+    assert_eq!(rate(0, 87), Some(66_666_666));
+    assert_eq!(rate(9, 12), None);
+    assert_eq!(Schedule::constant(0, 1_000).framed_rate_bps(0, 1_000 * MS, 20 * MS), None);
+}
