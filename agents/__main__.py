@@ -7,10 +7,9 @@ import json
 import sys
 from pathlib import Path
 
-from agents import registry, ship
+from agents import ship
 from agents.published import actors
-from agents.settings import build, read_config
-from configs.errors import InputError, reports_input_errors
+from configs.errors import reports_input_errors
 
 
 @reports_input_errors
@@ -33,12 +32,24 @@ def run(arguments: list[str]) -> int:
     add.add_argument("scheme", choices=sorted([*actors.SCHEMES, "sage"]))
     add.add_argument("checkpoint", type=Path, help="its path without .index and .data-…")
     add.add_argument("--out", type=Path, metavar="DIR", help="default: runs/SCHEME-published")
-    add = commands.add_parser("held-out", help="run a policy on scenarios that its training never drew; JSON")
-    add.add_argument("run", type=Path, help="a folder that train.py made")
+    add = commands.add_parser(
+        "held-out", help="judge a policy on scenarios that never trained or chose one; JSON"
+    )
+    add.add_argument("policy", type=Path, help="a folder that train.py or import made")
     add.add_argument("--episodes", type=int, default=32)
+    add.add_argument(
+        "--scenarios",
+        metavar="NAME|FILE",
+        help="a sampler, or the training configuration whose ranges are drawn from (default: the run's own; "
+        "of a policy without a run, its agent's)",
+    )
     add = commands.add_parser("curves", help="learning curves over seeds, with intervals")
     add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders that train.py made")
-    add.add_argument("--metric", default="held_out_reward", help="held_out_… or a column of progress.csv")
+    add.add_argument(
+        "--metric",
+        default="held_out_reward",
+        help="held_out_… (of runs with held_out_episodes) or a column of progress.csv",
+    )
     add.add_argument("--out", type=Path, metavar="DIR", default=Path("runs/curves"))
     add = commands.add_parser(
         "ship", help="make of runs that differ in their seeds what comes with the project"
@@ -54,7 +65,7 @@ def run(arguments: list[str]) -> int:
             folder = sage.import_policy(flags.checkpoint, out)
         else:
             folder = actors.import_policy(flags.scheme, flags.checkpoint, out)
-        print(f"policy: {folder}")
+        print(f"policy: {folder}\nevaluate.py SUITE --schemes {flags.scheme}-authors={out}")
         return 0
     if flags.command == "curves":
         from agents import curves  # here, because drawing takes a second to import
@@ -65,28 +76,10 @@ def run(arguments: list[str]) -> int:
     if flags.command == "ship":
         print(f"chosen: {ship.ship(flags.runs, flags.out)}")
         return 0
-    print(json.dumps(held_out(flags.run, flags.episodes)))
+    from agents import judging  # here, so that an import needs no compiled module
+
+    print(json.dumps(judging.held_out(flags.policy, flags.episodes, flags.scenarios)))
     return 0
-
-
-def held_out(run: Path, episodes: int) -> dict[str, float]:
-    """Return what the policy of ``run`` earns on so many held-out scenarios of its own ranges.
-
-    Raises:
-        InputError: no run, or a policy that cannot be read.
-    """
-    import leosim  # here, so that an import needs no compiled module
-
-    from agents.rollout import evaluate_policy
-
-    data = read_config(run / "config.yaml")
-    scheme = registry.get(str(data.get("agent")))
-    settings = build(scheme.settings, str(run / "config.yaml"), data)
-    try:
-        policy = leosim.Policy.load(str(run / "policy"))
-    except leosim.InputError as error:
-        raise InputError(str(error)) from None
-    return evaluate_policy(policy, settings, episodes)
 
 
 if __name__ == "__main__":

@@ -56,6 +56,11 @@ def read(run: Path, metric: str) -> tuple[np.ndarray, np.ndarray]:
     held_out = metric.startswith(HELD_OUT)
     path = run / ("evaluation.csv" if held_out else "progress.csv")
     column = metric.removeprefix(HELD_OUT)
+    if held_out and not path.is_file() and (run / "config.yaml").is_file():
+        raise InputError(
+            f"{path}: not there: {metric} is of runs with --set held_out_episodes=16; "
+            "--metric names a column of progress.csv"
+        )
     try:
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))

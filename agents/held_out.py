@@ -1,4 +1,6 @@
-"""Judges the policy of every checkpoint on scenarios that training never draws, and keeps the best.
+"""Chooses the best of a run's policies: each checkpoint's is tried on scenarios that training never draws.
+
+What was chosen is judged on others (`agents.rollout.JUDGING_EPISODE`): by these it is best by chance, too.
 
 It draws from no generator of training: a run is the same whether it is judged or not.
 """
@@ -18,7 +20,7 @@ from configs.errors import InputError
 FILE = "evaluation.csv"
 
 
-class Judge:
+class Chooser:
     """What policies of one run have earned so far, as in its ``evaluation.csv``.
 
     Args:
@@ -34,19 +36,20 @@ class Judge:
         for row in _rows(run):
             self._compare(float(row["reward"]), int(row["steps"]))
 
-    def judge(self, steps: int, wall_s: float) -> dict[str, float]:
+    def consider(self, steps: int, wall_s: float) -> dict[str, float]:
         """Run the policy that was exported last, keep it if it is the best, and return what it earned.
 
         Raises:
             InputError: there is no policy: the agent exports none.
         """
-        from agents.rollout import evaluate_policy  # here, because it draws scenarios
+        from agents.rollout import CHOOSING_EPISODE, evaluate_policy  # here, because it draws scenarios
 
         if not (self._run.policy / "policy.onnx").exists():
             agent = self._settings.agent
-            raise InputError(f"settings: held_out_episodes: {agent} exports no policy that could be judged")
+            raise InputError(f"settings: held_out_episodes: {agent} exports no policy that could be tried")
         policy = leosim.Policy.load(str(self._run.policy))
-        earned = evaluate_policy(policy, self._settings, self._settings.held_out_episodes)
+        episodes = self._settings.held_out_episodes
+        earned = evaluate_policy(policy, self._settings, episodes, first=CHOOSING_EPISODE)
         row = {"steps": steps, "wall_s": round(wall_s, 3), **earned}
         self._run.append_progress(row, FILE)
         if self._compare(earned["reward"], steps):

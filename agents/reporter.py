@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from agents.held_out import Judge
+from agents.held_out import Chooser
 from agents.run_folder import RunFolder
 from agents.settings import TrainSettings
 from agents.tracking import scalars, tracker
@@ -43,7 +43,7 @@ class Reporter:
         self._settings, self._run, self._shown = settings, run, shown
         self._before_s, self._started_s = wall_s, time.monotonic()
         run.rewind_progress(steps)
-        self._judge = Judge(settings, run, steps) if settings.held_out_episodes else None
+        self._chooser = Chooser(settings, run, steps) if settings.held_out_episodes else None
         self._tracker = tracker(settings, run, steps)
         self._bar: Progress | None = None
         self._said_s = -PLAIN_LINE_S
@@ -89,13 +89,13 @@ class Reporter:
             self.say(f"{share:4.0%}  {row['steps']:,} steps  {text}")
 
     def checkpointed(self, steps: int) -> None:
-        """Say that the checkpoint of ``steps`` is on disk (a terminal shows the bar instead); judge it."""
+        """Say that the checkpoint of ``steps`` is on disk (a terminal shows the bar instead); try it."""
         if self._bar is None:
             self.say(f"checkpoint {steps}")
-        if self._judge is not None:
-            earned = self._judge.judge(steps, self.wall_s)
+        if self._chooser is not None:
+            earned = self._chooser.consider(steps, self.wall_s)
             self._tracker.log({f"held_out_{name}": value for name, value in earned.items()}, steps)
-            self.say(f"held out: reward {earned['reward']:.4g}, best {self._judge.best_reward:.4g}")
+            self.say(f"held out: reward {earned['reward']:.4g}, best {self._chooser.best_reward:.4g}")
 
     def say(self, line: str) -> None:
         """Print a line."""

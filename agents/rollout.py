@@ -18,11 +18,14 @@ Act = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 Remembering = Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.float32]]
 """The same, of flows that are told apart by a number each."""
 
-HELD_OUT_EPISODE = 1_000_000_000
-"""Training counts its episodes from 0 and never comes here; the scenarios are the same for every seed."""
+CHOOSING_EPISODE = 1_000_000_000
+"""Episodes from here on choose the best checkpoint of a run, and the seed that ships. Training counts its own
+from 0 and never comes here; the scenarios are the same for every seed."""
+JUDGING_EPISODE = 2_000_000_000
+"""Episodes from here on judge what was chosen, and have chosen nothing."""
 HELD_OUT_SEED = 0
 
-METRICS = ("normalized_goodput", "delay_inflation", "loss_rate")
+METRICS = ("power", "normalized_goodput", "delay_inflation", "loss_rate")
 
 
 def acting(policy: leosim.Policy, flows: int) -> Remembering:
@@ -40,26 +43,47 @@ def acting(policy: leosim.Policy, flows: int) -> Remembering:
     return act
 
 
-def evaluate_policy(policy: leosim.Policy, settings: TrainSettings, episodes: int) -> dict[str, float]:
+def evaluate_policy(
+    policy: leosim.Policy, settings: TrainSettings, episodes: int, *, first: int = JUDGING_EPISODE
+) -> dict[str, float]:
     """Return what `evaluate` does, of an exported ``policy``, which may be recurrent."""
     flows = episodes * settings.scenarios.max_learning_flows
-    return _evaluate(acting(policy, flows), settings, episodes)
+    return _evaluate(acting(policy, flows), settings, episodes, first)
 
 
-def evaluate(act: Act, settings: TrainSettings, episodes: int) -> dict[str, float]:
+def evaluate_action(
+    action: float, settings: TrainSettings, episodes: int, *, first: int = JUDGING_EPISODE
+) -> dict[str, float]:
+    """Return what `evaluate` does, of the same ``action`` at every interval: 0 leaves all as it is."""
+
+    def act(observations: NDArray[np.float32], which: NDArray[np.int64]) -> NDArray[np.float32]:
+        return np.full((len(observations), 1), action, np.float32)
+
+    return _evaluate(act, settings, episodes, first)
+
+
+def evaluate(
+    act: Act, settings: TrainSettings, episodes: int, *, first: int = JUDGING_EPISODE
+) -> dict[str, float]:
     """Run ``act`` without exploration on ``episodes`` held-out scenarios of the kind that ``settings`` draw.
+
+    Args:
+        act: what acts.
+        settings: ranges, specification, reward and interval.
+        episodes: how many.
+        first: the first of them, `JUDGING_EPISODE` or `CHOOSING_EPISODE`.
 
     Returns:
         ``reward``: mean per flow and interval; and means over flows of `METRICS` (a flow's normalized goodput
         is over the whole bottleneck, so that n equal flows have 1/n each).
     """
-    return _evaluate(lambda observations, which: act(observations), settings, episodes)
+    return _evaluate(lambda observations, which: act(observations), settings, episodes, first)
 
 
-def _evaluate(act: Remembering, settings: TrainSettings, episodes: int) -> dict[str, float]:
+def _evaluate(act: Remembering, settings: TrainSettings, episodes: int, first: int) -> dict[str, float]:
     changes = {"seed": HELD_OUT_SEED, "num_envs": episodes, "backend": "simulator", "curriculum": []}
     held_out = settings.model_copy(update=changes)
-    simulations = Simulations(held_out, first_episode=HELD_OUT_EPISODE)
+    simulations = Simulations(held_out, first_episode=first)
     simulations.start()
     batch = simulations.batch
     total, count = 0.0, 0

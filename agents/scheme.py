@@ -24,6 +24,9 @@ class Scheme:
     name: str
     summary: str
     settings: type[TrainSettings] = TrainSettings
+    departures: str = ""
+    """In a line, what differs from the publication in the policy that comes with the project (``trained/``).
+    Reports, ``evaluate.py --list`` and the README repeat it."""
     trainers: Mapping[str, str] = field(default_factory=dict)
     """Engine to ``module:function``; empty when there is nothing to train."""
 

@@ -84,7 +84,7 @@ class TrainSettings(Strict):
     """An existing Ray cluster; by default Ray starts on this machine."""
 
     held_out_episodes: Annotated[int, Field(ge=0)] = 0
-    """Episodes on scenarios that training never draws, which judge the policy of every checkpoint: rows of
+    """Episodes on scenarios that training never draws, which choose among the checkpoints' policies: rows of
     evaluation.csv; ``best/`` keeps the policy that earned most. 0: none."""
 
     track: Tracker = "tensorboard"

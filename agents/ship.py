@@ -16,7 +16,7 @@ from agents.settings import read_config
 from configs.atomic import write_atomically
 from configs.errors import InputError
 
-_OUT = re.compile(r"\s--out[ =]('[^']*'|\S+)")
+_OUT = re.compile(r"\s--out[ =]('[^']*'|[^\s\"]+)")
 """Where a run was written says nothing about what it is."""
 
 CURVES = ("progress", "evaluation")

@@ -1,16 +1,20 @@
-"""Evaluation during training: the judge, what it keeps, and that training does not notice it."""
+"""Held-out scenarios: what chooses a checkpoint, what judges a policy, and that training notices neither."""
 
 import csv
 import json
+from pathlib import Path
 
 import leosim
 import numpy as np
 import pytest
 
-from agents import registry
-from agents.held_out import Judge
+from agents import registry, rollout
+from agents.__main__ import run as command
+from agents.held_out import Chooser
+from agents.judging import held_out
 from agents.run_folder import RunFolder
 from agents.settings import TrainSettings, build
+from agents.simulations import Simulations
 from configs.errors import InputError
 
 TINY = {
@@ -72,26 +76,26 @@ def test_a_resumed_run_is_judged_as_one_that_was_not_interrupted(tmp_path):
         assert (whole.path / name).read_bytes() == (halves.path / name).read_bytes()
 
 
-class Scripted(Judge):
-    """A judge that is told what policies earn."""
+class Scripted(Chooser):
+    """A chooser that is told what policies earn."""
 
     def __init__(self, run: RunFolder, steps: int = 0) -> None:
         super().__init__(TrainSettings(agent="astraea", held_out_episodes=1), run, steps)
 
 
-def checkpointed(run: RunFolder, judge: Judge, steps: int, reward: float, monkeypatch) -> None:
+def checkpointed(run: RunFolder, chooser: Chooser, steps: int, reward: float, monkeypatch) -> None:
     run.save_checkpoint(steps, lambda folder: (folder / "weights").write_text(str(steps)))
     run.write_policy(b"%d" % steps, {"agent": "astraea"}, steps)
-    monkeypatch.setattr("agents.rollout.evaluate_policy", lambda *_: {"reward": reward})
-    judge.judge(steps, 1.0)
+    monkeypatch.setattr("agents.rollout.evaluate_policy", lambda *_, **__: {"reward": reward})
+    chooser.consider(steps, 1.0)
 
 
 def test_the_best_checkpoint_outlives_later_ones_that_are_worse(tmp_path, monkeypatch):
     monkeypatch.setattr("agents.held_out.leosim.Policy", type("Policy", (), {"load": staticmethod(str)}))
     run = RunFolder.create(tmp_path / "run", "", {})
-    judge = Scripted(run)
+    chooser = Scripted(run)
     for steps, reward in ((10, 0.1), (20, 0.9), (30, 0.3), (40, 0.2), (50, 0.4)):
-        checkpointed(run, judge, steps, reward, monkeypatch)
+        checkpointed(run, chooser, steps, reward, monkeypatch)
     assert [int(folder.name) for folder in run.kept_checkpoints()] == [20, 40, 50]
     assert (run.path / "best" / "policy.onnx").read_bytes() == b"20"
     assert run.latest_checkpoint() == run.checkpoint_path(50)
@@ -107,4 +111,51 @@ def test_the_best_checkpoint_outlives_later_ones_that_are_worse(tmp_path, monkey
 def test_an_agent_that_exports_no_policy_cannot_be_judged(tmp_path):
     run = RunFolder.create(tmp_path / "run", "", {})
     with pytest.raises(InputError, match="held_out_episodes: astraea exports no policy"):
-        Scripted(run).judge(1, 1.0)
+        Scripted(run).consider(1, 1.0)
+
+
+RANGES = "scenarios: {sampler: astraea, flows: 2, rate_mbps: 10, base_rtt_ms: 20, duration_s: 1}\n"
+PERCEPTRON = Path(__file__).parents[1] / "core/control/tests/fixtures/perceptron"
+"""A policy of Astraea's without a training run, as an imported one."""
+
+
+def test_no_episode_that_chooses_a_policy_judges_it_or_any_other(tmp_path, monkeypatch):
+    drawn: list[tuple[str, str]] = []
+    phase = "trains"
+
+    class Watched(Simulations):
+        def restart(self, index: int) -> None:
+            super().restart(index)
+            drawn.append((phase, self.scenario(self.next_episode - 1).to_json()))
+
+    monkeypatch.setattr(rollout, "Simulations", Watched)
+    phase = "chooses"
+    run = trained("ppo", tmp_path / "run", 64, held_out_episodes=3)
+    phase = "judges"
+    held_out(run.path, episodes=3)
+    by_phase = {name: {text for which, text in drawn if which == name} for name in ("chooses", "judges")}
+    assert len(by_phase["chooses"]) == len(by_phase["judges"]) == 3
+    assert not by_phase["chooses"] & by_phase["judges"]
+
+
+def test_a_policy_without_a_run_is_judged_on_the_ranges_that_are_given(tmp_path, capsys):
+    ranges = tmp_path / "ranges.yaml"
+    ranges.write_text(RANGES)
+    assert command(["held-out", str(PERCEPTRON), "--episodes", "2", "--scenarios", str(ranges)]) == 0
+    earned = json.loads(capsys.readouterr().out)
+    assert earned["power"] > 0
+    assert earned["action_0"]["power"] != earned["power"]
+    by_config = tmp_path / "run.yaml"
+    by_config.write_text(f"agent: astraea\nsteps: 1\n{RANGES}")
+    assert held_out(PERCEPTRON, 2, str(by_config)) == earned
+
+
+def test_what_cannot_be_judged_is_one_line(tmp_path):
+    for episodes in (0, -3):
+        with pytest.raises(InputError, match=f"^held-out: --episodes: {episodes}: must be at least 1$"):
+            held_out(PERCEPTRON, episodes)
+    with pytest.raises(InputError, match="scenarios"):
+        held_out(PERCEPTRON, 1, "moon")
+    (tmp_path / "empty.yaml").write_text("steps: 3\n")
+    with pytest.raises(InputError, match="scenarios: no ranges"):
+        held_out(PERCEPTRON, 1, str(tmp_path / "empty.yaml"))

@@ -10,7 +10,7 @@ import pytest
 
 import agents
 from agents import registry, train_cli
-from agents.__main__ import held_out
+from agents.judging import held_out
 from evaluation import cli
 
 DOCUMENTED = Path(agents.__file__).parents[1] / "docs" / "new-agent"

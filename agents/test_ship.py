@@ -49,6 +49,15 @@ def test_where_a_run_was_written_does_not_travel_and_the_rest_of_its_command_doe
         assert str(tmp_path) not in (tmp_path / "trained" / name).read_text()
 
 
+def test_a_command_that_ends_with_where_it_wrote_stays_a_description(tmp_path):
+    run = trained(tmp_path / "run", 1, [0.5])
+    said = {"provenance": {"command": "train.py --agent orca --out runs/orca", "commit": "0"}}
+    (run / "best/policy.json").write_text(json.dumps(said))
+    ship([run], tmp_path / "trained")
+    described = json.loads((tmp_path / "trained/policy/policy.json").read_text())
+    assert described["provenance"] == {"command": "train.py --agent orca", "commit": "0"}
+
+
 def test_runs_that_cannot_be_compared_are_refused_before_anything_is_replaced(tmp_path):
     first = trained(tmp_path / "a", 1, [0.5])
     others = {

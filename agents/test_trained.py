@@ -5,7 +5,7 @@ from pathlib import Path
 import leosim
 import pytest
 
-from agents.__main__ import held_out
+from agents.judging import held_out
 from configs import suite
 from configs.errors import InputError
 from evaluation import plan, schemes
@@ -15,20 +15,22 @@ from evaluation.metrics import run_metrics, shared_window_s
 TRAINED = sorted(Path(__file__).parent.glob("*/trained"))
 
 
-ALONE = [folder for folder in TRAINED if folder.parent.name in {"aurora", "orca"}]
-"""Trained on one flow a link; Sage, on what schemes did, has its own test."""
+def test_astraea_aurora_orca_and_sage_come_trained():
+    assert {"astraea", "aurora", "orca", "sage"} <= {folder.parent.name for folder in TRAINED}
 
 
-def test_astraea_aurora_and_orca_come_trained():
-    assert {"astraea", "aurora", "orca"} <= {folder.parent.name for folder in TRAINED}
-
-
-@pytest.mark.parametrize("folder", ALONE, ids=lambda folder: folder.parent.name)
-def test_a_trained_policy_fills_links_that_it_never_saw_without_filling_their_queues(folder):
-    assert leosim.Policy.load(str(folder / "policy")).spec == folder.parent.name
+# Sage, on what schemes did, has its own test; of Astraea it is shares that matter.
+@pytest.mark.parametrize("name", ["aurora", "orca"])
+def test_a_trained_policy_has_earned_more_than_the_action_0_where_nothing_was_chosen(name):
+    folder = Path(__file__).parent / name / "trained"
+    assert leosim.Policy.load(str(folder / "policy")).spec == name
     earned = held_out(folder, episodes=6)
-    assert earned["normalized_goodput"] > 0.75
-    assert earned["delay_inflation"] < 2.0
+    # CUBIC alone is Orca's action 0, the rate that slow start found Aurora's; either fills most links.
+    idle = earned["action_0"]
+    assert earned["reward"] >= 1.3 * idle["reward"]
+    assert earned["power"] >= 1.3 * idle["power"]
+    # Aurora's links lose up to 5 % by themselves, and it takes more for its rate.
+    assert earned["loss_rate"] <= {"aurora": 0.2, "orca": 0.02}[name]
 
 
 @pytest.mark.parametrize(("name", "cell"), [("intra-rtt", "60 ms"), ("inter-rtt", "60 ms, 1.0 BDP")])
@@ -57,5 +59,5 @@ def test_two_flows_of_trained_astraea_fill_a_link_and_share_it(name, cell):
 
 
 def test_a_folder_without_a_run_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"config\.yaml: cannot be read"):
+    with pytest.raises(InputError, match=r"\(folder\): has neither config.yaml nor a policy"):
         held_out(tmp_path, episodes=1)

@@ -28,7 +28,7 @@ from evaluation.backends import BACKENDS, backend
 from evaluation.metrics import METRICS
 from evaluation.plan import Run
 from evaluation.results import Results
-from evaluation.schemes import Contestants, parse
+from evaluation.schemes import Contestants, load_policy, parse, shipped
 from evaluation.store import Store, recorded_rows, require_writable
 
 
@@ -258,6 +258,9 @@ def print_list(console: Console) -> None:
         console.print(
             f"backend {name}: {', '.join(engine.schemes())}; a trained policy as NAME=PATH", markup=False
         )
+    console.print()
+    for name, folder in shipped().items():
+        console.print(f"policy {name}: {load_policy(folder).origin}", markup=False, highlight=False)
 
 
 def print_summary(console: Console, results: Results, chosen: list[Suite]) -> None:

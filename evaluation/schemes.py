@@ -12,6 +12,7 @@ from typing import Any
 import leosim
 
 import agents
+from agents import registry
 from configs.errors import InputError
 
 POLICY_FILES = ("policy.onnx", "policy.json")
@@ -27,6 +28,8 @@ ABOUT = {
     "one action per monitor interval multiplies the window.",
     "orca": "Orca (Abbasloo et al., SIGCOMM 2020): a learned agent multiplies CUBIC's window every 20 ms.",
     "aurora": "Aurora (Jay et al., ICML 2019): a learned agent moves the sending rate every half RTT.",
+    "sage": "Sage (Yen et al., SIGCOMM 2023): a policy learned offline from what kernel schemes did "
+    "multiplies the window every 10 ms.",
 }
 
 
@@ -38,6 +41,8 @@ class Policy:
     files: dict[str, bytes] = field(repr=False)
     metadata: dict[str, Any]
     """What ``policy.json`` says."""
+    departures: str | None = None
+    """Of a policy that comes with the project: in a line, what differs from the publication."""
 
     @property
     def interval_ms(self) -> float:
@@ -48,6 +53,18 @@ class Policy:
     def sha256(self) -> str:
         """The hash of its network and its description."""
         return hashlib.sha256(b"".join(self.files[name] for name in POLICY_FILES)).hexdigest()
+
+    @property
+    def origin(self) -> str:
+        """A sentence that says whose weights they are."""
+        provenance = self.metadata.get("provenance", {})
+        if imported := provenance.get("imported_from"):
+            of = provenance.get("index_sha256", "")
+            return f"Authors' weights, imported from {imported} (SHA-256 {of[:12]}…)."
+        if self.departures is not None:
+            return self.departures
+        command = provenance.get("command")
+        return f"Trained by: {command}." if command else "Where it comes from is not known."
 
 
 @dataclass(frozen=True)
@@ -62,7 +79,7 @@ def about(name: str, policy: Policy | None) -> str:
     """Return what the report says about a scheme."""
     text = ABOUT.get(policy.metadata.get("agent", "") if policy else name, "")
     if policy:
-        text += f" Policy {policy.folder.as_posix()}, SHA-256 {policy.sha256[:12]}…"
+        text += f" {policy.origin} Policy {policy.folder.as_posix()}, SHA-256 {policy.sha256[:12]}…"
         steps = policy.metadata.get("provenance", {}).get("steps")
         text += f", trained for {steps:,} steps" if isinstance(steps, int) else ""
         text += f", monitor interval {policy.interval_ms:g} ms."
@@ -83,6 +100,7 @@ def parse(text: str, known: list[str]) -> Contestants:
     """
     names: list[str] = []
     policies: dict[str, Policy] = {}
+    ours = shipped()
     for item in filter(None, (part.strip() for part in text.split(","))):
         name, equals, path = item.partition("=")
         if name in names:
@@ -91,8 +109,8 @@ def parse(text: str, known: list[str]) -> Contestants:
             raise InputError(f"--schemes: {name}: is built in; give the policy another name")
         if equals:
             policies[name] = load_policy(Path(path))
-        elif name not in known and (folder := trained(name)) is not None:
-            policies[name] = load_policy(folder)
+        elif name not in known and name in ours:
+            policies[name] = load_policy(ours[name])
         else:
             require_known(name, "--schemes", known)
         names.append(name)
@@ -110,10 +128,10 @@ def require_known(name: str, source: str, known: Collection[str]) -> None:
         )
 
 
-def trained(name: str) -> Path | None:
-    """Return the folder of the policy of agent ``name`` that comes with the project; None without one."""
-    folder = Path(agents.__file__).parent / name / "trained"
-    return folder if name.isidentifier() and (folder / "policy" / "policy.json").is_file() else None
+def shipped() -> dict[str, Path]:
+    """Return the folders of the policies that come with the project, by the agent's name."""
+    found = sorted(Path(agents.__file__).parent.glob("*/trained/policy/policy.json"))
+    return {path.parents[2].name: path.parents[1] for path in found}
 
 
 def load_policy(path: Path) -> Policy:
@@ -132,4 +150,6 @@ def load_policy(path: Path) -> Policy:
         raise InputError(str(error)) from None
     except OSError as error:
         raise InputError(f"{folder}: cannot be read: {error.strerror}") from None
-    return Policy(folder, files, json.loads(files["policy.json"]))
+    ours = [name for name, its in shipped().items() if (its / "policy").resolve() == folder.resolve()]
+    departures = registry.get(ours[0]).departures if ours else None
+    return Policy(folder, files, json.loads(files["policy.json"]), departures)

@@ -14,4 +14,7 @@ SCHEME = Scheme(
     summary="Aurora (ICML 2019): PPO on a sending rate",
     settings=AuroraSettings,
     trainers={"sb3": "agents.engines.sb3:train", "rllib": "agents.engines.rllib:train"},
+    departures="Trained here, not by Aurora's authors: rewards relative to what each path allows, smaller "
+    "minibatches, no entropy bonus, a mean action through tanh, and actions within ±1 from a starting "
+    "rate that slow start finds.",
 )

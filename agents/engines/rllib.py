@@ -26,6 +26,7 @@ from agents.engines import rllib_checkpoint
 from agents.engines.actor import export
 from agents.engines.ray_cluster import running
 from agents.engines.rllib_algorithms import build, modules
+from agents.engines.rllib_metrics import Rewards
 from agents.engines.rllib_modules import actor_layers
 from agents.engines.schedule import Every
 from agents.engines.settings import Sb3Settings
@@ -59,13 +60,11 @@ def _train(settings: TrainSettings, run: RunFolder) -> None:
         export_policy(algorithm, settings, run, state["steps"])
         reporter.checkpointed(state["steps"])
 
-    reporter = Reporter(
-        settings, run, steps=state["steps"], wall_s=state["wall_s"], shown=("episode_reward_mean",)
-    )
+    reporter = Reporter(settings, run, steps=state["steps"], wall_s=state["wall_s"])
     with reporter:
         row_due = Every(settings.progress_steps, state["steps"])
         checkpoint_due = Every(settings.checkpoint_steps, state["steps"])
-        sampled_episodes = Episodes()
+        sampled_episodes, rewards = Episodes(), Rewards()
         while reporter.done(state["steps"]) < 1:
             result = iterate(algorithm)
             sampled = result["env_runners"]
@@ -73,10 +72,11 @@ def _train(settings: TrainSettings, run: RunFolder) -> None:
             state["episodes"] += count(sampled, "num_episodes")
             state["wall_s"] = reporter.wall_s
             sampled_episodes.add(sampled)
+            rewards.add(sampled)
             over = reporter.done(state["steps"]) >= 1
             if row_due.due(state["steps"]) or over:
                 learned = result.get("learners", {}).get(modules(settings)[0], {})
-                reporter.row(make_row(state, sampled_episodes.flush(), learned))
+                reporter.row(make_row(state, rewards.flush(), sampled_episodes.flush(), learned))
             if checkpoint_due.due(state["steps"]) or over:
                 checkpoint()
         # Again, for a run that was killed after its last checkpoint and before its export.
@@ -138,7 +138,7 @@ LOSSES = {
 
 
 def make_row(
-    state: Mapping[str, Any], episodes: Mapping[str, float], learned: Mapping[str, Any]
+    state: Mapping[str, Any], reward: float, episodes: Mapping[str, float], learned: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return a row of progress.csv; nan for what RLlib does not have yet."""
     losses = {
@@ -149,6 +149,7 @@ def make_row(
         "steps": state["steps"],
         "wall_s": round(state["wall_s"], 3),
         "episodes": state["episodes"],
+        "reward": reward,
         # The sum over all flows of an episode, and over its intervals.
         "episode_reward_mean": episodes["episode_return_mean"],
         "episode_length_mean": episodes["episode_len_mean"],

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+import warnings
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.algorithms.appo import APPOConfig
-from ray.rllib.algorithms.dreamerv3 import DreamerV3Config
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.algorithms.sac import SACConfig
 from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
@@ -18,12 +18,16 @@ from agents.appo.settings import AppoSettings
 from agents.dreamerv3.settings import DreamerV3Settings
 from agents.engines.replay_settings import ReplaySettings
 from agents.engines.rllib_checkpoint import learner_of, lock_updates
+from agents.engines.rllib_metrics import FlowRewards
 from agents.engines.rllib_modules import AsynchronousFlowModule, flow_module, own_module
 from agents.engines.rllib_replay import FlowReplayBuffer
 from agents.engines.settings import Sb3Settings
 from agents.ppo.settings import PpoSettings
 from agents.settings import TrainSettings
 from envs.rllib import MultiFlowEnv, SingleFlowEnv
+
+if TYPE_CHECKING:
+    from ray.rllib.algorithms.dreamerv3 import DreamerV3Config
 
 PpoOrAppo = TypeVar("PpoOrAppo", PPOConfig, APPOConfig)
 
@@ -95,6 +99,7 @@ def make_config(settings: TrainSettings, steps: int) -> AlgorithmConfig:
         )
     return (
         config.framework("torch")
+        .callbacks(FlowRewards)
         .env_runners(num_env_runners=runners, num_envs_per_env_runner=settings.num_envs)
         # While they learn, the runners rest: processors need not be set aside for them.
         .learners(num_learners=learners(settings), num_cpus_per_learner=0)
@@ -185,8 +190,19 @@ def _sac(settings: ReplaySettings, runners: int) -> AlgorithmConfig:
     return config.reporting(min_sample_timesteps_per_iteration=settings.progress_steps)
 
 
+def dreamerv3_config() -> DreamerV3Config:
+    """Return RLlib's configuration of DreamerV3, imported for its runs only, and without what it warns of.
+
+    Its import makes RLlib's own environments to debug with, whose observations are not within their spaces.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning, module="gymnasium")
+        from ray.rllib.algorithms.dreamerv3 import DreamerV3Config
+    return DreamerV3Config()
+
+
 def _dreamerv3(settings: DreamerV3Settings) -> AlgorithmConfig:
-    return DreamerV3Config().training(
+    return dreamerv3_config().training(
         model_size=settings.model_size,
         training_ratio=settings.training_ratio,
         gamma=settings.gamma,

@@ -1,8 +1,10 @@
 """One tiny training run of each of RLlib's algorithms, over flows that come and go, in one Ray."""
 
+import importlib
 import os
 import signal
 import socket
+import sys
 from functools import partial
 
 import leosim
@@ -13,6 +15,7 @@ from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
 from agents import registry
 from agents.engines import ray_cluster, rllib, rllib_algorithms, rllib_checkpoint
+from agents.engines.rllib_metrics import FlowRewards, Rewards
 from agents.engines.rllib_replay import FlowReplayBuffer
 from agents.engines.test_engines import TINY, exported, observations, rows
 from agents.ppo.settings import PpoSettings
@@ -85,6 +88,7 @@ def test_rllib_trains_checkpoints_exports_and_resumes(agent, tmp_path, weights):
     assert latest is not None
     assert latest.name == f"{steps[-1]:012d}"
     assert np.isfinite([float(row["policy_loss"]) for row in rows(run)][-1])
+    assert np.isfinite([float(row["reward"]) for row in rows(run)]).all()
     np.testing.assert_allclose(exported(run), weights[-1]["shared"], atol=1e-5)
 
     before = exported(run)
@@ -238,6 +242,41 @@ def test_a_ray_that_does_not_start_gets_a_line_that_says_what_to_do(monkeypatch)
 def test_what_rllib_has_no_number_for_counts_as_none():
     said = {"num_episodes": float("nan"), "num_env_steps_sampled": 32.0}
     assert [rllib.count(said, name) for name in ("num_episodes", "num_env_steps_sampled", "x")] == [0, 32, 0]
+
+
+def test_only_dreamerv3_is_told_to_import_its_environments_and_what_they_warn_of_is_not_ours(
+    monkeypatch, recwarn
+):
+    package = "ray.rllib.algorithms.dreamerv3"
+    for name in [name for name in sys.modules if name.startswith(package)]:
+        monkeypatch.delitem(sys.modules, name)
+    importlib.reload(rllib_algorithms)
+    assert not any(name.startswith(package) for name in sys.modules)
+    rllib_algorithms.dreamerv3_config()
+    assert any(name.startswith(package) for name in sys.modules)
+    assert not [warning for warning in recwarn.list if "observation space" in str(warning.message)]
+
+
+def test_rewards_are_told_before_any_episode_ends():
+    logged: dict[str, float] = {}
+
+    class Logger:
+        def log_value(self, name: str, value: float, reduce: str) -> None:
+            assert reduce == "sum"
+            logged[name] = value
+
+    episode = MultiAgentEpisode(agent_to_module_mapping_fn=lambda agent, episode: "shared")
+    zero = np.zeros(1, np.float32)
+    seen = {"a": zero, "b": zero}
+    episode.add_env_reset(observations=seen, infos={})
+    for reward in (1.0, 2.0):
+        episode.add_env_step(seen, seen, {"a": reward, "b": 0.0}, {})
+    FlowRewards().on_sample_end(metrics_logger=Logger(), samples=[episode])
+    rewards = Rewards()
+    for said in (logged, {}, {name: float("nan") for name in logged}):
+        rewards.add(said)
+    assert rewards.flush() == (1.0 + 2.0) / 4
+    assert np.isnan(rewards.flush())
 
 
 def test_what_rllib_says_of_episodes_is_kept_until_the_next_row():

@@ -89,7 +89,7 @@ def test_the_imported_policy_acts_as_its_checkpoint_says(tmp_path, capsys):
     prefix = checkpoint(tmp_path / "ckpt-1", tensors)
     assert run(["import", "sage", str(prefix), "--out", str(tmp_path / "out")]) == 0
     folder = tmp_path / "out" / "policy"
-    assert capsys.readouterr().out == f"policy: {folder}\n"
+    assert capsys.readouterr().out.splitlines()[0] == f"policy: {folder}"
     policy = leosim.Policy.load(str(folder))
     assert (policy.spec, policy.interval_ms, policy.memory_dim) == ("sage", 10.0, GRU)
     observations = np.random.default_rng(5).normal(size=(3, 30, 69)).astype(np.float32)

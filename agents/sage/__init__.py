@@ -18,4 +18,7 @@ SCHEME = Scheme(
     summary="Sage (SIGCOMM 2023): offline critic regularised regression on a pool of kernel schemes",
     settings=SageSettings,
     trainers={"native": "agents.sage.train:train"},
+    departures="Not Sage's algorithm: a clone of the best runs of Sage's pool, without a critic, with a "
+    "memory of 64 numbers instead of 1,024, and of flows that are alone; shares of a link are "
+    "nothing that it has learned.",
 )

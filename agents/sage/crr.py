@@ -124,7 +124,8 @@ class Crr:
         earlier = before(memories.detach(), first)
         advantage = self._advantage(observations, sample, logits.detach(), earlier)
         assert self.settings.beta is not None
-        weights = (advantage / self.settings.beta).exp().clamp(max=self.settings.weight_max)
+        unit = advantage.std().clamp(min=1e-6) if self.settings.standardise else 1.0
+        weights = (advantage / unit / self.settings.beta).exp().clamp(max=self.settings.weight_max)
         _step(self._critic_optimiser, self.critic, critic_loss, self.settings.gradient_max)
         return weights, {
             "critic_loss": critic_loss.item(),

@@ -33,29 +33,48 @@ class Encoder(nn.Module):
 
 
 class Block(nn.Module):
-    """Two dense layers with ReLU between them, added to their input, and layer norm."""
+    """Two dense layers with ReLU between them, added to their input, and layer norm.
 
-    def __init__(self, width: int) -> None:
+    Args:
+        width: of every layer.
+        layer_norm: whether what ReLU takes is normalised, too.
+    """
+
+    def __init__(self, width: int, *, layer_norm: bool = False) -> None:
         super().__init__()
         self.first = nn.Linear(width, width)
         self.second = nn.Linear(width, width)
         self.norm = nn.LayerNorm(width)
+        self._layer_norm = layer_norm
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., width) to (..., width)."""
-        return self.norm(x + self.second(functional.relu(self.first(x))))
+        inner = self.first(x)
+        if self._layer_norm:
+            inner = functional.layer_norm(inner, inner.shape[-1:])
+        return self.norm(x + self.second(functional.relu(inner)))
 
 
 class Torso(nn.Module):
-    """Encoder, gated recurrent unit, encoder, dense layer and residual blocks, in this order."""
+    """Encoder, gated recurrent unit, encoder, dense layer and residual blocks, in this order.
 
-    def __init__(self, inputs: int, settings: SageSettings) -> None:
+    Args:
+        inputs: width of what it takes.
+        settings: sizes.
+        layer_norm: whether every layer's outputs are normalised (Ba, Kiros and Hinton, 2016): as published,
+            those of the dense layer and within the blocks are not.
+    """
+
+    def __init__(self, inputs: int, settings: SageSettings, *, layer_norm: bool = False) -> None:
         super().__init__()
+        self._layer_norm = layer_norm
         self.before = Encoder(inputs, settings.width)
         self.gru = nn.GRU(settings.width, settings.gru, batch_first=True)
         self.after = Encoder(settings.gru, settings.width)
         self.dense = nn.Linear(settings.width, settings.width)
-        self.blocks = nn.ModuleList(Block(settings.width) for _ in range(settings.blocks))
+        self.blocks = nn.ModuleList(
+            Block(settings.width, layer_norm=layer_norm) for _ in range(settings.blocks)
+        )
 
     def remember(self, x: Tensor, memory: Tensor | None = None) -> Tensor:
         """Map (n, length, inputs) and a memory (n, gru), by default zeros, to memories (n, length, gru)."""
@@ -65,6 +84,8 @@ class Torso(nn.Module):
     def read(self, memories: Tensor) -> Tensor:
         """Map (..., gru) to (..., width)."""
         x = self.dense(self.after(memories))
+        if self._layer_norm:
+            x = functional.layer_norm(x, x.shape[-1:])
         for block in self.blocks:
             x = block(x)
         return x
@@ -161,7 +182,7 @@ class Critic(nn.Module):
             observation_dim, active=settings.normalise, logarithms=settings.logarithms
         )
         self._action_scale = settings.action_scale
-        self.torso = Torso(observation_dim + 1, settings)
+        self.torso = Torso(observation_dim + 1, settings, layer_norm=settings.critic_layer_norm)
         self.head = nn.Linear(settings.width, settings.atoms)
         self.atoms: Tensor
         self.register_buffer(

@@ -81,7 +81,8 @@ def watch(situation: Situation, schemes: tuple[str, ...], settings: SageSettings
         interval_ms=settings.interval_ms,
         threads=settings.workers,
         watch=True,
-        hold=settings.pool.hold,
+        # Whom it competes with is the host's own.
+        hold=1 if settings.pool.hold else 0,
     )
     traces = situation.traces()
     for index, scheme in enumerate(schemes):

@@ -114,6 +114,9 @@ class SageSettings(TrainSettings):
     logarithms: bool = False
     """Whether the networks take each signal's logarithm instead, before that: a flow of ten packets is then
     as easy to see as one of a thousand. Ours, not as published."""
+    critic_layer_norm: bool = False
+    """Whether every hidden layer of the critic is normalised. Ours; as published, all but the dense layer and
+    those within the residual blocks are."""
     action_scale: Positive | None = None
     """Where the critic sees actions half as on a linear and half as on a logarithmic scale: most windows
     change by thousandths of an octave, some by a whole one. Ours, it sees them as they are as published."""
@@ -136,6 +139,9 @@ class SageSettings(TrainSettings):
     beta: Positive | None = 1.0
     """An action is imitated with the weight exp(advantage / beta) …; none of ours: every action is imitated
     alike, and no critic is learned."""
+    standardise: bool = False
+    """Whether ``beta`` counts in deviations of the batch's advantages and not in returns. Ours: actions of
+    thousandths of an octave are worth little beside a return of 500."""
     weight_max: Positive = 20.0
     """… which is bounded by this."""
     target_steps: Count = 100

@@ -209,3 +209,38 @@ def test_a_critic_with_a_scale_for_actions_tells_thousandths_of_an_octave_from_n
     assert seen[None] == [0.0, torch.tensor(0.01).item(), 2.0]
     # arsinh(0.5) and arsinh(100).
     np.testing.assert_allclose(seen[0.02], [0.0, 0.4812118, 5.2983424], rtol=1e-5)
+
+
+def test_a_normalised_critic_says_the_same_of_layers_that_are_a_thousand_times_as_large():
+    # Far from what was learned, layers are: values then grow with them, or stay what they are.
+    read = {}
+    for normalised in (False, True):
+        critic = Crr(SMALL.model_copy(update={"critic_layer_norm": normalised}), 69).critic
+        memories = torch.randn(5, 16, generator=torch.Generator().manual_seed(1))
+        small = critic.torso.read(memories)
+        with torch.no_grad():
+            for block in critic.torso.blocks:
+                block.first.weight.mul_(1e3)
+                block.first.bias.mul_(1e3)
+        read[normalised] = float((critic.torso.read(memories) - small).abs().max())
+    assert read[True] < 1e-2 < 0.1 < read[False]
+
+
+def test_a_normalised_critic_leaves_the_policy_as_it_is():
+    plain, normalised = (
+        Crr(SMALL.model_copy(update={"critic_layer_norm": on}), 69).policy for on in (False, True)
+    )
+    for one, other in zip(plain.parameters(), normalised.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_standardised_weights_do_not_depend_on_what_returns_are_counted_in(monkeypatch):
+    advantages = torch.randn(8, 12, generator=torch.Generator().manual_seed(2))
+    weights = {}
+    for standardise in (False, True):
+        for factor in (1.0, 100.0):
+            learner = Crr(SMALL.model_copy(update={"standardise": standardise}), 69)
+            monkeypatch.setattr(learner, "_advantage", lambda *_, factor=factor: factor * advantages)
+            weights[standardise, factor] = learner.update(batch())["weight"]
+    assert abs(weights[True, 1.0] - weights[True, 100.0]) < 1e-4
+    assert abs(weights[False, 1.0] - weights[False, 100.0]) > 1.0

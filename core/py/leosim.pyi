@@ -294,12 +294,12 @@ class Batch:
         series_ms: float = 0.0,
         threads: int = 1,
         watch: bool = False,
-        hold: bool = False,
+        hold: int = 0,
     ) -> None:
         """Make a batch; with ``watch`` the flows of classic schemes take the slots.
 
         Then observations and rewards are those of an agent in the scheme's place, and actions have no effect.
-        With ``hold`` the schemes are in an agent's place altogether: their windows move only at the ends of
+        The first ``hold`` schemes are in an agent's place altogether: their windows move only at the ends of
         intervals that brought a delivery, and are paced at a window an RTT.
         """
     @staticmethod

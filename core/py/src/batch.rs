@@ -61,7 +61,7 @@ impl Batch {
 #[pymethods]
 impl Batch {
     #[new]
-    #[pyo3(signature = (size, *, slots = 1, agent = "astraea", reward = "astraea", interval_ms = 30.0, series_ms = 0.0, threads = 1, watch = false, hold = false))]
+    #[pyo3(signature = (size, *, slots = 1, agent = "astraea", reward = "astraea", interval_ms = 30.0, series_ms = 0.0, threads = 1, watch = false, hold = 0))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python constructor")]
     fn new(
         py: Python<'_>,
@@ -73,7 +73,7 @@ impl Batch {
         series_ms: f64,
         threads: usize,
         watch: bool,
-        hold: bool,
+        hold: usize,
     ) -> PyResult<Self> {
         if size == 0 || slots == 0 {
             return Err(input_error("arguments: size and slots: must be positive"));
@@ -90,9 +90,9 @@ impl Batch {
         let batch = leo_sim::Batch::new(size, settings);
         Ok(Self {
             inner: match (watch, hold) {
-                (_, true) => batch.holding_schemes(),
-                (true, false) => batch.watching_schemes(),
-                (false, false) => batch,
+                (false, 0) => batch,
+                (true, 0) => batch.watching_schemes(),
+                (_, count) => batch.holding_schemes(count),
             },
             observations: PyArray::zeros(py, [size, slots, spec.observation_dim()], false).unbind(),
             rewards: PyArray::zeros(py, [size, slots], false).unbind(),

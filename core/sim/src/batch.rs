@@ -65,8 +65,8 @@ struct Environment {
     learners: Vec<usize>,
     /// The flows are steered by their own schemes and only looked at.
     watches: bool,
-    /// Their windows hold between the ends of intervals.
-    holds: bool,
+    /// The windows of so many of the first hold between the ends of intervals.
+    holds: usize,
 }
 
 /// Independent simulations.
@@ -75,7 +75,7 @@ pub struct Batch {
     environments: Vec<Option<Environment>>,
     pool: Option<rayon::ThreadPool>,
     watches: bool,
-    holds: bool,
+    holds: usize,
 }
 
 impl Batch {
@@ -89,7 +89,7 @@ impl Batch {
             let builder = rayon::ThreadPoolBuilder::new().num_threads(settings.threads);
             builder.build().expect("threads can be started")
         });
-        Self { settings, environments: (0..size).map(|_| None).collect(), pool, watches: false, holds: false }
+        Self { settings, environments: (0..size).map(|_| None).collect(), pool, watches: false, holds: 0 }
     }
 
     /// Observe the flows that classic schemes steer instead of those that learn: what an agent would see, be rewarded
@@ -100,11 +100,12 @@ impl Batch {
         self
     }
 
-    /// The same with the schemes in an agent's place: their windows hold from one interval that brought a delivery to the
-    /// next, and are paced as an agent's. Actions that follow from the windows then do exactly what the schemes did.
+    /// The same with the first `count` schemes of each scenario in an agent's place: their windows hold from one interval
+    /// that brought a delivery to the next, and are paced as an agent's. Actions that follow from the windows then do
+    /// exactly what the schemes did. Flows behind those compete as they always do.
     #[must_use]
-    pub const fn holding_schemes(mut self) -> Self {
-        self.holds = true;
+    pub const fn holding_schemes(mut self, count: usize) -> Self {
+        self.holds = count;
         self.watching_schemes()
     }
 
@@ -154,9 +155,9 @@ impl Batch {
         scenario.check("flows", !learners.is_empty(), &some)?;
         let few = format!("at most {} flows of the scheme {which:?}", settings.slots);
         scenario.check("flows", learners.len() <= settings.slots, &few)?;
-        for &flow in &learners {
+        for (slot, &flow) in learners.iter().enumerate() {
             if watches {
-                simulation.flow_mut(flow).watch(settings.spec, holds);
+                simulation.flow_mut(flow).watch(settings.spec, slot < holds);
             } else {
                 simulation.flow_mut(flow).attach(settings.spec);
             }
@@ -213,7 +214,7 @@ impl Environment {
             if row.active[slot] && !self.watches {
                 control_loop::act(&mut self.simulation, self.learners[slot], action);
             }
-            if row.active[slot] && self.holds {
+            if row.active[slot] && slot < self.holds {
                 control_loop::follow(&mut self.simulation, self.learners[slot]);
             }
         }

@@ -8,6 +8,7 @@ use serde_json::json;
 use support::{MS, dumbbell, parse, policies, simulation};
 
 const SPEC: AgentSpec = AgentSpec::SAGE;
+const DELIVERED: usize = 2;
 const CWND: usize = 11;
 const SSTHRESH: usize = 17;
 
@@ -136,7 +137,7 @@ fn a_batch_that_watches_needs_a_classic_scheme_and_a_slot_for_each() {
 fn an_agent_that_does_what_a_held_scheme_did_sees_what_it_saw() {
     for scheme in ["cubic", "vegas", "bbr3"] {
         let scenario = |scheme: &str| dumbbell(24.0, 20.0, 8.0, &[scheme]);
-        let held = run(&scenario(scheme), 1, Batch::holding_schemes, |_| 0.0).unwrap();
+        let held = run(&scenario(scheme), 1, |batch| batch.holding_schemes(1), |_| 0.0).unwrap();
         let windows: Vec<f64> = held.rows[0].iter().map(|row| row.2[CWND]).collect();
         let mut exact = 10.0_f64;
         let agent = run(
@@ -161,4 +162,18 @@ fn an_agent_that_does_what_a_held_scheme_did_sees_what_it_saw() {
             assert_eq!(seen.1.to_bits(), by_agent.1.to_bits(), "reward {interval} of {scheme}");
         }
     }
+}
+
+#[test]
+fn who_competes_with_a_held_scheme_is_not_held() {
+    let scenario = dumbbell(24.0, 20.0, 1.0, &["cubic", "cubic"]);
+    let first_window = |held: usize, slot: usize| {
+        let watched = run(&scenario, 2, |batch| batch.holding_schemes(held), |_| 0.0).unwrap();
+        let delivered = watched.rows[slot].iter().find(|row| row.2[DELIVERED] > 0.0);
+        delivered.expect("something was delivered").2[CWND]
+    };
+    // Ten packets arrive in the interval: who reacts to each has a larger window by its end.
+    assert_eq!(first_window(1, 0), 10.0);
+    assert_eq!(first_window(2, 1), 10.0);
+    assert!(first_window(1, 1) > 10.0);
 }

@@ -1,0 +1,52 @@
+"""What RLlib's samplers are to tell besides their own metrics: rewards before any episode ends.
+
+RLlib's own means are of whole episodes. Where episodes are longer than a row of progress.csv,
+it has none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ray.rllib.callbacks.callbacks import RLlibCallback
+from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
+
+SUM, COUNT = "flow_reward_sum", "flow_reward_count"
+
+
+class FlowRewards(RLlibCallback):
+    """Logs the rewards of every fragment that was sampled, over all of its flows and intervals."""
+
+    def on_sample_end(self, *, metrics_logger: Any = None, samples: Any, **kwargs: Any) -> None:
+        """Log the sum of the rewards of ``samples``, a list of episodes, and how many there are."""
+        records = [
+            record
+            for episode in samples
+            for record in (
+                episode.agent_episodes.values() if isinstance(episode, MultiAgentEpisode) else [episode]
+            )
+        ]
+        rewards = [float(reward) for record in records for reward in record.get_rewards()]
+        metrics_logger.log_value(SUM, math.fsum(rewards), reduce="sum")
+        metrics_logger.log_value(COUNT, len(rewards), reduce="sum")
+
+
+class Rewards:
+    """The mean reward per flow and interval since the last row."""
+
+    def __init__(self) -> None:
+        self._sum, self._count = 0.0, 0.0
+
+    def add(self, sampled: Mapping[str, Any]) -> None:
+        """Take what an iteration's env runners say."""
+        total, count = (float(sampled.get(name, math.nan)) for name in (SUM, COUNT))
+        if math.isfinite(total) and math.isfinite(count):
+            self._sum, self._count = self._sum + total, self._count + count
+
+    def flush(self) -> float:
+        """Return the mean, nan where nothing was sampled, and start over."""
+        mean = self._sum / self._count if self._count else math.nan
+        self._sum, self._count = 0.0, 0.0
+        return mean
