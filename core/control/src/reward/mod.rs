@@ -3,6 +3,7 @@
 mod astraea;
 mod astraea_released;
 mod aurora;
+mod fair_share;
 mod orca;
 mod sage;
 mod terms;
@@ -28,13 +29,15 @@ pub enum Reward {
     SageAlone,
     /// `sage-r2`: its reward of a flow that shares the link.
     SageFriendly,
+    /// `fair-share`: each flow for itself, ours: its distance from an equal share, its queue and its losses.
+    FairShare,
     /// Named terms with weights, such as `throughput:1,delay:-0.5`.
     Terms(Weights),
 }
 
 impl Reward {
-    /// Every published reward.
-    pub const ALL: [Self; 7] = [
+    /// Every reward that is no sum of terms.
+    pub const ALL: [Self; 8] = [
         Self::Astraea,
         Self::AstraeaReleased,
         Self::Orca,
@@ -42,9 +45,10 @@ impl Reward {
         Self::Sage,
         Self::SageAlone,
         Self::SageFriendly,
+        Self::FairShare,
     ];
 
-    /// The reward of that name: a published one's, or terms with weights, `TERM[:WEIGHT],…`.
+    /// The reward of that name: one of these, or terms with weights, `TERM[:WEIGHT],…`.
     ///
     /// # Errors
     /// No reward or term has the name, the error lists those there are; or a weight is not a number.
@@ -58,12 +62,12 @@ impl Reward {
         })
     }
 
-    /// Names of the published rewards, then of the terms, each of which is a reward by itself.
+    /// Names of the rewards, then of the terms, each of which is a reward by itself.
     pub fn names() -> impl Iterator<Item = &'static str> {
         Self::ALL.into_iter().filter_map(Self::name).chain(TERMS)
     }
 
-    /// A published reward's name, as in configurations.
+    /// A reward's name, as in configurations.
     const fn name(self) -> Option<&'static str> {
         match self {
             Self::Astraea => Some("astraea"),
@@ -73,13 +77,17 @@ impl Reward {
             Self::Sage => Some("sage"),
             Self::SageAlone => Some("sage-r1"),
             Self::SageFriendly => Some("sage-r2"),
+            Self::FairShare => Some("fair-share"),
             Self::Terms(_) => None,
         }
     }
 
     /// Whether each flow gets the reward of what it alone did, evaluated over that flow only.
     pub const fn is_of_flow(self) -> bool {
-        matches!(self, Self::Orca | Self::Aurora | Self::Sage | Self::SageAlone | Self::SageFriendly)
+        matches!(
+            self,
+            Self::Orca | Self::Aurora | Self::Sage | Self::SageAlone | Self::SageFriendly | Self::FairShare
+        )
     }
 
     /// The reward of the interval that just ended, for the `flows` that were active in it; 0 without any.
@@ -97,6 +105,7 @@ impl Reward {
             Self::Sage => mean(flows.map(|flow| sage::reward(world, flow))) as f32,
             Self::SageAlone => mean(flows.map(|flow| sage::alone(world, flow))) as f32,
             Self::SageFriendly => mean(flows.map(|flow| sage::friendly(world, flow))) as f32,
+            Self::FairShare => mean(flows.map(|flow| fair_share::reward(world, flow))) as f32,
             Self::Terms(weights) => weights.sum(world, flows) as f32,
         }
     }
@@ -135,8 +144,8 @@ mod tests {
         assert_eq!(
             error,
             "reward: name: no reward or term is named \"fame\" (there are: astraea, astraea-released, orca, aurora, \
-             sage, sage-r1, sage-r2, throughput, delay, loss, fairness, stability, power, utility, \
-             inequality)"
+             sage, sage-r1, sage-r2, fair-share, throughput, delay, loss, fairness, stability, power, \
+             utility, inequality)"
         );
     }
 

@@ -1,0 +1,96 @@
+//! Ours: how far a flow is from its fair share of the link, and what its queue costs.
+//!
+//! ```text
+//! R = -l² / (|l| + 1/4) - 0.2 (RTT / base RTT - 1) - 2 lost / delivered,   l = ln(d / (C / n))
+//! ```
+//!
+//! d is the flow's rate over the last 5 intervals, C the link's payload rate, n counts the flows on the link. The sum over
+//! all flows is best where all have C / n and nothing waits, which is where proportional fairness (Kelly, Maulloo and
+//! Tan, 1998) is best, too: full and fair for every n, one flow alone included. But what a flow earns is what it did
+//! itself: a reward of all flows together hides a step of 2.5 % of one window behind what the others did meanwhile.
+//! Near the fair share l² makes the last per cent cheap, so that the queue decides; far from it every step of a window
+//! is worth the same wherever it starts.
+
+use super::mean;
+use crate::report::ratio;
+use crate::{FlowState, World};
+
+/// Payload of a packet of 1,500 bytes with timestamps: the link's rate counts whole packets, a flow's payload.
+const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
+/// Where the cost of a wrong share goes over from its square to itself.
+const BEND: f64 = 0.25;
+/// A smaller share of the fair one counts as this: a flow that gets nothing is not infinitely bad.
+const FLOOR: f64 = 0.03;
+const DELAY: f64 = 0.2;
+/// An RTT beyond so many base RTTs, less one, counts as so many.
+const DELAY_CAP: f64 = 10.0;
+const LOSS: f64 = 2.0;
+
+pub(super) fn reward(world: &World, flow: &FlowState) -> f64 {
+    -wrong_share(world, flow) - DELAY * queueing(world, flow) - LOSS * lost(flow)
+}
+
+fn wrong_share(world: &World, flow: &FlowState) -> f64 {
+    let fair = PAYLOAD_SHARE * world.capacity_bytes_per_s / f64::from(flow.flows_on_path.max(1));
+    let rate = mean(flow.recent_throughput_bytes_per_s().iter().copied());
+    let distance = ratio(rate, fair).max(FLOOR).ln().abs();
+    distance * distance / (distance + BEND)
+}
+
+fn queueing(world: &World, flow: &FlowState) -> f64 {
+    let inflation = ratio(f64::from(flow.report.latency_us()), world.base_rtt_us(flow.extra_delay_ns));
+    (inflation - 1.0).clamp(0.0, DELAY_CAP)
+}
+
+fn lost(flow: &FlowState) -> f64 {
+    let (lost, delivered) = (flow.report.lost_bytes as f64, flow.report.delivered_bytes as f64);
+    if lost >= delivered { f64::from(u8::from(lost > 0.0)) } else { lost / delivered }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Report;
+
+    /// 100 Mbit/s of whole packets, 15 ms one way.
+    const WORLD: World =
+        World { capacity_bytes_per_s: 12.5e6, base_delay_ns: 15_000_000, buffer_bytes: 375_000 };
+
+    fn earns(share: f64, flows_on_path: u32, last: Report) -> f64 {
+        let avg_throughput = (share * PAYLOAD_SHARE * 12.5e6 / f64::from(flows_on_path)).round() as u64;
+        let mut flow = FlowState::new(0);
+        for _ in 0..5 {
+            flow.observe(&Report { avg_throughput, interval_ns: 30_000_000, ..last });
+        }
+        flow.flows_on_path = flows_on_path;
+        reward(&WORLD, &flow)
+    }
+
+    #[test]
+    fn the_fair_share_without_a_queue_is_best_for_every_number_of_flows() {
+        for flows in [1, 2, 5] {
+            assert!(earns(1.0, flows, Report::default()).abs() < 1e-9);
+            for share in [0.0, 0.5, 0.9, 1.1, 2.0] {
+                assert!(earns(share, flows, Report::default()) < -0.01, "{share} of {flows}");
+            }
+        }
+    }
+
+    #[test]
+    fn far_from_the_fair_share_a_step_is_worth_the_same_and_near_it_next_to_nothing() {
+        let cost = |share| -earns(share, 2, Report::default());
+        // ln 2 = 0.693: 0.4805 / 0.9431.
+        assert!((cost(0.5) - 0.5094).abs() < 1e-4);
+        assert!((cost(2.0) - 0.5094).abs() < 1e-4);
+        assert!(cost(0.975) < 0.003);
+        assert!(cost(0.2) - cost(0.2 * 1.025) > 0.02);
+    }
+
+    #[test]
+    fn a_queue_and_losses_cost_their_own_flow() {
+        let queued = Report { avg_rtt_us: 45_000, ..Report::default() };
+        assert!((earns(1.0, 1, queued) + 0.1).abs() < 1e-6);
+        let losing = Report { lost_bytes: 1_000, delivered_bytes: 10_000, ..Report::default() };
+        assert!((earns(1.0, 1, losing) + 0.2).abs() < 1e-6);
+    }
+}
