@@ -1,6 +1,15 @@
 """Run suites and write their report: see ``python evaluate.py --help``."""
 
-from evaluation.cli import main
+
+def main() -> int:
+    """Run the command line of this process; return its exit status."""
+    try:
+        from evaluation import cli  # here, because it takes seconds in which Ctrl-C may come
+
+        return cli.main()
+    except KeyboardInterrupt:
+        return 130
+
 
 if __name__ == "__main__":
     raise SystemExit(main())

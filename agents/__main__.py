@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
 
 from agents import ship
 from agents.published import actors
-from configs.errors import reports_input_errors
+from configs.errors import OneLineParser, reports_input_errors
 
 
 @reports_input_errors
@@ -24,7 +23,7 @@ def run(arguments: list[str]) -> int:
     Raises:
         InputError: a file that is missing, damaged or of something else; one line.
     """
-    parser = argparse.ArgumentParser(prog="python -m agents", description=__doc__)
+    parser = OneLineParser(prog="python -m agents", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="import|held-out|curves|ship")
     add = commands.add_parser(
         "import", help="make a policy of a checkpoint that a scheme's authors published"

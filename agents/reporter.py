@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -14,6 +15,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from agents.held_out import Chooser
 from agents.run_folder import RunFolder
 from agents.settings import TrainSettings
+from agents.stopping import Stopped
 from agents.tracking import scalars, tracker
 
 PLAIN_LINE_S = 10.0
@@ -97,14 +99,31 @@ class Reporter:
             self._tracker.log({f"held_out_{name}": value for name, value in earned.items()}, steps)
             self.say(f"held out: reward {earned['reward']:.4g}, best {self._chooser.best_reward:.4g}")
 
+    def leave_if_asked(self, save: Callable[[], None]) -> None:
+        """Call this where a run can be cut in two, once in a while.
+
+        Args:
+            save: writes the checkpoint; whoever resumes the run goes on as if it had never stopped, so that
+                no row is written and no policy judged here.
+
+        Raises:
+            Stopped: the run is asked to stop, and its checkpoint is written.
+        """
+        if self._run.stop.asked:
+            save()
+            raise Stopped
+
     def say(self, line: str) -> None:
         """Print a line."""
         if self._bar is not None:
             self._bar.console.print(line, highlight=False)
-        else:
+            return
+        with contextlib.suppress(BrokenPipeError):  # whoever read along has left; progress.csv has it all
             print(line, flush=True)
 
     def __enter__(self) -> Reporter:
+        self._deferred = self._run.stop.deferred()
+        self._deferred.__enter__()
         if self._bar is not None:
             self._bar.start()
         return self
@@ -115,6 +134,7 @@ class Reporter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._deferred.__exit__(None, None, None)
         if self._bar is not None:
             self._bar.stop()
         self._tracker.close()

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from agents.stopping import Stop
 from configs.atomic import sync_file, sync_folder, write_atomically
 from configs.errors import InputError
 
@@ -56,6 +57,8 @@ class RunFolder:
         self._columns: dict[str, list[str]] = {}
         self.notes: dict[str, Any] = {}
         """What `write_summary` adds to the summary of any engine."""
+        self.stop = Stop()
+        """Whether the run is asked to stop."""
 
     @classmethod
     def create(cls, path: Path, config_yaml: str, provenance: Mapping[str, Any]) -> RunFolder:

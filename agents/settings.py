@@ -167,7 +167,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
         raise InputError(f"--set: {text}: must be KEY=VALUE")
     try:
         return key.strip(), with_exponents(yaml.safe_load(value))
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):  # a date that there is not, or brackets without end
         raise InputError(f"--set: {key.strip()}: {value!r} is not YAML") from None
 
 

@@ -76,11 +76,10 @@ def test_a_trace_that_is_missing_or_broken_is_named_and_leaves_nothing(tmp_path)
         assert not (tmp_path / "run").exists()
 
 
-def test_an_argument_that_cannot_be_parsed_is_one_line_and_status_2(capsys):
-    with pytest.raises(SystemExit) as caught:
-        train_cli.run(["--agent", "astraea", "--steps", "many"])
-    assert caught.value.code == 2
-    assert capsys.readouterr().err.count("\n") == 1
+@pytest.mark.parametrize("flags", [["--steps", "many"], ["--out", ""], ["--moon"]])
+def test_an_argument_that_cannot_be_parsed_is_one_line(flags):
+    with pytest.raises(InputError, match=rf"^train\.py: .*{flags[0]}"):
+        train_cli.run(["--agent", "astraea", *flags])
 
 
 def test_flags_win_over_assignments_and_assignments_over_the_file(tmp_path, config):
@@ -146,6 +145,29 @@ def settings_of(*arguments):
     algorithm = train_cli.take_algorithm(flags)
     assert algorithm is not None
     return train_cli.fresh(algorithm, flags, train_cli.task_of(scheme, algorithm))
+
+
+def told_of(capsys, *arguments):
+    flags = train_cli.parser().parse_args(["--agent", "ppo", "--engine", "sb3", *arguments])
+    train_cli.fresh(train_cli.registry.get("ppo"), flags)
+    return capsys.readouterr().err.splitlines()
+
+
+def test_other_scenarios_say_what_they_drop_and_bring_in_one_line(capsys, tmp_path):
+    preset = tmp_path / "preset.yaml"
+    preset.write_text("agent: ppo\nscenarios: {sampler: astraea, flows: 1, rate_mbps: [20, 40]}\n")
+    (line,) = told_of(capsys, "--config", str(preset), "--set", "scenarios=leo")
+    assert line.startswith("scenarios: leo in the place of the preset's astraea; dropped: flows=1, ")
+    assert "rate_mbps=[20.0, 40.0]" in line.partition("its defaults:")[0]
+    assert "flows=[1, 3]" in line.partition("its defaults:")[2]
+    assert line.endswith("; one flow learns, the others run cubic")
+    told = told_of(
+        capsys, "--config", str(preset), "--set", "scenarios={sampler: leo, flows: 1, rate_mbps: 9}"
+    )
+    assert "dropped: rate_mbps=[20.0, 40.0]; its defaults: duration_s=60.0" in told[0]
+    assert "learns" not in told[0]
+    for quiet in ("scenarios.flows=2", "scenarios={sampler: astraea, flows: 1, rate_mbps: [20, 40]}"):
+        assert told_of(capsys, "--config", str(preset), "--set", quiet) == []
 
 
 def test_an_algorithm_may_learn_the_task_of_another_agent():

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 import configs
-from agents import registry
+from agents import registry, replaced_scenarios
 from agents.run_folder import RunFolder
 from agents.scheme import Scheme
 from agents.settings import FREE_ON_RESUME, TrainSettings, assign, build, parse_assignment, read_config
+from agents.stopping import Note, Signals, Stopped
+from configs import lock
 from configs.atomic import FULL
-from configs.errors import InputError, exit_2, reports_input_errors
+from configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
 from evaluation.provenance import describe
 
 REAL_TCP = ("mahimahi", "kernel")
@@ -22,14 +25,9 @@ TRAINED_ON = ("simulator", *REAL_TCP)
 CONFIGS = Path(configs.__file__).parent / "agents"
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        exit_2(f"{self.prog}: {message}")
-
-
 def parser() -> argparse.ArgumentParser:
     """Return the parser of ``train.py``'s arguments."""
-    made = _Parser(prog="train.py", description="Train a congestion control agent.", allow_abbrev=False)
+    made = OneLineParser(prog="train.py", description="Train a congestion control agent.", allow_abbrev=False)
     add = made.add_argument
     add("--agent", metavar="NAME", help=", ".join(registry.schemes()))
     add("--sweep", type=Path, metavar="FILE", help="run a sweep of configs/sweeps instead, with Ray Tune")
@@ -40,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
     length.add_argument("--steps", type=int, metavar="N", help="environment steps, over all simulations")
     length.add_argument("--minutes", type=float, metavar="M", help="wall time")
     add("--seed", type=int, metavar="S")
-    add("--out", type=Path, metavar="DIR", help="default: runs/NAME")
+    add("--out", type=as_folder, metavar="DIR", help="default: runs/NAME")
     add("--resume", action="store_true", help="continue the run in DIR from its latest checkpoint")
     add("--backend", help="simulator, mahimahi, kernel or lab")
     add("--engine", help="native, sb3 or rllib")
@@ -79,31 +77,52 @@ def run(arguments: list[str]) -> int:
     check(settings)
     trainer = scheme.trainer(settings.engine)
     provenance = describe(settings.model_dump(mode="json"), settings.seed, trace_hashes(settings))
-    if flags.resume:
-        folder = RunFolder.open(out, provenance)
-    else:
-        folder = RunFolder.create(out, settings.to_yaml(), provenance)
-    try:
-        trainer(settings, folder)
-    except InputError:
-        if not flags.resume:
-            folder.discard()
-        raise
-    except OSError as error:
-        if error.errno not in FULL:
-            raise
-        goes_on = folder.latest_checkpoint() is not None
-        if not flags.resume:
-            folder.discard()
-        kept = "; the latest checkpoint is whole: --resume continues from it" if goes_on else ""
-        raise InputError(f"{out}: cannot be written: {error.strerror}{kept}") from None
-    except KeyboardInterrupt:
-        print(f"stopped; --resume continues from the latest checkpoint in {out}", file=sys.stderr)
-        return 130
+    with lock.held(out), Signals() as stop:
+        if flags.resume:
+            folder = RunFolder.open(out, provenance)
+        else:
+            folder = RunFolder.create(out, settings.to_yaml(), provenance)
+        folder.stop = stop
+        try:
+            trainer(settings, folder)
+        except (Stopped, KeyboardInterrupt):
+            return stopped(folder, stop)
+        except (InputError, OSError) as error:
+            failed(folder, error, resume=flags.resume)
     # A world model such as DreamerV3's is none that can be exported.
     exported = (folder.policy / "policy.onnx").exists()
     print(f"policy: {folder.policy}" if exported else f"checkpoints: {folder.checkpoints}")
     return 0
+
+
+def stopped(folder: RunFolder, stop: Signals) -> int:
+    """Say how to go on with a run that was asked to stop; return the exit status."""
+    latest = folder.latest_checkpoint()
+    if latest is None:
+        folder.discard()
+        print(f"{folder.path}: stopped before its first checkpoint: nothing is kept", file=sys.stderr)
+    else:
+        steps = int(latest.name)
+        print(f"{folder.path}: stopped at {steps:,} steps: go on with --resume", file=sys.stderr)
+    return stop.status
+
+
+def failed(folder: RunFolder, error: InputError | OSError, *, resume: bool) -> NoReturn:
+    """Take back what a run left that could not begin, and raise ``error`` as a line for the user.
+
+    Raises:
+        InputError: of ``error``, which is one, or says that the disk is full.
+        OSError: any other.
+    """
+    if isinstance(error, OSError) and error.errno not in FULL:
+        raise error
+    goes_on = folder.latest_checkpoint() is not None
+    if not resume:
+        folder.discard()
+    if isinstance(error, InputError):
+        raise error
+    kept = "; the latest checkpoint is whole: --resume continues from it" if goes_on else ""
+    raise InputError(f"{folder.path}: cannot be written: {error.strerror}{kept}") from None
 
 
 def sweep(flags: argparse.Namespace) -> int:
@@ -119,13 +138,21 @@ def sweep(flags: argparse.Namespace) -> int:
     from agents.sweeps.run import run_sweep  # here, because importing Ray takes seconds
 
     out = flags.out or Path("runs") / flags.sweep.stem
-    try:
-        table = run_sweep(
-            flags.sweep, out, resume=flags.resume, ray_address=flags.ray_address, workers=flags.workers
-        )
-    except KeyboardInterrupt:
-        print(f"stopped; --resume continues every trial of {out} from where it is", file=sys.stderr)
-        return 130
+    note = Note(out / "stop")
+    with Signals(note) as stop:
+        try:
+            table = run_sweep(
+                flags.sweep,
+                out,
+                resume=flags.resume,
+                ray_address=flags.ray_address,
+                workers=flags.workers,
+                stop=stop,
+                note=note,
+            )
+        except (Stopped, KeyboardInterrupt):
+            print(f"{out}: stopped: go on with --resume", file=sys.stderr)
+            return stop.status
     print(table.read_text(encoding="utf-8"), end="")
     print(f"table: {table}  plot: {table.with_suffix('.png')}")
     return 0
@@ -173,13 +200,19 @@ def fresh(scheme: Scheme, flags: argparse.Namespace, task: Mapping[str, Any] | N
     if {"steps", "minutes"} & given.keys():
         data.pop("steps", None)
         data.pop("minutes", None)
-    build(scheme.settings, str(source), data)  # for errors that name the file
-    for text in flags.set:
-        key, value = parse_assignment(text)
+    preset = build(scheme.settings, str(source), data)  # for errors that name the file, too
+    assignments = [parse_assignment(text) for text in flags.set]
+    data = copy.deepcopy(data)
+    for key, value in assignments:
         assign(data, key, value)
     if flags.set:
         build(scheme.settings, "--set", data)
-    return build(scheme.settings, "train.py", {**data, **given})
+    settings = build(scheme.settings, "train.py", {**data, **given})
+    if any(key in replaced_scenarios.KEYS for key, _ in assignments):
+        told = replaced_scenarios.line(preset, settings)
+        if told is not None:
+            print(told, file=sys.stderr)
+    return settings
 
 
 def resumed(scheme: Scheme, flags: argparse.Namespace, out: Path) -> TrainSettings:

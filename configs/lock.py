@@ -20,9 +20,8 @@ NAME = "process.lock"
 def held(folder: Path, *, wait: bool = False) -> Iterator[None]:
     """Have ``folder`` for this process alone while the context lasts.
 
-    The folder, with its parents, is made where it is missing; a context that ends with an exception takes
-    back what it made, if nothing else was written. The system releases the lock with the process, however
-    that ends.
+    The folder, with its parents, is made where it is missing, and taken back afterwards if nothing was
+    written. The system releases the lock with the process, however that ends.
 
     Args:
         folder: where only one process is to write.
@@ -37,7 +36,6 @@ def held(folder: Path, *, wait: bool = False) -> Iterator[None]:
     try:
         _sign(file)
         yield
-        made = []
     finally:
         # While it is still locked: who waits for it sees that it is not the folder's lock any more.
         with suppress(OSError):

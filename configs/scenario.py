@@ -246,11 +246,37 @@ def load_yaml(path: Path) -> Any:
         InputError: the file is missing, unreadable or not YAML; one line that names it.
     """
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return _tree(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
     except yaml.YAMLError as error:
         raise InputError(f"{path}: not YAML: {error}") from None
+    except (ValueError, RecursionError) as error:  # a date that there is not, or brackets without end
+        raise InputError(f"{path}: not YAML that can be read: {error}") from None
+
+
+def _tree(data: Any) -> Any:
+    """Return ``data``, in which nothing holds itself, as YAML's anchors can have it.
+
+    Raises:
+        ValueError: something does.
+    """
+    above: set[int] = set()
+    visited: set[int] = set()
+
+    def visit(node: Any) -> None:
+        if not isinstance(node, dict | list) or id(node) in visited:
+            return
+        if id(node) in above:
+            raise ValueError("an anchor that holds itself")
+        above.add(id(node))
+        for child in node.values() if isinstance(node, dict) else node:
+            visit(child)
+        above.remove(id(node))
+        visited.add(id(node))
+
+    visit(data)
+    return data
 
 
 def load(path: Path) -> Scenario:

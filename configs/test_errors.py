@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
-from configs.errors import InputError
-from configs.scenario import parse
+from configs.errors import InputError, reports_input_errors
+from configs.scenario import load_yaml, parse
 
 
 @pytest.mark.parametrize(
@@ -18,3 +25,79 @@ def test_a_key_that_would_break_the_line_is_escaped(key: str, shown: str) -> Non
     with pytest.raises(InputError) as caught:
         parse(scenario, "x.yaml")
     assert str(caught.value) == f"x.yaml: flows.0.{shown}: unknown key"
+
+
+def raises(error: BaseException) -> Callable[[], int]:
+    def main() -> int:
+        raise error
+
+    return reports_input_errors(main)
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (InputError("x.yaml: seed: must be\nabove 0"), "x.yaml: seed: must be above 0"),
+        (
+            FileNotFoundError(errno.ENOENT, "No such file or directory", "a\nb"),
+            r"a\nb: No such file or directory",
+        ),
+        (PermissionError(errno.EACCES, "Permission denied", b"\xff"), r"\udcff: Permission denied"),
+        (MemoryError("Unable to allocate 8 EiB"), "not enough memory: Unable to allocate 8 EiB"),
+    ],
+)
+def test_what_a_user_can_mend_is_one_line_and_status_2(
+    error: BaseException, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        raises(error)()
+    assert caught.value.code == 2
+    assert capsys.readouterr().err == f"{line}\n"
+
+
+def test_an_error_of_the_program_keeps_its_traceback() -> None:
+    for error in (ValueError("a bug"), OSError("no file is named")):
+        with pytest.raises(type(error)):
+            raises(error)()
+
+
+def test_ctrl_c_is_a_word_and_output_that_nobody_reads_is_none() -> None:
+    program = "from configs.errors import reports_input_errors as wrap\n{}\nraise SystemExit(wrap(main)())"
+    interrupted = "def main(): raise KeyboardInterrupt"
+    done = subprocess.run(
+        [sys.executable, "-c", program.format(interrupted)], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, b"interrupted\n")
+    read, write = os.pipe()
+    os.close(read)
+    talking = "def main(): print('x' * 100_000); return 0"
+    command = [sys.executable, "-c", program.format(talking)]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["when: 2024-99-99", "[" * 3000, "a: &a {b: *a}", "a: [1", "\x00", "1" * 5000],
+    ids=["date", "brackets", "anchor", "open", "NUL", "digits"],
+)
+def test_a_file_that_is_not_yaml_is_one_error(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"x\.yaml: not YAML"):
+        load_yaml(path)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", None], ids=["binary", "folder"])
+def test_a_file_that_cannot_be_read_is_one_error(content: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises(InputError, match=r"x\.yaml: cannot be read"):
+        load_yaml(path)
+
+
+def test_an_anchor_that_is_used_twice_is_no_circle(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("a: &a {b: 1}\nc: [*a, *a]\n")
+    assert load_yaml(path) == {"a": {"b": 1}, "c": [{"b": 1}, {"b": 1}]}

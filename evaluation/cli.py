@@ -21,7 +21,7 @@ from rich.table import Table
 from configs import lock
 from configs import suite as suites
 from configs.atomic import FULL, write_atomically
-from configs.errors import InputError, reports_input_errors
+from configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
 from configs.suite import Suite
 from evaluation import description, execute, fidelity, inputs, invalid, plan, report, setup
 from evaluation.backends import BACKENDS, backend
@@ -31,13 +31,7 @@ from evaluation.results import Results
 from evaluation.schemes import Contestants, load_policy, parse, shipped
 from evaluation.store import Store, recorded_rows, require_writable
 
-
-class OneLineParser(argparse.ArgumentParser):
-    """A parser whose complaints are an `InputError`, so that they are one line like all others."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what argparse would print after its usage."""
-        raise InputError(f"evaluate.py: {message}")
+MOST_REPEATS = 10_000
 
 
 def parser() -> argparse.ArgumentParser:
@@ -57,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
     add("--list", action="store_true", help="list suites, schemes and backends, and leave")
     add("--schemes", metavar="A,B=PATH,…", help="schemes, each with its policy folder if it is a trained one")
     add("--backend", default="simulator", metavar="NAME", help="what runs them (default: simulator)")
-    add("--repeats", type=_positive, metavar="N", help="repeats of each scenario, instead of the suite's")
+    add("--repeats", type=_repeats, metavar="N", help="repeats of each scenario, instead of the suite's")
     add("--quick", action="store_true", help="shorter runs and fewer repeats: a look, not a result")
     add(
         "--seed",
@@ -74,14 +68,14 @@ def parser() -> argparse.ArgumentParser:
         help="runs at a time (default: 0: one a core, two a core of a cluster; in real time, one)",
     )
     add("--ray", metavar="ADDRESS", help="run on the Ray cluster at this address; local starts one here")
-    add("--out", type=Path, metavar="DIR", help="where to write (default: runs/evaluation-DATE-TIME)")
+    add("--out", type=as_folder, metavar="DIR", help="where to write (default: runs/evaluation-DATE-TIME)")
     add("--resume", action="store_true", help="keep the runs that --out holds, do the rest")
     return found
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number of at least 1")
+def _repeats(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_REPEATS:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number from 1 to {MOST_REPEATS}")
     return int(text)
 
 

@@ -12,6 +12,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from configs.errors import printable
+
 PACKAGES = ("leogym", "leosim", "numpy", "scipy", "polars", "torch", "gymnasium", "pydantic")
 """Distributions whose versions can change a result; absent ones are reported as absent."""
 
@@ -60,7 +62,7 @@ def command_line(argv: list[str] | None = None, orig_argv: list[str] | None = No
         program = ["python", anonymous(head)]
     else:
         program = [Path(head).name or "python"]
-    return shlex.join(program + [anonymous(argument) for argument in arguments])
+    return printable(shlex.join(program + [anonymous(argument) for argument in arguments]))
 
 
 def anonymous(text: str) -> str:

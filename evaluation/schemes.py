@@ -13,7 +13,7 @@ import leosim
 
 import agents
 from agents import registry
-from configs.errors import InputError
+from configs.errors import InputError, printable
 
 POLICY_FILES = ("policy.onnx", "policy.json")
 
@@ -79,7 +79,8 @@ def about(name: str, policy: Policy | None) -> str:
     """Return what the report says about a scheme."""
     text = ABOUT.get(policy.metadata.get("agent", "") if policy else name, "")
     if policy:
-        text += f" {policy.origin} Policy {policy.folder.as_posix()}, SHA-256 {policy.sha256[:12]}…"
+        where = printable(policy.folder.as_posix())
+        text += f" {policy.origin} Policy {where}, SHA-256 {policy.sha256[:12]}…"
         steps = policy.metadata.get("provenance", {}).get("steps")
         text += f", trained for {steps:,} steps" if isinstance(steps, int) else ""
         text += f", monitor interval {policy.interval_ms:g} ms."

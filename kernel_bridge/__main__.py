@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
-
-from configs.errors import reports_input_errors
+from configs.errors import OneLineParser, reports_input_errors
 from kernel_bridge.check import check
 from kernel_bridge.clean import clean
 from kernel_bridge.lab import cli as lab
@@ -14,7 +12,7 @@ from kernel_bridge.tunnel import cli as tunnel
 @reports_input_errors
 def main() -> int:
     """Run the command line of this process."""
-    parser = argparse.ArgumentParser(prog="python -m kernel_bridge", description=__doc__)
+    parser = OneLineParser(prog="python -m kernel_bridge", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="check|clean|lab|tunnel")
     commands.add_parser("check", help="say what this machine has and lacks for runs on real TCP")
     commands.add_parser("clean", help="remove what killed runs left, and say what")

@@ -215,11 +215,14 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
 
     added = deque([0], maxlen=KEPT_CHECKPOINTS)  # transitions at the checkpoints on disk
 
-    def checkpoint() -> None:
+    def save() -> None:
         run.save_checkpoint(training.steps, lambda folder: training.save(folder, chunks, reporter.wall_s))
         export(training.learner.policy, settings, run, training.steps)
         added.append(training.replay.added)
         ReplayBuffer.prune(chunks, added[0], settings.memory)
+
+    def checkpoint() -> None:
+        save()
         reporter.checkpointed(training.steps)
 
     shown = ("reward", "normalized_goodput", "delay_inflation")
@@ -237,6 +240,7 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
             if training.steps >= next_checkpoint:
                 checkpoint()
                 next_checkpoint = _next(training.steps, settings.checkpoint_steps)
+            reporter.leave_if_asked(save)
         if run.latest_checkpoint() != run.checkpoint_path(training.steps):
             checkpoint()
         run.write_summary(

@@ -20,6 +20,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
+from agents.stopping import Stopped
 from configs.errors import InputError
 
 JOIN_S = 10.0
@@ -144,7 +145,7 @@ def started(size: int, work: Callable[..., None], *arguments: Any) -> Iterator[R
     finally:
         for link, process in zip(links, processes, strict=True):
             link.close()
-            process.terminate()
+            process.kill()
             process.join()
 
 
@@ -158,12 +159,14 @@ def _how(rank: int, size: int, process: SpawnProcess) -> str:
 
 
 def _run(link: Connection, rank: int, size: int, work: Callable[..., None], arguments: tuple[Any]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal tells all of its processes; the first ends them
+    # A terminal, or whoever ends a job, tells all of its processes; the first ends these.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     torch.set_num_threads(1)  # as the first has it
     try:
         work(Ranks(rank, size, [link]), *arguments)
-    except Ended:
-        pass  # the first was killed
+    except (Ended, Stopped):
+        pass  # the first was killed, or asked to stop
     except InputError as error:
         with suppress(OSError):  # the first may have met with the same
             link.send_bytes(pickle.dumps(Fault(str(error))))

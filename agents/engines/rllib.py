@@ -55,9 +55,12 @@ def _train(settings: TrainSettings, run: RunFolder) -> None:
     if latest is not None:
         rllib_checkpoint.restore(algorithm, latest)
 
-    def checkpoint() -> None:
+    def write() -> None:
         run.save_checkpoint(state["steps"], lambda folder: save(algorithm, folder, state))
         export_policy(algorithm, settings, run, state["steps"])
+
+    def checkpoint() -> None:
+        write()
         reporter.checkpointed(state["steps"])
 
     reporter = Reporter(settings, run, steps=state["steps"], wall_s=state["wall_s"])
@@ -79,6 +82,8 @@ def _train(settings: TrainSettings, run: RunFolder) -> None:
                 reporter.row(make_row(state, rewards.flush(), sampled_episodes.flush(), learned))
             if checkpoint_due.due(state["steps"]) or over:
                 checkpoint()
+            if not over:
+                reporter.leave_if_asked(write)
         # Again, for a run that was killed after its last checkpoint and before its export.
         export_policy(algorithm, settings, run, state["steps"])
         run.write_summary({"agent": settings.agent, "engine": settings.engine, **state})

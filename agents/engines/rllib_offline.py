@@ -135,6 +135,7 @@ class Training:
             "mean": self.mean.tolist(),
             "deviation": self.deviation.tolist(),
             "torch": torch.get_rng_state().tolist(),
+            "since_row": self._seen,
         }
         (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
 
@@ -152,6 +153,7 @@ class Training:
             self.transitions.restore(state["transitions"])
             self.mean, self.deviation = (np.array(state[name], np.float32) for name in ("mean", "deviation"))
             torch.set_rng_state(torch.tensor(state["torch"], dtype=torch.uint8))
+            self._seen |= state.get("since_row", {})  # older checkpoints were written with a row
             return float(state["wall_s"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path}: cannot be read: {error}") from None
@@ -201,9 +203,12 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
     latest = run.latest_checkpoint()
     wall_s = training.load(latest) if latest is not None else 0.0
 
-    def checkpoint() -> None:
+    def save() -> None:
         run.save_checkpoint(training.steps, lambda to: training.save(to, reporter.wall_s))
         export(training.dense(), settings, run, training.steps, settings.activation)
+
+    def checkpoint() -> None:
+        save()
         reporter.checkpointed(training.steps)
 
     reporter = Reporter(settings, run, steps=training.steps, wall_s=wall_s, shown=("policy_loss",))
@@ -216,6 +221,7 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
                 reporter.row({"steps": training.steps, "wall_s": wall, **training.flush()})
             if training.steps % settings.checkpoint_steps == 0 or over:
                 checkpoint()
+            reporter.leave_if_asked(save)
         export(training.dense(), settings, run, training.steps, settings.activation)
         run.write_summary(
             {

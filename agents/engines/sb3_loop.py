@@ -36,6 +36,7 @@ from agents.engines.schedule import Every
 from agents.engines.settings import Sb3Settings
 from agents.reporter import Reporter
 from agents.run_folder import RunFolder
+from agents.stopping import Stopped
 
 
 @dataclass
@@ -100,7 +101,11 @@ class Chores(BaseCallback):
         if self._checkpoint_due.due(steps):
             self.checkpoint()
         # Processes must agree on the end, or one would wait for another's gradients.
-        self._over = self._ranks.broadcast(self._time_is_up())
+        asked = self._run is not None and self._run.stop.asked
+        self._over, asked = self._ranks.broadcast((self._time_is_up(), asked))
+        if asked:
+            self.save()
+            raise Stopped
 
     def row(self) -> None:
         """Add a row to progress.csv: means since the last one; losses are the first process's."""
@@ -127,6 +132,12 @@ class Chores(BaseCallback):
         )
 
     def checkpoint(self) -> None:
+        """Write a checkpoint and the policy as of now, and tell the reporter."""
+        self.save()
+        if self._reporter is not None:
+            self._reporter.checkpointed(self.model.num_timesteps)
+
+    def save(self) -> None:
         """Write a checkpoint and the policy as of now."""
         model, steps = self.model, self.model.num_timesteps
         own = {"since_row": asdict(self._seen)}
@@ -138,7 +149,6 @@ class Chores(BaseCallback):
             steps, lambda folder: save(self._algorithm, model, folder, counters, self._ranks)
         )
         export_policy(self._algorithm, model, self._settings, self._run)
-        self._reporter.checkpointed(steps)
 
 
 def export_policy(algorithm: Algorithm, model: BaseAlgorithm, settings: Sb3Settings, run: RunFolder) -> None:

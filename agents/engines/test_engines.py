@@ -14,6 +14,8 @@ from agents.engines import sb3, sb3_loop
 from agents.engines.data_parallel import Ranks
 from agents.ppo.settings import PpoSettings
 from agents.run_folder import RunFolder
+from agents.stopping import Stop, Stopped
+from agents.test_stopping import Looks
 from configs.errors import InputError
 
 PROVENANCE = {"command": "a test"}
@@ -32,12 +34,15 @@ TINY = {
 }
 
 
-def trained(engine, name: str, path: Path, steps: int, resume: bool = False, **changes) -> RunFolder:
+def trained(
+    engine, name: str, path: Path, steps: int, resume: bool = False, stop: Stop | None = None, **changes
+) -> RunFolder:
     settings = PpoSettings.model_validate({**TINY, "engine": name, "steps": steps, **changes})
     if resume:
         run = RunFolder.open(path, PROVENANCE)
     else:
         run = RunFolder.create(path, settings.to_yaml(), PROVENANCE)
+    run.stop = stop or run.stop
     engine.train(settings, run)
     return run
 
@@ -109,7 +114,8 @@ def test_sb3_resumes_and_repeats_itself_to_the_byte_with_two_processes(tmp_path)
     assert [row["steps"] for row in rows(whole)] == ["64", "128"]
     assert json.loads((whole.path / "summary.json").read_text())["steps"] == 128
 
-    trained(sb3, "sb3", tmp_path / "parts", 64, workers=2)
+    with pytest.raises(Stopped):
+        trained(sb3, "sb3", tmp_path / "parts", 128, workers=2, stop=Looks(2))
     parts = trained(sb3, "sb3", tmp_path / "parts", 128, resume=True, workers=2)
     np.testing.assert_array_equal(exported(parts), exported(whole))
     # Everything but the time that it took.

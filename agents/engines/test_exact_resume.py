@@ -5,6 +5,8 @@ import pytest
 from agents import registry
 from agents.run_folder import RunFolder
 from agents.settings import build
+from agents.stopping import Stopped
+from agents.test_stopping import Looks
 
 # Episodes of 3 s are under way at most checkpoints, and end between them.
 SHORT = {
@@ -29,10 +31,11 @@ AGENTS = {
 }
 
 
-def trained(agent, path, steps, resume=False):
+def trained(agent, path, steps, resume=False, stop=None):
     scheme = registry.get(agent)
     settings = build(scheme.settings, "test", {**SHORT, **AGENTS[agent], "agent": agent, "steps": steps})
     run = RunFolder.open(path, {}) if resume else RunFolder.create(path, settings.to_yaml(), {})
+    run.stop = stop or run.stop
     scheme.trainer("sb3")(settings, run)
     return run
 
@@ -45,9 +48,11 @@ def curve(run):
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_run_that_was_ended_and_resumed_is_the_run_that_never_was(tmp_path, agent):
+def test_a_run_that_was_stopped_or_ended_and_resumed_is_the_run_that_never_was(tmp_path, agent):
     whole = trained(agent, tmp_path / "whole", 512)
-    trained(agent, tmp_path / "parts", 256)
+    with pytest.raises(Stopped):
+        trained(agent, tmp_path / "parts", 256, stop=Looks(2))
+    trained(agent, tmp_path / "parts", 256, resume=True)
     parts = trained(agent, tmp_path / "parts", 512, resume=True)
     assert (parts.policy / "policy.onnx").read_bytes() == (whole.policy / "policy.onnx").read_bytes()
     # Rows after the resume; the first part ended with one of its own.

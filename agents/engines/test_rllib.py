@@ -21,6 +21,8 @@ from agents.engines.test_engines import TINY, exported, observations, rows
 from agents.ppo.settings import PpoSettings
 from agents.run_folder import RunFolder
 from agents.settings import build
+from agents.stopping import Stop, Stopped
+from agents.test_stopping import Looks
 from configs.errors import InputError
 from envs.rllib import SingleFlowEnv
 
@@ -38,11 +40,14 @@ OF = {
 }  # fmt: skip
 
 
-def trained(agent: str, path, steps: int, resume: bool = False, **changes) -> RunFolder:
+def trained(
+    agent: str, path, steps: int, resume: bool = False, stop: Stop | None = None, **changes
+) -> RunFolder:
     scheme = registry.get(agent)
     data = {**COMMON, **OF[agent], "agent": agent, "engine": "rllib", "steps": steps}
     settings = build(scheme.settings, "test", {**data, "scenarios": COME_AND_GO, **changes})
     run = RunFolder.open(path, {}) if resume else RunFolder.create(path, settings.to_yaml(), {})
+    run.stop = stop or run.stop
     scheme.trainer("rllib")(settings, run)
     return run
 
@@ -164,8 +169,11 @@ def test_dreamerv3_learns_a_world_model_of_one_flow_and_resumes(tmp_path):
 
 
 @pytest.mark.usefixtures("_ray_once")
-def test_a_checkpoint_that_cannot_be_read_is_one_line(tmp_path):
-    run = trained("ppo", tmp_path / "run", 32)
+def test_a_run_that_is_stopped_has_a_checkpoint_and_one_that_cannot_be_read_is_one_line(tmp_path):
+    with pytest.raises(Stopped):
+        trained("ppo", tmp_path / "run", 64, stop=Looks(1))
+    run = RunFolder.open(tmp_path / "run", {})
+    assert (run.policy / "policy.onnx").exists()
     (run.latest_checkpoint() / "learner.pt").write_bytes(b"not a checkpoint")
     with pytest.raises(InputError, match=r"learner\.pt: cannot be read: ") as caught:
         trained("ppo", tmp_path / "run", 64, resume=True)

@@ -14,6 +14,8 @@ from agents.run_folder import RunFolder
 from agents.sage.conftest import TINY
 from agents.sage.conftest import tiny as tiny  # the fixture
 from agents.settings import build
+from agents.stopping import Stop, Stopped
+from agents.test_stopping import Looks
 from configs.errors import InputError
 
 pytestmark = pytest.mark.xdist_group("ray")
@@ -35,8 +37,9 @@ def settings_of(agent: str, tiny, **changes):
     return build(registry.get(agent).settings, "test", data)
 
 
-def trained(settings, path, resume: bool = False) -> RunFolder:
+def trained(settings, path, resume: bool = False, stop: Stop | None = None) -> RunFolder:
     run = RunFolder.open(path, {}) if resume else RunFolder.create(path, settings.to_yaml(), {})
+    run.stop = stop or run.stop
     registry.get(settings.agent).trainer("rllib")(settings, run)
     return run
 
@@ -54,7 +57,9 @@ def test_what_is_learned_offline_is_exported_and_resumed_exactly(agent, tiny, tm
     assert np.isfinite(first).all()
     assert np.isfinite(losses(whole, "value_loss")).all() == (agent == "cql")
 
-    trained(settings_of(agent, tiny, steps=20), tmp_path / "halves")
+    with pytest.raises(Stopped):
+        trained(settings_of(agent, tiny, steps=20), tmp_path / "halves", stop=Looks(13))
+    trained(settings_of(agent, tiny, steps=20), tmp_path / "halves", resume=True)
     halves = trained(settings_of(agent, tiny, steps=40), tmp_path / "halves", resume=True)
     assert losses(halves, "policy_loss") == first
     assert (halves.policy / "policy.onnx").read_bytes() == (whole.policy / "policy.onnx").read_bytes()

@@ -15,6 +15,8 @@ from agents.sage.crr import Crr
 from agents.sage.export import description, to_onnx
 from agents.sage.settings import SageSettings
 from agents.sage.train import train
+from agents.stopping import Stopped
+from agents.test_stopping import Looks
 from configs.errors import InputError
 
 
@@ -92,9 +94,10 @@ def test_a_run_collects_nothing_anew_trains_evaluates_and_exports(tiny, tmp_path
 
 @pytest.mark.parametrize("carry", [False, True])
 def test_a_run_that_is_resumed_learns_to_the_same_bits(tiny, tmp_path, carry):
-    def trained(settings, name, *, resume=False):
+    def trained(settings, name, *, resume=False, stop=None):
         path = tmp_path / name
         run = RunFolder.open(path, {}) if resume else RunFolder.create(path, settings.to_yaml(), {})
+        run.stop = stop or run.stop
         train(settings, run)
         latest = run.latest_checkpoint()
         assert latest is not None
@@ -104,7 +107,9 @@ def test_a_run_that_is_resumed_learns_to_the_same_bits(tiny, tmp_path, carry):
 
     tiny = tiny.model_copy(update={"carry": carry, "decay_steps": 6})
     whole, whole_policy = trained(tiny, "whole")
-    trained(tiny.model_copy(update={"steps": 3}), "halves")
+    with pytest.raises(Stopped):
+        trained(tiny, "halves", stop=Looks(2))
+    trained(tiny.model_copy(update={"steps": 3}), "halves", resume=True)
     resumed, resumed_policy = trained(tiny, "halves", resume=True)
     assert resumed_policy == whole_policy
     assert str(resumed) == str(whole)

@@ -166,8 +166,11 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
             training.best_ratio, training.best_steps = training.last_ratio, training.steps
             run.write_policy(onnx, described, training.steps)
 
-    def checkpoint() -> None:
+    def save() -> None:
         run.save_checkpoint(training.steps, lambda to: training.save(to, reporter.wall_s))
+
+    def checkpoint() -> None:
+        save()
         reporter.checkpointed(training.steps)
 
     shown = ("critic_loss", "log_likelihood", "weight", "power_ratio")
@@ -186,6 +189,7 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
                 reporter.row({"steps": training.steps, "wall_s": wall, **training.flush(), **ratio})
             if training.steps % settings.checkpoint_steps == 0:
                 checkpoint()
+            reporter.leave_if_asked(save)
         if run.latest_checkpoint() != run.checkpoint_path(training.steps):
             evaluate()
             checkpoint()

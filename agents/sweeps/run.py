@@ -14,8 +14,9 @@ from typing import Any
 
 import yaml
 
-# Tables and curves are the sweep's own.
+# Tables and curves are the sweep's own, and so is what Ctrl-C does.
 os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
+os.environ["TUNE_DISABLE_SIGINT_HANDLER"] = "1"
 
 import ray
 from ray import tune
@@ -23,9 +24,11 @@ from ray.tune.experiment import Trial as TuneTrial
 from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 
 from agents.engines.ray_cluster import running
+from agents.stopping import Note, Stop, Stopped
 from agents.sweeps import trial as one
 from agents.sweeps.plan import Trial, trials
 from agents.sweeps.report import report
+from configs import lock
 from configs.atomic import write_atomically
 from configs.errors import InputError
 from configs.sweep import Sweep, read
@@ -34,20 +37,29 @@ from configs.sweep import Sweep, read
 class GivenUp(tune.Callback):
     """Notes in a trial's folder that the scheduler stopped it early."""
 
-    def __init__(self, planned: Sequence[Trial]) -> None:
-        self._planned = planned
+    def __init__(self, planned: Sequence[Trial], stop: Stop) -> None:
+        self._planned, self._stop = planned, stop
 
     def on_trial_complete(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
-        """Write the note, unless the trial came to its end."""
+        """Write the note, unless the trial came to its end, or was asked to stop."""
         planned = self._planned[trial.config["trial"]]
-        if not planned.done():
+        if not planned.done() and not self._stop.asked:
             steps = (trial.last_result or {}).get("steps", 0)
             write_atomically(planned.given_up, f'{{"steps": {int(steps)}}}\n'.encode())
 
 
-def run_sweep(path: Path, out: Path, *, resume: bool, ray_address: str | None, workers: int | None) -> Path:
+def run_sweep(
+    path: Path,
+    out: Path,
+    *,
+    resume: bool,
+    ray_address: str | None,
+    workers: int | None,
+    stop: Stop,
+    note: Note,
+) -> Path:
     """Run the sweep in the file at ``path``; return the path of its table.
 
     Args:
@@ -56,15 +68,23 @@ def run_sweep(path: Path, out: Path, *, resume: bool, ray_address: str | None, w
         resume: whether to go on with the sweep in ``out``, which the file must still describe.
         ray_address: an existing cluster, all of whose nodes see ``out``; None starts Ray here.
         workers: trials at a time, instead of what the file says.
+        stop: whether the sweep is asked to stop.
+        note: asks its trials to.
 
     Raises:
         InputError: a file that is no sweep, a folder that has or lacks one, or trials that failed.
+        Stopped: the sweep was asked to stop, and its trials have their checkpoints.
     """
     sweep = read(path)
     planned = trials(sweep, out.absolute(), str(path))
-    _claim(sweep, out, resume)
-    with running(ray_address):
-        errors = _tune(sweep, planned, out, workers)
+    with lock.held(out):
+        _claim(sweep, out, resume)
+        note.remove()
+        with running(ray_address), stop.deferred():
+            errors = _tune(sweep, planned, out, workers, Note(note.path.absolute()))
+        note.remove()
+    if stop.asked:
+        raise Stopped
     table = report(sweep, planned, out)
     if errors:
         number, first = min(errors.items())
@@ -90,15 +110,17 @@ def _claim(sweep: Sweep, out: Path, resume: bool) -> None:
         raise InputError(f"{out}: (folder): cannot be written: {error.strerror}") from None
 
 
-def _tune(sweep: Sweep, planned: Sequence[Trial], out: Path, workers: int | None) -> dict[int, str]:
-    """Run the trials; return what those that failed failed of, by number."""
+def _tune(
+    sweep: Sweep, planned: Sequence[Trial], out: Path, workers: int | None, note: Note
+) -> dict[int, str]:
+    """Run the trials until ``note`` asks them to stop; return what those that failed failed of, by number."""
     record = out.absolute() / "ray"
     shutil.rmtree(record, ignore_errors=True)
     directory = str(Path.cwd())
 
     def trainable(config: dict[str, Any]) -> None:
         os.chdir(directory)  # Tune has put the process elsewhere; settings may name files from here
-        one.run(planned[config["trial"]], sweep.metric)
+        one.run(planned[config["trial"]], sweep.metric, note)
 
     tuner = tune.Tuner(
         tune.with_resources(trainable, resources(planned, _processors())),
@@ -114,7 +136,7 @@ def _tune(sweep: Sweep, planned: Sequence[Trial], out: Path, workers: int | None
             name="experiment",
             storage_path=str(record),
             failure_config=tune.FailureConfig(max_failures=sweep.failures),
-            callbacks=[GivenUp(planned)],
+            callbacks=[GivenUp(planned, note)],
             verbose=0,
         ),
     )

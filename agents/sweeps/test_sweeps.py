@@ -6,6 +6,7 @@ import json
 import pytest
 
 from agents import train_cli
+from agents.stopping import Stop
 from agents.sweeps import trial as trial_module
 from agents.sweeps.plan import trials
 from agents.sweeps.report import report
@@ -86,7 +87,7 @@ def test_a_trial_that_was_given_up_or_done_tells_what_it_had_and_does_no_more(fi
     monkeypatch.setattr(trial_module.tune, "report", told.append)
     monkeypatch.setattr(trial_module.registry, "get", lambda name: pytest.fail("it trains"))
     for trial in planned[:2]:
-        trial_module.run(trial, "reward")
+        trial_module.run(trial, "reward", Stop())
     assert told == [
         {"steps": 20, "reward": 0.1},
         {"steps": 40, "reward": 0.5},

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,9 @@ from ray import tune
 
 from agents import registry
 from agents.run_folder import RunFolder
+from agents.stopping import Stop, Stopped
 from agents.sweeps.plan import HELD_OUT, Trial
+from configs import lock
 from configs.atomic import write_atomically
 from evaluation.provenance import describe
 
@@ -34,12 +35,14 @@ class WatchedRun(RunFolder):
             tune.report({"steps": row["steps"], self.metric: float(row[column])})
 
 
-def run(trial: Trial, metric: str) -> None:
-    """Train ``trial`` from where it is to its end.
+def run(trial: Trial, metric: str, stop: Stop) -> None:
+    """Train ``trial`` from where it is to its end, or until it is asked to stop.
 
     What it has done already is told again first, so that a scheduler that knows nothing of it, because
     whoever asked for the sweep was killed, decides by the same numbers.
     """
+    if stop.asked:
+        return
     with alone(trial.folder):
         for steps, value in trial.curve(metric):
             tune.report({"steps": steps, metric: value})
@@ -53,7 +56,9 @@ def run(trial: Trial, metric: str) -> None:
             folder = WatchedRun.create(trial.folder, settings.to_yaml(), provenance)
         assert isinstance(folder, WatchedRun)
         folder.metric = metric
-        registry.get(settings.agent).trainer(settings.engine)(settings, folder)
+        folder.stop = stop
+        with suppress(Stopped):
+            registry.get(settings.agent).trainer(settings.engine)(settings, folder)
 
 
 @contextmanager
@@ -62,9 +67,7 @@ def alone(folder: Path) -> Iterator[None]:
 
     A process whose driver was killed may still be at work when another takes over.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "process.lock").open("ab") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with lock.held(folder, wait=True):
         who = {"host": socket.gethostname(), "pid": os.getpid()}
         write_atomically(folder / "process.json", json.dumps(who).encode())
         yield

@@ -1,0 +1,53 @@
+"""What ``--set scenarios=NAME`` changes besides the name: one line for whoever wrote it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents.settings import TrainSettings
+from configs.sampling import MixtureSampling
+
+KEYS = ("scenarios", "scenarios.sampler")
+"""Assignments that put other ranges in the place of the preset's."""
+
+
+def line(before: TrainSettings, after: TrainSettings) -> str | None:
+    """Return what of the preset's scenarios is dropped and what the new ones bring; None if nothing is.
+
+    Args:
+        before: the settings without the assignment.
+        after: with it.
+    """
+    theirs, ours = _ranges(before), _ranges(after)
+    chosen = before.scenarios.model_dump(exclude_defaults=True).keys()
+    given = after.scenarios.model_dump(exclude_defaults=True).keys()
+    dropped = [name for name in theirs if name in chosen and ours.get(name) != theirs[name]]
+    brought = [name for name in ours if name not in given and ours[name] != theirs.get(name)]
+    if not dropped and not brought:
+        return None
+    text = f"scenarios: {after.scenarios.sampler} in the place of the preset's {before.scenarios.sampler}"
+    if dropped:
+        text += f"; dropped: {_list(dropped, theirs)}"
+    if brought:
+        text += f"; its defaults: {_list(brought, ours)}"
+    mixed = isinstance(after.scenarios, MixtureSampling)
+    if after.engine == "sb3" and not mixed and after.scenarios.flows[1] > 1:
+        text += f"; one flow learns, the others run {_show(after.scenarios.background)}"
+    return text
+
+
+def _ranges(settings: TrainSettings) -> dict[str, Any]:
+    return {name: value for name, value in settings.scenarios if name != "sampler"}
+
+
+def _list(names: list[str], values: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={_show(values[name])}" for name in names)
+
+
+def _show(value: Any) -> str:
+    """Return a range as it is written in a configuration."""
+    if isinstance(value, tuple) and len(set(value)) == 1:
+        return str(value[0])
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(str, value))}]"
+    return "all" if value is None else f"{len(value)} kinds" if isinstance(value, list) else str(value)
