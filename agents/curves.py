@@ -142,12 +142,12 @@ def _names(configurations: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _plot(found: Sequence[Curve], metric: str) -> bytes:
     look = looks([curve.name for curve in found])
-    handles: list[object] = []
+    handles: list[Line2D] = []
     with canvas(6.4, 3.6) as (figure, [axes]):
         for curve in found:
-            color = look[curve.name].color
+            color, dash = look[curve.name].color, look[curve.name].dash
             means = [at.mean for at in curve.values]
-            axes.plot(curve.steps, means, color=color)
+            axes.plot(curve.steps, means, color=color, linestyle=dash)
             axes.fill_between(
                 curve.steps,
                 [at.mean if math.isnan(at.low) else at.low for at in curve.values],
@@ -156,9 +156,10 @@ def _plot(found: Sequence[Curve], metric: str) -> bytes:
                 alpha=0.2,
                 linewidth=0,
             )
-            handles.append(Line2D([], [], color=color, label=f"{curve.name} (n = {curve.values[0].n})"))
+            label = f"{curve.name} (n = {curve.values[0].n})"
+            handles.append(Line2D([], [], color=color, linestyle=dash, label=label))
         axes.set(xlabel="steps", ylabel=metric.replace("_", " "))
-        legend_above(figure, handles, columns=2)
+        legend_above(figure, handles)
         image = io.BytesIO()
         figure.savefig(image, format="png", dpi=150)
         return image.getvalue()

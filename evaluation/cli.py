@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 
 import leosim
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -23,9 +22,19 @@ from configs import suite as suites
 from configs.atomic import FULL, write_atomically
 from configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
 from configs.suite import Suite
-from evaluation import description, execute, fidelity, inputs, invalid, plan, report, setup
+from evaluation import (
+    description,
+    execute,
+    inputs,
+    invalid,
+    plan,
+    report,
+    setup,
+    starved,
+    summary_table,
+    unannounced,
+)
 from evaluation.backends import BACKENDS, backend
-from evaluation.metrics import METRICS
 from evaluation.plan import Run
 from evaluation.results import Results
 from evaluation.schemes import Contestants, load_policy, parse, shipped
@@ -106,15 +115,23 @@ def run(arguments: Sequence[str]) -> int:
     if engine.real_time and options.ray:
         raise InputError(f"--ray: --backend {options.backend} runs in real time, on this machine alone")
     engine(needed).check(one.scenario for one in runs)
+    unmet = unannounced.found(runs, needed.traces)
     described = description.describe(
         chosen,
         contestants,
         runs,
         seed=options.seed,
-        options={"backend": options.backend, "repeats": options.repeats, "quick": options.quick},
+        options={
+            "backend": options.backend,
+            "repeats": options.repeats,
+            "quick": options.quick,
+            "unannounced": unmet,
+        },
     )
     if options.ray:
         execute.connect_ray(options.ray)
+    for one in unmet:
+        print(f"warning: {unannounced.line(one)}", file=sys.stderr)
     with lock.held(folder):
         try:
             path, results = evaluated(folder, runs, described, needed, options)
@@ -123,7 +140,9 @@ def run(arguments: Sequence[str]) -> int:
                 raise
             why = f"cannot be written: {error.strerror}"
             raise InputError(f"{folder}: {why}: what is recorded is kept, go on with --resume") from None
-        print_summary(Console(), results, chosen)
+        summary_table.print_all(results, chosen)
+        for line in [line for one in chosen for line in starved.lines(results, one.name)]:
+            print(f"warning: {line}", file=sys.stderr)
         print(path)
     return 0
 
@@ -255,33 +274,6 @@ def print_list(console: Console) -> None:
     console.print()
     for name, folder in shipped().items():
         console.print(f"policy {name}: {load_policy(folder).origin}", markup=False, highlight=False)
-
-
-def print_summary(console: Console, results: Results, chosen: list[Suite]) -> None:
-    """Print the foremost metrics of every suite just run: as many as fit."""
-    shown = 3 if console.width >= 100 else 2
-    for one in chosen:
-        title = f"{one.title} ({report.QUICK})" if results.quick else one.title
-        table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-        table.add_column("scenario", no_wrap=True)
-        table.add_column("scheme", no_wrap=True)
-        for name in one.headline[:shown]:
-            metric = METRICS[name]
-            table.add_column(metric.label + (f" ({metric.unit})" if metric.unit else ""), no_wrap=True)
-        for scenario in results.scenarios(one.name):
-            for scheme, cells in report.table(results, one, scenario):
-                texts = [
-                    f"{c.mean} [{c.low}, {c.high}]" if c and c.low else c.mean if c else "–" for c in cells
-                ]
-                table.add_row(scenario, scheme, *map(escape, texts[:shown]))
-        console.print(table)
-        console.print()
-    for one in fidelity.of_results(results):
-        console.print(
-            f"{one.scheme}: the simulator is {one.goodput_median:.1%} off Linux {fidelity.kernel()} in "
-            f"goodput, {one.rtt_median:.1%} in mean RTT (medians over {one.runs} paths)",
-            highlight=False,
-        )
 
 
 @reports_input_errors

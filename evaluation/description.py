@@ -9,7 +9,7 @@ from typing import Any
 
 from configs.errors import InputError
 from configs.suite import Suite
-from evaluation import provenance
+from evaluation import provenance, unannounced
 from evaluation.plan import Run
 from evaluation.schemes import Contestants, about
 
@@ -91,6 +91,7 @@ def merge(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
             "scenarios": {**old["scenarios"], **config["scenarios"]},
             "schemes": {**old["schemes"], **config["schemes"]},
             "policies": {**old["policies"], **config["policies"]},
+            "unannounced": unannounced.merged(config.get("unannounced", []), old.get("unannounced", [])),
         },
         "earlier": [*before["earlier"], {key: before[key] for key in ("date", "command", "commit")}],
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from configs.atomic import write_atomically
 from configs.suite import Suite
-from evaluation import fidelity
+from evaluation import fidelity, starved, unannounced
 from evaluation.figures import style
 from evaluation.intervals import RESAMPLES
 from evaluation.metrics import METRICS, Metric
@@ -114,11 +115,16 @@ def render(results: Results, groups: dict[str, list[FigureGroup]]) -> str:
                 "suite": suite,
                 "metrics": [METRICS[name] for name in suite.headline],
                 "tables": [
-                    {"scenario": scenario, "rows": table(results, suite, scenario)}
+                    {
+                        "scenario": scenario,
+                        "rows": table(results, suite, scenario),
+                        "starved": starved.of(starved.uses(results, suite.name, scenario)),
+                    }
                     for scenario in results.scenarios(suite.name)
                 ],
                 "figures": groups[suite.name],
                 "size": _size(results, suite),
+                "warnings": warnings(results, suite),
                 "config": yaml.safe_dump(suite.model_dump(mode="json"), sort_keys=False, allow_unicode=True),
             }
             for suite in results.suites
@@ -137,12 +143,20 @@ def render(results: Results, groups: dict[str, list[FigureGroup]]) -> str:
     )
 
 
+def warnings(results: Results, suite: Suite) -> list[str]:
+    """Return what a reader of a suite's table must know: who is starved, and who is told of nothing."""
+    unmet = results.description["config"].get("unannounced", [])
+    told = [unannounced.line(one) for one in unmet if one["suite"] == suite.name]
+    return [*told, *starved.lines(results, suite.name)]
+
+
 def table(results: Results, suite: Suite, scenario: str) -> list[tuple[str, list[Cell | None]]]:
     """Return one row a scheme with a cell for each of the suite's headline metrics.
 
     A cell is ``best`` when its mean is, or when its interval overlaps the best one's: what the runs cannot
-    tell apart is not ranked. Where that holds for all of them, none is.
+    tell apart is not ranked. Where that holds for all of them, none is. Nothing of a starved scheme is best.
     """
+    out = starved.of(starved.uses(results, suite.name, scenario))
     found = {
         (scheme, name): results.interval(suite.name, scenario, scheme, name)
         for scheme in results.schemes
@@ -150,7 +164,7 @@ def table(results: Results, suite: Suite, scenario: str) -> list[tuple[str, list
     }
     best = {
         name: best_of(
-            {scheme: row for scheme in results.schemes if (row := found[scheme, name])}, METRICS[name]
+            {scheme: row for scheme in results.schemes if (row := found[scheme, name])}, METRICS[name], out
         )
         for name in suite.headline
     }
@@ -165,13 +179,17 @@ def table(results: Results, suite: Suite, scenario: str) -> list[tuple[str, list
     return rows
 
 
-def best_of(rows: dict[str, dict[str, Any]], metric: Metric) -> set[str]:
-    """Return the schemes that nothing beats: the best mean's, and those whose interval overlaps its."""
-    if not metric.better or not rows:
+def best_of(rows: dict[str, dict[str, Any]], metric: Metric, starved: Collection[str] = ()) -> set[str]:
+    """Return the schemes that nothing beats: the best mean's, and those whose interval overlaps its.
+
+    Those that are ``starved`` neither win nor beat another.
+    """
+    fed = {scheme: row for scheme, row in rows.items() if scheme not in starved}
+    if not metric.better or not fed:
         return set()
-    top = (max if metric.better == "higher" else min)(rows.values(), key=lambda row: row["mean"])
+    top = (max if metric.better == "higher" else min)(fed.values(), key=lambda row: row["mean"])
     low, high = _edges(top)
-    tied = {scheme for scheme, row in rows.items() if _edges(row)[0] <= high and low <= _edges(row)[1]}
+    tied = {scheme for scheme, row in fed.items() if _edges(row)[0] <= high and low <= _edges(row)[1]}
     return tied if len(tied) < len(rows) else set()
 
 

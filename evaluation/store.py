@@ -11,7 +11,6 @@ import errno
 import io
 import json
 import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import polars as pl
 
 from configs.atomic import FULL, write_atomically
 from configs.errors import InputError
+from evaluation import file_names
 from evaluation.invalid import Reason
 from evaluation.measurement import Measurement
 from evaluation.metrics import COUNTS, PER_FLOW, flow_rows
@@ -63,7 +63,7 @@ def write_parquet(path: Path, table: pl.DataFrame, description: dict[str, Any]) 
 
 def file_name(suite: str, scenario: str, scheme: str, repeat: int) -> str:
     """Return a run's name in ``series/``: ``leo-single--sd-ny-bp--cubic--0``."""
-    return "--".join(re.sub(r"[^\w.+-]+", "_", part) for part in (suite, scenario, scheme, str(repeat)))
+    return file_names.joined(suite, scenario, scheme, str(repeat))
 
 
 def require_writable(folder: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.lines import Line2D
 
 from configs.suite import Case, Suite
 from evaluation.figures.style import Panel, canvas, legend_above, looks
+from evaluation.file_names import joined
 from evaluation.results import Results
 
 TITLE = "Over the range"
@@ -47,17 +49,16 @@ def _panel(results: Results, suite: Suite, others: str, cases: Sequence[Case]) -
             highs = [row["mean"] if row["ci_high"] is None else row["ci_high"] for row in rows]
             below = [max(0.0, mean - low) for mean, low in zip(means, lows, strict=True)]
             above = [max(0.0, high - mean) for mean, high in zip(means, highs, strict=True)]
-            color, marker = look[scheme].color, look[scheme].marker
-            axes.errorbar(
-                x, means, yerr=[below, above], fmt=f"-{marker}", color=color, capsize=2.5, markersize=5
-            )
-            handles.append(Line2D([], [], color=color, marker=marker, label=scheme))
+            style: Any = {"color": look[scheme].color, "marker": look[scheme].marker}
+            style |= {"linestyle": look[scheme].dash, "markersize": 5}
+            axes.errorbar(x, means, yerr=[below, above], capsize=2.5, **style)
+            handles.append(Line2D([], [], label=scheme, **style))
             told.append(
                 f"{scheme} {', '.join(f'{mean:.2f} at {at}' for at, mean in zip(x, means, strict=True))}"
             )
         axes.set(xlabel=suite.x.replace("_", " "), ylabel=metric.replace("_", " "), title=others)
         if metric in _RATIOS:
             axes.set_ylim(0.0, 1.05)
-        legend_above(figure, handles, columns=4)
+        legend_above(figure, handles)
     name = "-".join(part for part in (suite.name, *others.replace(",", "").split()) if part)
-    return Panel(f"{name}--curve", f"{metric} over {suite.x}: {'; '.join(told)}", figure)
+    return Panel(joined(name, "curve"), f"{metric} over {suite.x}: {'; '.join(told)}", figure)

@@ -8,6 +8,7 @@ from matplotlib.patches import Patch
 
 from configs.suite import Suite
 from evaluation.figures.style import INK, MUTED, Panel, canvas, legend_above, looks
+from evaluation.file_names import joined
 from evaluation.results import Results
 
 TITLE = "Fairness"
@@ -17,17 +18,19 @@ CAPTION = (
 )
 PER_PANEL = 4
 """Scenarios side by side in a panel."""
+BARS = 40
+"""Bars that a panel has room for."""
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return panels of up to `PER_PANEL` scenarios each."""
+    """Return panels of up to `PER_PANEL` scenarios each; fewer, where many schemes would make thin bars."""
     mine = results.summary.filter(pl.col("suite") == suite.name)
     metric = "goodput_ratio" if "goodput_ratio" in set(mine["metric"]) else "jain"
     mine = mine.filter(pl.col("metric") == metric)
     names = [name for name in results.scenarios(suite.name) if name in set(mine["scenario"])]
+    each = max(1, min(PER_PANEL, BARS // max(1, len(results.schemes))))
     return [
-        _panel(results, suite, metric, names[at : at + PER_PANEL], at // PER_PANEL)
-        for at in range(0, len(names), PER_PANEL)
+        _panel(results, suite, metric, names[at : at + each], at // each) for at in range(0, len(names), each)
     ]
 
 
@@ -50,6 +53,8 @@ def _panel(results: Results, suite: Suite, metric: str, scenarios: list[str], nu
                     color=look[scheme].color,
                     alpha=0.75,
                     linewidth=0,
+                    hatch=look[scheme].hatch,
+                    edgecolor="white",
                     zorder=2,
                 )
                 if found["ci_low"] is not None:
@@ -63,10 +68,18 @@ def _panel(results: Results, suite: Suite, metric: str, scenarios: list[str], nu
         axes.tick_params(axis="x", length=0)
         axes.set(xlim=(-0.5, len(scenarios) - 0.5), ylim=(0.0, 1.05), title=title)
         handles = [
-            Patch(color=look[name].color, alpha=0.75, linewidth=0, label=name) for name in results.schemes
+            Patch(
+                facecolor=look[name].color,
+                edgecolor="white",
+                hatch=look[name].hatch,
+                alpha=0.75,
+                linewidth=0,
+                label=name,
+            )
+            for name in results.schemes
         ]
-        legend_above(figure, [*handles], columns=4)
-        name = f"{suite.name}--fairness" + (f"-{number}" if number else "")
+        legend_above(figure, handles)
+        name = joined(suite.name, "fairness" + (f"-{number}" if number else ""))
         return Panel(name, f"{title}: {'; '.join(told)}", figure)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import polars as pl
@@ -10,6 +11,7 @@ from matplotlib.lines import Line2D
 from configs.suite import Suite
 from evaluation.figures.style import FAINT, Panel, canvas, legend_above, looks
 from evaluation.figures.timeline import draw_flow, draw_path, finish, path_handles, title_with_offset
+from evaluation.file_names import joined
 from evaluation.results import Results, Series
 
 TITLE = "How the flows share the path"
@@ -18,6 +20,8 @@ CAPTION = (
     "dashed. "
     "The shaded window is the one that goodput ratio, Jain’s index and utilization count."
 )
+MOST_FLOWS = 12
+"""With more of them the legend has an entry a scheme."""
 DASHES: tuple[Any, ...] = ("-", (0, (3, 1.2)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
 
@@ -40,18 +44,24 @@ def _panel(results: Results, suite: Suite, scenario: str, contest: str, series: 
         if window_s:
             above.axvspan(*window_s, color=FAINT, alpha=0.45, linewidth=0, zorder=0)
         draw_path(above, below, series)
-        handles = []
+        handles, counts = [], Counter[str]()
         for (flow, scheme), mine in series.flows.group_by(["flow", "flow_scheme"], maintain_order=True):
             color, dash = look[str(scheme)].color, DASHES[int(str(flow)) % len(DASHES)]
             draw_flow(above, below, mine.filter(pl.col("flow") == flow), color, dash)
+            counts[str(scheme)] += 1
             handles.append(
                 Line2D([], [], color=color, linestyle=dash, label=f"{scheme} {int(str(flow)) + 1}")
             )
+        by_scheme = [
+            Line2D([], [], color=look[name].color, label=f"{name} ({number} flows)")
+            for name, number in counts.items()
+        ]
         title_with_offset(above, f"{scenario}, {contest}", series)
         finish(above, below)
-        legend_above(figure, [*handles[:4], *path_handles()])
+        shown = handles if len(handles) <= MOST_FLOWS else by_scheme
+        legend_above(figure, [*shown, *path_handles()])
         label = f"{scenario}: goodput and RTT over time of {len(handles)} flows of {contest}"
-        return Panel(f"{suite.name}--{scenario}--{contest}--sharing", label, figure, scenario)
+        return Panel(joined(suite.name, scenario, contest, "sharing"), label, figure, scenario)
 
 
 def _window_s(results: Results, suite: Suite, scenario: str, contest: str) -> tuple[float, float] | None:

@@ -1,19 +1,23 @@
-"""How figures look: colours per scheme, type, and SVG that follows the page's light or dark theme."""
+"""How figures look: colour, marker and dash of a scheme, type, and SVG in the page's light or dark theme."""
 
 from __future__ import annotations
 
 import html
 import io
 import re
+import textwrap
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from matplotlib import rc_context
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.textpath import TextPath
 
 INK, MUTED, FAINT = "#1b1f24", "#5b636e", "#d5d9de"
 DARK = {INK: "#e6e9ee", MUTED: "#9aa3ae", FAINT: "#353b43"}
@@ -29,10 +33,32 @@ _COLORS = (
     ("#3d7f99", "#86cbe4"),
     ("#7a4b2a", "#cf9f7c"),
     ("#59616b", "#aab2bc"),
+    ("#b3123d", "#ff7d96"),
+    ("#4b3fa8", "#a99bff"),
 )
 DARK |= dict(_COLORS)
-_MARKERS = "osD^vPX*"
-_USUAL = {"cubic": 0, "reno": 1, "astraea": 2, "bbr3": 3, "bbr": 4, "vivace": 5, "sage": 6}
+_MARKERS = "osD^vPX*<>"
+_DASHES: tuple[Any, ...] = (
+    *("-", (0, (4, 1.4)), (0, (1, 1)), (0, (5, 1.2, 1, 1.2)), (0, (8, 1.5))),
+    *((0, (3, 1, 1, 1, 1, 1)), (0, (2, 2)), (0, (8, 1, 2, 1)), (0, (1, 2.5)), (0, (6, 3))),
+)
+_HATCHES = ("", "////", "....", "xxxx", "++++", "oooo", "----", "||||", "****", "OO")
+_PLACES = (
+    *("cubic", "reno", "astraea", "bbr3", "bbr", "vivace", "sage", "orca", "satcp", "aurora"),
+    *("cubic-hystartpp", "westwood", "yeah", "starquic-bbr3", "starquic", "vivace-kernel"),
+    *("sage-imitation", "leocc", "orbit", "leotcp"),
+    *("cubic-nohystart", "veno", "htcp", "lp", "nv", "vivace-proteus", "vegas", "udp", "oracle", "copa"),
+    *("bic", "highspeed", "agent", "scalable", "cdg", "illinois", "orbcc", "hybla"),
+)
+"""Known schemes, ten to a row, a colour to a column: whose look is whose never depends on who else is there.
+
+Those in one column share a colour, and are seldom compared; dash, marker and hatch tell them apart.
+"""
+_LABEL_CHARACTERS = 44
+"""Longer entries of a legend go on in another line."""
+_ROWS_WITHIN = 2
+"""Rows of a legend that a figure's given height has room for."""
+_COMBINATIONS = len(_COLORS) * len(_DASHES)
 
 RC: Any = {
     "font.family": "sans-serif",
@@ -60,7 +86,7 @@ RC: Any = {
     "ytick.major.size": 0,
     "legend.frameon": False,
     "legend.fontsize": 9,
-    "legend.handlelength": 1.2,
+    "legend.handlelength": 2.4,
     "legend.handletextpad": 0.5,
     "legend.columnspacing": 1.0,
     "legend.borderaxespad": 0.0,
@@ -74,10 +100,14 @@ RC: Any = {
 
 @dataclass(frozen=True)
 class Look:
-    """Colour and marker of a scheme; the marker tells them apart without colour."""
+    """What tells a scheme from others, also without colour. No two schemes share colour and marker."""
 
     color: str
     marker: str
+    dash: Any
+    """A line's style."""
+    hatch: str
+    """A bar's."""
 
 
 @dataclass(frozen=True)
@@ -94,14 +124,29 @@ class Panel:
 
 
 def looks(schemes: list[str]) -> dict[str, Look]:
-    """Return the look of each scheme: well-known ones always look the same, others take what is free."""
-    taken = {_USUAL[name] for name in schemes if name in _USUAL}
-    free = iter([index for index in range(len(_COLORS)) if index not in taken])
-    found = {}
-    for rank, name in enumerate(schemes):
-        index = _USUAL[name] if name in _USUAL else next(free, rank % len(_COLORS))
-        found[name] = Look(_COLORS[index][0], _MARKERS[index])
-    return found
+    """Return the look of each scheme, up to a hundred of them.
+
+    Known schemes always look the same. What a user named has the look that its name gives, unless another
+    one of these has that colour while colours are free, or has that very look.
+    """
+    places = {name: _PLACES.index(name) for name in schemes if name in _PLACES}
+    for name in schemes:
+        if name in places:
+            continue
+        start = zlib.crc32(name.encode())
+        at = [len(_PLACES) + (start + step) % (_COMBINATIONS - len(_PLACES)) for step in range(_COMBINATIONS)]
+        free = [place for place in at if place not in places.values()] or at
+        colors = {place % len(_COLORS) for place in places.values()}
+        unlike = [place for place in free if place % len(_COLORS) not in colors]
+        places[name] = (unlike or free)[0]
+    return {name: _look(places[name]) for name in schemes}
+
+
+def _look(place: int) -> Look:
+    row, column = divmod(place, len(_COLORS))
+    # Three further in each row: ten rows of ten colours meet each marker in each colour once.
+    marker = _MARKERS[(column + 3 * row) % len(_MARKERS)]
+    return Look(_COLORS[column][0], marker, _DASHES[row], _HATCHES[row])
 
 
 @contextmanager
@@ -118,10 +163,29 @@ def canvas(
         yield figure, list(axes[:, 0])
 
 
-def legend_above(figure: Figure, handles: list[object], columns: int = 5) -> None:
-    """Place one legend above the figure's axes."""
+def legend_above(figure: Figure, handles: Sequence[Artist]) -> None:
+    """Place one legend above the figure's axes, complete and within the figure, which grows for it.
+
+    It has as many columns as its longest entry leaves room for; the axes keep the size that they were given.
+    """
+    if not handles:
+        return
+    size_pt = float(RC["legend.fontsize"])
+    for handle in handles:
+        handle.set_label("\n".join(textwrap.wrap(str(handle.get_label()), _LABEL_CHARACTERS)))
+    lines = [str(handle.get_label()).split("\n") for handle in handles]
+    texts = {line for label in lines for line in label if line}
+    longest_pt = max(TextPath((0, 0), text, size=size_pt).get_extents().width for text in texts)
+    spaces = RC["legend.handlelength"] + RC["legend.handletextpad"] + RC["legend.columnspacing"]
+    width_in, height_in = figure.get_size_inches()
+    room_pt = 72 * width_in - 2 * size_pt
+    columns = max(1, min(len(handles), int(room_pt // (longest_pt + spaces * size_pt))))
+    rows = -(-len(handles) // columns)
+    tallest = max(len(label) for label in lines)
+    extra_in = max(0.0, (rows * (tallest + 0.5) - _ROWS_WITHIN * 1.5) * 1.1 * size_pt / 72)
+    figure.set_size_inches(width_in, height_in + extra_in)
     with rc_context(RC):
-        figure.legend(handles=handles, loc="outside upper left", ncols=columns)  # type: ignore[arg-type]
+        figure.legend(handles=list(handles), loc="outside upper left", ncols=columns)
 
 
 def svg(panel: Panel) -> str:

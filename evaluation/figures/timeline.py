@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 
 from configs.suite import Suite
 from evaluation.figures.style import FAINT, MUTED, Panel, canvas, legend_above, looks
+from evaluation.file_names import joined
 from evaluation.measurement import Column
 from evaluation.results import Results, Series
 
@@ -46,13 +47,15 @@ def _panel(suite: Suite, scenario: str, series: dict[str, Series], schemes: list
         for contest, one in series.items():
             for flow in one.flows["flow"].unique(maintain_order=True):
                 mine = one.flows.filter(pl.col("flow") == flow)
-                draw_flow(above, below, mine, look[contest].color)
+                draw_flow(above, below, mine, look[contest].color, look[contest].dash)
         title_with_offset(above, scenario, first)
         finish(above, below)
-        handles = [Line2D([], [], color=look[name].color, label=name) for name in series]
+        handles = [
+            Line2D([], [], color=look[name].color, linestyle=look[name].dash, label=name) for name in series
+        ]
         legend_above(figure, [*handles, *path_handles()])
         label = f"{scenario}: goodput and RTT over time of {', '.join(series)}"
-        return Panel(f"{suite.name}--{scenario}--timeline", label, figure)
+        return Panel(joined(suite.name, scenario, "timeline"), label, figure)
 
 
 def draw_path(above: Axes, below: Axes, series: Series) -> None:

@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 
 from configs.suite import Suite
 from evaluation.figures.style import FAINT, INK, MUTED, Panel, canvas, legend_above, looks
+from evaluation.file_names import joined
 from evaluation.results import Results
 
 TITLE = "Goodput against delay"
@@ -77,10 +78,10 @@ def _panel(
             Line2D([], [], color=look[name].color, marker=look[name].marker, linestyle="none", label=name)
             for name in points
         ]
-        legend_above(figure, [*handles])
+        legend_above(figure, handles)
         told = "; ".join(f"{name} {p['y'][0]:.2f} at {p['x'][0]:.2f}×" for name, p in points.items())
         label = f"{scenario}: normalized goodput at delay inflation: {told}"
-        return Panel(f"{suite.name}--{scenario}--tradeoff", label, figure)
+        return Panel(joined(suite.name, scenario, "tradeoff"), label, figure)
 
 
 def _guides(axes: Axes, x_max: float) -> None:

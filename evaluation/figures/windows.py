@@ -11,6 +11,7 @@ from configs.suite import Suite
 from evaluation import fidelity, golden
 from evaluation.fidelity import Comparison
 from evaluation.figures.style import Panel, canvas, legend_above, looks
+from evaluation.file_names import joined
 from evaluation.golden import FlowFigures
 from evaluation.results import Results
 
@@ -56,12 +57,21 @@ def _panel(
     with canvas(4.3, 2.8) as (figure, [axes]):
         for scheme, flow in flows:
             time_s = golden.CWND_STEP_S * np.arange(1, len(flow.cwnd_packets) + 1)
-            axes.plot(time_s, flow.cwnd_packets, color=look[scheme].color, linewidth=1.2)
+            axes.plot(
+                time_s,
+                flow.cwnd_packets,
+                color=look[scheme].color,
+                linestyle=look[scheme].dash,
+                linewidth=1.2,
+            )
         axes.set_title(f"{scenario}: {side}")
         axes.set_ylabel("window (packets)")
         axes.set_xlabel("time (s)")
         axes.set_xlim(0.0, limits[0])
         axes.set_ylim(0.0, limits[1])
-        legend_above(figure, [Line2D([], [], color=look[name].color, label=name) for name in schemes])
+        handles = [
+            Line2D([], [], color=look[name].color, linestyle=look[name].dash, label=name) for name in schemes
+        ]
+        legend_above(figure, handles)
         label = f"{scenario}: congestion windows over time of {', '.join(schemes)} on the {side}"
-        return Panel(f"{suite}--{scenario}--windows-{side}", label, figure, row=scenario)
+        return Panel(joined(suite, scenario, f"windows-{side}"), label, figure, row=scenario)
