@@ -88,7 +88,7 @@ def run(
         _write(file, _encode(job, seed))
         guest = Guest(image, folder, seed=seed, job=file, kept=kept)
         try:
-            with stop.by(guest.process.kill):
+            with stop.by(guest.kill):
                 guest.resume()
                 _wait(guest, job.wall_s or _LEAST_WALL_S + _WALL_PER_VIRTUAL_S * job.virtual_s, progress)
         finally:
@@ -116,7 +116,7 @@ def ready(image: Image, stop: Stop | None = None) -> Path:
         guest = Guest(image, folder, seed=0, job=file)
         temporary = place.with_name(f"{place.name}.{os.getpid()}")
         try:
-            with (stop or Stop()).by(guest.process.kill):
+            with (stop or Stop()).by(guest.kill):
                 guest.keep(temporary)
             temporary.rename(place)
         finally:

@@ -7,6 +7,7 @@ instruction that asks (``ioeventfd=off``), and randomness is seeded.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import json
@@ -148,8 +149,16 @@ class Guest:
 
     def stop(self) -> None:
         """End it, wherever it is."""
-        self.process.kill()
+        self.kill()
         self.process.communicate()
+
+    def kill(self) -> None:
+        """Let it end now, as another thread may want while this one waits for it."""
+        if self.process.poll() is None:
+            # Its main loop may have been put behind everything else, and must run once more to end.
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setscheduler(self.process.pid, os.SCHED_OTHER, os.sched_param(0))
+            self.process.kill()
 
     def _ask(self, line: str) -> str:
         """Return what the monitor for people answers."""
