@@ -108,7 +108,7 @@ pub struct Link<P: Packet> {
     doomed: VecDeque<u64>,
     /// How many there were before the first of `transits`.
     ended: u64,
-    /// Those of `transits`, from the back, that have not left the transmitter: apart, since every offer looks at them.
+    /// Those of `transits`, from the back, that are not known to have left the transmitter.
     leaving: VecDeque<Leaving>,
     queued_bytes: u64,
     last_end: Nanos,
@@ -198,15 +198,23 @@ impl<P: Packet> Link<P> {
     #[inline]
     fn append(&mut self, packet: P, now: Nanos) -> Offer {
         let size = packet.bytes();
-        self.note_departures(now);
-        let queued = self.leaving.len() as u64;
-        let refused = self.gateway.as_mut().is_some_and(|gateway| gateway.refuses(self.queued_bytes));
-        if refused || !self.limit.admits(queued, self.queued_bytes, size) {
-            self.stats.dropped += 1;
-            return Offer::Dropped;
+        // What left meanwhile is noted when it matters, many at a time: a packet that fits beside it fits without it.
+        if self.gateway.is_some() || !self.has_room(size) {
+            self.note_departures(now);
+            let refused = self.gateway.as_mut().is_some_and(|gateway| gateway.refuses(self.queued_bytes));
+            if refused || !self.has_room(size) {
+                self.stats.dropped += 1;
+                return Offer::Dropped;
+            }
         }
         self.transmit(packet, size, now);
         Offer::Accepted
+    }
+
+    /// Whether one more packet of `size` bytes fits beside what was in the queue when departures were noted last.
+    #[inline]
+    fn has_room(&self, size: u32) -> bool {
+        self.limit.admits(self.leaving.len() as u64, self.queued_bytes, size)
     }
 
     /// Onto the wire, after everything before it, `now` at the earliest.

@@ -7,10 +7,13 @@ use leo_link::Nanos;
 use crate::flow::{Flow, Phase, Steering};
 use crate::simulation::{MIN_INTERVAL, Simulation};
 
-/// Give every flow that a policy steers its agent.
-pub fn attach_policies(flows: &mut [Flow]) {
-    for flow in flows {
+/// Give every flow that a policy steers its agent. Returns which they are: mostly there are none among thousands, and
+/// an interval is too short to look for them each time.
+pub fn attach_policies(flows: &mut [Flow]) -> Box<[usize]> {
+    let mut steered = Vec::new();
+    for (index, flow) in flows.iter_mut().enumerate() {
         if let Steering::Policy(policy) = &flow.steering {
+            steered.push(index);
             let (spec, memory) = (policy.spec(), policy.memory_dim());
             flow.attach(spec);
             if let Some(agent) = &mut flow.agent {
@@ -18,19 +21,20 @@ pub fn attach_policies(flows: &mut [Flow]) {
             }
         }
     }
+    steered.into()
 }
 
-/// When the first of the policies that have intervals of their own acts next.
-pub fn next_own_interval(flows: &[Flow]) -> Option<Nanos> {
-    let steered = flows.iter().filter(|flow| matches!(flow.steering, Steering::Policy(_)));
-    let running = steered.filter(|flow| flow.phase == Phase::Running);
+/// When the first of the policies that have intervals of their own acts next, of those that steer `steered`.
+pub fn next_own_interval(flows: &[Flow], steered: &[usize]) -> Option<Nanos> {
+    let running = steered.iter().map(|&index| &flows[index]).filter(|flow| flow.phase == Phase::Running);
     running.filter_map(|flow| flow.agent.as_ref()?.pace.map(|(_, end)| end)).min()
 }
 
 /// Let every policy whose interval ends now see its flows' reports and act.
 pub fn steer_by_policies(simulation: &mut Simulation) {
     let now = simulation.now();
-    for index in 0..simulation.flows().len() {
+    for place in 0..simulation.steered().len() {
+        let index = simulation.steered()[place];
         let flow = simulation.flow_mut(index);
         let Steering::Policy(policy) = &flow.steering else { continue };
         let policy = policy.clone();

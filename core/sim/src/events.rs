@@ -90,8 +90,10 @@ impl Tree {
         let mut winner = self.earlier(source, source ^ 1);
         let mut node = (source + leaves) >> 1;
         loop {
+            // Where another has won before and wins now, nothing above has to do with the source.
+            let settled = winner != source && self.winners[node] as usize == winner;
             self.winners[node] = winner as u32;
-            if node == 1 {
+            if node == 1 || settled {
                 return;
             }
             winner = self.earlier(winner, self.winners[node ^ 1] as usize);

@@ -26,6 +26,8 @@ pub struct Simulation {
     /// Names and indices of the links that the run log tells of.
     logged_links: Vec<(String, usize)>,
     flows: Vec<Flow>,
+    /// Those that policies steer.
+    steered: Box<[usize]>,
     paths: Paths,
     ports: Vec<Port>,
     events: EventQueue,
@@ -55,7 +57,7 @@ impl Simulation {
         assert!(interval > 0, "time must go on from interval to interval");
         let Network { links, logged_links, mut flows, paths, ports } =
             network::build(scenario, traces, policies)?;
-        control_loop::attach_policies(&mut flows);
+        let steered = control_loop::attach_policies(&mut flows);
         let mut events = EventQueue::new(links.len(), flows.len());
         for (index, flow) in flows.iter().enumerate() {
             events.set_flow(index, flow.next_event());
@@ -67,6 +69,7 @@ impl Simulation {
             links,
             logged_links,
             flows,
+            steered,
             paths,
             ports,
             events,
@@ -95,6 +98,11 @@ impl Simulation {
 
     pub(crate) fn flows(&self) -> &[Flow] {
         &self.flows
+    }
+
+    /// Indices of the flows that policies steer.
+    pub(crate) const fn steered(&self) -> &[usize] {
+        &self.steered
     }
 
     pub(crate) fn flow_mut(&mut self, flow: usize) -> &mut Flow {
@@ -142,10 +150,14 @@ impl Simulation {
 
     /// Run the monitor intervals up to `until` of the policies that have their own.
     fn run_own_intervals(&mut self, until: Nanos) {
-        while let Some(due) = control_loop::next_own_interval(&self.flows).filter(|due| *due <= until) {
+        while let Some(due) = self.next_own_interval().filter(|due| *due <= until) {
             self.run_until(due);
             control_loop::steer_by_policies(self);
         }
+    }
+
+    fn next_own_interval(&self) -> Option<Nanos> {
+        control_loop::next_own_interval(&self.flows, &self.steered)
     }
 
     /// The series' rows since the last call, which the simulation does not keep: long runs of many flows need not hold them.
