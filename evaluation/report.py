@@ -131,6 +131,7 @@ def render(results: Results, groups: dict[str, list[FigureGroup]]) -> str:
         ],
         metrics=used,
         fidelity=distances,
+        beyond=fidelity.BEYOND,
         kernel=fidelity.kernel() if distances else "",
         looks=looks,
         about=results.description["config"]["schemes"],

@@ -4,12 +4,23 @@ python -m evaluation.fidelity [SCHEME…] [--runs]     # the simulator beside th
 python -m evaluation.fidelity record FOLDER [--keep] # golden files from an evaluation with --backend lab
 """
 
+from evaluation.fidelity.bounds import BEYOND as BEYOND
+from evaluation.fidelity.bounds import BOUNDS as BOUNDS
+from evaluation.fidelity.bounds import QUEUEING as QUEUEING
+from evaluation.fidelity.bounds import RATIO as RATIO
+from evaluation.fidelity.bounds import RATIOS as RATIOS
+from evaluation.fidelity.bounds import SHARE as SHARE
+from evaluation.fidelity.bounds import TAILS as TAILS
+from evaluation.fidelity.bounds import known as known
+from evaluation.fidelity.bounds import misses as misses
 from evaluation.fidelity.comparison import Comparison as Comparison
 from evaluation.fidelity.comparison import compare as compare
 from evaluation.fidelity.queues import Queueing as Queueing
 from evaluation.fidelity.queues import queueing as queueing
+from evaluation.fidelity.shares import Crossing as Crossing
 from evaluation.fidelity.shares import Crowd as Crowd
 from evaluation.fidelity.shares import Sharing as Sharing
+from evaluation.fidelity.shares import crossings as crossings
 from evaluation.fidelity.shares import crowds as crowds
 from evaluation.fidelity.shares import sharing as sharing
 from evaluation.fidelity.summary import SINGLE as SINGLE

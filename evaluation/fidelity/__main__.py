@@ -12,7 +12,23 @@ from rich.table import Table
 
 from configs.errors import InputError, reports_input_errors
 from evaluation import golden
-from evaluation.fidelity import Comparison, Fidelity, compare, crowds, fidelity, kernel, queueing, sharing
+from evaluation.fidelity import (
+    BEYOND,
+    BOUNDS,
+    QUEUEING,
+    RATIO,
+    SHARE,
+    Comparison,
+    Fidelity,
+    compare,
+    crossings,
+    crowds,
+    fidelity,
+    kernel,
+    misses,
+    queueing,
+    sharing,
+)
 from evaluation.results import Results
 from kernel_bridge.lab import image
 
@@ -21,7 +37,7 @@ QUEUES = "fidelity-aqm"
 
 
 def table(found: Sequence[Fidelity]) -> Table:
-    """Return a table of schemes."""
+    """Return a table of schemes; what is beyond the bounds has a star."""
     columns = (
         "runs",
         "goodput",
@@ -37,15 +53,21 @@ def table(found: Sequence[Fidelity]) -> Table:
     for column in columns:
         made.add_column(column, justify="right")
     for one in found:
-        made.add_row(
-            one.scheme,
-            str(one.runs),
-            *(f"{value:.1%}" for value in (one.goodput_median, one.goodput_p90, one.rtt_median, one.rtt_p90)),
-            *(f"{value:.1%}" for value in (one.rtt_p95_median, one.retransmit_median)),
-            f"{one.startup_median_s:.1f} s",
-            f"{one.cwnd_median:.1%}",
-        )
+        beyond = misses(one)
+        texts = [_unit(name, getattr(one, name)) + ("*" if name in beyond else "") for name in BOUNDS]
+        made.add_row(one.scheme, str(one.runs), *texts)
+    made.add_row("bound", "", *(_unit(name, bound) for name, bound in BOUNDS.items()))
     return made
+
+
+def _unit(name: str, value: float) -> str:
+    return (
+        f"{value:.1f} s"
+        if name.endswith("_s")
+        else f"{value:.2%}"
+        if "retransmit" in name
+        else f"{value:.1%}"
+    )
 
 
 def _print_runs(console: Console, compared: Sequence[Comparison]) -> None:
@@ -74,6 +96,10 @@ def _print_runs(console: Console, compared: Sequence[Comparison]) -> None:
         cells = [f"{_text(left)} / {_text(right)}" for left, right in pairs]
         made.add_row(one.run.scenario.name, one.run.scheme, *cells, f"{one.cwnd:.0%}")
     console.print(made)
+
+
+def _star(error: float, bound: float) -> str:
+    return "" if abs(error) <= bound else f" * beyond {bound:g}"
 
 
 def _percent(rate: float | None) -> float | None:
@@ -125,23 +151,34 @@ def main() -> int:
         _print_runs(console, compare(runs))
     console.print(f"Simulator against Linux {kernel()}, medians over runs of one flow", highlight=False)
     console.print(table(fidelity(chosen)))
+    for scheme in chosen:
+        if scheme in BEYOND:
+            console.print(f"* {scheme}: {BEYOND[scheme][1]}", highlight=False)
     shared = compare([run for run in runs if len(run.flows) > 1])
     for one in sharing(shared):
         console.print(
             f"{one.scheme}: two flows share at a ratio of {one.simulator:.2f}, on the kernel at "
-            f"{one.kernel:.2f} (means over {one.runs} runs)",
+            f"{one.kernel:.2f} (means over {one.runs} runs){_star(one.simulator - one.kernel, SHARE)}",
             highlight=False,
         )
     for one in queueing(compare([run for run in runs if run.suite == QUEUES])):
         console.print(
             f"{one.scheme} on {one.scenario}: {one.simulator_ms:.1f} ms of queueing, on the kernel "
-            f"{one.kernel_ms:.1f} ms (means over {one.runs} runs)",
+            f"{one.kernel_ms:.1f} ms (means over {one.runs} runs){_star(one.error, QUEUEING)}",
+            highlight=False,
+        )
+    for one in crossings(shared):
+        console.print(
+            f"{one.scheme} on {one.scenario}: a flow over all bottlenecks gets {one.simulator:.3f} of what "
+            f"those over one get, on the kernel {one.kernel:.3f} (means over {one.runs} runs)"
+            f"{_star(one.error, RATIO)}",
             highlight=False,
         )
     for many in crowds(shared):
         console.print(
             f"{many.scheme} on {many.scenario}: {many.flows} flows share with a Jain's index of "
-            f"{many.simulator:.2f}, on the kernel of {many.kernel:.2f} (means over {many.runs} runs)",
+            f"{many.simulator:.2f}, on the kernel of {many.kernel:.2f} (means over {many.runs} runs)"
+            f"{_star(many.simulator - many.kernel, SHARE)}",
             highlight=False,
         )
     return 0

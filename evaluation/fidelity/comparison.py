@@ -16,6 +16,8 @@ from configs.scenario import Scenario
 from evaluation import golden
 from evaluation.backends import SERIES_MS
 from evaluation.golden import FlowFigures, GoldenRun
+from kernel_bridge.run.inside import SETTINGS
+from kernel_bridge.run.schemes import DATAGRAMS
 from traces import cache as trace_cache
 
 
@@ -66,18 +68,48 @@ class Comparison:
 
 def compare(runs: Sequence[GoldenRun]) -> list[Comparison]:
     """Simulate what was run on the kernel."""
-    figures = simulate([run.scenario for run in runs])
+    figures = simulate(begun_as_there(runs))
     return [Comparison(run, found) for run, found in zip(runs, figures, strict=True)]
 
 
+STARTS_S = {"fidelity-lot": (0.002425, 0.0, 0.000083, 0.000166)}
+"""When the flows of a run on the kernel begin that are to begin at once: their processes come one after
+another, in the same order at the same times (the first packets in captures at the guest's links).
+
+Drop-tail queues of one rate favour flows whose packets come in a certain phase (Floyd and Jacobson, "On
+Traffic Phase Effects in Packet-Switched Gateways", 1992). The phases are those of the first packets as long
+as the queues last, which was to the end: 833, 691 and 608 us of the 1,200 that a packet takes, within 2 us.
+"""
+
+
+def begun_as_there(runs: Sequence[GoldenRun]) -> list[Scenario]:
+    """Return the runs' scenarios, their flows beginning when they did, not when the simulator draws."""
+    scenarios = [run.scenario for run in runs]
+    told = [index for index, run in enumerate(runs) if run.suite in STARTS_S]
+    briefly = [scenarios[index].model_copy(update={"duration_s": 2 * _LEAD_S}) for index in told]
+    for index, log in zip(told, run(briefly, 1e3), strict=True):
+        scenario, starts = scenarios[index], STARTS_S[runs[index].suite]
+        flows = [
+            # A start may not be negative: all of them come later by the same time.
+            flow.model_copy(update={"start_s": _LEAD_S + start - (row["start_s"] - flow.start_s)})
+            for flow, row, start in zip(scenario.flows, log.flows, starts, strict=True)
+        ]
+        scenarios[index] = scenario.model_copy(update={"flows": flows})
+    return scenarios
+
+
+_LEAD_S = 0.001
+"""The most that the simulator draws for a flow to begin later."""
+
+
+BUFFERS = {name: tuple(map(int, SETTINGS[name].split())) for name in ("tcp_rmem", "tcp_wmem")}
+"""What a run on the kernel sets: a window that jumps meets a receive buffer that has to grow first."""
+
+
 def simulate(scenarios: Sequence[Scenario]) -> list[list[FlowFigures]]:
-    """Return the figures of each scenario's flows in the simulator."""
-    names = sorted({name for scenario in scenarios for name in scenario.traces})
-    traces = {name: leosim.PathTrace.parse(_csv(name), name) for name in names}
-    texts = [scenario.to_json() for scenario in scenarios]
-    logs = leosim.run(texts, traces, {}, interval_ms=30.0, series_ms=SERIES_MS) if texts else []
+    """Return the figures of each scenario's flows in the simulator, with the kernel's buffers."""
     found = []
-    for log in logs:
+    for log in run([_with_buffers(scenario) for scenario in scenarios], SERIES_MS):
         series = log.flow_series
         figures = []
         for flow in log.flows:
@@ -85,6 +117,19 @@ def simulate(scenarios: Sequence[Scenario]) -> list[list[FlowFigures]]:
             figures.append(golden.figures_of(flow, {name: column[mine] for name, column in series.items()}))
         found.append(figures)
     return found
+
+
+def run(scenarios: Sequence[Scenario], series_ms: float) -> list[leosim.RunLog]:
+    """Return the simulator's run logs of scenarios."""
+    names = sorted({name for scenario in scenarios for name in scenario.traces})
+    traces = {name: leosim.PathTrace.parse(_csv(name), name) for name in names}
+    texts = [scenario.to_json() for scenario in scenarios]
+    return leosim.run(texts, traces, {}, interval_ms=30.0, series_ms=series_ms) if texts else []
+
+
+def _with_buffers(scenario: Scenario) -> Scenario:
+    flows = [flow if flow.scheme == DATAGRAMS else flow.model_copy(update=BUFFERS) for flow in scenario.flows]
+    return scenario.model_copy(update={"flows": flows})
 
 
 def _csv(name: str) -> str:

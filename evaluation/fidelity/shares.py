@@ -63,6 +63,40 @@ def crowds(compared: Sequence[Comparison]) -> list[Crowd]:
     ]
 
 
+@dataclass(frozen=True)
+class Crossing:
+    """What a flow over several bottlenecks gets of what those over one get: mean over runs."""
+
+    scenario: str
+    scheme: str
+    runs: int
+    simulator: float
+    kernel: float
+
+    @property
+    def error(self) -> float:
+        """Relative to the kernel."""
+        return self.simulator / self.kernel - 1
+
+
+def crossings(compared: Sequence[Comparison]) -> list[Crossing]:
+    """Return the ratios by scenario and scheme, where the first flow crosses the links of all others."""
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for one in compared:
+        first, *others = (set(flow.route) for flow in one.run.scenario.flows)
+        if others and all(other < first for other in others):
+            both = (_over_others(one.simulated), _over_others(one.run.flows))
+            found.setdefault((one.run.scenario.name, one.run.scheme), []).append(both)
+    return [
+        Crossing(*group, len(pairs), *(float(mean) for mean in np.mean(pairs, axis=0)))
+        for group, pairs in found.items()
+    ]
+
+
+def _over_others(flows: Sequence[FlowFigures]) -> float:
+    return flows[0].goodput_mbps / float(np.mean([flow.goodput_mbps for flow in flows[1:]]))
+
+
 def _jain(flows: Sequence[FlowFigures]) -> float:
     return jain([flow.goodput_mbps for flow in flows]) or 0.0
 
