@@ -45,8 +45,8 @@ BEYOND: dict[str, tuple[set[str], str]] = {
     ),
     "vegas": (
         {"rtt_p90"},
-        "gathers bursts in slow start, between which the queue empties; Linux since 6.18 and the stable kernels "
-        "of late 2025 sends at once unless the next acknowledgement is expected within a millisecond",
+        "gathers bursts in slow start, between which the queue empties; Linux since 6.18 and the stable "
+        "kernels of late 2025 sends at once unless the next acknowledgement is expected within a millisecond",
     ),
 }
 """The schemes that miss bounds, which ones, and the cause."""
