@@ -26,5 +26,5 @@ pub use global_state::{GLOBAL_DIM, write_global_state};
 pub use policy::Policy;
 pub use rate_window::RateWindow;
 pub use report::Report;
-pub use reward::Reward;
+pub use reward::{Reward, Term};
 pub use world::{FlowState, HISTORY_INTERVALS, World};

@@ -8,6 +8,7 @@ mod orca;
 mod sage;
 mod terms;
 
+pub use terms::Term;
 use terms::{TERMS, Weights};
 
 use crate::{ControlError, FlowState, World};
@@ -62,9 +63,12 @@ impl Reward {
         })
     }
 
-    /// Names of the rewards, then of the terms, each of which is a reward by itself.
+    /// The terms of which rewards can be made.
+    pub const TERMS: [Term; 8] = TERMS;
+
+    /// Names of the rewards, then of the terms, each of which is a reward by itself, with its sign.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        Self::ALL.into_iter().filter_map(Self::name).chain(TERMS)
+        Self::ALL.into_iter().filter_map(Self::name).chain(TERMS.iter().map(|term| term.alone))
     }
 
     /// A reward's name, as in configurations.
@@ -144,8 +148,8 @@ mod tests {
         assert_eq!(
             error,
             "reward: name: no reward or term is named \"fame\" (there are: astraea, astraea-released, orca, aurora, \
-             sage, sage-r1, sage-r2, fair-share, throughput, delay, loss, fairness, stability, power, \
-             utility, inequality)"
+             sage, sage-r1, sage-r2, fair-share, throughput, delay:-1, loss:-1, fairness, stability, power, \
+             utility, inequality:-1)"
         );
     }
 

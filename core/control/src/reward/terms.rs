@@ -1,28 +1,98 @@
 //! Rewards of one's own: a sum of named terms with weights.
 //!
-//! | term | what | range |
-//! |------|------|-------|
-//! | `throughput` | Σ throughput / capacity | [0, 1] |
-//! | `delay` | mean over flows of RTT / base RTT, less 1 | [0, 10] |
-//! | `loss` | mean over flows of lost bytes / delivered bytes | [0, 1] |
-//! | `fairness` | Jain's index of the flows' throughput over 5 intervals | [1/n, 1] |
-//! | `stability` | 1 less the mean relative deviation of a flow's throughput over 5 intervals | [0, 1] |
-//! | `power` | throughput / (1 + delay): 1 is the physical limit | [0, 1] |
-//! | `utility` | mean over flows of ln(throughput over 5 intervals / fair share of the capacity) | [-3.5, ln n] |
-//! | `inequality` | 1 less `fairness`: 0 where all is well, as `utility` is | [0, 1 - 1/n] |
+//! [`TERMS`] says of each what it is, in which range, and which sign its weight has.
 //!
 //! `utility` is proportional fairness (Kelly, Maulloo and Tan, 1998), and the same step of a window is worth the same
 //! wherever it starts: with `throughput`, a window of few packets gains next to nothing by growing.
 //!
-//! A term is a quantity, not a judgement: what is to be avoided has a negative weight.
+//! A term is a quantity, not a judgement: what is to be avoided has a negative weight. Who wants it the other way round
+//! writes the plus sign: `delay:+1`.
 
 use super::{mean, standard_deviation};
 use crate::report::ratio;
 use crate::{FlowState, World};
 
-/// Names of the terms, in the order of their weights.
-pub(super) const TERMS: [&str; 8] =
-    ["throughput", "delay", "loss", "fairness", "stability", "power", "utility", "inequality"];
+/// One quantity that rewards add up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Term {
+    /// As in a reward's text.
+    pub name: &'static str,
+    /// What it is, as a formula or in words.
+    pub what: &'static str,
+    /// Its unit, `1` for a share or a ratio.
+    pub unit: &'static str,
+    /// From its least to its greatest value; `n` flows.
+    pub range: &'static str,
+    /// The reward that is this term alone: of what is to be avoided, with a weight of -1.
+    pub alone: &'static str,
+}
+
+impl Term {
+    /// Whether more of it is worse, so that its weight is negative.
+    pub fn is_penalty(&self) -> bool {
+        self.alone != self.name
+    }
+}
+
+/// The terms, in the order of their weights.
+pub(super) const TERMS: [Term; 8] = [
+    Term {
+        name: "throughput",
+        what: "sum over flows of throughput / capacity",
+        unit: "1",
+        range: "[0, 1]",
+        alone: "throughput",
+    },
+    Term {
+        name: "delay",
+        what: "mean over flows of RTT / base RTT, less 1",
+        unit: "base RTTs",
+        range: "[0, 10]",
+        alone: "delay:-1",
+    },
+    Term {
+        name: "loss",
+        what: "mean over flows of lost bytes / delivered bytes",
+        unit: "1",
+        range: "[0, 1]",
+        alone: "loss:-1",
+    },
+    Term {
+        name: "fairness",
+        what: "Jain's index of the flows' throughput over 5 intervals",
+        unit: "1",
+        range: "[1/n, 1]",
+        alone: "fairness",
+    },
+    Term {
+        name: "stability",
+        what: "1 less the mean relative deviation of a flow's throughput over 5 intervals",
+        unit: "1",
+        range: "[0, 1]",
+        alone: "stability",
+    },
+    Term {
+        name: "power",
+        what: "throughput / (1 + delay): 1 is the physical limit",
+        unit: "1",
+        range: "[0, 1]",
+        alone: "power",
+    },
+    Term {
+        name: "utility",
+        what: "mean over flows of ln(throughput over 5 intervals / fair share of the capacity)",
+        unit: "nats",
+        range: "[-3.5, ln n]",
+        alone: "utility",
+    },
+    Term {
+        name: "inequality",
+        what: "1 less fairness: 0 where all is well, as utility is",
+        unit: "1",
+        range: "[0, 1 - 1/n]",
+        alone: "inequality:-1",
+    },
+];
 
 /// An RTT beyond so many base RTTs, less one, counts as so many.
 const DELAY_CAP: f64 = 10.0;
@@ -35,15 +105,23 @@ const UTILITY_FLOOR: f64 = 0.03;
 pub struct Weights([f64; TERMS.len()]);
 
 impl Weights {
-    /// Parse `TERM[:WEIGHT],…`; a weight that is not given is 1.
+    /// Parse `TERM[:WEIGHT],…`; a weight that is not given is 1. Of a penalty it is negative, or has a `+`.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut weights = [0.0; TERMS.len()];
         for part in text.split(',') {
             let (name, weight) = part.split_once(':').unwrap_or((part, "1"));
-            let Some(term) = TERMS.iter().position(|term| *term == name.trim()) else {
+            let Some(term) = TERMS.iter().position(|term| term.name == name.trim()) else {
                 return Err(format!("no reward or term is named {:?}", name.trim()));
             };
-            match weight.trim().parse::<f64>() {
+            let (weight, forced) = (weight.trim(), weight.trim().starts_with('+'));
+            match weight.parse::<f64>() {
+                Ok(weight) if weight > 0.0 && TERMS[term].is_penalty() && !forced => {
+                    let name = TERMS[term].name;
+                    return Err(format!(
+                        "{name} is a penalty, and a weight above 0 pays for it: {name}:-{weight}, or {name}:+{weight} \
+                         where that is meant"
+                    ));
+                }
                 Ok(weight) if weight.is_finite() && weight != 0.0 && weights[term] == 0.0 => {
                     weights[term] = weight;
                 }
@@ -144,8 +222,8 @@ mod tests {
             Report { avg_rtt_us: 45_000, lost_bytes: 1_000, delivered_bytes: 10_000, ..Report::default() };
         let one = [flow(&[10_000_000; 5], queued)];
         check("throughput", &one, 0.8);
-        check("delay", &one, 0.5);
-        check("loss", &one, 0.1);
+        check("delay:-1", &one, -0.5);
+        check("loss:-1", &one, -0.1);
         check("fairness", &one, 1.0);
         check("stability", &one, 1.0);
         check("power", &one, 0.8 / 1.5);
@@ -156,7 +234,7 @@ mod tests {
         let pair = [flow(&[3_000_000; 5], Report::default()), flow(&[1_000_000; 5], Report::default())];
         // (3 + 1)² / (2 (9 + 1))
         check("fairness", &pair, 0.8);
-        check("inequality", &pair, 1.0 - 0.8);
+        check("inequality:-1", &pair, 0.8 - 1.0);
         check("stability", &[flow(&[1_000_000, 3_000_000], Report::default())], 0.5);
     }
 
@@ -179,8 +257,24 @@ mod tests {
     }
 
     #[test]
+    fn a_penalty_has_a_minus_sign_or_is_paid_for_with_an_explicit_plus() {
+        for (text, told) in
+            [("throughput:1,delay", "delay:-1"), ("loss:2", "loss:-2"), ("inequality:0.5", "-0.5")]
+        {
+            let rule = Weights::parse(text).unwrap_err();
+            assert!(rule.contains("is a penalty") && rule.contains(told), "{rule}");
+        }
+        let one = [flow(&[12_500_000; 5], Report { avg_rtt_us: 60_000, ..Report::default() })];
+        check("delay:+2", &one, 2.0);
+        for term in TERMS {
+            assert_eq!(Weights::parse(term.name).is_err(), term.is_penalty(), "{}", term.name);
+            assert!(Weights::parse(term.alone).is_ok(), "{}", term.alone);
+        }
+    }
+
+    #[test]
     fn what_does_not_parse_is_told_with_its_rule() {
-        for text in ["throughput:", "throughput:one", "delay:0", "delay:1,delay:2", "loss:inf"] {
+        for text in ["throughput:", "throughput:one", "delay:0", "delay:-1,delay:-2", "loss:-inf"] {
             assert!(Weights::parse(text).unwrap_err().ends_with("no weight 0"), "{text}");
         }
         assert_eq!(Weights::parse("").unwrap_err(), "no reward or term is named \"\"");
