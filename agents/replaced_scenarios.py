@@ -30,9 +30,9 @@ def line(before: TrainSettings, after: TrainSettings) -> str | None:
         text += f"; dropped: {_list(dropped, theirs)}"
     if brought:
         text += f"; its defaults: {_list(brought, ours)}"
-    mixed = isinstance(after.scenarios, MixtureSampling)
-    if after.engine == "sb3" and not mixed and after.scenarios.flows[1] > 1:
-        text += f"; one flow learns, the others run {_show(after.scenarios.background)}"
+    ranges = after.scenarios
+    if after.engine == "sb3" and not isinstance(ranges, MixtureSampling) and ranges.flows[1] > 1:
+        text += f"; one flow learns, the others run {_show(ranges.background)}"
     return text
 
 

@@ -24,8 +24,9 @@ _ANY_WIDTH = 10_000
 
 def print_all(results: Results, chosen: Sequence[Suite], file: IO[str] | None = None) -> None:
     """Print the foremost metrics of every suite just run."""
-    file = file or sys.stdout
-    console = Console(file=file) if file.isatty() else Console(file=file, width=_ANY_WIDTH)
+    console = Console(file=file or sys.stdout)
+    if not console.file.isatty():
+        console.width = _ANY_WIDTH
     for one in chosen:
         title = f"{one.title} ({report.QUICK})" if results.quick else one.title
         header, rows = _cells(results, one)

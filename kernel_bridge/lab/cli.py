@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -18,7 +19,7 @@ from kernel_bridge.run.run_log import RunLog
 from traces import cache
 
 
-def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_to(commands: argparse._SubParsersAction[Any]) -> None:
     """Add ``lab`` and what it does to a command line."""
     lab = commands.add_parser("lab", help="a stock Linux kernel in virtual time")
     does = lab.add_subparsers(dest="lab", required=True, metavar="check|build|run")

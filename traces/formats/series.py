@@ -85,13 +85,12 @@ class Series:
         return Series(
             times * self.period_ns,
             (starts_ns + self.time_ns).ravel(),
-            *(
-                np.tile(values, times)
-                for values in (
-                    *(self.delay_ns, self.uplink_bps, self.downlink_bps),
-                    *(self.loss, self.connected, self.path_id),
-                )
-            ),
+            np.tile(self.delay_ns, times),
+            np.tile(self.uplink_bps, times),
+            np.tile(self.downlink_bps, times),
+            np.tile(self.loss, times),
+            np.tile(self.connected, times),
+            np.tile(self.path_id, times),
             self.event * times,
         )
 

@@ -145,6 +145,7 @@ impl AckDriven {
                 .saturating_sub(u64::from(record.delivered.wrapping_sub(record.prior_delivered))),
             lost: self.total_lost - u64::from(lost),
             in_flight: record.prior_in_flight,
+            app_limited: record.app_limited != 0,
             sent_at,
         };
         if delivered > 0 {

@@ -11,18 +11,17 @@ impl Bbr3 {
         if !self.full.reached || self.adapt_long_term(ack, newest, app_limited) {
             return;
         }
-        match self.state {
+        let state = self.state;
+        match state {
             State::Down | State::Cruise if self.is_time_to_probe(ack.now) => self.start_refill(),
             State::Down if self.is_time_to_cruise(ack) => self.state = State::Cruise,
             State::Refill if self.round_start => {
                 self.probing_samples = true;
                 self.start_up(sample);
             }
-            State::Up => {
-                if self.is_time_to_go_down(ack, sample) {
-                    self.probe_too_high = false;
-                    self.start_down(ack.now);
-                }
+            State::Up if self.is_time_to_go_down(ack, sample) => {
+                self.probe_too_high = false;
+                self.start_down(ack.now);
             }
             _ => {}
         }
