@@ -65,6 +65,9 @@ def _locked(path: Path, wait: bool) -> BinaryIO:
     while True:
         try:
             file = path.open("a+b")
+        except FileNotFoundError:  # whoever had it took the folder back that it had made
+            _make(path.parent)
+            continue
         except OSError as error:
             raise InputError(f"{path.parent}: --out: cannot be written: {error.strerror}") from None
         try:

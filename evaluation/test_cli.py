@@ -152,7 +152,7 @@ def test_a_policy_steers_the_scheme_that_it_is_given_for(tmp_path: Path, pair: s
         (["PAIR", "--schemes", "mine=nowhere"], "nowhere: policy.json"),
         (["PAIR", "--schemes", ","], "must name at least one scheme"),
         (["PAIR", "--backend", "magic"], "magic: not a backend that this build runs (simulator, "),
-        (["PAIR", "--repeats", "0"], "must be a whole number of at least 1"),
+        (["PAIR", "--repeats", "0"], "must be a whole number from 1 to 10000"),
         (["PAIR", "--jobs", "-1"], "--jobs"),
         (["PAIR", "--reapeats", "2"], "unrecognized arguments: --reapeats"),
         (["PAIR", "PAIR"], "two of the suites and files given have this name"),

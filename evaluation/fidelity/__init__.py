@@ -6,6 +6,7 @@ python -m evaluation.fidelity record FOLDER [--keep] # golden files from an eval
 
 from evaluation.fidelity.bounds import BEYOND as BEYOND
 from evaluation.fidelity.bounds import BOUNDS as BOUNDS
+from evaluation.fidelity.bounds import CROWDS as CROWDS
 from evaluation.fidelity.bounds import QUEUEING as QUEUEING
 from evaluation.fidelity.bounds import RATIO as RATIO
 from evaluation.fidelity.bounds import RATIOS as RATIOS

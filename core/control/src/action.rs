@@ -139,8 +139,12 @@ impl ActionState {
             Self::RateStep(rate) => return rate.act(action, report),
             Self::CwndRatio(window) => window.act(action, report.cwnd),
         };
-        let pacing_bytes_per_s =
-            pacing_rate_bytes_per_s(report.mss, cwnd_packets, report.packets_out, report.srtt_us);
+        let rate = if matches!(self, Self::CwndRatio(_)) {
+            window_rate_bytes_per_s
+        } else {
+            pacing_rate_bytes_per_s
+        };
+        let pacing_bytes_per_s = rate(report.mss, cwnd_packets, report.packets_out, report.srtt_us);
         Command { cwnd_packets, pacing_bytes_per_s }
     }
 }
@@ -152,19 +156,16 @@ const HEADER_BYTES: u32 = 52;
 ///
 /// Astraea's and Orca's kernels begin with `tcp_mss_to_mtu`: a full packet counts with its headers, although pacing
 /// charges a packet for its payload alone. So the rate is 3.6 % above a window a round trip, and the window decides.
-/// Sage's kernel descends from Orca's; its source was not released. They evaluate it on every ACK with the `srtt` of
-/// that moment.
+/// They evaluate it on every ACK with the `srtt` of that moment.
 pub fn pacing_rate_bytes_per_s(mss_bytes: u32, cwnd_packets: u32, packets_out: u32, srtt_us: u32) -> u64 {
     window_rate_bytes_per_s(mss_bytes.saturating_add(HEADER_BYTES), cwnd_packets, packets_out, srtt_us)
 }
 
 /// `packet_bytes · max(cwnd, packets_out) / srtt`, in bytes/s; 0 without an RTT.
-pub(crate) fn window_rate_bytes_per_s(
-    packet_bytes: u32,
-    cwnd_packets: u32,
-    packets_out: u32,
-    srtt_us: u32,
-) -> u64 {
+///
+/// With payloads it paces Sage's policies and its pool. The source of Sage's kernel, which descends from Orca's, was not
+/// released: whether it counts headers is not known.
+pub fn window_rate_bytes_per_s(packet_bytes: u32, cwnd_packets: u32, packets_out: u32, srtt_us: u32) -> u64 {
     if srtt_us == 0 {
         return 0;
     }

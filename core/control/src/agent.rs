@@ -2,7 +2,7 @@
 
 use crate::action::ActionState;
 use crate::features::{ObservationState, orca};
-use crate::{Action, Command, ControlError, GLOBAL_DIM, Observation, Report, pacing_rate_bytes_per_s};
+use crate::{Action, Command, ControlError, GLOBAL_DIM, Observation, Report, window_rate_bytes_per_s};
 
 /// The longest observation of any specification: large enough for a buffer on the stack.
 pub const MAX_OBSERVATION_DIM: usize = orca::OBSERVATION_DIM;
@@ -163,7 +163,8 @@ impl AgentState {
     pub fn act(&mut self, action: &[f32], report: &Report) -> Command {
         if !self.is_due() {
             let Report { cwnd: cwnd_packets, mss, packets_out, srtt_us, .. } = *report;
-            let pacing_bytes_per_s = pacing_rate_bytes_per_s(mss, cwnd_packets, packets_out, srtt_us);
+            // Only Sage's intervals can be without a decision.
+            let pacing_bytes_per_s = window_rate_bytes_per_s(mss, cwnd_packets, packets_out, srtt_us);
             return Command { cwnd_packets, pacing_bytes_per_s };
         }
         if let Some(log2_ratio) = self.action.log2_ratio(action[0]) {
@@ -264,7 +265,7 @@ mod tests {
         state.observe(&Report { cwnd: 142, ..silent });
         assert!(!state.is_due());
         let kept = state.act(&[1.0], &Report { cwnd: 142, ..silent });
-        assert_eq!(kept, Command { cwnd_packets: 142, pacing_bytes_per_s: 21_300_000 });
+        assert_eq!(kept, Command { cwnd_packets: 142, pacing_bytes_per_s: 20_561_600 });
         state.observe(&Report { cwnd: 142, ..heard });
         let mut observation = [0.0; 69];
         state.write_observation(&mut observation);

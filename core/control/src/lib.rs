@@ -18,7 +18,10 @@ mod report;
 mod reward;
 mod world;
 
-pub use action::{Action, Command, MAX_CWND_PACKETS, MIN_CWND_PACKETS, map_action, pacing_rate_bytes_per_s};
+pub use action::{
+    Action, Command, MAX_CWND_PACKETS, MIN_CWND_PACKETS, map_action, pacing_rate_bytes_per_s,
+    window_rate_bytes_per_s,
+};
 pub use agent::{AgentSpec, AgentState, MAX_OBSERVATION_DIM};
 pub use error::ControlError;
 pub use features::Observation;

@@ -1,7 +1,7 @@
 //! The control loop at the end of each monitor interval: report, observation, action, window.
 
 use leo_cc::CongestionControl;
-use leo_control::{MAX_CWND_PACKETS, MAX_OBSERVATION_DIM, MIN_CWND_PACKETS, pacing_rate_bytes_per_s};
+use leo_control::{MAX_CWND_PACKETS, MAX_OBSERVATION_DIM, MIN_CWND_PACKETS, window_rate_bytes_per_s};
 use leo_link::Nanos;
 
 use crate::flow::{Flow, Phase, Steering};
@@ -83,6 +83,6 @@ pub fn follow(simulation: &mut Simulation, index: usize) {
     // An action multiplies the window by a quarter at the least and by four at the most.
     let wanted = held.wanted().clamp(report.cwnd.div_ceil(4), report.cwnd.saturating_mul(4));
     let window = wanted.clamp(MIN_CWND_PACKETS, MAX_CWND_PACKETS);
-    held.command(window, pacing_rate_bytes_per_s(report.mss, window, report.packets_out, report.srtt_us));
+    held.command(window, window_rate_bytes_per_s(report.mss, window, report.packets_out, report.srtt_us));
     simulation.pump(index);
 }
