@@ -17,6 +17,8 @@ CORE := $(shell find core -name '*.rs' -o -name '*.toml' -o -name '*.pyi') Cargo
 
 # The virtual environment is named, not activated, so that whoever calls make need not care.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+# Images made for one command set it: every program that a test starts would then compile torch, Ray and the rest anew.
+unexport PYTHONDONTWRITEBYTECODE
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
