@@ -19,6 +19,8 @@ CORE := $(shell find core -name '*.rs' -o -name '*.toml' -o -name '*.pyi') Cargo
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 # Images made for one command set it: every program that a test starts would then compile torch, Ray and the rest anew.
 unexport PYTHONDONTWRITEBYTECODE
+# A clean clone is built once: what makes a second build shorter makes the first one, and its programs, slower.
+export CARGO_INCREMENTAL ?= 0
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:

@@ -21,11 +21,8 @@ from kernel_bridge.lab import links
 from kernel_bridge.run.backends import BACKENDS
 from kernel_bridge.run.processes import descendants
 
-# A run that is interrupted has hung twice, cause not found: by hand until it is.
-pytestmark = pytest.mark.soak
-
 ROOT = Path(__file__).resolve().parents[1]
-GUARD_S = 600
+GUARD_S = 120
 """Against hanging only; what is interrupted would take far longer."""
 LACKS = {name: kind().missing() or bridge_process.missing() for name, kind in BACKENDS.items()}
 LACKS["lab"] = links.missing()
@@ -47,11 +44,18 @@ def _scenario(folder, name, duration_s):
     return file
 
 
-def _eventually(what):
+def _eventually(what, *, never):
     deadline = time.monotonic() + GUARD_S
     while not what():
-        assert time.monotonic() < deadline, "it never came"
+        assert time.monotonic() < deadline, never()
         time.sleep(0.02)
+
+
+def _where(process):
+    """End a process that hangs; return what its threads and its descendants are at."""
+    below = descendants(process.pid)
+    process.send_signal(signal.SIGABRT)
+    return f"{process.communicate()[1]}\n{below}"
 
 
 @pytest.mark.parametrize(
@@ -70,20 +74,26 @@ def test_an_interrupted_run_ends_leaves_nothing_and_keeps_what_is_recorded(
     options = ["--schemes", "satcp", "--repeats", "1", "--backend", backend, "--out", str(out), "--jobs", "1"]
     before = bridge_process.clean(), _names()
     evaluating = subprocess.Popen(
-        [sys.executable, "evaluate.py", str(short), str(long), *options],
+        [sys.executable, "-X", "faulthandler", "evaluate.py", str(short), str(long), *options],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     try:
-        _eventually(lambda: evaluating.poll() is not None or _recorded(out))
         _eventually(
-            lambda: evaluating.poll() is not None or running <= set(descendants(evaluating.pid).values())
+            lambda: evaluating.poll() is not None or _recorded(out), never=lambda: _where(evaluating)
         )
-        started = sorted(descendants(evaluating.pid))
+        _eventually(
+            lambda: evaluating.poll() is not None or running <= set(descendants(evaluating.pid).values()),
+            never=lambda: _where(evaluating),
+        )
+        started = {pid: _since(pid) for pid in descendants(evaluating.pid)}
         evaluating.send_signal(number)
-        _, told = evaluating.communicate(timeout=GUARD_S)
+        try:
+            _, told = evaluating.communicate(timeout=GUARD_S)
+        except subprocess.TimeoutExpired:
+            pytest.fail(_where(evaluating))
     finally:
         evaluating.kill()
         evaluating.wait()
@@ -93,12 +103,27 @@ def test_an_interrupted_run_ends_leaves_nothing_and_keeps_what_is_recorded(
     if backend != "lab":
         assert "2 runs in real time, 1 at a time: 2 h 1 min at least" in told
     # The kernel takes a namespace's processes away a moment after their first one.
-    _eventually(lambda: not any(Path("/proc", str(pid)).exists() for pid in started))
+    _eventually(
+        lambda: not _still(started),
+        never=lambda: str({pid: Path(f"/proc/{pid}/status").read_text() for pid in _still(started)}),
+    )
     assert not list(Path("/tmp").glob(f"leogym-*-{evaluating.pid}-*"))
     assert (bridge_process.clean(), _names()) == before
     # What --resume goes on from: the first run where it was a result.
     store = Store.resume(out, description.read(out))
     assert len(store.recorded) == (0 if (out / "invalid.csv").exists() else 1)
+
+
+def _since(pid):
+    """Return when a process began, which tells it from a later one of the same number; None: it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return None
+
+
+def _still(started):
+    return [pid for pid, since in started.items() if since is not None and _since(pid) == since]
 
 
 def _recorded(out):

@@ -9,12 +9,15 @@ import agents
 from kernel_bridge import mahimahi
 from kernel_bridge.bridge_process import BridgeProcess
 from kernel_bridge.bridge_world import LIMIT_S, MSS, SCHEME, Collecting, needs_bridge
+from kernel_bridge.lateness import Lateness
 
 pytestmark = pytest.mark.real_time
 
 TRAINED = Path(agents.__file__).parent / "astraea/trained/policy"
 INTERVAL_NS = 30_000_000
 """Of its decisions: policy.json's interval_ms."""
+LATE_MS = 20.0
+"""Of a round trip of 40 ms a shell that sleeps for so long makes one half as long again."""
 
 
 @needs_bridge
@@ -25,9 +28,10 @@ def test_trained_astraea_uses_a_real_path_and_leaves_most_of_its_queue_empty(tmp
     trace.write_text("1\n1\n1\n1\n")  # four opportunities a millisecond: 48 Mbit/s, a BDP of 160 packets
     queue = mahimahi.Queue("droptail", {"packets": 640})
     reports = []
+    lateness = Lateness(prompt=False)
     with BridgeProcess({SCHEME: TRAINED}) as bridge, bridge.client() as client:
         client.subscribe(SCHEME)
-        with Collecting(client, reports):
+        with Collecting(client, reports), lateness:
             finished = mahimahi.run(
                 [mahimahi.Delay(one_way_ms), mahimahi.Link(trace, trace, queue, queue)],
                 ["sh", "-c", f"exec iperf3 -c $MAHIMAHI_BASE -C {SCHEME} -t {seconds}"],
@@ -45,7 +49,8 @@ def test_trained_astraea_uses_a_real_path_and_leaves_most_of_its_queue_empty(tmp
     rtt_ms = sum(report["avg_rtt_us"] * report["rtt_samples"] for report in late) / samples / 1e3
     window = late[-1]["cwnd_packets"]
     print(f"{mbps:.2f} of {capacity_mbps:.2f} Mbit/s, RTT {rtt_ms:.1f} ms, window {window} packets")
-    # On a busy machine it is still on its way up, by less than 2.5 % an interval.
+    lateness.skip_above(LATE_MS)
+    # It may still be on its way up, by less than 2.5 % an interval.
     assert 0.4 * capacity_mbps < mbps < 1.05 * capacity_mbps
     # A full queue makes it 200 ms.
     assert rtt_ms < 100

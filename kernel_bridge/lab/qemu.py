@@ -83,6 +83,7 @@ class Guest:
         (folder / "progress").touch()
         command = ["setpriv", "--pdeathsig", "KILL", "--", *_command(image, folder, seed, job)]
         self._is_kept = kept is not None
+        self._is_to_end = False
         if kept is not None:
             command += ["-incoming", f"exec:cat {kept}", "-monitor", "stdio"]
             command[command.index(_ICOUNT)] += _TAKE_TURNS
@@ -131,6 +132,8 @@ class Guest:
         # Of its threads the first, the main loop, which every timer of the guest wakes for nothing: at this
         # priority it runs when the guest's own thread waits for it, and takes no turns with it in between.
         os.sched_setscheduler(self.process.pid, os.SCHED_IDLE, os.sched_param(0))
+        if self._is_to_end:
+            self._let_end()
 
     def keep(self, file: Path) -> None:
         """Wait until the guest stops itself, then keep it in a file, as it is."""
@@ -154,11 +157,15 @@ class Guest:
 
     def kill(self) -> None:
         """Let it end now, as another thread may want while this one waits for it."""
+        self._is_to_end = True
         if self.process.poll() is None:
-            # Its main loop may have been put behind everything else, and must run once more to end.
-            with contextlib.suppress(ProcessLookupError):
-                os.sched_setscheduler(self.process.pid, os.SCHED_OTHER, os.sched_param(0))
+            self._let_end()
             self.process.kill()
+
+    def _let_end(self) -> None:
+        # Its main loop may have been put behind everything else, and must run once more to end.
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setscheduler(self.process.pid, os.SCHED_OTHER, os.sched_param(0))
 
     def _ask(self, line: str) -> str:
         """Return what the monitor for people answers."""

@@ -1,0 +1,280 @@
+//! Batches and policies: what one simulation does never depends on those beside it or on the number of threads.
+
+use crate::support::{INTERVAL, MS, assert_conserved, parse, policies, simulation, text};
+use leo_control::{AgentSpec, GLOBAL_DIM, Report, Reward};
+use leo_sim::{Batch, BatchSettings, Scenario, TraceSet, View, run_many};
+use serde_json::{Value, json};
+
+const SLOTS: usize = 3;
+const SPEC: AgentSpec = AgentSpec::ASTRAEA;
+
+/// A batch and the arrays it writes, which begin full of rubbish.
+struct Arrays {
+    batch: Batch,
+    observations: Vec<f32>,
+    rewards: Vec<f32>,
+    global_states: Vec<f32>,
+    active: Vec<bool>,
+    finished: Vec<bool>,
+    reports: Vec<f64>,
+    time_s: Vec<f64>,
+}
+
+impl Arrays {
+    fn new(size: usize, threads: usize) -> Self {
+        let settings = BatchSettings {
+            slots: SLOTS,
+            spec: SPEC,
+            reward: Reward::Astraea,
+            interval: INTERVAL,
+            series_interval: 0,
+            threads,
+        };
+        Self {
+            batch: Batch::new(size, settings),
+            observations: vec![9.0; size * SLOTS * SPEC.observation_dim()],
+            rewards: vec![9.0; size * SLOTS],
+            global_states: vec![9.0; size * GLOBAL_DIM],
+            active: vec![true; size * SLOTS],
+            finished: vec![true; size],
+            reports: vec![9.0; size * SLOTS * Report::FIELDS.len()],
+            time_s: vec![9.0; size],
+        }
+    }
+
+    fn split(&mut self) -> (&mut Batch, View<'_>) {
+        let Self { batch, observations, rewards, global_states, active, finished, reports, time_s } = self;
+        (batch, View { observations, rewards, global_states, active, finished, reports, time_s })
+    }
+
+    fn reset(&mut self, index: usize, scenario: &Scenario) -> Result<(), String> {
+        let (batch, view) = self.split();
+        batch.reset(index, scenario, &TraceSet::new(), &policies(), view).map_err(|error| error.to_string())
+    }
+
+    fn step(&mut self, action: impl Fn(usize, usize) -> f32) {
+        let size = self.batch.size();
+        let actions: Vec<f32> = (0..size * SLOTS).map(|i| action(i / SLOTS, i % SLOTS)).collect();
+        let (batch, view) = self.split();
+        batch.step(&actions, view);
+    }
+
+    /// Bits of everything that row `index` holds.
+    fn row(&self, index: usize) -> (Vec<u32>, Vec<u64>, Vec<bool>) {
+        fn part<T>(values: &[T], index: usize, size: usize) -> &[T] {
+            let width = values.len() / size;
+            &values[index * width..(index + 1) * width]
+        }
+        let size = self.batch.size();
+        let singles = [&self.observations, &self.rewards, &self.global_states];
+        let doubles = [&self.reports, &self.time_s];
+        let flags = [&self.active, &self.finished];
+        (
+            singles
+                .iter()
+                .flat_map(|values| part(values, index, size))
+                .map(|value| value.to_bits())
+                .collect(),
+            doubles
+                .iter()
+                .flat_map(|values| part(values, index, size))
+                .map(|value| value.to_bits())
+                .collect(),
+            flags.iter().flat_map(|values| part(values, index, size)).copied().collect(),
+        )
+    }
+
+    fn active(&self, index: usize) -> &[bool] {
+        &self.active[index * SLOTS..(index + 1) * SLOTS]
+    }
+}
+
+/// Three learning flows, the second late, the third gone early, and a classic flow beside them.
+fn scenario(seed: u64) -> Value {
+    json!({
+        "duration_s": 2.0,
+        "seed": seed,
+        "links": {"b": {"rate_mbps": 20.0 + seed as f64, "delay_ms": 10, "loss": 0.001, "queue": {"bdp": 2.0}}},
+        "flows": [
+            {"scheme": "agent", "route": ["b"]},
+            {"scheme": "cubic", "route": ["b"], "start_s": 0.2},
+            {"scheme": "agent", "route": ["b"], "start_s": 0.7},
+            {"scheme": "agent", "route": ["b"], "start_s": 0.1, "stop_s": 1.0},
+        ],
+    })
+}
+
+/// An action that depends on the simulation, the slot and the time.
+fn action(seed: u64, slot: usize, step: usize) -> f32 {
+    ((seed as usize * 7 + slot * 3 + step) % 9) as f32 / 4.0 - 1.0
+}
+
+#[test]
+fn a_batch_of_one_does_what_each_row_of_a_large_batch_does() {
+    let seeds = [3, 1, 4, 1, 5];
+    for threads in [1, 2] {
+        let mut many = Arrays::new(seeds.len(), threads);
+        let mut ones: Vec<Arrays> = seeds.iter().map(|_| Arrays::new(1, 1)).collect();
+        for (index, seed) in seeds.into_iter().enumerate() {
+            many.reset(index, &parse(&scenario(seed))).expect("it can be built");
+            ones[index].reset(0, &parse(&scenario(seed))).expect("it can be built");
+        }
+        for step in 0..80 {
+            for (index, one) in ones.iter().enumerate() {
+                assert_eq!(many.row(index), one.row(0), "row {index}, step {step}, {threads} threads");
+            }
+            many.step(|row, slot| action(seeds[row], slot, step));
+            for (one, seed) in ones.iter_mut().zip(seeds) {
+                one.step(|_, slot| action(seed, slot, step));
+            }
+        }
+        assert!(many.finished.iter().all(|&finished| finished));
+        assert_eq!(many.row(1), many.row(3), "equal seeds");
+        assert_ne!(many.row(0), many.row(1), "different seeds");
+        for (index, one) in ones.iter_mut().enumerate() {
+            let log = many.batch.run_log(index).expect("it was reset");
+            assert_conserved(&log);
+            assert_eq!(text(&log), text(&one.batch.run_log(0).expect("it was reset")));
+        }
+    }
+}
+
+#[test]
+fn flows_become_active_when_they_join_and_inactive_when_they_leave() {
+    let mut arrays = Arrays::new(1, 1);
+    arrays.reset(0, &parse(&scenario(1))).expect("it can be built");
+    assert_eq!(arrays.rewards, [0.0; SLOTS], "nobody has acted yet");
+    let mut acted = arrays.active(0).to_vec();
+    let mut last = 0.0;
+    while !arrays.finished[0] {
+        arrays.step(|_, _| 0.5);
+        let now = arrays.time_s[0];
+        assert!(now > last, "time goes on");
+        last = now;
+        // A flow is active from the first instant of the grid after its start to the last one before its stop.
+        let runs = |start: f64, stop: f64| now > start + 0.001 && now < stop;
+        assert_eq!(arrays.active(0), [runs(0.0, 2.0), runs(0.7, 2.0), runs(0.1, 1.0)], "at {now} s");
+        for (slot, (&reward, &acted)) in arrays.rewards.iter().zip(&acted).enumerate() {
+            assert_eq!(reward != 0.0, acted, "slot {slot} at {now} s: only those that acted are rewarded");
+        }
+        assert!(arrays.observations.iter().all(|value| value.is_finite()));
+        acted = arrays.active(0).to_vec();
+    }
+    assert_eq!(last, 2.0);
+    assert_eq!(arrays.active(0), [false; SLOTS]);
+    // A step after the end changes nothing but the rewards.
+    let row = arrays.row(0);
+    arrays.step(|_, _| 1.0);
+    assert_eq!((arrays.row(0).1, arrays.row(0).2), (row.1, row.2));
+    assert_eq!(arrays.rewards, [0.0; SLOTS]);
+}
+
+#[test]
+fn a_batch_is_finished_when_the_last_learning_flow_has_left() {
+    let mut scenario = scenario(1);
+    scenario["flows"] = json!([
+        {"scheme": "cubic", "route": ["b"]},
+        {"scheme": "agent", "route": ["b"], "start_s": 0.5, "stop_s": 0.8},
+        {"scheme": "agent", "route": ["b"], "start_s": 1.2, "stop_s": 1.5},
+    ]);
+    let mut arrays = Arrays::new(1, 1);
+    arrays.reset(0, &parse(&scenario)).expect("it can be built");
+    assert!(
+        (arrays.time_s[0] - 0.51).abs() < 1e-9,
+        "it begins with the first learning flow: {}",
+        arrays.time_s[0]
+    );
+    let mut times = vec![arrays.time_s[0]];
+    while !arrays.finished[0] {
+        arrays.step(|_, _| 0.0);
+        times.push(arrays.time_s[0]);
+    }
+    let gap = times.windows(2).find(|pair| pair[1] - pair[0] > 0.05).expect("nobody runs for a while");
+    assert!(gap[0] < 0.8 && gap[1] > 1.2, "{gap:?}");
+    assert!((times[times.len() - 1] - 1.5).abs() < 1e-9, "{times:?}");
+}
+
+#[test]
+fn a_reset_leaves_nothing_of_the_simulation_before() {
+    let mut fresh = Arrays::new(1, 1);
+    let mut used = Arrays::new(1, 1);
+    used.reset(0, &parse(&scenario(2))).expect("it can be built");
+    for _ in 0..30 {
+        used.step(|_, _| 1.0);
+    }
+    // One learning flow where there were three.
+    let mut next = scenario(7);
+    next["flows"] = json!([{"scheme": "agent", "route": ["b"]}]);
+    for arrays in [&mut fresh, &mut used] {
+        arrays.reset(0, &parse(&next)).expect("it can be built");
+        arrays.step(|_, _| 0.25);
+    }
+    assert_eq!(fresh.row(0), used.row(0));
+    assert!(
+        fresh.observations[SPEC.observation_dim()..].iter().all(|&value| value == 0.0),
+        "unused slots are zero"
+    );
+}
+
+#[test]
+fn a_scenario_that_does_not_suit_the_batch_is_refused_in_one_line() {
+    let mut arrays = Arrays::new(1, 1);
+    let mut none = scenario(1);
+    none["flows"] = json!([{"scheme": "cubic", "route": ["b"]}]);
+    let error = arrays.reset(0, &parse(&none)).expect_err("nobody learns");
+    assert_eq!(error, r#"scenario: flows: at least one flow needs the scheme "agent""#);
+    none["flows"] = json!([{"scheme": "agent", "route": ["b"], "count": 4}]);
+    let error = arrays.reset(0, &parse(&none)).expect_err("there are three slots");
+    assert_eq!(error, r#"scenario: flows: at most 3 flows of the scheme "agent""#);
+}
+
+#[test]
+fn an_action_moves_the_window_and_the_sender_obeys() {
+    let run = |action: f32| {
+        let mut scenario = scenario(1);
+        scenario["flows"] = json!([{"scheme": "agent", "route": ["b"]}]);
+        let mut arrays = Arrays::new(1, 1);
+        arrays.reset(0, &parse(&scenario)).expect("it can be built");
+        for _ in 0..40 {
+            arrays.step(|_, _| action);
+        }
+        let cwnd = Report::FIELDS.iter().position(|&field| field == "cwnd_packets").expect("it is reported");
+        let sent = arrays.batch.run_log(0).expect("it was reset").flows[0].sent_packets;
+        (arrays.reports[cwnd], sent)
+    };
+    let (up, keep, down) = (run(1.0), run(0.0), run(-1.0));
+    assert_eq!(keep.0, 10.0);
+    // Forty times ⌈1.025 cwnd⌉ from 10 packets; down to the bound of 4.
+    assert_eq!((up.0, down.0), ((0..40).fold(10.0, |cwnd: f64, _| (cwnd * 1.025).ceil()), 4.0));
+    assert!(up.1 > keep.1 && keep.1 > down.1, "{up:?} {keep:?} {down:?}");
+}
+
+#[test]
+fn a_policys_flow_gives_the_same_bytes_on_any_number_of_threads() {
+    let scenario = |seed: u64| {
+        json!({
+            "duration_s": 5.0,
+            "seed": seed,
+            "links": {"b": {"rate_mbps": 30, "delay_ms": 15, "queue": {"bdp": 1.0}}},
+            "flows": [
+                {"scheme": "policy", "route": ["b"]},
+                {"scheme": "policy", "route": ["b"], "start_s": 1.0},
+                {"scheme": "cubic", "route": ["b"], "start_s": 2.0},
+            ],
+        })
+    };
+    let logs = |threads| {
+        let simulations =
+            (0..6).map(|seed| simulation(&scenario(seed), &TraceSet::new(), 100 * MS)).collect();
+        run_many(simulations, threads)
+    };
+    let expected = logs(1);
+    for threads in [0, 2, 3] {
+        assert!(logs(threads).iter().map(text).eq(expected.iter().map(text)), "{threads} threads");
+    }
+    let series = &expected[0].flow_series;
+    let windows = series.cwnd_packets.iter().zip(&series.flow).filter(|(_, flow)| **flow == 0);
+    let windows: std::collections::BTreeSet<u32> = windows.map(|(&cwnd, _)| cwnd).collect();
+    assert!(windows.len() > 2, "the policy moves the window: {windows:?}");
+    assert!(series.pacing_mbps.iter().any(|rate| rate.is_finite()), "and paces");
+}

@@ -1,0 +1,76 @@
+//! Connections that open with a SYN and its answer.
+
+use crate::support::{MS, assert_conserved, dumbbell, run};
+use serde_json::{Value, json};
+
+fn opening(scheme: &str) -> Value {
+    let mut scenario = dumbbell(100.0, 25.0, 20.0, &[scheme]);
+    scenario["handshake"] = json!(true);
+    scenario["flows"][0]["transfer_bytes"] = json!(1_448);
+    scenario
+}
+
+#[test]
+fn a_handshake_costs_every_scheme_a_round_trip_and_measures_it() {
+    for scheme in leo_sim::SCHEMES {
+        let mut scenario = opening(scheme);
+        let log = run(&scenario, 0);
+        assert_conserved(&log);
+        let flow = &log.flows[0];
+        // Twice 50 ms, 0.12 ms for the packet, 5 µs for the SYN and up to 20 µs for each answer.
+        assert!(flow.completion_s.is_some_and(|time| (0.1..0.1003).contains(&time)), "{scheme}: {flow:?}");
+        // The SYN's sample and the packet's.
+        assert!((flow.rtt_mean_ms - 50.06).abs() < 0.05 && flow.base_rtt_mean_ms == 50.0, "{flow:?}");
+        assert_eq!((flow.sent_packets, log.links[0].stats.delivered_bytes), (1, 1_500 + 60));
+        scenario["handshake"] = json!(false);
+        let without = run(&scenario, 0).flows[0].completion_s;
+        assert!(without.is_some_and(|time| (0.05..0.0502).contains(&time)), "{scheme}: {without:?}");
+    }
+}
+
+#[test]
+fn a_lost_syn_goes_out_again_after_a_second_and_then_two() {
+    // An outage's transmitter rests and its queue waits; what a full queue turns away is gone. Datagrams at twice the
+    // rate keep a queue of one packet full.
+    let mut scenario = opening("cubic");
+    scenario["links"]["b"] = json!({"rate_mbps": 100, "delay_ms": 25, "queue": {"packets": 1}});
+    let jam = json!({"scheme": "udp", "rate_mbps": 100_000, "route": ["b"], "stop_s": 2.5});
+    scenario["flows"] =
+        json!([{"scheme": "cubic", "route": ["b"], "start_s": 0.2, "transfer_bytes": 1_448}, jam]);
+    let log = run(&scenario, 100 * MS);
+    assert_conserved(&log);
+    let flow = &log.flows[0];
+    // SYNs at 0.2, 1.2 and 3.2 s, of which the last is answered.
+    assert!(flow.completion_s.is_some_and(|time| (3.1..3.11).contains(&time)), "{flow:?}");
+    assert!(
+        log.flow_series
+            .flow
+            .iter()
+            .zip(&log.flow_series.time_s)
+            .all(|(flow, time)| *flow == 1 || *time > 3.2)
+    );
+}
+
+#[test]
+fn the_handshake_gives_the_first_sample_to_who_paces_by_it() {
+    // BBR begins to pace at its initial window over the first RTT it knows of, and without one over 1 ms: 10 packets
+    // then leave at once.
+    let spread = |handshake: bool| {
+        let mut scenario = opening("bbr");
+        scenario["handshake"] = json!(handshake);
+        scenario["flows"][0]["transfer_bytes"] = json!(14_480);
+        run(&scenario, 0).flows[0].completion_s.expect("it completes")
+    };
+    let with = spread(true) - 0.05;
+    let without = spread(false);
+    assert!(with > without + 0.005, "{with} and {without}");
+}
+
+#[test]
+fn a_flow_that_stops_while_it_opens_has_sent_nothing() {
+    let mut scenario = opening("cubic");
+    scenario["flows"][0]["stop_s"] = json!(0.03);
+    let log = run(&scenario, 10 * MS);
+    assert_conserved(&log);
+    assert_eq!((log.flows[0].sent_packets, log.flows[0].completion_s), (0, None));
+}

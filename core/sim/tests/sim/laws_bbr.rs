@@ -1,0 +1,122 @@
+//! What BBR does on a path, as its authors and measurements on Linux describe it.
+
+use crate::support::{MS, dumbbell, run};
+use leo_sim::RunLog;
+
+fn jain(log: &RunLog) -> f64 {
+    let (sum, squares) = log.flows.iter().fold((0.0, 0.0), |(sum, squares), flow| {
+        (sum + flow.goodput_mbps, squares + flow.goodput_mbps * flow.goodput_mbps)
+    });
+    sum * sum / (log.flows.len() as f64 * squares)
+}
+
+#[test]
+fn bbr_alone_fills_the_link_with_a_few_milliseconds_of_queue() {
+    // One flow at 100 Mbit/s, 50 ms, 1 BDP: Linux shows 2 to 6 ms of queueing on an exact link.
+    let log = run(&dumbbell(100.0, 25.0, 60.0, &["bbr"]), 1_000 * MS);
+    let rtts = &log.flow_series.rtt_ms[5..];
+    let queueing = rtts.iter().sum::<f64>() / rtts.len() as f64 - 50.0;
+    assert!((1.0..6.0).contains(&queueing), "{queueing} ms");
+    assert!(log.flows[0].normalized_goodput > 0.95, "{:?}", log.flows[0]);
+}
+
+#[test]
+fn ten_bbr_flows_share_a_link_as_they_do_on_linux() {
+    // Linux 6.18 on the same cell: Jain's index 0.94 to 0.98; a single run here is within 0.02 of the mean.
+    let mean = (0..4)
+        .map(|seed| {
+            let mut scenario = dumbbell(100.0, 25.0, 100.0, &["bbr"; 10]);
+            scenario["seed"] = serde_json::json!(seed);
+            jain(&run(&scenario, 0))
+        })
+        .sum::<f64>()
+        / 4.0;
+    assert!(mean >= 0.9, "{mean}");
+}
+
+#[test]
+fn a_cycle_of_eight_phases_shows_in_the_rate() {
+    // draft-cardwell-iccrg-bbr-congestion-control-00 §4.3.4.1: 5/4, 3/4 and six times 1, each about a min RTT long.
+    let log = run(&dumbbell(100.0, 25.0, 9.0, &["bbr"]), MS);
+    let pacing = &log.flow_series.pacing_mbps[2_000..9_000];
+    let cruising = 95.6;
+    let is = |gain: f64| move |&&rate: &&f64| (rate / cruising / gain - 1.0).abs() < 0.03;
+    let ups = pacing.windows(2).filter(|pair| is(1.25)(&&pair[1]) && !is(1.25)(&&pair[0])).count();
+    // 7 s of cycles of 350 to 470 ms: the phase that drains ends as soon as the queue has gone.
+    assert!((15..=20).contains(&ups), "{ups} cycles");
+    let at_gain = |gain| pacing.iter().filter(is(gain)).count() as f64 / pacing.len() as f64;
+    assert!((0.10..0.20).contains(&at_gain(1.25)), "{}", at_gain(1.25));
+    assert!(at_gain(1.0) > 0.65, "{}", at_gain(1.0));
+}
+
+#[test]
+fn the_min_rtt_expires_after_ten_seconds_and_is_probed_for_with_four_packets() {
+    // draft §4.3.5: "ProbeRTT: ... at least every 10 seconds, for 200 ms, at most four packets in flight".
+    let log = run(&dumbbell(100.0, 25.0, 45.0, &["bbr"]), 20 * MS);
+    let windows = &log.flow_series.cwnd_packets;
+    let probing = windows.iter().filter(|&&window| window <= 4).count() as f64 * 0.02;
+    let begins = windows.windows(2).filter(|pair| pair[1] <= 4 && pair[0] > 4).count();
+    // A smaller RTT by chance, within the hosts' 20 µs of jitter, puts the next probe off.
+    assert!((2..=4).contains(&begins), "{begins}");
+    assert!((0.2..0.45).contains(&(probing / begins as f64)), "{probing} s in {begins} probes");
+}
+
+#[test]
+fn random_loss_that_stops_cubic_leaves_bbr_its_rate() {
+    // Cardwell et al. (ACM Queue 14(5), 2016), figure 8: BBR keeps most of the link up to 15 % loss, CUBIC loses
+    // nine tenths of it at 0.1 %.
+    let rate = |scheme: &str, loss: f64| {
+        let mut scenario = dumbbell(100.0, 50.0, 60.0, &[scheme]);
+        scenario["links"]["b"]["loss"] = serde_json::json!(loss);
+        run(&scenario, 0).flows[0].normalized_goodput
+    };
+    assert!(rate("bbr", 0.01) > 0.9);
+    assert!(rate("bbr", 0.05) > 0.8);
+    assert!(rate("cubic", 0.01) < 0.1);
+}
+
+#[test]
+fn bbr3_cruises_with_an_empty_queue_and_probes_for_more_every_few_seconds() {
+    // draft-ietf-ccwg-bbr §5.3.3: DOWN, CRUISE, REFILL, UP; 2 to 3 s between probes.
+    let log = run(&dumbbell(100.0, 25.0, 60.0, &["bbr3"]), 100 * MS);
+    let flow = &log.flows[0];
+    assert!(flow.normalized_goodput > 0.95 && flow.loss_rate < 0.01, "{flow:?}");
+    let rtts = &log.flow_series.rtt_ms[20..];
+    let short = rtts.iter().filter(|&&rtt| rtt < 52.0).count() as f64 / rtts.len() as f64;
+    assert!(short > 0.6, "{short}");
+    let pacing = &log.flow_series.pacing_mbps[20..];
+    let probes = pacing.windows(2).filter(|pair| pair[1] > 115.0 && pair[0] < 115.0).count();
+    assert!((14..=24).contains(&probes), "{probes}");
+}
+
+#[test]
+fn bbr3_keeps_its_rate_below_two_percent_of_loss_and_not_above() {
+    // draft-ietf-ccwg-bbr §5.5: BBR.LossThresh; the LEO paper, section IV-B: resilient below 2 %, "much less responsive"
+    // above.
+    let rate = |loss: f64| {
+        let mut scenario = dumbbell(100.0, 25.0, 120.0, &["bbr3"]);
+        scenario["links"]["b"]["loss"] = serde_json::json!(loss);
+        run(&scenario, 0).flows[0].normalized_goodput
+    };
+    assert!(rate(0.005) > 0.85, "{}", rate(0.005));
+    assert!(rate(0.04) < 0.5 * rate(0.005), "{}", rate(0.04));
+}
+
+#[test]
+fn bbr3_reacts_slowly_to_a_base_rtt_that_grows() {
+    // The LEO paper, finding 2 and section IV-A: its min-RTT filter holds the old, shorter RTT for up to ten seconds.
+    let path = crate::support::trace(&[(30_000 * MS, 10 * MS, 100, true), (30_000 * MS, 90 * MS, 100, true)]);
+    let scenario = serde_json::json!({
+        "duration_s": 60.0,
+        "links": {"b": {"trace": "path", "queue": {"packets": 800}}},
+        "flows": [{"scheme": "bbr3", "route": ["b"]}],
+    });
+    let traces = leo_sim::TraceSet::from([("path".to_owned(), path)]);
+    let log =
+        leo_sim::run_many(vec![crate::support::simulation(&scenario, &traces, 1_000 * MS)], 1).remove(0);
+    let goodput = &log.flow_series.goodput_mbps;
+    let mean = |from: usize, to: usize| goodput[from..to].iter().sum::<f64>() / (to - from) as f64;
+    assert!(mean(20, 30) > 90.0, "{}", mean(20, 30));
+    assert!(mean(31, 35) < 50.0, "{}", mean(31, 35));
+    assert!(mean(50, 60) > 85.0, "{}", mean(50, 60));
+}

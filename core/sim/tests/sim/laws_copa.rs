@@ -1,0 +1,108 @@
+//! What Copa does on a path (Arun and Balakrishnan, NSDI 2018), and what a route that changes does to it.
+
+use crate::support::{MS, PACKET_BITS, dumbbell, run, simulation, trace};
+use leo_sim::{TraceSet, run_many};
+use serde_json::json;
+
+/// Transmission of a packet at 100 Mbit/s, in ms.
+const PACKET_MS: f64 = PACKET_BITS / 100e3;
+
+#[test]
+fn copa_alone_fills_the_link_and_its_queue_is_a_few_packets_that_drain_every_five_round_trips() {
+    // §3: with δ = 0.5 the queue swings between empty and 2.5/δ = 5 packets, with a period of about five round trips.
+    let log = run(&dumbbell(100.0, 25.0, 40.0, &["copa"]), 10 * MS);
+    let steady = 1_500..4_000;
+    let goodput = &log.flow_series.goodput_mbps[steady.clone()];
+    let mean_goodput = goodput.iter().sum::<f64>() / goodput.len() as f64;
+    assert!(mean_goodput > 0.99 * 100.0 * 1_448.0 / 1_500.0, "{mean_goodput}");
+    let queues: Vec<f64> =
+        log.flow_series.rtt_ms[steady].iter().map(|rtt| (rtt - 50.0) / PACKET_MS - 1.0).collect();
+    let mean = queues.iter().sum::<f64>() / queues.len() as f64;
+    assert!((0.5..3.5).contains(&mean), "{mean} packets");
+    assert!(queues.iter().all(|&queue| queue < 7.0), "{:?}", queues.iter().copied().fold(0.0, f64::max));
+    // §2.2: the queue is nearly empty at least once in five round trips, 250 ms.
+    for cycle in queues.windows(25) {
+        assert!(cycle.iter().any(|&queue| queue < 1.5), "{cycle:?}");
+    }
+}
+
+#[test]
+fn copa_flows_share_a_link_equally() {
+    // §3: every flow's rate goes to 1/(δ dq), and all see the same queue.
+    for flows in [2, 4] {
+        let mut sums = vec![0.0; flows];
+        for seed in 0..4 {
+            let mut scenario = dumbbell(100.0, 25.0, 120.0, &vec!["copa"; flows]);
+            scenario["seed"] = json!(seed);
+            let log = run(&scenario, 0);
+            let goodputs: Vec<f64> = log.flows.iter().map(|flow| flow.goodput_mbps).collect();
+            let (low, high) = goodputs
+                .iter()
+                .fold((f64::MAX, 0.0_f64), |(low, high), &goodput| (low.min(goodput), high.max(goodput)));
+            assert!(low > 0.7 * high && goodputs.iter().sum::<f64>() > 90.0, "{goodputs:?}");
+            for (sum, goodput) in sums.iter_mut().zip(&goodputs) {
+                *sum += goodput / 4.0;
+            }
+        }
+        let share = 96.0 / flows as f64;
+        assert!(sums.iter().all(|sum| (sum / share - 1.0).abs() < 0.15), "{sums:?}");
+    }
+}
+
+#[test]
+fn copa_is_fairer_to_long_paths_than_reno() {
+    // §5: the target rate does not depend on the flow's RTT; here 20 ms and 100 ms.
+    let ratio = |scheme: &str| {
+        let mut scenario = dumbbell(50.0, 10.0, 60.0, &[scheme, scheme]);
+        scenario["flows"][1]["extra_delay_ms"] = json!(40.0);
+        let log = run(&scenario, 0);
+        log.flows[1].goodput_mbps / log.flows[0].goodput_mbps
+    };
+    let (copa, reno) = (ratio("copa"), ratio("reno"));
+    assert!(copa > 0.4 && reno < 0.3, "{copa} {reno}");
+}
+
+#[test]
+fn random_loss_does_not_slow_copa_down() {
+    // Abstract: "robust to non-congestive loss"; in the default mode a loss means nothing.
+    let mut scenario = dumbbell(100.0, 25.0, 60.0, &["copa"]);
+    scenario["links"]["b"]["loss"] = json!(0.05);
+    let log = run(&scenario, 0);
+    // 95 % is what such a link can carry.
+    assert!(log.flows[0].normalized_goodput > 0.9, "{:?}", log.flows[0]);
+}
+
+#[test]
+fn copa_competes_with_cubic_where_vegas_starves() {
+    // Abstract: Copa "co-exists well with Cubic"; §2.2: by its competitive mode.
+    let share = |scheme: &str| {
+        let log = run(&dumbbell(100.0, 25.0, 120.0, &[scheme, "cubic"]), 0);
+        log.flows[0].goodput_mbps / (log.flows[0].goodput_mbps + log.flows[1].goodput_mbps)
+    };
+    let (copa, vegas) = (share("copa"), share("vegas"));
+    assert!((0.3..0.7).contains(&copa), "{copa}");
+    assert!(vegas < 0.15, "{vegas}");
+}
+
+#[test]
+fn a_longer_route_starves_copa_until_it_forgets_the_shorter_one() {
+    // §2: RTTmin is of the last 10 s; until then 20 ms of propagation pass for a queue, which allows 1/(0.5 · 20 ms) =
+    // 100 packets a second, 1.2 Mbit/s, and then what the competitive mode adds.
+    let path = trace(&[(20_000 * MS, 25 * MS, 50, true), (20_000 * MS, 35 * MS, 50, true)]);
+    let scenario = json!({
+        "duration_s": 40.0,
+        "links": {"b": {"trace": "path", "queue": {"bdp": 1.0}}},
+        "flows": [{"scheme": "copa", "route": ["b"]}],
+    });
+    let traces = TraceSet::from([("path".to_owned(), path)]);
+    let log = run_many(vec![simulation(&scenario, &traces, 1_000 * MS)], 1).remove(0);
+    let goodput = &log.flow_series.goodput_mbps;
+    let mean = |from: usize, to: usize| goodput[from..to].iter().sum::<f64>() / (to - from) as f64;
+    let full = 50.0 * 1_448.0 / 1_500.0;
+    assert!(mean(10, 20) > 0.97 * full, "{}", mean(10, 20));
+    assert!(mean(21, 23) < 0.4 * full, "{}", mean(21, 23));
+    assert!(mean(32, 40) > 0.95 * full, "{}", mean(32, 40));
+    // Forgetting, not the competitive mode, brings the rate back: the queue stays short.
+    let rtts = &log.flow_series.rtt_ms[33..];
+    assert!(rtts.iter().all(|&rtt| rtt < 75.0), "{rtts:?}");
+}

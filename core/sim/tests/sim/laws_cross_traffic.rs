@@ -1,0 +1,59 @@
+//! Traffic that does not react: it measures capacity, and takes it.
+
+use crate::support::{assert_conserved, dumbbell, run};
+use serde_json::{Value, json};
+
+#[test]
+fn udp_above_capacity_receives_exactly_the_capacity() {
+    // "UDP, which can be seen as an indication of the capacity that can be provided by the network" (TCP CC over Starlink,
+    // section 4.1).
+    let mut scenario = dumbbell(40.0, 25.0, 30.0, &["udp"]);
+    scenario["flows"][0]["rate_mbps"] = json!(60.0);
+    let log = run(&scenario, 0);
+    assert_conserved(&log);
+    let flow = &log.flows[0];
+    // But for the way there, 25 ms of 30 s, and a flow's start within a millisecond.
+    assert!((0.9985..=1.0).contains(&flow.normalized_goodput), "{flow:?}");
+    assert!(log.links[0].stats.dropped > 45_000, "a third of 150,000 packets: {:?}", log.links[0].stats);
+    assert_eq!((flow.retransmitted_packets, flow.rtos), (0, 0));
+    assert!(flow.rtt_mean_ms.is_nan(), "nothing is acknowledged");
+}
+
+#[test]
+fn a_tcp_flow_gets_what_udp_below_capacity_leaves() {
+    let mut scenario = dumbbell(100.0, 25.0, 60.0, &["cubic", "udp"]);
+    scenario["flows"][1]["rate_mbps"] = json!(60.0);
+    let log = run(&scenario, 0);
+    let (cubic, udp) = (&log.flows[0], &log.flows[1]);
+    assert!((udp.normalized_goodput - 0.6).abs() < 0.01, "{udp:?}");
+    assert!((0.36..0.401).contains(&cubic.normalized_goodput), "{cubic:?}");
+}
+
+#[test]
+fn on_off_traffic_sends_for_its_share_of_the_time() {
+    let mut scenario = dumbbell(100.0, 25.0, 120.0, &["udp"]);
+    scenario["flows"][0]["rate_mbps"] = json!(50.0);
+    scenario["flows"][0]["on_off"] = json!({"on_s": 0.2, "off_s": 0.6});
+    let goodput = run(&scenario, 0).flows[0].goodput_mbps * 1500.0 / 1448.0;
+    // 150 cycles: a standard error of about 0.9 around 12.5.
+    assert!((goodput - 12.5).abs() < 3.0, "{goodput}");
+}
+
+#[test]
+fn a_source_that_contradicts_itself_is_refused() {
+    let error = |scheme: &str, keys: Value| {
+        let mut scenario = dumbbell(10.0, 10.0, 1.0, &[scheme]);
+        for (key, value) in keys.as_object().expect("keys and values") {
+            scenario["flows"][0][key] = value.clone();
+        }
+        leo_sim::Scenario::from_json(&scenario.to_string()).expect_err("a rule is broken").to_string()
+    };
+    let bursts = json!({"on_off": {"on_s": 1.0, "off_s": 1.0}});
+    assert_eq!(error("cubic", bursts), "scenario: flows.0.on_off: bursts need rate_mbps");
+    assert_eq!(
+        error("udp", json!({})),
+        "scenario: flows.0.rate_mbps: udp needs one above 1e-3 and below 1e6"
+    );
+    let both = json!({"rate_mbps": 5.0, "transfer_bytes": 1});
+    assert_eq!(error("cubic", both), "scenario: flows.0.transfer_bytes: give it or rate_mbps");
+}

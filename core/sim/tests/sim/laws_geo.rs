@@ -1,0 +1,77 @@
+//! What a geostationary path does to start-up (Peters et al., "TCP HyStart Performance over a Satellite Network", 2021).
+
+use crate::support::{MS, simulation, trace};
+use leo_sim::{TraceSet, run_many};
+use serde_json::json;
+
+/// Section "Methodology": 140 Mbit/s; "99% of round-trip times are from 560 and 625 milliseconds (... mean 597.5 ms,
+/// standard deviation 16.9 ms)"; a gateway with 36 MB that drops a quarter of what comes when it is half full.
+fn megabytes_by_tenth(scheme: &str, seed: u64) -> Vec<f64> {
+    // One way, a new delay every 50 ms, as a shared channel's scheduler gives out its slots.
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut beyond_the_least = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) % (32 * MS)
+    };
+    let parts: Vec<_> = (0..600).map(|_| (50 * MS, 280 * MS + beyond_the_least(), 140, true)).collect();
+    let scenario = json!({
+        "duration_s": 30.0,
+        "seed": seed,
+        "links": {"geo": {"trace": "geo", "queue": {"kind": "gateway"}}},
+        "flows": [{"scheme": scheme, "route": ["geo"]}],
+    });
+    let traces = TraceSet::from([("geo".to_owned(), trace(&parts))]);
+    let log = run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0);
+    let total = |sum: &mut f64, mbps: &f64| {
+        *sum += mbps * 0.1 / 8.0;
+        Some(*sum)
+    };
+    log.flow_series.goodput_mbps.iter().scan(0.0, total).collect()
+}
+
+#[test]
+fn hystart_takes_a_varying_delay_for_a_queue_and_start_up_lasts_twice_as_long() {
+    // Section "HyStart", figure 6: "For an average Web page download (5 MBytes), HyStart on takes about 2x longer (8 versus
+    // 16 seconds), a ratio similar for ... the largest Web pages (30 MBytes) (11 versus 22 seconds)"; figure 7: "the delay
+    // mechanism is what causes HyStart to exit".
+    let runs = |scheme: &str| (1..=10).map(|seed| megabytes_by_tenth(scheme, seed)).collect::<Vec<_>>();
+    let (with, without) = (runs("cubic"), runs("cubic-nohystart"));
+    let mean_s = |runs: &[Vec<f64>], size: f64| {
+        let of_run = |run: &Vec<f64>| run.iter().position(|&sum| sum >= size).expect("in 30 s") as f64 * 0.1;
+        runs.iter().map(of_run).sum::<f64>() / runs.len() as f64
+    };
+    for megabytes in [5.0, 30.0, 50.0] {
+        let (with, without) = (mean_s(&with, megabytes), mean_s(&without, megabytes));
+        assert!(
+            (1.6..3.0).contains(&(with / without)),
+            "{megabytes} MB: {with} s with HyStart, {without} s without"
+        );
+        // Nothing but the initial window and its doubling: 10 · 2^n packets after n round trips.
+        let doublings = (megabytes * 1e6 / 1448.0 / 10.0 + 1.0).log2();
+        assert!(without < (doublings + 1.5) * 0.625 + megabytes * 8.0 / 130.0, "{megabytes} MB: {without} s");
+    }
+}
+
+#[test]
+fn hystart_stays_in_slow_start_to_half_the_bandwidth_delay_product_where_the_delay_is_steady() {
+    // Ha and Rhee (Computer Networks 55, 2011), section 4.1: the train of acknowledgements ends slow start once it is as
+    // long as half the smallest RTT. Figure 7: "the packet-train method does not cause an early exit".
+    let scenario = |scheme: &str| {
+        json!({
+            "duration_s": 8.0,
+            "links": {"geo": {"rate_mbps": 140, "delay_ms": 300, "queue": {"kind": "gateway"}}},
+            "flows": [{"scheme": scheme, "route": ["geo"]}],
+        })
+    };
+    let largest = |scheme: &str| {
+        let log = crate::support::run(&scenario(scheme), 100 * MS);
+        let window = log.flow_series.cwnd_packets.iter().max().copied().expect("a row");
+        (window, log.flows[0].lost_packets)
+    };
+    let bdp = 140e6 * 0.6 / 12_000.0;
+    let ((with, lost), (without, _)) = (largest("cubic"), largest("cubic-nohystart"));
+    assert!(f64::from(with) > 0.5 * bdp && lost == 0, "{with} of {bdp} packets, {lost} lost");
+    assert!(f64::from(without) > 2.0 * bdp, "without HyStart only the gateway's drops stop it: {without}");
+}

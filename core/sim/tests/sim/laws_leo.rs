@@ -1,0 +1,105 @@
+//! What schemes made for LEO paths do on them.
+
+use std::sync::Arc;
+
+use crate::support::{MS, SECOND, simulation};
+use leo_sim::{RunLog, TraceSet, run_many};
+use serde_json::json;
+
+/// A path of 100 Mbit/s and 40 ms whose end changes its satellite every 5 s, down for 20 ms; `announced` beforehand.
+fn handovers(scheme: &str, announced: bool, seed: u64) -> RunLog {
+    let up = 5 * SECOND - 20 * MS;
+    let path = crate::support::trace(&[(up, 20 * MS, 100, true), (20 * MS, 20 * MS, 100, false)]);
+    let mut path = Arc::unwrap_or_clone(path);
+    if announced {
+        // Announced 0.3 s too early: the error that SaTCP's report time allows for.
+        path.metadata = json!({"handovers": [{"predicted_s": 4.68}]}).to_string();
+    }
+    let scenario = json!({
+        "duration_s": 120.0,
+        "seed": seed,
+        "links": {"b": {"trace": "path", "queue": {"bdp": 0.5}}},
+        "flows": [{"scheme": scheme, "route": ["b"]}],
+    });
+    let traces = TraceSet::from([("path".to_owned(), Arc::new(path))]);
+    run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0)
+}
+
+/// 100 Mbit/s and 20 ms, reconfigured every 15 s from 12 s on, down for 40 ms each time; `announced` on its grid.
+fn reconfigurations(scheme: &str, announced: bool, seed: u64) -> RunLog {
+    let path = crate::support::trace(&[
+        (12 * SECOND, 10 * MS, 100, true),
+        (40 * MS, 10 * MS, 100, false),
+        (3 * SECOND - 40 * MS, 10 * MS, 100, true),
+    ]);
+    let mut path = Arc::unwrap_or_clone(path);
+    if announced {
+        path.metadata = json!({"reattach_s": 15.0, "reattach_phase_s": 12.0}).to_string();
+    }
+    let scenario = json!({
+        "duration_s": 120.0,
+        "seed": seed,
+        "links": {"b": {"trace": "path", "queue": {"bdp": 0.5}}},
+        "flows": [{"scheme": scheme, "route": ["b"]}],
+    });
+    let traces = TraceSet::from([("path".to_owned(), Arc::new(path))]);
+    run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0)
+}
+
+#[test]
+fn satcp_keeps_its_window_over_announced_handovers_and_with_it_the_throughput() {
+    // Cao and Zhang, table I: "1.74 × of CUBIC" on a bent-pipe path; section VI-B: "because of the preserved CWND value,
+    // the throughput quickly ramps up".
+    let goodput = |scheme: &str, announced| {
+        (1..=3).map(|seed| handovers(scheme, announced, seed).flows[0].normalized_goodput).sum::<f64>() / 3.0
+    };
+    let (cubic, satcp) = (goodput("cubic", true), goodput("satcp", true));
+    assert!(satcp > cubic + 0.03, "{satcp} against {cubic}");
+    assert!((goodput("satcp", false) - cubic).abs() < 0.02, "without announcements it is CUBIC");
+    // A second after each handover but the first ones, over the window of before.
+    let kept = |scheme: &str| {
+        let log = handovers(scheme, true, 1);
+        let window =
+            |time_s: f64| f64::from(log.flow_series.cwnd_packets[(time_s * 10.0).round() as usize - 1]);
+        let ratios = (30..115).step_by(5).map(f64::from).map(|at| window(at + 1.0) / window(at - 0.2));
+        ratios.sum::<f64>() / 17.0
+    };
+    let (cubic, satcp) = (kept("cubic"), kept("satcp"));
+    assert!(satcp > 0.9 && satcp - cubic > 0.08, "{satcp} against {cubic}");
+}
+
+#[test]
+fn starquic_freezes_its_window_over_a_reconfiguration() {
+    // Kamel et al. by Valentine and Parisis, section I: it "freezes the congestion window during handovers, for both BBRv3
+    // and Cubic"; section IV-D: "avoiding reductions from handover loss, therefore mitigating their underlying CCs
+    // throughput degradation".
+    for (scheme, frozen) in [("cubic", "starquic"), ("bbr3", "starquic-bbr3")] {
+        let runs =
+            |scheme: &str| (1..=12).map(|seed| reconfigurations(scheme, true, seed)).collect::<Vec<_>>();
+        let (plain, frozen_runs) = (runs(scheme), runs(frozen));
+        let goodput = |runs: &[RunLog]| {
+            runs.iter().map(|log| log.flows[0].normalized_goodput).sum::<f64>() / runs.len() as f64
+        };
+        // 0.4 s after each reconfiguration, over the window of 0.1 s before.
+        let kept = |runs: &[RunLog]| {
+            let ratios = runs.iter().flat_map(|log| {
+                let window = |time_s: f64| {
+                    f64::from(log.flow_series.cwnd_packets[(time_s * 10.0).round() as usize - 1])
+                };
+                (12..115).step_by(15).map(f64::from).map(move |at| window(at + 0.4) / window(at - 0.1))
+            });
+            let ratios: Vec<f64> = ratios.collect();
+            ratios.iter().sum::<f64>() / ratios.len() as f64
+        };
+        let (before, after) = (kept(&plain), kept(&frozen_runs));
+        let told = format!("{frozen} keeps {after} of its window, {scheme} {before}");
+        // BBR's window is its model's, which a reconfiguration's losses move less than they halve CUBIC's.
+        let least = if scheme == "bbr3" { 0.05 } else { 0.1 };
+        assert!(after > 0.95 && after - before > least, "{told}");
+        let (before, after) = (goodput(&plain), goodput(&frozen_runs));
+        assert!(after > before + 0.002, "{frozen} has {after}, {scheme} {before}");
+        let unannounced =
+            [scheme, frozen].map(|name| reconfigurations(name, false, 1).flow_series.cwnd_packets);
+        assert_eq!(unannounced[0], unannounced[1], "without announcements {frozen} is {scheme}");
+    }
+}

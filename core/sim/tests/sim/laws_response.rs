@@ -1,0 +1,119 @@
+//! Response functions: the mean window of schemes that answer loss, where packets are lost at random.
+
+use crate::support::run;
+use serde_json::json;
+
+/// Mean packets a round trip of one flow that nothing but random loss stops.
+fn mean_window(scheme: &str, rtt_s: f64, loss: f64, duration_s: f64) -> f64 {
+    let scenario = json!({
+        "duration_s": duration_s,
+        "links": {"b": {
+            "rate_mbps": 2000, "delay_ms": rtt_s * 500.0, "loss": loss, "queue": {"packets": 100_000},
+        }},
+        "flows": [{"scheme": scheme, "route": ["b"]}],
+    });
+    let log = run(&scenario, 0);
+    assert_eq!(log.links[0].stats.dropped, 0, "the link is never full");
+    log.links[0].stats.delivered as f64 * rtt_s / duration_s
+}
+
+/// Within 15 %.
+fn assert_near(measured: f64, expected: f64, setting: &str) {
+    let ratio = measured / expected;
+    assert!(
+        (ratio - 1.0).abs() < 0.15,
+        "{setting}: {measured:.1} packets, {expected:.1} expected ({ratio:.3})"
+    );
+}
+
+#[test]
+fn renos_window_is_1_31_over_the_square_root_of_the_loss_rate() {
+    // Ott, Kemperman and Mathis, "The stationary behavior of ideal TCP congestion avoidance" (1996): 1.3098 / √p where
+    // losses are independent; for periodic ones Mathis, Semke, Mahdavi and Ott (CCR 27(3), 1997) have √(3/2) = 1.22.
+    // Reno here counts packets, not acknowledgements, as Linux does, so that delayed ones do not slow it down.
+    let cases = [
+        (0.05, 1e-2_f64, 400.0),
+        (0.05, 1e-3, 1_000.0),
+        (0.05, 1e-4, 2_000.0),
+        (0.2, 1e-3, 2_000.0),
+        (0.2, 3e-4, 3_000.0),
+    ];
+    for (rtt_s, loss, duration_s) in cases {
+        let expected = 1.3098 / loss.sqrt();
+        assert_near(
+            mean_window("reno", rtt_s, loss, duration_s),
+            expected,
+            &format!("RTT {rtt_s} s, p = {loss}"),
+        );
+    }
+}
+
+#[test]
+fn cubics_window_follows_its_response_function_where_it_is_cubic() {
+    // RFC 9438 §5.1, equation 6: AVG_W = (C · (3 + β) / (4 · (1 - β)))^(1/4) · RTT^(3/4) / p^(3/4), for periodic losses.
+    let constant = (0.4 * 3.7 / (4.0 * 0.3_f64)).powf(0.25);
+    for (rtt_s, loss, duration_s) in [(0.2, 1e-3_f64, 2_000.0), (0.2, 3e-4, 3_000.0), (0.2, 1e-4, 4_000.0)] {
+        let expected = constant * (rtt_s / loss).powf(0.75);
+        assert_near(
+            mean_window("cubic", rtt_s, loss, duration_s),
+            expected,
+            &format!("RTT {rtt_s} s, p = {loss}"),
+        );
+    }
+}
+
+/// CUBIC as equations: RFC 9438 §4.2 (window over time), §4.3 (Reno-friendly region), §4.6 (β), §4.7 (fast convergence).
+/// One packet in 1/p is lost, by chance; the window moves once a round trip.
+fn cubic_by_its_equations(rtt_s: f64, loss: f64) -> f64 {
+    const C: f64 = 0.4;
+    const BETA: f64 = 0.7;
+    let mut state = 1_u64;
+    let mut until_loss = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let uniform = ((state >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;
+        -uniform.ln() / loss
+    };
+    let (mut rounds, mut packets) = (0.0, 0.0);
+    let (mut window, mut w_max) = (100.0_f64, 100.0_f64);
+    for _ in 0..20_000 {
+        w_max = if window < w_max { window * (1.0 + BETA) / 2.0 } else { window };
+        let start = window * BETA;
+        let k = ((w_max - start).max(0.0) / C).cbrt();
+        let mut left = until_loss();
+        let (mut since, mut w_est) = (0.0, start);
+        window = start;
+        while left > window {
+            left -= window;
+            packets += window;
+            rounds += 1.0;
+            since += rtt_s;
+            w_est += 3.0 * (1.0 - BETA) / (1.0 + BETA);
+            let cubic: f64 = C * (since - k) * (since - k) * (since - k) + w_max;
+            // §4.4: no more than half again in a round trip.
+            window = cubic.max(w_est).clamp(window, 1.5 * window);
+        }
+        packets += left;
+        rounds += left / window;
+    }
+    packets / rounds
+}
+
+#[test]
+fn cubic_is_what_its_equations_say_in_both_its_regions() {
+    let cases = [
+        (0.05, 1e-2, 400.0),
+        (0.05, 1e-3, 1_000.0),
+        (0.05, 1e-4, 2_000.0),
+        (0.1, 1e-4, 3_000.0),
+        (0.2, 1e-3, 2_000.0),
+        (0.2, 1e-4, 4_000.0),
+    ];
+    for (rtt_s, loss, duration_s) in cases {
+        let expected = cubic_by_its_equations(rtt_s, loss);
+        assert_near(
+            mean_window("cubic", rtt_s, loss, duration_s),
+            expected,
+            &format!("RTT {rtt_s} s, p = {loss}"),
+        );
+    }
+}

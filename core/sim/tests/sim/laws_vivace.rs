@@ -1,0 +1,172 @@
+//! What Vivace does on a path: its paper (Dong et al., NSDI 2018), and what the LEO paper found.
+
+use crate::support::{MS, dumbbell, run, simulation, trace};
+use leo_sim::{RunLog, TraceSet, run_many};
+use serde_json::{Value, json};
+
+/// Payload that 100 Mbit/s carry, in Mbit/s.
+const FULL_MBPS: f64 = 100.0 * 1_448.0 / 1_500.0;
+const VARIANTS: [&str; 3] = ["vivace", "vivace-proteus", "vivace-kernel"];
+
+/// Mean goodput of a flow in a span of seconds, of a run with a row a second.
+fn goodput(log: &RunLog, flow: u32, seconds: std::ops::Range<usize>) -> f64 {
+    let series = &log.flow_series;
+    let rows = series.goodput_mbps.iter().zip(&series.flow).filter(|row| *row.1 == flow).map(|row| *row.0);
+    let length = seconds.len() as f64;
+    rows.skip(seconds.start).take(seconds.len()).sum::<f64>() / length
+}
+
+#[test]
+fn vivace_alone_fills_the_link_within_seconds_and_keeps_the_queue_empty() {
+    // Theorem 2: with b ≥ t·n^(2−t)·C^(t−1) "the latency in the unique stable configuration is the base RTT".
+    for scheme in VARIANTS {
+        let log = run(&dumbbell(100.0, 25.0, 60.0, &[scheme]), 1_000 * MS);
+        let mean = goodput(&log, 0, 8..60) / FULL_MBPS;
+        assert!((0.9..1.0).contains(&mean), "{scheme}: {mean}");
+        let rtts = &log.flow_series.rtt_ms[8..];
+        let rtt = rtts.iter().sum::<f64>() / rtts.len() as f64;
+        assert!(rtt < 54.0, "{scheme}: {rtt} ms");
+        assert!(log.flows[0].loss_rate < 0.005, "{scheme}: {:?}", log.flows[0]);
+    }
+}
+
+#[test]
+fn flows_of_equal_rtt_converge_to_equal_rates() {
+    // Theorem 1: "the senders' sending rates converge to a fixed configuration such that x1 = x2 = … = xn". The LEO paper,
+    // section III-B: "Vivace achieves very high fairness, particularly on stable ISL paths"; "a noisy convergence profile".
+    for (scheme, least) in [("vivace", 0.9), ("vivace-proteus", 0.85), ("vivace-kernel", 0.9)] {
+        let ratios: Vec<f64> = (0..8)
+            .map(|seed| {
+                let mut scenario = dumbbell(100.0, 25.0, 120.0, &[scheme, scheme]);
+                scenario["seed"] = json!(seed);
+                let log = run(&scenario, 1_000 * MS);
+                let (one, other) = (goodput(&log, 0, 60..120), goodput(&log, 1, 60..120));
+                assert!(one + other > 0.9 * FULL_MBPS, "{scheme}: {one} {other}");
+                one.min(other) / one.max(other)
+            })
+            .collect();
+        let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+        assert!(mean >= least, "{scheme}: {mean} {ratios:?}");
+    }
+}
+
+#[test]
+fn random_loss_of_a_few_percent_costs_little_and_of_a_tenth_nearly_all() {
+    // §3.2: c = 11.35 makes a sender resilient to 5 % of random loss at 100 Mbit/s; the LEO paper, section IV-A: "Vivace
+    // tracks the available bandwidth well in the presence of non-congestive loss". In noise, some of it goes earlier.
+    let rate = |scheme: &str, loss: f64| {
+        let mut scenario = dumbbell(100.0, 15.0, 60.0, &[scheme]);
+        scenario["links"]["b"]["loss"] = json!(loss);
+        let goodput = |seed: u64| {
+            scenario["seed"] = json!(seed);
+            run(&scenario, 0).flows[0].normalized_goodput
+        };
+        // Some runs take half a minute to find their rate: the median of three.
+        let mut runs = [1, 2, 3].map(goodput);
+        runs.sort_by(f64::total_cmp);
+        runs[1]
+    };
+    for scheme in VARIANTS {
+        let [one, two, ten] = [0.01, 0.02, 0.1].map(|loss| rate(scheme, loss));
+        assert!(one > 0.87 && two > 0.8 && ten < 0.2, "{scheme}: {one} {two} {ten}");
+    }
+    assert!(rate("cubic", 0.01) < 0.3);
+}
+
+const RUNS: u32 = 6;
+
+/// The LEO paper's inter-RTT benchmark (section IV-B): a flow of 20 ms for 2,000 RTTs of the other, which joins after
+/// 500. Goodputs over the last 500 RTTs, and the ratio of the lower to the higher, mean over runs.
+fn unequal_rtts(scheme: &str, rtt_ms: f64, burst_bytes: u32, queue: &Value) -> (f64, [f64; 2]) {
+    let seconds = (2.0 * rtt_ms) as usize;
+    let (mut ratio, mut goodputs) = (0.0, [0.0; 2]);
+    for seed in 0..RUNS {
+        let mut scenario = dumbbell(100.0, 10.0, seconds as f64, &[scheme, scheme]);
+        scenario["seed"] = json!(seed);
+        scenario["flows"][1]["extra_delay_ms"] = json!((rtt_ms - 20.0) / 2.0);
+        scenario["flows"][1]["start_s"] = json!(seconds / 4);
+        scenario["links"]["b"]["burst_bytes"] = json!(burst_bytes);
+        scenario["links"]["b"]["queue"] = queue.clone();
+        let log = run(&scenario, 1_000 * MS);
+        let tail = seconds * 3 / 4..seconds;
+        let joined = tail.start - seconds / 4..tail.end - seconds / 4;
+        let of = [goodput(&log, 0, tail), goodput(&log, 1, joined)];
+        ratio += of[0].min(of[1]) / of[0].max(of[1]) / f64::from(RUNS);
+        goodputs = [0, 1].map(|flow| goodputs[flow] + of[flow] / f64::from(RUNS));
+    }
+    (ratio, goodputs)
+}
+
+/// What the LEO paper's testbed gives tc's tbf at 100 Mbit/s as `burst`: 42 ms of the rate.
+const TESTBED_BURST_BYTES: u32 = 524_288;
+
+#[test]
+fn behind_the_leo_papers_shaper_the_flow_of_the_shorter_rtt_takes_everything() {
+    // The LEO paper, section IV-B: "Vivace exhibits the weakest performance of all tested CC schemes … the lower RTT flow
+    // always dominates the other flow", while (section III-B) it is "fair when the two flows experience the same base RTT".
+    let fifo = json!({"bdp": 1.0});
+    for rtt_ms in [60.0, 140.0] {
+        let (ratio, [short, long]) = unequal_rtts("vivace", rtt_ms, TESTBED_BURST_BYTES, &fifo);
+        assert!(ratio < 0.1 && short > 80.0, "{rtt_ms}: {ratio}, {short} {long}");
+    }
+    let (equal, _) = unequal_rtts("vivace", 20.0, TESTBED_BURST_BYTES, &fifo);
+    assert!(equal > 0.7, "{equal}");
+    // Section IV-D: with stochastic fair queueing each has its share, "nullifying the inter-RTT unfairness".
+    let (ratio, _) = unequal_rtts("vivace", 60.0, TESTBED_BURST_BYTES, &json!({"kind": "sfq"}));
+    assert!(ratio > 0.85, "{ratio}");
+}
+
+#[test]
+fn it_is_the_token_bucket_that_does_this_for_on_an_exact_link_neither_flow_dominates() {
+    // A probe of 20 ms, 5 % above a share of 50 Mbit/s, is 6 KB too much: the bucket swallows it, the RTT does not grow,
+    // and the utility says to go on. The longer flow's probes outlast the bucket. Without one both see the same slope.
+    for rtt_ms in [60.0, 140.0] {
+        let (ratio, goodputs) = unequal_rtts("vivace", rtt_ms, 0, &json!({"bdp": 1.0}));
+        assert!(ratio > 0.65, "{rtt_ms}: {ratio}, {goodputs:?}");
+    }
+}
+
+/// Goodput in Mbit/s, a row every `series_ms`, over 60 s of the first part of a path and 60 s of the second: each a
+/// delay in ms and a rate in Mbit/s.
+fn after_a_change(scheme: &str, parts: [(u64, u64); 2], series_ms: u64, seed: u64) -> Vec<f64> {
+    let parts = parts.map(|(delay_ms, mbps)| (60_000 * MS, delay_ms * MS, mbps, true));
+    let scenario = json!({
+        "duration_s": 120.0,
+        "seed": seed,
+        "links": {"b": {"trace": "path", "queue": {"packets": 800}}},
+        "flows": [{"scheme": scheme, "route": ["b"]}],
+    });
+    let traces = TraceSet::from([("path".to_owned(), trace(&parts))]);
+    let log = run_many(vec![simulation(&scenario, &traces, series_ms * MS)], 1).remove(0);
+    log.flow_series.goodput_mbps[(60_000 / series_ms) as usize..].to_vec()
+}
+
+#[test]
+fn the_longer_the_rtt_the_longer_it_takes_to_find_new_bandwidth() {
+    // The LEO paper, section IV-A: "Vivace's responsiveness deficit is attributed to (1) its monitoring interval being
+    // based on the underlying RTT, (2) the bandwidth growth cap".
+    let seconds = |scheme: &str, delay_ms: u64| {
+        let times = (0..3).map(|seed| {
+            let goodputs = after_a_change(scheme, [(delay_ms, 20), (delay_ms, 100)], 100, seed);
+            goodputs.iter().position(|&goodput| goodput > 80.0).map_or(60.0, |rows| rows as f64 * 0.1)
+        });
+        times.sum::<f64>() / 3.0
+    };
+    let [short, medium, long] = [5, 25, 90].map(|delay_ms| seconds("vivace", delay_ms));
+    assert!(short < 1.5 && (2.0..5.0).contains(&medium) && long > 7.0, "{short} {medium} {long}");
+    assert!(long > 1.5 * seconds("bbr3", 90), "{long} {}", seconds("bbr3", 90));
+    assert!(long > 1.2 * seconds("vivace-proteus", 90), "{long} {}", seconds("vivace-proteus", 90));
+}
+
+#[test]
+fn a_base_rtt_that_grows_costs_a_second_or_two_for_no_minimum_is_remembered() {
+    // The utility knows the slope of the RTT only, so that a jump is one odd interval; BBRv3 takes it for a queue for ten
+    // seconds (the LEO paper, section IV-A).
+    for scheme in VARIANTS {
+        let goodputs = after_a_change(scheme, [(10, 100), (90, 100)], 1_000, 1);
+        let mean = goodputs[3..13].iter().sum::<f64>() / 10.0;
+        assert!(mean > 80.0, "{scheme}: {goodputs:?}");
+    }
+    let goodputs = after_a_change("bbr3", [(10, 100), (90, 100)], 1_000, 1);
+    assert!(goodputs[3..8].iter().sum::<f64>() / 5.0 < 50.0, "{goodputs:?}");
+}

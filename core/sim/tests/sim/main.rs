@@ -1,0 +1,33 @@
+//! Whole simulations from outside: one program, because each is linked with everything that simulates.
+
+mod agents;
+mod announcements;
+mod applications;
+mod batches;
+mod handshake;
+mod laws;
+mod laws_bbr;
+mod laws_buffers;
+mod laws_copa;
+mod laws_cross_traffic;
+mod laws_ecn;
+mod laws_geo;
+mod laws_leo;
+mod laws_leocc;
+mod laws_leotcp;
+mod laws_linux_b;
+mod laws_queues;
+mod laws_response;
+mod laws_reverse_path;
+mod laws_schemes;
+mod laws_vivace;
+mod properties;
+mod reroute;
+mod scenario_text;
+mod snapshots;
+mod snapshots_delay;
+mod snapshots_leo;
+mod snapshots_rate;
+mod support;
+mod transfers;
+mod watching;

@@ -1,0 +1,414 @@
+//! What holds in every scenario: conservation, causality, bounds, and the same bytes from the same seed.
+
+use crate::support::{MS, PACKET_BITS, assert_conserved, simulation, text, trace};
+use leo_sim::{FlowSeries, LinkSeries, RunLog, TraceSet, run_many};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// So many cases, unless `PROPTEST_CASES` asks for another number.
+fn cases(default: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
+    ProptestConfig::with_cases(asked.unwrap_or(default))
+}
+
+/// A socket buffer: minimum, default and maximum, or none.
+fn buffer() -> impl Strategy<Value = Option<[u64; 3]>> {
+    let sizes =
+        (4_096_u64..200_000, 0_u64..10_000_000).prop_map(|(default, more)| [4_096, default, default + more]);
+    prop::option::weighted(0.2, sizes)
+}
+
+/// One to three links in a row, one to six flows over any stretch of them, some of which take another one on the way.
+fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
+    let size = prop_oneof![
+        3 => (0.1..8.0).prop_map(|bdp| json!({"bdp": bdp})),
+        1 => (1_u64..500).prop_map(|packets| json!({"packets": packets})),
+        1 => (1_500_u64..500_000).prop_map(|bytes| json!({"bytes": bytes})),
+        1 => Just(json!({})),
+    ];
+    let kind = prop_oneof![
+        Just("droptail"),
+        prop::sample::select(vec!["gateway", "sfq", "codel", "fq_codel", "pie", "fq_pie", "cake"]),
+    ];
+    let queue = (size, kind).prop_map(|(mut queue, kind)| {
+        queue["kind"] = json!(kind);
+        if kind == "codel" || kind == "pie" {
+            queue["ecn"] = json!(true);
+        }
+        queue
+    });
+    let loss = prop_oneof![2 => Just(0.0), 1 => 0.0..0.05];
+    let medium = prop_oneof![
+        3 => (1.0..150.0_f64, prop_oneof![3 => Just(0_u32), 1 => 1_500_u32..600_000])
+            .prop_map(|(delay, burst)| json!({"delay_ms": delay, "burst_bytes": burst})),
+        1 => (0.0..5.0).prop_map(|offset: f64| json!({"trace": "path", "offset_s": offset})),
+    ];
+    let rate = prop_oneof![1.0..20.0, 1.0..200.0];
+    // From one that a few acknowledgements fill to one that carries data.
+    let reverse = (0.02..50.0_f64, loss.clone(), queue.clone())
+        .prop_map(|(rate, loss, queue)| json!({"rate_mbps": rate, "loss": loss, "queue": queue}));
+    let link = (rate, medium, loss, queue, prop::option::weighted(0.4, reverse)).prop_map(
+        |(rate, mut link, loss, queue, reverse)| {
+            link["rate_mbps"] = json!(rate);
+            link["loss"] = json!(loss);
+            link["queue"] = queue;
+            link["reverse"] = json!(reverse);
+            link
+        },
+    );
+    let scheme = prop::sample::select([leo_sim::SCHEMES, &["policy", "agent"]].concat());
+    let length = || 0.001..0.5_f64;
+    let bursts = (length(), length(), prop::sample::select(vec!["constant", "exponential"]))
+        .prop_map(|(on, off, distribution)| json!({"on_s": on, "off_s": off, "distribution": distribution}));
+    let writer = prop_oneof![1 => Just("udp"), 1 => scheme.clone()];
+    let cross = (writer, 0.01..300.0_f64, prop::option::of(bursts))
+        .prop_map(|(scheme, rate, on_off)| json!({"scheme": scheme, "rate_mbps": rate, "on_off": on_off}));
+    let transfer = (scheme.clone(), prop_oneof![1_u64..5_000, 1_u64..1_000_000])
+        .prop_map(|(scheme, bytes)| json!({"scheme": scheme, "transfer_bytes": bytes}));
+    let size = prop::sample::select(vec!["constant", "exponential", "pareto"]);
+    let arrivals = (scheme.clone(), 1.0..60.0_f64, 1_u64..100_000, size).prop_map(
+        |(scheme, rate, bytes, distribution)| {
+            let arrivals = json!({"rate_per_s": rate, "mean_bytes": bytes, "distribution": distribution});
+            // Who is steered from outside does not come and go at random.
+            json!({"scheme": if scheme == "agent" { "reno" } else { scheme }, "arrivals": arrivals})
+        },
+    );
+    let endless = scheme.prop_map(|scheme| json!({"scheme": scheme}));
+    let source = prop_oneof![10 => endless, 2 => transfer, 1 => arrivals, 2 => cross];
+    let extra = prop_oneof![Just(0.0), 0.0..50.0];
+    let flow = (
+        source,
+        0.0..0.97 * duration_s,
+        prop::option::of(0.0001..0.75 * duration_s),
+        extra,
+        any::<(prop::sample::Index, prop::sample::Index)>(),
+        (1_u32..3, prop::bool::weighted(0.3), any::<bool>(), [buffer(), buffer()]),
+    );
+    let parts = (50 * MS..2_000 * MS, 5 * MS..80 * MS, 0_u64..100, prop::bool::weighted(0.8));
+    (
+        prop::collection::vec(link, 1..4),
+        prop::collection::vec(flow, 1..5),
+        prop::collection::vec(parts, 1..6).prop_map(|mut parts| {
+            // At some time it carries something.
+            parts.push((500 * MS, 20 * MS, 50, true));
+            parts
+        }),
+        any::<(u64, bool)>(),
+        prop_oneof![Just(0.0), 0.0..500.0],
+        prop::collection::vec((0.0..duration_s, any::<[prop::sample::Index; 3]>()), 0..3),
+    )
+        .prop_map(move |(links, flows, parts, (seed, handshake), jitter, reroutes)| {
+            let names: Vec<String> = (0..links.len()).map(|index| format!("link{index}")).collect();
+            let mut flows: Vec<Value> = flows
+                .into_iter()
+                .map(|(mut flow, start, length, extra, (from, to), (count, backward, ecn, [rmem, wmem]))| {
+                    let (from, to) = (from.index(names.len()), to.index(names.len()));
+                    flow["start_s"] = json!(start);
+                    flow["stop_s"] = json!(length.map(|length| start + length));
+                    flow["route"] = json!(names[from.min(to)..=from.max(to)]);
+                    flow["extra_delay_ms"] = json!(extra);
+                    flow["count"] = json!(count);
+                    if flow["scheme"] != "udp" {
+                        flow["ecn"] = json!(ecn);
+                        flow["tcp_rmem"] = json!(rmem);
+                        flow["tcp_wmem"] = json!(wmem.filter(|_| flow["rate_mbps"].is_null()));
+                    }
+                    flow["direction"] = json!(if backward { "backward" } else { "forward" });
+                    flow
+                })
+                .collect();
+            let events: Vec<Value> = reroutes
+                .into_iter()
+                .map(|(at_s, [flow, from, to])| {
+                    let (from, to) = (from.index(names.len()), to.index(names.len()));
+                    let route = &names[from.min(to)..=from.max(to)];
+                    json!({"at_s": at_s, "reroute": {"flows": [flow.index(flows.len())], "route": route}})
+                })
+                .collect();
+            let links: serde_json::Map<String, Value> = names.into_iter().zip(links).collect();
+            turn_where_nothing_limits(&mut flows, &events, &links);
+            let scenario = json!({
+                "duration_s": duration_s,
+                "seed": seed,
+                "host_jitter_us": jitter,
+                "handshake": handshake,
+                "links": links,
+                "flows": flows,
+                "events": events,
+            });
+            (scenario, TraceSet::from([("path".to_owned(), trace(&parts))]))
+        })
+}
+
+/// Backward flows that cross, now or later, a route without a queue on the way back go forward instead.
+fn turn_where_nothing_limits(flows: &mut [Value], events: &[Value], links: &serde_json::Map<String, Value>) {
+    let limited = |route: &Value| {
+        let mut names = route.as_array().into_iter().flatten().filter_map(Value::as_str);
+        names.any(|name| !links[name]["reverse"].is_null())
+    };
+    for (index, flow) in flows.iter_mut().enumerate() {
+        let mut later = events.iter().map(|event| &event["reroute"]).filter(|one| one["flows"][0] == index);
+        if !limited(&flow["route"]) || later.any(|reroute| !limited(&reroute["route"])) {
+            flow["direction"] = json!("forward");
+        }
+    }
+}
+
+fn assert_sound(log: &RunLog) {
+    assert_conserved(log);
+    for flow in &log.flows {
+        assert!(flow.delivered_packets <= flow.sent_packets, "{flow:?}");
+        assert!(flow.retransmitted_packets <= flow.sent_packets, "{flow:?}");
+        assert!(flow.stop_s >= flow.start_s && flow.stop_s <= 4.0, "{flow:?}");
+        // Without a sample there is no mean: NaN.
+        assert!(flow.delay_inflation.is_nan() || flow.delay_inflation >= 1.0, "{flow:?}");
+        assert!(flow.rtt_mean_ms.is_nan() || flow.rtt_mean_ms >= flow.base_rtt_mean_ms, "{flow:?}");
+        if let (Some(bytes), Some(completion_s)) = (flow.transfer_bytes, flow.completion_s) {
+            assert_eq!(flow.delivered_packets, bytes.div_ceil(1_448), "{flow:?}");
+            assert!((flow.goodput_mbps * completion_s * 125e3 - bytes as f64).abs() < 0.01, "{flow:?}");
+            assert!(
+                completion_s * 1e3 >= flow.base_rtt_mean_ms || flow.base_rtt_mean_ms.is_nan(),
+                "{flow:?}"
+            );
+        }
+        assert!(flow.goodput_mbps.is_nan() || flow.goodput_mbps >= 0.0, "{flow:?}");
+    }
+    let series = &log.flow_series;
+    let rows = series.time_s.len();
+    assert!(series.cwnd_packets.iter().all(|&cwnd| cwnd >= 1));
+    assert_eq!([series.flow.len(), series.rtt_ms.len(), series.cwnd_packets.len()], [rows; 3]);
+    assert!(series.time_s.windows(2).all(|pair| pair[0] <= pair[1]));
+    assert!(log.link_series.time_s.windows(2).all(|pair| pair[0] <= pair[1]));
+}
+
+proptest! {
+    #![proptest_config(cases(10_000))]
+    #[test]
+    fn any_scenario_conserves_packets_and_keeps_its_bounds((scenario, traces) in scenarios(0.6)) {
+        let mut steps = simulation(&scenario, &traces, 100 * MS);
+        while !steps.is_finished() {
+            let before = steps.now();
+            steps.run_interval();
+            prop_assert!(steps.now() > before);
+        }
+        assert_sound(&steps.run_log());
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(150))]
+    #[test]
+    fn any_scenario_conserves_packets_and_repeats_bit_for_bit((scenario, traces) in scenarios(4.0)) {
+        let build = || simulation(&scenario, &traces, 100 * MS);
+        let mut steps = build();
+        while !steps.is_finished() {
+            let before = steps.now();
+            steps.run_interval();
+            prop_assert!(steps.now() > before);
+            assert_sound(&steps.run_log());
+        }
+        let expected = text(&steps.run_log());
+        let alone = run_many(vec![build()], 1);
+        prop_assert_eq!(&text(&alone[0]), &expected);
+        for log in run_many((0..4).map(|_| build()).collect(), 3) {
+            prop_assert_eq!(&text(&log), &expected);
+        }
+        let mut other = scenario.clone();
+        other["seed"] = json!(scenario["seed"].as_u64().map(|seed| seed ^ 1));
+        let other = run_many(vec![simulation(&other, &traces, 100 * MS)], 1);
+        // Arrivals may all fall after the end, under both seeds.
+        if !alone[0].flows.is_empty() {
+            prop_assert_ne!(text(&other[0]), expected);
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_advanced_piece_by_piece_gives_the_same_rows_one_after_the_other(
+        (scenario, traces) in scenarios(2.0),
+        piece in 1_u64..900 * MS,
+    ) {
+        let mut whole = simulation(&scenario, &traces, 50 * MS);
+        whole.run();
+        let mut whole = whole.run_log();
+        let mut pieces = simulation(&scenario, &traces, 50 * MS);
+        let (mut flows, mut links) = (FlowSeries::default(), LinkSeries::default());
+        while !pieces.is_finished() {
+            pieces.advance(pieces.now() + piece.max(MS));
+            let (flow_rows, link_rows) = pieces.take_series();
+            flows.time_s.extend(flow_rows.time_s);
+            flows.flow.extend(flow_rows.flow);
+            flows.goodput_mbps.extend(flow_rows.goodput_mbps);
+            flows.cwnd_packets.extend(flow_rows.cwnd_packets);
+            links.time_s.extend(link_rows.time_s);
+            links.delivered_mbps.extend(link_rows.delivered_mbps);
+            links.queue_packets.extend(link_rows.queue_packets);
+        }
+        let (taken, kept) = (pieces.run_log(), (&whole.flow_series, &whole.link_series));
+        prop_assert!(taken.flow_series.time_s.is_empty() && taken.link_series.time_s.is_empty());
+        prop_assert_eq!(&flows.time_s, &kept.0.time_s);
+        prop_assert_eq!(&flows.flow, &kept.0.flow);
+        prop_assert_eq!(&flows.goodput_mbps, &kept.0.goodput_mbps);
+        prop_assert_eq!(&flows.cwnd_packets, &kept.0.cwnd_packets);
+        prop_assert_eq!(&links.time_s, &kept.1.time_s);
+        prop_assert_eq!(&links.delivered_mbps, &kept.1.delivered_mbps);
+        prop_assert_eq!(&links.queue_packets, &kept.1.queue_packets);
+        (whole.flow_series, whole.link_series) = (taken.flow_series.clone(), taken.link_series.clone());
+        prop_assert_eq!(text(&taken), text(&whole));
+    }
+
+    #[test]
+    fn a_flow_alone_never_waits_longer_than_the_buffer_takes_to_drain(
+        scheme in prop::sample::select(leo_sim::SCHEMES.to_vec()),
+        rate in 10.0_f64..200.0,
+        delay in 10.0_f64..150.0,
+        bdp in 0.1_f64..4.0,
+        seed in any::<u64>(),
+    ) {
+        let scenario = json!({
+            "duration_s": 8.0,
+            "seed": seed,
+            "links": {"b": {"rate_mbps": rate, "delay_ms": delay, "queue": {"bdp": bdp}}},
+            "flows": [{"scheme": scheme, "route": ["b"]}],
+        });
+        let log = crate::support::run(&scenario, 0);
+        let flow = &log.flows[0];
+        let packet_ms = PACKET_BITS / (rate * 1e3);
+        let queue_ms = (bdp * 2.0 * delay / packet_ms).round().max(1.0) * packet_ms;
+        // 20 µs of host jitter; a lone packet's acknowledgement may be delayed by 40 ms, once in many.
+        let bound = 1.0 + (queue_ms + packet_ms + 0.02) / (2.0 * delay) + 0.002;
+        prop_assert!((1.0..=bound).contains(&flow.delay_inflation), "{} above {bound}", flow.delay_inflation);
+        prop_assert!(flow.normalized_goodput > 0.0 && flow.normalized_goodput <= 1.0, "{flow:?}");
+    }
+}
+
+#[test]
+fn a_flow_shorter_than_the_hosts_jitter_starts_before_it_stops() {
+    // Starts are spread over a millisecond; this flow lives for 10 µs.
+    for seed in 0..50 {
+        let scenario = json!({
+            "duration_s": 1.0,
+            "seed": seed,
+            "links": {"b": {"rate_mbps": 10, "delay_ms": 5}},
+            "flows": [
+                {"scheme": "cubic", "route": ["b"], "start_s": 0.5, "stop_s": 0.50001},
+                {"scheme": "cubic", "route": ["b"], "start_s": 0.9999},
+            ],
+        });
+        let log = crate::support::run(&scenario, 0);
+        assert_conserved(&log);
+        for flow in &log.flows {
+            assert!(flow.start_s < flow.stop_s, "{flow:?}");
+            assert_eq!(flow.sent_packets, 10, "the initial window");
+        }
+    }
+}
+
+#[test]
+fn packets_of_a_flow_that_stopped_still_leave_the_links() {
+    let scenario = json!({
+        "duration_s": 4.0,
+        "links": {"a": {"rate_mbps": 50, "delay_ms": 20}, "b": {"rate_mbps": 10, "delay_ms": 20}},
+        "flows": [{"scheme": "cubic", "route": ["a", "b"], "stop_s": 2.0}],
+    });
+    let log = crate::support::run(&scenario, 0);
+    for link in &log.links {
+        assert_eq!((link.queued_packets, link.in_flight_packets), (0, 0), "{link:?}");
+        assert_eq!(link.stats.offered, link.stats.delivered + link.stats.dropped);
+    }
+    let (first, second) = (log.links[0].stats, log.links[1].stats);
+    assert_eq!(first.delivered, second.offered);
+    assert!(log.flows[0].delivered_packets < second.delivered, "what came after the stop is not counted");
+}
+
+#[test]
+fn what_was_measured_of_a_flow_outlives_the_memory_that_it_gives_back() {
+    let run = |duration_s: f64| {
+        let scenario = json!({
+            "duration_s": duration_s,
+            "links": {"b": {"rate_mbps": 20, "delay_ms": 20}},
+            "flows": [{"scheme": "cubic", "route": ["b"], "stop_s": 2.0}],
+        });
+        crate::support::run(&scenario, 0).flows.remove(0)
+    };
+    let (ended, cut) = (run(4.0), run(2.0));
+    assert!(ended.rtt_p95_ms > ended.rtt_mean_ms, "{ended:?}");
+    assert_eq!(format!("{ended:?}"), format!("{cut:?}"));
+}
+
+#[test]
+fn count_stands_for_as_many_equal_flows() {
+    let flows = |flows: Value| {
+        let scenario = json!({
+            "duration_s": 3.0,
+            "links": {"b": {"rate_mbps": 30, "delay_ms": 20}},
+            "flows": flows,
+        });
+        text(&crate::support::run(&scenario, 100 * MS))
+    };
+    let one = json!({"scheme": "reno", "route": ["b"], "start_s": 0.5});
+    assert_eq!(
+        flows(json!([{"scheme": "reno", "route": ["b"], "start_s": 0.5, "count": 3}])),
+        flows(json!([one, one, one]))
+    );
+}
+
+#[test]
+fn the_series_has_a_row_for_each_interval_to_the_very_end() {
+    let log = crate::support::run(&crate::support::dumbbell(10.0, 10.0, 2.0, &["cubic"]), 500 * MS);
+    assert_eq!(log.flow_series.time_s, [0.5, 1.0, 1.5, 2.0]);
+    assert_eq!(log.link_series.time_s, [0.5, 1.0, 1.5, 2.0]);
+    let goodput: f64 = log.flow_series.goodput_mbps.iter().sum::<f64>() / 4.0;
+    let summary = log.flows[0].goodput_mbps * (log.flows[0].stop_s - log.flows[0].start_s) / 2.0;
+    assert!((goodput / summary - 1.0).abs() < 1e-9, "{goodput} against {summary}");
+}
+
+#[test]
+fn an_outage_across_the_wrap_stops_traffic_for_as_long_as_it_lasts() {
+    // Down from 1.9 s to 2.2 s of every 2 s: the replay wraps in the middle of the outage.
+    let path = trace(&[
+        (200 * MS, 20 * MS, 10, false),
+        (1_700 * MS, 20 * MS, 10, true),
+        (100 * MS, 20 * MS, 10, false),
+    ]);
+    let scenario = json!({
+        "duration_s": 8.0,
+        "links": {"b": {"trace": "path", "offset_s": 1.0, "queue": {"packets": 50}}},
+        "flows": [{"scheme": "cubic", "route": ["b"]}],
+    });
+    let traces = TraceSet::from([("path".to_owned(), path)]);
+    let log = run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0);
+    assert_conserved(&log);
+    let series = &log.link_series;
+    for row in 0..series.time_s.len() {
+        let (mbps, connected, capacity) =
+            (series.delivered_mbps[row], series.connected[row], series.capacity_mbps[row]);
+        // Rows close intervals of 0.1 s; the outage lasts from 0.9 s to 1.2 s, and so on every 2 s.
+        let down = (9..=11).contains(&(row % 20));
+        assert_eq!((!connected, capacity == 0.0), (down, down), "row {row}");
+        assert!(!down || mbps == 0.0, "row {row}: {mbps} Mbit/s during the outage");
+    }
+    let flow = &log.flows[0];
+    assert!((flow.capacity_mbps - 8.5).abs() < 0.01, "an outage has no capacity: {}", flow.capacity_mbps);
+    assert!(flow.normalized_goodput > 0.6, "{flow:?}");
+}
+
+#[test]
+fn looking_at_a_run_does_not_change_it() {
+    // Telemetry tells of queues when packets left them, not when somebody looked.
+    for kind in ["droptail", "codel", "fq_pie", "cake"] {
+        let scenario = json!({
+            "duration_s": 4.0,
+            "links": {"b": {"rate_mbps": 5.42, "delay_ms": 42.3, "queue": {"kind": kind, "bdp": 3.35}}},
+            "flows": [
+                {"scheme": "bbr", "route": ["b"], "count": 2},
+                {"scheme": "leotcp", "route": ["b"]},
+            ],
+        });
+        let mut steps = simulation(&scenario, &TraceSet::new(), 100 * MS);
+        while !steps.is_finished() {
+            steps.run_interval();
+            assert_sound(&steps.run_log());
+        }
+        assert_eq!(text(&steps.run_log()), text(&crate::support::run(&scenario, 100 * MS)), "{kind}");
+    }
+}

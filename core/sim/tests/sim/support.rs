@@ -1,0 +1,119 @@
+//! Scenarios from JSON, traces from rows, and comparison of whole run logs.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use leo_control::Policy;
+use leo_link::{Event, PathTrace, Row};
+use leo_sim::{Nanos, PolicySet, RunLog, Scenario, Simulation, TraceSet, run_many};
+use serde_json::{Value, json};
+
+pub const MS: Nanos = 1_000_000;
+pub const SECOND: Nanos = 1_000 * MS;
+/// The monitor interval of all tests.
+pub const INTERVAL: Nanos = 30 * MS;
+/// Bits of a full packet.
+pub const PACKET_BITS: f64 = 12_000.0;
+
+pub fn parse(scenario: &Value) -> Scenario {
+    Scenario::from_json(&scenario.to_string()).expect("the scenario is valid")
+}
+
+pub fn simulation(scenario: &Value, traces: &TraceSet, series: Nanos) -> Simulation {
+    Simulation::new(&parse(scenario), traces, &policies(), INTERVAL, series)
+        .expect("the scenario can be built")
+}
+
+/// Run one scenario without traces, with a row of the series every `series`.
+pub fn run(scenario: &Value, series: Nanos) -> RunLog {
+    run_many(vec![simulation(scenario, &TraceSet::new(), series)], 1).remove(0)
+}
+
+/// One bottleneck of 1 BDP and flows of the given schemes that start together.
+pub fn dumbbell(rate_mbps: f64, delay_ms: f64, duration_s: f64, schemes: &[&str]) -> Value {
+    let flows: Vec<Value> = schemes.iter().map(|scheme| json!({"scheme": scheme, "route": ["b"]})).collect();
+    json!({
+        "duration_s": duration_s,
+        "links": {"b": {"rate_mbps": rate_mbps, "delay_ms": delay_ms, "queue": {"bdp": 1.0}}},
+        "flows": flows,
+    })
+}
+
+/// The scheme `policy` is a small network with fixed weights.
+pub fn policies() -> PolicySet {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../control/tests/fixtures/perceptron");
+    let policy = Policy::load(&folder).expect("the fixture can be read");
+    PolicySet::from([("policy".to_owned(), Arc::new(policy))])
+}
+
+/// A trace whose rows are duration, delay, rate in Mbit/s and connectivity.
+pub fn trace(parts: &[(Nanos, Nanos, u64, bool)]) -> Arc<PathTrace> {
+    let mut period_ns = 0;
+    let mut rows = Vec::new();
+    for &(duration, delay_ns, mbps, connected) in parts {
+        rows.push(Row {
+            time_ns: period_ns,
+            delay_ns,
+            uplink_bps: mbps * 1_000_000,
+            downlink_bps: mbps * 1_000_000,
+            loss: 0.0,
+            path_id: 0,
+            connected,
+            event: if connected { Event::None } else { Event::HardHandover },
+        });
+        period_ns += duration;
+    }
+    Arc::new(PathTrace { metadata: String::new(), rows, period_ns })
+}
+
+/// Everything in a log, to the last bit; unlike equality it finds NaN equal to itself.
+pub fn text(log: &RunLog) -> String {
+    format!("{log:?}")
+}
+
+/// Every packet offered to each link is somewhere.
+pub fn assert_conserved(log: &RunLog) {
+    for link in &log.links {
+        let stats = link.stats;
+        let known =
+            stats.delivered + stats.dropped + stats.lost + link.queued_packets + link.in_flight_packets;
+        assert_eq!(stats.offered, known, "{link:?}");
+    }
+}
+
+/// Windows of the first flow at each second, and totals of all flows and links.
+pub fn digest(log: &RunLog) -> String {
+    let series = &log.flow_series;
+    let windows = series.cwnd_packets.iter().zip(&series.flow).filter(|(_, flow)| **flow == 0);
+    let windows: Vec<String> = windows.map(|(cwnd, _)| cwnd.to_string()).collect();
+    let mut text = format!("cwnd {}\n", windows.join(" "));
+    for flow in &log.flows {
+        text += &format!(
+            "{}: sent {} delivered {} lost {} retransmitted {} timeouts {}\n",
+            flow.scheme,
+            flow.sent_packets,
+            flow.delivered_packets,
+            flow.lost_packets,
+            flow.retransmitted_packets,
+            flow.rtos
+        );
+    }
+    for link in &log.links {
+        let stats = link.stats;
+        text += &format!(
+            "link: offered {} delivered {} dropped {} lost {} queued {} in flight {}\n",
+            stats.offered,
+            stats.delivered,
+            stats.dropped,
+            stats.lost,
+            link.queued_packets,
+            link.in_flight_packets
+        );
+    }
+    text
+}
+
+/// 20 s of one flow over 20 Mbit/s, 40 ms and 1 BDP, 67 packets.
+pub fn alone(scheme: &str) -> String {
+    digest(&run(&dumbbell(20.0, 20.0, 20.0, &[scheme]), SECOND))
+}

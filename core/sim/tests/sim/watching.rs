@@ -1,0 +1,177 @@
+//! Batches that watch classic schemes: what an agent in their place would have seen and earned.
+
+use crate::support::{MS, dumbbell, parse, policies, simulation};
+use leo_control::{AgentSpec, GLOBAL_DIM, Report, Reward};
+use leo_sim::{Batch, BatchSettings, TraceSet, View, run_many};
+use serde_json::json;
+
+const SPEC: AgentSpec = AgentSpec::SAGE;
+const DELIVERED: usize = 2;
+const CWND: usize = 11;
+const SSTHRESH: usize = 17;
+
+/// Observation, reward and report of one interval.
+type Row = (Vec<f32>, f32, Vec<f64>);
+
+/// One simulation and the rows of its slots.
+struct Watched {
+    batch: Batch,
+    rows: Vec<Vec<Row>>,
+}
+
+fn watch(scenario: &serde_json::Value, slots: usize, action: f32) -> Result<Watched, String> {
+    run(scenario, slots, Batch::watching_schemes, |_| action)
+}
+
+/// Run a batch of one, whose flows act as `action` says of all rows so far.
+fn run(
+    scenario: &serde_json::Value,
+    slots: usize,
+    what: impl FnOnce(Batch) -> Batch,
+    mut action: impl FnMut(&[Vec<Row>]) -> f32,
+) -> Result<Watched, String> {
+    let settings = BatchSettings {
+        slots,
+        spec: SPEC,
+        reward: Reward::Sage,
+        interval: 10 * MS,
+        series_interval: 0,
+        threads: 1,
+    };
+    let mut batch = what(Batch::new(1, settings));
+    let (dim, fields) = (SPEC.observation_dim(), Report::FIELDS.len());
+    let (mut observations, mut rewards) = (vec![0.0; slots * dim], vec![0.0; slots]);
+    let (mut global_states, mut active) = (vec![0.0; GLOBAL_DIM], vec![false; slots]);
+    let (mut finished, mut reports, mut time_s) = ([false], vec![0.0; slots * fields], [0.0]);
+    let mut rows = vec![Vec::new(); slots];
+    loop {
+        let view = View {
+            observations: &mut observations,
+            rewards: &mut rewards,
+            global_states: &mut global_states,
+            active: &mut active,
+            finished: &mut finished,
+            reports: &mut reports,
+            time_s: &mut time_s,
+        };
+        if rows[0].is_empty() {
+            batch
+                .reset(0, &parse(scenario), &TraceSet::new(), &policies(), view)
+                .map_err(|error| error.to_string())?;
+        } else {
+            batch.step(&vec![action(&rows); slots], view);
+        }
+        for (slot, rows) in rows.iter_mut().enumerate() {
+            let observation = observations[slot * dim..][..dim].to_vec();
+            rows.push((observation, rewards[slot], reports[slot * fields..][..fields].to_vec()));
+        }
+        if finished[0] {
+            return Ok(Watched { batch, rows });
+        }
+    }
+}
+
+#[test]
+fn a_scheme_that_is_watched_does_what_it_does_unwatched_whatever_the_actions() {
+    let scenario = dumbbell(24.0, 20.0, 4.0, &["cubic"]);
+    let alone = run_many(vec![simulation(&scenario, &TraceSet::new(), 0)], 1).remove(0);
+    for action in [0.0, 1.0] {
+        let mut watched = watch(&scenario, 1, action).unwrap();
+        assert_eq!(watched.batch.run_log(0).unwrap().flows, alone.flows);
+    }
+}
+
+#[test]
+fn a_row_has_what_sage_would_have_seen_and_earned() {
+    let watched = watch(&dumbbell(24.0, 20.0, 6.0, &["vegas"]), 1, 0.0).unwrap();
+    let rows = &watched.rows[0];
+    assert_eq!(rows.len(), 600);
+    let (observation, reward, report) = &rows[599];
+    // Vegas fills the link without a queue to speak of: 23.2 of 24 Mbit/s are payload, and R1 squares the share.
+    assert!((observation[64] - 0.232).abs() < 0.005, "delivered: {} × 100 Mbit/s", observation[64]);
+    assert!(observation[59] > 0.8, "minimum over smoothed RTT: {}", observation[59]);
+    assert!((21.0..25.0).contains(reward), "{reward}");
+    // The last entry is what the window did, in thousandths of an octave.
+    let mut moves = 0;
+    for pair in rows.windows(2) {
+        let (before, after) = (pair[0].2[CWND], pair[1].2[CWND]);
+        if pair[1].2[2] > 0.0 && pair[0].2[2] > 0.0 {
+            let log2 = (1_000.0 * (after / before).log2()).round() / 1_000.0;
+            assert!((f64::from(pair[1].0[68]) - log2).abs() < 1e-6);
+            moves += usize::from(log2 != 0.0);
+        }
+    }
+    assert!(moves > 5, "{moves} moves of the window");
+    assert!(report[1] == 1e7 && report[0] == 6e9);
+}
+
+#[test]
+fn flows_that_share_the_link_are_rewarded_for_their_fair_shares() {
+    let watched = watch(&dumbbell(24.0, 20.0, 20.0, &["vegas", "cubic"]), 2, 0.0).unwrap();
+    let mean = |slot: usize| {
+        let rows = &watched.rows[slot];
+        let half = &rows[rows.len() / 2..];
+        half.iter().map(|row| f64::from(row.1)).sum::<f64>() / half.len() as f64
+    };
+    // CUBIC leaves Vegas little, and gets too much for its own good.
+    assert!(mean(0) < 12.0 && mean(1) < 22.0, "{} and {}", mean(0), mean(1));
+    let alone = watch(&dumbbell(24.0, 20.0, 6.0, &["cubic"]), 1, 0.0).unwrap();
+    assert!(alone.rows[0].iter().map(|row| row.1).fold(0.0, f32::max) > 10.0);
+}
+
+#[test]
+fn a_batch_that_watches_needs_a_classic_scheme_and_a_slot_for_each() {
+    let error = |schemes: &[&str]| watch(&dumbbell(24.0, 20.0, 1.0, schemes), 1, 0.0).err().unwrap();
+    assert!(error(&["agent"]).contains("flows: at least one flow needs the scheme \"a classic scheme\""));
+    assert!(error(&["reno", "reno"]).contains("flows: at most 1 flows of the scheme \"a classic scheme\""));
+    let mixed = json!({"scheme": "udp", "route": ["b"], "rate_mbps": 1.0});
+    let mut scenario = dumbbell(24.0, 20.0, 1.0, &["reno"]);
+    scenario["flows"].as_array_mut().unwrap().push(mixed);
+    let watched = watch(&scenario, 1, 0.0).expect("a flow of datagrams needs no slot");
+    assert_eq!(watched.rows[0].len(), 100);
+}
+
+#[test]
+fn an_agent_that_does_what_a_held_scheme_did_sees_what_it_saw() {
+    for scheme in ["cubic", "vegas", "bbr3"] {
+        let scenario = |scheme: &str| dumbbell(24.0, 20.0, 8.0, &[scheme]);
+        let held = run(&scenario(scheme), 1, |batch| batch.holding_schemes(1), |_| 0.0).unwrap();
+        let windows: Vec<f64> = held.rows[0].iter().map(|row| row.2[CWND]).collect();
+        let mut exact = 10.0_f64;
+        let agent = run(
+            &scenario("agent"),
+            1,
+            |batch| batch,
+            |rows| {
+                // Largest exponent in thousandths that leads to no more than the window, which is rounded up.
+                let log2 = (1_000.0 * (windows[rows[0].len()] / exact).log2()).floor() / 1_000.0;
+                exact *= log2.exp2();
+                (log2 / 2.0) as f32
+            },
+        )
+        .unwrap();
+        assert_eq!(held.rows[0].len(), agent.rows[0].len());
+        for (interval, (seen, by_agent)) in held.rows[0].iter().zip(&agent.rows[0]).enumerate() {
+            // All but the slow start threshold, which an agent has none of.
+            let reported = |row: &Row| [&row.2[..SSTHRESH], &row.2[SSTHRESH + 1..]].concat();
+            assert_eq!(reported(seen), reported(by_agent), "report {interval} of {scheme}");
+            // All but the action before, of which the agent's is of windows with fractions.
+            assert_eq!(seen.0[..68], by_agent.0[..68], "signals {interval} of {scheme}");
+            assert_eq!(seen.1.to_bits(), by_agent.1.to_bits(), "reward {interval} of {scheme}");
+        }
+    }
+}
+
+#[test]
+fn who_competes_with_a_held_scheme_is_not_held() {
+    let scenario = dumbbell(24.0, 20.0, 1.0, &["cubic", "cubic"]);
+    let first_window = |held: usize, slot: usize| {
+        let watched = run(&scenario, 2, |batch| batch.holding_schemes(held), |_| 0.0).unwrap();
+        let delivered = watched.rows[slot].iter().find(|row| row.2[DELIVERED] > 0.0);
+        delivered.expect("something was delivered").2[CWND]
+    };
+    // Ten packets arrive in the interval: who reacts to each has a larger window by its end.
+    assert_eq!(first_window(1, 0), 10.0);
+    assert_eq!(first_window(2, 1), 10.0);
+    assert!(first_window(1, 1) > 10.0);
+}

@@ -1,0 +1,280 @@
+//! A sender and a receiver joined by a pipe that does to each packet what a test says.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use leo_cc::{CongestionControl, External, Scheme};
+use leo_transport::{AckToSend, NEVER, Nanos, ReceiveWindow, Receiver, SendBuffer, Sender};
+
+pub const MS: Nanos = 1_000_000;
+/// RFC 6298 §2.5 allows an upper bound of the timeout; Linux's TCP_RTO_MAX.
+const TIMEOUT_MAX: Nanos = 120_000 * MS;
+
+/// A packet that went out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    pub at: Nanos,
+    pub seq: u64,
+    /// 1 for the original, 2 for its first retransmission, …
+    pub transmission: u32,
+}
+
+/// One-way delays of the copies that arrive: none for a loss, two for a duplication.
+pub type Fate = Vec<Nanos>;
+
+pub struct Pipe {
+    pub sender: Sender,
+    pub receiver: Receiver,
+    pub now: Nanos,
+    pub sent: Vec<Sent>,
+    /// Samples that acknowledgements gave.
+    pub rtts: Vec<Nanos>,
+    /// Time on the wire of a packet, behind a queue without end.
+    pub serialisation: Nanos,
+    free_at: Nanos,
+    transmissions: BTreeMap<u64, u32>,
+    data: Box<dyn FnMut(Sent) -> Fate>,
+    /// Whether a queue marks the packet.
+    pub marks: Box<dyn FnMut(Sent) -> bool>,
+    /// Packets that reported a reduction.
+    pub reported: Vec<Sent>,
+    /// The receiver announces its window; set by [`Pipe::limit`].
+    limited: bool,
+    /// The last timestamp of the receiver's that the sender knows.
+    echo_ms: u32,
+    /// What the application fills, where that is limited; the sender must have been told.
+    pub send_buffer: Option<SendBuffer>,
+    back: Box<dyn FnMut(Nanos) -> Fate>,
+    /// Sent, with the end of the window that each announces.
+    acks: Vec<(AckToSend, Option<u64>)>,
+    events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
+    order: u64,
+    /// Expiries of the retransmission timer since the cumulative acknowledgement last advanced.
+    silence: u32,
+    /// By then something must happen: a packet goes out, one is delivered, or the timer expires.
+    patience_ends: Nanos,
+    activity: (u64, u64, u64),
+    una: u64,
+    timeouts: u64,
+    started: bool,
+}
+
+/// Of equal times the earlier scheduled comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Data { seq: u64, timestamp: Nanos, echo_ms: u32, answered: bool, marked: bool },
+    Ack(usize),
+}
+
+impl Pipe {
+    /// `data` decides the fate of each packet, `back` of each acknowledgement, by the time it is sent.
+    pub fn new(
+        scheme: Scheme,
+        data: impl FnMut(Sent) -> Fate + 'static,
+        back: impl FnMut(Nanos) -> Fate + 'static,
+    ) -> Self {
+        Self::of(Sender::new(scheme, true), data, back)
+    }
+
+    /// The same with a sender that a test has made.
+    pub fn of(
+        sender: Sender,
+        data: impl FnMut(Sent) -> Fate + 'static,
+        back: impl FnMut(Nanos) -> Fate + 'static,
+    ) -> Self {
+        Self {
+            sender,
+            receiver: Receiver::new(),
+            now: 0,
+            sent: Vec::new(),
+            rtts: Vec::new(),
+            serialisation: 0,
+            free_at: 0,
+            transmissions: BTreeMap::new(),
+            data: Box::new(data),
+            marks: Box::new(|_| false),
+            reported: Vec::new(),
+            limited: false,
+            echo_ms: 0,
+            send_buffer: None,
+            back: Box::new(back),
+            acks: Vec::new(),
+            events: BinaryHeap::new(),
+            order: 0,
+            silence: 0,
+            patience_ends: NEVER,
+            activity: (0, 0, 0),
+            una: 0,
+            timeouts: 0,
+            started: false,
+        }
+    }
+
+    /// Let the receiver announce `window`, before anything has been sent.
+    pub fn limit(&mut self, window: ReceiveWindow) {
+        self.receiver = Receiver::with_window(window);
+        self.limited = true;
+    }
+
+    /// Run until `until`, checking after each event what must always hold.
+    pub fn run(&mut self, until: Nanos) {
+        if !self.started {
+            self.started = true;
+            self.sender.start(self.now);
+            if self.limited {
+                self.sender.allow(self.receiver.edge());
+            }
+            self.refill();
+        }
+        self.pump();
+        loop {
+            let event = self.events.peek().map_or(NEVER, |Reverse(event)| event.0);
+            let next = event.min(self.sender.next_timer()).min(self.receiver.next_timer());
+            if next > until {
+                self.now = until;
+                return;
+            }
+            assert!(next >= self.now, "time runs backwards");
+            self.now = next;
+            if event == next
+                && let Some(Reverse((_, _, event))) = self.events.pop()
+            {
+                self.arrive(event);
+            } else {
+                let ack = self.receiver.on_timer(self.now);
+                self.answer(ack);
+                self.sender.on_timer(self.now);
+                self.pump();
+                assert!(self.sender.next_timer() > self.now, "a timer that does not move fires for ever");
+            }
+            self.pump();
+            self.check();
+        }
+    }
+
+    /// First packet that the sender does not know to have arrived in order.
+    pub fn una(&self) -> u64 {
+        self.next() - u64::from(self.sender.packets_out())
+    }
+
+    /// Next new packet.
+    pub fn next(&self) -> u64 {
+        self.sender.stats().sent - self.sender.stats().retransmitted
+    }
+
+    /// Every transmission of `seq`.
+    pub fn transmissions_of(&self, seq: u64) -> Vec<Nanos> {
+        self.sent.iter().filter(|sent| sent.seq == seq).map(|sent| sent.at).collect()
+    }
+
+    fn arrive(&mut self, event: Event) {
+        match event {
+            Event::Data { seq, timestamp, echo_ms, answered, marked } => {
+                if answered || marked {
+                    self.receiver.on_ecn(answered, marked);
+                }
+                let ack = self.receiver.on_data(self.now, seq, timestamp, echo_ms);
+                self.answer(ack);
+            }
+            Event::Ack(index) => {
+                let (ack, edge) = &self.acks[index];
+                self.echo_ms = self.echo_ms.max(ack.left_ms);
+                let rtt = self.sender.on_ack(self.now, ack);
+                self.rtts.extend(rtt);
+                if let Some(edge) = *edge {
+                    self.sender.allow(edge);
+                }
+                self.refill();
+            }
+        }
+    }
+
+    /// The application writes what there is room for.
+    fn refill(&mut self) {
+        let (una, has_room) = (self.sender.una(), self.sender.in_flight() < self.sender.window());
+        if let Some(buffer) = &mut self.send_buffer {
+            let packets = buffer.refill(una, self.sender.window(), has_room);
+            self.sender.write(self.now, packets);
+        }
+    }
+
+    fn answer(&mut self, ack: Option<AckToSend>) {
+        let Some(ack) = ack else { return };
+        self.acks.push((ack, self.limited.then(|| self.receiver.edge())));
+        for delay in (self.back)(self.now) {
+            self.schedule(self.now + delay, Event::Ack(self.acks.len() - 1));
+        }
+    }
+
+    fn pump(&mut self) {
+        while let Some(transmit) = self.sender.transmit(self.now) {
+            let count = self.transmissions.entry(transmit.seq).or_default();
+            *count += 1;
+            assert_eq!(transmit.retransmission, *count > 1, "{transmit:?}");
+            let sent = Sent { at: self.now, seq: transmit.seq, transmission: *count };
+            self.sent.push(sent);
+            self.free_at = self.free_at.max(self.now) + self.serialisation;
+            let answered = !transmit.retransmission && self.sender.take_report();
+            if answered {
+                self.reported.push(sent);
+            }
+            // Linux: retransmissions are not ECN-capable.
+            let marked = !transmit.retransmission && (self.marks)(sent);
+            for delay in (self.data)(sent) {
+                let (seq, timestamp, echo_ms) = (sent.seq, self.now, self.echo_ms);
+                let data = Event::Data { seq, timestamp, echo_ms, answered, marked };
+                self.schedule(self.free_at + delay, data);
+            }
+        }
+    }
+
+    fn schedule(&mut self, at: Nanos, event: Event) {
+        self.order += 1;
+        self.events.push(Reverse((at, self.order, event)));
+    }
+
+    fn check(&mut self) {
+        let sender = &self.sender;
+        let stats = sender.stats();
+        assert_eq!(stats.sent, self.sent.len() as u64);
+        let una = self.una();
+        assert!(
+            una >= self.una && una <= self.receiver.delivered() && self.receiver.delivered() <= self.next()
+        );
+        // An underflow of any of the scoreboard's counts would show here as billions.
+        assert!(sender.retransmissions_out() <= sender.packets_out(), "{stats:?}");
+        assert!(sender.in_flight() <= sender.packets_out() + sender.retransmissions_out(), "{stats:?}");
+        assert!(sender.delivered() <= self.next() && sender.delivered() >= una);
+        assert!(sender.window() >= 1);
+        if una > self.una {
+            self.silence = 0;
+        } else {
+            self.silence += (stats.timeouts - self.timeouts) as u32;
+        }
+        (self.una, self.timeouts) = (una, stats.timeouts);
+        // RFC 6298 §5: while anything is outstanding a timer runs, doubled for each expiry (5.5).
+        let timeout = (sender.rtt().timeout() << self.silence.min(16)).min(TIMEOUT_MAX);
+        let stalled = !sender.is_finished() && sender.next_timer() > self.now + timeout;
+        assert!(!stalled, "stalled at {} ms: {stats:?}", self.now / MS);
+        // A timer that runs is not enough: it must do something. A loss probe (RFC 8985 §7.3) comes before a timeout.
+        let activity = (stats.sent, sender.delivered(), stats.timeouts);
+        if activity == self.activity {
+            let ends = self.patience_ends;
+            assert!(self.now <= ends, "silent until {} ms, past {} ms: {stats:?}", self.now / MS, ends / MS);
+        }
+        if activity != self.activity || sender.packets_out() == 0 {
+            self.patience_ends = if sender.packets_out() > 0 { self.now + timeout } else { NEVER };
+        }
+        self.activity = activity;
+        // With data and a window, nothing is out only where a packet waits for its turn.
+        let waits = sender.scheme().pacing_rate().is_some();
+        assert!(sender.packets_out() > 0 || waits || sender.is_finished(), "{stats:?}");
+    }
+}
+
+/// A window that stays as it is, so that only loss detection is at work.
+pub fn fixed_window(packets: u32) -> Scheme {
+    let mut external = External::new();
+    external.command(packets, 0);
+    Scheme::External(external)
+}
