@@ -81,9 +81,7 @@ def test_an_interrupted_run_ends_leaves_nothing_and_keeps_what_is_recorded(
         text=True,
     )
     try:
-        _eventually(
-            lambda: evaluating.poll() is not None or _recorded(out), never=lambda: _where(evaluating)
-        )
+        _eventually(lambda: evaluating.poll() is not None or _recorded(out), never=lambda: _where(evaluating))
         _eventually(
             lambda: evaluating.poll() is not None or running <= set(descendants(evaluating.pid).values()),
             never=lambda: _where(evaluating),
