@@ -1,4 +1,4 @@
-# make setup | train | test | bench | lint | report | fuzz
+# make setup | train | test | bench | papers | lint | report | fuzz
 # Needs Linux, git, make, Python >= 3.11 with pip and a Rust toolchain; everything else goes into .venv.
 
 PYTHON ?= python3
@@ -24,8 +24,9 @@ export CARGO_INCREMENTAL ?= 0
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup train test test-core test-python bench lint report lock browser mahimahi kernel lab fuzz clean
-.PHONY: checked-without-pytest programs pytest lint-text lint-types lint-rust lint-rust-last
+.PHONY: setup train test test-core test-python bench papers lint report lock browser mahimahi kernel lab fuzz clean
+.PHONY: built built-tests programs pytest pytest-shared pytest-real-time beside-real-time
+.PHONY: lint-text lint-types lint-rust
 
 setup: $(STAMPS)/project $(STAMPS)/core $(BIN)/mm-leo
 
@@ -59,15 +60,24 @@ train: setup
 	$(BIN)/python evaluate.py leo-single leo-pair \
 	    --schemes cubic,reno,astraea=$$out/policy --out $$out/evaluation
 
-# First all that computes, with a job for each core; then Python's tests, which know what may run beside them.
+# Everything is built first, on all cores; then Python's tests that may share the machine; then those that drive real
+# TCP in real time, which mostly wait: what only computes fills the gaps, and gives way to them at once.
 test:
-	@echo "building, linting and testing the core on $$(nproc) cores; each part's output comes when it is done"
-	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target checked-without-pytest
-	@$(MAKE) --no-print-directory pytest
+	@echo "building on $$(nproc) cores; each part's output comes when it is done"
+	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target built
+	@$(MAKE) --no-print-directory pytest-shared
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target pytest-real-time beside-real-time
 
 # What takes seconds first; then two lanes, side by side: what is released, whose linking keeps one core busy, and the
 # tests of the core.
-checked-without-pytest: lint-text programs test-core lint-types lint-rust-last
+built: lint-text programs built-tests
+
+built-tests: $(STAMPS)/packages
+	cargo test --quiet --locked --workspace --exclude leosim --lib --tests --no-run
+
+# SCHED_IDLE: only what no other program wants of the cores.
+beside-real-time:
+	@chrt --idle 0 $(MAKE) --no-print-directory test-core lint-types lint-rust
 
 # One after another: the package manager works for one at a time, and so does cargo within a profile.
 programs: setup
@@ -76,19 +86,22 @@ programs: setup
 	@scripts/kernel.sh
 	@scripts/lab.sh
 
-# Clippy works in the profile of the core's tests, and reads the loader of the eBPF programs where that could be built.
-lint-rust-last: programs test-core
-	@$(MAKE) --no-print-directory lint-rust
-
 test-core: $(STAMPS)/packages
 	cargo test --quiet --locked --workspace --exclude leosim --lib --tests
 
 test-python: setup browser mahimahi kernel lab
 	@$(MAKE) --no-print-directory pytest
 
-# See conftest.py. With as many workers as cores, a second thread of one would be in another's way.
 pytest: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --part shared --numprocesses $$(nproc) --dist loadgroup
+	@$(MAKE) --no-print-directory pytest-shared
+	@$(MAKE) --no-print-directory pytest-real-time
+
+# See conftest.py. A worker more than there are cores: a test waits for the processes that it starts as often as it
+# computes. With so many workers, a second thread of one would be in another's way.
+pytest-shared: setup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --part shared --numprocesses $$(($$(nproc) + 1)) --dist loadgroup
+
+pytest-real-time: setup
 	$(BIN)/python -m pytest --part real-time
 
 # The report's test wants a real browser; root gets it from the system's package manager.
@@ -122,6 +135,7 @@ lint-text: $(STAMPS)/packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
+# Clippy works in the profile of the core's tests, and reads the loader of the eBPF programs where that could be built.
 lint-rust: $(STAMPS)/packages
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	if [ -x $(BIN)/leo-bridge ]; then \
@@ -135,6 +149,16 @@ report: setup
 	$(BIN)/python evaluate.py leo-single leo-pair --schemes cubic,reno$(if $(POLICY),$(comma)astraea=$(POLICY)) \
 	    --out runs/report
 comma := ,
+
+# All suites of papers with their schemes and the twelve, and the report. What was run before is taken from the kept
+# results, so that a second call, or one after it was interrupted, runs only what is new. QUICK=1: a look, in minutes.
+# KEEP=1: its result becomes docs/results.
+QUICK ?=
+KEEP ?=
+papers: setup
+	out=runs/papers-$$(date +%Y%m%d-%H%M%S); \
+	$(BIN)/python evaluate.py papers $(if $(QUICK),--quick) --out $$out; \
+	$(if $(KEEP),$(BIN)/python -m evaluation.keep $$out)
 
 # Resolve anew what pyproject.toml asks for. No address of a package registry goes into the lock.
 lock:

@@ -37,6 +37,13 @@ def run(arguments: list[str]) -> int:
     add.add_argument("policy", type=Path, help="a folder that train.py or import made")
     add.add_argument("--episodes", type=int, default=32)
     add.add_argument(
+        "--links",
+        type=int,
+        default=0,
+        metavar="N",
+        help="of how many links besides it is to be said on which the bars of agents/bars.py hold",
+    )
+    add.add_argument(
         "--scenarios",
         metavar="NAME|FILE",
         help="a sampler, or the training configuration whose ranges are drawn from (default: the run's own; "
@@ -77,7 +84,7 @@ def run(arguments: list[str]) -> int:
         return 0
     from agents import judging  # here, so that an import needs no compiled module
 
-    print(json.dumps(judging.held_out(flags.policy, flags.episodes, flags.scenarios)))
+    print(json.dumps(judging.held_out(flags.policy, flags.episodes, flags.scenarios, flags.links)))
     return 0
 
 

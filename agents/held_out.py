@@ -1,5 +1,7 @@
 """Chooses the best of a run's policies: each checkpoint's is tried on scenarios that training never draws.
 
+The best is the one that earned most, or, with ``held_out_links``, that held all bars on most links.
+
 What was chosen is judged on others (`agents.rollout.JUDGING_EPISODE`): by these it is best by chance, too.
 
 It draws from no generator of training: a run is the same whether it is judged or not.
@@ -8,8 +10,9 @@ It draws from no generator of training: a run is the same whether it is judged o
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import leosim
 
@@ -18,6 +21,19 @@ from agents.settings import TrainSettings
 from configs.errors import InputError
 
 FILE = "evaluation.csv"
+
+Rank = tuple[int, float]
+"""What policies are compared by: links held (0 without any), then reward."""
+
+
+def rank(row: Mapping[str, Any]) -> Rank:
+    """Return the rank of a row of evaluation.csv.
+
+    Raises:
+        KeyError: it has no reward.
+        ValueError: it has something else than numbers.
+    """
+    return int(row.get("links_held") or 0), float(row["reward"])
 
 
 class Chooser:
@@ -32,9 +48,9 @@ class Chooser:
     def __init__(self, settings: TrainSettings, run: RunFolder, steps: int) -> None:
         self._settings, self._run = settings, run
         run.rewind_progress(steps, FILE)
-        self.best_reward, self.best_steps = -math.inf, 0
-        for row in _rows(run):
-            self._compare(float(row["reward"]), int(row["steps"]))
+        self.best: Rank | None = None
+        for row in rows(run.path):
+            self._compare(rank(row), int(row["steps"]))
 
     def consider(self, steps: int, wall_s: float) -> dict[str, float]:
         """Run the policy that was exported last, keep it if it is the best, and return what it earned.
@@ -42,7 +58,8 @@ class Chooser:
         Raises:
             InputError: there is no policy: the agent exports none.
         """
-        from agents.rollout import CHOOSING_EPISODE, evaluate_policy  # here, because it draws scenarios
+        from agents.bars import links_held  # here, because they draw scenarios
+        from agents.rollout import CHOOSING_EPISODE, evaluate_policy
 
         if not (self._run.policy / "policy.onnx").exists():
             agent = self._settings.agent
@@ -50,23 +67,29 @@ class Chooser:
         policy = leosim.Policy.load(str(self._run.policy))
         episodes = self._settings.held_out_episodes
         earned = evaluate_policy(policy, self._settings, episodes, first=CHOOSING_EPISODE)
+        if links := self._settings.held_out_links:
+            earned |= links_held(policy, self._settings, links)
         row = {"steps": steps, "wall_s": round(wall_s, 3), **earned}
         self._run.append_progress(row, FILE)
-        if self._compare(earned["reward"], steps):
+        if self._compare(rank(row), steps):
             self._run.keep_best(steps)
         return earned
 
-    def _compare(self, reward: float, steps: int) -> bool:
-        better = reward > self.best_reward
+    def _compare(self, found: Rank, steps: int) -> bool:
+        better = self.best is None or found > self.best
         if better:
-            self.best_reward, self.best_steps = reward, steps
-            best = {"reward": reward, "steps": steps}
-            self._run.notes["held_out"] = {"episodes": self._settings.held_out_episodes, "best": best}
+            self.best = found
+            held, reward = found
+            links = self._settings.held_out_links
+            best = {"reward": reward, "steps": steps, **({"links_held": held} if links else {})}
+            notes = {"episodes": self._settings.held_out_episodes, **({"links": links} if links else {})}
+            self._run.notes["held_out"] = {**notes, "best": best}
         return better
 
 
-def _rows(run: RunFolder) -> list[Mapping[str, str]]:
-    path = run.path / FILE
+def rows(run: Path) -> list[Mapping[str, str]]:
+    """Return what policies of the run in the folder ``run`` have earned, oldest first."""
+    path = run / FILE
     if not path.is_file():
         return []
     with path.open(newline="", encoding="utf-8") as file:

@@ -9,6 +9,7 @@ from typing import Any
 import leosim
 
 from agents import registry
+from agents.bars import JUDGING_LINK, links_held
 from agents.rollout import evaluate_action, evaluate_policy
 from agents.settings import TrainSettings, build, read_config
 from configs.errors import InputError
@@ -16,7 +17,7 @@ from configs.errors import InputError
 Earned = dict[str, Any]
 
 
-def held_out(folder: Path, episodes: int, scenarios: str | None = None) -> Earned:
+def held_out(folder: Path, episodes: int, scenarios: str | None = None, links: int = 0) -> Earned:
     """Return what a policy earns on so many scenarios, and beside it what the action 0 does.
 
     Args:
@@ -24,15 +25,19 @@ def held_out(folder: Path, episodes: int, scenarios: str | None = None) -> Earne
         episodes: how many.
         scenarios: a sampler's name, or the file of a training configuration that has the ranges; by default
             those that the run was trained on, or the agent's where there is no run.
+        links: how many links of the same ranges besides say which bars hold; they chose nothing either.
 
     Returns:
-        What `agents.rollout.evaluate` returns, and the same under ``action_0``.
+        What `agents.rollout.evaluate` returns, and the same under ``action_0``; with ``links`` what
+        `agents.bars.links_held` does.
 
     Raises:
         InputError: no policy, one that cannot be read, or nothing to draw scenarios from; one line.
     """
     if episodes < 1:
         raise InputError(f"held-out: --episodes: {episodes}: must be at least 1")
+    if links < 0:
+        raise InputError(f"held-out: --links: {links}: must be at least 0")
     settings = settings_of(folder, scenarios)
     policy_folder = folder if (folder / "policy.json").is_file() else folder / "policy"
     try:
@@ -43,7 +48,9 @@ def held_out(folder: Path, episodes: int, scenarios: str | None = None) -> Earne
         raise InputError(
             f"{policy_folder}: policy.json: agent: is {policy.spec}, trained was {settings.spec}"
         )
-    earned = evaluate_policy(policy, settings, episodes)
+    earned: Earned = {**evaluate_policy(policy, settings, episodes)}
+    if links:
+        earned |= links_held(policy, settings, links, first=JUDGING_LINK)
     return {**earned, "action_0": evaluate_action(0.0, settings, episodes)}
 
 

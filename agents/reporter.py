@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from agents.held_out import Chooser
+from agents.held_out import Chooser, Rank, rank
 from agents.run_folder import RunFolder
 from agents.settings import TrainSettings
 from agents.stopping import Stopped
@@ -97,7 +97,9 @@ class Reporter:
         if self._chooser is not None:
             earned = self._chooser.consider(steps, self.wall_s)
             self._tracker.log({f"held_out_{name}": value for name, value in earned.items()}, steps)
-            self.say(f"held out: reward {earned['reward']:.4g}, best {self._chooser.best_reward:.4g}")
+            links = self._settings.held_out_links
+            found = rank(earned)
+            self.say(f"held out: {_rank(found, links)}; best: {_rank(self._chooser.best or found, links)}")
 
     def leave_if_asked(self, save: Callable[[], None]) -> None:
         """Call this where a run can be cut in two, once in a while.
@@ -138,3 +140,8 @@ class Reporter:
         if self._bar is not None:
             self._bar.stop()
         self._tracker.close()
+
+
+def _rank(found: Rank, links: int) -> str:
+    held, reward = found
+    return f"{held} of {links} links, reward {reward:.4g}" if links else f"reward {reward:.4g}"

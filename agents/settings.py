@@ -86,6 +86,9 @@ class TrainSettings(Strict):
     held_out_episodes: Annotated[int, Field(ge=0)] = 0
     """Episodes on scenarios that training never draws, which choose among the checkpoints' policies: rows of
     evaluation.csv; ``best/`` keeps the policy that earned most. 0: none."""
+    held_out_links: Annotated[int, Field(ge=0)] = 0
+    """Links of the same ranges on which each checkpoint's policy is held to what users want (`agents.bars`):
+    where there are any, ``best/`` keeps the policy that holds most of them, and rewards decide ties."""
 
     track: Tracker = "tensorboard"
     group: str | None = None
@@ -123,6 +126,12 @@ class TrainSettings(Strict):
     def _one_length(self) -> TrainSettings:
         if self.steps is not None and self.minutes is not None:
             raise ValueError("give steps or minutes, not both")
+        return self
+
+    @model_validator(mode="after")
+    def _links_beside_episodes(self) -> TrainSettings:
+        if self.held_out_links and not self.held_out_episodes:
+            raise ValueError("held_out_links: needs held_out_episodes, whose rewards decide ties")
         return self
 
     @model_validator(mode="after")

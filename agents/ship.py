@@ -5,13 +5,14 @@ Everything is copied or computed here, so that nobody writes a trained policy's 
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from agents.held_out import Rank, rank, rows
 from agents.settings import read_config
 from configs.atomic import write_atomically
 from configs.errors import InputError
@@ -21,12 +22,18 @@ _OUT = re.compile(r"\s--out[ =]('[^']*'|[^\s\"]+)")
 
 CURVES = ("progress", "evaluation")
 
+BY_REWARD = "the checkpoint of each seed, then the seed, that earned most on held-out scenarios"
+BY_LINKS = (
+    "the checkpoint of each seed, then the seed, that held all bars (agents/bars.py) on most held-out links; "
+    "of equals the one that earned most on held-out scenarios"
+)
+
 
 def ship(runs: Sequence[Path], folder: Path) -> Path:
     """Fill ``folder`` with the best run's policy and settings, and with the curves of all runs.
 
-    Of each run the checkpoint counts that earned most on held-out scenarios, which its ``best/`` holds; of
-    several runs the one whose best is the highest. No other measure has a say.
+    Of each run the checkpoint counts that was best where it was held out, which its ``best/`` holds (see
+    `agents.held_out`); of several runs the one whose best is the best. No other measure has a say.
 
     Args:
         runs: folders that ``train.py`` made with ``held_out_episodes``; only their seeds differ.
@@ -45,7 +52,8 @@ def ship(runs: Sequence[Path], folder: Path) -> Path:
             raise InputError(f"{run}: config.yaml: differs from {runs[0]} in more than the seed")
     if len(set(seeds)) < len(seeds):
         raise InputError(f"{folder}: seeds: two runs have the same")
-    chosen = max(runs, key=_best_reward)
+    ranks = [_best(run) for run in runs]
+    chosen = runs[ranks.index(max(ranks))]
     if folder.exists():
         shutil.rmtree(folder)
     (folder / "policy").mkdir(parents=True)
@@ -55,24 +63,27 @@ def ship(runs: Sequence[Path], folder: Path) -> Path:
     for run, seed in zip(runs, seeds, strict=True):
         for name in CURVES:
             shutil.copyfile(run / f"{name}.csv", folder / f"{name}-seed-{seed}.csv")
-    rows = {str(seed): _best_reward(run) for run, seed in zip(runs, seeds, strict=True)}
-    choice = {
-        "rule": "the checkpoint of each seed, then the seed, that earned most on held-out scenarios",
+    links = settings[0].get("held_out_links", 0)
+    names = [str(seed) for seed in seeds]
+    choice: dict[str, Any] = {
+        "rule": BY_LINKS if links else BY_REWARD,
         "episodes": settings[0]["held_out_episodes"],
         "seed": seeds[runs.index(chosen)],
-        "reward_by_seed": rows,
+        "reward_by_seed": {name: reward for name, (_, reward) in zip(names, ranks, strict=True)},
     }
+    if links:
+        held = {name: held for name, (held, _) in zip(names, ranks, strict=True)}
+        choice |= {"links": links, "links_held_by_seed": held}
     write_atomically(folder / "choice.json", (json.dumps(choice, indent=2) + "\n").encode())
     return chosen
 
 
-def _best_reward(run: Path) -> float:
-    path = run / "evaluation.csv"
+def _best(run: Path) -> Rank:
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rewards = [float(row["reward"]) for row in csv.DictReader(file)]
+        ranks = [rank(row) for row in rows(run)]
     except (OSError, KeyError, ValueError):
-        rewards = []
-    if not rewards or not (run / "best/policy.onnx").is_file():
+        ranks = []
+    if not ranks or not (run / "best/policy.onnx").is_file():
+        path = run / "evaluation.csv"
         raise InputError(f"{path}: no policy of this run was judged; train with held_out_episodes")
-    return max(rewards)
+    return max(ranks)

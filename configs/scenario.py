@@ -38,6 +38,9 @@ class Link(Strict):
     """Independent random loss per packet, on top of the trace's."""
     burst_bytes: Annotated[int, Field(ge=0, lt=2**32)] = 0
     """What a token bucket lets pass at once after silence, as tc's tbf does (``burst``); 0: an exact link."""
+    outage: Literal["hold", "drop"] = "hold"
+    """Packets that wait when an outage of the trace begins, or come until it ends, wait for its end or are
+    lost, on both ways; those in flight are lost in any case."""
     queue: Queue = Queue()
     reverse: Reverse | None = None
     """What the way back is like: acknowledgements queue there, and the data of backward flows."""
@@ -52,6 +55,11 @@ class Link(Strict):
             raise ValueError("offset_s needs a trace")
         if self.trace is not None and self.burst_bytes:
             raise ValueError("burst_bytes: a link with a trace has no token bucket")
+        if self.outage == "drop" and self.trace is None:
+            raise ValueError("outage: a link without a trace has no outages")
+        queues = [self.queue, *([self.reverse.queue] if self.reverse is not None else [])]
+        if self.outage == "drop" and any(queue.bandwidth_mbps is not None for queue in queues):
+            raise ValueError("outage: cake's shaper holds packets back through an outage")
         if self.trace is None and self.reverse is not None and self.reverse.rate_mbps is None:
             raise ValueError("reverse: a link without a trace needs rate_mbps")
         return self

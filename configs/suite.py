@@ -13,7 +13,8 @@ from pydantic import Field, ValidationError, model_validator
 
 from configs import arithmetic, scenario
 from configs.errors import InputError, one_line
-from configs.scenario import Positive, Scenario, Strict
+from configs.scenario import Scenario
+from configs.strict import NonNegative, Positive, Strict
 
 FOLDER = Path(__file__).parent / "suites"
 
@@ -33,6 +34,9 @@ Metric = Literal[
     "utilization",
     "goodput_ratio",
     "jain",
+    "shared_delay_inflation",
+    "completion_s",
+    "share",
 ]
 Figure = Literal["tradeoff", "timeline", "sharing", "fairness", "curve", "windows"]
 
@@ -45,6 +49,41 @@ class Quick(Strict):
     repeats: Annotated[int, Field(ge=1)] | None = None
     parameters: dict[str, Value] = Field(default={})
     fairness_last_s: Seconds | None = None
+
+
+class Spot(Strict):
+    """What ``--spot`` runs: the suite's question on a sample that the lab's kernel answers in minutes."""
+
+    schemes: Annotated[list[str], Field(min_length=1)] | None = None
+    """Of these the lab has a kernel's; default: the suite's."""
+    parameters: dict[str, Value] = Field(default={})
+    grid: dict[str, Value] = Field(default={})
+    """For each key of the suite's grid the one value that is run."""
+    spread: Annotated[int, Field(ge=0)] = 0
+    """Which of the suite's ``spread`` is run."""
+    fairness_last_s: Seconds | None = None
+
+
+class Compare(Strict):
+    """What of a run is compared with what, in the time in which all flows run."""
+
+    ratio_of: Annotated[int, Field(ge=0)] | None = None
+    """The flow whose goodput over the highest of the others is the goodput ratio; default: lowest over
+    highest."""
+    apart: bool = False
+    """Whether flows that share no link are looked at apart: goodput ratio and Jain's index are then means
+    over the groups that share one, and utilization is of the groups' bottlenecks together."""
+    every_s: Positive | None = None
+    """Only the first ``first_s`` of every so many seconds since the run's start count; default: all."""
+    first_s: NonNegative = 0.0
+
+    @model_validator(mode="after")
+    def _parts(self) -> Compare:
+        if self.ratio_of is not None and self.apart:
+            raise ValueError("give one of ratio_of and apart")
+        if self.every_s is not None and not 0 < self.first_s <= self.every_s:
+            raise ValueError("first_s: must be above 0 and at most every_s")
+        return self
 
 
 @dataclass(frozen=True)
@@ -75,6 +114,9 @@ class Suite(Strict):
     """Where it was read from, for messages; `load` sets it."""
     schemes: Annotated[list[str], Field(min_length=1)] = Field(default=["cubic", "reno"])
     """Run when no ``--schemes`` are given."""
+    only: dict[str, dict[str, Annotated[list[Value], Field(min_length=1)]]] = Field(default={})
+    """Of ``schemes``, those that run where the keys of ``grid`` and ``spread`` have such values and nowhere
+    else; a scheme that ``--schemes`` names runs everywhere."""
     repeats: Annotated[int, Field(ge=1)] = 5
     parameters: dict[str, Value] = Field(default={})
     grid: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field(default={})
@@ -85,10 +127,16 @@ class Suite(Strict):
     scenario: dict[str, Any]
     vary_offset: bool = True
     """Whether repeats start at different times of the path traces."""
+    in_turn: bool = False
+    """Whether repeats follow one another through the path traces: each starts where the one before it ended.
+
+    Otherwise their times are drawn. So ten repeats of a tenth of an orbit are the whole orbit.
+    """
     first_as_written: bool = False
     """Whether the first repeat keeps the seed and the offset that the template gives."""
     fairness_last_s: Seconds | None = None
     """Goodput ratio and Jain's index count the last so many seconds in which all flows run; default: all."""
+    compare: Compare = Compare()
     headline: Annotated[list[Metric], Field(min_length=1)] = Field(
         default=["normalized_goodput", "delay_inflation", "power"]
     )
@@ -96,7 +144,10 @@ class Suite(Strict):
     figures: list[Figure] = Field(default=["tradeoff", "timeline"])
     x: str | None = None
     """The key of ``grid`` that the figure ``curve`` has on its axis."""
+    references: dict[str, float] = Field(default={})
+    """What theory says of the first headline metric, drawn as lines in the figure ``curve``."""
     quick: Quick = Quick()
+    spot: Spot | None = None
 
     @model_validator(mode="after")
     def _names(self) -> Suite:
@@ -123,22 +174,52 @@ class Suite(Strict):
             if unknown:
                 raise ValueError(f"derived.{name}: {unknown[0]} is neither in parameters nor in grid")
             taken[name] = "in derived"
-        for field, seconds in (("", self.fairness_last_s), ("quick.", self.quick.fairness_last_s)):
+        cut = {"": self, "quick.": self.quick, "spot.": self.spot}
+        for field, of in cut.items():
+            seconds = of.fairness_last_s if of else None
             if isinstance(seconds, str) and seconds[1:] not in taken:
                 raise ValueError(f"{field}fairness_last_s: {seconds} is not in parameters, grid or derived")
         if self.x is not None and self.x not in self.grid:
             raise ValueError(f"x: {self.x} is not in grid")
         if "curve" in self.figures and self.x is None:
             raise ValueError("figures: curve needs x, a key of grid")
-        for name in self.quick.parameters:
-            if name not in self.parameters:
-                raise ValueError(f"quick.parameters.{name}: is not in parameters")
+        if self.in_turn and not self.vary_offset:
+            raise ValueError("in_turn: repeats that all start at the same time do not follow one another")
+        for field, shorter in (("quick", self.quick), ("spot", self.spot)):
+            for name in shorter.parameters if shorter else ():
+                if name not in self.parameters:
+                    raise ValueError(f"{field}.parameters.{name}: is not in parameters")
+        if self.spot is not None:
+            if self.spot.grid.keys() != self.grid.keys():
+                raise ValueError("spot.grid: must have the keys of grid")
+            if self.spot.spread >= max(1, len(self.spread)):
+                raise ValueError(f"spot.spread: there are only {len(self.spread)} cases")
         for name in sorted(placeholders(self.scenario)):
             if name not in taken:
                 raise ValueError(
                     f"scenario: ${name} is neither scheme nor in parameters, grid, spread or derived"
                 )
         return self
+
+    @model_validator(mode="after")
+    def _only(self) -> Suite:
+        values = dict(self.grid)
+        for name in self.spread[0] if self.spread else ():
+            values[name] = [case[name] for case in self.spread]
+        for scheme, places in self.only.items():
+            if scheme not in self.schemes:
+                raise ValueError(f"only.{scheme}: is not in schemes")
+            for name, wanted in places.items():
+                if name not in values:
+                    raise ValueError(f"only.{scheme}.{name}: is neither in grid nor in spread")
+                if unknown := [value for value in wanted if value not in values[name]]:
+                    raise ValueError(f"only.{scheme}.{name}: {unknown[0]} is none of its values")
+        return self
+
+    def has(self, scheme: str | None, values: dict[str, Value]) -> bool:
+        """Whether the suite by itself runs a scheme where the grid has these values."""
+        places = self.only.get(scheme or "", {})
+        return all(values[name] in wanted for name, wanted in places.items())
 
     @property
     def tests_schemes(self) -> bool:
@@ -152,6 +233,26 @@ class Suite(Strict):
                 "repeats": self.quick.repeats or self.repeats,
                 "parameters": {**self.parameters, **self.quick.parameters},
                 "fairness_last_s": self.quick.fairness_last_s or self.fairness_last_s,
+            }
+        )
+
+    def as_spot(self) -> Suite:
+        """Return the suite that ``--spot`` runs.
+
+        Raises:
+            InputError: it has none.
+        """
+        if self.spot is None:
+            raise InputError(f"{self.file or self.name}: --spot: the suite says nothing of a spot check")
+        return self.model_copy(
+            update={
+                "spot": None,
+                "schemes": self.spot.schemes or self.schemes,
+                "repeats": 1,
+                "parameters": {**self.parameters, **self.spot.parameters},
+                "grid": {name: [value] for name, value in self.spot.grid.items()},
+                "spread": self.spread[self.spot.spread :][:1],
+                "fairness_last_s": self.spot.fairness_last_s or self.fairness_last_s,
             }
         )
 
@@ -176,7 +277,18 @@ class Suite(Strict):
             data.setdefault("name", self.name)
             if isinstance(data.get("flows"), list):
                 data["flows"] = [flow for flow in data["flows"] if not _is_none(flow)]
-            yield Case(scenario.parse(data, f"{self.name}: scenario"), values, last_s)
+            found = scenario.parse(data, f"{self.name}: scenario")
+            self._check_compare(found)
+            yield Case(found, values, last_s)
+
+    def _check_compare(self, found: Scenario) -> None:
+        """Refuse a comparison of single flows where a scenario's entries are not one flow each."""
+        if self.compare.ratio_of is None and not self.compare.apart:
+            return
+        if any(flow.count != 1 or flow.arrivals or flow.transfer_bytes for flow in found.flows):
+            raise InputError(f"{self.name}: compare: needs flows without count, arrivals and transfer_bytes")
+        if self.compare.ratio_of is not None and self.compare.ratio_of >= len(found.flows):
+            raise InputError(f"{self.name}: compare.ratio_of: there are only {len(found.flows)} flows")
 
 
 def _is_none(flow: Any) -> bool:

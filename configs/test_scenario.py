@@ -55,6 +55,19 @@ def test_a_token_bucket_needs_a_link_whose_rate_is_constant(link: dict[str, Any]
         parse({"duration_s": 1, "links": {"a": link}, "flows": [flow]}, "test")
 
 
+@pytest.mark.parametrize(
+    ("link", "rule"),
+    [
+        ({"rate_mbps": 10, "delay_ms": 5}, "outage: a link without a trace has no outages"),
+        ({"trace": "sd-ny-bp", "queue": {"kind": "cake", "bandwidth_mbps": 5}}, "outage: cake's shaper"),
+    ],
+)
+def test_an_outage_that_drops_the_queue_needs_a_trace_and_no_shaper(link: dict[str, Any], rule: str) -> None:
+    flow = {"scheme": "cubic", "route": ["a"]}
+    with pytest.raises(InputError, match=rule):
+        parse({"duration_s": 1, "links": {"a": {**link, "outage": "drop"}}, "flows": [flow]}, "test")
+
+
 def there_and_back(link: dict[str, Any], flow: dict[str, Any], reroute: list[str]) -> dict[str, Any]:
     """Return a scenario of one flow over link ``a``, which a reroute puts elsewhere."""
     plain = {"rate_mbps": 10, "delay_ms": 5}

@@ -103,6 +103,9 @@ def test_a_grid_of_two_values_each_gives_four_scenarios() -> None:
         ({"x": "rate"}, "x: rate is not in grid"),
         ({"figures": ["curve"]}, "figures: curve needs x, a key of grid"),
         ({"repeats": 0}, "repeats"),
+        ({"compare": {"ratio_of": 0, "apart": True}}, "give one of ratio_of and apart"),
+        ({"compare": {"every_s": 5, "first_s": 6}}, "first_s: must be above 0 and at most every_s"),
+        ({"in_turn": True, "vary_offset": False}, "in_turn: repeats that all start at the same time"),
         ({"repeat": 3}, "repeat: unknown key"),
     ],
 )
@@ -112,6 +115,23 @@ def test_a_fault_in_a_suite_is_one_line_with_file_field_and_rule(change: dict[st
     assert str(raised.value).startswith("mine.yaml: ")
     assert told in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("compare", "flow", "told"),
+    [
+        ({"ratio_of": 1}, {}, "compare.ratio_of: there are only 1 flows"),
+        ({"apart": True}, {"count": 2}, "compare: needs flows without count"),
+        ({"ratio_of": 0}, {"transfer_bytes": 9}, "compare: needs flows without count"),
+    ],
+)
+def test_a_comparison_of_single_flows_needs_them_to_be_there(
+    compare: dict[str, Any], flow: dict[str, Any], told: str
+) -> None:
+    flows = [{"scheme": "$scheme", "route": ["a"], **flow}]
+    data = {**MINIMAL, "compare": compare, "scenario": {**MINIMAL["scenario"], "flows": flows}}
+    with pytest.raises(InputError, match=told):
+        list(suite.parse(data, "mine.yaml").cases("cubic"))
 
 
 def test_an_unknown_suite_is_told_with_the_known_ones() -> None:
@@ -168,3 +188,32 @@ def test_a_spread_is_of_values_that_belong_together_and_each_meets_all_of_the_gr
         suite.parse(data | {"spread": [{"rate": 1, "length": 2}, {"rate": 3}]}, "mine.yaml")
     with pytest.raises(InputError, match=r"spread\.0\.kind: is already in grid"):
         suite.parse(data | {"spread": [{"kind": 1}]}, "mine.yaml")
+
+
+def test_a_scheme_may_belong_to_a_part_of_the_grid() -> None:
+    data = {
+        "name": "s",
+        "title": "s",
+        "schemes": ["cubic", "reno"],
+        "grid": {"rtt_ms": [10, 20]},
+        "spread": [{"side": "a"}, {"side": "b"}],
+        "scenario": {
+            "name": "$side $rtt_ms",
+            "duration_s": 1,
+            "links": {"l": {"rate_mbps": 1, "delay_ms": "$rtt_ms"}},
+            "flows": [{"scheme": "$scheme", "route": ["l"]}],
+        },
+    }
+    read = suite.parse({**data, "only": {"reno": {"rtt_ms": [20], "side": ["b"]}}}, "s")
+    places = {
+        scheme: [case.scenario.name for case in read.cases(scheme) if read.has(scheme, case.values)]
+        for scheme in read.schemes
+    }
+    assert places == {"cubic": ["a 10", "a 20", "b 10", "b 20"], "reno": ["b 20"]}
+    for only, rule in (
+        ({"bbr": {}}, "only.bbr: is not in schemes"),
+        ({"reno": {"rtt": [10]}}, "only.reno.rtt: is neither in grid nor in spread"),
+        ({"reno": {"rtt_ms": [30]}}, "only.reno.rtt_ms: 30 is none of its values"),
+    ):
+        with pytest.raises(InputError, match=rule):
+            suite.parse({**data, "only": only}, "s")

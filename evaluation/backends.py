@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,10 +13,12 @@ from typing import Protocol, runtime_checkable
 
 import leosim
 
+import kernel_bridge
 from configs.errors import InputError
 from configs.scenario import Scenario
 from evaluation.measurement import Measurement
 from kernel_bridge.lab import execute as lab
+from kernel_bridge.lab import image, qemu
 from kernel_bridge.run import backends as real
 from kernel_bridge.run import schemes
 from kernel_bridge.run.execute import TooSlowError, check, execute
@@ -46,6 +50,11 @@ class Backend(Protocol):
 
     real_time: bool
     """Whether a run takes as long as its scenario lasts, and is disturbed by others at the same time."""
+
+    @staticmethod
+    def version() -> str | None:
+        """Return what decides a run's result beside its scenario; None: it is another one each time."""
+        ...
 
     def check(self, scenarios: Iterable[Scenario]) -> None:
         """Refuse scenarios before the first is run.
@@ -103,6 +112,11 @@ class Simulator:
     def schemes() -> list[str]:
         """Return the schemes that it runs without a policy."""
         return leosim.schemes()
+
+    @staticmethod
+    def version() -> str | None:
+        """Return the hash of the simulator's program."""
+        return _core()
 
     def check(self, scenarios: Iterable[Scenario]) -> None:
         """Refuse nothing that is a valid scenario."""
@@ -163,6 +177,11 @@ class RealTcp:
         """Return the schemes that this machine's kernel runs, and those that leo-bridge adds."""
         return known(schemes.available(), [], agents=False)
 
+    @staticmethod
+    def version() -> str | None:
+        """Return None: on the machine's clock no two runs are the same."""
+        return None
+
     def check(self, scenarios: Iterable[Scenario]) -> None:
         """Refuse what the machine's shells cannot express."""
         for one in scenarios:
@@ -197,6 +216,15 @@ class Lab:
     def schemes() -> list[str]:
         """Return the schemes that the guest's kernel runs, and those that leo-bridge adds."""
         return lab.schemes()
+
+    @staticmethod
+    def version() -> str | None:
+        """Return the hash of the guest's image, of QEMU and of what reads the guest's logs."""
+        package = Path(kernel_bridge.__file__).parent
+        readers = sorted(path for path in package.rglob("*.py") if not path.name.startswith("test_"))
+        parts = [hashlib.sha256(path.read_bytes()).hexdigest() for path in readers]
+        words = [str(image.latest().manifest["sha256"]), qemu.version(), _core(), *parts]
+        return hashlib.sha256("\0".join(words).encode()).hexdigest()
 
     def check(self, scenarios: Iterable[Scenario]) -> None:
         """Refuse what the guest cannot express."""
@@ -244,6 +272,15 @@ def policy_folders(policies: Mapping[str, Mapping[str, bytes]]) -> Iterator[dict
             for name, data in files.items():
                 (found[scheme] / name).write_bytes(data)
         yield found
+
+
+@functools.cache
+def _core() -> str:
+    """Return the hash of the compiled core."""
+    programs = sorted(Path(leosim.__file__).parent.glob("*.so"))
+    if not programs:
+        raise RuntimeError(f"{leosim.__file__}: no compiled core beside it")
+    return hashlib.sha256(b"".join(path.read_bytes() for path in programs)).hexdigest()
 
 
 def _policy(files: Mapping[str, bytes]) -> leosim.Policy:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import math
+import os
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
 import leosim
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from configs import lock
@@ -35,9 +33,13 @@ from evaluation import (
     unannounced,
 )
 from evaluation.backends import BACKENDS, backend
+from evaluation.cache import folder as cache
+from evaluation.carrying_out import carry_out
+from evaluation.compare import cli as compare
+from evaluation.papers import suites as papers
 from evaluation.plan import Run
 from evaluation.results import Results
-from evaluation.schemes import Contestants, load_policy, parse, shipped
+from evaluation.schemes import Contestants, load_policy, of_suites, parse, shipped
 from evaluation.store import Store, recorded_rows, require_writable
 
 MOST_REPEATS = 10_000
@@ -48,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
     found = OneLineParser(
         prog="evaluate.py",
         description="Run suites of scenarios with the schemes given and write tables, figures and a report.",
+        epilog="evaluate.py compare RUN_A RUN_B says what changed between two evaluations.",
         allow_abbrev=False,
     )
     add = found.add_argument
@@ -55,13 +58,19 @@ def parser() -> argparse.ArgumentParser:
         "suites",
         nargs="*",
         metavar="SUITE|FILE.yaml",
-        help="shipped suites (--list), or your own scenario files",
+        help="shipped suites (--list), your own scenario files, or papers: all suites of papers",
     )
     add("--list", action="store_true", help="list suites, schemes and backends, and leave")
     add("--schemes", metavar="A,B=PATH,…", help="schemes, each with its policy folder if it is a trained one")
     add("--backend", default="simulator", metavar="NAME", help="what runs them (default: simulator)")
     add("--repeats", type=_repeats, metavar="N", help="repeats of each scenario, instead of the suite's")
-    add("--quick", action="store_true", help="shorter runs and fewer repeats: a look, not a result")
+    shorter = found.add_mutually_exclusive_group()
+    shorter.add_argument(
+        "--quick", action="store_true", help="shorter runs and fewer repeats: a look, not a result"
+    )
+    shorter.add_argument(
+        "--spot", action="store_true", help="the one scenario of a suite that --backend lab runs in minutes"
+    )
     add(
         "--seed",
         type=_natural,
@@ -77,6 +86,19 @@ def parser() -> argparse.ArgumentParser:
         help="runs at a time (default: 0: one a core, two a core of a cluster; in real time, one)",
     )
     add("--ray", metavar="ADDRESS", help="run on the Ray cluster at this address; local starts one here")
+    add(
+        "--cache",
+        metavar="DIR|none",
+        help="where results are kept, so that a run is made once, whatever evaluation asks for it "
+        f"(default: ${cache.ENV}, else results in $LEOGYM_CACHE, $XDG_CACHE_HOME/leogym or "
+        "~/.cache/leogym)",
+    )
+    add(
+        "--series",
+        choices=("all", "first"),
+        help="runs whose time series are kept: all, or the first repeats, which figures show "
+        "(default: all; of papers, the first)",
+    )
     add("--out", type=as_folder, metavar="DIR", help="where to write (default: runs/evaluation-DATE-TIME)")
     add("--resume", action="store_true", help="keep the runs that --out holds, do the rest")
     return found
@@ -96,6 +118,8 @@ def _natural(text: str) -> int:
 
 def run(arguments: Sequence[str]) -> int:
     """Do what the command line says; the last line printed is the report's path."""
+    if arguments[:1] == ["compare"]:
+        return compare.run(arguments[1:])
     options = parser().parse_args(arguments)
     if options.list:
         print_list(Console())
@@ -105,8 +129,12 @@ def run(arguments: Sequence[str]) -> int:
     if options.resume and options.out is None:
         raise InputError("evaluate.py: --resume: needs --out, the folder to go on in")
     engine = backend(options.backend)
-    chosen = load_suites(options.suites, options.quick, options.repeats)
-    contestants = parse(options.schemes, engine.schemes()) if options.schemes else None
+    chosen = load_suites(papers.names(options.suites), options)
+    if papers.ALIAS in options.suites and not options.spot:
+        chosen = papers.with_twelve(chosen)
+    options.series = options.series or ("first" if papers.ALIAS in options.suites else "all")
+    contestants = parse(options.schemes, engine.schemes()) if options.schemes else of_suites(chosen)
+    kept = cache.opened(options.cache)
     folder = options.out or Path("runs") / f"evaluation-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     require_writable(folder)
     traces = inputs.load_traces(chosen)
@@ -125,6 +153,7 @@ def run(arguments: Sequence[str]) -> int:
             "backend": options.backend,
             "repeats": options.repeats,
             "quick": options.quick,
+            "spot": options.spot,
             "unannounced": unmet,
         },
     )
@@ -134,11 +163,11 @@ def run(arguments: Sequence[str]) -> int:
         print(f"warning: {unannounced.line(one)}", file=sys.stderr)
     with lock.held(folder):
         try:
-            path, results = evaluated(folder, runs, described, needed, options)
+            path, results = evaluated(folder, runs, described, needed, options, kept)
         except OSError as error:
             if error.errno not in FULL:
                 raise
-            why = f"cannot be written: {error.strerror}"
+            why = f"cannot be written: {os.strerror(error.errno)}"
             raise InputError(f"{folder}: {why}: what is recorded is kept, go on with --resume") from None
         summary_table.print_all(results, chosen)
         for line in [line for one in chosen for line in starved.lines(results, one.name)]:
@@ -153,6 +182,7 @@ def evaluated(
     described: dict[str, Any],
     needed: execute.Inputs,
     options: argparse.Namespace,
+    kept: cache.Folder | None = None,
 ) -> tuple[Path, Results]:
     """Run what ``folder`` does not hold yet and write its report; return the report's path and its results.
 
@@ -169,7 +199,8 @@ def evaluated(
     else:
         store = Store.create(folder, described)
     write_atomically(folder / "run.json", description.encode(described))
-    carry_out(runs, store, needed, options)
+    described["from_cache"] = carry_out(runs, store, needed, options, kept)
+    write_atomically(folder / "run.json", description.encode(described))
     if store.rows.is_empty():
         raise InputError(
             f"{folder}: no run is valid ({invalid.read(folder)['why'][0]}); try again with --resume"
@@ -178,27 +209,28 @@ def evaluated(
     return report.write(results), results
 
 
-def load_suites(names: Sequence[str], quick: bool, repeats: int | None = None) -> list[Suite]:
-    """Return the suites called ``names``, each once, with as many ``repeats`` as asked for."""
+def load_suites(names: Sequence[str], options: argparse.Namespace) -> list[Suite]:
+    """Return the suites called ``names``, each once, cut and with as many repeats as asked for."""
     loaded = [suites.load(name) for name in names]
     seen: set[str] = set()
     for one in loaded:
         if one.name in seen:
             raise InputError(f"evaluate.py: {one.name}: two of the suites and files given have this name")
         seen.add(one.name)
-    loaded = [one.as_quick() for one in loaded] if quick else loaded
-    return [one.model_copy(update={"repeats": repeats or one.repeats}) for one in loaded]
+    if options.quick or options.spot:
+        loaded = [one.as_quick() if options.quick else one.as_spot() for one in loaded]
+    return [one.model_copy(update={"repeats": options.repeats or one.repeats}) for one in loaded]
 
 
 def planned(
     chosen: list[Suite],
-    contestants: Contestants | None,
+    contestants: Contestants,
     traces: dict[str, inputs.LoadedTrace],
     options: argparse.Namespace,
     known: list[str],
 ) -> list[Run]:
     """Return every run of every suite, checked."""
-    classic = [name for name in contestants.names if name not in contestants.policies] if contestants else []
+    classic = [name for name in contestants.names or [] if name not in contestants.policies]
     if classic and not any(one.tests_schemes for one in chosen):
         raise InputError(
             f"--schemes: {classic[0]}: no flow of these scenarios has scheme: $scheme to put it in"
@@ -218,47 +250,6 @@ def planned(
     return runs
 
 
-def carry_out(runs: list[Run], store: Store, needed: execute.Inputs, options: argparse.Namespace) -> None:
-    """Run what is not recorded yet, recording each run as it ends."""
-    console = Console(stderr=True)
-    missing = [one for one in runs if one.run_id not in store.recorded]
-    invalid.forget(store.folder, {one.run_id for one in missing})
-    if len(missing) < len(runs):
-        console.print(f"{len(runs) - len(missing)} of {len(runs)} runs are recorded already", highlight=False)
-    run_all = execute.run_on_ray if options.ray else execute.run_here
-    if missing and (line := real_time_line(missing, options.jobs)) is not None:
-        console.print(line, highlight=False)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with (
-        closing(run_all(missing, needed, options.jobs, store.take)) as finished,
-        Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar,
-    ):
-        task = bar.add_task("runs", total=len(missing))
-        for done, (one, taken) in enumerate(finished, start=1):
-            if isinstance(taken, invalid.Reason):
-                invalid.add(store.folder, one, taken.why)
-                told = f"{one.suite} {one.scenario.name} {one.scheme} {one.repeat}"
-                console.print(f"invalid: {told}: {taken.why}", markup=False, highlight=False)
-            else:
-                store.add(one, taken)
-            bar.advance(task)
-            # Logs get ten lines, not a bar.
-            if not console.is_terminal and done * 10 // len(missing) > (done - 1) * 10 // len(missing):
-                print(f"{done} of {len(missing)} runs done", file=sys.stderr, flush=True)
-
-
-def real_time_line(runs: Sequence[Run], jobs: int) -> str | None:
-    """Say how long runs take that last as long as their scenarios do; None where they do not."""
-    kind = backend(runs[0].backend)
-    if not kind.real_time:
-        return None
-    at_a_time = execute.jobs_here(kind, jobs)
-    minutes = math.ceil(sum(one.scenario.duration_s for one in runs) / at_a_time / 60)
-    lasts = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
-    told = f"{len(runs)} runs in real time, {at_a_time} at a time: {lasts} at least"
-    return f"{told}; Ctrl-C keeps what is recorded"
-
-
 def print_list(console: Console) -> None:
     """Print what can be run."""
     table = Table("suite", "what it asks", "default schemes", "repeats", box=None, pad_edge=False)
@@ -266,6 +257,9 @@ def print_list(console: Console) -> None:
         one = suites.load(name)
         table.add_row(name, one.question, ", ".join(one.schemes), str(one.repeats))
     console.print(table)
+    console.print()
+    console.print(f"{papers.ALIAS}: {', '.join(papers.stand_behind())}", highlight=False)
+    console.print(f"  each with its paper's schemes and {', '.join(papers.TWELVE)}", highlight=False)
     console.print()
     for name, engine in BACKENDS.items():
         console.print(

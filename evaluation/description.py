@@ -35,7 +35,8 @@ def describe(
         options: further settings to record.
     """
     policies = contestants.policies if contestants else {}
-    names = [*(contestants.names if contestants else []), *(f.scheme for r in runs for f in r.scenario.flows)]
+    given = contestants.names if contestants else None
+    names = [*(given or []), *(f.scheme for r in runs for f in r.scenario.flows)]
     config = {
         "suites": [suite.model_dump(mode="json") for suite in suites],
         "scenarios": {
@@ -55,6 +56,18 @@ def describe(
         **provenance.describe(config, seed, traces),
         "earlier": [],
     }
+
+
+def of_run(description: dict[str, Any], run: Run) -> dict[str, Any]:
+    """Return what of a description concerns one run: thousands of files need not hold that of all suites."""
+    config = dict(description.get("config", {}))
+    names = {flow.scheme for flow in run.scenario.flows}
+    if "suites" in config:
+        config["suites"] = [suite for suite in config["suites"] if suite["name"] == run.suite]
+    for key, kept in (("scenarios", {run.suite}), ("schemes", names), ("policies", names)):
+        if key in config:
+            config[key] = {name: value for name, value in config[key].items() if name in kept}
+    return {**description, "config": config}
 
 
 def read(folder: Path) -> dict[str, Any]:

@@ -18,6 +18,9 @@ from kernel_bridge.run.stop import Stop
 RAY_ANSWER_S = 5.0
 PARTS_AHEAD = 2
 """Parts of a run that its task may have ready before they are fetched."""
+LOOK_S = 0.5
+"""So often the main thread looks for signals: one that comes between Python's last look and a wait, or to
+another thread, does not end the wait."""
 
 Taken = TypeVar("Taken")
 Take: TypeAlias = Callable[[Run, Iterator[Measurement]], Taken]
@@ -101,19 +104,22 @@ def run_on_ray(
         if streams:
             options |= {"num_returns": "streaming", "_generator_backpressure_num_objects": PARTS_AHEAD}
         task: Any = ray.remote(**options)(_run_remotely if streams else _run_remotely_as_a_whole)
+        stop = Stop()
 
         def parts(run: Run) -> Iterator[Measurement]:
+            stop.check()
             answer = task.remote(run.backend, shared, run.scenario.to_json(), run.interval_ms)
             try:
-                arrived: Iterable[Any] = map(ray.get, answer) if streams else ray.get(answer)
-                yield from arrived
+                with stop.by(lambda: ray.cancel(answer, force=True)):
+                    arrived: Iterable[Any] = map(ray.get, answer) if streams else ray.get(answer)
+                    yield from arrived
             except RayTaskError as error:
                 if isinstance(error.cause, InputError):
                     raise InputError(str(error.cause)) from None
                 raise
 
         cores = int(ray.cluster_resources().get("CPU", 1))
-        yield from _on_threads(runs, parts, jobs or 2 * max(1, cores), take, Stop())
+        yield from _on_threads(runs, parts, jobs or 2 * max(1, cores), take, stop)
     finally:
         ray.shutdown()
 
@@ -132,10 +138,10 @@ def _on_threads(
     if not runs:
         return
     with ThreadPoolExecutor(min(threads, len(runs))) as pool:
-        pending = {pool.submit(lambda run: take(run, parts(run)), run): run for run in runs}
         try:
+            pending = {pool.submit(lambda run: take(run, parts(run)), run): run for run in runs}
             while pending:
-                done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                done, _ = wait(pending, LOOK_S, return_when=FIRST_COMPLETED)
                 for future in done:
                     yield pending.pop(future), future.result()
         except BaseException:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,16 +54,34 @@ def grouped(series: dict[str, Column], key: str, *names: str) -> Iterator[tuple[
             yield int(series[key][rows[0]]), [series[name][rows] for name in names]
 
 
+class Window(NamedTuple):
+    """The time that counts: all from begin to end, or the first part of every so many seconds in it."""
+
+    begin_s: float
+    end_s: float
+    every_s: float | None = None
+    """Counted from the run's start."""
+    first_s: float = 0.0
+
+    def before(self, time_s: Column) -> Column:
+        """Return how much of the time that counts is over at each time, in s."""
+        time_s = np.clip(time_s, self.begin_s, self.end_s)
+        if self.every_s is None:
+            return time_s
+        whole, rest = np.divmod(time_s, self.every_s)
+        return whole * self.first_s + np.minimum(rest, self.first_s)
+
+
 class StepMean:
     """The time-weighted mean of a step series over a window, from parts of the series.
 
     Args:
-        window_s: begin and end in s.
+        window_s: a `Window`, or begin and end in s.
         start_s: when the first step began.
     """
 
-    def __init__(self, window_s: tuple[float, float], start_s: float = 0.0) -> None:
-        self._window_s = window_s
+    def __init__(self, window_s: Window | tuple[float, float], start_s: float = 0.0) -> None:
+        self._window = window_s if isinstance(window_s, Window) else Window(*window_s)
         self._end_s = start_s
         self._weight = self._weighted = 0.0
 
@@ -76,8 +94,7 @@ class StepMean:
         """
         if not len(end_s):
             return
-        begin_s = np.concatenate(([self._end_s], end_s[:-1]))
-        inside_s = np.minimum(end_s, self._window_s[1]) - np.maximum(begin_s, self._window_s[0])
+        inside_s = np.diff(self._window.before(np.concatenate(([self._end_s], end_s))))
         weights = np.where(np.isnan(values), 0.0, np.clip(inside_s, 0.0, None))
         self._weight += float(weights.sum())
         self._weighted += float(np.dot(weights, np.nan_to_num(values)))

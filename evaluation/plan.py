@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from configs.errors import InputError
 from configs.scenario import Scenario
-from configs.suite import Suite
+from configs.suite import Compare, Suite
 from evaluation.schemes import Contestants, Policy, require_known
 
 DEFAULT_INTERVAL_MS = 30.0
@@ -41,6 +41,8 @@ class Run:
     """Path trace to its SHA-256."""
     policies: dict[str, str]
     """Scheme to the SHA-256 of its policy."""
+    compare: Compare = field(default_factory=Compare)
+    """What of the run is compared with what."""
     setup_id: str = ""
     """Equal for runs that differ in nothing but repeat, seed and offset."""
 
@@ -76,7 +78,7 @@ def expand(
 
     Args:
         suite: as given, or `Suite.as_quick`.
-        contestants: the schemes; None takes the suite's own.
+        contestants: the schemes and policies; without names, the suite's own.
         traces: every path trace that the suite names.
         backend: its name.
         known: the schemes that the backend runs without a policy.
@@ -88,13 +90,16 @@ def expand(
         InputError: an invalid scenario or unknown scheme, or policies of different intervals in one run.
     """
     policies = contestants.policies if contestants else {}
-    names = contestants.names if contestants else suite.schemes
+    given = contestants.names if contestants else None
+    names = suite.schemes if given is None else given
     runnable = [*known, *policies]
     runs = []
     for scheme in names if suite.tests_schemes else [None]:
         if scheme is not None:
             require_known(scheme, f"{suite.file}: schemes", runnable)
         for case in suite.cases(scheme or ""):
+            if given is None and not suite.has(scheme, case.values):
+                continue
             template = case.scenario
             for index, flow in enumerate(template.flows):
                 require_known(flow.scheme, f"{suite.file}: flows.{index}.scheme", runnable)
@@ -113,6 +118,7 @@ def expand(
                     for flow in template.flows
                     if flow.scheme in policies
                 },
+                compare=suite.compare,
             )
             base = replace(base, setup_id=_setup_id(base, base_seed, version))
             for repeat in range(repeats or suite.repeats):
@@ -121,7 +127,11 @@ def expand(
                     continue
                 seed = seed_of(base_seed, suite.name, template.name, repeat)
                 period_s = max((traces[name].period_s for name in template.traces), default=0.0)
-                offset_s = draw_offset_s(seed, period_s) if suite.vary_offset else None
+                offset_s: float | None = None
+                if suite.in_turn:
+                    offset_s = repeat * template.duration_s
+                elif suite.vary_offset:
+                    offset_s = draw_offset_s(seed, period_s)
                 runs.append(replace(base, repeat=repeat, scenario=_vary(template, seed, offset_s)))
     runs.sort(key=lambda run: run.repeat)
     return runs
@@ -163,6 +173,7 @@ def _setup_id(run: Run, base_seed: int, version: str) -> str:
         "scenario": run.scenario.model_dump(mode="json"),
         "interval_ms": run.interval_ms,
         "fairness_last_s": run.fairness_last_s,
+        "compare": run.compare.model_dump(mode="json"),
         "traces": run.traces,
         "policies": run.policies,
         "base_seed": base_seed,

@@ -16,10 +16,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from configs.atomic import write_atomically
 from configs.suite import Suite
-from evaluation import fidelity, starved, unannounced
+from evaluation import fidelity, spot, starved, unannounced
 from evaluation.figures import style
 from evaluation.intervals import RESAMPLES
 from evaluation.metrics import METRICS, Metric
+from evaluation.papers import table as claims
+from evaluation.papers.verdicts import Verdict, verdicts
 from evaluation.results import Results
 
 QUICK = "quick: a look, not a result"
@@ -51,10 +53,18 @@ class FigureGroup:
 
 
 def write(results: Results) -> Path:
-    """Write ``summary.csv``, ``figures/`` and ``report.html`` into the folder; return the report's path."""
+    """Write the tables, ``figures/`` and ``report.html`` into the folder; return the report's path.
+
+    Tables are ``summary.csv`` and, where a paper states something of the suites, ``claims.csv``.
+    """
     folder = results.folder
     summary = results.summary.with_columns(pl.lit(results.quick).alias("quick"))
     write_atomically(folder / "summary.csv", summary.write_csv().encode())
+    beside = [] if results.spot else verdicts(results)
+    if beside:
+        write_atomically(folder / "claims.csv", claims.table(beside, results.quick).write_csv().encode())
+    else:
+        (folder / "claims.csv").unlink(missing_ok=True)
     groups: dict[str, list[FigureGroup]] = {}
     written = set()
     for suite in results.suites:
@@ -76,7 +86,7 @@ def write(results: Results) -> Path:
         if stale.name not in written:
             stale.unlink()
     path = folder / "report.html"
-    write_atomically(path, render(results, groups).encode())
+    write_atomically(path, render(results, groups, beside).encode())
     return path
 
 
@@ -91,8 +101,14 @@ def figure_module(kind: str) -> ModuleType:
     return importlib.import_module(f"evaluation.figures.{kind}")
 
 
-def render(results: Results, groups: dict[str, list[FigureGroup]]) -> str:
-    """Return the report's HTML."""
+def render(results: Results, groups: dict[str, list[FigureGroup]], beside: list[Verdict]) -> str:
+    """Return the report's HTML.
+
+    Args:
+        results: the evaluation.
+        groups: each suite's figures.
+        beside: what papers state of the suites, and what the runs say of it.
+    """
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -125,11 +141,13 @@ def render(results: Results, groups: dict[str, list[FigureGroup]]) -> str:
                 "figures": groups[suite.name],
                 "size": _size(results, suite),
                 "warnings": warnings(results, suite),
+                "spot": spot.of_suite(suite.name),
                 "config": yaml.safe_dump(suite.model_dump(mode="json"), sort_keys=False, allow_unicode=True),
             }
             for suite in results.suites
         ],
         metrics=used,
+        papers=claims.sections(beside),
         fidelity=distances,
         beyond=fidelity.BEYOND,
         kernel=fidelity.kernel() if distances else "",

@@ -11,6 +11,7 @@ import polars as pl
 
 from configs import suite
 from configs.errors import InputError
+from configs.scenario import Scenario
 from configs.suite import Suite
 from evaluation import description as run_json
 from evaluation import invalid
@@ -62,6 +63,11 @@ class Results:
         """Whether the suites were cut short with ``--quick``."""
         return bool(self.description["config"].get("quick", False))
 
+    @property
+    def spot(self) -> bool:
+        """Whether the suites were cut down to what the lab checks with ``--spot``."""
+        return bool(self.description["config"].get("spot", False))
+
     @cached_property
     def summary(self) -> pl.DataFrame:
         """The rows of ``summary.csv``, which also says in each whether they are `quick`."""
@@ -87,6 +93,16 @@ class Results:
         order = self.description["config"]["scenarios"].get(suite_name, [])
         return sorted(mine, key=lambda name: (order.index(name) if name in order else len(order), name))
 
+    def scenario(self, suite_name: str, name: str, scheme: str) -> Scenario | None:
+        """Return a suite's scenario with a scheme under test, as it was run; None where there is none."""
+        return self._scenarios(suite_name, scheme).get(name)
+
+    def _scenarios(self, suite_name: str, scheme: str) -> dict[str, Scenario]:
+        for one in self.suites:
+            if one.name == suite_name:
+                return {case.scenario.name: case.scenario for case in one.cases(scheme)}
+        return {}
+
     def contests(self, suite_name: str, scenario: str) -> list[str]:
         """Return what was under test in a scenario: schemes, or a mix such as ``cubic+reno``."""
         mine = self.runs.filter((pl.col("suite") == suite_name) & (pl.col("scenario") == scenario))
@@ -96,13 +112,13 @@ class Results:
 
     def interval(self, suite_name: str, scenario: str, scheme: str, metric: str) -> dict[str, Any] | None:
         """Return the summary's row (mean, ci_low, ci_high, n), or None where the metric is not defined."""
-        rows = self.summary.filter(
-            (pl.col("suite") == suite_name)
-            & (pl.col("scenario") == scenario)
-            & (pl.col("scheme") == scheme)
-            & (pl.col("metric") == metric)
-        )
-        return rows.row(0, named=True) if len(rows) else None
+        return self._rows_of_summary.get((suite_name, scenario, scheme, metric))
+
+    @cached_property
+    def _rows_of_summary(self) -> dict[tuple[str, ...], dict[str, Any]]:
+        """The summary's rows by suite, scenario, scheme and metric; of several backends, the first's."""
+        keys = ("suite", "scenario", "scheme", "metric")
+        return {tuple(row[key] for key in keys): row for row in self.summary.reverse().iter_rows(named=True)}
 
     def first_series(self, suite_name: str, scenario: str, contest: str) -> Series | None:
         """Return the series of the first recorded repeat, or None where the files are not there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import leosim
 import agents
 from agents import registry
 from configs.errors import InputError, printable
+from configs.suite import Suite
 
 POLICY_FILES = ("policy.onnx", "policy.json")
 
@@ -21,6 +22,14 @@ ABOUT = {
     "reno": "NewReno (RFC 6582): adds one packet per RTT, halves on loss. The textbook yardstick.",
     "cubic": "CUBIC (RFC 9438) with HyStart, the default of most operating systems: window growth is a cubic "
     "function of the time since the last loss; multiplies by 0.7 on loss.",
+    "cubic-hystart-delay": "CUBIC whose HyStart looks at delays alone (Linux's hystart_detect 2).",
+    "cubic-hystart-train": "CUBIC whose HyStart looks at trains of ACKs alone (Linux's hystart_detect 1).",
+    "satcp-0.3s": "SaTCP whose reports come in time and whose window is frozen for 0.3 s.",
+    "satcp-0.9s": "SaTCP whose reports come 0.3 s early and whose window is frozen for 0.9 s.",
+    "satcp-1.3s": "SaTCP whose reports come 0.5 s early and whose window is frozen for 1.3 s.",
+    "satcp-2.3s": "SaTCP whose reports come 1 s early and whose window is frozen for 2.3 s.",
+    "leotcp-ownrtt": "LeoTCP that computes utilisation with the flow's own RTT, not the switches' average.",
+    "leotcp-noinitial": "LeoTCP without its initial phase: it grows by 5 % of its share an RTT at once.",
     "cubic-nohystart": "CUBIC (RFC 9438) whose slow start ends at the first loss.",
     "bbr": "BBRv1: paces at its estimate of the bottleneck's bandwidth and probes it every eight RTTs.",
     "bbr3": "BBRv3: BBR that also backs off on loss and ECN.",
@@ -71,7 +80,8 @@ class Policy:
 class Contestants:
     """Schemes in the order that the user gave them, and the policies of those that have one."""
 
-    names: list[str]
+    names: list[str] | None
+    """None: each suite's own."""
     policies: dict[str, Policy]
 
 
@@ -118,6 +128,13 @@ def parse(text: str, known: list[str]) -> Contestants:
     if not names:
         raise InputError("--schemes: (empty): must name at least one scheme")
     return Contestants(names, policies)
+
+
+def of_suites(suites: Iterable[Suite]) -> Contestants:
+    """Return the suites' own schemes, with the project's policies for those of them that have one."""
+    named = {name for suite in suites for name in suite.schemes}
+    policies = {name: load_policy(folder) for name, folder in shipped().items() if name in named}
+    return Contestants(None, policies)
 
 
 def require_known(name: str, source: str, known: Collection[str]) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -13,15 +14,25 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
+from pyarrow.lib import ArrowException
 
 from configs.atomic import sync_file, sync_folder
-from evaluation.measurement import Column, Measurement
+from evaluation.measurement import Measurement
 from evaluation.plan import Run
 
 METADATA_KEY = "leogym"
 """Where a Parquet file's own metadata holds the self-description, as JSON."""
 
 KINDS = ("flows", "links")
+IDENTITY = ["suite", "scenario", "scheme", "backend", "repeat"]
+"""The first columns, which say whose series these are."""
+READ_BACK = ["time_s", "flow", "goodput_mbps", "rtt_ms", "base_rtt_ms"]
+"""Columns of flows that metrics need."""
+
+
+def files_of(folder: Path, name: str) -> dict[str, Path]:
+    """Return where the series of the run called ``name`` are, by kind."""
+    return {kind: folder / f"{kind}--{name}.parquet" for kind in KINDS}
 
 
 class SeriesWriter:
@@ -33,7 +44,7 @@ class SeriesWriter:
     """
 
     def __init__(self, folder: Path, name: str, run: Run, description: dict[str, Any]) -> None:
-        self._paths = {kind: folder / f"{kind}--{name}.parquet" for kind in KINDS}
+        self._paths = files_of(folder, name)
         self._temporary = {kind: path.with_name(f".{path.name}.tmp") for kind, path in self._paths.items()}
         self._run = run
         self._metadata = {METADATA_KEY: json.dumps(description)}
@@ -59,13 +70,35 @@ class SeriesWriter:
         schemes = np.array([str(flow["scheme"]) for flow in part.flows])
         flows = {"flow_scheme": schemes[part.flow_series["flow"]], **part.flow_series}
         for kind, columns in zip(KINDS, (flows, links), strict=True):
-            table = _with_identity(self._run, columns).to_arrow()
-            if kind not in self._writers:
-                self._writers[kind] = pq.ParquetWriter(
-                    self._temporary[kind], table.schema.with_metadata(self._metadata), compression="zstd"
-                )
-            self._writers[kind].write_table(table, row_group_size=max(1, len(table)))
+            self._append(kind, pl.DataFrame(columns))
         self.parts += 1
+
+    def copy(self, files: Mapping[str, bytes]) -> None:
+        """Write the series that another writer wrote, with this run's identity.
+
+        Args:
+            files: the bytes of its files, by kind.
+
+        Raises:
+            ValueError: they are none.
+        """
+        try:
+            for kind in KINDS:
+                file = pq.ParquetFile(io.BytesIO(files[kind]))
+                for group in range(file.num_row_groups):
+                    table = pl.from_arrow(file.read_row_group(group))
+                    assert isinstance(table, pl.DataFrame)
+                    self._append(kind, table.drop(IDENTITY))
+        except (KeyError, ArrowException, pl.exceptions.PolarsError) as error:
+            raise ValueError(f"no series: {error}") from None
+
+    def _append(self, kind: str, columns: pl.DataFrame) -> None:
+        table = _with_identity(self._run, columns).to_arrow()
+        if kind not in self._writers:
+            self._writers[kind] = pq.ParquetWriter(
+                self._temporary[kind], table.schema.with_metadata(self._metadata), compression="zstd"
+            )
+        self._writers[kind].write_table(table, row_group_size=max(1, len(table)))
 
     def finish(self) -> None:
         """Give the files their names, once their bytes are on disk."""
@@ -75,13 +108,18 @@ class SeriesWriter:
             os.replace(self._temporary[kind], self._paths[kind])
         sync_folder(self._paths["flows"].parent)
 
+    def remove(self) -> None:
+        """Take finished files away."""
+        for path in self._paths.values():
+            path.unlink(missing_ok=True)
+
     def read_back(self, link_names: list[str]) -> Iterator[Measurement]:
         """Yield the parts again, with the columns that metrics need; after `finish`."""
         numbers = {name: index for index, name in enumerate(link_names)}
         files = [pq.ParquetFile(self._paths[kind]) for kind in KINDS]
         try:
             for group in range(self.parts):
-                flows = files[0].read_row_group(group, ["time_s", "flow", "goodput_mbps"])
+                flows = files[0].read_row_group(group, READ_BACK)
                 links = files[1].read_row_group(group, ["time_s", "link", "capacity_mbps"])
                 flow_series = {name: flows[name].to_numpy() for name in flows.column_names}
                 link_series = {name: links[name].to_numpy() for name in ("time_s", "capacity_mbps")}
@@ -92,15 +130,10 @@ class SeriesWriter:
                 file.close()
 
 
-def _with_identity(run: Run, columns: dict[str, Column]) -> pl.DataFrame:
-    identity = {
-        "suite": run.suite,
-        "scenario": run.scenario.name,
-        "scheme": run.scheme,
-        "backend": run.backend,
-    }
-    return pl.DataFrame(columns).select(
-        *(pl.lit(value).alias(name) for name, value in identity.items()),
+def _with_identity(run: Run, columns: pl.DataFrame) -> pl.DataFrame:
+    values = (run.suite, run.scenario.name, run.scheme, run.backend)
+    return columns.select(
+        *(pl.lit(value).alias(name) for name, value in zip(IDENTITY, values, strict=False)),
         pl.lit(run.repeat, dtype=pl.Int64).alias("repeat"),
         pl.all(),
     )

@@ -11,7 +11,19 @@ import polars as pl
 from configs.errors import InputError
 from evaluation.plan import Run
 
-PRESENTATION = {"title", "question", "source", "schemes", "headline", "figures", "x", "quick", "repeats"}
+PRESENTATION = {
+    "title",
+    "question",
+    "source",
+    "schemes",
+    "headline",
+    "figures",
+    "x",
+    "references",
+    "quick",
+    "spot",
+    "repeats",
+}
 """Keys of a suite that change no run; `_repeats` looks at ``repeats``."""
 SHOWN = 3
 """Differences that the one line names; the others are counted."""
@@ -49,15 +61,15 @@ def require_same(
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     old, new = before["config"], now["config"]
-    for name in ("quick", "backend"):
-        if old.get(name) != new.get(name):
+    for name in ("quick", "spot", "backend"):
+        if (old.get(name) or False) != (new.get(name) or False):
             yield f"--{name}: {_show(old.get(name))} there, {_show(new.get(name))} here"
     if before["seed"] != now["seed"]:
         yield f"--seed: {before['seed']} there, {now['seed']} here"
     earlier = {suite["name"]: suite for suite in old["suites"]}
     for suite in new["suites"]:
         if suite["name"] in earlier:
-            for name, theirs, ours in _unlike(earlier[suite["name"]], suite):
+            for name, theirs, ours in unlike(earlier[suite["name"]], suite):
                 yield f"{suite['name']}: {name}: {_show(theirs)} there, {_show(ours)} here"
     for name, policy in new["policies"].items():
         yield from _hashes(f"--schemes: {name}: policy", old["policies"].get(name), policy)
@@ -69,7 +81,7 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
         yield f"leosim: {versions[0]} there, {versions[1]} here"
 
 
-def _unlike(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+def unlike(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Yield the path and both values of what differs in two definitions of a suite."""
     for name in dict.fromkeys([*theirs, *ours]):
         if name in PRESENTATION or theirs.get(name) == ours.get(name):

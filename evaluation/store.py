@@ -2,7 +2,8 @@
 
 A run is recorded by its rows in ``runs.parquet``, which is replaced only after the run's series are in place.
 So whatever instant an evaluation is killed at, every file can be read, and ``--resume`` repeats only what was
-running.
+running. Of thousands of runs, the file is not replaced for each: a kill then also costs runs that ended in
+the last moment, which is as long as `AGAIN` replacements take.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import errno
 import io
 import json
 import os
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,13 @@ import polars as pl
 
 from configs.atomic import FULL, write_atomically
 from configs.errors import InputError
+from evaluation import description as run_json
 from evaluation import file_names
 from evaluation.invalid import Reason
 from evaluation.measurement import Measurement
-from evaluation.metrics import COUNTS, PER_FLOW, flow_rows
+from evaluation.metrics import COUNTS, PER_FLOW, WHOLE, flow_rows
 from evaluation.plan import Run
-from evaluation.series import METADATA_KEY, SeriesWriter
+from evaluation.series import METADATA_KEY, SeriesWriter, files_of
 
 SCHEMA: dict[str, Any] = {
     "suite": pl.String,
@@ -41,9 +44,8 @@ SCHEMA: dict[str, Any] = {
     **dict.fromkeys(COUNTS, pl.Int64),
     "transfer_bytes": pl.Int64,
     "completion_s": pl.Float64,
-    "utilization": pl.Float64,
-    "goodput_ratio": pl.Float64,
-    "jain": pl.Float64,
+    **dict.fromkeys(WHOLE, pl.Float64),
+    "share": pl.Float64,
     "run_scheme": pl.String,
     "interval_ms": pl.Float64,
     "trace_sha256": pl.String,
@@ -51,6 +53,9 @@ SCHEMA: dict[str, Any] = {
     "setup_id": pl.String,
     "run_id": pl.String,
 }
+AGAIN = 20.0
+"""``runs.parquet`` is replaced again after so many times as long as the last replacement took: at most a part
+in so many of an evaluation's time goes into it."""
 GROUP = ["suite", "scenario", "run_scheme", "backend"]
 
 
@@ -86,6 +91,7 @@ class Store:
         self.folder = folder
         self._description = description
         self._rows = rows
+        self._again_s = 0.0
 
     @classmethod
     def create(cls, folder: Path, description: dict[str, Any]) -> Store:
@@ -117,7 +123,7 @@ class Store:
                 part.mkdir(parents=True, exist_ok=True)
             for leftover in folder.rglob(".*.tmp"):
                 leftover.unlink()
-            store._write_rows()
+            store.flush()
         except OSError as error:
             if error.errno in FULL:
                 raise
@@ -142,8 +148,11 @@ class Store:
         if isinstance(rows, Reason):
             raise ValueError(f"{run.run_id}: {rows.why}")
         self.add(run, rows)
+        self.flush()
 
-    def take(self, run: Run, parts: Iterable[Measurement]) -> list[dict[str, Any]] | Reason:
+    def take(
+        self, run: Run, parts: Iterable[Measurement], *, keep_series: bool = True
+    ) -> list[dict[str, Any]] | Reason:
         """Write a run's series as its parts come; return its rows, one a flow, for `add`.
 
         Of a run that is no result nothing is kept, and the reason returned.
@@ -153,23 +162,52 @@ class Store:
         Args:
             run: the run.
             parts: stretches of its series, one after the other; the last one has its ``flows`` and ``links``.
+            keep_series: whether they are kept; if not, the run's files are there only while it needs them.
         """
-        name = file_name(run.suite, run.scenario.name, run.scheme, run.repeat)
-        description = {**self._description, "run": run_description(run)}
-        with SeriesWriter(self.folder / "series", name, run, description) as writer:
+        with self._writer(run) as writer:
             last = None
-            for last in parts:
+            # Only what may be thrown away is looked ahead for: a part of a long run can be large.
+            for last, more in ((part, True) for part in parts) if keep_series else _and_whether_more(parts):
                 if last.invalid is not None:
                     return Reason(last.invalid)
-                writer.write(last)
+                if more or writer.parts:
+                    writer.write(last)
             if last is None:
-                raise ValueError(f"{name}: a run must have at least one part")
-            writer.finish()
+                raise ValueError(f"{run.run_id}: a run must have at least one part")
+            if writer.parts:
+                writer.finish()
         again = (lambda: writer.read_back(last.link_names)) if writer.parts > 1 else None
-        return flow_rows(last, run.scenario, run.fairness_last_s, again)
+        rows = flow_rows(last, run.scenario, run.fairness_last_s, again, run.compare)
+        if not keep_series:
+            writer.remove()
+        return rows
+
+    def copy_series(self, run: Run, files: Mapping[str, bytes]) -> None:
+        """Write a run's series as another evaluation wrote them, under this one's names.
+
+        Args:
+            run: the run.
+            files: a Parquet file for each kind of series.
+
+        Raises:
+            ValueError: they are none.
+        """
+        with self._writer(run) as writer:
+            writer.copy(files)
+            writer.finish()
+
+    def series_files(self, run: Run) -> dict[str, Path]:
+        """Return where a run's series are, or would be, by kind."""
+        name = file_name(run.suite, run.scenario.name, run.scheme, run.repeat)
+        return files_of(self.folder / "series", name)
+
+    def _writer(self, run: Run) -> SeriesWriter:
+        name = file_name(run.suite, run.scenario.name, run.scheme, run.repeat)
+        about = {**run_json.of_run(self._description, run), "run": run_description(run)}
+        return SeriesWriter(self.folder / "series", name, run, about)
 
     def add(self, run: Run, rows: list[dict[str, Any]]) -> None:
-        """Record a finished run, whose series are in place, by its rows."""
+        """Record a finished run, whose series are in place, by its rows; `flush` at the end."""
         identity = {
             "suite": run.suite,
             "scenario": run.scenario.name,
@@ -185,10 +223,26 @@ class Store:
         }
         complete = [{**identity, **row, "policy_sha256": run.policies.get(row["scheme"])} for row in rows]
         self._rows = pl.concat([self._rows, pl.DataFrame(complete, schema=SCHEMA)])
-        self._write_rows()
+        if time.monotonic() >= self._again_s:
+            self.flush()
 
-    def _write_rows(self) -> None:
-        write_parquet(self.folder / "runs.parquet", self.rows, self._description)
+    def flush(self) -> None:
+        """Write the rows of every run that was added."""
+        begun_s = time.monotonic()
+        self._rows = self.rows.rechunk()
+        write_parquet(self.folder / "runs.parquet", self._rows, self._description)
+        ended_s = time.monotonic()
+        self._again_s = ended_s + AGAIN * (ended_s - begun_s)
+
+
+def _and_whether_more(parts: Iterable[Measurement]) -> Iterator[tuple[Measurement, bool]]:
+    """Yield each part and whether another follows it."""
+    parts = iter(parts)
+    part = next(parts, None)
+    while part is not None:
+        following = next(parts, None)
+        yield part, following is not None
+        part = following
 
 
 def recorded_rows(folder: Path) -> pl.DataFrame:
@@ -219,6 +273,7 @@ def run_description(run: Run) -> dict[str, Any]:
         "scenario": run.scenario.model_dump(mode="json"),
         "interval_ms": run.interval_ms,
         "fairness_last_s": run.fairness_last_s,
+        "compare": run.compare.model_dump(mode="json"),
         "traces": run.traces,
         "policies": run.policies,
         "run_id": run.run_id,

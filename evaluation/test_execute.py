@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import leosim
 import polars as pl
@@ -19,6 +22,7 @@ from evaluation import cli, execute, plan
 from evaluation.backends import Inputs, Simulator, measure
 from evaluation.made_up import made_up_measurement, made_up_plan
 from evaluation.measurement import Measurement
+from evaluation.metrics import WHOLE as WHOLE_RUN
 from evaluation.plan import Run
 from evaluation.schemes import Contestants
 from evaluation.store import Store
@@ -100,6 +104,7 @@ def carried_out(folder: Path, inputs: Inputs, runs: list[Run], jobs: int, *, ray
     run_all = execute.run_on_ray if ray else execute.run_here
     for run, rows in run_all(runs, inputs, jobs, store.take):
         store.add(run, rows)
+    store.flush()
     return folder
 
 
@@ -117,10 +122,9 @@ def test_a_run_in_parts_gives_the_series_of_the_run_as_a_whole_and_the_same_rows
     for name in names:
         assert pl.read_parquet(whole / "series" / name).equals(pl.read_parquet(parts / "series" / name))
     rows = [pl.read_parquet(folder / "runs.parquet") for folder in (whole, parts)]
-    means = ["utilization", "goodput_ratio", "jain"]
-    assert rows[0].drop(means).equals(rows[1].drop(means))
+    assert rows[0].drop(WHOLE_RUN).equals(rows[1].drop(WHOLE_RUN))
     # Sums of parts are rounded elsewhere.
-    for name in means:
+    for name in WHOLE_RUN:
         for one, other in zip(rows[0][name], rows[1][name], strict=True):
             assert one == pytest.approx(other, rel=1e-12)
 
@@ -186,6 +190,37 @@ def test_a_run_that_fails_half_way_leaves_no_file_behind(tmp_path: Path) -> None
     with pytest.raises(InputError, match="half way"):
         store.take(run, parts())
     assert list((tmp_path / "series").iterdir()) == []
+
+
+def test_a_signal_that_does_not_wake_the_main_thread_ends_what_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = threading.main_thread().ident
+    waiting, asked = threading.Event(), []
+    wait = execute.wait
+
+    def told(*arguments: Any, **options: Any) -> Any:
+        waiting.set()
+        return wait(*arguments, **options)
+
+    class Endless(Simulator):
+        """Interrupts the process while its main thread waits, and runs until it is stopped."""
+
+        def stream(self, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
+            stopped = threading.Event()
+            with self._stop.by(stopped.set):
+                assert waiting.wait(20)
+                while sys._current_frames()[main].f_code is not threading.Condition.wait.__code__:
+                    pass
+                signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+                asked.append(stopped.wait(20))
+            yield from super().stream(scenario_json, interval_ms)
+
+    monkeypatch.setattr(execute, "wait", told)
+    monkeypatch.setattr(execute, "backend", lambda _: Endless)
+    with pytest.raises(KeyboardInterrupt):
+        carried_out(tmp_path, WHOLE, planned(tmp_path, PAIR)[:1], 1)
+    assert asked == [True]
 
 
 def test_a_long_run_of_many_flows_takes_no_more_memory_than_a_short_one(tmp_path: Path) -> None:

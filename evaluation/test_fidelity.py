@@ -11,7 +11,7 @@ from configs import suite
 from configs.errors import InputError
 from configs.scenario import parse
 from evaluation import fidelity, golden
-from evaluation.fidelity import Comparison, comparison
+from evaluation.fidelity import Comparison
 from evaluation.fidelity.__main__ import table
 from evaluation.golden import FlowFigures, Golden, GoldenRun
 
@@ -99,8 +99,7 @@ def test_over_leo_paths_windows_start_ups_and_tails_are_those_of_the_kernel():
         # A start-up ends with a row of the series, every 0.1 s, and begins some milliseconds into one.
         assert round(abs(one.startup_s), 1) <= fidelity.BOUNDS["startup_median_s"], one.run
         assert one.cwnd <= fidelity.BOUNDS["cwnd_median"], one.run
-        if fidelity.TAILS not in fidelity.known(one.run.scheme):
-            assert abs(one.rtt_p95) <= fidelity.BOUNDS["rtt_p95_median"], one.run
+        assert abs(one.rtt_p95) <= fidelity.BOUNDS["rtt_p95_median"], one.run
 
 
 def test_two_flows_share_as_on_the_kernel():
@@ -118,8 +117,10 @@ def test_ten_bbr_flows_share_as_on_the_kernel():
 
 
 def test_over_three_bottlenecks_a_flow_gets_what_it_gets_on_the_kernel():
-    found = fidelity.crossings(_kept("fidelity-lot"))
+    runs = golden.read(golden.FOLDER / "fidelity-lot.json").runs
+    found = fidelity.crossings(fidelity.compare(fidelity.redrawn(runs, fidelity.DRAWS)))
     assert {one.scheme for one in found} == {"bbr", "cubic", "reno"}
+    assert all(one.runs >= 15 * fidelity.DRAWS for one in found)
     for one in found:
         if fidelity.RATIOS not in fidelity.known(one.scheme):
             assert abs(one.error) <= fidelity.RATIO, one
@@ -170,15 +171,6 @@ def test_a_flow_over_several_bottlenecks_is_compared_by_its_ratio_to_the_others(
     assert (one.scheme, one.runs, one.kernel) == ("reno", 1, 0.125)
     # 4 points of the share, which a bound of 5 points let pass, are half of what the flow gets.
     assert one.error == pytest.approx(-0.529, abs=1e-3)
-
-
-def test_flows_of_three_bottlenecks_begin_when_they_began_on_the_kernel():
-    [run, *_] = golden.read(golden.FOLDER / "fidelity-lot.json").runs
-    [scenario] = comparison.begun_as_there([run])
-    again = comparison.run([scenario.model_copy(update={"duration_s": 0.01})], 1e3)[0]
-    starts = [row["start_s"] for row in again.flows]
-    offsets = [start - min(starts) for start in starts]
-    assert offsets == pytest.approx(comparison.STARTS_S["fidelity-lot"], abs=1e-9)
 
 
 def test_what_the_command_prints_is_what_the_tests_demand(capsys):

@@ -22,7 +22,7 @@ scenario:
 """
 
 
-@pytest.mark.parametrize("left_bytes", [8_192, 45_056], ids=["series", "report"])
+@pytest.mark.parametrize("left_bytes", [8_192, 24_576, 45_056], ids=["series", "parquet", "report"])
 def test_a_disk_that_fills_up_is_one_line_and_a_resume_goes_on(
     small_disk: Path, tmp_path: Path, left_bytes: int
 ) -> None:
@@ -32,7 +32,7 @@ def test_a_disk_that_fills_up_is_one_line_and_a_resume_goes_on(
     cli.run([*arguments, "--repeats", "1"])
     filler.write_bytes(bytes(shutil.disk_usage(small_disk).free - left_bytes))
     with pytest.raises(
-        InputError, match=r"out: cannot be written: No space left .* go on with --resume"
+        InputError, match=r"out: cannot be written: No space left on device: .* go on with --resume"
     ) as it:
         cli.run([*arguments, "--repeats", "3", "--resume"])
     assert "\n" not in str(it.value)

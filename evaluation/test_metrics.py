@@ -10,14 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from configs import scenario as scenarios
+from configs.suite import Compare
 from evaluation.made_up import made_up_measurement
-from evaluation.measurement import Measurement, step_mean
+from evaluation.measurement import Measurement, Window, step_mean
 from evaluation.metrics import (
     PAYLOAD_SHARE,
     flow_rows,
     goodput_ratio,
     jain,
+    ratio_to_others,
     run_metrics,
+    scheme_shares,
     shared_capacity_mbps,
     shared_window_s,
 )
@@ -59,6 +62,8 @@ def two_flows(first: float, second: float, down_s: int = 0) -> Measurement:
         "time_s": np.concatenate([time, time[4:]]),
         "flow": np.array([0] * 10 + [1] * 6),
         "goodput_mbps": np.array([first] * 10 + [second] * 6),
+        "rtt_ms": np.array([60.0] * 10 + [30.0] * 5 + [math.nan]),
+        "base_rtt_ms": np.full(16, 20.0),
     }
     link_series = {
         "time_s": np.concatenate([time, time]),
@@ -105,12 +110,32 @@ def test_goodput_ratio_is_the_lowest_over_the_highest() -> None:
     assert goodput_ratio([0.0, 0.0, 0.0]) is None
 
 
+def test_one_flow_is_compared_with_the_best_of_the_others_and_may_beat_them() -> None:
+    assert ratio_to_others([30.0, 60.0, 10.0], 0) == 0.5
+    assert ratio_to_others([60.0, 30.0, 10.0], 0) == 2.0
+    assert ratio_to_others([1.0, 0.0], 0) is None
+    assert ratio_to_others([1.0], 0) is None
+    found = run_metrics(two_flows(6.0, 3.0), TWO_FLOWS, (4.0, 10.0), compare=Compare(ratio_of=0))
+    assert found["goodput_ratio"] == pytest.approx(2.0)
+
+
 def test_jain_is_one_for_even_shares_and_one_over_n_for_a_monopoly() -> None:
     assert jain([5.0, 5.0, 5.0]) == pytest.approx(1.0)
     assert jain([9.0, 0.0, 0.0]) == pytest.approx(1 / 3)
     assert jain([3.0, 1.0]) == pytest.approx(16 / 20)
     assert jain([3.0]) is None
     assert jain([0.0, 0.0]) is None
+
+
+def test_a_scheme_s_share_is_that_of_all_its_flows_where_several_schemes_meet() -> None:
+    measured = two_flows(6.0, 2.0)
+    assert scheme_shares(measured, (4.0, 10.0)) == {}
+    mixed = [flow | {"scheme": name} for flow, name in zip(measured.flows, ("reno", "cubic"), strict=True)]
+    measured = replace(measured, flows=mixed)
+    assert scheme_shares(measured, (4.0, 10.0)) == {"reno": 0.75, "cubic": 0.25}
+    assert scheme_shares(measured, None) == {}
+    rows = flow_rows(measured, TWO_FLOWS, None)
+    assert [row["share"] for row in rows] == [0.75, 0.25]
 
 
 def test_run_metrics_count_the_window_the_narrowest_common_link_and_its_payload() -> None:
@@ -135,6 +160,31 @@ def test_flows_of_opposite_directions_share_no_bottleneck_and_backward_ones_the_
     assert capacity(other, other) == pytest.approx(100.0)
 
 
+def test_flows_apart_are_judged_by_their_own_bottlenecks_and_meet_when_one_is_rerouted() -> None:
+    flows = [{"scheme": "reno", "route": ["narrow"]}, {"scheme": "reno", "start_s": 4, "route": ["wide"]}]
+    events = [{"at_s": 7, "reroute": {"flows": [1], "route": ["narrow"]}}]
+    links = {"narrow": {"rate_mbps": 10, "delay_ms": 1}, "wide": {"rate_mbps": 100, "delay_ms": 1}}
+    data = {"duration_s": 10, "links": links, "flows": flows, "events": events}
+    moved = scenarios.parse(data, "moved")
+    before, after = (
+        run_metrics(two_flows(6.0, 3.0), moved, window, compare=Compare(apart=True))
+        for window in ((4.0, 7.0), (7.0, 10.0))
+    )
+    assert before["utilization"] == pytest.approx(9 / (110 * PAYLOAD_SHARE))
+    assert (before["goodput_ratio"], before["jain"]) == (None, None)
+    assert after["utilization"] == pytest.approx(9 / (10 * PAYLOAD_SHARE))
+    assert after["goodput_ratio"] == pytest.approx(0.5)
+    # Over both, each flow has its own way for a while, and there is no link that both cross throughout.
+    assert run_metrics(two_flows(6.0, 3.0), moved, (4.0, 10.0))["utilization"] is None
+
+
+def test_the_windows_delay_inflation_is_the_mean_of_the_flows_that_have_samples() -> None:
+    found = run_metrics(two_flows(6.0, 3.0), TWO_FLOWS, (4.0, 10.0))
+    assert found["shared_delay_inflation"] == pytest.approx((60 / 20 + 30 / 20) / 2)
+    last = run_metrics(two_flows(6.0, 3.0), TWO_FLOWS, (9.0, 10.0))
+    assert last["shared_delay_inflation"] == pytest.approx(60 / 20)
+
+
 def test_an_outage_leaves_no_capacity_to_use() -> None:
     found = run_metrics(two_flows(3.0, 3.0, down_s=3), TWO_FLOWS, (4.0, 10.0))
     assert found["utilization"] == pytest.approx(6.0 / (5.0 * PAYLOAD_SHARE))
@@ -157,6 +207,12 @@ def test_a_step_mean_weighs_each_step_by_its_time_in_the_window() -> None:
     assert step_mean(end_s, values, (0.0, 4.0)) == pytest.approx((10 + 40 + 60) / 4)
     assert step_mean(end_s, values, (2.0, 3.5)) == pytest.approx((20 + 30) / 1.5)
     assert math.isnan(step_mean(end_s, values, (5.0, 6.0)))
+
+
+def test_of_a_window_the_first_part_of_every_period_can_count() -> None:
+    end_s, values = np.array([2.0, 5.0, 6.0, 12.0]), np.array([1.0, 2.0, 3.0, 4.0])
+    # 1 to 2 and 5 to 7: counted from the start, cut by the window.
+    assert step_mean(end_s, values, Window(1.0, 9.0, 5.0, 2.0)) == pytest.approx((1 + 3 + 4) / 3)
 
 
 def test_steps_without_a_value_are_left_out_of_the_mean() -> None:

@@ -18,7 +18,10 @@ def policy(interval_ms: float, onnx: bytes = b"net") -> Policy:
     return Policy(Path("p"), files, {"interval_ms": interval_ms})
 
 
-def plan(contestants: Contestants | None = None, suite: str = "leo-single", **changes: Any) -> list[Run]:
+CLASSIC = Contestants(["cubic", "reno"], {})
+
+
+def plan(contestants: Contestants = CLASSIC, suite: str = "leo-single", **changes: Any) -> list[Run]:
     settings: dict[str, Any] = {"backend": "simulator", "known": ["cubic", "reno"], "base_seed": 1}
     settings |= {"repeats": 2, "version": "1", **changes}
     return expand(suites.load(suite), contestants, MADE_UP_TRACES, **settings)
@@ -26,7 +29,7 @@ def plan(contestants: Contestants | None = None, suite: str = "leo-single", **ch
 
 def test_every_scenario_scheme_and_repeat_is_planned_once_and_the_first_repeats_come_first() -> None:
     runs = made_up_plan("leo-pair", ["cubic", "reno"], 3)
-    assert len(runs) == len({run.run_id for run in runs}) == 3 * 2 * 3
+    assert len(runs) == len({run.run_id for run in runs}) == 4 * 2 * 3
     assert [run.repeat for run in runs] == sorted(run.repeat for run in runs)
 
 
@@ -42,6 +45,27 @@ def test_repeats_differ_in_seed_and_offset_and_offsets_lie_in_the_period() -> No
     runs = [run for run in plan(repeats=20) if run.scheme == "cubic"]
     assert len({run.scenario.seed for run in runs}) == len({run.offset_s for run in runs}) == len(runs)
     assert all(0 <= run.offset_s < 5731 for run in runs)
+
+
+def test_repeats_in_turn_follow_one_another_through_the_period(tmp_path: Path) -> None:
+    path = tmp_path / "turns.yaml"
+    scenario = "{duration_s: 2.5, links: {l: {trace: sd-ny-bp}}, flows: [{scheme: $scheme, route: [l]}]}"
+    path.write_text(f"name: turns\ntitle: Turns\nin_turn: true\nscenario: {scenario}\n")
+    runs = [run for run in plan(suite=str(path), repeats=4) if run.scheme == "cubic"]
+    assert [run.offset_s for run in runs] == [0, 2.5, 5, 7.5]
+    assert len({run.scenario.seed for run in runs}) == 4
+
+
+def test_a_part_of_the_grid_is_all_that_some_of_a_suites_own_schemes_run(tmp_path: Path) -> None:
+    path = tmp_path / "parts.yaml"
+    links = "links: {l: {rate_mbps: 1, delay_ms: $rtt}}, flows: [{scheme: $scheme, route: [l]}]"
+    scenario = f"{{name: $rtt ms, duration_s: 1, {links}}}"
+    grid = "schemes: [cubic, reno]\nonly: {reno: {rtt: [20]}}\ngrid: {rtt: [10, 20]}"
+    path.write_text(f"name: parts\ntitle: Parts\n{grid}\nscenario: {scenario}\n")
+    own, given = (plan(contestants, str(path), repeats=1) for contestants in (Contestants(None, {}), CLASSIC))
+    told = [[f"{run.scheme} {run.scenario.name}" for run in runs] for runs in (own, given)]
+    assert told[0] == ["cubic 10 ms", "cubic 20 ms", "reno 20 ms"]
+    assert told[1] == ["cubic 10 ms", "cubic 20 ms", "reno 10 ms", "reno 20 ms"]
 
 
 def test_offsets_spread_over_the_whole_period() -> None:
@@ -60,7 +84,7 @@ def test_identity_follows_what_decides_the_result() -> None:
     changed = {name: replace(trace, sha256="0" * 63 + "9") for name, trace in MADE_UP_TRACES.items()}
     suite = suites.load("leo-single")
     settings: dict[str, Any] = {"backend": "simulator", "known": ["cubic", "reno"], "base_seed": 1}
-    ids.append(expand(suite, None, changed, repeats=2, version="1", **settings)[0].run_id)
+    ids.append(expand(suite, CLASSIC, changed, repeats=2, version="1", **settings)[0].run_id)
     assert len(set(ids)) == len(ids)
 
 

@@ -7,9 +7,11 @@ import pytest
 import yaml
 from rich.console import Console
 
+from configs import suite
 from configs.errors import InputError
+from evaluation.backends import backend
 from evaluation.cli import print_list
-from evaluation.schemes import about, load_policy, parse, shipped
+from evaluation.schemes import about, load_policy, of_suites, parse, shipped
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -30,6 +32,15 @@ def test_a_name_without_either_is_answered_with_those_there_are():
     for name in ("moon", "../aurora", "vivace"):
         with pytest.raises(InputError, match=rf"^--schemes: {name}: not a scheme .*cubic"):
             parse(f"cubic,{name}", ["cubic"])
+
+
+def test_every_scheme_that_a_shipped_suite_runs_by_default_is_built_in_or_has_a_policy_here():
+    suites = [suite.load(name) for name in suite.shipped()]
+    own = of_suites(suites)
+    assert own.names is None
+    assert "astraea" in own.policies
+    for one in suites:
+        assert set(one.schemes) <= {*backend("simulator").schemes(), *own.policies}, one.name
 
 
 @pytest.mark.parametrize("name", ["astraea", "aurora", "orca", "sage"])

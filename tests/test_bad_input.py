@@ -227,3 +227,19 @@ def test_traces_check_exits_with_1_and_names_line_and_rule(run: Run, tmp_path: P
     assert done.returncode == 1
     assert "trace.csv:6" in done.stdout + done.stderr
     assert "delay_ms" in done.stdout + done.stderr
+
+
+def test_results_that_cannot_be_kept_or_compared_are_one_line(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    file = tmp_path / "file"
+    file.write_text("")
+    one_line(
+        run("evaluate.py", "leo-single", "--cache", file / "kept", "--out", out),
+        f"--cache: {file}/kept: cannot be written",
+        "or none",
+    )
+    one_line(run("evaluate.py", "papers", "--quik", "--out", out), "evaluate.py", "--quik")
+    one_line(run("evaluate.py", "papers", "--series", "some", "--out", out), "--series", "'some'")
+    one_line(run("evaluate.py", "compare", tmp_path / "a", tmp_path / "b"), f"{tmp_path}/a/run.json")
+    one_line(run("evaluate.py", "compare", tmp_path / "a"), "evaluate.py compare", "RUN_B")
+    assert not out.exists()

@@ -8,7 +8,7 @@ import shlex
 import sys
 import textwrap
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, get_args
 
 import leosim
 
@@ -28,6 +28,7 @@ from traces import (
 )
 from traces.capacity import spec as capacity_spec
 from traces.formats import cli as exchange_cli
+from traces.geometry import Delays
 
 
 class _Parser(argparse.ArgumentParser):
@@ -60,6 +61,11 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--constellation", metavar="NAME|FILE", help="default starlink-1")
     build.add_argument("--links", choices=["isl", "bent-pipe"], help="default isl")
     build.add_argument("--attach", choices=["nearest", "shortest"], help="default nearest")
+    build.add_argument(
+        "--delays",
+        choices=get_args(Delays),
+        help="default straight; leoem-flat: ground legs without the z axis, as LeoEM has them (faulty)",
+    )
     build.add_argument(
         "--reattach-s",
         type=_number,
@@ -149,6 +155,7 @@ def _spec(arguments: argparse.Namespace) -> spec.PathSpec:
         "constellation": arguments.constellation,
         "links": arguments.links,
         "attach": arguments.attach,
+        "delays": arguments.delays,
         "reattach_s": arguments.reattach_s,
         "reattach_phase_s": arguments.reattach_phase_s,
         "route_s": arguments.route_s,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traces.clock import Clock
+from traces.geometry import Delays, measured_km
 from traces.ground import Stations
 from traces.orbit import Orbits
 from traces.routing import Chain
@@ -34,7 +35,7 @@ class Hold:
 
 
 def nearest(
-    station: Stations, orbits: Orbits, visibility: Visibility, clock: Clock
+    station: Stations, orbits: Orbits, visibility: Visibility, clock: Clock, delays: Delays = "straight"
 ) -> Iterator[tuple[int, int]]:
     """Yield (step, satellite) of one site's choices: the nearest satellite in reach, or `NONE`.
 
@@ -44,15 +45,19 @@ def nearest(
     stride = clock.reattach_steps * _SLOTS_AT_ONCE
     for first in range(clock.first_slot_step, clock.end_step, stride):
         block = np.arange(first, min(first + stride, clock.end_step), clock.reattach_steps)
-        chosen = _nearest_at(block * clock.step_ms / 1000, station, orbits, visibility)
+        chosen = _nearest_at(block * clock.step_ms / 1000, station, orbits, visibility, delays)
         for slot, satellite in zip(block.tolist(), chosen.tolist(), strict=True):
-            yield from _through_slot(slot, satellite, station, orbits, visibility, clock)
+            yield from _through_slot(slot, satellite, station, orbits, visibility, clock, delays)
 
 
 def _nearest_at(
-    time_s: NDArray[np.float64], station: Stations, orbits: Orbits, visibility: Visibility
+    time_s: NDArray[np.float64], station: Stations, orbits: Orbits, visibility: Visibility, delays: Delays
 ) -> NDArray[np.intp]:
-    slant = visibility.slant_km(station, orbits.positions_km(time_s[:, None]))
+    positions = orbits.positions_km(time_s[:, None])
+    slant = visibility.slant_km(station, positions)
+    if delays != "straight":
+        apart = np.linalg.norm(measured_km(positions - station.position_km, delays), axis=-1)
+        slant = np.where(np.isinf(slant), np.inf, apart)
     best = np.argmin(slant, axis=1)
     return np.where(np.isinf(np.take_along_axis(slant, best[:, None], axis=1)[:, 0]), NONE, best)
 
@@ -64,6 +69,7 @@ def _through_slot(
     orbits: Orbits,
     visibility: Visibility,
     clock: Clock,
+    delays: Delays,
 ) -> Iterator[tuple[int, int]]:
     end = min(clock.next_reattach(step), clock.end_step)
     yield step, satellite
@@ -72,7 +78,8 @@ def _through_slot(
         if gone is None:
             return
         step = gone
-        satellite = int(_nearest_at(np.array([clock.seconds(step)]), station, orbits, visibility)[0])
+        now_s = np.array([clock.seconds(step)])
+        satellite = int(_nearest_at(now_s, station, orbits, visibility, delays)[0])
         yield step, satellite
 
 

@@ -39,7 +39,9 @@ class Builder:
             min_elevation_deg=self.min_elevation_deg, max_slant_km=spec.max_slant_km, epoch=spec.epoch
         )
         self.users = (spec.from_site, spec.to_site)
-        self.network = Network(self.constellation, self.orbits, self.visibility, spec.links, self.users)
+        self.network = Network(
+            self.constellation, self.orbits, self.visibility, spec.links, self.users, spec.delays
+        )
         first = spec.steps(spec.start_s)
         self.clock = Clock(
             step_ms=spec.step_ms,
@@ -83,7 +85,9 @@ class Builder:
 
     def _nearest(self) -> Iterator[Hold]:
         ends = [
-            attachment.nearest(self.network.stations[index], self.orbits, self.visibility, self.clock)
+            attachment.nearest(
+                self.network.stations[index], self.orbits, self.visibility, self.clock, self.spec.delays
+            )
             for index in (0, 1)
         ]
         return attachment.holds(ends[0], ends[1], self.clock.end_step)

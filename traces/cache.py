@@ -48,7 +48,7 @@ def file(name_or_file: str) -> Path:
     if owner is not None:
         return _stretch(owner, name_or_file)
     synthetic = synth.named(name_or_file)
-    if name_or_file not in named_paths.names() and synthetic is None:
+    if not named_paths.is_named(name_or_file) and synthetic is None:
         path = Path(name_or_file)
         if not path.is_file():
             known = ", ".join([*named_paths.names(), *synth.PRESETS])

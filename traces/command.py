@@ -12,6 +12,7 @@ _FLAGS = {
     "constellation": "--constellation",
     "links": "--links",
     "attach": "--attach",
+    "delays": "--delays",
     "reattach_s": "--reattach-s",
     "reattach_phase_s": "--reattach-phase-s",
     "route_s": "--route-s",
@@ -37,7 +38,7 @@ def place(site: ground.Site) -> str:
 def canonical(spec: PathSpec) -> str:
     """Return the shortest command that builds ``spec``, without its output file."""
     words = ["python", "-m", "traces", "build"]
-    if spec.name in named_paths.names():
+    if named_paths.is_named(spec.name):
         default = named_paths.spec(spec.name)
         words.append(spec.name)
     else:

@@ -12,6 +12,7 @@ from traces import attachment
 from traces.attachment import Hold
 from traces.clock import Clock
 from traces.earth import LIGHT_KM_PER_S
+from traces.geometry import measured_km
 from traces.network import Network
 from traces.routing import Chain
 
@@ -125,8 +126,7 @@ def soft(network: Network, time_s: float, before: Chain | None, after: Chain) ->
     end = len(before) - alike
     if end <= first:
         return SOFT
-    positions = network.chain_positions_km(before, np.array([time_s]))[0]
-    legs_km = np.linalg.norm(np.diff(positions, axis=0), axis=1)
+    legs_km = network.legs_km(before, np.array([time_s]))[0]
     from_ms, to_ms = (
         f"{float(legs_km[:node].sum()) / LIGHT_KM_PER_S * 1000:.3f}".rstrip("0").rstrip(".")
         for node in (first, end)
@@ -139,4 +139,5 @@ def _end_outage_ns(network: Network, time_s: float, side: int, old: int, new: in
         return 0
     satellites = np.array([index for index in (old, new) if index != attachment.NONE])
     positions: NDArray[np.float64] = network.orbits.positions_km(time_s, satellites)
-    return outage_ns(float(np.linalg.norm(positions - network.stations.position_km[side], axis=1).sum()))
+    apart = measured_km(positions - network.stations.position_km[side], network.delays)
+    return outage_ns(float(np.linalg.norm(apart, axis=1).sum()))

@@ -7,8 +7,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from traces import ground, isl
+from traces import geometry, ground, isl
 from traces.constellation import Constellation
+from traces.geometry import Delays
 from traces.orbit import Orbits, Sgp4Orbits
 from traces.routing import Chain, chain_km, shortest, within
 from traces.visibility import Visibility
@@ -27,10 +28,12 @@ class Network:
         visibility: Visibility,
         links: Links,
         users: tuple[ground.Site, ground.Site],
+        delays: Delays = "straight",
     ) -> None:
         self.orbits = orbits
         self.visibility = visibility
         self.bent_pipe = links == "bent-pipe"
+        self.delays: Delays = delays
         relays = ground.gateways() if self.bent_pipe else []
         self.stations = ground.stations(list(users))
         self._gateways = ground.stations(relays)
@@ -65,6 +68,11 @@ class Network:
         positions[:, ~space] = self._ground_km[nodes[~space] - self.orbits.count]
         return positions
 
+    def legs_km(self, chain: Chain, time_s: Floats) -> Floats:
+        """Return the lengths of a chain's legs over time, shape (times, nodes of the chain - 1)."""
+        in_space = np.array(chain) < self.orbits.count
+        return geometry.legs_km(self.chain_positions_km(chain, time_s), in_space, self.delays)
+
     def route(
         self, ingress: int, egress: int, time_s: float, until_s: float, last: Chain | None
     ) -> Chain | None:
@@ -74,13 +82,15 @@ class Network:
         interval, so it is usable in between too. ``last`` is the chain in force so far; it only spares work.
         """
         positions = self.positions_km(time_s)
+        # Over gateways all legs are to the ground, over lasers none between the users' satellites.
+        measured = geometry.measured_km(positions, self.delays) if self.bent_pipe else positions
         inner = self._candidate(last, ingress, egress)
         bound = np.inf
         if inner is not None and self._usable(inner, positions, until_s):
-            bound = chain_km(positions, inner)
-        inside = within(positions, ingress, egress, bound)
+            bound = chain_km(measured, inner)
+        inside = within(measured, ingress, egress, bound)
         links = self._transit_links(positions, inside, until_s)
-        chain = shortest(positions, links, ingress, egress, bound)
+        chain = shortest(measured, links, ingress, egress, bound)
         return None if chain is None else (self.users[0], *chain, self.users[1])
 
     def route_freely(self, time_s: float, until_s: float, last: Chain | None) -> Chain | None:

@@ -123,8 +123,7 @@ class _Rows:
     def _legs_km(self, chain: Chain | None, time_ns: Ints) -> NDArray[np.float64]:
         if chain is None:
             return np.empty((len(time_ns), 0))
-        positions = self._network.chain_positions_km(chain, time_ns / 1e9)
-        return np.linalg.norm(np.diff(positions, axis=1), axis=2)
+        return self._network.legs_km(chain, time_ns / 1e9)
 
 
 def _delay_ns(leg_km: NDArray[np.float64]) -> Ints:

@@ -109,6 +109,7 @@ def metadata(builder: Builder, summary: Summary, conditions: Conditions | None =
         "altitude_km": round(builder.orbits.lowest_km(), 3),
         "links": spec.links,
         "attach": spec.attach,
+        **({} if spec.delays == "straight" else {"delays": spec.delays}),
         "reattach_s": clock.reattach_steps * clock.step_ms / 1000,
         "reattach_phase_s": clock.reattach_phase_steps * clock.step_ms / 1000,
         "off_grid_handovers_s": summary.off_grid_s,

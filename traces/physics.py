@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from configs.errors import InputError, one_line
 from traces import ground
 from traces.earth import EARTH_RADIUS_KM, LIGHT_KM_PER_S
+from traces.geometry import FLAT
 
 FROZEN_S = 2.0
 """Satellites move 7 km a second: a delay that stands still for this long has a leg that was not updated."""
@@ -47,6 +48,7 @@ class TraceMetadata(BaseModel):
     name: str = ""
     links: str = ""
     constellation: str | None = None
+    delays: str = "straight"
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,7 @@ def check(trace: leosim.PathTrace, source: str) -> list[Violation]:
     """
     data = metadata(trace, source)
     rules: list[Callable[[leosim.PathTrace, TraceMetadata], Iterator[tuple[NDArray[np.bool_], str, str]]]] = [
+        _faulty,
         _light,
         _first_in_first_out,
         _handovers,
@@ -129,6 +132,13 @@ def check(trace: leosim.PathTrace, source: str) -> list[Violation]:
             if broken.any():
                 found.append(Violation(int(np.argmax(broken)), field, text, int(broken.sum())))
     return sorted(found, key=lambda violation: violation.row)
+
+
+def _faulty(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+    if data.delays == FLAT:
+        # No leg can be told from a path's sum alone, so the rule goes by what the trace says of itself.
+        rule = f"faulty by choice: built with --delays {FLAT}, whose legs to the ground lose the z axis"
+        yield np.arange(len(trace.time_ns)) == 0, "delay_ms", rule
 
 
 def _light(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:

@@ -10,6 +10,7 @@ from pydantic import AwareDatetime, Field, ValidationError, model_validator
 from configs.errors import InputError, one_line
 from traces import report
 from traces.capacity.spec import ConditionsSpec
+from traces.geometry import FLAT, Delays
 from traces.ground import Site
 
 DEFAULT_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
@@ -39,6 +40,9 @@ class PathSpec(ConditionsSpec):
     attach: Literal["nearest", "shortest"] = "nearest"
     """``nearest``: each end uses the nearest satellite in reach. ``shortest``: both ends use the satellites
     of the shortest path (Hypatia's rule)."""
+    delays: Delays = "straight"
+    """``leoem-flat``: legs to the ground lose the z axis, as in LeoEM's published paths; see
+    `traces.geometry`. ``traces check`` refuses such a trace."""
     reattach_s: Annotated[Finite, Field(gt=0, le=3600)] | None = None
     """Seconds between re-selections: 15 for ``nearest`` and every step for ``shortest`` unless given."""
     reattach_phase_s: Annotated[Finite, Field(ge=0, lt=3600)] = 0.0
@@ -65,6 +69,8 @@ class PathSpec(ConditionsSpec):
             raise ValueError("min_elevation_deg: give it or max_slant_km, not both")
         if (self.from_site.lat_deg, self.from_site.lon_deg) == (self.to_site.lat_deg, self.to_site.lon_deg):
             raise ValueError("to: is the same place as from")
+        if self.delays == FLAT and self.attach != "nearest":
+            raise ValueError("delays: leoem-flat goes with attach nearest, as in LeoEM")
         held_s = DEFAULT_REATTACH_S if self.attach == "nearest" else None
         grids = {
             "start_s": self.start_s,

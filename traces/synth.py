@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,6 +18,7 @@ from configs.strict import NonNegative, Positive, Probability, Strict
 from traces.atomic_write import whole_file
 from traces.capacity import starlink, uniform_steps
 from traces.capacity.loss import ConstantLoss, GilbertElliott
+from traces.capacity.outages import Outages
 from traces.capacity.rows import Overlay
 from traces.capacity.span import NS_PER_S, Grid, Model, View
 from traces.capacity.spec import parse_loss_burst
@@ -32,8 +34,18 @@ PRESETS: dict[str, dict[str, Any]] = {
     # With loss, the same capacities and delays as without.
     "uniform-steps-lossy": {**_STEPS, "max_loss": 0.01},
     "starlink": {"rtt_ms": (2 * _DELAYS_MS[0], 2 * _DELAYS_MS[1])},
+    # The same with five times the capacity and RTTs to a server that is farther away; both are assumed.
+    "starlink-fast": {"rtt_ms": (30.0, 45.0), "capacity_scale": 5.0},
     # A geostationary path; 144 Mbit/s is Viasat's downstream in "Evaluation of TCP HyStart over satellite".
     "geo": {"capacity_mbps": (144.0, 144.0), "rtt_ms": (600.0, 600.0), "period_s": 300.0},
+    # Hard handovers at equal intervals, as "LeoTCP", section IV-D, has them: 20 to 200 ms every 5 s.
+    "outages": {
+        "capacity_mbps": (100.0, 100.0),
+        "rtt_ms": (50.0, 50.0),
+        "period_s": 5.0,
+        "outage_ms": 100.0,
+        "duration_s": 100.0,
+    },
 }
 """Name to what differs from `SynthSpec`'s defaults."""
 
@@ -43,7 +55,9 @@ _FLAGS = {
     "period_s": "--period-s",
     "rtt_ms": "--rtt-ms",
     "capacity_mbps": "--capacity-mbps",
+    "capacity_scale": "--capacity-scale",
     "max_loss": "--max-loss",
+    "outage_ms": "--outage-ms",
     "terminal_at": "--terminal-at",
     "loss": "--loss",
     "loss_burst": "--loss-burst",
@@ -63,8 +77,12 @@ class SynthSpec(Strict):
     """Least and most base RTT; uniform in between, the one-way delay is half of it."""
     capacity_mbps: tuple[NonNegative, NonNegative] | None = None
     """Least and most capacity, both ways; ``starlink`` has its own."""
+    capacity_scale: Annotated[float, Field(ge=0.01, le=100)] = 1.0
+    """What ``starlink``'s own capacity is multiplied by."""
     max_loss: Probability = 0.0
     """Loss per packet, uniform from 0 to this."""
+    outage_ms: NonNegative = 0.0
+    """For so long at the end of every period nothing passes; announced like a hard handover."""
     terminal_at: Literal["from", "to"] = "to"
     """At which end ``starlink``'s terminal is: ``to`` makes from → to a download."""
     loss: Probability = 0.0
@@ -77,13 +95,22 @@ class SynthSpec(Strict):
         for field, pair in (("rtt_ms", self.rtt_ms), ("capacity_mbps", self.capacity_mbps)):
             if pair is not None and not pair[0] <= pair[1] <= 1e4:
                 raise ValueError(f"{field}: must be LOW,HIGH with LOW <= HIGH <= 10000")
-        if self.name == "starlink" and (self.capacity_mbps is not None or self.max_loss):
-            raise ValueError("capacity_mbps: starlink has its own capacity and loss")
-        if self.name != "starlink" and self.terminal_at != "to":
+        if self.is_starlink and (self.capacity_mbps is not None or self.max_loss or self.outage_ms):
+            raise ValueError("capacity_mbps: starlink has its own capacity, loss and gaps")
+        if self.outage_ms >= 1000 * self.period_s:
+            raise ValueError("outage_ms: must be shorter than period_s")
+        if not self.is_starlink and self.terminal_at != "to":
             raise ValueError("terminal_at: only starlink has a terminal")
+        if not self.is_starlink and self.capacity_scale != 1.0:
+            raise ValueError("capacity_scale: only starlink has a capacity of its own")
         if self.loss_burst is not None:
             parse_loss_burst(self.loss_burst)
         return self
+
+    @property
+    def is_starlink(self) -> bool:
+        """Whether it is a terminal's trace, with frames and reconfigurations."""
+        return self.name in ("starlink", "starlink-fast")
 
 
 def parse(fields: dict[str, Any], source: str) -> SynthSpec:
@@ -104,17 +131,27 @@ def parse(fields: dict[str, Any], source: str) -> SynthSpec:
 
 
 def named(text: str) -> SynthSpec | None:
-    """Return what ``NAME`` or ``NAME@SEED`` means where a trace is named, or None if it is no preset.
+    """Return what ``NAME[@SEED][:FIELD=VALUE…]`` means where a trace is named, or None if it is no preset.
 
     Raises:
-        InputError: a preset with a seed that is none.
+        InputError: a preset with a seed or field that is none.
     """
-    name, at, seed = text.partition("@")
+    called, *given = text.split(":")
+    name, at, seed = called.partition("@")
     if name not in PRESETS:
         return None
     if at and not (seed.isdecimal() and seed.isascii()):
         raise InputError(f"{text}: trace: the seed after @ must be a non-negative integer")
-    return parse({"name": name, "seed": int(seed) if at else None}, text)
+    fields: dict[str, Any] = {"name": name, "seed": int(seed) if at else None}
+    for one in given:
+        field, equals, value = one.partition("=")
+        if field not in _NAMED or not equals:
+            raise InputError(f"{text}: trace: {one!r}: must be FIELD=VALUE (of {', '.join(_NAMED)})")
+        try:
+            fields[field] = _NAMED[field](value)
+        except argparse.ArgumentTypeError as error:
+            raise InputError(f"{text}: trace: {field}: {error}") from None
+    return parse(fields, text)
 
 
 def command(spec: SynthSpec) -> str:
@@ -132,10 +169,14 @@ def models(spec: SynthSpec) -> dict[str, Model]:
     """Return the models that make up a trace."""
     grid = Grid(round(spec.period_s * NS_PER_S))
     chosen: dict[str, Model] = {}
-    if spec.name == "starlink":
+    if spec.is_starlink:
         low_ms, high_ms = spec.rtt_ms
         chosen["capacity"] = Starlink(
-            grid, spec.seed, terminal_at=spec.terminal_at, base_delay_ms=(low_ms / 2, high_ms / 2)
+            grid,
+            spec.seed,
+            terminal_at=spec.terminal_at,
+            base_delay_ms=(low_ms / 2, high_ms / 2),
+            scale=spec.capacity_scale,
         )
     else:
         chosen["capacity"] = UniformSteps(
@@ -145,6 +186,8 @@ def models(spec: SynthSpec) -> dict[str, Model]:
             rtt_ms=spec.rtt_ms,
             max_loss=spec.max_loss,
         )
+    if spec.outage_ms:
+        chosen["outages"] = Outages(grid, spec.outage_ms)
     if spec.loss:
         chosen["loss"] = ConstantLoss(spec.loss)
     if spec.loss_burst is not None:
@@ -153,14 +196,16 @@ def models(spec: SynthSpec) -> dict[str, Model]:
 
 
 def reselections(spec: SynthSpec) -> dict[str, Any]:
-    """Return what a trace announces: its grid of re-selections, at each of which the path changes."""
-    times_s = [slot * spec.period_s for slot in range(math.ceil(spec.duration_s / spec.period_s))]
+    """Return what a trace announces: its grid of re-selections, at which the path changes or breaks."""
+    phase_s = spec.period_s - spec.outage_ms / 1e3 if spec.outage_ms else 0.0
+    slots = range(math.ceil((spec.duration_s - phase_s) / spec.period_s))
+    times_s = [slot * spec.period_s + phase_s for slot in slots]
+    kind = "hard" if spec.outage_ms else "reselection"
     return {
         "reattach_s": spec.period_s,
-        "reattach_phase_s": 0.0,
+        "reattach_phase_s": phase_s,
         "handovers": [
-            {"time_s": time_s, "kind": "reselection", "end": None, "predicted_s": time_s}
-            for time_s in times_s
+            {"time_s": time_s, "kind": kind, "end": None, "predicted_s": time_s} for time_s in times_s
         ],
     }
 
@@ -180,8 +225,8 @@ def write(spec: SynthSpec, out: Path) -> int:
         "links": "synthetic",
         "duration_s": spec.duration_s,
         "period_s": spec.period_s,
-        # Starlink's re-selections are known beforehand; the steps of the other models are nobody's.
-        **(reselections(spec) if spec.name == "starlink" else {}),
+        # Re-selections and handovers are known beforehand; the steps of uniform-steps are nobody's.
+        **(reselections(spec) if spec.is_starlink or spec.outage_ms else {}),
         "command": command(spec),
         "seed": spec.seed,
         **{field: model.metadata() for field, model in chosen.items()},
@@ -211,7 +256,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--period-s", type=_number, metavar="S", help="drawn anew this often, default 15")
     parser.add_argument("--rtt-ms", type=_range, metavar="LOW,HIGH", help="base RTT")
     parser.add_argument("--capacity-mbps", type=_range, metavar="LOW,HIGH", help="both ways")
+    parser.add_argument("--capacity-scale", type=_number, metavar="X", help="starlink's capacity times this")
     parser.add_argument("--max-loss", type=_number, metavar="P", help="loss uniform from 0 to this")
+    parser.add_argument("--outage-ms", type=_number, metavar="MS", help="at the end of every period")
     parser.add_argument("--terminal-at", choices=["from", "to"], help="where starlink's dish is, default to")
     parser.add_argument("--loss", type=_number, metavar="P", help="loss per packet, default 0")
     parser.add_argument("--loss-burst", metavar="MEAN,BURST_MS[,LOSS]", help="Gilbert-Elliott bursts")
@@ -240,3 +287,15 @@ def _range(text: str) -> Range:
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not LOW,HIGH") from None
     return low, high
+
+
+_NAMED: dict[str, Callable[[str], Any]] = {
+    "duration_s": _number,
+    "period_s": _number,
+    "rtt_ms": _range,
+    "capacity_mbps": _range,
+    "max_loss": _number,
+    "outage_ms": _number,
+    "loss": _number,
+}
+"""Fields that a trace's name may give, and how to read them."""

@@ -182,6 +182,18 @@ def test_a_named_path_is_built_once_and_kept(tmp_path, monkeypatch):
     assert len(traces.sha256("sd-ny-bp")) == 64
 
 
+def test_a_named_path_may_be_had_over_another_constellation(tmp_path):
+    wanted = _short("sd-ny-bp@starlink-leoem")
+    assert (wanted.constellation, wanted.links) == ("starlink-leoem", "bent-pipe")
+    path_trace.write(wanted, tmp_path / "x.csv")
+    metadata = json.loads((tmp_path / "x.csv").read_text().splitlines()[0].removeprefix("# "))
+    assert metadata["constellation"] == "starlink-leoem"
+    assert metadata["min_elevation_deg"] == 40.0
+    assert metadata["command"] == "python -m traces build sd-ny-bp@starlink-leoem --duration 40"
+    with pytest.raises(InputError, match=r"'sd-ny-bp@nowhere': no such constellation .*starlink-leoem"):
+        traces.load("sd-ny-bp@nowhere")
+
+
 def test_a_trace_that_is_not_there_is_named(tmp_path):
     with pytest.raises(InputError, match=r"nowhere: trace: neither a file nor a named path \(sd-ny-isl, "):
         traces.load("nowhere")

@@ -91,6 +91,25 @@ def test_geo_is_600_ms_and_144_mbit_per_s(tmp_path):
     assert trace.period_ns == 300_000_000_000
 
 
+def test_a_name_may_give_fields_of_its_preset(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEOGYM_CACHE", str(tmp_path))
+    trace = cache.load("uniform-steps@3:duration_s=900:rtt_ms=5,100")
+    assert trace.period_ns == 900_000_000_000
+    expected = _made(_spec("uniform-steps", seed=3, duration_s=900.0, rtt_ms=(5.0, 100.0)), tmp_path)
+    assert trace.delay_ns.tolist() == _trace(expected).delay_ns.tolist()
+
+
+def test_outages_silence_the_end_of_every_period_and_are_announced(tmp_path):
+    trace = _trace(_made(_spec("outages", outage_ms=20.0), tmp_path))
+    down = trace.time_ns[~np.asarray(trace.connected, dtype=bool)]
+    assert (down / 1e9).tolist() == pytest.approx([5 * slot + 4.98 for slot in range(20)])
+    # 20 ms of every 5 s are lost.
+    assert _carried_mbit(trace, trace.uplink_bps) == pytest.approx(100 * 100 * (1 - 0.02 / 5))
+    about = json.loads(trace.metadata)
+    assert [one["predicted_s"] for one in about["handovers"]] == pytest.approx((down / 1e9).tolist())
+    assert about["reattach_phase_s"] == pytest.approx(4.98)
+
+
 def test_starlinks_rows_never_let_a_packet_overtake_and_carry_what_was_measured(tmp_path):
     trace = _trace(_made(_spec("starlink", duration_s=1500.0), tmp_path))
     assert (np.diff(trace.time_ns.astype(np.int64) + trace.delay_ns.astype(np.int64)) >= 0).all()
@@ -105,10 +124,19 @@ def test_starlinks_rows_never_let_a_packet_overtake_and_carry_what_was_measured(
     assert 60_000_000 < trace.delay_ns.max() <= (14 + 68) * 1_000_000
 
 
+def test_a_fast_starlink_carries_five_times_as_much_in_the_same_frames(tmp_path):
+    slow = _trace(_made(_spec("starlink", duration_s=40.0, rtt_ms=(30.0, 45.0)), tmp_path))
+    fast = _trace(_made(_spec("starlink-fast", duration_s=40.0), tmp_path))
+    assert fast.time_ns.tolist() == slow.time_ns.tolist()
+    assert fast.uplink_bps == pytest.approx(5 * slow.uplink_bps, abs=5)
+    assert json.loads(fast.metadata)["command"] == "python -m traces synth starlink-fast --duration 40.0"
+
+
 @pytest.mark.parametrize(
     "fields",
     [
         {"name": "uniform-steps", "rtt_ms": (5.0, 100.0), "max_loss": 0.01, "seed": 3},
+        {"name": "outages", "outage_ms": 20.0},
         {"name": "geo", "loss": 0.001, "capacity_mbps": (50.0, 50.0), "duration_s": 20.0},
         {"name": "starlink", "terminal_at": "from", "loss_burst": "0.01,40", "duration_s": 20.0},
     ],
@@ -127,6 +155,12 @@ def test_presets_are_named_like_paths_with_a_seed_after_an_at(tmp_path, monkeypa
     assert cache.load("uniform-steps").delay_ns[0] != cache.load("uniform-steps@1").delay_ns[0]
     with pytest.raises(InputError, match="geo@x: trace: the seed after @"):
         cache.load("geo@x")
+    with pytest.raises(InputError, match="outages:outage_ms: trace: 'outage_ms': must be FIELD=VALUE"):
+        cache.load("outages:outage_ms")
+    with pytest.raises(InputError, match="uniform-steps:rtt_ms=x: trace: rtt_ms: 'x' is not LOW,HIGH"):
+        cache.load("uniform-steps:rtt_ms=x")
+    with pytest.raises(InputError, match="outage_ms: must be shorter than period_s"):
+        cache.load("outages:outage_ms=5000")
     with pytest.raises(InputError, match=r"neither a file nor a named path .*uniform-steps"):
         cache.load("geo-stationary")
 
@@ -148,6 +182,7 @@ def test_the_scenarios_are_valid_and_name_traces_that_exist(name):
         (["geo", "--rtt-ms", "x"], "'x' is not LOW,HIGH"),
         (["starlink", "--capacity-mbps", "5,9"], "synth: capacity_mbps: starlink has its own"),
         (["geo", "--terminal-at", "from"], "synth: terminal_at: only starlink"),
+        (["geo", "--capacity-scale", "2"], "synth: capacity_scale: only starlink"),
         (["geo", "--loss", "2"], "synth: loss: "),
         (["geo", "--loss-burst", "2"], "synth: loss_burst: must be MEAN,BURST_MS"),
         (["geo", "--seed", "-1"], "synth: seed: "),

@@ -27,7 +27,8 @@ SCHEME = Scheme(
     summary="Astraea (EuroSys 2024): parameter-shared TD3 with centralised twin critics",
     settings=AstraeaSettings,
     trainers={"native": "agents.astraea.train:train"},
-    departures="Trained here, not Astraea's own weights: reward terms of the same kind with other "
-    "weights, smaller networks, critics normalised layer by layer, returns of 10 intervals, "
-    "and exploration that is held for 8.",
+    departures="Trained here, not Astraea's own weights: the actor first learns from a rule of ours, a "
+    "sawtooth that empties the queue, and then by multi-agent TD3 without leaving it far; its observations "
+    "are whitened; each flow has a reward of its own; critics are normalised layer by layer, returns are of "
+    "10 intervals; links on which all bars hold chose the policy.",
 )

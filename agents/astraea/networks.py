@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from agents.astraea.whitening import Whitening
+
 HIDDEN = (256, 128, 64)
 NEGATIVE_SLOPE = 0.2
 BATCH_NORM_EPSILON = 1e-3
@@ -17,6 +19,8 @@ BATCH_NORM_EPSILON = 1e-3
 
 class Actor(nn.Module):
     """Maps a flow's observation to its action: 50-256-128-64-1, batch norm and leaky ReLU, tanh at the end.
+
+    Observations are whitened before, if `whiten` was called.
 
     Batch norm only shifts; it has no scale, as the layer after it would learn the same.
 
@@ -38,6 +42,7 @@ class Actor(nn.Module):
     ) -> None:
         super().__init__()
         widths = (observation_dim, *hidden)
+        self.whitening = Whitening(observation_dim)
         self.dense = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
         self.norm = nn.ModuleList(
             nn.BatchNorm1d(width, eps=BATCH_NORM_EPSILON, momentum=momentum) for width in hidden
@@ -53,9 +58,21 @@ class Actor(nn.Module):
         with torch.no_grad():
             self.last.weight.mul_(output_scale)
 
+    def whiten(self, observations: Tensor) -> None:
+        """Whiten observations like those given, (n, observation_dim); what it says of them stays the same."""
+        first = self.dense[0]
+        assert isinstance(first, nn.Linear)
+        weight, bias = self.whitening.folded(first.weight, first.bias)
+        self.whitening.fit(observations)
+        with torch.no_grad():
+            for ours, unfolded in zip(
+                (first.weight, first.bias), self.whitening.unfolded(weight, bias), strict=True
+            ):
+                ours.copy_(unfolded)
+
     def before_tanh(self, observation: Tensor) -> Tensor:
         """Map (n, observation_dim) to (n, action_dim), unbounded."""
-        x = observation
+        x = self.whitening(observation)
         for dense, norm in zip(self.dense, self.norm, strict=True):
             x = functional.leaky_relu(norm(dense(x)), NEGATIVE_SLOPE)
         return self.last(x)
@@ -65,7 +82,7 @@ class Actor(nn.Module):
         return torch.tanh(self.before_tanh(observation))
 
     def folded(self) -> list[tuple[Tensor, Tensor]]:
-        """Return (weight, bias) of each layer, batch norm's running statistics folded in."""
+        """Return (weight, bias) of each layer, whitening and batch norm's running statistics folded in."""
         layers = []
         for dense, norm in zip(self.dense, self.norm, strict=True):
             assert isinstance(dense, nn.Linear)
@@ -76,6 +93,7 @@ class Actor(nn.Module):
             layers.append(
                 (dense.weight * scale[:, None], (dense.bias - norm.running_mean) * scale + norm.bias)
             )
+        layers[0] = self.whitening.folded(*layers[0])
         return [(w.detach(), b.detach()) for w, b in [*layers, (self.last.weight, self.last.bias)]]
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from agents.astraea.networks import Actor
 from agents.astraea.replay import Transitions
 from agents.astraea.td3 import Td3, act
+from agents.astraea.whitening import with_whitening
 
 
 def one_thread(name: str) -> ThreadPoolExecutor:
@@ -112,7 +113,8 @@ class Rounds:
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned, the learner being restored already."""
         self._adopted = Round(_frozen(self._learner.actor), state["updates"], [])
-        self._adopted.actor.load_state_dict(state["acting"])
+        actor = self._adopted.actor
+        actor.load_state_dict(with_whitening(state["acting"], len(actor.whitening.mean)))
         self._last = None
         if state["measured"] is not None:
             _copy(self._learner.actor, self._spare)

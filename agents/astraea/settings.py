@@ -54,6 +54,25 @@ class AstraeaSettings(TrainSettings):
     action_penalty: NonNegative = 0.0
     """Weight of the actor's squared pre-tanh output in its loss; ours, 0 as published."""
 
+    lessons: int = Field(default=0, ge=0)
+    """Lessons before training, in which the actor learns to do what the rule `sawtooth` would do, see
+    `imitation`; ours, 0 as published."""
+    lesson_envs: Count | None = None
+    """Simulations stepped together in lessons, by default ``num_envs``: an actor needs many links to learn
+    a rule for all of them."""
+    lesson_intervals: Count = 4_000
+    """Intervals of every simulation in a lesson."""
+    lesson_updates: Count = 4_000
+    """Updates of the actor in a lesson."""
+    lesson_batch: Count = 512
+    lesson_learning_rate: Positive = 1e-3
+    """Falls to 0 over all lessons."""
+    teacher_weight: NonNegative = 0.0
+    """Weight, in the actor's loss, of the squared distance from what the rule would do (Schmitt et al.,
+    "Kickstarting deep reinforcement learning", 2018); ours, 0 as published."""
+    keep_norm: bool = False
+    """Whether the actor's batch norm keeps the statistics of its lessons (or of ``start_from``) instead of
+    following its memory's, which move what a rule's thresholds are compared with; ours, off as published."""
     policy_average: Fraction = 0.0
     """Share that the exported policy, an average of the actor's weights, keeps at each update of the actor:
     evens out what its last updates happened to do (Polyak and Juditsky, 1992). Ours, 0 (the actor itself) as

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from agents.astraea import sawtooth
 from agents.astraea.networks import Actor, Critic, TwinCritics
 from agents.astraea.replay import Transitions
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.stacked_critics import separated
+from agents.astraea.whitening import with_whitening
 
 Result = TypeVar("Result")
 
@@ -49,6 +51,8 @@ class Td3:
         self._settings = settings
         self._helper = helper
         self._observation_dim = observation_dim
+        if settings.teacher_weight:
+            sawtooth.check(observation_dim, settings.spec)
         # Layers draw their initial weights from torch's global generator; it is left as it was found.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -78,6 +82,12 @@ class Td3:
         self._noise = torch.Generator().manual_seed(seed)
         self.updates = 0
         """Critic updates so far."""
+
+    def begin_with_actor(self) -> None:
+        """Let target and exported policy be the actor as it is, which has learned before."""
+        actor, target_actor, policy = self._actor_numbers
+        follow(target_actor, actor, 1.0)
+        follow(policy, actor, 1.0)
 
     def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Map observations (n, observation_dim) to the actor's actions (n, action_dim), unexplored."""
@@ -147,12 +157,15 @@ class Td3:
         return batch.reward + settings.gamma**settings.return_steps * value
 
     def _update_actor(self, batch: Transitions) -> float:
-        self.actor.train()
+        self.actor.train(not self._settings.keep_norm)
         raw = self.actor.before_tanh(batch.state[:, : self._observation_dim])
         self.critics[0].requires_grad_(False)
         value = self.critics[0](batch.state, torch.tanh(raw)).mean()
         self.critics[0].requires_grad_(True)
         loss = -value + self._settings.action_penalty * raw.square().mean()
+        if self._settings.teacher_weight:
+            taught = sawtooth.action(batch.state[:, : self._observation_dim])
+            loss = loss + self._settings.teacher_weight * (torch.tanh(raw) - taught).square().mean()
         self._actor_optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self._actor_optimiser.step()
@@ -182,11 +195,14 @@ class Td3:
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
         state = separated(state)
-        self.actor.load_state_dict(state["actor"])
+        for name, actor in (
+            ("actor", self.actor),
+            ("target_actor", self.target_actor),
+            ("policy", self.policy),
+        ):
+            actor.load_state_dict(with_whitening(state[name], self._observation_dim))
         self.critics.load_state_dict(state["critics"])
-        self.target_actor.load_state_dict(state["target_actor"])
         self.target_critics.load_state_dict(state["target_critics"])
-        self.policy.load_state_dict(state["policy"])
         _restore(self._actor_optimiser, state["actor_optimiser"])
         for optimiser, saved in zip(self._critic_optimisers, state["critic_optimisers"], strict=True):
             _restore(optimiser, saved)

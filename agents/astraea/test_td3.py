@@ -204,3 +204,35 @@ def test_a_learner_that_goes_on_from_another_has_its_own_learning_rate():
         after.update(data[20])
         moved[rate] = (weights(after.actor) - start).norm().item()
     assert moved[1e-6] == pytest.approx(0.01 * moved[1e-4], rel=0.05)
+
+
+def test_a_teacher_draws_the_actor_to_what_its_rule_would_do():
+    from agents.astraea import sawtooth
+
+    generator = torch.Generator().manual_seed(4)
+    state = torch.rand(512, 62, generator=generator)
+    nothing = Transitions(state, torch.zeros(512, 1), torch.zeros(512), state)
+    wanted = sawtooth.action(state[:, :50])
+    errors = {}
+    for weight in (0.0, 1.0):
+        td3 = Td3(
+            settings(policy_delay=1, actor_learning_rate=1e-3, teacher_weight=weight), 50, 12, 1, seed=1
+        )
+        for _ in range(150):
+            td3.update(nothing)
+        errors[weight] = (torch.from_numpy(td3.act(state[:, :50].numpy())) - wanted).square().mean().item()
+    assert errors[1.0] < 0.3 * errors[0.0]
+
+
+def test_an_actor_that_keeps_its_norm_learns_without_moving_it():
+    for kept in (True, False):
+        td3 = learner(policy_delay=1, keep_norm=kept)
+        before = [norm.running_mean.clone() for norm in td3.actor.norm], weights(td3.actor)
+        for batch in batches(5):
+            td3.update(batch)
+        moved = [
+            not torch.equal(norm.running_mean, was)
+            for norm, was in zip(td3.actor.norm, before[0], strict=True)
+        ]
+        assert moved == [not kept] * len(moved)
+        assert not torch.equal(weights(td3.actor), before[1])

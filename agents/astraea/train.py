@@ -12,8 +12,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from agents.astraea import sawtooth
 from agents.astraea.exploration import Exploration
 from agents.astraea.export import export
+from agents.astraea.imitation import imitate
 from agents.astraea.meters import Meters
 from agents.astraea.replay import ReplayBuffer
 from agents.astraea.returns import Returns, Step
@@ -209,6 +211,9 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
         if settings.start_from is not None:
             training.learner.restore(read_latest(Path(settings.start_from))["learner"])
             training.learner.updates = 0  # of this run, whose settings count them
+        if settings.lessons:
+            imitate(training.learner.actor, sawtooth.action, settings, _told)
+            training.learner.begin_with_actor()
         training.start()
     else:
         wall_s = training.load(latest, chunks)
@@ -254,6 +259,10 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
                 **training.simulations.punctuality(),
             }
         )
+
+
+def _told(lesson: int, error: float) -> None:
+    print(f"lesson {lesson}: squared error {error:.4f}", flush=True)
 
 
 def _next(steps: int, every: int) -> int:

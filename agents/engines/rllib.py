@@ -12,7 +12,8 @@ from __future__ import annotations
 import copy
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -51,10 +52,13 @@ def _train(settings: TrainSettings, run: RunFolder) -> None:
     state: dict[str, Any] = {"steps": 0, "wall_s": 0.0, "episodes": 0}
     if latest is not None:
         state = read_state(latest)
-    algorithm = build(settings, state["steps"])
-    if latest is not None:
-        rllib_checkpoint.restore(algorithm, latest)
+    with stopped_after(build(settings, state["steps"])) as algorithm:
+        if latest is not None:
+            rllib_checkpoint.restore(algorithm, latest)
+        _learn(algorithm, settings, run, state)
 
+
+def _learn(algorithm: Algorithm, settings: TrainSettings, run: RunFolder, state: dict[str, Any]) -> None:
     def write() -> None:
         run.save_checkpoint(state["steps"], lambda folder: save(algorithm, folder, state))
         export_policy(algorithm, settings, run, state["steps"])
@@ -87,6 +91,20 @@ def _train(settings: TrainSettings, run: RunFolder) -> None:
         # Again, for a run that was killed after its last checkpoint and before its export.
         export_policy(algorithm, settings, run, state["steps"])
         run.write_summary({"agent": settings.agent, "engine": settings.engine, **state})
+
+
+@contextmanager
+def stopped_after(algorithm: Algorithm) -> Iterator[Algorithm]:
+    """Stop ``algorithm`` however the block ends.
+
+    Learners that are collected unstopped stop themselves, and start a Ray for it where none runs any more.
+    """
+    try:
+        yield algorithm
+    except BaseException:
+        with suppress(RayError):  # the user is told what came first
+            algorithm.stop()
+        raise
     algorithm.stop()
 
 

@@ -1,5 +1,6 @@
 """One tiny training run of each of RLlib's algorithms, over flows that come and go, in one Ray."""
 
+import gc
 import importlib
 import os
 import signal
@@ -11,6 +12,7 @@ import leosim
 import numpy as np
 import pytest
 import torch
+from ray.rllib.core.learner.learner_group import LearnerGroup
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
 from agents import registry
@@ -57,6 +59,15 @@ def _ray_once():
     """One Ray for several runs, since it takes seconds to start."""
     with ray_cluster.running(None):
         yield
+
+
+@pytest.fixture(autouse=True)
+def _no_learner_outlives_its_run():
+    """One that does starts a Ray of its own, whenever Python comes to collect it."""
+    yield
+    # Not isinstance, which asks objects for their class: some of others' answer with an error.
+    left = [thing for thing in gc.get_objects() if type(thing) is LearnerGroup]
+    assert all(group._is_shut_down for group in left)
 
 
 def means(learner, names) -> dict[str, torch.Tensor]:

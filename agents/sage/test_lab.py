@@ -188,6 +188,10 @@ def test_what_the_lab_cannot_collect_is_refused_before_anything_is_run(
 VARIATION = [1, *range(31, 40)]
 # Entry 61 is over the largest sending rate of any interval, 20 or 22 packets in 10 ms of slow start.
 EXTREMES = [*(3 * n + which for n in range(1, 19) for which in (2, 3)), 61]
+# The extremes of delivery rates, each that of a single interval.
+RATES = [3 * n + which for n in (4, 5, 6) for which in (2, 3)]
+TWO_PACKETS = 2 * 1448 * 8 / 10e-3 / 100e6
+"""In an interval, in units of 100 Mbit/s."""
 MEANS = sorted(set(range(69)) - set(EXTREMES) - set(VARIATION))
 
 
@@ -211,8 +215,11 @@ def test_an_agent_sees_on_the_labs_linux_what_it_does_in_the_simulator(situation
     # A link of Linux's lets the first two packets of a burst pass at once, so that its smallest RTT is
     # without a transmission: 1 ms of 21.
     np.testing.assert_allclose(got[MEANS], must[MEANS], rtol=0.06, atol=1e-3)
-    steady = sorted(set(EXTREMES) - set(VARIATION))
+    steady = sorted(set(EXTREMES) - set(VARIATION) - set(RATES))
     np.testing.assert_allclose(got[steady], must[steady], rtol=0.2, atol=0.01)
+    # Releases of one kernel differ here: in its slowest interval Linux 6.1.0-50 delivers two packets more
+    # than 6.1.0-56, whose bursts the simulator has.
+    np.testing.assert_allclose(got[RATES], must[RATES], rtol=0.2, atol=TWO_PACKETS)
     # RTTs of a simulated queue are all but smooth, those of a kernel's jitter by less than a packet's time.
     now_and_means = [entry for entry in VARIATION if entry not in EXTREMES]
     got, must = (run["observation"][:, now_and_means].mean(axis=0) for run in (on_linux, simulated))

@@ -7,15 +7,16 @@ python -m evaluation.fidelity record FOLDER [--keep] # golden files from an eval
 from evaluation.fidelity.bounds import BEYOND as BEYOND
 from evaluation.fidelity.bounds import BOUNDS as BOUNDS
 from evaluation.fidelity.bounds import CROWDS as CROWDS
+from evaluation.fidelity.bounds import DRAWS as DRAWS
 from evaluation.fidelity.bounds import QUEUEING as QUEUEING
 from evaluation.fidelity.bounds import RATIO as RATIO
 from evaluation.fidelity.bounds import RATIOS as RATIOS
 from evaluation.fidelity.bounds import SHARE as SHARE
-from evaluation.fidelity.bounds import TAILS as TAILS
 from evaluation.fidelity.bounds import known as known
 from evaluation.fidelity.bounds import misses as misses
 from evaluation.fidelity.comparison import Comparison as Comparison
 from evaluation.fidelity.comparison import compare as compare
+from evaluation.fidelity.comparison import redrawn as redrawn
 from evaluation.fidelity.queues import Queueing as Queueing
 from evaluation.fidelity.queues import queueing as queueing
 from evaluation.fidelity.shares import Crossing as Crossing

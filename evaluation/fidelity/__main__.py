@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 from configs.errors import InputError, reports_input_errors
-from evaluation import golden
+from evaluation import golden, spot
 from evaluation.fidelity import (
     BEYOND,
     BOUNDS,
+    DRAWS,
     QUEUEING,
     RATIO,
     SHARE,
@@ -27,6 +28,7 @@ from evaluation.fidelity import (
     kernel,
     misses,
     queueing,
+    redrawn,
     sharing,
 )
 from evaluation.results import Results
@@ -34,6 +36,8 @@ from kernel_bridge.lab import image
 
 QUEUES = "fidelity-aqm"
 """The suite of queueing disciplines."""
+BOTTLENECKS = "fidelity-lot"
+"""The suite of three bottlenecks."""
 
 
 def table(found: Sequence[Fidelity]) -> Table:
@@ -111,7 +115,7 @@ def _text(value: float | None) -> str:
 
 
 def record(folder: Path, *, keep: bool = False) -> list[Path]:
-    """Write the golden files of an evaluation's suites; return them.
+    """Write the golden files of an evaluation's suites; return them. Spot checks have a folder of their own.
 
     Args:
         folder: the evaluation, with the lab.
@@ -121,7 +125,7 @@ def record(folder: Path, *, keep: bool = False) -> list[Path]:
     guest = image.latest().manifest
     paths = []
     for suite in results.suites:
-        path = golden.FOLDER / f"{suite.name}.json"
+        path = (spot.FOLDER if results.spot else golden.FOLDER) / f"{suite.name}.json"
         made = golden.of_results(results, suite.name, guest)
         golden.write(path, golden.renewed(golden.read(path), made) if keep and path.exists() else made)
         paths.append(path)
@@ -154,7 +158,7 @@ def main() -> int:
     for scheme in chosen:
         if scheme in BEYOND:
             console.print(f"* {scheme}: {BEYOND[scheme][1]}", highlight=False)
-    shared = compare([run for run in runs if len(run.flows) > 1])
+    shared = compare([run for run in runs if len(run.flows) > 1 and run.suite != BOTTLENECKS])
     for one in sharing(shared):
         console.print(
             f"{one.scheme}: two flows share at a ratio of {one.simulator:.2f}, on the kernel at "
@@ -167,10 +171,12 @@ def main() -> int:
             f"{one.kernel_ms:.1f} ms (means over {one.runs} runs){_star(one.error, QUEUEING)}",
             highlight=False,
         )
-    for one in crossings(shared):
+    bottlenecks = [run for run in runs if run.suite == BOTTLENECKS]
+    for one in crossings(compare(redrawn(bottlenecks, DRAWS))):
         console.print(
             f"{one.scheme} on {one.scenario}: a flow over all bottlenecks gets {one.simulator:.3f} of what "
-            f"those over one get, on the kernel {one.kernel:.3f} (means over {one.runs} runs)"
+            f"those over one get, on the kernel {one.kernel:.3f} (means over {one.runs} runs and "
+            f"{one.runs // DRAWS} there)"
             f"{_star(one.error, RATIO)}",
             highlight=False,
         )

@@ -80,7 +80,10 @@ class Crossing:
 
 
 def crossings(compared: Sequence[Comparison]) -> list[Crossing]:
-    """Return the ratios by scenario and scheme, where the first flow crosses the links of all others."""
+    """Return the ratios by scenario and scheme, where the first flow crosses the links of all others.
+
+    A run of the kernel's may be there several times, beside simulations of different seeds.
+    """
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for one in compared:
         first, *others = (set(flow.route) for flow in one.run.scenario.flows)

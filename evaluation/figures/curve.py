@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.lines import Line2D
 
 from configs.suite import Case, Suite
-from evaluation.figures.style import Panel, canvas, legend_above, looks
+from evaluation.figures.style import MUTED, Panel, canvas, legend_above, looks
 from evaluation.file_names import joined
 from evaluation.results import Results
 
@@ -56,9 +56,22 @@ def _panel(results: Results, suite: Suite, others: str, cases: Sequence[Case]) -
             told.append(
                 f"{scheme} {', '.join(f'{mean:.2f} at {at}' for at, mean in zip(x, means, strict=True))}"
             )
+        for name, value in suite.references.items():
+            axes.axhline(value, color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
+            axes.annotate(
+                name,
+                (1.0, value),
+                xycoords=axes.get_yaxis_transform(),
+                xytext=(-3, 3),
+                textcoords="offset points",
+                ha="right",
+                fontsize=7,
+                color=MUTED,
+            )
         axes.set(xlabel=suite.x.replace("_", " "), ylabel=metric.replace("_", " "), title=others)
         if metric in _RATIOS:
-            axes.set_ylim(0.0, 1.05)
+            # A ratio of one flow to the others may exceed 1.
+            axes.set_ylim(0.0, max(1.05, axes.get_ylim()[1]))
         legend_above(figure, handles)
     name = "-".join(part for part in (suite.name, *others.replace(",", "").split()) if part)
     return Panel(joined(name, "curve"), f"{metric} over {suite.x}: {'; '.join(told)}", figure)

@@ -49,6 +49,9 @@ _PLACES = (
     *("sage-imitation", "leocc", "orbit", "leotcp"),
     *("cubic-nohystart", "veno", "htcp", "lp", "nv", "vivace-proteus", "vegas", "udp", "oracle", "copa"),
     *("bic", "highspeed", "agent", "scalable", "cdg", "illinois", "orbcc", "hybla"),
+    *("leotcp-noinitial", "satcp-2.3s"),
+    *("leotcp-ownrtt", "satcp-0.9s", "satcp-0.3s", "satcp-1.3s"),
+    *("cubic-hystart-delay", "cubic-hystart-train"),
 )
 """Known schemes, ten to a row, a colour to a column: whose look is whose never depends on who else is there.
 
@@ -134,7 +137,10 @@ def looks(schemes: list[str]) -> dict[str, Look]:
         if name in places:
             continue
         start = zlib.crc32(name.encode())
-        at = [len(_PLACES) + (start + step) % (_COMBINATIONS - len(_PLACES)) for step in range(_COMBINATIONS)]
+        own = _COMBINATIONS - len(_PLACES)
+        at = [len(_PLACES) + (start + step) % own for step in range(own)]
+        # Where these are taken: those of known schemes that are not here.
+        at += range(len(_PLACES))
         free = [place for place in at if place not in places.values()] or at
         colors = {place % len(_COLORS) for place in places.values()}
         unlike = [place for place in free if place % len(_COLORS) not in colors]

@@ -36,13 +36,19 @@ def _points(results: Results, suite: Suite, scenario: str) -> dict[str, dict[str
     """Return (mean, low, high) of both axes for every scheme that has them."""
     # A single flow's share of the capacity is its own; several flows are judged by what they use together.
     goodput = "utilization" if "utilization" in suite.headline else "normalized_goodput"
+    delay = _delay(suite)
     found = {}
     for scheme in results.schemes:
-        x = results.interval(suite.name, scenario, scheme, "delay_inflation")
+        x = results.interval(suite.name, scenario, scheme, delay)
         y = results.interval(suite.name, scenario, scheme, goodput)
         if x and y:
             found[scheme] = {"x": _edges(x), "y": _edges(y), "n": x["n"]}
     return found
+
+
+def _delay(suite: Suite) -> str:
+    """Return the metric of delay: that of utilization's window, where the suite asks for it."""
+    return "shared_delay_inflation" if "shared_delay_inflation" in suite.headline else "delay_inflation"
 
 
 def _edges(row: dict[str, Any]) -> tuple[float, float, float]:
@@ -72,7 +78,7 @@ def _panel(
                 zorder=3,
             )
         axes.set(xlim=(0.93, x_max), ylim=(0.0, 1.06), title=scenario)
-        axes.set_xlabel("delay inflation (×)")
+        axes.set_xlabel(f"{_delay(suite).replace('_', ' ')} (×)")
         axes.set_ylabel("utilization" if "utilization" in suite.headline else "normalized goodput")
         handles = [
             Line2D([], [], color=look[name].color, marker=look[name].marker, linestyle="none", label=name)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
+
+import leosim
 
 from configs.errors import InputError
 from configs.scenario import Scenario
@@ -17,19 +20,25 @@ from kernel_bridge.namespaces import folders
 from kernel_bridge.run import execute as run
 from kernel_bridge.run import inside
 from kernel_bridge.run.link_shells import LEAD_S
-from kernel_bridge.run.plan import Plan
+from kernel_bridge.run.plan import Plan, ack_jitter_ns
 from kernel_bridge.run.run_log import FlowRecord, RunLog
 from kernel_bridge.run.schedule import NS_PER_S
 from kernel_bridge.run.schemes import DATAGRAMS
 from kernel_bridge.run.served import SATCP
 from kernel_bridge.run.stop import Stop
 
+CUBICS = {
+    "cubic": {"hystart": 1, "hystart_detect": 3},
+    "cubic-hystart-delay": {"hystart": 1, "hystart_detect": 2},
+    "cubic-hystart-train": {"hystart": 1, "hystart_detect": 1},
+    "cubic-nohystart": {"hystart": 0, "hystart_detect": 3},
+}
+"""Linux's cubic by the parameters of its module, which the whole kernel has."""
 SCHEMES = (
-    *("bbr", "bic", "cdg", "cubic", "cubic-nohystart", "highspeed", "htcp", "hybla", "illinois", "lp", "nv"),
+    *("bbr", "bic", "cdg", *CUBICS, "highspeed", "htcp", "hybla", "illinois", "lp", "nv"),
     *("reno", "scalable", "vegas", "veno", "westwood", "yeah"),
 )
-"""Linux's own, by its names; ``cubic-nohystart`` is cubic with its module's parameter hystart off."""
-NO_HYSTART = "cubic-nohystart"
+"""Linux's own, by its names."""
 START_S = 0.6
 """From the last preparation to the run's start: Linux's pie computes its probability for the first time half
 a second after it was made, and a path's queue is older than its flows."""
@@ -70,7 +79,7 @@ def execute(
         StoppedError: somebody asked for the end.
     """
     policies = policies or {}
-    planned = check(scenario, traces, policies)
+    planned = begun_as_simulated(check(scenario, traces, policies), scenario, traces)
     bridge = ServedInGuest(planned, policies, FOLDER)
     made = backend(scenario)
     with folders(f"run-{links.NAME}") as (root, work):
@@ -78,12 +87,13 @@ def execute(
         logs.mkdir()
 
         def kernel_name(scheme: str, role: Literal["send", "receive"]) -> str:
-            return bridge.scheme(scheme, role) or ("cubic" if scheme == NO_HYSTART else scheme)
+            return bridge.scheme(scheme, role) or ("cubic" if scheme in CUBICS else scheme)
 
         session, shells = run.describe(planned, made, kernel_name, root, work, logs, -1)
         session["served"] = bridge.described(run.FIRST_PORT)
         session["start_s"] = START_S
-        session["hystart"] = all(flow.scheme != NO_HYSTART for flow in planned.flows)
+        chosen = next((flow.scheme for flow in planned.flows if flow.scheme in CUBICS), "cubic")
+        session["tcp_cubic"] = CUBICS[chosen]
         if isinstance(made, links.Wires):
             session["queue_logs"] = [str(log) for of_link in shells for log in of_link.logs]
         _carry_out(session, root, planned, bridge.files, progress, stop)
@@ -98,9 +108,12 @@ def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[
         InputError: it cannot.
     """
     named = {flow.scheme for flow in scenario.flows}
-    if NO_HYSTART in named and (other := named & {"cubic", SATCP}):
+    cubics = sorted(named & CUBICS.keys())
+    # SaTCP is a program beside cubic's that takes the same parameters.
+    unlike = [*([SATCP] if SATCP in named and cubics != ["cubic"] else []), *cubics]
+    if len(unlike) > 1:
         raise InputError(
-            f"{scenario.name}: --backend {links.NAME}: flows: {min(other)} and {NO_HYSTART} differ in a "
+            f"{scenario.name}: --backend {links.NAME}: flows: {unlike[0]} and {unlike[1]} differ in a "
             "setting of the whole kernel, so they cannot run at once"
         )
     made = backend(scenario)
@@ -112,8 +125,30 @@ def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[
 
 
 def backend(scenario: Scenario) -> links.LeoInGuest | links.Wires:
-    """Return what makes a scenario's links."""
-    return links.LeoInGuest() if scenario.traces else links.Wires()
+    """Return what makes a scenario's links: mm-leo where Linux has no such link."""
+    beyond = any(link.queue.kind == "gateway" for link in scenario.links.values()) or ack_jitter_ns(scenario)
+    return links.LeoInGuest() if scenario.traces or beyond else links.Wires()
+
+
+def begun_as_simulated(planned: Plan, scenario: Scenario, traces: Mapping[str, bytes]) -> Plan:
+    """Return the plan whose TCP flows begin when the simulator's do with the same seed.
+
+    Packets of flows that begin at one instant would meet at the queues in the same order in every run, and
+    drop-tail queues favour flows by that (Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched
+    Gateways", 1992): runs of different seeds would be one sample.
+    """
+    flows = [
+        flow if flow.scheme == DATAGRAMS else flow.model_copy(update={"scheme": "reno"})
+        for flow in scenario.flows
+    ]
+    told = {name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in traces.items()}
+    simulation = leosim.Simulation(scenario.model_copy(update={"flows": flows}).to_json(), told)
+    starts_ns = [round(row["start_s"] * NS_PER_S) for row in simulation.run_log().flows]
+    begun = [
+        flow if flow.scheme == DATAGRAMS else replace(flow, start_ns=start_ns)
+        for flow, start_ns in zip(planned.flows, starts_ns, strict=True)
+    ]
+    return replace(planned, flows=tuple(begun))
 
 
 def _carry_out(

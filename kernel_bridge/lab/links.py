@@ -94,8 +94,6 @@ class Wires:
     def check(self, plan: Plan, link: PlannedLink) -> None:
         """Refuse a link that Linux cannot express."""
         where = f"{plan.name}: --backend {self.name}: links.{link.name}"
-        if link.spec.queue.kind == "gateway":
-            raise InputError(f"{where}.queue.kind: gateway: not a queueing discipline of Linux")
         qdisc(link.spec.queue, link.limit, where)
 
     def link(self, plan: Plan, link: PlannedLink, folders: Folders) -> LinkShells:

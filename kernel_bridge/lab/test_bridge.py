@@ -49,7 +49,7 @@ for scheme in NAMES; do
     echo $now | traffic receive tcp 127.0.0.1 5000 reno /tmp/log 0 0 0 3000000000 >/tmp/receiver 2>&1 &
     receiver=$!
     until grep -qs ready /tmp/receiver; do sleep 0.1; done
-    echo $now | traffic send tcp 127.0.0.1 5000 $scheme /tmp/sent 0 0 0 3000000000 2>&1 &
+    echo $now | traffic send tcp 127.0.0.1 5000 $scheme /tmp/sent 0 0 0 3000000000 0 0 2>&1 &
     wait $receiver $!
     echo "$scheme: $(tail -c 8 /tmp/log | /bin/busybox od -An -tu8 | tr -d ' ') bytes"
 done

@@ -18,6 +18,7 @@ from configs.scenario import parse
 from evaluation import golden
 from kernel_bridge.lab import execute, image, links, machine, qemu
 from kernel_bridge.lab.machine import GuestError, Job
+from kernel_bridge.run.plan import plan
 
 LACK = links.missing()
 needs_lab = pytest.mark.skipif(LACK is not None, reason=LACK or "")
@@ -86,6 +87,41 @@ def test_a_link_loses_the_packets_that_the_simulators_loses():
 
 
 @needs_lab
+def test_applications_end_or_write_slowly_as_the_simulators_do():
+    link = {"rate_mbps": 10, "delay_ms": 10}
+    flows = [
+        {"scheme": "cubic", "route": ["l"], "transfer_bytes": 500_000},
+        {"scheme": "cubic", "route": ["l"], "rate_mbps": 2, "start_s": 1},
+    ]
+    data = {"name": "test", "duration_s": 3, "handshake": True, "links": {"l": link}, "flows": flows}
+    scenario = parse(data, "test")
+    ran, [simulated] = execute.execute(scenario, {}), leosim.run([scenario.to_json()], {})
+    transfer, application = ran.flows
+    assert transfer["completion_s"] == pytest.approx(simulated.flows[0]["completion_s"], rel=0.02)
+    assert transfer["stop_s"] - transfer["start_s"] == pytest.approx(transfer["completion_s"])
+    assert transfer["delivered_packets"] == 500_000 // 1448
+    assert transfer["goodput_mbps"] == pytest.approx(simulated.flows[0]["goodput_mbps"], rel=0.02)
+    assert application["goodput_mbps"] == pytest.approx(2 * 1448 / 1500, rel=0.02)
+    assert application["completion_s"] is None
+    rows = ran.flow_series["flow"] == 0
+    carried = ran.flow_series["goodput_mbps"][rows].sum() * 0.1 / 8
+    assert carried == pytest.approx(0.5, rel=1e-6), "the last row is in the series"
+
+
+@needs_lab
+def test_a_hosts_receive_buffer_and_late_acknowledgements_do_as_in_the_simulator():
+    link = {"rate_mbps": 20, "delay_ms": 100, "queue": {"kind": "gateway", "bytes": 1_000_000}}
+    flow = {"scheme": "cubic", "route": ["l"], "tcp_rmem": [4096, 262_144, 262_144]}
+    data = {"name": "test", "duration_s": 8, "handshake": True, "links": {"l": link}, "flows": [flow]}
+    scenario = parse(data | {"host_jitter_us": 20_000}, "test")
+    [ran], [simulated] = execute.execute(scenario, {}).flows, leosim.run([scenario.to_json()], {})
+    assert ran["rtt_mean_ms"] == pytest.approx(simulated.flows[0]["rtt_mean_ms"], rel=0.02)
+    assert ran["rtt_mean_ms"] > 205, "acknowledgements come up to 20 ms later"
+    assert 3 < ran["goodput_mbps"] < 6, "half of the buffer every 200 ms is 5.2"
+    assert ran["goodput_mbps"] == pytest.approx(simulated.flows[0]["goodput_mbps"], rel=0.05)
+
+
+@needs_lab
 def test_a_link_may_happen_to_lose_nothing():
     link = {"rate_mbps": 2, "delay_ms": 5, "loss": 1e-9}
     log = _run(0.5, {"l": link}, {"scheme": "cubic", "route": ["l"]})
@@ -103,6 +139,24 @@ def test_linux_own_fq_codel_keeps_the_queue_shorter_than_droptail():
     assert full["rtt_p95_ms"] > 150
     assert managed["rtt_p95_ms"] < 0.5 * full["rtt_p95_ms"]
     assert managed["normalized_goodput"] > 0.8
+
+
+@needs_lab
+def test_a_delay_that_rises_ends_slow_start_early_by_its_delays_and_not_by_trains():
+    # Linux's hystart_detect. The RTT grows from 200 to 260 ms in the first second while nothing queues.
+    rows = "\n".join(f"{ms / 1000},{100 + ms * 0.03:g},200,200,0,1,0," for ms in range(0, 1000, 20))
+    text = f"""# {{"format": "leogym-path-trace", "version": 1, "name": "rises"}}
+time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
+{rows}
+5,130,200,200,0,1,0,
+"""
+    link = {"trace": "rises", "queue": {"packets": 4000}}
+    traces = {"rises": text.encode()}
+    delays, trains = (
+        _run(2.5, {"l": link}, {"scheme": scheme, "route": ["l"]}, traces=traces).flows[0]["goodput_mbps"]
+        for scheme in ("cubic-hystart-delay", "cubic-hystart-train")
+    )
+    assert trains > 5 * delays
 
 
 @needs_lab
@@ -236,10 +290,6 @@ def test_what_the_guest_cannot_express_is_one_line(monkeypatch):
         _run(1, {"l": link}, *both)
     with pytest.raises(InputError, match=r"flows\.0\.scheme: bbr3"):
         _run(1, {"l": link}, {"scheme": "bbr3", "route": ["l"]})
-    with pytest.raises(InputError, match=r"links\.l\.queue\.kind: gateway"):
-        _run(
-            1, {"l": link | {"queue": {"kind": "gateway", "packets": 9}}}, {"scheme": "reno", "route": ["l"]}
-        )
 
 
 def _remove(error):
@@ -262,3 +312,20 @@ def _processes():
 
 def _command_lines():
     return [line for _, line in _processes()]
+
+
+def test_tcp_flows_begin_when_the_simulators_do_and_seeds_draw_when():
+    link = {"rate_mbps": 10, "delay_ms": 10}
+    flows = [{"scheme": scheme, "route": ["l"], "start_s": 0.5} for scheme in ("bbr", "vegas")]
+    starts_s = []
+    for seed in (1, 2):
+        scenario = parse(
+            {"name": "test", "duration_s": 2, "seed": seed, "links": {"l": link}, "flows": flows}, "test"
+        )
+        planned = plan(scenario, {}, execute.schemes(), links.NAME)
+        begun = [flow.start_ns / 1e9 for flow in execute.begun_as_simulated(planned, scenario, {}).flows]
+        [log] = leosim.run([scenario.to_json()], {}, {})
+        assert begun == pytest.approx([row["start_s"] for row in log.flows], abs=1e-9)
+        starts_s += begun
+    assert len(set(starts_s)) == 4
+    assert all(0.5 <= start < 0.501 for start in starts_s)

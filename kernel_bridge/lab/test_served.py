@@ -110,6 +110,15 @@ def test_satcp_is_not_run_beside_cubic_without_hystart(monkeypatch):
         execute.check(_scenario(1, link, "satcp", "cubic-nohystart"), {})
 
 
+def test_cubics_of_different_parameters_are_not_run_at_once(monkeypatch):
+    _fake(monkeypatch, files={"bin/leo-bridge": 1}, btf=True)
+    link = {"rate_mbps": 10, "delay_ms": 5}
+    with pytest.raises(InputError, match="cubic-hystart-delay and cubic-hystart-train differ in a setting"):
+        execute.check(_scenario(1, link, "cubic-hystart-train", "cubic-hystart-delay"), {})
+    for fine in (["cubic-hystart-train", "reno"], ["cubic", "satcp"], ["satcp"]):
+        assert execute.check(_scenario(1, link, *fine), {}).flows[0].scheme == fine[0]
+
+
 def test_decisions_that_came_too_late_and_late_reports_are_why_a_run_does_not_count(monkeypatch):
     _fake(monkeypatch, files={"bin/leo-bridge": 1}, btf=True)
     planned = execute.check(_scenario(1, {"rate_mbps": 10, "delay_ms": 5}, "satcp", "mine"), {}, {"mine"})

@@ -7,6 +7,7 @@ import os
 import select
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -255,6 +256,7 @@ def read(
     take(records)
     # What went away is an error, whatever else was wrong.
     served = fault()
+    planned = replace(planned, flows=tuple(map(_as_far_as_it_came, planned.flows, told["senders"])))
     return run_log(planned, records, events, series_ms, _invalid(planned, events, told["senders"]) or served)
 
 
@@ -303,6 +305,8 @@ def describe(
             "port": FIRST_PORT + index,
             "start_ns": flow.start_ns,
             "stop_ns": flow.stop_ns,
+            "rate_bps": flow.rate_bps,
+            "bytes": flow.transfer_bytes,
             "send": {
                 "level": level,
                 "scheme": scheme(flow.scheme, "send"),
@@ -317,7 +321,7 @@ def describe(
         if flow.scheme == DATAGRAMS:
             periods = root / f"{index}-periods"
             np.array(flow.periods_ns, dtype="<i8").tofile(periods)
-            described |= {"rate_bps": flow.rate_bps, "periods": str(periods)}
+            described["periods"] = str(periods)
         flows.append(described)
     session = {
         "private": str(places.private),
@@ -339,6 +343,7 @@ def describe(
         ],
         "lead_ns": round(LEAD_S * NS_PER_S),
         "duration_ns": planned.duration_ns,
+        "settings": dict(planned.buffers),
     }
     return session, links
 
@@ -349,6 +354,12 @@ def _record(logs: Path, index: int, scheme: str) -> FlowRecord:
         read_counts(sent) if scheme == DATAGRAMS else read_samples(sent),
         read_counts(logs / f"{index}-received"),
     )
+
+
+def _as_far_as_it_came(flow: PlannedFlow, said: str) -> PlannedFlow:
+    """Return a flow that stops when its transfer was complete, if it was."""
+    completed = [int(line.split()[1]) for line in said.splitlines() if line.startswith("completed_ns ")]
+    return replace(flow, stop_ns=completed[0], completed=True) if completed else flow
 
 
 def _invalid(planned: Plan, events: list[LinkEvents], said: list[str]) -> str | None:

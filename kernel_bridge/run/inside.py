@@ -201,7 +201,8 @@ class Run:
     def prepare_level(self, level: int) -> None:
         """Give a level's namespace its own address, and the settings of its TCP."""
         script = ["ip link set lo up", f"ip address add {address(level)}/32 dev lo"]
-        script += [f"echo {value} >/proc/sys/net/ipv4/{name}" for name, value in SETTINGS.items()]
+        settings = SETTINGS | self.run["settings"]
+        script += [f"echo {value} >/proc/sys/net/ipv4/{name}" for name, value in settings.items()]
         mahimahi.call(*self.enter(level), "/bin/sh", "-ec", "\n".join(script))
 
     def start_end(self, flow: dict[str, Any], role: str) -> subprocess.Popen[bytes]:
@@ -217,8 +218,8 @@ class Run:
             flow["start_ns"],
             flow["stop_ns"],
         ]
-        if role == "send" and flow["protocol"] == "udp":
-            line += [flow["rate_bps"], flow["periods"]]
+        if role == "send":
+            line += [flow["rate_bps"], flow["periods"] if flow["protocol"] == "udp" else flow["bytes"]]
         return subprocess.Popen(
             [str(part) for part in line],
             stdin=subprocess.PIPE,

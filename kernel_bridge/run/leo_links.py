@@ -17,7 +17,7 @@ from kernel_bridge.run.plan import Plan, PlannedLink
 from kernel_bridge.run.schedule import NS_PER_MS, NS_PER_S
 from kernel_bridge.shell.leo import NAME
 
-QUEUES = ("droptail", "codel", "fq_codel", "pie", "cake", "sfq")
+QUEUES = ("droptail", "codel", "fq_codel", "pie", "cake", "sfq", "gateway")
 UNLIMITED = "unlimited"
 
 
@@ -53,6 +53,10 @@ class LeoLinks:
             options.append(f"--uplink-loss={link.spec.loss!r}")
         if link.spec.rate_mbps is not None:
             options.append(f"--uplink-mbps={link.spec.rate_mbps!r}")
+        if link.csv is not None and link.spec.outage == "drop":
+            options.append("--outage=drop")
+        if plan.ack_jitter_ns and link is plan.chain[0]:
+            options.append(f"--downlink-jitter-ms={plan.ack_jitter_ns / NS_PER_MS!r}")
         log = folders.work / f"{link.file_stem}.log"
         return LinkShells([leo(link, folders, log, options)], [log])
 

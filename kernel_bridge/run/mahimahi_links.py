@@ -54,6 +54,12 @@ class MahimahiLinks:
         where = _where(plan, link)
         if link.schedule.loss_varies:
             raise InputError(f"{where}: its loss varies, and mm-loss's is fixed{_ELSEWHERE}")
+        if plan.ack_jitter_ns:
+            raise InputError(
+                f"{plan.name}: --backend {self.name}: host_jitter_us: mm-delay has none{_ELSEWHERE}"
+            )
+        if link.spec.outage == "drop":
+            raise InputError(f"{where}: outage: drop: mm-link holds its queue{_ELSEWHERE}")
         if needs_leo(link) and (lack := shell.missing()):
             raise InputError(f"{where}: mm-delay has one fixed delay of whole milliseconds, and {lack}")
         queue(link, where)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import leosim
@@ -25,6 +25,8 @@ from kernel_bridge.run.schemes import DATAGRAMS
 MAX_FLOWS = 256
 """Each has two processes of its own."""
 PACKET_BYTES = 1500
+HOST_JITTER_US = 1_000.0
+"""More than this is no host's, but a path's."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,11 @@ class PlannedFlow:
     extra_delay_ns: int
     """One way, each way."""
     rate_bps: int = 0
-    """Of a udp flow, counting whole IP packets."""
+    """Of a udp flow, or of what a TCP flow's application writes, counting whole IP packets; 0: no limit."""
+    transfer_bytes: int = 0
+    """After which a TCP flow stops; 0: at its time only."""
+    completed: bool = False
+    """Of a flow that has run: whether all that it was to transfer was acknowledged, at ``stop_ns``."""
     periods_ns: tuple[tuple[int, int], ...] = ()
     """When a udp flow sends."""
 
@@ -83,6 +89,10 @@ class Plan:
     chain: tuple[PlannedLink, ...]
     """From the outermost shell, the receivers' side, to the innermost."""
     flows: tuple[PlannedFlow, ...]
+    ack_jitter_ns: int = 0
+    """Acknowledgements take up to this much longer, as the scenario asks; 0: as hosts have it."""
+    buffers: Mapping[str, str] = field(default_factory=dict)
+    """``tcp_rmem`` and ``tcp_wmem`` of all flows, as Linux writes them, where the scenario gives them."""
 
     def links_of(self, flow: PlannedFlow) -> tuple[PlannedLink, ...]:
         """Return the links that a flow crosses."""
@@ -108,14 +118,12 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
         if scenario.links[name].reverse is not None:
             raise InputError(f"{where}: links.{name}.reverse: the way back has no queue of its own here")
     for index, flow in enumerate(scenario.flows):
-        for field in ("transfer_bytes", "arrivals") + (("rate_mbps",) if flow.scheme != DATAGRAMS else ()):
-            if getattr(flow, field) is not None:
-                raise InputError(
-                    f"{where}: flows.{index}.{field}: a TCP flow always has something to send here"
-                )
-        for field in ("ecn", "tcp_rmem", "tcp_wmem"):
-            if getattr(flow, field):
-                raise InputError(f"{where}: flows.{index}.{field}: the host's own setting holds here")
+        if flow.arrivals is not None:
+            raise InputError(f"{where}: flows.{index}.arrivals: each flow begins at a time of its own here")
+        if flow.on_off is not None and flow.scheme != DATAGRAMS:
+            raise InputError(f"{where}: flows.{index}.on_off: a TCP flow's application does not pause here")
+        if flow.ecn:
+            raise InputError(f"{where}: flows.{index}.ecn: the host's own setting holds here")
         if flow.scheme not in schemes:
             raise InputError(
                 f"{where}: flows.{index}.scheme: {flow.scheme}: not a scheme that this kernel runs "
@@ -154,7 +162,31 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
         round(scenario.duration_s * NS_PER_S),
         tuple(links),
         tuple(_flows(scenario, names)),
+        ack_jitter_ns(scenario),
+        _buffers(scenario, where),
     )
+
+
+def ack_jitter_ns(scenario: Scenario) -> int:
+    """Return the jitter that links have to add: up to `HOST_JITTER_US` real hosts have it themselves."""
+    return round(scenario.host_jitter_us * 1e3) if scenario.host_jitter_us > HOST_JITTER_US else 0
+
+
+def _buffers(scenario: Scenario, where: str) -> dict[str, str]:
+    """Return the buffers that TCP flows' ends are given: Linux has one setting for a host's flows.
+
+    Raises:
+        InputError: the flows' differ.
+    """
+    streams = [flow for flow in scenario.flows if flow.scheme != DATAGRAMS]
+    found = {}
+    for name in ("tcp_rmem", "tcp_wmem"):
+        given = {getattr(flow, name) and tuple(getattr(flow, name)) for flow in streams}
+        if len(given) > 1:
+            raise InputError(f"{where}: flows: {name}: must be the same for all flows, as on one host")
+        if (sizes := next(iter(given), None)) is not None:
+            found[name] = " ".join(map(str, sizes))
+    return found
 
 
 def chain(routes: Sequence[Sequence[str]], where: str) -> list[str]:
@@ -216,6 +248,7 @@ def _flows(scenario: Scenario, names: list[str]) -> Iterator[PlannedFlow]:
                 receiver_level=len(names) - 1 - names.index(flow.route[-1]),
                 extra_delay_ns=round(flow.extra_delay_ms * NS_PER_MS),
                 rate_bps=round(flow.rate_mbps * 1e6) if flow.rate_mbps is not None else 0,
+                transfer_bytes=flow.transfer_bytes or 0,
                 periods_ns=tuple(_periods(flow, start_ns, stop_ns, random_))
                 if flow.scheme == DATAGRAMS
                 else (),

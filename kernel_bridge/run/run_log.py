@@ -184,6 +184,8 @@ def _flow_summary(
         "retransmitted_packets": again,
         "lost_packets": lost,
         "rtos": record.sent.timeouts() if isinstance(record.sent, Samples) else 0,
+        "transfer_bytes": flow.transfer_bytes or None,
+        "completion_s": (flow.stop_ns - flow.start_ns) / NS_PER_S if flow.completed else None,
     }
 
 
@@ -219,7 +221,9 @@ def _flow_series(
     step_ns: int,
 ) -> dict[str, Column]:
     """Return rows for the intervals in which the flow ran, as the simulator has them."""
-    time_ns = grid[(grid > flow.start_ns) & (grid <= flow.stop_ns)]
+    # A transfer's last row is of the interval in which it was complete.
+    last_ns = flow.stop_ns + (step_ns - 1 if flow.completed else 0)
+    time_ns = grid[(grid > flow.start_ns) & (grid <= last_ns)]
     rows = len(time_ns)
     before = np.concatenate((time_ns[:1] - step_ns, time_ns[:-1]))
     goodput = np.diff(_goodput_bytes(flow, record, np.concatenate((before[:1], time_ns))))

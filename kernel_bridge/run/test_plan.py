@@ -8,6 +8,8 @@ from kernel_bridge.run.plan import Limit, plan
 
 LINKS = {name: {"rate_mbps": 12, "delay_ms": 10} for name in "abcd"}
 SCHEMES = ["cubic", "reno", "udp"]
+PAUSES = {"on_s": 1, "off_s": 1}
+ARRIVALS = {"rate_per_s": 1, "mean_bytes": 1000}
 
 
 def _plan(*flows, **more):
@@ -74,10 +76,14 @@ def test_the_same_seed_makes_the_same_bursts():
         ([{"route": ["a", "b"]}, {"route": ["b", "a"]}], {}, "form a circle"),
         ([{"route": ["a"], "scheme": "vegas"}], {}, r"flows.0.scheme: vegas: not .* \(cubic, reno, udp\)"),
         ([{"route": ["a"], "count": 300}], {}, "300 are more than the 256"),
-        ([{"route": ["a"], "transfer_bytes": 9}], {}, "flows.0.transfer_bytes: a TCP flow always has"),
-        ([{"route": ["a"], "rate_mbps": 9}], {}, "flows.0.rate_mbps: a TCP flow always has"),
+        ([{"route": ["a"], "arrivals": ARRIVALS}], {}, "flows.0.arrivals: each flow begins"),
+        ([{"route": ["a"], "rate_mbps": 9, "on_off": PAUSES}], {}, "flows.0.on_off: .* does not pause"),
         ([{"route": ["a"], "ecn": True}], {}, "flows.0.ecn: the host's own setting"),
-        ([{"route": ["a"], "tcp_rmem": [4096] * 3}], {}, "flows.0.tcp_rmem: the host's own setting"),
+        (
+            [{"route": ["a"], "tcp_rmem": [4096] * 3}, {"route": ["a"]}],
+            {},
+            "flows: tcp_rmem: must be the same for all flows",
+        ),
         (
             [{"route": ["a"]}],
             {"links": {"a": {"rate_mbps": 9, "delay_ms": 1, "reverse": {"rate_mbps": 1}}}},

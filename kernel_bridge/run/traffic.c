@@ -1,9 +1,12 @@
 // One end of one flow on the host's real stack. Started as root, which may choose any congestion control and open its
 // log; it gives root up before the first packet.
 //
-//   traffic send|receive tcp|udp ADDRESS PORT SCHEME LOG UID GID START_NS STOP_NS [RATE_BPS PERIODS]
+//   traffic receive tcp|udp ADDRESS PORT SCHEME LOG UID GID START_NS STOP_NS
+//   traffic send tcp … RATE_BPS BYTES
+//   traffic send udp … RATE_BPS PERIODS
 //
-// When it is done it says on standard error how late it was: "late_ns N".
+// A tcp sender's application writes BYTES (0: without end) at RATE_BPS, a segment at a time (0: as fast as they are taken);
+// rates count a packet of 1,500 bytes for each 1,448. It stops when all of its BYTES are acknowledged. When it is done it says on standard error how late it was: "late_ns N".
 // It says "ready" on standard output and reads the run's origin, in ns of the monotonic clock, from standard input;
 // START_NS and STOP_NS count from there. PERIODS is a file of pairs of 64-bit integers: from when to when, in ns from the
 // origin, a udp sender sends.
@@ -28,6 +31,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -38,7 +43,9 @@
 #endif
 
 enum { INFO_BYTES = 280, CC_BYTES = 24, CHUNK_BYTES = 1 << 18, DATAGRAM_BYTES = 1472, UDP_BUFFER_BYTES = 1 << 23 };
-static const int64_t LATE_NS = 5000000, NS = 1000000000, SAMPLE_NS = 10000000, LOG_NS = 1000000, PACKET_BITS = 12000;
+enum { SEGMENT_BYTES = 1448 };
+static const int64_t LATE_NS = 5000000, NS = 1000000000, SAMPLE_NS = 10000000, LOG_NS = 1000000, PACKET_BITS = 12000,
+                     ACKED_NS = 200000;
 
 struct sample {
     int64_t time_ns;
@@ -137,15 +144,54 @@ static void sample(int fd, int64_t now) {
     write_log(&taken, sizeof taken);
 }
 
-static void send_stream(int fd, const struct sockaddr_in *to, int64_t stop) {
+// What an application has yet to write, and when it may write the next segment.
+struct application {
+    int64_t rate_bps, bytes, written, due_ns, remainder;
+};
+
+// How much the application can write now.
+static int64_t writable(const struct application *from, int64_t now) {
+    int64_t left = from->bytes ? from->bytes - from->written : CHUNK_BYTES, most = CHUNK_BYTES;
+    if (from->rate_bps) {
+        if (now < from->due_ns) {
+            return 0;
+        }
+        // All segments that were due meanwhile, in one call.
+        most = ((now - from->due_ns) * from->rate_bps / (PACKET_BITS * NS) + 1) * SEGMENT_BYTES;
+        most = most < CHUNK_BYTES ? most : CHUNK_BYTES / SEGMENT_BYTES * SEGMENT_BYTES;
+    }
+    return left < most ? left : most;
+}
+
+static void note_written(struct application *from, int64_t bytes) {
+    from->written += bytes;
+    if (from->rate_bps) {
+        int64_t work = bytes * PACKET_BITS / SEGMENT_BYTES * NS + from->remainder;
+        from->due_ns += work / from->rate_bps;
+        from->remainder = work % from->rate_bps;
+    }
+}
+
+static int is_acknowledged(int fd) {
+    int waiting;
+    if (ioctl(fd, SIOCOUTQ, &waiting)) {
+        fail("SIOCOUTQ");
+    }
+    return !waiting;
+}
+
+static void send_stream(int fd, const struct sockaddr_in *to, int64_t stop, struct application from) {
     static char chunk[CHUNK_BYTES];
-    struct linger abort_at_once = {.l_onoff = 1};
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &abort_at_once, sizeof abort_at_once);
+    struct linger at_end = {.l_onoff = 1};  // abort at once
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_end, sizeof at_end);
     if (connect(fd, (const struct sockaddr *)to, sizeof *to) && errno != EINPROGRESS) {
         fail("connect");
     }
+    // The end of a transfer is no full segment, and is to leave at once.
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     int64_t next = now_ns() / SAMPLE_NS * SAMPLE_NS + SAMPLE_NS, now;
     int connected = 0;
+    from.due_ns = now_ns();
     while ((now = now_ns()) < stop) {
         if (now >= next) {
             note_late(next);
@@ -154,20 +200,40 @@ static void send_stream(int fd, const struct sockaddr_in *to, int64_t stop) {
             }
             next = now / SAMPLE_NS * SAMPLE_NS + SAMPLE_NS;
         }
-        int64_t until = next < stop ? next : stop;
+        int64_t until = next < stop ? next : stop, bytes = writable(&from, now);
+        if (from.bytes && from.written == from.bytes) {
+            if (is_acknowledged(fd)) {
+                // What its receiver has yet to read is to stay.
+                at_end.l_onoff = 0;
+                setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_end, sizeof at_end);
+                break;
+            }
+            sleep_until(now + ACKED_NS < until ? now + ACKED_NS : until);
+            continue;
+        }
+        if (!bytes) {
+            sleep_until(from.due_ns < until ? from.due_ns : until);
+            continue;
+        }
         if (!wait_for(fd, POLLOUT, until)) {
             continue;
         }
-        ssize_t sent = send(fd, chunk, sizeof chunk, MSG_NOSIGNAL);
+        ssize_t sent = send(fd, chunk, bytes, MSG_NOSIGNAL);
         if (sent < 0 && errno != EAGAIN && errno != EINTR) {
             // The kernel gave the connection up, as after minutes without an acknowledgement: the flow ends early.
             fprintf(stderr, "send: %s\n", strerror(errno));
             return;
         }
-        connected |= sent > 0;
+        if (sent > 0) {
+            connected = 1;
+            note_written(&from, sent);
+        }
     }
     if (connected) {
         sample(fd, now_ns());
+    }
+    if (from.bytes && from.written == from.bytes && is_acknowledged(fd)) {
+        fprintf(stderr, "completed_ns %" PRId64 "\n", now_ns());
     }
 }
 
@@ -240,7 +306,7 @@ static void *stay_awake(void *unused) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 11 && argc != 13) {
+    if (argc < 2 || argc != (strcmp(argv[1], "send") ? 11 : 13)) {
         fprintf(stderr, "traffic: wrong arguments\n");
         return 2;
     }
@@ -290,7 +356,8 @@ int main(int argc, char **argv) {
         note_late(start);
     }
     if (sends && stream) {
-        send_stream(fd, &address, stop);
+        struct application from = {.rate_bps = strtoll(argv[11], NULL, 10), .bytes = strtoll(argv[12], NULL, 10)};
+        send_stream(fd, &address, stop, from);
     } else if (sends) {
         send_datagrams(fd, &address, strtoll(argv[11], NULL, 10), argv[12]);
     } else if (stream) {

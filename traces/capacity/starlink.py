@@ -52,8 +52,11 @@ class Starlink(SlotModel):
         *,
         terminal_at: End = "to",
         base_delay_ms: tuple[float, float] | None = None,
+        scale: float = 1.0,
     ) -> None:
         """With ``base_delay_ms`` a delay is drawn for every slot, instead of a path's propagation.
+
+        Capacities are those of `DOWNLINK_MBPS` times ``scale``.
 
         Raises:
             ValueError: slots too short for a reconfiguration.
@@ -64,11 +67,12 @@ class Starlink(SlotModel):
         self._seed = seed
         self._terminal_at: End = terminal_at
         self._base_delay_ms = base_delay_ms
+        self._scale = scale
 
     def draw(self, slot: int) -> Span:
         """Return a slot: gap, burst, spike and frames."""
         rng = np.random.default_rng([self._seed, _STREAM, slot])
-        down, up = _mbps(rng), _mbps(rng) * UPLINK_SHARE
+        down, up = _mbps(rng) * self._scale, _mbps(rng) * self._scale * UPLINK_SHARE
         gap_ns = _ns(rng, GAP_MS)
         spike_ns, delay_ns, burst_ns = _ns(rng, SPIKE_MS), _ns(rng, SPIKE_DELAY_MS), _ns(rng, BURST_MS)
         base_ns = 0 if self._base_delay_ms is None else _ns(rng, self._base_delay_ms)
@@ -91,7 +95,7 @@ class Starlink(SlotModel):
             "model": "starlink",
             "period_s": self.grid.period_ns / 1e9,
             "terminal_at": self._terminal_at,
-            "downlink_mbps_min_mean_max": list(DOWNLINK_MBPS),
+            "downlink_mbps_min_mean_max": [mbps * self._scale for mbps in DOWNLINK_MBPS],
             "uplink_share": round(UPLINK_SHARE, 4),
             "gap_ms": list(GAP_MS),
             "spike_ms": list(SPIKE_MS),

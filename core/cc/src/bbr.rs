@@ -304,6 +304,10 @@ fn pacing_rate(bandwidth: f64, gain: f64) -> f64 {
 
 impl CongestionControl for Bbr {
     fn on_start(&mut self, now: Nanos, srtt: Nanos) {
+        // The handshake's RTT is the first, and often the only one that no queue of the flow's own is in.
+        if srtt > 0 {
+            self.min_rtt = srtt;
+        }
         self.min_rtt_at = now;
         self.phase_began = now;
         self.aggregation.begin(now);

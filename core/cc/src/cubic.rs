@@ -1,6 +1,6 @@
 //! CUBIC (RFC 9438) with HyStart.
 
-use crate::hystart::HyStart;
+use crate::hystart::{Detect, HyStart};
 use crate::hystart_plus_plus::{Growth, HyStartPlusPlus};
 use crate::ticks::{self, HZ};
 use crate::window::Window;
@@ -73,6 +73,12 @@ impl Cubic {
             last_tick: 0,
             disrupted: false,
         }
+    }
+
+    /// A new connection with those of HyStart's heuristics alone.
+    #[must_use]
+    pub fn with_hystart(detect: Detect) -> Self {
+        Self { slow_start: SlowStart::HyStart(HyStart::detecting(detect)), ..Self::new(false) }
     }
 
     /// A new connection with HyStart++ (RFC 9406).

@@ -13,9 +13,22 @@ const DELAY_MAX: Nanos = 16 * MILLISECOND;
 /// ACKs closer together than this belong to one train (Linux's hystart_ack_delta).
 const ACK_GAP: Nanos = 2 * MILLISECOND;
 
+/// Which of the two heuristics may end slow start: Linux's hystart_detect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detect {
+    /// 3.
+    #[default]
+    Both,
+    /// 1: HYSTART_ACK_TRAIN.
+    Train,
+    /// 2: HYSTART_DELAY.
+    Delay,
+}
+
 /// The two heuristics, ACK train length and delay increase, over rounds of one window.
 #[derive(Clone, Debug, Default)]
 pub struct HyStart {
+    detect: Detect,
     round_end: u64,
     round_start: Nanos,
     last_ack: Nanos,
@@ -26,9 +39,15 @@ pub struct HyStart {
 }
 
 impl HyStart {
+    /// With these heuristics.
+    #[must_use]
+    pub fn detecting(detect: Detect) -> Self {
+        Self { detect, ..Self::default() }
+    }
+
     /// Forget everything: slow start begins anew.
     pub fn reset(&mut self) {
-        *self = Self::default();
+        *self = Self::detecting(self.detect);
     }
 
     /// Take an ACK of slow start; true once the window should stop doubling.
@@ -47,14 +66,16 @@ impl HyStart {
         let min_rtt = ack.min_rtt;
         // ACK train: ACKs that follow closely span the bottleneck's share of the round; once the train
         // is as long as the one-way delay, the pipe is full.
-        if ack.now.saturating_sub(self.last_ack) <= ACK_GAP {
+        if self.detect != Detect::Delay && ack.now.saturating_sub(self.last_ack) <= ACK_GAP {
             self.last_ack = ack.now;
             if ack.now - self.round_start > min_rtt / 2 {
                 self.found = true;
             }
         }
         // Delay increase: the round's smallest RTT over the path's.
-        if let Some(rtt) = ack.rtt {
+        if self.detect != Detect::Train
+            && let Some(rtt) = ack.rtt
+        {
             self.round_rtt = self.round_rtt.min(rtt);
             if self.samples < MIN_SAMPLES {
                 self.samples += 1;
@@ -63,5 +84,44 @@ impl HyStart {
             }
         }
         self.found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ack_of_one;
+
+    const MIN_RTT: Nanos = 40 * MILLISECOND;
+
+    /// Whether slow start ends in a round of `acks` that come `gap` apart with an RTT of `rtt`.
+    fn exits(detect: Detect, acks: u64, gap: Nanos, rtt: Nanos) -> bool {
+        let mut hystart = HyStart::detecting(detect);
+        (0..acks).any(|number| {
+            let ack = Ack {
+                una: 0,
+                next: 1_000,
+                rtt: Some(rtt),
+                min_rtt: MIN_RTT,
+                ..ack_of_one(100 * MILLISECOND + number * gap)
+            };
+            hystart.exits(&ack, 100)
+        })
+    }
+
+    #[test]
+    fn each_heuristic_sees_its_own_sign_alone() {
+        // Linux's bictcp: hystart_update tests bit 1 for the train and bit 2 for the delay.
+        let train = |detect| exits(detect, 30, MILLISECOND, MIN_RTT);
+        let delay = |detect| exits(detect, 10, 3 * MILLISECOND, MIN_RTT + 6 * MILLISECOND);
+        assert_eq!([Detect::Both, Detect::Train, Detect::Delay].map(train), [true, true, false]);
+        assert_eq!([Detect::Both, Detect::Train, Detect::Delay].map(delay), [true, false, true]);
+    }
+
+    #[test]
+    fn slow_start_that_begins_anew_keeps_its_heuristics() {
+        let mut hystart = HyStart::detecting(Detect::Train);
+        hystart.reset();
+        assert_eq!(hystart.detect, Detect::Train);
     }
 }

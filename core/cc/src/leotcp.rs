@@ -3,7 +3,7 @@
 
 mod bottleneck;
 
-use bottleneck::{Bottleneck, PathMonitor};
+use bottleneck::{Bottleneck, FlowRtt, PathMonitor};
 
 use crate::{Ack, Congestion, CongestionControl, Header, Hop, Nanos, SEGMENT_BYTES};
 
@@ -33,6 +33,15 @@ enum Phase {
     Steady,
 }
 
+/// A part of the design that can be left out, to see what it is good for (section IV-E).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ablation {
+    /// "The baseline protocol uses each flow's sampled per-ACK RTT directly in its utilisation computation".
+    AverageRtt,
+    /// The window grows by 5 % of the flow's share from the first telemetry on.
+    InitialPhase,
+}
+
 /// Keeps the most utilised link of its path at 95 %.
 #[derive(Clone, Debug)]
 pub struct LeoTcp {
@@ -42,6 +51,7 @@ pub struct LeoTcp {
     reference: f64,
     reference_until: Nanos,
     phase: Phase,
+    has_initial_phase: bool,
     path: PathMonitor,
     /// EWMA of the bottleneck's utilisation.
     utilisation: Option<f64>,
@@ -50,6 +60,8 @@ pub struct LeoTcp {
     /// In ns; 0: unknown.
     base_rtt: f64,
     srtt: Nanos,
+    /// The last per-ACK RTT, where utilisation is computed with it and not with the switches' average.
+    own_rtt: Option<Nanos>,
 }
 
 impl LeoTcp {
@@ -61,11 +73,22 @@ impl LeoTcp {
             reference: INITIAL_PACKETS,
             reference_until: 0,
             phase: Phase::Silent,
+            has_initial_phase: true,
             path: PathMonitor::new(),
             utilisation: None,
             met: None,
             base_rtt: 0.0,
             srtt: 0,
+            own_rtt: None,
+        }
+    }
+
+    /// The same without a part of its design.
+    #[must_use]
+    pub const fn without(part: Ablation) -> Self {
+        match part {
+            Ablation::AverageRtt => Self { own_rtt: Some(0), ..Self::new() },
+            Ablation::InitialPhase => Self { has_initial_phase: false, ..Self::new() },
         }
     }
 
@@ -84,6 +107,11 @@ impl LeoTcp {
     /// Whether the window may be adjusted, and the part of the fair share that it grows by.
     fn advance_phase(&mut self, now: Nanos, average_rtt: Nanos) -> Option<f64> {
         match self.phase {
+            Phase::Silent if !self.has_initial_phase => {
+                self.phase = Phase::Steady;
+                self.reference_until = now.saturating_add(self.srtt);
+                Some(INCREASE)
+            }
             Phase::Silent => {
                 self.phase = Phase::Waiting(now.saturating_add(average_rtt));
                 None
@@ -140,8 +168,13 @@ impl CongestionControl for LeoTcp {
     }
 
     fn on_telemetry(&mut self, now: Nanos, hops: &[Hop]) {
-        let fallback = if self.base_rtt > 0.0 { self.base_rtt as Nanos } else { self.srtt };
-        self.met = self.path.observe(now, hops, fallback, self.srtt);
+        let own = if self.base_rtt > 0.0 { self.base_rtt as Nanos } else { self.srtt };
+        let rtt = match self.own_rtt {
+            // What is acknowledged now has no sample yet: the one before is less than a millisecond older.
+            Some(sample) => FlowRtt::InsteadOfAverage(if sample > 0 { sample } else { own }),
+            None => FlowRtt::UntilAverage(own),
+        };
+        self.met = self.path.observe(now, hops, rtt, self.srtt);
     }
 
     fn on_ack(&mut self, ack: &Ack) {
@@ -150,6 +183,7 @@ impl CongestionControl for LeoTcp {
         let rtt = ack.rtt.unwrap_or(ack.srtt);
         if let Some(rtt) = ack.rtt {
             self.update_base_rtt(rtt, &met);
+            self.own_rtt = self.own_rtt.map(|_| rtt);
         }
         if let Some(sample) = met.utilisation {
             let old = self.utilisation.unwrap_or(sample);

@@ -3,6 +3,7 @@
 mod inhibition;
 
 use inhibition::Inhibition;
+pub use inhibition::Reporting;
 
 use crate::{Ack, Congestion, CongestionControl, Context, Cubic, Nanos};
 
@@ -19,7 +20,13 @@ impl SaTcp {
     /// A new connection over a path whose handovers `context` announces.
     #[must_use]
     pub fn new(context: &Context) -> Self {
-        Self { cubic: Cubic::new(true), inhibition: Inhibition::new(context) }
+        Self::reported(context, Reporting::AS_PUBLISHED)
+    }
+
+    /// The same with reports of another lead, and the freeze that goes with it.
+    #[must_use]
+    pub fn reported(context: &Context, reporting: Reporting) -> Self {
+        Self { cubic: Cubic::new(true), inhibition: Inhibition::new(context, reporting) }
     }
 
     /// Algorithm 1's satcp_flag.

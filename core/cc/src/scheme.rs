@@ -1,9 +1,9 @@
-//! Every scheme by its name.
+//! Any scheme, behind one type.
 
 use crate::{
-    Ack, AtSending, Bbr, Bbr3, Bic, Cdg, Congestion, CongestionControl, Context, Copa, Cubic, External,
-    Header, Held, HighSpeed, Hop, Htcp, Hybla, Illinois, LeoCc, LeoTcp, Lp, Nanos, Nv, Reno, SaTcp, Scalable,
-    StarQuic, Vegas, Veno, Vivace, Westwood, Yeah,
+    Ack, AtSending, Bbr, Bbr3, Bic, Cdg, Congestion, CongestionControl, Copa, Cubic, External, Header, Held,
+    HighSpeed, Hop, Htcp, Hybla, Illinois, LeoCc, LeoTcp, Lp, Nanos, Nv, Reno, SaTcp, Scalable, StarQuic,
+    Vegas, Veno, Vivace, Westwood, Yeah,
 };
 
 /// Every scheme, dispatched by `match`: no virtual call on the packet path.
@@ -38,96 +38,7 @@ pub enum Scheme {
     Yeah(Yeah),
 }
 
-/// Names that [`Scheme::by_name`] takes.
-pub const NAMES: &[&str] = &[
-    "bbr",
-    "bbr3",
-    "bic",
-    "cdg",
-    "copa",
-    "cubic",
-    "cubic-hystartpp",
-    "cubic-nohystart",
-    "highspeed",
-    "htcp",
-    "hybla",
-    "illinois",
-    "leocc",
-    "leotcp",
-    "lp",
-    "nv",
-    "reno",
-    "satcp",
-    "scalable",
-    "starquic",
-    "starquic-bbr3",
-    "vegas",
-    "veno",
-    "vivace",
-    "vivace-kernel",
-    "vivace-proteus",
-    "westwood",
-    "yeah",
-];
-
-/// What a path may announce to a scheme.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Announcement {
-    /// [`Context::handovers`].
-    Handovers,
-    /// [`Context::reconfiguration`].
-    Reconfigurations,
-}
-
-/// What the scheme called `name` makes use of, if its path announces it.
-#[must_use]
-pub fn announced_to(name: &str) -> Option<Announcement> {
-    match name {
-        "satcp" => Some(Announcement::Handovers),
-        "leocc" | "starquic" | "starquic-bbr3" => Some(Announcement::Reconfigurations),
-        _ => None,
-    }
-}
-
 impl Scheme {
-    /// The classic scheme called `name`, with the field's usual parameters.
-    ///
-    /// `context`: what the path announces, for those that make use of it.
-    #[must_use]
-    pub fn by_name(name: &str, context: &Context) -> Option<Self> {
-        Some(match name {
-            "bbr" => Self::Bbr(Bbr::new(context)),
-            "bbr3" => Self::Bbr3(Bbr3::new(context)),
-            "bic" => Self::Bic(Bic::new()),
-            "cdg" => Self::Cdg(Cdg::new(context)),
-            "copa" => Self::Copa(Copa::new()),
-            "cubic" => Self::Cubic(Cubic::new(true)),
-            "cubic-hystartpp" => Self::Cubic(Cubic::with_hystart_plus_plus()),
-            "cubic-nohystart" => Self::Cubic(Cubic::new(false)),
-            "highspeed" => Self::HighSpeed(HighSpeed::new()),
-            "htcp" => Self::Htcp(Htcp::new()),
-            "hybla" => Self::Hybla(Hybla::new()),
-            "illinois" => Self::Illinois(Illinois::new()),
-            "leocc" => Self::LeoCc(LeoCc::new(context)),
-            "leotcp" => Self::LeoTcp(LeoTcp::new()),
-            "lp" => Self::Lp(Lp::new(context)),
-            "nv" => Self::Nv(Nv::new(context)),
-            "reno" => Self::Reno(Reno::new()),
-            "satcp" => Self::SaTcp(SaTcp::new(context)),
-            "scalable" => Self::Scalable(Scalable::new()),
-            "starquic" => Self::StarQuic(StarQuic::new(Cubic::new(true), context)),
-            "starquic-bbr3" => Self::StarQuicBbr3(StarQuic::around_model(Bbr3::new(context), context)),
-            "vegas" => Self::Vegas(Vegas::new()),
-            "veno" => Self::Veno(Veno::new()),
-            "vivace" => Self::Vivace(Box::new(Vivace::nsdi_2018(context))),
-            "vivace-kernel" => Self::Vivace(Box::new(Vivace::kernel(context))),
-            "vivace-proteus" => Self::Vivace(Box::new(Vivace::proteus(context))),
-            "westwood" => Self::Westwood(Westwood::new()),
-            "yeah" => Self::Yeah(Yeah::new()),
-            _ => return None,
-        })
-    }
-
     /// The same in an agent's place, to be commanded by [`Scheme::held_mut`].
     #[must_use]
     pub fn held(self) -> Self {

@@ -79,6 +79,8 @@ struct Transit<C> {
 struct Leaving {
     at: Nanos,
     bytes: u32,
+    /// False: an outage discards it.
+    sent: bool,
 }
 
 /// A one-way link. It has no clock: time comes with each call and must not go back.
@@ -166,6 +168,18 @@ impl<P: Packet> Link<P> {
         self
     }
 
+    /// The same whose outages discard the queue, too, and whatever comes while they last; without, what is queued waits for
+    /// their end.
+    ///
+    /// # Panics
+    /// When it is managed already.
+    #[must_use]
+    pub fn discarding_in_outages(mut self) -> Self {
+        assert!(self.egress.is_none(), "how outages are comes before the discipline");
+        self.server = self.server.discarding();
+        self
+    }
+
     /// The same with `discipline` in place of the drop-tail queue, whose limit only says how large the buffer is.
     #[must_use]
     pub fn managed_by(mut self, discipline: Managed<P>) -> Self {
@@ -221,13 +235,15 @@ impl<P: Packet> Link<P> {
     #[inline]
     fn transmit(&mut self, mut packet: P, size: u32, now: Nanos) {
         self.queued_bytes += u64::from(size);
-        let (departure, end, arrives) = match self.server.transmit(&mut self.schedule, size, now) {
-            Transmission::CutOff(at) => (at, at, false),
+        let transmission = self.server.transmit(&mut self.schedule, size, now);
+        let sent = !matches!(transmission, Transmission::Discarded(_));
+        let (departure, end, arrives) = match transmission {
+            Transmission::CutOff(at) | Transmission::Discarded(at) => (at, at, false),
             Transmission::Done(departure) if departure == NEVER => (NEVER, NEVER, false),
             Transmission::Done(departure) => self.propagate(&mut packet, departure),
         };
         self.last_end = end;
-        self.leaving.push_back(Leaving { at: departure, bytes: size });
+        self.leaving.push_back(Leaving { at: departure, bytes: size, sent });
         if !arrives {
             self.doomed.push_back(self.ended + self.transits.len() as u64);
         }
@@ -337,7 +353,7 @@ impl<P: Packet> Link<P> {
 
     #[inline]
     fn note_departures(&mut self, now: Nanos) {
-        while let Some(&Leaving { at, bytes }) = self.leaving.front()
+        while let Some(&Leaving { at, bytes, .. }) = self.leaving.front()
             && at <= now
         {
             self.queued_bytes -= u64::from(bytes);

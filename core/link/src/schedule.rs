@@ -54,6 +54,8 @@ pub struct Traced {
     row: usize,
     period_start: i128,
     current: Span,
+    /// Whether some connected row has no capacity: the link sends in frames.
+    silent: bool,
     /// The first disruption that the link has not seen the end of, and its period.
     next_disruption: usize,
     disruption_period_start: i128,
@@ -78,6 +80,7 @@ impl Schedule {
             direction,
             rate_bps,
             offset,
+            silent: false,
             row: 0,
             period_start: -i128::from(offset),
             next_disruption: 0,
@@ -86,6 +89,7 @@ impl Schedule {
         };
         traced.row = traced.trace.rows.partition_point(|row| row.time_ns <= offset) - 1;
         traced.current = traced.span_of_row();
+        traced.silent = traced.trace.rows.iter().any(|row| row.connected && traced.rate_of(row) == 0);
         Self::Traced(traced)
     }
 
@@ -148,6 +152,14 @@ impl Schedule {
     /// time. Longer silences and outages are left out. `None` where there are no frames.
     #[must_use]
     pub fn framed_rate_bps(&self, from: Nanos, to: Nanos, longest: Nanos) -> Option<u64> {
+        // Telemetry asks at every packet, of links most of which have no frames.
+        let silent = match self {
+            Self::Constant(span) => span.connected && span.rate_bps == 0,
+            Self::Traced(traced) => traced.silent,
+        };
+        if !silent {
+            return None;
+        }
         let (mut bits, mut time, mut silence, mut silences) = (0_u128, 0, 0, 0);
         for (span, duration) in self.spans(from, to) {
             if span.rate_bps == UNLIMITED {
@@ -179,11 +191,22 @@ impl Schedule {
     /// The spans that `from..to` falls into, each with how long it does.
     fn spans(&self, from: Nanos, to: Nanos) -> impl Iterator<Item = (Span, Nanos)> + '_ {
         let mut now = from;
+        let mut place = match self {
+            Self::Constant(_) => None,
+            Self::Traced(traced) => Some(traced.place(from)),
+        };
         std::iter::from_fn(move || {
             if now >= to {
                 return None;
             }
-            let span = self.at(now);
+            let span = match (self, &mut place) {
+                (Self::Traced(traced), Some((row, period_start))) => {
+                    let span = traced.span(*row, *period_start);
+                    (*row, *period_start) = traced.after(*row, *period_start);
+                    span
+                }
+                _ => self.at(now),
+            };
             let end = span.end.min(to);
             let duration = end - now;
             now = end;
@@ -220,20 +243,36 @@ impl Traced {
 
     #[cold]
     fn step(&mut self) {
-        self.row += 1;
-        if self.row == self.trace.rows.len() {
-            self.row = 0;
-            self.period_start += i128::from(self.trace.period_ns);
-        }
+        (self.row, self.period_start) = self.after(self.row, self.period_start);
         self.current = self.span_of_row();
     }
 
+    /// The row after a row, and when its period began.
+    fn after(&self, row: usize, period_start: i128) -> (usize, i128) {
+        if row + 1 == self.trace.rows.len() {
+            (0, period_start + i128::from(self.trace.period_ns))
+        } else {
+            (row + 1, period_start)
+        }
+    }
+
     fn at(&self, at: Nanos) -> Span {
+        // Most ask for a time that the cursor is at.
+        let begins = self.period_start + i128::from(self.trace.rows[self.row].time_ns);
+        if begins <= i128::from(at) && at < self.current.end {
+            return self.current;
+        }
+        let (row, period_start) = self.place(at);
+        self.span(row, period_start)
+    }
+
+    /// The row that covers `at`, and when its period began.
+    fn place(&self, at: Nanos) -> (usize, i128) {
         let period = u128::from(self.trace.period_ns);
         let total = u128::from(at) + u128::from(self.offset);
         let in_period = (total % period) as Nanos;
         let row = self.trace.rows.partition_point(|row| row.time_ns <= in_period) - 1;
-        self.span(row, i128::from(at) - i128::from(in_period))
+        (row, i128::from(at) - i128::from(in_period))
     }
 
     fn disruption(&mut self, departure: Nanos, arrival: Nanos) -> Option<(Nanos, Disruption)> {

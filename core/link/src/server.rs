@@ -12,6 +12,8 @@ pub enum Transmission {
     Done(Nanos),
     /// An outage began at this time, with the packet half way out.
     CutOff(Nanos),
+    /// An outage discarded it at this time, before its first bit left.
+    Discarded(Nanos),
 }
 
 /// Serialises packets one after another. Remainders are carried, so that the long-run rate is exact.
@@ -20,6 +22,8 @@ pub struct Server {
     free_at: Nanos,
     /// How far behind the present `free_at` may stay: the time in which a token bucket fills. 0: no bucket.
     saved: Nanos,
+    /// Outages take what waits and what comes while they last; otherwise they hold up both.
+    discards: bool,
     /// Work already paid for, in bit·ns/s: less than one nanosecond at the current rate.
     credit: u64,
     /// Quotient and remainder of the last size and rate: packets of one size at one rate need no division.
@@ -31,6 +35,12 @@ impl Server {
     #[must_use]
     pub fn with_bucket(saved: Nanos) -> Self {
         Self { saved, ..Self::default() }
+    }
+
+    /// The same, losing what waits when an outage begins and what comes until it ends.
+    #[must_use]
+    pub const fn discarding(self) -> Self {
+        Self { discards: true, ..self }
     }
 
     /// When the last accepted packet has left.
@@ -47,7 +57,8 @@ impl Server {
                 return NEVER;
             }
             let span = schedule.seek(start);
-            if span.connected && span.rate_bps > 0 {
+            // What an outage discards need not wait for its end.
+            if (span.connected && span.rate_bps > 0) || (self.discards && !span.connected) {
                 return start;
             }
             start = span.end;
@@ -67,6 +78,10 @@ impl Server {
         }
         let mut span = *schedule.seek(start);
         while !span.connected || span.rate_bps == 0 {
+            if self.discards && !span.connected {
+                self.free_at = start;
+                return Transmission::Discarded(start);
+            }
             if span.end == NEVER {
                 self.free_at = NEVER;
                 return Transmission::Done(NEVER);
@@ -157,7 +172,7 @@ mod tests {
         let now = 1_000_000_000;
         let mut waits = || match server.transmit(&mut schedule, 1500, now) {
             Transmission::Done(at) => at - now,
-            Transmission::CutOff(_) => NEVER,
+            Transmission::CutOff(_) | Transmission::Discarded(_) => NEVER,
         };
         let all: Vec<Nanos> = (0..13).map(|_| waits()).collect();
         assert_eq!(all[..10], [0; 10]);

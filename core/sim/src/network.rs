@@ -21,7 +21,8 @@ use crate::packet::Packet;
 use crate::path::Paths;
 use crate::route::{Route, Routes};
 use crate::scenario::{
-    AGENT_SCHEME, Distribution, FlowDirection, FlowSpec, LinkSpec, Scenario, ScenarioError, UDP_SCHEME, nanos,
+    AGENT_SCHEME, Distribution, FlowDirection, FlowSpec, LinkSpec, OutageEffect, Scenario, ScenarioError,
+    UDP_SCHEME, nanos,
 };
 use crate::source::{OnOff, Source};
 use crate::telemetry::{Headers, Port};
@@ -65,6 +66,7 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
         if spec.burst_bytes > 0 {
             link = link.with_bucket(spec.burst_bytes);
         }
+        let link = in_outages(link, spec.outage);
         links.push(queue::install(link, &spec.queue, queue_seed(scenario.seed, links.len())));
     }
     let mut logged_links: Vec<(String, usize)> = names.iter().cloned().zip(0..).collect();
@@ -73,13 +75,14 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
         let rate = spec.reverse.as_ref().map_or(Some(UNLIMITED), |reverse| bps(reverse.rate_mbps));
         let schedule = schedule(scenario, name, spec, (Direction::Downlink, rate), traces)?;
         let Some(reverse) = &spec.reverse else {
-            links.push(Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0), jitter));
+            let link = Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0), jitter);
+            links.push(in_outages(link, spec.outage));
             continue;
         };
         let rtt = largest_base_rtt(scenario, name, &schedules, &names);
         let limit = queue::limit(&reverse.queue, schedule.at(0).rate_bps, rtt);
         let loss = Loss::new(reverse.loss, reverse_loss_seed(scenario.seed, links.len()));
-        let link = Link::new(schedule, limit, loss, jitter);
+        let link = in_outages(Link::new(schedule, limit, loss, jitter), spec.outage);
         logged_links.push((format!("{name}.reverse"), links.len()));
         links.push(queue::install(link, &reverse.queue, queue_seed(scenario.seed, links.len())));
     }
@@ -114,6 +117,13 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
         links = all.into_iter().enumerate().map(observe).collect();
     }
     Ok(Network { links, logged_links, flows, paths, ports })
+}
+
+fn in_outages(link: Link<Packet>, effect: OutageEffect) -> Link<Packet> {
+    match effect {
+        OutageEffect::Hold => link,
+        OutageEffect::Drop => link.discarding_in_outages(),
+    }
 }
 
 fn bps(rate_mbps: Option<f64>) -> Option<u64> {

@@ -108,12 +108,26 @@ pub struct LinkSpec {
     /// Bytes that its token bucket holds: so much passes at once after silence. 0: an exact link.
     #[serde(default)]
     pub burst_bytes: u32,
+    /// What an outage of the trace does to the queue, both ways.
+    #[serde(default)]
+    pub outage: OutageEffect,
     /// The queue in front of it.
     #[serde(default)]
     pub queue: QueueSpec,
     /// Capacity and queue of the way back; without, it is uncongested.
     #[serde(default)]
     pub reverse: Option<ReverseSpec>,
+}
+
+/// What becomes of packets that wait when an outage begins or come while it lasts; those in flight are lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutageEffect {
+    /// They wait for its end.
+    #[default]
+    Hold,
+    /// They are lost, too.
+    Drop,
 }
 
 /// A flow, or `count` equal ones.
@@ -268,8 +282,17 @@ impl Scenario {
         self.check(&format!("{at}.rate_mbps"), rate_given, "a link without a trace needs it")?;
         let bucket_ok = link.burst_bytes == 0 || link.trace.is_none();
         self.check(&format!("{at}.burst_bytes"), bucket_ok, "a link with a trace has no token bucket")?;
+        self.validate_outage(&format!("{at}.outage"), link)?;
         self.validate_queue(&format!("{at}.queue"), &link.queue)?;
         self.validate_reverse(&format!("{at}.reverse"), link)
+    }
+
+    fn validate_outage(&self, at: &str, link: &LinkSpec) -> Result<(), ScenarioError> {
+        let holds = link.outage == OutageEffect::Hold;
+        self.check(at, holds || link.trace.is_some(), "a link without a trace has no outages")?;
+        let mut queues = link.reverse.iter().map(|reverse| &reverse.queue).chain([&link.queue]);
+        let shaped = queues.any(|queue| queue.bandwidth_mbps.is_some());
+        self.check(at, holds || !shaped, "cake's shaper holds packets back through an outage")
     }
 
     fn validate_rate(&self, at: &str, rate_mbps: Option<f64>) -> Result<(), ScenarioError> {
@@ -369,6 +392,23 @@ mod tests {
         let error = error_of(&of(r#"{"trace": "path", "burst_bytes": 1500}"#));
         assert!(error.contains("links.a.burst_bytes"), "{error}");
         assert!(Scenario::from_json(&of(r#"{"rate_mbps": 1, "delay_ms": 1, "burst_bytes": 1500}"#)).is_ok());
+    }
+
+    #[test]
+    fn an_outage_that_drops_the_queue_needs_a_trace_and_no_shaper() {
+        let of = |link: &str| {
+            format!(
+                r#"{{"duration_s": 1, "links": {{"a": {link}}}, "flows": [{{"scheme": "reno", "route": ["a"]}}]}}"#
+            )
+        };
+        for link in [
+            r#"{"rate_mbps": 1, "delay_ms": 1, "outage": "drop"}"#,
+            r#"{"trace": "path", "outage": "drop", "queue": {"kind": "cake", "bandwidth_mbps": 5}}"#,
+        ] {
+            let error = error_of(&of(link));
+            assert!(error.contains("links.a.outage"), "{error}");
+        }
+        assert!(Scenario::from_json(&of(r#"{"trace": "path", "outage": "drop"}"#)).is_ok());
     }
 
     #[test]

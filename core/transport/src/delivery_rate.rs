@@ -54,10 +54,11 @@ impl DeliveryRate {
         self.delivered
     }
 
-    /// A packet goes out after `prior_in_flight` others, when `lost` have been lost.
+    /// A packet goes out after `prior_in_flight` others, when `lost` have been lost; `first`: nothing waits to be
+    /// acknowledged, lost or not (Linux's packets_out).
     #[inline]
-    pub fn on_sent(&mut self, now: Nanos, prior_in_flight: u32, lost: u64) -> SentState {
-        if prior_in_flight == 0 {
+    pub fn on_sent(&mut self, now: Nanos, prior_in_flight: u32, lost: u64, first: bool) -> SentState {
+        if first {
             self.first_sent_at = now;
             self.delivered_at = now;
         }

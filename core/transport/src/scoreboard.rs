@@ -238,6 +238,15 @@ impl Scoreboard {
         }
     }
 
+    /// How many packets from `seq` on, the first of which is due, are due for retransmission without a gap, up to `most`.
+    pub fn due_from(&self, seq: u64, most: u32) -> u32 {
+        let due = |seq: &u64| {
+            let place = *seq as usize & (self.ring.len() - 1);
+            self.due[place / WORD] & 1 << (place % WORD) != 0
+        };
+        1 + (seq + 1..self.next).take(most as usize - 1).take_while(due).count() as u32
+    }
+
     /// The packet goes out again.
     pub fn retransmit(&mut self, seq: u64, sent_at: Nanos, state: SentState) {
         let segment = self.get(seq);

@@ -103,8 +103,8 @@ pub struct Sender {
     delivery: DeliveryRate,
     rack: Rack,
     pacer: Pacer,
-    /// A burst of an unpaced sender is going out.
-    bursting: bool,
+    /// Packets that may go out with the one that has gone.
+    burst_left: u32,
     last_sent: Nanos,
     state: State,
     undo: Undo,
@@ -149,7 +149,7 @@ impl Sender {
             delivery: DeliveryRate::default(),
             rack: Rack::default(),
             pacer: Pacer::default(),
-            bursting: false,
+            burst_left: 0,
             last_sent: 0,
             state: State::Open,
             undo: Undo::default(),
@@ -193,7 +193,8 @@ impl Sender {
         self.start(now);
     }
 
-    /// An acknowledgement arrives. Returns the RTT of the last packet it newly delivered, if that was sent only once.
+    /// An acknowledgement arrives. Returns the RTT that it tells of the path (Linux's seq_rtt_us): of the first packet that
+    /// it newly delivers, or of what it echoes.
     #[inline]
     pub fn on_ack(&mut self, now: Nanos, ack: &AckToSend) -> Option<Nanos> {
         let prior_in_flight = self.board.in_flight();
@@ -319,7 +320,8 @@ impl Sender {
         if delivered > 0 {
             self.arm_tail(now);
         }
-        last_rtt
+        // Exactly, though the estimator takes it in their ticks: no RTT is shorter than the path.
+        first_rtt.or(echoed_rtt.map(|_| now - ack.echo))
     }
 
     /// A timer has run out, if one has.

@@ -20,7 +20,7 @@ from typing import Any
 PROGRESS_FD = "LEOGYM_PROGRESS_FD"
 _HERE = Path(__file__).parent
 _PROJECT = _HERE.parents[2]
-_HYSTART = Path("/sys/module/tcp_cubic/parameters/hystart")
+_CUBIC = Path("/sys/module/tcp_cubic/parameters")
 _TOLD_EVERY_S = 1.0
 
 
@@ -66,7 +66,8 @@ class GuestRun(inside.Run):
         (self.private / "forwarding").chmod(0o4755)
         for program in self.run["programs"]:
             inside.mahimahi.make_setuid(self.private, Path("/bin") / Path(program).name)
-        _HYSTART.write_text("1" if self.run["hystart"] else "0")
+        for name, value in self.run["tcp_cubic"].items():
+            (_CUBIC / name).write_text(str(value))
         if self.daemon is not None:
             self.daemon.start()
 
@@ -113,7 +114,7 @@ class WiredRun(GuestRun):
 
     def prepare_level(self, level: int) -> None:
         """Give a level's namespace the settings of its TCP, and make it forward."""
-        settings = inside.SETTINGS | {"ip_forward": "1"}
+        settings = inside.SETTINGS | self.run["settings"] | {"ip_forward": "1"}
         script = [f"echo {value} >/proc/sys/net/ipv4/{name}" for name, value in settings.items()]
         inside.mahimahi.call(*self.enter(level), "/bin/sh", "-ec", "\n".join(script))
 

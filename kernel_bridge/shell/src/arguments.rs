@@ -29,12 +29,16 @@ Uplink is the way out of the shell, downlink the way in; options without a direc
                         capacity in place of the trace's, of whole IP packets; 'unlimited' does not queue
   --delay-ms D          one-way propagation in place of a path trace
   --start-s S           begin S seconds into the trace (0)
-  --queue KIND          droptail, codel, fq_codel, pie, cake or sfq (droptail)
+  --queue KIND          droptail, codel, fq_codel, pie, cake, sfq or gateway (droptail)
   --queue-packets N, --queue-bytes N, --queue-bdp X
                         its size; X bandwidth-delay products at the start (droptail: 1 BDP, others: Linux's)
+  --outage hold|drop    what waits when the trace's outages begin, or comes meanwhile, waits for their end or is
+                        lost like what is in flight (hold)
   --loss P, --uplink-loss P, --downlink-loss P
                         probability of loss, independent of the trace's (0)
-  --seed S              of losses and of what queues draw (1)
+  --downlink-jitter-ms J
+                        up to this much longer for each packet on the way in, in order (0)
+  --seed S              of losses, of jitter and of what queues draw (1)
   --log FILE            what came, left, was dropped and lost, and the report
   --report FILE         the report alone: counts, lateness, validity, as JSON
   --max-late-ms M       the run is not valid when packets left later than this at the 99th percentile (1)
@@ -52,7 +56,7 @@ pub enum Path {
     Static(Nanos),
 }
 
-/// Queue disciplines, each named as in tc(8).
+/// Queue disciplines, those of Linux named as in tc(8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueKind {
     Droptail,
@@ -61,16 +65,19 @@ pub enum QueueKind {
     Pie,
     Cake,
     Sfq,
+    /// Of no Linux: a geostationary gateway's, see [`leo_link::queue::Gateway`].
+    Gateway,
 }
 
 impl QueueKind {
-    const ALL: [(&'static str, Self); 6] = [
+    const ALL: [(&'static str, Self); 7] = [
         ("droptail", Self::Droptail),
         ("codel", Self::Codel),
         ("fq_codel", Self::FqCodel),
         ("pie", Self::Pie),
         ("cake", Self::Cake),
         ("sfq", Self::Sfq),
+        ("gateway", Self::Gateway),
     ];
 
     /// Its name on the command line and in logs.
@@ -132,6 +139,9 @@ pub struct Arguments {
     pub queue: QueueKind,
     pub queue_size: QueueSize,
     pub loss: Both<f64>,
+    pub downlink_jitter: Nanos,
+    /// Whether an outage discards what waits.
+    pub outages_drop: bool,
     pub seed: u64,
     pub log: Option<PathBuf>,
     pub report: Option<PathBuf>,
@@ -169,6 +179,8 @@ fn parse_words(mut parser: Parser) -> Result<Request, lexopt::Error> {
         queue: QueueKind::Droptail,
         queue_size: QueueSize::Default,
         loss: Both::default(),
+        downlink_jitter: 0,
+        outages_drop: false,
         seed: 1,
         log: None,
         report: None,
@@ -221,6 +233,8 @@ fn parse_words(mut parser: Parser) -> Result<Request, lexopt::Error> {
             "loss" => arguments.loss.set_both(probability(&mut parser, &name)?),
             "uplink-loss" => arguments.loss.set(Direction::Uplink, probability(&mut parser, &name)?),
             "downlink-loss" => arguments.loss.set(Direction::Downlink, probability(&mut parser, &name)?),
+            "outage" => arguments.outages_drop = drops(&parser.value()?)?,
+            "downlink-jitter-ms" => arguments.downlink_jitter = time(&mut parser, &name, NS_PER_MS)?,
             "seed" => arguments.seed = whole(&mut parser, &name, 0)?,
             "log" => arguments.log = Some(parser.value()?.into()),
             "report" => arguments.report = Some(parser.value()?.into()),
@@ -305,6 +319,14 @@ fn queue_kind(parser: &mut Parser) -> Result<QueueKind, lexopt::Error> {
     })
 }
 
+fn drops(value: &OsString) -> Result<bool, lexopt::Error> {
+    match value.to_str() {
+        Some("hold") => Ok(false),
+        Some("drop") => Ok(true),
+        _ => Err(format!("--outage: {value:?}: must be hold or drop").into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -342,6 +364,7 @@ mod tests {
             ("--delay-ms 5", "--rate-mbps: needed where there is no path trace"),
             ("t.csv --delay-ms 5", "--delay-ms: in place of a path trace, not beside one"),
             ("t.csv --loss 1.5", "--loss: 1.5: must lie in [0, 1]"),
+            ("t.csv --outage lose", "--outage: \"lose\": must be hold or drop"),
             ("t.csv --loss nan", "--loss: nan: must lie in [0, 1]"),
             ("t.csv --rate-mbps 0", "--rate-mbps: \"0\": must be Mbit/s above 0, or 'unlimited'"),
             ("t.csv --queue-packets 0", "--queue-packets: \"0\": must be a whole number, at least 1"),
@@ -351,7 +374,7 @@ mod tests {
             ),
             (
                 "t.csv --queue red",
-                "--queue: \"red\": must be one of droptail, codel, fq_codel, pie, cake, sfq",
+                "--queue: \"red\": must be one of droptail, codel, fq_codel, pie, cake, sfq, gateway",
             ),
             ("t.csv --quue red", "--quue: unknown option (--help lists them)"),
         ] {

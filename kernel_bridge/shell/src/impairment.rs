@@ -4,8 +4,8 @@ use std::fs;
 use std::sync::Arc;
 
 use leo_link::{
-    Cake, CakeSettings, Codel, CodelSettings, Direction, DropTail, FqCodel, FqCodelSettings, Jitter, Link,
-    Loss, Managed, Nanos, PathTrace, Pie, PieSettings, Schedule, Sfq, SfqSettings, Span, UNLIMITED,
+    Cake, CakeSettings, Codel, CodelSettings, Direction, DropTail, FqCodel, FqCodelSettings, Gateway, Jitter,
+    Link, Loss, Managed, Nanos, PathTrace, Pie, PieSettings, Schedule, Sfq, SfqSettings, Span, UNLIMITED,
 };
 
 use crate::arguments::{Arguments, Path, QueueKind, QueueSize};
@@ -68,9 +68,19 @@ pub fn link(source: &Source, arguments: &Arguments, direction: Direction) -> Res
     let limit = limit(arguments, &schedule);
     let loss = Loss::new(arguments.loss.of(direction), stream);
     let uncongested = start(&schedule).rate_bps == UNLIMITED;
-    let link = Link::new(schedule, limit, loss, Jitter::none());
-    Ok(match discipline(arguments, limit, stream.wrapping_mul(STREAM)) {
+    let jitter = match direction {
+        Direction::Uplink => Jitter::none(),
+        Direction::Downlink => Jitter::new(arguments.downlink_jitter, !stream),
+    };
+    let link = Link::new(schedule, limit, loss, jitter);
+    let link = if arguments.outages_drop { link.discarding_in_outages() } else { link };
+    let seed = stream.wrapping_mul(STREAM);
+    Ok(match discipline(arguments, limit, seed) {
         Some(discipline) if !uncongested => link.managed_by(discipline),
+        None if arguments.queue == QueueKind::Gateway && !uncongested => {
+            let bytes = limit.bytes.min(limit.packets.saturating_mul(MTU as u64));
+            link.behind_gateway(Gateway::new(bytes / 2, seed))
+        }
         _ => link,
     })
 }
@@ -99,7 +109,7 @@ fn limit(arguments: &Arguments, schedule: &Schedule) -> DropTail {
         QueueSize::Bytes(bytes) => DropTail::of_bytes(bytes),
         QueueSize::Bdp(bdp) => of_bdp(bdp),
         QueueSize::Default => match arguments.queue {
-            QueueKind::Droptail => of_bdp(1.0),
+            QueueKind::Droptail | QueueKind::Gateway => of_bdp(1.0),
             QueueKind::Codel | QueueKind::Pie => DropTail::of_packets(SINGLE_PACKETS),
             QueueKind::FqCodel => DropTail::of_packets(FqCodelSettings::default().limit),
             QueueKind::Sfq => DropTail::of_packets(SfqSettings::default().limit),
@@ -113,7 +123,7 @@ fn discipline(arguments: &Arguments, size: DropTail, seed: u64) -> Option<Manage
     let packets = size.packets.min(size.bytes / MTU as u64).max(1);
     let bytes = size.bytes.min(size.packets.saturating_mul(MTU as u64));
     Some(match arguments.queue {
-        QueueKind::Droptail => return None,
+        QueueKind::Droptail | QueueKind::Gateway => return None,
         QueueKind::Codel => Managed::Codel(Codel::new(packets, CodelSettings::default())),
         QueueKind::Pie => Managed::Pie(Pie::new(packets, PieSettings::default(), seed)),
         QueueKind::FqCodel => Managed::FqCodel(FqCodel::new(
@@ -136,6 +146,7 @@ mod tests {
 
     use super::*;
     use crate::arguments::{Request, parse};
+    use crate::datagram::Pool;
 
     fn arguments(line: &str) -> Arguments {
         match parse(line.split_whitespace().map(OsString::from)) {
@@ -157,6 +168,27 @@ mod tests {
         assert_eq!(limit_of("--rate-mbps 100 --delay-ms 25 --queue-bdp 0.5"), DropTail::of_packets(208));
         assert_eq!(limit_of("--rate-mbps 100 --delay-ms 25 --queue codel"), DropTail::of_packets(1_000));
         assert_eq!(limit_of("--rate-mbps 100 --delay-ms 25 --queue-bytes 9000"), DropTail::of_bytes(9_000));
+    }
+
+    #[test]
+    fn a_gateway_drops_a_quarter_of_what_comes_while_its_buffer_is_more_than_half_full() {
+        let refused = |queue: &str| {
+            let line = format!("--rate-mbps 1 --delay-ms 25 --queue {queue} --queue-packets 1000");
+            let arguments = arguments(&line);
+            let mut link =
+                link(&Source::read(&arguments.path).unwrap(), &arguments, Direction::Uplink).unwrap();
+            let pool = Pool::of(900);
+            for _ in 0..900 {
+                let mut packet = pool.take();
+                packet.room()[0] = 0x45;
+                assert!(packet.filled(MTU, 0));
+                link.offer(packet, 0);
+            }
+            link.stats(0).dropped
+        };
+        assert_eq!(refused("droptail"), 0);
+        let dropped = refused("gateway");
+        assert!((60..140).contains(&dropped), "about a quarter of 400: {dropped}");
     }
 
     #[test]

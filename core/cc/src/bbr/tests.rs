@@ -52,6 +52,18 @@ fn bursts_are_what_a_millisecond_carries_and_single_packets_at_the_lowest_rates(
 }
 
 #[test]
+fn the_handshake_gives_the_min_rtt_until_something_shorter_comes() {
+    // Linux's bbr_init takes tcp_min_rtt. Flows that begin behind others' queues see nothing as short for ten seconds.
+    let mut bbr = Bbr::new(&Context::default());
+    bbr.on_start(0, 30 * MILLISECOND);
+    let ack = |rtt| Ack { now: SECOND, rtt: Some(rtt), delivered: 1, ..Ack::default() };
+    bbr.on_ack(&ack(110 * MILLISECOND));
+    assert_eq!(bbr.min_rtt, 30 * MILLISECOND);
+    bbr.on_ack(&ack(29 * MILLISECOND));
+    assert_eq!(bbr.min_rtt, 29 * MILLISECOND);
+}
+
+#[test]
 fn what_is_delivered_while_pacing_waits_is_not_in_flight_when_it_sends() {
     // Linux's bbr_packets_in_net_at_edt: at 1,000 packets a second ten go in 10 ms; the burst of two comes with a gain alone.
     let mut bbr = Bbr::new(&Context::default());

@@ -82,7 +82,7 @@ fn a_queue_shows_that_bandwidth_has_gone_long_before_the_maximum_forgets_it() {
     let (mut path, mut leocc) = started(false);
     path.run(&mut leocc, 5 * SECOND);
     path.rate = 600.0;
-    path.run(&mut leocc, path.now + 12 * RTT);
+    path.run(&mut leocc, path.now + 11 * RTT);
     assert!(leocc.bbr.bandwidth() > 990.0, "{}", leocc.bbr.bandwidth());
     assert!((leocc.bandwidth.estimate / 600.0 - 1.0).abs() < 0.1, "{}", leocc.bandwidth.estimate);
     let bytes = f64::from(crate::SEGMENT_BYTES);

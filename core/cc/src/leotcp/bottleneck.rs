@@ -22,6 +22,15 @@ pub struct Bottleneck {
     pub path_changed: bool,
 }
 
+/// What utilisation is computed over on the sender's side.
+#[derive(Clone, Copy, Debug)]
+pub enum FlowRtt {
+    /// In place of an average RTT that a switch does not know yet.
+    UntilAverage(Nanos),
+    /// In place of any switch's average RTT.
+    InsteadOfAverage(Nanos),
+}
+
 /// The path's last packet, hop by hop.
 #[derive(Clone, Debug)]
 pub struct PathMonitor {
@@ -38,9 +47,7 @@ impl PathMonitor {
     }
 
     /// `None` if the packet is of an old path or older than the last one.
-    ///
-    /// `fallback`: in place of an average RTT that a switch does not know yet.
-    pub fn observe(&mut self, now: Nanos, hops: &[Hop], fallback: Nanos, srtt: Nanos) -> Option<Bottleneck> {
+    pub fn observe(&mut self, now: Nanos, hops: &[Hop], rtt: FlowRtt, srtt: Nanos) -> Option<Bottleneck> {
         let hops = &hops[..hops.len().min(MAX_HOPS)];
         let last = hops.last()?;
         let path = path_id(hops);
@@ -62,7 +69,10 @@ impl PathMonitor {
         for (hop, previous) in hops.iter().zip(&mut self.previous) {
             let rate = hop.rate.max(1) as f64;
             waited += f64::from(hop.queue_found) / rate * NANOS_PER_S;
-            let average_rtt = if hop.average_rtt > 0 { hop.average_rtt } else { fallback };
+            let average_rtt = match rtt {
+                FlowRtt::UntilAverage(_) if hop.average_rtt > 0 => hop.average_rtt,
+                FlowRtt::UntilAverage(rtt) | FlowRtt::InsteadOfAverage(rtt) => rtt,
+            };
             let since = hop.departed_at.saturating_sub(previous.0) as f64;
             let sent = hop.sent_bytes.saturating_sub(previous.1) as f64;
             *previous = (hop.departed_at, hop.sent_bytes);

@@ -174,3 +174,37 @@ fn a_flow_that_does_not_fill_its_window_does_not_grow() {
     }
     assert_eq!(link.leotcp.window(), 100);
 }
+
+/// Utilisation after a second at half the rate with 300 kB of queue, over the average RTT of 48 ms or an own of 144 ms.
+fn utilisation_with_a_long_rtt(mut leotcp: LeoTcp) -> f64 {
+    leotcp.on_start(0, 3 * RTT);
+    let mut link = Link { leotcp, now: 3 * RTT, sent_bytes: 0, flows: 2 };
+    for _ in 0..1_000 {
+        link.now += MS;
+        link.sent_bytes += RATE / 2_000;
+        let hop = link.hop(300_000);
+        link.acknowledge(&[hop], 3 * RTT);
+    }
+    link.leotcp.utilisation.unwrap_or(0.0)
+}
+
+#[test]
+fn without_the_average_rtt_a_flow_of_a_longer_rtt_sees_less_utilisation() {
+    // "flows with higher RTTs will observe lower utilisation values for the same level of congestion": half a BDP of queue
+    // over the average RTT is a sixth over three times as much.
+    let (average, own) = (LeoTcp::new(), LeoTcp::without(Ablation::AverageRtt));
+    let (average, own) = (utilisation_with_a_long_rtt(average), utilisation_with_a_long_rtt(own));
+    assert!((average - 1.0).abs() < 0.01, "{average}");
+    assert!((own - (0.5 + 0.5 / 3.0)).abs() < 0.01, "{own}");
+}
+
+#[test]
+fn without_the_initial_phase_a_flow_grows_by_5_percent_of_its_share_from_the_first_rtt_on() {
+    let mut link = Link::new(4);
+    link.leotcp = LeoTcp::without(Ablation::InitialPhase);
+    link.leotcp.on_start(0, RTT);
+    link.run(96, 0.3, 0);
+    let grown = link.leotcp.window - INITIAL_PACKETS;
+    let step = 0.05 * BDP / 4.0;
+    assert!((grown - 2.0 * step).abs() <= step, "{grown}: a step of {step} each RTT");
+}

@@ -5,33 +5,56 @@ use std::sync::Arc;
 use crate::{Context, Handover, Nanos};
 
 const MILLISECOND: Nanos = 1_000_000;
-/// Section V-B: about 90 % of predictions are within 0.6 s.
-const REPORT_ERROR: Nanos = 600 * MILLISECOND;
-/// Section V-C: the inhibition lasts 2 T_err + TCP_RTO_MIN + 0.1 s.
-const INHIBITION: Nanos = 2 * REPORT_ERROR + 200 * MILLISECOND + 100 * MILLISECOND;
+/// Section V-C: TCP_RTO_MIN + 0.1 s.
+const MARGIN: Nanos = 200 * MILLISECOND + 100 * MILLISECOND;
+
+/// When a handover is reported and how long the freeze is that follows.
+#[derive(Clone, Copy, Debug)]
+pub struct Reporting {
+    /// T_err: so much before it is expected.
+    early: Nanos,
+}
+
+impl Reporting {
+    /// Section V-B: about 90 % of predictions are within 0.6 s.
+    pub const AS_PUBLISHED: Self = Self::early_by_ms(600);
+
+    /// Section VI-A tries a T_err of 0, 0.3, 0.5 and 1 s.
+    pub const fn early_by_ms(early_ms: u64) -> Self {
+        Self { early: early_ms * MILLISECOND }
+    }
+
+    /// Section V-C: the inhibition lasts 2 T_err + TCP_RTO_MIN + 0.1 s.
+    const fn freeze(self) -> Nanos {
+        2 * self.early + MARGIN
+    }
+}
 
 /// The announced handovers and the first that is not over.
 #[derive(Clone, Debug)]
 pub struct Inhibition {
     handovers: Arc<[Handover]>,
     next: usize,
+    reporting: Reporting,
 }
 
 impl Inhibition {
-    pub fn new(context: &Context) -> Self {
-        Self { handovers: context.handovers.clone(), next: 0 }
+    pub fn new(context: &Context, reporting: Reporting) -> Self {
+        Self { handovers: context.handovers.clone(), next: 0, reporting }
+    }
+
+    const fn reported_at(&self, handover: Handover) -> Nanos {
+        handover.expected_at.saturating_sub(self.reporting.early)
     }
 
     /// Whether a report holds at `now`, which must not go back.
     pub fn holds(&mut self, now: Nanos) -> bool {
-        // A report comes T_err before its handover is expected.
-        while let Some(handover) = self.handovers.get(self.next)
-            && now >= handover.expected_at.saturating_sub(REPORT_ERROR) + INHIBITION
+        while let Some(&handover) = self.handovers.get(self.next)
+            && now >= self.reported_at(handover) + self.reporting.freeze()
         {
             self.next += 1;
         }
-        let next = self.handovers.get(self.next);
-        next.is_some_and(|handover| now >= handover.expected_at.saturating_sub(REPORT_ERROR))
+        self.handovers.get(self.next).is_some_and(|&handover| now >= self.reported_at(handover))
     }
 }
 
@@ -39,11 +62,12 @@ impl Inhibition {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_report_holds_from_an_error_before_the_handover_for_one_and_a_half_seconds() {
+    /// In ms, when the flag changes around handovers expected at 10, 10.5 and 30 s.
+    fn changes(reporting: Reporting) -> Vec<u64> {
         let handovers = [10_000, 10_500, 30_000].map(|ms| Handover { expected_at: ms * MILLISECOND });
-        let mut inhibition = Inhibition::new(&Context { handovers: handovers.into(), ..Context::default() });
-        let changes: Vec<u64> = (1..40_000)
+        let context = Context { handovers: handovers.into(), ..Context::default() };
+        let mut inhibition = Inhibition::new(&context, reporting);
+        (1..40_000)
             .scan(false, |before, ms| {
                 let holds = inhibition.holds(ms * MILLISECOND);
                 let changed = holds != *before;
@@ -51,7 +75,20 @@ mod tests {
                 Some(changed.then_some(ms))
             })
             .flatten()
-            .collect();
-        assert_eq!(changes, [9_400, 11_400, 29_400, 30_900]);
+            .collect()
+    }
+
+    #[test]
+    fn a_report_holds_from_an_error_before_the_handover_for_one_and_a_half_seconds() {
+        assert_eq!(changes(Reporting::AS_PUBLISHED), [9_400, 11_400, 29_400, 30_900]);
+    }
+
+    #[test]
+    fn the_freezes_of_table_one_are_those_of_its_report_adjustments() {
+        // "0.3s 0s", "0.9s -0.3s", "1.3s -0.5s", "2.3s -1.0s"
+        for (early, freeze) in [(0, 300), (300, 900), (500, 1_300), (1_000, 2_300)] {
+            let found = changes(Reporting::early_by_ms(early));
+            assert_eq!(found[found.len() - 2..], [30_000 - early, 30_000 - early + freeze]);
+        }
     }
 }

@@ -63,12 +63,12 @@ impl<P: Packet> Link<P> {
     fn observe_them(&mut self, now: Nanos) {
         let waiting = self.waiting_bytes();
         let Some(observer) = &mut self.observer else { return };
-        while let Some(&Leaving { at, bytes }) = self.leaving.front()
+        while let Some(&Leaving { at, bytes, sent }) = self.leaving.front()
             && at <= now
         {
             self.queued_bytes -= u64::from(bytes);
             self.leaving.pop_front();
-            observer.sent_bytes += u64::from(bytes);
+            observer.sent_bytes += if sent { u64::from(bytes) } else { 0 };
             let queued_bytes = self.queued_bytes + waiting;
             observer.left.push_back(Departure { at, queued_bytes, sent_bytes: observer.sent_bytes });
         }

@@ -337,12 +337,16 @@ proptest! {
         offset in 0_u64..10_000,
         offers in prop::collection::vec((prop_oneof![Just(0), 0_u64..400, 0_u64..3_000], 40_u32..=1500), 1..60),
         limit in limits(),
+        discards in any::<bool>(),
     ) {
-        let expected = Model::new(&parts, offset, limit).run(&offers);
+        let expected = Model { discards, ..Model::new(&parts, offset, limit) }.run(&offers);
         let scaled: Vec<Part> =
             parts.iter().map(|&(time, delay, rate, connected)| (time * US, delay * US, rate * 1_000_000, connected)).collect();
         let schedule = Schedule::traced(trace(&scaled, 0.0), Direction::Downlink, None, offset * US);
         let mut link = Link::new(schedule, limit, Loss::new(0.0, 0), Jitter::none());
+        if discards {
+            link = link.discarding_in_outages();
+        }
         let scaled_offers: Vec<_> = offers.iter().map(|&(gap, bytes)| (gap * US, bytes)).collect();
         let out = drive(&mut link, &scaled_offers);
         let arrivals: Vec<_> = out.iter().map(|&(arrival, packet)| (packet.id, arrival.div_ceil(US))).collect();
@@ -399,6 +403,8 @@ struct Model<'a> {
     parts: &'a [Part],
     offset: u64,
     limit: DropTail,
+    /// Outages take the queue and what comes meanwhile.
+    discards: bool,
     now: u64,
     /// Number, size and bits yet to leave.
     queue: VecDeque<(usize, u32, u64)>,
@@ -421,6 +427,7 @@ impl<'a> Model<'a> {
             parts,
             offset,
             limit,
+            discards: false,
             now: 0,
             queue: VecDeque::new(),
             flying: VecDeque::new(),
@@ -435,6 +442,11 @@ impl<'a> Model<'a> {
             at += gap;
             while self.now < at {
                 self.tick();
+            }
+            self.discard();
+            if self.discards && !part_at(self.parts, self.offset, self.now).3 {
+                self.result.lost += 1;
+                continue;
             }
             let bytes_queued: u64 = self.queue.iter().map(|packet| u64::from(packet.1)).sum();
             let fits = (self.queue.len() as u64) < self.limit.packets
@@ -451,10 +463,18 @@ impl<'a> Model<'a> {
         self.result
     }
 
+    fn discard(&mut self) {
+        if self.discards && !part_at(self.parts, self.offset, self.now).3 {
+            self.result.lost += self.queue.len() as u64;
+            self.queue.clear();
+        }
+    }
+
     /// From `now` to the next microsecond.
     fn tick(&mut self) {
         let (_, delay, mut bits, connected) = part_at(self.parts, self.offset, self.now);
         self.land();
+        self.discard();
         if !connected {
             self.result.lost += self.flying.len() as u64;
             self.flying.clear();
@@ -507,6 +527,41 @@ fn an_outage_drops_what_flies_and_what_is_half_out_but_keeps_the_queue() {
     let arrivals: Vec<_> = out.iter().map(|&(arrival, packet)| (packet.id, arrival)).collect();
     assert_eq!(arrivals, [(0, 3 * MS), (1, 4 * MS), (5, 9_500_000), (6, 10_500_000)]);
     assert_eq!(link.stats(NEVER).lost, 3);
+}
+
+#[test]
+fn an_outage_that_discards_takes_the_queue_and_what_comes_until_it_ends() {
+    // Valentine and Parisis, section IV-D: "During these interruptions, all in-flight packets and any queued packets are
+    // discarded." The outage lasts from 4.5 to 6.5 ms; 7 comes during it, 8 as it ends.
+    let parts =
+        [(4_500_000, 2 * MS, RATE, true), (2 * MS, 2 * MS, RATE, false), (100 * MS, 2 * MS, RATE, true)];
+    let offers = [&[(0, 1500); 7][..], &[(5 * MS, 1500), (1_500_000, 1500)]].concat();
+    let mut link = at_12_mbps(&parts, 0).discarding_in_outages();
+    let arrivals: Vec<_> =
+        drive(&mut link, &offers).iter().map(|&(arrival, packet)| (packet.id, arrival)).collect();
+    assert_eq!(arrivals, [(0, 3 * MS), (1, 4 * MS), (8, 9_500_000)]);
+    assert_eq!(link.stats(NEVER), LinkStats { offered: 9, delivered: 3, lost: 6, ..link.stats(NEVER) });
+}
+
+#[test]
+fn what_an_outage_discards_was_never_sent() {
+    let parts =
+        [(4_500_000, 2 * MS, RATE, true), (2 * MS, 2 * MS, RATE, false), (100 * MS, 2 * MS, RATE, true)];
+    let mut link = at_12_mbps(&parts, 0).discarding_in_outages().observed();
+    drive(&mut link, &[&[(0, 1500); 7][..], &[(7 * MS, 1500)]].concat());
+    // Five before the outage, the last of them half, and the one after it.
+    assert_eq!(link.last_departure().sent_bytes, 6 * 1500);
+}
+
+#[test]
+fn an_outage_that_discards_empties_every_discipline_but_a_shaper() {
+    let parts = [(4_500_000, MS, RATE, true), (2 * MS, MS, RATE, false), (100 * MS, MS, RATE, true)];
+    for kind in 0..5 {
+        let mut link = at_12_mbps(&parts, 0).discarding_in_outages().managed_by(managed(kind));
+        let arrivals: Vec<_> =
+            drive(&mut link, &[(0, 1500); 9]).iter().map(|&(arrival, _)| arrival).collect();
+        assert_eq!(arrivals, [2 * MS, 3 * MS, 4 * MS], "discipline {kind}");
+    }
 }
 
 #[test]

@@ -45,11 +45,14 @@ proptest! {
         steps in prop::collection::vec(0_u64..120, 1..40),
     ) {
         let mut schedule = Schedule::traced(trace(&parts), Direction::Uplink, None, offset);
+        let fresh = schedule.clone();
         let mut now = 0;
         for step in steps {
             now += step;
             let span = *schedule.seek(now);
+            prop_assert_eq!(span, fresh.at(now));
             prop_assert_eq!(span, schedule.at(now));
+            prop_assert_eq!(schedule.at(now / 2), fresh.at(now / 2));
             prop_assert!(span.end > now);
             for inside in now..span.end {
                 prop_assert_eq!(schedule.at(inside), span);
@@ -146,4 +149,19 @@ fn a_link_that_sends_in_frames_has_their_mean_rate_and_another_none() {
     assert_eq!(rate(0, 87), Some(66_666_666));
     assert_eq!(rate(9, 12), None);
     assert_eq!(Schedule::constant(0, 1_000).framed_rate_bps(0, 1_000 * MS, 20 * MS), None);
+}
+
+proptest! {
+    #[test]
+    fn what_a_schedule_could_carry_is_what_it_carries_instant_by_instant(
+        parts in prop::collection::vec((1_u64..50, any::<bool>()), 1..6),
+        offset in 0_u64..500,
+        from in 0_u64..300,
+        length in 0_u64..300,
+    ) {
+        let schedule = Schedule::traced(trace(&parts), Direction::Uplink, None, offset);
+        let carried = (from..from + length).map(|at| schedule.at(at)).filter(|span| span.connected);
+        let bits = carried.map(|span| span.rate_bps as f64 * 1e-9).sum::<f64>();
+        prop_assert!((schedule.capacity_bits(from, from + length) - bits).abs() < 1e-6);
+    }
 }

@@ -53,17 +53,19 @@ fn a_lost_syn_goes_out_again_after_a_second_and_then_two() {
 
 #[test]
 fn the_handshake_gives_the_first_sample_to_who_paces_by_it() {
-    // BBR begins to pace at its initial window over the first RTT it knows of, and without one over 1 ms: 10 packets
-    // then leave at once.
-    let spread = |handshake: bool| {
+    // BBR begins to pace at 2.89 times its initial window over the first RTT it knows of, and without one over 1 ms.
+    let rate = |handshake: bool| {
         let mut scenario = opening("bbr");
         scenario["handshake"] = json!(handshake);
-        scenario["flows"][0]["transfer_bytes"] = json!(14_480);
-        run(&scenario, 0).flows[0].completion_s.expect("it completes")
+        run(&scenario, 10 * MS)
+            .flow_series
+            .pacing_mbps
+            .into_iter()
+            .find(|rate| *rate > 0.0)
+            .expect("it paces")
     };
-    let with = spread(true) - 0.05;
-    let without = spread(false);
-    assert!(with > without + 0.005, "{with} and {without}");
+    let (with, without) = (rate(true), rate(false));
+    assert!((45.0..55.0).contains(&(without / with)), "{with} and {without}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ const SEEDS: u64 = 20;
 fn two_cubic_flows_share_a_link_as_evenly_as_they_did_over_other_seeds() {
     // RTT in ms; mean and standard deviation of the ratio over the seeds 1001 to 1060. Single runs vary widely, on Linux as
     // here, so means are compared: within three standard errors of their difference.
-    for (rtt_ms, mean, deviation) in [(20, 0.847, 0.117), (50, 0.768, 0.164), (100, 0.890, 0.040)] {
+    for (rtt_ms, mean, deviation) in [(20, 0.756, 0.147), (50, 0.622, 0.191), (100, 0.848, 0.113)] {
         let ratios = intra_rtt_ratios(rtt_ms);
         let here = ratios.iter().sum::<f64>() / ratios.len() as f64;
         let error = deviation * (1.0 / SEEDS as f64 + 1.0 / 60.0_f64).sqrt();

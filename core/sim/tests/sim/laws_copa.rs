@@ -1,22 +1,22 @@
 //! What Copa does on a path (Arun and Balakrishnan, NSDI 2018), and what a route that changes does to it.
 
-use crate::support::{MS, PACKET_BITS, dumbbell, run, simulation, trace};
+use crate::support::{MS, dumbbell, run, simulation, trace};
 use leo_sim::{TraceSet, run_many};
 use serde_json::json;
-
-/// Transmission of a packet at 100 Mbit/s, in ms.
-const PACKET_MS: f64 = PACKET_BITS / 100e3;
 
 #[test]
 fn copa_alone_fills_the_link_and_its_queue_is_a_few_packets_that_drain_every_five_round_trips() {
     // §3: with δ = 0.5 the queue swings between empty and 2.5/δ = 5 packets, with a period of about five round trips.
-    let log = run(&dumbbell(100.0, 25.0, 40.0, &["copa"]), 10 * MS);
-    let steady = 1_500..4_000;
+    let log = run(&dumbbell(100.0, 25.0, 40.0, &["copa"]), MS);
+    let steady = 15_000..40_000;
     let goodput = &log.flow_series.goodput_mbps[steady.clone()];
     let mean_goodput = goodput.iter().sum::<f64>() / goodput.len() as f64;
     assert!(mean_goodput > 0.99 * 100.0 * 1_448.0 / 1_500.0, "{mean_goodput}");
-    let queues: Vec<f64> =
-        log.flow_series.rtt_ms[steady].iter().map(|rtt| (rtt - 50.0) / PACKET_MS - 1.0).collect();
+    // Means over 10 ms, without the packet that is being sent.
+    let queues: Vec<f64> = log.link_series.queue_packets[steady]
+        .chunks(10)
+        .map(|packets| f64::from(packets.iter().sum::<u32>()) / 10.0 - 1.0)
+        .collect();
     let mean = queues.iter().sum::<f64>() / queues.len() as f64;
     assert!((0.5..3.5).contains(&mean), "{mean} packets");
     assert!(queues.iter().all(|&queue| queue < 7.0), "{:?}", queues.iter().copied().fold(0.0, f64::max));

@@ -38,6 +38,7 @@ fn hystart_takes_a_varying_delay_for_a_queue_and_start_up_lasts_twice_as_long() 
     // mechanism is what causes HyStart to exit".
     let runs = |scheme: &str| (1..=10).map(|seed| megabytes_by_tenth(scheme, seed)).collect::<Vec<_>>();
     let (with, without) = (runs("cubic"), runs("cubic-nohystart"));
+    let (delay, train) = (runs("cubic-hystart-delay"), runs("cubic-hystart-train"));
     let mean_s = |runs: &[Vec<f64>], size: f64| {
         let of_run = |run: &Vec<f64>| run.iter().position(|&sum| sum >= size).expect("in 30 s") as f64 * 0.1;
         runs.iter().map(of_run).sum::<f64>() / runs.len() as f64
@@ -47,6 +48,13 @@ fn hystart_takes_a_varying_delay_for_a_queue_and_start_up_lasts_twice_as_long() 
         assert!(
             (1.6..3.0).contains(&(with / without)),
             "{megabytes} MB: {with} s with HyStart, {without} s without"
+        );
+        // Figure 7: "the packet-train method does not cause an early exit".
+        let (delay, train) = (mean_s(&delay, megabytes), mean_s(&train, megabytes));
+        assert!((delay / with - 1.0).abs() < 0.1, "{megabytes} MB: {delay} s with delays alone, {with} s");
+        assert!(
+            (train / without - 1.0).abs() < 0.1,
+            "{megabytes} MB: {train} s with trains alone, {without} s"
         );
         // Nothing but the initial window and its doubling: 10 · 2^n packets after n round trips.
         let doublings = (megabytes * 1e6 / 1448.0 / 10.0 + 1.0).log2();

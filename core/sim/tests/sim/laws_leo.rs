@@ -97,9 +97,46 @@ fn starquic_freezes_its_window_over_a_reconfiguration() {
         let least = if scheme == "bbr3" { 0.05 } else { 0.1 };
         assert!(after > 0.95 && after - before > least, "{told}");
         let (before, after) = (goodput(&plain), goodput(&frozen_runs));
-        assert!(after > before + 0.002, "{frozen} has {after}, {scheme} {before}");
+        // Of what CUBIC itself loses, 0.3 %, at least a tenth.
+        assert!(1.0 - after < 0.9 * (1.0 - before), "{frozen} has {after}, {scheme} {before}");
         let unannounced =
             [scheme, frozen].map(|name| reconfigurations(name, false, 1).flow_series.cwnd_packets);
         assert_eq!(unannounced[0], unannounced[1], "without announcements {frozen} is {scheme}");
     }
+}
+
+#[test]
+fn a_longer_freeze_around_a_handover_that_comes_late_gets_more() {
+    // Cao and Zhang, table I: 59.8, 123.4, 138.1 and 139.4 Mbit/s by the length of the freeze. This handover comes 0.3 s
+    // after its report says: within the error that a freeze of 0.9 s and more allows for, and not one of 0.3 s.
+    let goodput = |scheme: &str| {
+        (1..=3).map(|seed| handovers(scheme, true, seed).flows[0].normalized_goodput).sum::<f64>() / 3.0
+    };
+    let short = goodput("satcp-0.3s");
+    for scheme in ["satcp-0.9s", "satcp-1.3s", "satcp-2.3s"] {
+        let long = goodput(scheme);
+        assert!(long > short + 0.03, "{scheme}: {long} against {short}");
+    }
+}
+
+#[test]
+fn an_outage_that_drops_takes_the_queue_there_and_back() {
+    // 100 Mbit/s of datagrams over 100 Mbit/s: nothing waits, and what comes in 20 ms of every 5 s is lost.
+    let lost = |effect: &str| {
+        let path = crate::support::trace(&[
+            (5 * SECOND - 20 * MS, 20 * MS, 100, true),
+            (20 * MS, 20 * MS, 100, false),
+        ]);
+        let scenario = json!({
+            "duration_s": 9.0,
+            "links": {"b": {"trace": "path", "outage": effect, "queue": {"packets": 1000}}},
+            "flows": [{"scheme": "udp", "rate_mbps": 90, "route": ["b"]}],
+        });
+        let traces = TraceSet::from([("path".to_owned(), path)]);
+        run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0).links[0].stats.lost
+    };
+    // 20 ms in flight as the outage begins and 20 ms that come during it: 150 packets each.
+    let (held, dropped) = (lost("hold"), lost("drop"));
+    assert!((145..=155).contains(&held), "{held}");
+    assert!((295..=305).contains(&dropped), "{dropped}");
 }

@@ -7,46 +7,60 @@ use serde_json::{Value, json};
 #[test]
 fn cubic_alone() {
     insta::assert_snapshot!(alone("cubic"), @r"
-    cwnd 110 118 132 103 110 115 122 129 99 117 129 133 109 124 132 100 118 129 133 111
-    cubic: sent 33254 delivered 33165 lost 12 retransmitted 12 timeouts 0
-    link: offered 33254 delivered 33165 dropped 12 lost 0 queued 44 in flight 33
+    cwnd 111 118 132 103 110 115 122 129 99 117 129 133 110 125 132 100 118 129 133 111
+    cubic: sent 33253 delivered 33165 lost 12 retransmitted 12 timeouts 0
+    link: offered 33253 delivered 33165 dropped 12 lost 0 queued 43 in flight 33
     ");
 }
 
 #[test]
 fn cubic_without_hystart_alone() {
     insta::assert_snapshot!(alone("cubic-nohystart"), @r"
-    cwnd 94 107 113 118 125 132 108 124 131 99 117 129 133 110 125 132 100 118 129 133
-    cubic-nohystart: sent 33458 delivered 33165 lost 195 retransmitted 195 timeouts 0
-    link: offered 33458 delivered 33165 dropped 195 lost 0 queued 65 in flight 33
+    cwnd 95 108 113 118 126 133 109 124 132 100 118 129 133 111 125 132 101 118 129 134
+    cubic-nohystart: sent 33458 delivered 33165 lost 193 retransmitted 193 timeouts 0
+    link: offered 33458 delivered 33165 dropped 194 lost 0 queued 66 in flight 33
+    ");
+}
+
+#[test]
+fn cubic_with_half_of_hystart_alone() {
+    let both = ["cubic-hystart-delay", "cubic-hystart-train"].map(alone).join("\n");
+    insta::assert_snapshot!(both, @r"
+    cwnd 114 107 113 118 125 132 108 123 131 98 117 128 133 109 124 132 100 118 129 133
+    cubic-hystart-delay: sent 33311 delivered 33165 lost 47 retransmitted 47 timeouts 0
+    link: offered 33311 delivered 33165 dropped 47 lost 0 queued 66 in flight 33
+
+    cwnd 111 118 132 103 110 115 122 129 99 117 129 133 110 125 132 100 118 129 133 111
+    cubic-hystart-train: sent 33253 delivered 33165 lost 12 retransmitted 12 timeouts 0
+    link: offered 33253 delivered 33165 dropped 12 lost 0 queued 43 in flight 33
     ");
 }
 
 #[test]
 fn cubic_with_hystart_plus_plus_alone() {
     insta::assert_snapshot!(alone("cubic-hystartpp"), @r"
-    cwnd 102 110 114 122 129 96 116 128 133 108 123 131 98 117 128 133 109 124 132 100
-    cubic-hystartpp: sent 33298 delivered 33165 lost 67 retransmitted 67 timeouts 0
-    link: offered 33298 delivered 33165 dropped 67 lost 0 queued 33 in flight 33
+    cwnd 101 109 113 121 128 94 114 127 133 106 122 131 95 115 128 133 107 123 131 97
+    cubic-hystartpp: sent 33293 delivered 33165 lost 65 retransmitted 65 timeouts 0
+    link: offered 33293 delivered 33165 dropped 65 lost 0 queued 30 in flight 33
     ");
 }
 
 #[test]
 fn reno_alone() {
     insta::assert_snapshot!(alone("reno"), @r"
-    cwnd 73 93 110 124 68 89 106 121 134 85 103 118 131 80 99 115 128 76 95 111
-    reno: sent 33359 delivered 33135 lost 146 retransmitted 146 timeouts 0
-    link: offered 33359 delivered 33135 dropped 146 lost 0 queued 44 in flight 34
+    cwnd 74 94 110 124 69 90 107 121 134 85 103 118 131 81 99 115 129 76 95 111
+    reno: sent 33358 delivered 33138 lost 143 retransmitted 143 timeouts 0
+    link: offered 33358 delivered 33138 dropped 143 lost 0 queued 44 in flight 33
     ");
 }
 
 #[test]
 fn cubic_and_reno_together() {
     insta::assert_snapshot!(digest(&run(&dumbbell(20.0, 20.0, 20.0, &["cubic", "reno"]), SECOND)), @r"
-    cwnd 45 40 48 41 49 55 33 42 50 58 65 54 64 46 37 31 40 48 41 49
-    cubic: sent 14197 delivered 14149 lost 14 retransmitted 14 timeouts 0
-    reno: sent 19222 delivered 19074 lost 99 retransmitted 99 timeouts 0
-    link: offered 33419 delivered 33223 dropped 113 lost 0 queued 49 in flight 34
+    cwnd 44 39 47 40 48 54 48 54 43 53 57 50 57 62 70 77 85 92 75 62
+    cubic: sent 16833 delivered 16783 lost 10 retransmitted 10 timeouts 0
+    reno: sent 16559 delivered 16440 lost 98 retransmitted 98 timeouts 0
+    link: offered 33392 delivered 33223 dropped 108 lost 0 queued 27 in flight 34
     ");
 }
 
@@ -86,18 +100,18 @@ fn with_loss(scheme: &str) -> String {
 #[test]
 fn cubic_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("cubic"), @r"
-    cwnd 16 10 16 10 15 9 16 5 7 10 8 10 9 11 13 8 8 13 18 16
-    cubic: sent 5707 delivered 5653 lost 54 retransmitted 54 timeouts 0
-    link: offered 5707 delivered 5653 dropped 0 lost 54 queued 0 in flight 0
+    cwnd 16 10 16 10 15 9 16 5 7 10 7 9 11 9 11 7 9 11 16 14
+    cubic: sent 5651 delivered 5586 lost 54 retransmitted 54 timeouts 0
+    link: offered 5651 delivered 5586 dropped 0 lost 54 queued 0 in flight 11
     ");
 }
 
 #[test]
 fn reno_with_one_percent_of_random_loss() {
     insta::assert_snapshot!(with_loss("reno"), @r"
-    cwnd 6 9 14 8 15 7 14 3 5 9 13 11 8 12 17 14 8 18 16 4
-    reno: sent 5928 delivered 5870 lost 58 retransmitted 58 timeouts 0
-    link: offered 5928 delivered 5870 dropped 0 lost 58 queued 0 in flight 0
+    cwnd 6 9 16 6 16 9 10 5 6 11 14 5 10 8 12 16 11 21 18 6
+    reno: sent 5942 delivered 5879 lost 58 retransmitted 58 timeouts 0
+    link: offered 5942 delivered 5879 dropped 0 lost 58 queued 0 in flight 5
     ");
 }
 
@@ -121,17 +135,17 @@ fn handovers(scheme: &str) -> String {
 #[test]
 fn cubic_over_hard_handovers() {
     insta::assert_snapshot!(handovers("cubic"), @r"
-    cwnd 110 118 132 103 110 87 92 97 105 112 95 106 111 112 118 100 112 118 119 119
-    cubic: sent 30457 delivered 30261 lost 136 retransmitted 136 timeouts 0
-    link: offered 30457 delivered 30261 dropped 8 lost 187 queued 1 in flight 0
+    cwnd 111 118 132 103 110 87 93 97 105 112 95 106 111 112 118 99 111 117 118 118
+    cubic: sent 30446 delivered 30259 lost 128 retransmitted 128 timeouts 0
+    link: offered 30446 delivered 30259 dropped 8 lost 179 queued 0 in flight 0
     ");
 }
 
 #[test]
 fn reno_over_hard_handovers() {
     insta::assert_snapshot!(handovers("reno"), @r"
-    cwnd 73 93 110 124 67 44 57 71 85 98 69 90 107 121 134 78 92 106 120 132
-    reno: sent 27377 delivered 27035 lost 269 retransmitted 269 timeouts 0
-    link: offered 27377 delivered 27035 dropped 141 lost 188 queued 13 in flight 0
+    cwnd 74 94 110 124 67 45 58 72 86 99 70 91 108 122 134 78 92 106 120 132
+    reno: sent 27473 delivered 27146 lost 254 retransmitted 254 timeouts 0
+    link: offered 27473 delivered 27146 dropped 138 lost 176 queued 13 in flight 0
     ");
 }

@@ -51,44 +51,83 @@ fn two_leotcp_flows_over_reconfigurations() {
 #[test]
 fn satcp_over_handovers() {
     insta::assert_snapshot!(reconfigured("satcp"), @r"
-    cwnd 110 118 132 103 110 115 115 116 120 130 107 123 132 100 109 113 113 114 118 128
-    satcp: sent 33145 delivered 32971 lost 80 retransmitted 80 timeouts 0
-    link: offered 33145 delivered 32971 dropped 11 lost 69 queued 60 in flight 34
+    cwnd 111 118 132 103 110 115 115 116 120 130 106 122 132 100 109 113 113 114 118 128
+    satcp: sent 33146 delivered 32970 lost 81 retransmitted 81 timeouts 0
+    link: offered 33146 delivered 32970 dropped 11 lost 70 queued 62 in flight 33
+    ");
+}
+
+#[test]
+fn satcp_of_every_freeze_over_handovers() {
+    let all = ["satcp-0.3s", "satcp-0.9s", "satcp-1.3s", "satcp-2.3s"].map(reconfigured).join("\n");
+    insta::assert_snapshot!(all, @r"
+    cwnd 111 118 132 103 110 115 97 109 114 115 120 127 134 112 126 132 105 111 116 124
+    satcp-0.3s: sent 33163 delivered 32994 lost 79 retransmitted 79 timeouts 0
+    link: offered 33163 delivered 32994 dropped 9 lost 70 queued 57 in flight 33
+
+    cwnd 111 118 132 103 110 115 115 116 120 130 106 122 132 100 109 113 113 114 118 128
+    satcp-0.9s: sent 33146 delivered 32970 lost 81 retransmitted 81 timeouts 0
+    link: offered 33146 delivered 32970 dropped 11 lost 70 queued 62 in flight 33
+
+    cwnd 111 118 132 103 110 115 115 116 120 130 106 122 132 100 109 113 113 114 118 128
+    satcp-1.3s: sent 33146 delivered 32970 lost 81 retransmitted 81 timeouts 0
+    link: offered 33146 delivered 32970 dropped 11 lost 70 queued 62 in flight 33
+
+    cwnd 111 118 132 103 110 115 115 116 120 130 106 122 132 100 109 113 113 114 118 128
+    satcp-2.3s: sent 33146 delivered 32970 lost 81 retransmitted 81 timeouts 0
+    link: offered 33146 delivered 32970 dropped 11 lost 70 queued 62 in flight 33
+    ");
+}
+
+#[test]
+fn two_leotcp_flows_without_a_part_of_the_design_over_reconfigurations() {
+    let without = |name| reconfigured_for(&[name, name]);
+    let all = ["leotcp-ownrtt", "leotcp-noinitial"].map(without).join("\n");
+    insta::assert_snapshot!(all, @r"
+    cwnd 35 34 34 35 34 34 36 35 34 35 35 35 34 34 34 34 34 35 34 36
+    leotcp-ownrtt: sent 16143 delivered 16094 lost 33 retransmitted 33 timeouts 0
+    leotcp-ownrtt: sent 16151 delivered 16098 lost 35 retransmitted 35 timeouts 0
+    link: offered 32294 delivered 32192 dropped 0 lost 68 queued 2 in flight 32
+
+    cwnd 35 35 34 35 35 34 33 35 34 35 35 35 34 34 34 34 33 35 34 34
+    leotcp-noinitial: sent 15847 delivered 15796 lost 33 retransmitted 33 timeouts 0
+    leotcp-noinitial: sent 16048 delivered 15996 lost 34 retransmitted 34 timeouts 0
+    link: offered 31895 delivered 31792 dropped 0 lost 67 queued 3 in flight 33
     ");
 }
 
 #[test]
 fn starquic_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("starquic"), @r"
-    cwnd 110 118 132 103 110 115 121 128 95 115 127 133 107 123 131 96 116 128 133 108
-    starquic: sent 33109 delivered 32954 lost 81 retransmitted 81 timeouts 0
-    link: offered 33109 delivered 32954 dropped 12 lost 69 queued 40 in flight 34
+    cwnd 111 118 132 103 110 115 121 128 95 115 127 133 107 123 131 96 116 128 133 108
+    starquic: sent 33129 delivered 32973 lost 82 retransmitted 82 timeouts 0
+    link: offered 33129 delivered 32973 dropped 12 lost 70 queued 41 in flight 33
     ");
 }
 
 #[test]
 fn starquic_with_bbr3_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("starquic-bbr3"), @r"
-    cwnd 114 114 114 115 115 136 116 116 115 115 115 115 115 115 115 115 115 115 115 116
-    starquic-bbr3: sent 32776 delivered 32530 lost 211 retransmitted 211 timeouts 0
-    link: offered 32776 delivered 32530 dropped 143 lost 68 queued 2 in flight 33
+    cwnd 114 114 114 115 115 115 115 115 115 115 115 115 115 115 115 115 115 135 115 34
+    starquic-bbr3: sent 32472 delivered 32251 lost 191 retransmitted 191 timeouts 0
+    link: offered 32472 delivered 32251 dropped 123 lost 68 queued 0 in flight 30
     ");
 }
 
 #[test]
 fn leocc_alone() {
     insta::assert_snapshot!(alone("leocc"), @r"
-    cwnd 148 148 148 146 146 146 146 146 146 146 146 146 146 146 146 146 146 146 144 144
-    leocc: sent 33344 delivered 33152 lost 150 retransmitted 150 timeouts 0
-    link: offered 33344 delivered 33152 dropped 150 lost 0 queued 8 in flight 34
+    cwnd 144 148 148 148 148 146 146 146 146 146 146 146 146 146 146 146 146 146 146 146
+    leocc: sent 33343 delivered 33153 lost 152 retransmitted 152 timeouts 0
+    link: offered 33343 delivered 33153 dropped 152 lost 0 queued 5 in flight 33
     ");
 }
 
 #[test]
 fn leocc_over_reconfigurations() {
     insta::assert_snapshot!(reconfigured("leocc"), @r"
-    cwnd 148 148 148 146 146 34 146 146 146 146 146 146 146 146 146 34 144 144 144 144
-    leocc: sent 33034 delivered 32505 lost 492 retransmitted 492 timeouts 0
-    link: offered 33034 delivered 32505 dropped 478 lost 14 queued 3 in flight 34
+    cwnd 144 148 148 148 148 34 144 144 144 144 144 144 144 144 144 34 144 144 144 144
+    leocc: sent 33089 delivered 32558 lost 495 retransmitted 495 timeouts 0
+    link: offered 33089 delivered 32558 dropped 476 lost 19 queued 3 in flight 33
     ");
 }

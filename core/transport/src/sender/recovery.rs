@@ -136,7 +136,7 @@ impl Sender {
         self.asking = self.board.in_flight() + 1;
         self.asks_with_new = false;
         self.backoff = (self.backoff + 1).min(16);
-        self.pacer.end_burst();
+        self.burst_left = 0;
         self.tail = Tail::Timeout(now + self.timeout());
     }
 }

@@ -4,7 +4,10 @@ use leo_cc::CongestionControl;
 
 use super::{Sender, Tail, Transmit};
 use crate::Nanos;
-use crate::burst::Burst;
+use crate::burst::{Burst, unpaced_rate, whole_burst};
+
+/// Original sch_fq does not pace so many packets of a connection, and so does nothing else in Linux (data_segs_out).
+const UNPACED: u64 = 10;
 
 impl Sender {
     /// The next packet that may go out at `now`. Call until it returns `None`.
@@ -16,38 +19,71 @@ impl Sender {
         if self.probe_due {
             return Some(self.send_probe(now));
         }
-        let (window, in_flight) = (self.window(), self.board.in_flight());
-        if in_flight >= window {
-            self.bursting = false;
-            self.note_usage(true);
-            self.pacer.end_burst();
-            return None;
+        let repair = self.board.first_to_retransmit();
+        if self.burst_left == 0 {
+            self.burst_left = self.begin_burst(now, repair)?;
         }
-        if self.board.next() >= self.supply.sendable() && self.board.first_to_retransmit().is_none() {
-            self.run_dry(now);
-            return None;
-        }
-        if let Some(rate) = self.scheme.pacing_rate() {
-            if let Err(at) = self.pacer.may_send(now, rate, self.scheme.paces_single_packets()) {
-                self.pacing_deadline = at;
-                self.note_usage(false);
-                return None;
-            }
-            self.pacer.on_sent(now, rate);
-        } else if !self.bursting {
-            let available = window - in_flight;
-            if self.should_wait(now, window, available) {
-                let allowed = self.supply.edge() - self.board.next();
-                self.note_usage(u64::from(available) <= allowed);
-                return None;
-            }
-            self.bursting = true;
-        }
-        let transmit = match self.board.first_to_retransmit() {
-            Some(seq) if self.asking == 0 || !self.asks_with_new => self.retransmit(now, seq),
+        self.burst_left -= 1;
+        let transmit = match repair {
+            Some(seq) if self.may_repair() => self.retransmit(now, seq),
             _ => self.send_new(now),
         };
         Some(transmit)
+    }
+
+    const fn may_repair(&self) -> bool {
+        self.asking == 0 || !self.asks_with_new
+    }
+
+    /// How many packets may go out at once: what segmentation offload takes in one piece. `None`: nothing may, now.
+    #[inline]
+    fn begin_burst(&mut self, now: Nanos, repair: Option<u64>) -> Option<u32> {
+        let (window, in_flight) = (self.window(), self.board.in_flight());
+        if in_flight >= window {
+            self.note_usage(true);
+            return None;
+        }
+        if self.board.next() >= self.supply.sendable() && repair.is_none() {
+            self.run_dry(now);
+            return None;
+        }
+        let paced = self.scheme.pacing_rate();
+        if let Some(rate) = paced
+            && let Err(at) = self.pacer.may_send(now, rate)
+        {
+            self.pacing_deadline = at;
+            self.note_usage(false);
+            return None;
+        }
+        let slow_start = window < self.scheme.slow_start_threshold() / 2;
+        let rate = paced.unwrap_or_else(|| unpaced_rate(window, slow_start, self.rtt.smoothed()));
+        let single = paced.is_some() && self.scheme.paces_single_packets();
+        let whole = if single { 1 } else { whole_burst(rate, self.rtt.min()) };
+        let available = window - in_flight;
+        // Linux's tcp_cwnd_test: no piece is more than half the window.
+        let most = whole.min(available).min((window / 2).max(1));
+        let burst = match repair {
+            Some(seq) if self.may_repair() => self.board.due_from(seq, most),
+            _ => {
+                let since_sent = now - if paced.is_some() { self.pacer.until() } else { self.last_sent };
+                if self.should_wait(now, window, available, whole, since_sent) {
+                    let allowed = self.supply.edge() - self.board.next();
+                    self.note_usage(u64::from(available) <= allowed);
+                    return None;
+                }
+                let sendable = self.supply.sendable() - self.board.next();
+                u64::from(most).min(sendable) as u32
+            }
+        };
+        if paced.is_some() {
+            // Linux does not pace the first packets of a connection; who paces one by one does it in user space.
+            if !single && self.stats.sent + u64::from(burst) < UNPACED {
+                self.pacer.on_sent_freely(now);
+            } else {
+                self.pacer.on_sent(now, burst, rate);
+            }
+        }
+        Some(burst)
     }
 
     /// Whether the new packet that [`Sender::transmit`] has given out must tell the receiver that the window is reduced
@@ -59,7 +95,7 @@ impl Sender {
 
     /// Whether to gather a larger burst first. Repairs never wait.
     #[inline]
-    fn should_wait(&self, now: Nanos, window: u32, available: u32) -> bool {
+    fn should_wait(&self, now: Nanos, window: u32, available: u32, whole: u32, since_sent: Nanos) -> bool {
         if !self.state.repairs_nothing() || self.board.packets_out() == 0 {
             return false;
         }
@@ -75,9 +111,9 @@ impl Sender {
         let burst = Burst {
             available,
             window,
-            slow_start: window < self.scheme.slow_start_threshold() / 2,
+            whole,
             srtt: self.rtt.smoothed(),
-            since_sent: now - self.last_sent,
+            since_sent,
             head_age: now - self.board.get(self.board.una()).sent_at,
         };
         burst.should_wait()
@@ -88,7 +124,7 @@ impl Sender {
         if idle && self.delivery.is_app_limited() {
             self.restart(now);
         }
-        let state = self.delivery.on_sent(now, self.board.in_flight(), self.stats.lost);
+        let state = self.delivery.on_sent(now, self.board.in_flight(), self.stats.lost, idle);
         let seq = self.board.push(now, state);
         self.note_sent(now);
         if idle || matches!(self.tail, Tail::Unarmed | Tail::Probe(_)) {
@@ -98,7 +134,7 @@ impl Sender {
     }
 
     pub(super) fn retransmit(&mut self, now: Nanos, seq: u64) -> Transmit {
-        let state = self.delivery.on_sent(now, self.board.in_flight(), self.stats.lost);
+        let state = self.delivery.on_sent(now, self.board.in_flight(), self.stats.lost, false);
         self.board.retransmit(seq, now, state);
         self.rack.on_retransmitted(seq, now);
         self.undo.on_retransmitted(now);

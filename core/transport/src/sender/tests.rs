@@ -4,7 +4,7 @@
 use leo_cc::{Congestion, Context, External};
 
 use super::*;
-use crate::Receiver;
+use crate::{Receiver, SackBlocks};
 
 const MS: Nanos = 1_000_000;
 
@@ -27,10 +27,11 @@ fn a_sender_that_fills_its_window_is_limited_by_it() {
 
 #[test]
 fn a_sender_that_its_pacing_holds_back_is_not() {
-    // 1,448 kB/s: a packet a millisecond, in bursts of two.
+    // 1,448 kB/s: a packet a millisecond, in bursts of two; eight go before Linux begins to pace.
     let mut sender = external(1_000, 1_448_000);
-    let sent: usize = (0..50).map(|ms| send_all(&mut sender, ms * MS)).sum();
-    assert!((49..=52).contains(&sent), "{sent}");
+    assert_eq!(send_all(&mut sender, 0), 10);
+    let sent: usize = (1..50).map(|ms| send_all(&mut sender, ms * MS)).sum();
+    assert!((47..=50).contains(&sent), "{sent}");
     assert!(!sender.is_window_limited());
     // Until the window is what stops it.
     sender.scheme_mut().external_mut().expect("it is external").command(40, 1_448_000);
@@ -52,6 +53,31 @@ fn a_sender_that_gathers_a_burst_is_limited_by_its_window() {
         assert_eq!(sent, usize::from(seq == 0), "after acknowledgement {seq}");
         assert!(sender.is_window_limited());
     }
+}
+
+#[test]
+fn a_paced_sender_that_its_window_limits_gathers_bursts_too() {
+    // 12.5 MB/s: bursts of eight.
+    let mut sender = external(40, 12_500_000);
+    let mut receiver = Receiver::new();
+    let sent: usize = (0..10).map(|ms| send_all(&mut sender, ms * MS)).sum();
+    assert_eq!(sent, 40);
+    for seq in 0..3 {
+        let now = 50 * MS + seq * 200_000;
+        let ack = receiver.on_data(25 * MS, seq, 0, 0).expect("the first packets are acknowledged at once");
+        sender.on_ack(now, &ack);
+        // The first follows a silence and goes out alone.
+        assert_eq!(send_all(&mut sender, now), usize::from(seq == 0), "after acknowledgement {seq}");
+    }
+}
+
+#[test]
+fn no_burst_is_more_than_half_the_window() {
+    // Linux's tcp_cwnd_test. At 125 MB/s a burst would be 45; the next 20 wait for 232 us.
+    let mut sender = external(40, 125_000_000);
+    assert_eq!(send_all(&mut sender, 0), 20);
+    assert_eq!(send_all(&mut sender, 231_000), 0);
+    assert_eq!(send_all(&mut sender, 232_000), 20);
 }
 
 /// Everything that is out arrives in order, a round trip of 50 ms after `sent_at`; returns when.
@@ -128,8 +154,8 @@ fn packets_sent_around_a_pause_of_the_application_give_marked_samples() {
 }
 
 /// Ten packets of Reno's of which the first is lost once: what is sent at 0 arrives after 25 ms, the repair a round trip
-/// later. Returns the sender after the acknowledgement that ends the repair, and when that came.
-fn repaired(repair_takes: Nanos) -> (Sender, Nanos) {
+/// later. Returns the sender after the acknowledgement that ends the repair, and the RTT that this told.
+fn repaired(repair_takes: Nanos) -> (Sender, Option<Nanos>) {
     let mut sender = Sender::new(Scheme::by_name("reno", &Context::default()).expect("it is known"), false);
     let mut receiver = Receiver::new();
     sender.start(0);
@@ -144,8 +170,8 @@ fn repaired(repair_takes: Nanos) -> (Sender, Nanos) {
     let ack =
         receiver.on_data(end - 25 * MS, 0, 50 * MS, 0).expect("what fills a hole is acknowledged at once");
     assert_eq!(ack.cumulative, 10);
-    sender.on_ack(end, &ack);
-    (sender, end)
+    let told = sender.on_ack(end, &ack);
+    (sender, told)
 }
 
 #[test]
@@ -159,8 +185,9 @@ fn what_a_repair_acknowledges_at_last_does_not_grow_the_window_as_if_it_had_just
 #[test]
 fn what_was_sent_twice_gives_the_rtt_of_the_echo_in_whole_milliseconds() {
     // RFC 7323 §4.1; Linux's clock of timestamps ticks in milliseconds.
-    let (sender, _) = repaired(43 * MS + 900_000);
+    let (sender, told) = repaired(43 * MS + 900_000);
     assert_eq!(sender.rtt.min(), 43 * MS);
+    assert_eq!(told, Some(43 * MS + 900_000));
 }
 
 #[test]
@@ -177,4 +204,16 @@ fn rates_of_what_a_scheme_holds_back_are_marked() {
         assert!(now < 20_000 * MS, "ten seconds without a smaller RTT are enough");
     }
     assert!(sender.delivery.is_app_limited());
+}
+
+#[test]
+fn an_acknowledgement_of_several_packets_tells_the_rtt_of_the_first_and_schemes_that_of_the_last() {
+    // Linux's seq_rtt_us and ca_rtt_us.
+    let mut sender = external(20, 0);
+    for at in [0, 3 * MS] {
+        assert!(sender.transmit(at).is_some());
+    }
+    let ack = AckToSend { cumulative: 2, sacks: SackBlocks::default(), echo: 0, left_ms: 0, marked: false };
+    assert_eq!(sender.on_ack(53 * MS, &ack), Some(53 * MS));
+    assert_eq!((sender.rtt().smoothed(), sender.rtt().min()), (53 * MS, 50 * MS));
 }

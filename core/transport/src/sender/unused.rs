@@ -47,8 +47,6 @@ impl Sender {
     /// There is room in the window and nothing to send, or nothing that the receiver would take.
     #[cold]
     pub(super) fn run_dry(&mut self, now: Nanos) {
-        self.bursting = false;
-        self.pacer.end_burst();
         let was_limited = self.is_window_limited();
         self.note_usage(false);
         if self.board.next() >= self.supply.written() {

@@ -1,0 +1,67 @@
+"""The key of a run: a hash of everything that decides what it measures, and of nothing else."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import evaluation
+from evaluation.backends import SERIES_MS
+from evaluation.plan import Run
+
+FORMAT = 1
+"""Changes when an entry's content changes without any of its inputs."""
+_MEASURED_BY = ("metrics.py", "measurement.py", "series.py")
+
+
+def key(run: Run, version: str) -> str:
+    """Return the key of a run.
+
+    Names of suites, scenarios and files of traces are not in it: equal content is the same run, whatever it
+    is called.
+
+    Args:
+        run: the run.
+        version: what the backend says of itself (`backends.Backend.version`).
+    """
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "backend": run.backend,
+        "version": version,
+        "measured_by": _measured_by(),
+        "scenario": _nameless(run),
+        "interval_ms": run.interval_ms,
+        "series_ms": SERIES_MS,
+        "fairness_last_s": run.fairness_last_s,
+        "compare": run.compare.model_dump(mode="json"),
+        "policies": run.policies,
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _nameless(run: Run) -> dict[str, Any]:
+    """Return the run's scenario without its name, each trace by its hash."""
+    scenario = run.scenario.model_dump(mode="json", exclude={"name"})
+    for link in scenario["links"].values():
+        if link["trace"] is not None:
+            link["trace"] = run.traces[link["trace"]]
+    return scenario
+
+
+@functools.cache
+def _measured_by() -> str:
+    """Return a hash of the code that makes rows of measurements."""
+    folder = Path(evaluation.__file__).parent
+    return digest([folder / name for name in _MEASURED_BY], np.__version__)
+
+
+def digest(files: Iterable[Path], *more: str) -> str:
+    """Return a hash of files' bytes and of further words."""
+    parts = [hashlib.sha256(path.read_bytes()).digest() for path in files]
+    return hashlib.sha256(b"".join(parts) + "\0".join(more).encode()).hexdigest()

@@ -1,0 +1,86 @@
+"""Taking a run's results: from the folder of kept ones where it is there, else by running it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from evaluation.cache.folder import Folder
+from evaluation.cache.key import key
+from evaluation.invalid import Reason
+from evaluation.measurement import Measurement
+from evaluation.plan import Run
+from evaluation.store import Store
+
+
+class Taking:
+    """What `evaluation.execute` calls with each run; it counts those that were not run again."""
+
+    def __init__(
+        self, store: Store, folder: Folder | None, version: str | None, without_series: Collection[str] = ()
+    ) -> None:
+        """Make it for an evaluation.
+
+        Args:
+            store: where results go.
+            folder: of kept results; None: every run is made, and none is kept.
+            version: of the backend; None: it gives other results each time, so none is kept.
+            without_series: ``run_id`` of runs whose series need not be kept.
+        """
+        self._store = store
+        self._folder = folder if version is not None else None
+        self._version = version or ""
+        self._without_series = without_series
+        self._lock = threading.Lock()
+        self._seconds: dict[str, float] = {}
+        self.kept = 0
+        """Runs whose results were there."""
+
+    def has(self, run: Run) -> bool:
+        """Whether a run's results seem to be kept."""
+        return self._folder is not None and any(map(self._folder.has, self._names(run)))
+
+    def __call__(self, run: Run, parts: Iterator[Measurement]) -> list[dict[str, Any]] | Reason:
+        """Return a run's rows, its series in place; ``parts`` is not begun where they are kept."""
+        if (rows := self._kept(run)) is not None:
+            with self._lock:
+                self.kept += 1
+            return rows
+        keep_series = self._keeps_series(run)
+        begun_s = time.monotonic()
+        taken = self._store.take(run, parts, keep_series=keep_series)
+        if self._folder is not None and not isinstance(taken, Reason):
+            series = self._store.series_files(run) if keep_series else {}
+            self._folder.put(self._names(run)[0], taken, series)
+        self._seconds[run.run_id] = time.monotonic() - begun_s
+        return taken
+
+    def seconds(self, run: Run) -> float | None:
+        """Return how long a run took that has ended; None: its results were kept."""
+        return self._seconds.get(run.run_id)
+
+    def _kept(self, run: Run) -> list[dict[str, Any]] | None:
+        if (folder := self._folder) is None:
+            return None
+        for name in self._names(run):
+            entry = folder.get(name)
+            if entry is None:
+                continue
+            if self._keeps_series(run):
+                try:
+                    self._store.copy_series(run, entry.series)
+                except ValueError as error:
+                    folder.damaged(name, str(error))
+                    continue
+            return entry.rows
+        return None
+
+    def _names(self, run: Run) -> list[str]:
+        """Return the names of entries that would do; the first is that of what this evaluation makes."""
+        name = key(run, self._version)
+        return [f"{name}-series"] if self._keeps_series(run) else [name, f"{name}-series"]
+
+    def _keeps_series(self, run: Run) -> bool:
+        return run.run_id not in self._without_series

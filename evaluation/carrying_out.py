@@ -1,0 +1,88 @@
+"""Carrying a plan out: what is recorded stays, what is kept from before is taken, the rest is run."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from contextlib import closing
+
+from rich.console import Console
+
+from evaluation import execute, invalid
+from evaluation.backends import backend
+from evaluation.cache.folder import Folder
+from evaluation.cache.taking import Taking
+from evaluation.plan import Run
+from evaluation.progress import Shown
+from evaluation.store import Store
+
+
+def carry_out(
+    runs: list[Run],
+    store: Store,
+    needed: execute.Inputs,
+    options: argparse.Namespace,
+    folder: Folder | None = None,
+) -> int:
+    """Take or make what is not recorded yet, recording each run as it ends.
+
+    Args:
+        runs: the plan, all of one backend.
+        store: where results go.
+        needed: the plan's traces and policies.
+        options: ``jobs``, ``ray`` and ``series`` of the command line.
+        folder: of results that are kept from before.
+
+    Returns:
+        How many runs were not made, because their results were kept.
+    """
+    console = Console(stderr=True)
+    recorded = store.recorded
+    missing = [one for one in runs if one.run_id not in recorded]
+    invalid.forget(store.folder, {one.run_id for one in missing})
+    if len(missing) < len(runs):
+        console.print(f"{len(runs) - len(missing)} of {len(runs)} runs are recorded already", highlight=False)
+    if not missing:
+        return 0
+    kind = backend(missing[0].backend)
+    unseen = {one.run_id for one in missing if one.repeat > 0} if options.series == "first" else set[str]()
+    take = Taking(store, folder, kind.version() if folder is not None else None, unseen)
+    kept = [one for one in missing if take.has(one)]
+    if kept:
+        told = f"{len(kept)} of {len(missing)} runs were made before: their results are taken"
+        console.print(f"{told} (--cache none makes them again)", highlight=False, soft_wrap=True)
+    if (line := real_time_line(missing, options.jobs)) is not None:
+        console.print(line, highlight=False)
+    run_all = execute.run_on_ray if options.ray else execute.run_here
+    at_a_time = options.jobs or execute.jobs_here(kind, 0)
+    try:
+        with (
+            closing(run_all(missing, needed, options.jobs, take)) as finished,
+            Shown(console, missing, kept, at_a_time) as shown,
+        ):
+            for one, taken in finished:
+                if isinstance(taken, invalid.Reason):
+                    invalid.add(store.folder, one, taken.why)
+                    told = f"{one.suite} {one.scenario.name} {one.scheme} {one.repeat}"
+                    console.print(f"invalid: {told}: {taken.why}", markup=False, highlight=False)
+                else:
+                    store.add(one, taken)
+                shown.ended(one, take.seconds(one))
+    finally:
+        store.flush()
+        if folder is not None:
+            folder.trim()
+    return take.kept
+
+
+def real_time_line(runs: Sequence[Run], jobs: int) -> str | None:
+    """Say how long runs take that last as long as their scenarios do; None where they do not."""
+    kind = backend(runs[0].backend)
+    if not kind.real_time:
+        return None
+    at_a_time = execute.jobs_here(kind, jobs)
+    minutes = math.ceil(sum(one.scenario.duration_s for one in runs) / at_a_time / 60)
+    lasts = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+    told = f"{len(runs)} runs in real time, {at_a_time} at a time: {lasts} at least"
+    return f"{told}; Ctrl-C keeps what is recorded"

@@ -1,0 +1,1 @@
+"""``evaluate.py compare``: what changed between two evaluations, and whether it is significant."""

@@ -1,0 +1,75 @@
+"""What differs between the setups of two evaluations, from their ``run.json``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from evaluation.setup import unlike
+
+Description = Mapping[str, Any]
+
+
+class Change(NamedTuple):
+    """One setting and its value in either evaluation."""
+
+    what: str
+    a: str
+    b: str
+
+
+def changes(a: Description, b: Description) -> list[Change]:
+    """Return what differs in two self-descriptions: versions, options, suites, schemes, policies, traces."""
+    return [*_general(a, b), *_suites(a, b), *_schemes(a, b), *_traces(a, b)]
+
+
+def _general(a: Description, b: Description) -> Iterator[Change]:
+    for what in ("commit", "seed", "platform"):
+        yield from _unequal(what, a.get(what), b.get(what))
+    for what in ("backend", "quick"):
+        yield from _unequal(f"--{what}", a["config"].get(what), b["config"].get(what))
+    for name in dict.fromkeys([*a["versions"], *b["versions"]]):
+        yield from _unequal(f"version of {name}", a["versions"].get(name), b["versions"].get(name))
+
+
+def _suites(a: Description, b: Description) -> Iterator[Change]:
+    ours, theirs = ({suite["name"]: suite for suite in one["config"]["suites"]} for one in (a, b))
+    yield from _only("suites", ours, theirs)
+    for name in ours:
+        if name in theirs:
+            yield from _unequal(f"{name}: repeats", ours[name]["repeats"], theirs[name]["repeats"])
+            for field, before, after in unlike(ours[name], theirs[name]):
+                yield Change(f"{name}: {field}", _show(before), _show(after))
+
+
+def _schemes(a: Description, b: Description) -> Iterator[Change]:
+    yield from _only("schemes", a["config"]["schemes"], b["config"]["schemes"])
+    ours, theirs = a["config"]["policies"], b["config"]["policies"]
+    for name, policy in ours.items():
+        if name in theirs:
+            yield from _unequal(f"policy of {name}", policy["sha256"][:12], theirs[name]["sha256"][:12])
+
+
+def _traces(a: Description, b: Description) -> Iterator[Change]:
+    for name, digest in a["traces"].items():
+        if name in b["traces"]:
+            yield from _unequal(f"trace {name}", digest[:12], b["traces"][name][:12])
+
+
+def _only(what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield one change for what only one side has."""
+    mine = ", ".join(name for name in ours if name not in theirs)
+    other = ", ".join(name for name in theirs if name not in ours)
+    if mine or other:
+        yield Change(f"{what} only there", mine or "–", other or "–")
+
+
+def _unequal(what: str, a: Any, b: Any) -> Iterator[Change]:
+    if a != b:
+        yield Change(what, _show(a), _show(b))
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)

@@ -1,0 +1,141 @@
+"""Differences between two evaluations' results, each with its 95 % interval and whether chance explains it.
+
+Where both have runs of the same seeds and trace offsets, these are compared in pairs (Student's t of the
+differences); else means are (Welch's t). Many differences are looked at: Benjamini and Hochberg's procedure
+(1995) decides which of them are called significant, so that at most one in twenty of those is expected to be
+chance.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from configs.errors import InputError
+from evaluation.intervals import values_by_run
+from evaluation.metrics import METRICS
+
+LEVEL = 0.95
+KEY = ["suite", "scenario", "scheme", "backend"]
+_PAIR = ["seed", "offset_s"]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One metric of one scheme in one scenario, in either evaluation."""
+
+    suite: str
+    scenario: str
+    scheme: str
+    backend: str
+    metric: str
+    mean_a: float
+    mean_b: float
+    difference: float
+    """B's mean less A's; of pairs, over the runs that both have."""
+    low: float | None
+    """The difference's 95 % interval; None where a side has one run."""
+    high: float | None
+    n_a: int
+    n_b: int
+    paired: bool
+    p: float | None
+    """How likely a difference as large is by chance; None where it cannot be told."""
+    q: float | None = None
+    """The same, adjusted for how many differences were tested."""
+
+    @property
+    def significant(self) -> bool:
+        """Whether it is among those that chance does not explain."""
+        return self.q is not None and self.q <= 1 - LEVEL
+
+    @property
+    def size(self) -> float:
+        """The difference's magnitude over that of the means: from 0 to 2."""
+        scale = (abs(self.mean_a) + abs(self.mean_b)) / 2
+        return abs(self.difference) / scale if scale > 0 else 0.0
+
+    @property
+    def verdict(self) -> str:
+        """``better`` or ``worse`` in B, ``changed`` where neither direction is, ``unclear`` or ``same``."""
+        if self.difference == 0 and self.p in (None, 1.0):
+            return "same"
+        if not self.significant:
+            return "unclear"
+        if not (better := METRICS[self.metric].better):
+            return "changed"
+        return "better" if (self.difference > 0) == (better == "higher") else "worse"
+
+
+def effects(a: pl.DataFrame, b: pl.DataFrame) -> list[Effect]:
+    """Return every difference between the rows of two ``runs.parquet``, the largest first.
+
+    Raises:
+        InputError: they share no suite, scenario, scheme and backend.
+    """
+    sides = [values_by_run(one).partition_by(KEY, as_dict=True, maintain_order=True) for one in (a, b)]
+    shared = [key for key in sides[0] if key in sides[1]]
+    if not shared:
+        raise InputError("compare: the two share no suite with the same scenario, scheme and backend")
+    found = [one for key in shared for one in _of_case(key, sides[0][key], sides[1][key])]
+    return sorted(_corrected(found), key=lambda one: (-one.size, one.suite, one.scenario, one.scheme))
+
+
+def _of_case(key: tuple[object, ...], a: pl.DataFrame, b: pl.DataFrame) -> Iterator[Effect]:
+    """Yield the difference of every metric that both sides define."""
+    both = a.join(b, on=_PAIR, suffix="_b", maintain_order="left")
+    # Runs that one side has more do not spoil the pairs of the others; a single pair would tell nothing.
+    paired = len(both) >= min(2, len(a), len(b)) and both.select(_PAIR).n_unique() == len(both)
+    suite, scenario, scheme, backend = map(str, key)
+    for metric in METRICS:
+        if metric not in a.columns or metric not in b.columns:
+            continue
+        if paired:
+            pairs = both.select(metric, f"{metric}_b").drop_nulls().to_numpy()
+            x, y = pairs[:, 0], pairs[:, 1]
+        else:
+            x, y = a[metric].drop_nulls().to_numpy(), b[metric].drop_nulls().to_numpy()
+        if not len(x) or not len(y):
+            continue
+        difference = float(np.mean(y - x)) if paired else float(y.mean() - x.mean())
+        low, high, p = _tested(x, y, paired)
+        yield Effect(
+            suite, scenario, scheme, backend, metric, float(x.mean()), float(y.mean()), difference,
+            low, high, len(x), len(y), paired, p,
+        )  # fmt: skip
+
+
+def _tested(x: np.ndarray, y: np.ndarray, paired: bool) -> tuple[float | None, float | None, float | None]:
+    """Return the ends of a difference's interval and its p-value."""
+    if min(len(x), len(y)) < 2:
+        return None, None, None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of values without any spread, which follow
+        # SciPy's types leave out what its documentation names.
+        result: Any = stats.ttest_rel(y, x) if paired else stats.ttest_ind(y, x, equal_var=False)
+        low, high = result.confidence_interval(LEVEL)
+    p = float(result.pvalue)
+    if not math.isfinite(p) or not math.isfinite(low):
+        # No run differs from another: the difference is what it is, and no chance is in it.
+        exact = float(np.mean(y) - np.mean(x))
+        return exact, exact, 1.0 if exact == 0 else 0.0
+    return float(low), float(high), p
+
+
+def _corrected(found: list[Effect]) -> list[Effect]:
+    """Return the effects with their adjusted p-values; what is the same to the last digit is no test."""
+    tested = [index for index, one in enumerate(found) if one.p is not None and one.verdict != "same"]
+    if not tested:
+        return found
+    adjusted = stats.false_discovery_control([found[index].p for index in tested], method="bh")
+    corrected = list(found)
+    for index, q in zip(tested, adjusted, strict=True):
+        corrected[index] = replace(found[index], q=float(q))
+    return corrected

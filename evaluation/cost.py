@@ -1,0 +1,80 @@
+"""``python -m evaluation.cost``: the CPU time that papers' suites cost, from one quick repeat of each."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+
+import leosim
+import polars as pl
+
+from configs import suite as suites
+from configs.errors import OneLineParser, reports_input_errors
+from configs.suite import Suite
+from evaluation import inputs, plan
+from evaluation.backends import Simulator
+from evaluation.papers import suites as papers
+from evaluation.schemes import of_suites
+
+
+def of_suite(suite: Suite) -> pl.DataFrame:
+    """Return one row a scheme: CPU seconds of all repeats, quick and full, in the simulator alone.
+
+    Full runs are not made: they cost as much more as they last longer.
+    """
+    quick = suite.as_quick()
+    contestants, traces = of_suites([quick]), inputs.load_traces([quick])
+    runs = plan.expand(
+        quick,
+        contestants,
+        {name: plan.Trace(one.period_s, one.sha256) for name, one in traces.items()},
+        backend="simulator",
+        known=leosim.schemes(),
+        base_seed=1,
+        repeats=1,
+        version=leosim.__version__,
+    )
+    # Which scheme a scenario is spelled out with makes no difference to its length.
+    last = {case.scenario.name: case.scenario.duration_s for case in suite.cases(suite.schemes[0])}
+    engine = Simulator(inputs.gather(runs, traces, contestants))
+    rows = []
+    for run in runs:
+        begun_s = time.process_time()
+        sent = 0
+        for part in engine.stream(run.scenario.to_json(), run.interval_ms):
+            sent = sum(flow.get("sent_packets", 0) for flow in part.flows)
+        took_s = time.process_time() - begun_s
+        longer = last[run.scenario.name] / run.scenario.duration_s
+        quick_s, full_s = took_s * quick.repeats, took_s * longer * suite.repeats
+        rows.append((suite.name, run.scheme, quick_s, full_s, sent, took_s))
+    table = pl.DataFrame(rows, ["suite", "scheme", "quick_s", "full_s", "packets", "took_s"], orient="row")
+    return table.group_by("suite", "scheme", maintain_order=True).sum()
+
+
+def print_table(table: pl.DataFrame, by: str) -> None:
+    """Print the cost by suite or by scheme, the dearest first."""
+    found = table.group_by(by).agg(pl.col("quick_s", "full_s", "packets", "took_s").sum())
+    for name, quick_s, full_s, packets, took_s in found.sort("full_s", descending=True).iter_rows():
+        speed = packets / took_s / 1e6
+        print(f"{name:24s} quick {quick_s:8.1f} s  full {full_s:9.1f} s  {speed:5.2f} Mpackets/s")
+
+
+@reports_input_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line of this process."""
+    parser = OneLineParser(prog="evaluation.cost", description=__doc__, allow_abbrev=False)
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help="default: all of papers")
+    options = parser.parse_args(arguments if arguments is not None else sys.argv[1:])
+    names = options.suites or papers.stand_behind()
+    chosen = papers.with_twelve([suites.load(name) for name in names])
+    table = pl.concat([of_suite(one) for one in chosen])
+    print_table(table, "suite")
+    print()
+    print_table(table, "scheme")
+    print(f"\nCPU time: quick {table['quick_s'].sum():.0f} s, full {table['full_s'].sum():.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

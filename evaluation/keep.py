@@ -1,0 +1,148 @@
+"""``python -m evaluation.keep FOLDER``: an evaluation's result in a few small files, for a repository."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from matplotlib import rc_context
+from matplotlib.lines import Line2D
+
+from configs.atomic import write_atomically
+from configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
+from evaluation.figures.style import FAINT, INK, RC, canvas, looks
+from evaluation.papers import suites as papers
+from evaluation.papers import table as claims
+from evaluation.papers.verdicts import verdicts
+from evaluation.results import Results
+
+PLACE = Path("docs/results")
+MOST_BYTES = 1_500_000
+DIGITS = 5
+"""Significant ones of a number that is kept."""
+FIGURE_ALT = "Power of each scheme beside the best of each suite"
+
+
+def keep(results: Results, folder: Path) -> list[Path]:
+    """Write summary, claims, main figure and a page about them into ``folder``; return the files.
+
+    Raises:
+        InputError: the results are but a look, or too large to keep.
+    """
+    if results.quick:
+        raise InputError(f"{results.folder}: was run with --quick: a look, not a result to keep")
+    files = {
+        "summary.csv.gz": gzip.compress(rounded(results.summary).write_csv().encode(), mtime=0),
+        "main.svg": figure(relative_power(results)).encode(),
+    }
+    beside = verdicts(results)
+    if beside:
+        files["claims.csv"] = rounded(claims.table(beside, results.quick)).write_csv().encode()
+    files["README.md"] = page(results, claims.sections(beside)).encode()
+    if (size := sum(map(len, files.values()))) > MOST_BYTES:
+        raise InputError(f"{results.folder}: {size:,} bytes to keep: more than {MOST_BYTES:,}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        write_atomically(folder / name, data)
+    return [folder / name for name in files]
+
+
+def rounded(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a table whose numbers have `DIGITS` significant digits: smaller, and as exact as any testbed."""
+    return table.with_columns(pl.col(pl.Float64).round_sig_figs(DIGITS))
+
+
+def relative_power(results: Results) -> dict[str, dict[str, float]]:
+    """Return scheme to suite to power, as a share of the best scheme's there.
+
+    A suite's power is the geometric mean over its scenarios. Only suites in which all of `papers.TWELVE` (or,
+    where some of these were not run, all schemes that were run everywhere) have one are there.
+    """
+    power = results.summary.filter((pl.col("metric") == "power") & (pl.col("mean") > 0))
+    means = power.group_by("suite", "scheme").agg(pl.col("mean").log().mean().exp(), pl.len())
+    cells = {(suite, scheme): mean for suite, scheme, mean, _ in means.sort("suite").iter_rows()}
+    tested = [one.name for one in results.suites if one.tests_schemes]
+    ran = set(power["scheme"])
+    schemes = [name for name in papers.TWELVE if name in ran] or sorted(ran)
+    found: dict[str, dict[str, float]] = {name: {} for name in schemes}
+    for suite in tested:
+        of = {name: cells[suite, name] for name in schemes if (suite, name) in cells}
+        if len(of) == len(schemes):
+            for name, mean in of.items():
+                found[name][suite] = mean / max(of.values())
+    return found
+
+
+def figure(power: Mapping[str, Mapping[str, float]]) -> str:
+    """Return the main figure as SVG: a dot a suite, and each scheme's geometric mean over suites."""
+    overall = {name: _geometric(list(of.values())) for name, of in power.items() if of}
+    order = sorted(overall, key=lambda name: overall[name])
+    look = looks(order)
+    with canvas(7.2, 1.2 + 0.3 * len(order)) as (drawn, [axes]):
+        for row, name in enumerate(order):
+            shares = list(power[name].values())
+            axes.plot(shares, [row] * len(shares), "o", color=FAINT, markeredgecolor="#9aa3ae", markersize=4)
+            axes.plot(overall[name], row, look[name].marker, color=look[name].color, markersize=9, zorder=3)
+            axes.annotate(
+                f"{overall[name]:.2f}", (overall[name], row), (0, 8), textcoords="offset points", ha="center",
+                fontsize=8,
+            )  # fmt: skip
+        axes.set_yticks(range(len(order)), order, color=INK)
+        axes.set_ylim(-0.6, len(order) - 0.2)
+        axes.set_xlim(0.0, 1.03)
+        axes.set_xlabel("power, as a share of the best scheme's in each suite (1: best everywhere)")
+        dot = Line2D(
+            [], [], marker="o", color=FAINT, markeredgecolor="#9aa3ae", linestyle="", label="a suite"
+        )
+        mean = Line2D([], [], marker="D", color=INK, linestyle="", label="geometric mean over suites")
+        axes.legend(handles=[dot, mean], loc="lower right")
+        buffer = io.StringIO()
+        # On white, so that it can be read on a dark page, too.
+        with rc_context({**RC, "svg.hashsalt": "main"}):
+            drawn.savefig(
+                buffer,
+                format="svg",
+                facecolor="white",
+                metadata={"Date": None, "Creator": "LeoGym", "Title": FIGURE_ALT},
+            )
+    return buffer.getvalue()
+
+
+def page(results: Results, sections: Sequence[claims.Section]) -> str:
+    """Return the page that says what was run and what the files are."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=False,  # Markdown
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("keep.md.j2").render(
+        results=results, about=results.description, sections=sections, alt=FIGURE_ALT, digits=DIGITS
+    )
+
+
+def _geometric(values: Sequence[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+@reports_input_errors
+def main() -> int:
+    """Run the command line of this process."""
+    parser = OneLineParser(prog="evaluation.keep", description=__doc__, allow_abbrev=False)
+    parser.add_argument("folder", type=as_folder, metavar="FOLDER", help="of an evaluation")
+    parser.add_argument("--to", type=as_folder, default=PLACE, metavar="DIR", help=f"default: {PLACE}")
+    options = parser.parse_args(sys.argv[1:])
+    for path in keep(Results.read(options.folder), options.to):
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,87 @@
+"""What claims ask of a scenario itself: how often its path changes, how long its flows share a link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from configs.scenario import Scenario
+from evaluation.metrics import Metric, sharing_groups
+from traces import cache
+
+
+@dataclass(frozen=True)
+class OfScenario:
+    """A measure of a scenario, at the offset in its path traces at which a run entered them."""
+
+    metric: Metric
+    of: Callable[[Scenario, float], float | None]
+
+
+@lru_cache(maxsize=16)
+def _changes_s(trace: str) -> tuple[np.ndarray, float]:
+    """Return when a trace's path changes, in s since its first row, and its period in s."""
+    loaded = cache.load(trace)
+    changed = np.array([event != "" for event in loaded.event])
+    return loaded.time_ns[changed].astype(float) / 1e9, loaded.period_ns / 1e9
+
+
+def _changes_per_min(scenario: Scenario, offset_s: float) -> float | None:
+    count, found = 0, False
+    for link in scenario.links.values():
+        if link.trace is None:
+            continue
+        found = True
+        times_s, period_s = _changes_s(link.trace)
+        begin_s = (link.offset_s + offset_s) % period_s
+        whole, rest_s = divmod(scenario.duration_s, period_s)
+        since_s = (times_s - begin_s) % period_s
+        count += int(whole) * len(times_s) + int((since_s < rest_s).sum())
+    return 60.0 * count / scenario.duration_s if found else None
+
+
+def _shared_time(scenario: Scenario, _offset_s: float) -> float | None:
+    times_s = {0.0, scenario.duration_s, *(event.at_s for event in scenario.events)}
+    edges = sorted(time_s for time_s in times_s if time_s <= scenario.duration_s)
+    if len(scenario.flows) < 2:
+        return None
+    shared_s = sum(
+        end_s - begin_s
+        for begin_s, end_s in pairwise(edges)
+        if len(sharing_groups(scenario, (begin_s, end_s))) < len(scenario.flows)
+    )
+    return shared_s / scenario.duration_s
+
+
+OF_SCENARIOS: dict[str, OfScenario] = {
+    one.metric.name: one
+    for one in (
+        OfScenario(
+            Metric(
+                "changes_per_min",
+                "Changes of the path a minute",
+                "",
+                2,
+                "",
+                "Hard and soft handovers and unreachable spans of the path traces, a minute.",
+            ),
+            _changes_per_min,
+        ),
+        OfScenario(
+            Metric(
+                "shared_time",
+                "Time on shared links",
+                "%",
+                1,
+                "",
+                "Share of a run in which flows have a link in common.",
+                scale=100.0,
+            ),
+            _shared_time,
+        ),
+    )
+}

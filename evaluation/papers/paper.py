@@ -1,0 +1,64 @@
+"""A paper and all that it states about results, read from ``evaluation/papers``."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError, model_validator
+
+from configs.errors import InputError, one_line
+from configs.scenario import load_yaml
+from configs.strict import NonNegative, Strict
+from evaluation.papers.kinds import AnyClaim
+
+FOLDER = Path(__file__).parent
+
+
+class Paper(Strict):
+    """A paper's claims."""
+
+    name: str
+    title: str
+    authors: str
+    venue: str
+    margin: NonNegative
+    """A number of another testbed counts as the same within this share of it, whatever its rounding."""
+    claims: Annotated[list[AnyClaim], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Paper:
+        seen: set[str] = set()
+        for claim in self.claims:
+            if claim.id in seen:
+                raise ValueError(f"claims: {claim.id}: is there twice")
+            seen.add(claim.id)
+        return self
+
+
+def shipped() -> list[str]:
+    """Return the names of the papers."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def parse(data: Any, source: str) -> Paper:
+    """Return the paper that ``data`` describes.
+
+    Raises:
+        InputError: one line with ``source``, field and rule.
+    """
+    try:
+        return Paper.model_validate(data)
+    except ValidationError as error:
+        raise InputError(one_line(source, error)) from None
+
+
+@cache
+def load(name: str) -> Paper:
+    """Return a shipped paper.
+
+    Raises:
+        InputError: its file breaks a rule.
+    """
+    return parse(load_yaml(FOLDER / f"{name}.yaml"), f"evaluation/papers/{name}.yaml")

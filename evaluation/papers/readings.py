@@ -1,0 +1,158 @@
+"""What our runs have for one side of a claim: a value in every repeat, scenario by scenario or over all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from evaluation.intervals import Interval, interval, seed_of
+from evaluation.papers.claim import Claim, Part
+from evaluation.papers.measures import MEASURES, Samples, of_runs
+from evaluation.papers.selection import Chosen, Place, choose
+from evaluation.results import Results
+
+
+class NotRun(Exception):
+    """Something that a claim is about is not among the results; the text says what."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A value in every repeat, in the unit in which the report shows the metric."""
+
+    scheme: str
+    scenario: str
+    """Its name, or which of several: ``mean of 10``."""
+    place: Place | None
+    """Where the scenario lies; None where one value stands for several."""
+    samples: Samples
+    seed: int
+    """Of the interval's resampling."""
+
+    @property
+    def interval(self) -> Interval:
+        """The mean over repeats with its 95 % interval, as ``summary.csv`` has it for the same values."""
+        return interval(list(self.samples.values()), self.seed)
+
+
+def read(results: Results, claim: Claim, part: Part, scheme: str, backend: str) -> list[Reading]:
+    """Return one reading for each scenario, or the one that the claim's ``over`` asks for.
+
+    Args:
+        results: an evaluation.
+        claim: what is asked.
+        part: what it has otherwise on this side of a ratio; empty for other claims.
+        scheme: the scheme under test.
+        backend: whose runs.
+
+    Raises:
+        NotRun: the suite, a scenario or the scheme in one of them is not among the results.
+    """
+    scheme = _standing_for(results, claim, scheme)
+    readings = [
+        _of_scenario(results, claim, part, chosen, scheme, backend)
+        for chosen in chosen_by(results, claim, part)
+    ]
+    if claim.over == "deviation":
+        return [_deviation_of(readings)]
+    if claim.over == "each" or len(readings) == 1:
+        return readings
+    if claim.over == "mean":
+        return [mean_of(readings)]
+    pick, word = (max, "highest") if claim.over == "max" else (min, "lowest")
+    extreme = pick(readings, key=lambda one: one.interval.mean)
+    return [replace(extreme, scenario=f"{word}, in {extreme.scenario}", place=None)]
+
+
+def chosen_by(results: Results, claim: Claim, part: Part) -> list[Chosen]:
+    """Return the scenarios that one side of a claim means.
+
+    Raises:
+        NotRun: there are none, or the suite is not among the results.
+    """
+    name = part.suite or claim.suite
+    suite = next((one for one in results.suites if one.name == name), None)
+    if suite is None:
+        raise NotRun(f"no run of the suite {name}")
+    wanted = {**claim.scenarios, **part.scenarios}
+    try:
+        found = choose(suite, wanted)
+    except KeyError as error:
+        raise NotRun(f"{name} has no {error.args[0]}") from None
+    if not found:
+        told = ", ".join(f"{key} {choice}" for key, choice in wanted.items())
+        raise NotRun(f"{name} has no scenario with {told}")
+    return found
+
+
+def mean_of(readings: Sequence[Reading]) -> Reading:
+    """Return the mean over several scenarios, repeat by repeat; only repeats that all of them have count.
+
+    Raises:
+        NotRun: there is no such repeat.
+    """
+    shared = set.intersection(*(set(one.samples) for one in readings))
+    if not shared:
+        raise NotRun(f"no repeat that all {len(readings)} scenarios have")
+    samples = {repeat: float(np.mean([one.samples[repeat] for one in readings])) for repeat in sorted(shared)}
+    first = readings[0]
+    label = f"mean of {len(readings)}"
+    return Reading(first.scheme, label, None, samples, seed_of(first.scheme, label, str(first.seed)))
+
+
+def _deviation_of(readings: Sequence[Reading]) -> Reading:
+    """Return the standard deviation over repeats, one sample a scenario.
+
+    Raises:
+        NotRun: no scenario has two repeats.
+    """
+    samples = {
+        index: float(np.std(list(one.samples.values()), ddof=1))
+        for index, one in enumerate(readings)
+        if len(one.samples) > 1
+    }
+    if not samples:
+        raise NotRun("no scenario has two repeats")
+    first = readings[0]
+    label = f"deviation from run to run in {len(samples)}"
+    return Reading(first.scheme, label, None, samples, seed_of(first.scheme, label, str(first.seed)))
+
+
+def _standing_for(results: Results, claim: Claim, scheme: str) -> str:
+    """Return the scheme that a claim is compared with: the authors' own, ``NAME-authors``, if it has run."""
+    own = f"{scheme}-authors"
+    return own if claim.needs is not None and own in results.schemes else scheme
+
+
+def _of_scenario(
+    results: Results, claim: Claim, part: Part, chosen: Chosen, scheme: str, backend: str
+) -> Reading:
+    metric = part.metric or claim.metric
+    if metric is None:
+        raise NotRun(f"no measure of it: {claim.needs}")
+    suite = part.suite or claim.suite
+    flows = part.flows if part.flows is not None else claim.flows
+    window_s = part.window_s or claim.window_s
+    samples = of_runs(
+        results,
+        suite=suite,
+        scenario=chosen.name,
+        backend=backend,
+        scheme=scheme,
+        metric=metric,
+        flows=flows,
+        window_s=window_s,
+    )
+    if not samples:
+        when = f" from {window_s[0]:g} to {window_s[1]:g} s" if window_s else ""
+        raise NotRun(f"no {metric} of {scheme} in {suite}, {chosen.name}{when}")
+    scale = MEASURES[metric].scale
+    return Reading(
+        scheme,
+        chosen.name,
+        chosen.place,
+        {repeat: value * scale for repeat, value in samples.items()},
+        seed_of(suite, chosen.name, scheme, backend, metric),
+    )

@@ -1,0 +1,70 @@
+"""Where a value must lie for a claim to hold, and what an interval says of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from evaluation.intervals import Interval
+
+Outcome = Literal["agrees", "differs", "undecided", "not run"]
+OUTCOMES: tuple[Outcome, ...] = ("agrees", "differs", "undecided", "not run")
+
+
+CHANCE = 0.05
+"""The share of a claim's comparisons that may differ by chance."""
+DECIDED = 0.8
+"""The share of a claim's comparisons that must agree for all of it to."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """All numbers from ``low`` to ``high``."""
+
+    low: float
+    high: float
+    open: bool = False
+    """Whether the ends themselves are outside."""
+
+    def outcome(self, found: Interval) -> Outcome:
+        """Return ``agrees`` if the interval lies inside, ``differs`` if outside, else ``undecided``.
+
+        One run has no interval and decides nothing.
+        """
+        if math.isnan(found.low):
+            return "undecided"
+        if self.open:
+            inside = self.low < found.low and found.high < self.high
+            outside = found.high <= self.low or self.high <= found.low
+        else:
+            inside = self.low <= found.low and found.high <= self.high
+            outside = found.high < self.low or self.high < found.low
+        return "agrees" if inside else "differs" if outside else "undecided"
+
+
+def above(difference: Interval, equal: float) -> Outcome:
+    """Return what a difference says of an order that claims it above 0.
+
+    ``differs`` if it lies below 0, or so close to 0, within ``equal``, that there is no order; ``undecided``
+    if 0 lies inside otherwise.
+    """
+    if math.isnan(difference.low):
+        return "undecided"
+    if difference.low > 0:
+        return "agrees"
+    none = -equal < difference.low and difference.high < equal
+    return "differs" if none or difference.high < 0 else "undecided"
+
+
+def together(outcomes: Iterable[Outcome]) -> Outcome:
+    """Return what holds of a claim that must hold everywhere.
+
+    One comparison that differs is enough to differ, but for the one in twenty that 95 % intervals miss by
+    chance; and one in five may be undecided.
+    """
+    found = list(outcomes)
+    if found.count("differs") > CHANCE * len(found):
+        return "differs"
+    return "agrees" if found.count("agrees") >= DECIDED * len(found) else "undecided"

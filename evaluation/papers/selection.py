@@ -1,0 +1,57 @@
+"""Which of a suite's scenarios a claim means."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from configs.suite import Suite, Value
+from evaluation.papers.claim import Scenarios, Span
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a scenario lies in its suite's grid."""
+
+    values: dict[str, Value]
+    """What differs from scenario to scenario."""
+    together: frozenset[str] = frozenset()
+    """Of these, the keys that change together, as one choice: the suite's ``spread``."""
+
+    def without(self, keys: Collection[str]) -> dict[str, Value]:
+        """Return the values but for ``keys``, and but for what changes together with one of them."""
+        dropped = {*keys, *(self.together if self.together & set(keys) else ())}
+        return {key: value for key, value in self.values.items() if key not in dropped}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A scenario's name and its place."""
+
+    name: str
+    place: Place
+
+
+def choose(suite: Suite, wanted: Scenarios) -> list[Chosen]:
+    """Return the scenarios of a suite whose values are all among those wanted, in the suite's order.
+
+    Raises:
+        InputError: the suite makes an invalid scenario.
+        KeyError: a wanted key is no value of the suite.
+    """
+    spread = suite.spread[0] if suite.spread else {}
+    keys = [*suite.grid, *spread]
+    found = {}
+    # Where a scheme stands in a scenario's name, any will do: names are compared within one suite.
+    for case in suite.cases("cubic"):
+        if all(_among(case.values[key], choice) for key, choice in wanted.items()):
+            name = case.scenario.name
+            place = Place({key: case.values[key] for key in keys}, frozenset(spread))
+            found[name] = Chosen(name, place)
+    return list(found.values())
+
+
+def _among(value: Value, choice: Value | list[Value] | Span) -> bool:
+    if isinstance(choice, Span):
+        return choice.holds(value)
+    return value in choice if isinstance(choice, list) else value == choice

@@ -1,0 +1,53 @@
+"""``evaluate.py papers``: every suite that a paper's claims are about, with the schemes of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from configs import suite as suites
+from configs.suite import Suite
+from evaluation.papers import paper
+
+ALIAS = "papers"
+TWELVE = (
+    "cubic",
+    "satcp",
+    "bbr3",
+    "vivace",
+    "sage",
+    "astraea",
+    "bbr",
+    "leocc",
+    "leotcp",
+    "copa",
+    "orca",
+    "aurora",
+)
+"""The schemes that every suite runs, beside those of its own paper."""
+
+
+def stand_behind() -> list[str]:
+    """Return the names of the shipped suites that a paper's claims are about."""
+    claimed = {claim.suite for name in paper.shipped() for claim in paper.load(name).claims}
+    return [name for name in suites.shipped() if name in claimed]
+
+
+def names(given: Sequence[str]) -> list[str]:
+    """Return the names of suites that the command line gives, with `ALIAS` spelled out, each of it once."""
+    if ALIAS not in given:
+        return list(given)
+    at = list(given).index(ALIAS)
+    others = [name for name in given if name != ALIAS]
+    spelled = [name for name in stand_behind() if name not in others]
+    return [*others[:at], *spelled, *others[at:]]
+
+
+def with_twelve(chosen: Sequence[Suite]) -> list[Suite]:
+    """Return suites, of which those of papers run `TWELVE` beside their own schemes."""
+    ours = set(stand_behind())
+    return [
+        one.model_copy(update={"schemes": list(dict.fromkeys([*TWELVE, *one.schemes]))})
+        if one.name in ours
+        else one
+        for one in chosen
+    ]

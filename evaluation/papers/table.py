@@ -1,0 +1,83 @@
+"""Verdicts as a table, paper by paper: rows of ``claims.csv`` and of the report's section."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from evaluation.papers.paper import Paper
+from evaluation.papers.region import OUTCOMES
+from evaluation.papers.verdicts import Verdict
+
+SCHEMA: dict[str, Any] = {
+    **dict.fromkeys(
+        ("paper", "claim", "where", "says", "kind", "suite", "metric", "schemes", "backend"), pl.String
+    ),
+    **dict.fromkeys(("stated", "ours"), pl.String),
+    **dict.fromkeys(("mean", "ci_low", "ci_high"), pl.Float64),
+    **dict.fromkeys(("verdict", "why", "needs", "reason"), pl.String),
+    "quick": pl.Boolean,
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """One paper's part of the report."""
+
+    paper: Paper
+    rows: list[Verdict]
+
+    @property
+    def count(self) -> str:
+        """How many claims have which verdict, in words."""
+        words = {"agrees": "agree", "differs": "differ"}
+        numbers = {kind: sum(row.outcome == kind for row in self.rows) for kind in OUTCOMES}
+        return ", ".join(
+            f"{number} {kind if number == 1 else words.get(kind, kind)}"
+            for kind, number in numbers.items()
+            if number
+        )
+
+
+def sections(verdicts: Sequence[Verdict]) -> list[Section]:
+    """Return the verdicts paper by paper."""
+    found: dict[str, Section] = {}
+    for verdict in verdicts:
+        found.setdefault(verdict.paper.name, Section(verdict.paper, [])).rows.append(verdict)
+    return list(found.values())
+
+
+def table(verdicts: Sequence[Verdict], quick: bool) -> pl.DataFrame:
+    """Return one row a verdict; numbers of their own columns are those of a claim with a single value."""
+    return pl.DataFrame([_row(one, quick) for one in verdicts], schema=SCHEMA)
+
+
+def _row(verdict: Verdict, quick: bool) -> dict[str, Any]:
+    claim = verdict.claim
+    single = verdict.ours[0].interval if len(verdict.ours) == 1 else None
+    edges = (single.low, single.high) if single else (math.nan, math.nan)
+    return {
+        "paper": verdict.paper.name,
+        "claim": claim.id,
+        "where": claim.where,
+        "says": claim.says,
+        "kind": claim.kind,
+        "suite": claim.suite,
+        "metric": claim.metric,
+        "schemes": ",".join(claim.under_test),
+        "backend": verdict.backend or None,
+        "stated": claim.stated,
+        "ours": "; ".join(f"{one.label}: {one.text}" for one in verdict.ours) or None,
+        "mean": single.mean if single else None,
+        "ci_low": None if math.isnan(edges[0]) else edges[0],
+        "ci_high": None if math.isnan(edges[1]) else edges[1],
+        "verdict": verdict.outcome,
+        "why": verdict.why or None,
+        "needs": claim.needs,
+        "reason": claim.reason,
+        "quick": quick,
+    }

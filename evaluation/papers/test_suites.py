@@ -1,0 +1,61 @@
+"""The suites of papers under one name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from configs import suite as suites
+from configs.errors import InputError
+from evaluation import cli, plan
+from evaluation.papers import suites as papers
+from evaluation.plan import Trace
+from evaluation.schemes import Contestants
+
+
+def test_papers_are_all_shipped_suites_that_a_claim_is_about() -> None:
+    others = {name for name in suites.shipped() if name.startswith(("fidelity", "geometry"))}
+    others |= {
+        "static-grid",
+        "responsiveness-heavy-loss",
+    }  # as geometry: they ask why, and no claim is of them
+    assert set(papers.stand_behind()) == set(suites.shipped()) - others
+    assert papers.names(["a.yaml", "papers", "reroute"])[0] == "a.yaml"
+    assert sorted(papers.names(["papers", "reroute"])) == papers.stand_behind()
+    assert papers.names(["reroute"]) == ["reroute"]
+
+
+def test_a_papers_suite_runs_the_twelve_and_its_papers_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(papers, "stand_behind", lambda: ["geo-download"])
+    chosen = papers.with_twelve([suites.load(name) for name in ("geo-download", "static-grid")])
+    assert chosen[0].schemes == [*papers.TWELVE, "cubic-nohystart", "cubic-hystartpp"]
+    assert chosen[1].schemes == suites.load("static-grid").schemes
+    runs = plan.expand(
+        chosen[0],
+        Contestants(None, {}),
+        {"none": Trace(1.0, "")},
+        backend="simulator",
+        known=chosen[0].schemes,
+        base_seed=1,
+        repeats=1,
+        version="test",
+    )
+    assert {run.scheme for run in runs} == set(chosen[0].schemes)
+
+
+def test_papers_write_the_series_of_first_repeats_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[list[str], str]] = []
+
+    def stop(chosen, contestants, traces, options, known):
+        asked.append(([one.name for one in chosen], options.series))
+        raise InputError("stop")
+
+    monkeypatch.setattr(cli, "planned", stop)
+    monkeypatch.setattr(papers, "stand_behind", lambda: ["geo-download"])
+    for given in (["papers"], ["papers", "--series", "all"], ["geo-download"]):
+        with pytest.raises(InputError, match="stop"):
+            cli.run([*given, "--out", str(tmp_path / "out")])
+    assert asked == [(["geo-download"], "first"), (["geo-download"], "all"), (["geo-download"], "all")]

@@ -1,0 +1,80 @@
+"""Each claim beside our runs: what ours have, with intervals, and whether they agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evaluation.papers.comparison import Compared, Ours, compare
+from evaluation.papers.kinds import AnyClaim
+from evaluation.papers.paper import Paper, load, shipped
+from evaluation.papers.readings import NotRun
+from evaluation.papers.region import OUTCOMES, Outcome, together
+from evaluation.results import Results
+
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim and what our runs say of it."""
+
+    paper: Paper
+    claim: AnyClaim
+    backend: str
+    """Empty where nothing was run."""
+    outcome: Outcome
+    ours: tuple[Ours, ...]
+    """In the order of the scenarios and schemes; empty where something was not run."""
+    why: str
+    """What was not run; or, of several scenarios or schemes, in which ones it does not agree."""
+
+
+def verdicts(results: Results) -> list[Verdict]:
+    """Return a verdict for every claim whose suite is among the results, paper by paper, for each backend.
+
+    Raises:
+        InputError: a paper's file breaks a rule.
+    """
+    present = {suite.name for suite in results.suites}
+    backends = sorted(results.runs["backend"].unique())
+    found = []
+    for name in shipped():
+        paper = load(name)
+        for claim in paper.claims:
+            if not claim.suites & present:
+                continue
+            here = [verdict(results, paper, claim, backend) for backend in backends]
+            run = [one for one in here if one.outcome != "not run"]
+            found += run or here[:1]
+    return found
+
+
+def verdict(results: Results, paper: Paper, claim: AnyClaim, backend: str) -> Verdict:
+    """Return what the runs on one backend say of a claim."""
+    try:
+        compared = compare(results, claim, paper.margin, backend)
+    except NotRun as lack:
+        return Verdict(paper, claim, "", "not run", (), str(lack))
+    outcome = together(one.outcome for one in compared)
+    # An ordering's pairs share their values.
+    ours = tuple(dict.fromkeys(value for one in compared for value in one.ours))
+    return Verdict(paper, claim, backend, outcome, ours, _why(compared, outcome, ours))
+
+
+def _why(compared: list[Compared], outcome: Outcome, ours: tuple[Ours, ...]) -> str:
+    if all(one.outcome == "agrees" for one in compared):
+        return ""
+    if any(value.interval.n == 1 for value in ours):
+        return "one run has no interval"
+    if len(compared) == 1:
+        return ""
+    counts = {kind: [one.label for one in compared if one.outcome == kind] for kind in OUTCOMES}
+    parts = []
+    for kind, labels in counts.items():
+        if not labels:
+            continue
+        distinct = list(dict.fromkeys(labels))
+        more = f" and {len(distinct) - _NAMED} more" if len(distinct) > _NAMED else ""
+        where = "" if kind == "agrees" else f" ({'; '.join(distinct[:_NAMED])}{more})"
+        parts.append(f"{kind} in {len(labels)}{where}")
+    return f"of {len(compared)}: " + ", ".join(parts)

@@ -1,0 +1,63 @@
+"""What a repository keeps of an evaluation: small, readable with one line, the same bytes each time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from configs.errors import InputError
+from evaluation import keep
+from evaluation.made_up import made_up_results
+from evaluation.results import Results
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    found = made_up_results(tmp_path / "run", ["leo-single", "leo-pair"], ["cubic", "astraea"], 2)
+    config = {**found.description["config"], "quick": False}
+    return replace(found, description={**found.description, "config": config})
+
+
+def test_what_is_kept_reads_with_one_line_and_is_the_same_each_time(tmp_path: Path, results: Results) -> None:
+    files = keep.keep(results, tmp_path / "kept")
+    assert {path.name for path in files} == {"summary.csv.gz", "claims.csv", "main.svg", "README.md"}
+    table = pl.read_csv(tmp_path / "kept" / "summary.csv.gz")
+    assert len(table) == len(results.summary)
+    assert table["mean"].to_list() == pytest.approx(results.summary["mean"].to_list(), rel=1e-4)
+    about = (tmp_path / "kept" / "README.md").read_text()
+    assert results.description["command"] in about
+    assert f"{results.runs['run_id'].n_unique()} runs: 2 suites, 2 schemes (cubic, astraea)." in about
+    before = [path.read_bytes() for path in files]
+    assert [path.read_bytes() for path in keep.keep(results, tmp_path / "again")] == before
+
+
+def test_the_main_figure_has_every_schemes_mean_beside_the_best_of_each_suite(results: Results) -> None:
+    power = keep.relative_power(results)
+    assert set(power) == {"cubic", "astraea"}
+    assert set(power["cubic"]) == {"leo-single", "leo-pair"}
+    for suite in ("leo-single", "leo-pair"):
+        assert max(of[suite] for of in power.values()) == 1.0
+    means = {
+        name: results.summary.filter(
+            (pl.col("suite") == "leo-single") & (pl.col("scheme") == name) & (pl.col("metric") == "power")
+        )["mean"].to_list()
+        for name in power
+    }
+    ratio = math.prod(means["cubic"]) / math.prod(means["astraea"])
+    assert power["cubic"]["leo-single"] == pytest.approx(ratio ** (1 / len(means["cubic"])))
+    assert ">astraea<" in keep.figure(power)
+
+
+def test_a_look_and_what_is_too_large_are_not_kept(
+    tmp_path: Path, results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError, match="--quick"):
+        keep.keep(Results.read(results.folder), tmp_path / "kept")
+    monkeypatch.setattr(keep, "MOST_BYTES", 100)
+    with pytest.raises(InputError, match="more than 100"):
+        keep.keep(results, tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()

@@ -1,0 +1,91 @@
+"""Every shipped suite, cut short, on the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import leosim
+import pytest
+import yaml
+
+from configs import suite as suites
+from configs.suite import Case, Suite
+from evaluation import cli, plan
+from evaluation.backends import backend
+from evaluation.inputs import gather, load_traces
+from evaluation.metrics import flow_rows
+from evaluation.plan import Run, Trace
+from evaluation.schemes import of_suites
+
+DOCS = Path(__file__).parents[1] / "docs" / "suites"
+MOST_S = 60.0
+
+
+class Ends(Suite):
+    """A suite's first and last case, and no longer than a minute each."""
+
+    def cases(self, scheme: str) -> Iterator[Case]:
+        """Yield the two."""
+        found = list(super().cases(scheme))
+        for case in found[:1] + found[1:][-1:]:
+            last_s = max(flow.start_s for flow in case.scenario.flows)
+            duration_s = min(case.scenario.duration_s, max(MOST_S, last_s + 5.0))
+            yield replace(case, scenario=case.scenario.model_copy(update={"duration_s": duration_s}))
+
+
+def runs_of(name: str) -> Iterator[tuple[Run, list[dict[str, Any]]]]:
+    """Yield each run of a suite's quick first repeat by its first and last scheme, and its rows."""
+    quick = suites.load(name).as_quick()
+    schemes = [quick.schemes[0], quick.schemes[-1]]
+    ends = Ends.model_validate({**quick.model_dump(), "schemes": schemes, "only": {}})
+    own = of_suites([ends])
+    traces = load_traces([ends])
+    known = {trace: Trace(one.period_s, one.sha256) for trace, one in traces.items()}
+    runs = plan.expand(
+        ends,
+        own,
+        known,
+        backend="simulator",
+        known=leosim.schemes(),
+        base_seed=1,
+        repeats=1,
+        version=leosim.__version__,
+    )
+    engine = backend("simulator")(gather(runs, traces, own))
+    for run in runs:
+        measured = engine.run(run.scenario.to_json(), run.interval_ms)
+        yield run, flow_rows(measured, run.scenario, run.fairness_last_s, compare=run.compare)
+
+
+@pytest.mark.parametrize("name", suites.shipped())
+def test_every_suite_runs_and_measures_what_its_table_is_headed_by(name: str) -> None:
+    one = suites.load(name)
+    for run, rows in runs_of(name):
+        # Two, for a scheme beside itself has no share, and a transfer that does not end no completion time.
+        shown = [row[metric] for row in rows for metric in one.headline[:2] if row[metric] is not None]
+        assert shown, run.scenario.name
+        assert min(shown) > 0, run.scenario.name
+        assert all(row["goodput_mbps"] > 0 for row in rows), run.scenario.name
+
+
+def test_every_suite_of_a_papers_figure_has_a_page_with_its_command() -> None:
+    of_papers = {name for name in suites.shipped() if "Fig" in suites.load(name).source}
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")}
+    assert of_papers <= pages.keys()
+    for name, text in pages.items():
+        assert f"python evaluate.py {name}" in text, name
+        assert name in suites.shipped()
+
+
+def test_the_curve_has_the_lines_that_theory_gives(tmp_path: Path) -> None:
+    data = suites.load("parking-lot-3").model_dump(exclude_defaults=True)
+    data |= {"grid": {"rtt_ms": [20]}, "parameters": {"rtts": 60}, "repeats": 1}
+    path = tmp_path / "lot.yaml"
+    path.write_text(yaml.safe_dump(data))
+    assert cli.run([str(path), "--schemes", "cubic", "--out", str(tmp_path / "out")]) == 0
+    drawn = (tmp_path / "out" / "figures" / "parking-lot-3--curve.svg").read_text()
+    assert "max-min" in drawn
+    assert "proportional" in drawn
