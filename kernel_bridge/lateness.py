@@ -70,7 +70,16 @@ class Lateness:
         """Return how much too long sleeps were, that share of them at most; once the block is over."""
         return self._late_ns[max(0, math.ceil(quantile * len(self._late_ns)) - 1)] / 1e6
 
-    def skip_above(self, ms: float) -> None:
-        """Skip the test if the machine was so late, whatever the test found."""
+    def skip_above(self, ms: float, *, often_ms: float = math.inf) -> None:
+        """Skip the test if the machine was so late, whatever the test found.
+
+        Args:
+            ms: once is enough.
+            often_ms: one sleep in a hundred is.
+        """
         if self.worst_ms > ms:
             pytest.skip(f"this machine stood still for {self.worst_ms:.0f} ms, and {ms:g} ms are tolerable")
+        if (often := self.quantile_ms(0.99)) > often_ms:
+            pytest.skip(
+                f"this machine was {often:.1f} ms late (99th percentile), {often_ms:g} ms are tolerable"
+            )

@@ -18,6 +18,9 @@ INTERVAL_NS = 30_000_000
 """Of its decisions: policy.json's interval_ms."""
 LATE_MS = 20.0
 """Of a round trip of 40 ms a shell that sleeps for so long makes one half as long again."""
+OFTEN_LATE_MS = 1.0
+"""RTTs that are so uneven look like a queue, and the policy gives way to them: in the simulator a
+millisecond takes a third of this path's throughput. mm-leo allows no more, either."""
 
 
 @needs_bridge
@@ -49,7 +52,7 @@ def test_trained_astraea_uses_a_real_path_and_leaves_most_of_its_queue_empty(tmp
     rtt_ms = sum(report["avg_rtt_us"] * report["rtt_samples"] for report in late) / samples / 1e3
     window = late[-1]["cwnd_packets"]
     print(f"{mbps:.2f} of {capacity_mbps:.2f} Mbit/s, RTT {rtt_ms:.1f} ms, window {window} packets")
-    lateness.skip_above(LATE_MS)
+    lateness.skip_above(LATE_MS, often_ms=OFTEN_LATE_MS)
     # It may still be on its way up, by less than 2.5 % an interval.
     assert 0.4 * capacity_mbps < mbps < 1.05 * capacity_mbps
     # A full queue makes it 200 ms.

@@ -1,5 +1,6 @@
 """Tests are skipped for what the machine did, and for nothing else."""
 
+import math
 import os
 import signal
 import time
@@ -25,3 +26,5 @@ def test_a_machine_that_stood_still_is_a_reason_to_skip_and_one_that_did_not_is_
     lateness.skip_above(lateness.worst_ms)
     with pytest.raises(pytest.skip.Exception, match="this machine stood still for"):
         lateness.skip_above(45)
+    with pytest.raises(pytest.skip.Exception, match="99th percentile"):
+        lateness.skip_above(math.inf, often_ms=-1)
