@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -16,28 +15,18 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from configs.atomic import write_atomically
 from configs.suite import Suite
-from evaluation import fidelity, spot, starved, unannounced
+from evaluation import fidelity, first_screen, ranking, spot, starved, unannounced
 from evaluation.figures import style
 from evaluation.intervals import RESAMPLES
-from evaluation.metrics import METRICS, Metric
+from evaluation.metrics import METRICS
 from evaluation.papers import table as claims
 from evaluation.papers.verdicts import Verdict, verdicts
 from evaluation.results import Results
+from evaluation.tables import table
 
+TEMPLATES = Path(__file__).parent / "page"
 QUICK = "quick: a look, not a result"
 """What stands beside the title of every suite that ran with ``--quick``."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One metric of one scheme, as the table prints it."""
-
-    metric: Metric
-    mean: str
-    low: str
-    high: str
-    n: int
-    best: bool
 
 
 @dataclass(frozen=True)
@@ -55,11 +44,14 @@ class FigureGroup:
 def write(results: Results) -> Path:
     """Write the tables, ``figures/`` and ``report.html`` into the folder; return the report's path.
 
-    Tables are ``summary.csv`` and, where a paper states something of the suites, ``claims.csv``.
+    Tables are ``summary.csv``, ``ranking.csv`` and, where a paper states something of the suites,
+    ``claims.csv``.
     """
     folder = results.folder
     summary = results.summary.with_columns(pl.lit(results.quick).alias("quick"))
     write_atomically(folder / "summary.csv", summary.write_csv().encode())
+    places = ranking.ranking(results)
+    write_atomically(folder / "ranking.csv", ranking.table(places, results.quick).write_csv().encode())
     beside = [] if results.spot else verdicts(results)
     if beside:
         write_atomically(folder / "claims.csv", claims.table(beside, results.quick).write_csv().encode())
@@ -86,7 +78,7 @@ def write(results: Results) -> Path:
         if stale.name not in written:
             stale.unlink()
     path = folder / "report.html"
-    write_atomically(path, render(results, groups, beside).encode())
+    write_atomically(path, render(results, groups, beside, places).encode())
     return path
 
 
@@ -101,16 +93,22 @@ def figure_module(kind: str) -> ModuleType:
     return importlib.import_module(f"evaluation.figures.{kind}")
 
 
-def render(results: Results, groups: dict[str, list[FigureGroup]], beside: list[Verdict]) -> str:
+def render(
+    results: Results,
+    groups: dict[str, list[FigureGroup]],
+    beside: list[Verdict],
+    places: list[ranking.Place],
+) -> str:
     """Return the report's HTML.
 
     Args:
         results: the evaluation.
         groups: each suite's figures.
         beside: what papers state of the suites, and what the runs say of it.
+        places: the power ranking.
     """
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -123,9 +121,13 @@ def render(results: Results, groups: dict[str, list[FigureGroup]], beside: list[
         for metric in METRICS.values()
         if any(metric.name in suite.headline for suite in results.suites)
     ]
-    return environment.get_template("report.html.j2").render(
+    return environment.get_template("page.html.j2").render(
         results=results,
         title=_title(results.schemes),
+        places=places,
+        leads=first_screen.leads_by_suite(results),
+        badges=first_screen.badges(results, distances, beside),
+        counts=first_screen.counts(results),
         suites=[
             {
                 "suite": suite,
@@ -167,60 +169,6 @@ def warnings(results: Results, suite: Suite) -> list[str]:
     unmet = results.description["config"].get("unannounced", [])
     told = [unannounced.line(one) for one in unmet if one["suite"] == suite.name]
     return [*told, *starved.lines(results, suite.name)]
-
-
-def table(results: Results, suite: Suite, scenario: str) -> list[tuple[str, list[Cell | None]]]:
-    """Return one row a scheme with a cell for each of the suite's headline metrics.
-
-    A cell is ``best`` when its mean is, or when its interval overlaps the best one's: what the runs cannot
-    tell apart is not ranked. Where that holds for all of them, none is. Nothing of a starved scheme is best.
-    """
-    out = starved.of(starved.uses(results, suite.name, scenario))
-    found = {
-        (scheme, name): results.interval(suite.name, scenario, scheme, name)
-        for scheme in results.schemes
-        for name in suite.headline
-    }
-    best = {
-        name: best_of(
-            {scheme: row for scheme in results.schemes if (row := found[scheme, name])}, METRICS[name], out
-        )
-        for name in suite.headline
-    }
-    rows = []
-    for scheme in results.schemes:
-        cells = [
-            _cell(METRICS[name], row, scheme in best[name]) if (row := found[scheme, name]) else None
-            for name in suite.headline
-        ]
-        if any(cells):
-            rows.append((scheme, cells))
-    return rows
-
-
-def best_of(rows: dict[str, dict[str, Any]], metric: Metric, starved: Collection[str] = ()) -> set[str]:
-    """Return the schemes that nothing beats: the best mean's, and those whose interval overlaps its.
-
-    Those that are ``starved`` neither win nor beat another.
-    """
-    fed = {scheme: row for scheme, row in rows.items() if scheme not in starved}
-    if not metric.better or not fed:
-        return set()
-    top = (max if metric.better == "higher" else min)(fed.values(), key=lambda row: row["mean"])
-    low, high = _edges(top)
-    tied = {scheme for scheme, row in fed.items() if _edges(row)[0] <= high and low <= _edges(row)[1]}
-    return tied if len(tied) < len(rows) else set()
-
-
-def _cell(metric: Metric, row: dict[str, Any], best: bool) -> Cell:
-    low, high = (
-        ("", "") if row["ci_low"] is None else (metric.show(row["ci_low"]), metric.show(row["ci_high"]))
-    )
-    return Cell(metric, metric.show(row["mean"]), low, high, row["n"], best)
-
-
-def _edges(row: dict[str, Any]) -> tuple[float, float]:
-    return (row["mean"], row["mean"]) if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
 
 
 def _title(schemes: list[str]) -> str:

@@ -15,6 +15,7 @@ from configs.suite import Suite
 from evaluation import fidelity, report, starved
 from evaluation.metrics import METRICS
 from evaluation.results import Results
+from evaluation.tables import table as table_of
 
 _GAP = 2
 """Blanks between two columns."""
@@ -49,7 +50,7 @@ def _cells(results: Results, suite: Suite) -> tuple[list[str], list[list[str]]]:
     rows = []
     for scenario in results.scenarios(suite.name):
         out = starved.of(starved.uses(results, suite.name, scenario))
-        for scheme, cells in report.table(results, suite, scenario):
+        for scheme, cells in table_of(results, suite, scenario):
             texts = [f"{c.mean} [{c.low}, {c.high}]" if c and c.low else c.mean if c else "–" for c in cells]
             rows.append([scenario, f"{scheme} (starved)" if scheme in out else scheme, *texts])
     return header, rows

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from evaluation import cli, report, starved, summary_table, unannounced
+from evaluation import cli, starved, summary_table, tables, unannounced
 from evaluation.metrics import METRICS
 
 HALF = {"mean": 1.0, "ci_low": 0.9, "ci_high": 1.1, "n": 3}
@@ -23,9 +23,9 @@ def test_a_scheme_is_starved_below_a_tenth_of_the_link_or_half_of_the_median():
 @pytest.mark.parametrize("name", ["delay_inflation", "rtt_p95_ms", "retransmit_rate"])
 def test_a_starved_scheme_is_best_in_nothing_and_the_other_is(name):
     rows = {"mine": {**HALF, "mean": 0.0, "ci_low": 0.0, "ci_high": 0.1}, "cubic": HALF}
-    assert report.best_of(rows, METRICS[name]) == {"mine"}
-    assert report.best_of(rows, METRICS[name], {"mine"}) == {"cubic"}
-    assert report.best_of(rows, METRICS[name], {"mine", "cubic"}) == set()
+    assert tables.best_of(rows, METRICS[name]) == {"mine"}
+    assert tables.best_of(rows, METRICS[name], {"mine"}) == {"cubic"}
+    assert tables.best_of(rows, METRICS[name], {"mine", "cubic"}) == set()
 
 
 def test_a_starved_scheme_is_marked_in_both_tables_and_warned_of(tmp_path, capsys):
