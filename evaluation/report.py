@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,10 +13,21 @@ from typing import Any
 import polars as pl
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from configs.atomic import write_atomically
 from configs.suite import Suite
-from evaluation import fidelity, first_screen, ranking, spot, starved, unannounced
+from evaluation import (
+    commands,
+    fidelity,
+    first_screen,
+    packing,
+    ranking,
+    spot,
+    starved,
+    time_series,
+    unannounced,
+)
 from evaluation.figures import style
 from evaluation.intervals import RESAMPLES
 from evaluation.metrics import METRICS
@@ -25,6 +37,13 @@ from evaluation.results import Results
 from evaluation.tables import table
 
 TEMPLATES = Path(__file__).parent / "page"
+PARTS = ("figures", "table", "claims")
+"""The parts of a suite's section that grow with the number of runs."""
+LEFT_OUT = {
+    "figures": "<p class=facts>The page has no room for these figures: <code>figures/</code> has them.</p>",
+    "table": "<p class=facts>The page has no room for this table: <code>summary.csv</code> has it.</p>",
+}
+"""What stands where one of them is left out."""
 QUICK = "quick: a look, not a result"
 """What stands beside the title of every suite that ran with ``--quick``."""
 
@@ -116,40 +135,27 @@ def render(
     )
     looks = style.looks(results.schemes)
     distances = fidelity.of_results(results)
+    charts = time_series.explorers(results)
+    names = [suite.name for suite in results.suites]
     used = [
         metric
         for metric in METRICS.values()
         if any(metric.name in suite.headline for suite in results.suites)
     ]
-    return environment.get_template("page.html.j2").render(
+    sections = [section(results, suite, groups, charts, beside) for suite in results.suites]
+    page = partial(
+        environment.get_template("page.html.j2").render,
         results=results,
         title=_title(results.schemes),
         places=places,
         leads=first_screen.leads_by_suite(results),
         badges=first_screen.badges(results, distances, beside),
         counts=first_screen.counts(results),
-        suites=[
-            {
-                "suite": suite,
-                "metrics": [METRICS[name] for name in suite.headline],
-                "tables": [
-                    {
-                        "scenario": scenario,
-                        "rows": table(results, suite, scenario),
-                        "starved": starved.of(starved.uses(results, suite.name, scenario)),
-                    }
-                    for scenario in results.scenarios(suite.name)
-                ],
-                "figures": groups[suite.name],
-                "size": _size(results, suite),
-                "warnings": warnings(results, suite),
-                "spot": spot.of_suite(suite.name),
-                "config": yaml.safe_dump(suite.model_dump(mode="json"), sort_keys=False, allow_unicode=True),
-            }
-            for suite in results.suites
-        ],
+        suites=sections,
         metrics=used,
         papers=claims.sections(beside),
+        across=[one for one in beside if one.claim.suite not in names],
+        plotly=Markup(packing.plotly()) if charts else "",
         fidelity=distances,
         beyond=fidelity.BEYOND,
         kernel=fidelity.kernel() if distances else "",
@@ -162,6 +168,57 @@ def render(
         light=style.css_variables(dark=False),
         dark=style.css_variables(dark=True),
     )
+    parts = [part for index, one in enumerate(sections) for part in _parts(environment, one, looks, index)]
+    for one in sections:
+        one["parts"] = dict.fromkeys(PARTS, "")
+    room = packing.MOST_BYTES - len(page(packed=True).encode())
+    for index, text in enumerate(packing.placed(parts, room)):
+        sections[index // len(PARTS)]["parts"][PARTS[index % len(PARTS)]] = text
+    return page(packed=any('class="packed"' in text for one in sections for text in one["parts"].values()))
+
+
+def section(
+    results: Results,
+    suite: Suite,
+    groups: dict[str, list[FigureGroup]],
+    charts: dict[str, time_series.Explorer],
+    beside: list[Verdict],
+) -> dict[str, Any]:
+    """Return what a suite's section of the page shows."""
+    chart = charts.get(suite.name)
+    return {
+        "suite": suite,
+        "metrics": [METRICS[name] for name in suite.headline],
+        "tables": [
+            {
+                "scenario": scenario,
+                "rows": table(results, suite, scenario),
+                "starved": starved.of(starved.uses(results, suite.name, scenario)),
+            }
+            for scenario in results.scenarios(suite.name)
+        ],
+        "figures": [group for group in groups[suite.name] if not (chart and group.kind in time_series.KINDS)],
+        "explorer": chart,
+        "command": commands.of_suite(results, suite),
+        "claims": [one for one in beside if one.claim.suite == suite.name],
+        "size": _size(results, suite),
+        "warnings": warnings(results, suite),
+        "spot": spot.of_suite(suite.name),
+        "config": yaml.safe_dump(suite.model_dump(mode="json"), sort_keys=False, allow_unicode=True),
+    }
+
+
+def _parts(
+    environment: Environment, one: dict[str, Any], looks: dict[str, style.Look], number: int
+) -> list[packing.Part]:
+    """Return the large parts of a suite's section, in the order of `PARTS`."""
+    texts = [
+        environment.get_template(f"{name}.html.j2").render(
+            one=one, claims=one["claims"], looks=looks, number=number
+        )
+        for name in PARTS
+    ]
+    return [packing.Part(text, LEFT_OUT.get(name, "")) for name, text in zip(PARTS, texts, strict=True)]
 
 
 def warnings(results: Results, suite: Suite) -> list[str]:

@@ -112,7 +112,7 @@ def test_a_resume_with_another_suite_reports_both(tmp_path: Path, pair: str) -> 
     cli.run([str(solo), "--repeats", "1", "--schemes", "reno", "--out", str(out), "--resume"])
     summary = pl.read_csv(out / "summary.csv")
     assert set(summary.select("suite", "scheme").rows()) == {("pair", "cubic"), ("solo", "reno")}
-    assert '<section id="pair">' in (out / "report.html").read_text()
+    assert '<section id="pair" class="suite">' in (out / "report.html").read_text()
 
 
 def test_repeats_start_at_their_own_times_of_a_path_trace(tmp_path: Path) -> None:

@@ -42,6 +42,11 @@ class Section:
             if number
         )
 
+    @property
+    def suites(self) -> list[str]:
+        """The suites that its claims are about and that ran."""
+        return list(dict.fromkeys(row.claim.suite for row in self.rows if row.outcome != "not run"))
+
 
 def sections(verdicts: Sequence[Verdict]) -> list[Section]:
     """Return the verdicts paper by paper."""

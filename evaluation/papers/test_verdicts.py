@@ -302,8 +302,8 @@ def test_claims_csv_and_the_report_show_claim_paper_ours_verdict_and_reason(tmp_
     assert row["stated"] == "2.11 ×"
     assert row["verdict"] == "differs"
     assert row["ci_low"] <= row["mean"] <= row["ci_high"]
-    section = page[page.index('<section id="papers">') : page.index('<section id="reading">')]
-    assert section.count('<tr class="row">') == len(rows)
+    section = page[page.index('<section id="leo-single"') : page.index('<section id="papers">')]
+    assert section[section.index("claims") :].count('<tr class="row">') == len(rows)
     assert "Cubic inflates delay by up to 2.11 times." in section
     assert 'href="#papers"' in page
     for word in ("Claim", "Paper", "Ours", "Verdict", "Reason"):
