@@ -1,5 +1,6 @@
 //! An exported policy: the network of `policy.onnx` and its description in `policy.json`.
 
+mod dense;
 mod description;
 mod framing;
 mod network;

@@ -6,61 +6,10 @@
 
 use std::ops::Range;
 
+use super::dense::Dense;
+
 /// A value's place in the scratch memory of one row.
 pub(super) type Slot = Range<usize>;
-
-/// Inputs of a dense layer that are taken in one pass over its outputs.
-const BLOCK: usize = 8;
-
-/// A dense layer: `y = x W + b`.
-#[derive(Clone, Debug)]
-pub(super) struct Dense {
-    /// By input, then by output: a pass over the outputs is a run of independent sums, which compilers vectorise.
-    weights: Vec<f32>,
-    bias: Vec<f32>,
-}
-
-impl Dense {
-    /// A layer whose weight from input `i` to output `o` is `weight(i, o)`; `bias` has one number an output.
-    pub(super) fn new(inputs: usize, bias: Vec<f32>, weight: impl Fn(usize, usize) -> f32) -> Self {
-        let weight = &weight;
-        let weights = (0..inputs).flat_map(|i| (0..bias.len()).map(move |o| weight(i, o))).collect();
-        Self { weights, bias }
-    }
-
-    /// Read `input` and write `output` of every row. A pass over the weights serves all rows.
-    fn apply(&self, rows: &mut [f32], stride: usize, input: &Slot, output: &Slot) {
-        let outputs = self.bias.len();
-        for row in rows.chunks_exact_mut(stride) {
-            row[output.clone()].copy_from_slice(&self.bias);
-        }
-        let (blocks, rest) = (input.len() / BLOCK, input.len() % BLOCK);
-        let (of_blocks, of_rest) = self.weights.split_at(blocks * BLOCK * outputs);
-        for (block, weights) in of_blocks.chunks_exact(BLOCK * outputs).enumerate() {
-            let weights: [&[f32]; BLOCK] = std::array::from_fn(|i| &weights[i * outputs..][..outputs]);
-            for row in rows.chunks_exact_mut(stride) {
-                // Every step writes behind all that it reads.
-                let (earlier, later) = row.split_at_mut(output.start);
-                let x: &[f32; BLOCK] =
-                    earlier[input.start + block * BLOCK..].first_chunk().expect("the block is in the input");
-                for (output, y) in later[..outputs].iter_mut().enumerate() {
-                    for (x, weights) in x.iter().zip(weights) {
-                        *y += x * weights[output];
-                    }
-                }
-            }
-        }
-        for row in rows.chunks_exact_mut(stride) {
-            let (earlier, later) = row.split_at_mut(output.start);
-            let x = &earlier[input.end - rest..input.end];
-            for (x, weights) in x.iter().zip(of_rest.chunks_exact(outputs)) {
-                for (y, weight) in later[..outputs].iter_mut().zip(weights) {
-                    *y += x * weight;
-                }
-            }
-        }
-    }
-}
 
 /// A function of one number.
 #[derive(Clone, Copy, Debug, PartialEq)]

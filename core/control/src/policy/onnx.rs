@@ -10,8 +10,9 @@ use rten_onnx::onnx::{
     AttributeProto, DataLocation, DataType, GraphProto, ModelProto, NodeProto, TensorProto,
 };
 
+use super::dense::Dense;
 use super::framing;
-use super::network::{Activation, Combination, Dense, Network, Op, Slot};
+use super::network::{Activation, Combination, Network, Op, Slot};
 
 mod cells;
 

@@ -1,6 +1,7 @@
 //! Recurrent cells, built of the steps that a network has anyway.
 
-use super::network::{Activation, Combination, Dense, Network, Op, Slot};
+use super::dense::Dense;
+use super::network::{Activation, Combination, Network, Op, Slot};
 
 /// The weights of a cell, by the layout of ONNX: gate after gate, each by output and then by input.
 pub(super) struct Weights<'a> {

@@ -1,0 +1,105 @@
+//! A dense layer: `y = x W + b`.
+
+use super::network::Slot;
+
+/// Outputs that are summed at a time: so many fit into the registers of any processor with vectors of four numbers, so
+/// that a sum is loaded and stored once however many inputs it has.
+const TILE: usize = 32;
+/// The same where fewer are left.
+const NARROW: usize = 8;
+
+/// A dense layer.
+#[derive(Clone, Debug)]
+pub(super) struct Dense {
+    inputs: usize,
+    /// Tile after tile, within one by input and then by output: they are read once, front to back.
+    weights: Vec<f32>,
+    /// As long as all tiles.
+    bias: Vec<f32>,
+    outputs: usize,
+}
+
+impl Dense {
+    /// A layer whose weight from input `i` to output `o` is `weight(i, o)`; `bias` has one number an output.
+    pub(super) fn new(inputs: usize, mut bias: Vec<f32>, weight: impl Fn(usize, usize) -> f32) -> Self {
+        let outputs = bias.len();
+        bias.resize(outputs.next_multiple_of(NARROW), 0.0);
+        let mut weights = Vec::with_capacity(inputs * bias.len());
+        let mut first = 0;
+        while first < bias.len() {
+            let width = if bias.len() - first >= TILE { TILE } else { NARROW };
+            for input in 0..inputs {
+                weights.extend(
+                    (first..first + width)
+                        .map(|output| if output < outputs { weight(input, output) } else { 0.0 }),
+                );
+            }
+            first += width;
+        }
+        Self { inputs, weights, bias, outputs }
+    }
+
+    /// Read `input` and write `output` of every row. A pass over the weights serves all rows.
+    pub(super) fn apply(&self, rows: &mut [f32], stride: usize, input: &Slot, output: &Slot) {
+        let (mut weights, mut bias) = (self.weights.as_slice(), self.bias.as_slice());
+        let mut first = 0;
+        while !bias.is_empty() {
+            let width = if bias.len() >= TILE { TILE } else { NARROW };
+            let (of_tile, behind) = weights.split_at(width * self.inputs);
+            let (biases, biases_behind) = bias.split_at(width);
+            let end = (first + width).min(self.outputs);
+            for row in rows.chunks_exact_mut(stride) {
+                // Every step writes behind all that it reads.
+                let (earlier, later) = row.split_at_mut(output.start);
+                let (x, y) = (&earlier[input.clone()], &mut later[first..end]);
+                if width == TILE {
+                    sum::<TILE>(x, of_tile, biases, y);
+                } else {
+                    sum::<NARROW>(x, of_tile, biases, y);
+                }
+            }
+            (weights, bias, first) = (behind, biases_behind, end);
+        }
+    }
+}
+
+/// The sums of a tile, each from its bias on in the order of the inputs.
+#[inline]
+fn sum<const WIDTH: usize>(x: &[f32], weights: &[f32], bias: &[f32], y: &mut [f32]) {
+    let mut sums = [0.0; WIDTH];
+    sums.copy_from_slice(bias);
+    for (x, weights) in x.iter().zip(weights.as_chunks::<WIDTH>().0) {
+        for (sum, weight) in sums.iter_mut().zip(weights) {
+            *sum += x * weight;
+        }
+    }
+    y.copy_from_slice(&sums[..y.len()]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sum_begins_with_its_bias_and_takes_the_inputs_in_their_order() {
+        let weight = |input: usize, output: usize| ((input * 37 + output * 11) % 17) as f32 * 0.37 - 2.9;
+        for (inputs, outputs) in [(1, 1), (69, 7), (33, 8), (70, 33), (64, 48), (9, 131)] {
+            let bias: Vec<f32> = (0..outputs).map(|output| output as f32 * 0.013).collect();
+            let x: Vec<f32> = (0..inputs).map(|input| (input % 101) as f32 * 0.017 - 0.8).collect();
+            let stride = inputs + outputs;
+            let mut rows = [x.clone(), vec![f32::NAN; outputs]].concat().repeat(3);
+            let dense = Dense::new(inputs, bias.clone(), weight);
+            dense.apply(&mut rows, stride, &(0..inputs), &(inputs..stride));
+            for row in rows.chunks(stride) {
+                for output in 0..outputs {
+                    let mut expected = bias[output];
+                    for (input, x) in x.iter().enumerate() {
+                        expected += x * weight(input, output);
+                    }
+                    let got = row[inputs + output];
+                    assert_eq!(got.to_bits(), expected.to_bits(), "{inputs} to {outputs}, output {output}");
+                }
+            }
+        }
+    }
+}
