@@ -25,6 +25,12 @@ impl Jitter {
         Self::new(0, 0)
     }
 
+    /// Whether there is any.
+    #[must_use]
+    pub const fn happens(&self) -> bool {
+        self.bound > 0
+    }
+
     /// The next packet's.
     #[inline]
     pub fn draw(&mut self) -> Nanos {

@@ -101,6 +101,8 @@ pub struct Link<P: Packet> {
     observer: Option<Box<Observer>>,
     /// There is an egress or an observer.
     looks_after_departures: bool,
+    /// The delay of a link that does nothing but delay: no packet waits there, or meets a loss or an outage.
+    only_delays: Option<Nanos>,
     loss: Loss,
     jitter: Jitter,
     /// All packets whose fate is known and that are not delivered or lost yet, in order.
@@ -127,7 +129,9 @@ impl<P: Packet> Link<P> {
     #[must_use]
     pub fn new(schedule: Schedule, limit: DropTail, loss: Loss, jitter: Jitter) -> Self {
         assert!(schedule.ever_carries(), "a link needs capacity at some time");
+        let only_delays = schedule.only_delay().filter(|_| limit == DropTail::INFINITE && !loss.happens());
         Self {
+            only_delays,
             schedule,
             server: Server::default(),
             limit,
@@ -153,6 +157,7 @@ impl<P: Packet> Link<P> {
     #[must_use]
     pub fn behind_gateway(mut self, gateway: Gateway) -> Self {
         self.gateway = Some(Box::new(gateway));
+        self.only_delays = None;
         self
     }
 
@@ -185,6 +190,7 @@ impl<P: Packet> Link<P> {
     pub fn managed_by(mut self, discipline: Managed<P>) -> Self {
         self.egress = Some(Box::new(Egress::new(discipline)));
         self.looks_after_departures = true;
+        self.only_delays = None;
         self
     }
 
@@ -193,10 +199,54 @@ impl<P: Packet> Link<P> {
     #[inline(never)]
     pub fn offer(&mut self, packet: P, now: Nanos) -> Offer {
         self.stats.offered += 1;
+        if let Some(delay) = self.only_delays {
+            self.delay(packet, delay, now);
+            return Offer::Accepted;
+        }
         if self.looks_after_departures {
             return self.offer_looking_after(packet, now);
         }
         self.append(packet, now)
+    }
+
+    /// Whether the link does nothing but delay: no packet waits there, or meets a loss or an outage.
+    #[must_use]
+    pub const fn only_delays(&self) -> bool {
+        self.only_delays.is_some()
+    }
+
+    /// Whether it does so by more than nothing, and each packet by as much.
+    #[must_use]
+    pub fn delays_steadily(&self) -> bool {
+        self.only_delays.is_some_and(|delay| delay > 0) && !self.jitter.happens()
+    }
+
+    /// Take `packet` to the far end of a link that [only delays](Self::only_delays), without keeping it. Returns when it
+    /// comes out. The link's counters tell nothing of it.
+    #[inline]
+    pub fn cross(&mut self, packet: &mut P, now: Nanos) -> Nanos {
+        let delay = self.only_delays.unwrap_or_default();
+        self.arrival(packet, delay, now)
+    }
+
+    /// What [`append`](Self::append) comes to where nothing waits: what is offered departs at once and arrives.
+    #[inline]
+    fn delay(&mut self, mut packet: P, delay: Nanos, now: Nanos) {
+        let end = self.arrival(&mut packet, delay, now);
+        self.transits.push_back(Transit { end, packet: packet.pack(&mut self.extras) });
+    }
+
+    /// When what departs at `now` arrives, if nothing takes it.
+    #[inline]
+    fn arrival(&mut self, packet: &mut P, delay: Nanos, now: Nanos) -> Nanos {
+        let mut arrival = now + delay + self.jitter.draw();
+        // Jitter must not let this packet overtake the one before.
+        if now <= self.last_end {
+            arrival = arrival.max(self.last_arrival);
+        }
+        (self.last_arrival, self.last_end) = (arrival, arrival);
+        packet.travels(delay);
+        arrival
     }
 
     #[inline(never)]

@@ -17,6 +17,12 @@ impl Loss {
         Self { probability, random: Pcg64Mcg::seed_from_u64(seed) }
     }
 
+    /// Whether it takes packets where the trace does not.
+    #[must_use]
+    pub const fn happens(&self) -> bool {
+        self.probability != 0.0
+    }
+
     /// Whether the next packet is lost, where the trace's own loss is `traced`.
     #[inline]
     pub fn hits(&mut self, traced: f64) -> bool {

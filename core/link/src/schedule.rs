@@ -104,6 +104,17 @@ impl Schedule {
         }
     }
 
+    /// The delay, where there is nothing else to the schedule: ever the same, without loss, and no packet waits.
+    #[must_use]
+    pub fn only_delay(&self) -> Option<Nanos> {
+        match self {
+            Self::Constant(Span { delay, rate_bps: UNLIMITED, loss: 0.0, connected: true, .. }) => {
+                Some(*delay)
+            }
+            _ => None,
+        }
+    }
+
     /// The span that covers `at`. The cursor only moves forward: for an earlier time it returns the latest span seen.
     #[inline]
     pub fn seek(&mut self, at: Nanos) -> &Span {

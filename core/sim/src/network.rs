@@ -6,7 +6,7 @@ mod queue;
 
 pub use announcements::missing as missing_announcements;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use leo_cc::{CongestionControl, Context, External, MAX_HOPS, Scheme};
@@ -107,15 +107,19 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
             }
         }
     }
-    let asks = flows.iter().any(|flow| flow.headers.is_some());
-    let ports = if asks { vec![Port::new(flows.len()); 2 * names.len()] } else { Vec::new() };
-    if asks {
-        let all: Vec<_> = std::mem::take(&mut links);
-        let observe = |(index, link): (usize, Link<Packet>)| {
-            if index < 2 * names.len() { link.observed() } else { link }
-        };
-        links = all.into_iter().enumerate().map(observe).collect();
-    }
+    let asked: BTreeSet<u32> = flows
+        .iter()
+        .filter(|flow| flow.headers.is_some())
+        .flat_map(|flow| flow.routes.over(0, Nanos::MAX).flat_map(|(route, ..)| &route.links).copied())
+        .collect();
+    let ports = if asked.is_empty() { Vec::new() } else { vec![Port::new(flows.len()); 2 * names.len()] };
+    // Only headers of data are filled in: what only acknowledgements cross is not asked.
+    let observe = |(index, link): (u32, Link<Packet>)| {
+        if asked.contains(&index) { link.observed() } else { link }
+    };
+    let links: Vec<_> = (0..).zip(links).map(observe).collect();
+    let steadily = |link: u32| links[link as usize].delays_steadily();
+    paths.shorten(|link| links[link as usize].only_delays(), steadily);
     Ok(Network { links, logged_links, flows, paths, ports })
 }
 

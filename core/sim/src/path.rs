@@ -2,6 +2,26 @@
 
 use std::collections::BTreeMap;
 
+/// The mark of a link whose packets go straight on to the last one: they are put there as soon as the link is asked when
+/// they would come out.
+const STRAIGHT_ON: u32 = 1 << 31;
+
+/// What a packet comes to next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    Link(u32),
+    /// The last two links: what the first does to the packet is known at once, and nobody else puts any on the second.
+    LastTwo(u32, u32),
+}
+
+impl Next {
+    /// The link that comes first.
+    pub const fn link(self) -> u32 {
+        let (Self::Link(link) | Self::LastTwo(link, _)) = self;
+        link
+    }
+}
+
 /// There and back.
 type Way = [Box<[u32]>; 2];
 
@@ -34,17 +54,43 @@ impl Paths {
         })
     }
 
-    /// The first link on the way there, or `back`.
-    #[inline]
-    pub fn first(&self, path: u32, back: bool) -> u32 {
-        self.links[self.stretches[path as usize][usize::from(back)].start as usize]
+    /// Let packets on their way back, which nothing follows on its way, cross the last two links at once where the first
+    /// `only_delays`, and the second does so too, by more than nothing and without jitter, and is on no other way.
+    ///
+    /// What comes to the second link comes in the order in which it came to the first, so that each packet comes out when
+    /// it would, and as the same event; all that goes is the one between the two, which had no consequences.
+    pub fn shorten(&mut self, only_delays: impl Fn(u32) -> bool, steadily: impl Fn(u32) -> bool) {
+        let mut places = BTreeMap::<u32, usize>::new();
+        for &link in &self.links {
+            *places.entry(link).or_default() += 1;
+        }
+        for &[_, Stretch { start, len }] in &self.stretches {
+            let [.., first, last] = &mut self.links[start as usize..(start + len) as usize] else { continue };
+            if places[last] == 1 && only_delays(*first) && steadily(*last) {
+                *first |= STRAIGHT_ON;
+            }
+        }
     }
 
-    /// The link that comes after `hop` others on the way there, or `back`; `None` at the end.
+    /// The first link on the way there.
     #[inline]
-    pub fn link(&self, path: u32, back: bool, hop: u8) -> Option<u32> {
+    pub fn first(&self, path: u32) -> u32 {
+        self.links[self.stretches[path as usize][0].start as usize]
+    }
+
+    /// What comes after `hop` links on the way there, or `back`; `None` at the end.
+    #[inline]
+    pub fn next(&self, path: u32, back: bool, hop: u8) -> Option<Next> {
         let Stretch { start, len } = self.stretches[path as usize][usize::from(back)];
-        (u32::from(hop) < len).then(|| self.links[start as usize + usize::from(hop)])
+        if u32::from(hop) >= len {
+            return None;
+        }
+        let place = start as usize + usize::from(hop);
+        let link = self.links[place];
+        if link & STRAIGHT_ON == 0 {
+            return Some(Next::Link(link));
+        }
+        Some(Next::LastTwo(link & !STRAIGHT_ON, self.links[place + 1]))
     }
 }
 
@@ -60,11 +106,29 @@ mod tests {
             for (number, &(there, back)) in (0..).zip(&ways) {
                 assert_eq!(paths.number(there.into(), back.into()), number);
                 for (direction, links) in [(false, there), (true, back)] {
-                    let led: Vec<u32> = (0..).map_while(|hop| paths.link(number, direction, hop)).collect();
-                    assert_eq!(led, links, "path {number}");
-                    assert_eq!(paths.first(number, direction), links[0], "path {number}");
+                    let led: Vec<Next> = (0..).map_while(|hop| paths.next(number, direction, hop)).collect();
+                    let expected: Vec<Next> = links.iter().copied().map(Next::Link).collect();
+                    assert_eq!(led, expected, "path {number}");
                 }
+                assert_eq!(paths.first(number), there[0], "path {number}");
             }
         }
+    }
+
+    #[test]
+    fn the_last_two_links_back_are_one_step_where_no_other_way_shares_the_last_and_both_only_delay() {
+        let mut paths = Paths::default();
+        // The last link: its own; shared; its own behind one that does more than delay; its own, but not steady.
+        for back in [[3, 10], [3, 11], [4, 11], [5, 12], [3, 13]] {
+            paths.number([0].into(), [2].into_iter().chain(back).collect());
+        }
+        paths.shorten(|link| link != 5, |link| link != 13);
+        let steps = |path| (0..4).map(|hop| paths.next(path, true, hop)).collect::<Vec<_>>();
+        assert_eq!(steps(0)[..2], [Some(Next::Link(2)), Some(Next::LastTwo(3, 10))]);
+        for (path, [first, last]) in [(1, [3, 11]), (2, [4, 11]), (3, [5, 12]), (4, [3, 13])] {
+            let expected = [Some(Next::Link(2)), Some(Next::Link(first)), Some(Next::Link(last)), None];
+            assert_eq!(steps(path), expected);
+        }
+        assert_eq!(paths.next(0, true, 3), None, "what crossed two links has come to the end");
     }
 }

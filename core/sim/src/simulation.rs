@@ -10,7 +10,7 @@ use crate::events::{EventQueue, Source};
 use crate::flow::{Flow, Phase};
 use crate::network::{self, Network, PolicySet, TraceSet};
 use crate::packet::{Kind, Packet};
-use crate::path::Paths;
+use crate::path::{Next, Paths};
 use crate::run_log::{FlowSeries, LinkSeries, Recorder, RunLog};
 use crate::scenario::{Scenario, ScenarioError, nanos};
 use crate::telemetry::{Port, bandwidth_bps};
@@ -224,8 +224,8 @@ impl Simulation {
     #[inline]
     fn arrive(&mut self, mut packet: Packet) {
         packet.hop += 1;
-        if let Some(link) = self.paths.link(packet.path, packet.kind.goes_back(), packet.hop) {
-            self.offer(link, packet);
+        if let Some(next) = self.paths.next(packet.path, packet.kind.goes_back(), packet.hop) {
+            self.send_on(next, packet);
             return;
         }
         #[cfg(debug_assertions)]
@@ -254,8 +254,8 @@ impl Simulation {
             let rate = bandwidth_bps(self.links[from].schedule(), departure.at);
             headers.leave(&packet, port, from as u32, rate, departure);
         }
-        let next = self.paths.link(packet.path, false, packet.hop + 1);
-        let queued_bytes = next.map(|link| self.links[link as usize].queued_bytes(self.now));
+        let next = self.paths.next(packet.path, false, packet.hop + 1);
+        let queued_bytes = next.map(|next| self.links[next.link() as usize].queued_bytes(self.now));
         headers.go_on(&packet, queued_bytes);
     }
 
@@ -308,7 +308,7 @@ impl Simulation {
         let flow = &mut self.flows[index];
         if flow.handshake.as_mut().is_some_and(|handshake| handshake.take_syn(self.now)) {
             let path = flow.routes.path();
-            self.offer(self.paths.first(path, false), opening(Kind::Syn, index, path, self.now, 0));
+            self.offer(self.paths.first(path), self.now, opening(Kind::Syn, index, path, self.now, 0));
         }
     }
 
@@ -340,7 +340,7 @@ impl Simulation {
         let path = flow.routes.path();
         let left = timestamp_ms(self.now) as u16;
         let answer = Packet { left, ..opening(Kind::SynAck, index, path, syn.timestamp, syn.propagation) };
-        self.offer(self.paths.first(path, true), answer);
+        self.send_back(answer);
     }
 
     fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos) {
@@ -362,14 +362,22 @@ impl Simulation {
         if !flow.plain {
             flow.give_ack(&mut packet, ack.marked);
         }
-        self.offer(self.paths.first(path, true), packet);
+        self.send_back(packet);
+    }
+
+    /// The receiver puts a packet on its way back.
+    #[inline]
+    fn send_back(&mut self, packet: Packet) {
+        if let Some(first) = self.paths.next(packet.path, true, 0) {
+            self.send_on(first, packet);
+        }
     }
 
     /// Send whatever the flow may send now, and see to its timers.
     pub(crate) fn pump(&mut self, index: usize) {
         let flow = &mut self.flows[index];
         let path = flow.routes.path();
-        let link_index = self.paths.first(path, false) as usize;
+        let link_index = self.paths.first(path) as usize;
         let link = &mut self.links[link_index];
         let echo = flow.echo_ms as u16;
         let idle = link.next_event() == NEVER;
@@ -420,10 +428,23 @@ impl Simulation {
     }
 
     #[inline]
-    fn offer(&mut self, link: u32, packet: Packet) {
+    fn send_on(&mut self, next: Next, mut packet: Packet) {
+        match next {
+            Next::Link(link) => self.offer(link, self.now, packet),
+            Next::LastTwo(first, last) => {
+                let at = self.links[first as usize].cross(&mut packet, self.now);
+                packet.hop += 1;
+                self.offer(last, at, packet);
+            }
+        }
+    }
+
+    /// `packet` comes to a link `at` this instant, or later where it only delays.
+    #[inline]
+    fn offer(&mut self, link: u32, at: Nanos, packet: Packet) {
         let link = link as usize;
         let idle = self.links[link].next_event() == NEVER;
-        self.links[link].offer(packet, self.now);
+        self.links[link].offer(packet, at);
         if idle {
             self.events.set_link(link, self.links[link].next_event());
         }

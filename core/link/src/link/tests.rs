@@ -379,6 +379,29 @@ proptest! {
         prop_assert_eq!(out.len(), offers.len());
         prop_assert!(out.iter().all(|&(arrival, packet)| arrival == packet.offered_at + delay));
     }
+
+    #[test]
+    fn a_link_that_only_delays_does_what_one_with_a_queue_without_end_does(
+        delay in 0_u64..100_000, jitter in 0_u64..50_000, seed: u64, offers in offers(),
+    ) {
+        let link = |limit| {
+            let schedule = Schedule::constant(delay, UNLIMITED);
+            Link::new(schedule, limit, Loss::new(0.0, 0), Jitter::new(jitter, seed))
+        };
+        // The limit of one counts packets, never that many, so that it is asked for each.
+        let (mut only_delays, mut queues) = (link(DropTail::INFINITE), link(DropTail::of_packets(1 << 40)));
+        prop_assert!(only_delays.only_delays() && !queues.only_delays());
+        let out = drive(&mut only_delays, &offers);
+        prop_assert_eq!(&out, &drive(&mut queues, &offers));
+        prop_assert_eq!(only_delays.stats(NEVER), queues.stats(NEVER));
+        let mut crossed = link(DropTail::INFINITE);
+        for (end, packet) in out {
+            let mut packet = Probe { propagation: 0, trips: 0, ..packet };
+            let offered_at = packet.offered_at;
+            prop_assert_eq!(crossed.cross(&mut packet, offered_at), end);
+            prop_assert_eq!((packet.propagation, packet.trips), (delay, 1));
+        }
+    }
 }
 
 fn capacity_bits(parts: &[Part], offset: Nanos, from: Nanos, to: Nanos) -> f64 {
