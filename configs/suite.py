@@ -38,7 +38,9 @@ Metric = Literal[
     "completion_s",
     "share",
 ]
-Figure = Literal["tradeoff", "timeline", "sharing", "fairness", "curve", "windows"]
+Figure = Literal[
+    "tradeoff", "timeline", "sharing", "fairness", "curve", "windows", "boxes", "completion", "distribution"
+]
 
 _PLACEHOLDER = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 

@@ -73,10 +73,10 @@ def of_suite(results: Results, suite: Suite, points: int) -> dict[str, Any] | No
             if (series := results.first_series(suite.name, scenario, contest)) and len(series.flows)
         ]
         if runs:
-            scenarios.append({"name": scenario, "runs": runs})
-    # Schemes that meet the same path alone are drawn together; runs of several flows one at a time.
-    together = all(len(one["flows"]) == 1 for scenario in scenarios for one in scenario["runs"])
-    return {"together": together, "scenarios": scenarios} if scenarios else None
+            # Schemes that meet the same path alone are drawn together; runs of several flows one at a time.
+            together = all(len(one["flows"]) == 1 for one in runs)
+            scenarios.append({"name": scenario, "together": together, "runs": runs})
+    return {"scenarios": scenarios} if scenarios else None
 
 
 def run(results: Results, contest: str, series: Series, points: int) -> dict[str, Any]:
@@ -182,5 +182,5 @@ def _lines(results: Results, suites: Sequence[Suite]) -> int:
 def _packed(chart: dict[str, Any], every: int) -> Explorer:
     """Return a chart with one scenario in ``every``."""
     scenarios = chart["scenarios"][::every]
-    text = json.dumps({**chart, "scenarios": scenarios}, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps({"scenarios": scenarios}, ensure_ascii=False, separators=(",", ":"))
     return Explorer(packed(text), len(scenarios), len(chart["scenarios"]))

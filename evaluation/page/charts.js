@@ -20,8 +20,8 @@
 
   const times = (run, first, values) => values.map((_, index) => (first + index + 0.5) * run.step_s);
 
-  const traces = (chart, scenario, run) => {
-    const shown = chart.together ? scenario.runs : [run];
+  const traces = (scenario, run) => {
+    const shown = scenario.together ? scenario.runs : [run];
     const found = [];
     const line = (color, extra) => ({ mode: "lines", type: "scatter", line: { color, width: 1.6, ...extra } });
     const one = shown[0];
@@ -33,7 +33,7 @@
     for (const each of shown) {
       for (const flow of each.flows) {
         // Six lines can be told apart; the legend brings the others.
-        const visible = chart.together && number >= 6 ? "legendonly" : true;
+        const visible = scenario.together && number >= 6 ? "legendonly" : true;
         number += 1;
         for (const [row, axis, unit] of [["goodput", "y", " Mbit/s"], ["ratio", "y2", " ×"], ["cwnd", "y3", " packets"]]) {
           found.push({ ...line(css(`--c-${flow.color}`), { dash: flow.dash }), name: flow.name, legendgroup: flow.name + number,
@@ -51,7 +51,7 @@
     return found;
   };
 
-  const layout = (chart, scenario, run, width) => {
+  const layout = (width) => {
     const narrow = width < 560;
     const axis = (title, from, to, more) => ({ title: { text: title, font: { size: 12 } }, domain: [from, to], gridcolor: css("--rule"),
       zeroline: false, rangemode: "tozero", fixedrange: narrow, automargin: true, ...more });
@@ -76,22 +76,23 @@
     const about = figure.querySelector(".about");
     const draw = () => {
       const scenario = chart.scenarios[scenarios.value];
-      const run = scenario.runs[chart.together ? 0 : runs.value];
+      const run = scenario.runs[scenario.together ? 0 : runs.value];
       about.textContent = `Repeat ${run.repeat}, ${run.offset_s ? `from ${run.offset_s.toFixed(0)} s of the path trace, ` : ""}in steps of ${run.step_s} s.`;
       place.setAttribute("aria-label", `Goodput, RTT over base RTT and congestion window over time in ${scenario.name}: ` +
-        (chart.together ? scenario.runs.map((each) => each.name).join(", ") : run.name));
-      return Plotly.react(place, traces(chart, scenario, run), layout(chart, scenario, run, place.clientWidth),
+        (scenario.together ? scenario.runs.map((each) => each.name).join(", ") : run.name));
+      return Plotly.react(place, traces(scenario, run), layout(place.clientWidth),
         { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] });
     };
     const reset = () => {
       const before = runs.selectedOptions[0]?.text;
-      const names = chart.scenarios[scenarios.value].runs.map((run) => run.name);
+      const scenario = chart.scenarios[scenarios.value];
+      const names = scenario.runs.map((run) => run.name);
+      runs.closest("label").hidden = scenario.together;
       choices(runs, names);
       runs.value = Math.max(0, names.indexOf(before));
     };
     choices(scenarios, chart.scenarios.map((one) => one.name));
     reset();
-    runs.closest("label").hidden = chart.together;
     scenarios.addEventListener("change", () => { reset(); draw(); });
     runs.addEventListener("change", draw);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);

@@ -1,0 +1,67 @@
+"""Box plots: how a scheme's flows spread over repeats, in goodput and in delay."""
+
+from __future__ import annotations
+
+from statistics import median
+
+import polars as pl
+from matplotlib.ticker import MaxNLocator
+
+from configs.suite import Suite
+from evaluation.figures.style import INK, Panel, canvas, looks
+from evaluation.file_names import joined
+from evaluation.metrics import METRICS
+from evaluation.results import Results
+
+TITLE = "How flows spread"
+CAPTION = (
+    "One value a flow and repeat. Boxes reach from the first to the third quartile, with the median across; "
+    "whiskers to the farthest value within one and a half boxes of them; rings are what lies beyond."
+)
+SHOWN = ("goodput_mbps", "delay_inflation")
+
+
+def panels(results: Results, suite: Suite) -> list[Panel]:
+    """Return a panel for every scenario and each metric of `SHOWN`, side by side."""
+    tested = results.runs.filter((pl.col("suite") == suite.name) & pl.col("scheme").is_in(results.schemes))
+    found = []
+    for scenario in results.scenarios(suite.name):
+        mine = tested.filter(pl.col("scenario") == scenario)
+        found += [
+            _panel(results, suite, scenario, name, mine) for name in SHOWN if mine[name].drop_nulls().len()
+        ]
+    return found
+
+
+def _panel(results: Results, suite: Suite, scenario: str, name: str, runs: pl.DataFrame) -> Panel:
+    metric, look = METRICS[name], looks(results.schemes)
+    values = {
+        scheme: found.to_list()
+        for scheme in results.schemes
+        if len(found := runs.filter(pl.col("scheme") == scheme)[name].drop_nulls())
+    }
+    with canvas(4.6, 1.0 + 0.24 * len(values)) as (figure, [axes]):
+        drawn = axes.boxplot(
+            list(values.values()),
+            orientation="horizontal",
+            tick_labels=list(values),
+            patch_artist=True,
+            widths=0.62,
+            medianprops={"color": INK, "linewidth": 1.4},
+            flierprops={"marker": "o", "markersize": 3, "markerfacecolor": "none"},
+        )
+        for index, scheme in enumerate(values):
+            color = look[scheme].color
+            drawn["boxes"][index].set(facecolor=color, alpha=0.75, edgecolor=color)
+            for line in (*drawn["whiskers"][2 * index :][:2], *drawn["caps"][2 * index :][:2]):
+                line.set_color(color)
+            drawn["fliers"][index].set_markeredgecolor(color)
+        axes.invert_yaxis()
+        axes.grid(False, axis="y")
+        axes.set_xlabel(f"{metric.label.lower()} ({metric.unit})")
+        axes.set_title(scenario)
+        axes.set_xlim(left=0.0 if name == "goodput_mbps" else None)
+        axes.xaxis.set_major_locator(MaxNLocator(6))
+        told = "; ".join(f"{scheme} {median(found):.4g}" for scheme, found in values.items())
+        label = f"{scenario}: median {metric.label.lower()} of flows: {told}"
+        return Panel(joined(suite.name, scenario, f"boxes-{name}"), label, figure, row=scenario)

@@ -1,0 +1,82 @@
+"""Distributions: for what share of the time a scheme's goodput and its RTT were below a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+from matplotlib.lines import Line2D
+
+from configs.suite import Suite
+from evaluation.figures.style import Panel, canvas, legend_above, looks
+from evaluation.file_names import joined
+from evaluation.measurement import Column
+from evaluation.results import Results, Series
+
+TITLE = "Distributions over time"
+CAPTION = (
+    "The first repeat of each scenario: for what share of its intervals a value was not exceeded. Goodput is "
+    "of all flows of the scheme together, RTT of each flow."
+)
+
+
+def panels(results: Results, suite: Suite) -> list[Panel]:
+    """Return two panels, goodput and RTT, for every scenario of the suite whose series are there."""
+    found = []
+    for scenario in results.scenarios(suite.name):
+        series = {
+            contest: one
+            for contest in results.contests(suite.name, scenario)
+            if contest in results.schemes and (one := results.first_series(suite.name, scenario, contest))
+        }
+        if series:
+            found += [
+                _panel(results, suite, scenario, series, kind, label, values)
+                for kind, label, values in (
+                    ("goodput", "goodput (Mbit/s)", _goodput_mbps),
+                    ("rtt", "RTT (ms)", _rtt_ms),
+                )
+            ]
+    return found
+
+
+def _goodput_mbps(flows: pl.DataFrame) -> Column:
+    return flows.group_by("time_s").agg(pl.col("goodput_mbps").sum())["goodput_mbps"].to_numpy()
+
+
+def _rtt_ms(flows: pl.DataFrame) -> Column:
+    return flows["rtt_ms"].to_numpy()
+
+
+def _panel(
+    results: Results,
+    suite: Suite,
+    scenario: str,
+    series: dict[str, Series],
+    kind: str,
+    label: str,
+    values: Callable[[pl.DataFrame], Column],
+) -> Panel:
+    look = looks(results.schemes)
+    told = []
+    with canvas(4.3, 3.0) as (figure, [axes]):
+        for scheme, one in series.items():
+            found = values(one.flows.filter(pl.col("flow_scheme") == scheme))
+            found = np.sort(found[np.isfinite(found)])
+            if not len(found):
+                continue
+            # Two hundred steps draw the same curve as ten thousand.
+            shares = np.linspace(0.0, 1.0, min(200, len(found)))
+            axes.plot(
+                np.quantile(found, shares), shares, color=look[scheme].color, linestyle=look[scheme].dash
+            )
+            told.append(f"{scheme} {np.median(found):.4g}")
+        axes.set(xlabel=label, ylabel="share of intervals", title=scenario, ylim=(0.0, 1.0))
+        axes.set_xlim(left=0.0)
+        handles = [
+            Line2D([], [], color=look[name].color, linestyle=look[name].dash, label=name) for name in series
+        ]
+        legend_above(figure, handles)
+        name = joined(suite.name, scenario, f"distribution-{kind}")
+        return Panel(name, f"{scenario}: median {label}: {'; '.join(told)}", figure, row=scenario)
