@@ -25,7 +25,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .PHONY: setup train test test-core test-python bench papers lint report lock browser mahimahi kernel lab fuzz clean
-.PHONY: built built-tests programs pytest pytest-shared pytest-real-time beside-real-time
+.PHONY: built programs installed pytest pytest-shared pytest-real-time beside-real-time
 .PHONY: lint-text lint-types lint-rust
 
 setup: $(STAMPS)/project $(STAMPS)/core $(BIN)/mm-leo
@@ -68,23 +68,22 @@ test:
 	@$(MAKE) --no-print-directory pytest-shared
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target pytest-real-time beside-real-time
 
-# What takes seconds first; then two lanes, side by side: what is released, whose linking keeps one core busy, and the
-# tests of the core.
-built: lint-text programs built-tests
-
-built-tests: $(STAMPS)/packages
-	cargo test --quiet --locked --workspace --exclude leosim --lib --tests --no-run
+# What takes seconds, and what the tests run. The core's own tests are built where they run: beside the real-time part.
+built: lint-text programs
 
 # SCHED_IDLE: only what no other program wants of the cores.
 beside-real-time:
 	@chrt --idle 0 $(MAKE) --no-print-directory test-core lint-types lint-rust
 
-# One after another: the package manager works for one at a time, and so does cargo within a profile.
-programs: setup
-	@scripts/browser.sh
-	@scripts/mahimahi.sh
+# Two lanes, side by side: what the package manager installs, and what cargo builds. Within each one after another: both
+# work for one at a time.
+programs: installed setup
 	@scripts/kernel.sh
 	@scripts/lab.sh
+
+installed:
+	@scripts/browser.sh
+	@scripts/mahimahi.sh
 
 test-core: $(STAMPS)/packages
 	cargo test --quiet --locked --workspace --exclude leosim --lib --tests

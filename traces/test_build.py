@@ -18,7 +18,10 @@ from traces.ground import Site
 from traces.spec import PathSpec
 from traces.visibility import elevation_deg
 
-PATHS = ["sd-ny-isl", "sd-ny-bp", "ny-ldn-isl"]
+# A path is built once, by the worker that has all its tests.
+PATHS = [
+    pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in ("sd-ny-isl", "sd-ny-bp", "ny-ldn-isl")
+]
 
 
 @cache
