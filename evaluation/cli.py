@@ -25,6 +25,7 @@ from evaluation import (
     execute,
     inputs,
     invalid,
+    latex,
     plan,
     report,
     setup,
@@ -50,7 +51,8 @@ def parser() -> argparse.ArgumentParser:
     found = OneLineParser(
         prog="evaluate.py",
         description="Run suites of scenarios with the schemes given and write tables, figures and a report.",
-        epilog="evaluate.py compare RUN_A RUN_B says what changed between two evaluations.",
+        epilog="evaluate.py compare RUN_A RUN_B says what changed between two evaluations; "
+        "evaluate.py report DIR writes an evaluation's report again.",
         allow_abbrev=False,
     )
     add = found.add_argument
@@ -99,6 +101,7 @@ def parser() -> argparse.ArgumentParser:
         help="runs whose time series are kept: all, or the first repeats, which figures show "
         "(default: all; of papers, the first)",
     )
+    add_format(found)
     add("--out", type=as_folder, metavar="DIR", help="where to write (default: runs/evaluation-DATE-TIME)")
     add("--resume", action="store_true", help="keep the runs that --out holds, do the rest")
     return found
@@ -120,6 +123,8 @@ def run(arguments: Sequence[str]) -> int:
     """Do what the command line says; the last line printed is the report's path."""
     if arguments[:1] == ["compare"]:
         return compare.run(arguments[1:])
+    if arguments[:1] == ["report"]:
+        return report_again(arguments[1:])
     options = parser().parse_args(arguments)
     if options.list:
         print_list(Console())
@@ -172,6 +177,41 @@ def run(arguments: Sequence[str]) -> int:
         summary_table.print_all(results, chosen)
         for line in [line for one in chosen for line in starved.lines(results, one.name)]:
             print(f"warning: {line}", file=sys.stderr)
+        if options.format == "latex":
+            print(latex.write(results))
+        print(path)
+    return 0
+
+
+def add_format(to: argparse.ArgumentParser) -> None:
+    """Add ``--format``."""
+    to.add_argument(
+        "--format",
+        choices=("html", "latex"),
+        default="html",
+        help="latex: beside report.html, tables and vector figures for a paper in DIR/latex (default: html)",
+    )
+
+
+def report_again(arguments: Sequence[str]) -> int:
+    """Write the report of an evaluation's folder again; the last line printed is its path.
+
+    Raises:
+        InputError: the folder holds no evaluation.
+    """
+    found = OneLineParser(
+        prog="evaluate.py report",
+        description="Write tables, figures and the report of an evaluation again, from its folder.",
+        allow_abbrev=False,
+    )
+    found.add_argument("folder", type=as_folder, metavar="DIR", help="an evaluation's folder")
+    add_format(found)
+    options = found.parse_args(arguments)
+    results = Results.read(options.folder)
+    with lock.held(options.folder):
+        path = report.write(results)
+        if options.format == "latex":
+            print(latex.write(results))
         print(path)
     return 0
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import polars as pl
@@ -28,7 +26,7 @@ from evaluation import (
     time_series,
     unannounced,
 )
-from evaluation.figures import style
+from evaluation.figures import figure_module, style
 from evaluation.intervals import RESAMPLES
 from evaluation.metrics import METRICS
 from evaluation.papers import table as claims
@@ -105,11 +103,6 @@ def columns_of(panels: list[style.Panel]) -> int:
     """Return the length that all rows of panels have, where it is 2 or 3, else 0."""
     lengths = set(Counter(panel.row for panel in panels if panel.row).values())
     return lengths.pop() if lengths in ({2}, {3}) else 0
-
-
-def figure_module(kind: str) -> ModuleType:
-    """Return the module in ``evaluation/figures`` of a kind: it has ``panels``, ``TITLE`` and ``CAPTION``."""
-    return importlib.import_module(f"evaluation.figures.{kind}")
 
 
 def render(
