@@ -63,8 +63,8 @@ def write(results: Results) -> Path:
             for panel in figure_module(kind).panels(results, suite):
                 path = f"figures/{_plain(panel.name)}.pdf"
                 files[path] = pdf(panel)
-                body.append(f"\\includegraphics{{{path}}}\n")
-    files["all.tex"] = (PREAMBLE + "\n".join(body) + "\\end{document}\n").encode()
+                body.append(f"\\includegraphics{{{path}}}")
+    files["all.tex"] = (PREAMBLE + "\n".join(body) + "\n\\end{document}\n").encode()
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     for name, data in files.items():
         write_atomically(folder / name, data)
@@ -116,7 +116,7 @@ def _ranking(places: Sequence[ranking.Place]) -> str:
         rank = str(place.rank) if place.rank else "--"
         rows.append([rank, escaped(place.scheme), f"{place.power.mean:.2f} {edges}", str(len(place.suites))])
     note = "Relative power: share of the best scheme's power, mean over suites, 95 % interval in brackets."
-    return _tabular(["Rank", "Scheme", "Relative power", "Suites"], [("", rows)], note)
+    return _tabular(["Rank", "Scheme", "Relative power", "Suites"], [("", rows)], note, "rlrr")
 
 
 def _cell(cell: Cell | None) -> str:
@@ -126,19 +126,22 @@ def _cell(cell: Cell | None) -> str:
     return mean + (rf" {{\scriptsize [{cell.low}, {cell.high}]}}" if cell.low else "")
 
 
-def _tabular(head: Sequence[str], groups: Sequence[tuple[str, list[list[str]]]], note: str) -> str:
+def _tabular(
+    head: Sequence[str], groups: Sequence[tuple[str, list[list[str]]]], note: str, columns: str = ""
+) -> str:
     """Return a table.
 
     Args:
         head: names of the columns, escaped.
         groups: title, as text, and rows, escaped, of each; an empty title has no line.
         note: what a comment at the top says.
+        columns: how they are aligned; by default the first to the left, the others to the right.
     """
     rows = sum(len(found) + bool(title) for title, found in groups)
     environment = "longtable" if rows > MOST_ROWS else "tabular"
     lines = [
         f"% {note}",
-        rf"\begin{{{environment}}}{{l{'r' * (len(head) - 1)}}}",
+        rf"\begin{{{environment}}}{{{columns or 'l' + 'r' * (len(head) - 1)}}}",
         r"\toprule",
         " & ".join(head) + r" \\",
     ]

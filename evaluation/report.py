@@ -20,6 +20,7 @@ from evaluation import (
     fidelity,
     first_screen,
     packing,
+    path_maps,
     ranking,
     spot,
     starved,
@@ -129,6 +130,7 @@ def render(
     looks = style.looks(results.schemes)
     distances = fidelity.of_results(results)
     charts = time_series.explorers(results)
+    maps = path_maps.maps(results) if any(suite.figures for suite in results.suites) else ""
     names = [suite.name for suite in results.suites]
     used = [
         metric
@@ -148,7 +150,8 @@ def render(
         metrics=used,
         papers=claims.sections(beside),
         across=[one for one in beside if one.claim.suite not in names],
-        plotly=Markup(packing.plotly()) if charts else "",
+        maps=Markup(maps),
+        plotly=Markup(packing.plotly()) if charts or maps else "",
         fidelity=distances,
         beyond=fidelity.BEYOND,
         kernel=fidelity.kernel() if distances else "",

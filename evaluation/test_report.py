@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from evaluation import packing, ranking, report
+from evaluation import packing, path_maps, ranking, report
 from evaluation.figures import style, timeline
 from evaluation.figures.timeline import binned
 from evaluation.intervals import SUMMARY_COLUMNS
@@ -131,6 +131,33 @@ def test_a_chart_shows_the_scenario_and_the_scheme_that_are_chosen(written: Path
         single.scroll_into_view_if_needed()
         expect(single).to_have_class(re.compile("drawn"))
         assert single.locator(".legendtext").all_text_contents() == ["capacity", *SCHEMES]
+
+
+def test_the_map_shows_the_chain_of_the_time_that_is_chosen(written: Path, browser: Browser) -> None:
+    with opened(browser, written, NARROW, "light") as page:
+        chart = page.locator(".map")
+        chart.scroll_into_view_if_needed()
+        expect(chart).to_have_class(re.compile("drawn"))
+        path, about = chart.locator("select"), chart.locator(".about")
+        assert path.locator("option").count() == 6
+        path.select_option(label="sd-ny-bp: San Diego – New York, bent-pipe, starlink-1")
+        before = about.text_content()
+        assert before
+        assert before.startswith("At 0 s of the path trace: 8 hops")
+        chart.locator("input").fill("120")
+        expect(about).to_contain_text("At 120 s")
+        assert "handover" in (about.text_content() or "")
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW
+
+
+def test_a_path_that_cannot_be_built_has_no_map() -> None:
+    assert path_maps.of_path("sd-ny-isl@oneweb") is None
+    path = path_maps.of_path("sd-ny-isl")
+    assert path is not None
+    for chain in path["chains"]:
+        assert (chain["names"][0], chain["names"][-1]) == ("San Diego", "New York")
+        assert set(chain["kinds"][1:-1]) == {"satellite"}
+        assert len(chain["lon"]) == len(chain["lat"]) == len(chain["names"])
 
 
 def test_a_report_of_thousands_of_runs_is_small_and_paints_at_once(

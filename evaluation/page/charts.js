@@ -121,6 +121,7 @@
   };
   whenNear(".packed", "1500px", unpack);
   whenNear(".explorer", "300px", explore);
+  whenNear(".map", "300px", (figure) => drawMap(figure, { text, css, plotly, choices }));
 
   // What is packed can be searched and printed once it is there: the rest follows while nothing else is to do.
   const later = window.requestIdleCallback ?? ((act) => setTimeout(act, 200));
