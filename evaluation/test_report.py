@@ -9,6 +9,7 @@ from typing import Literal
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas
 import polars as pl
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -291,3 +292,11 @@ def test_a_bin_without_a_value_is_a_gap() -> None:
     _, values = binned(np.array([1.0, 2.0]), np.array([np.nan, 5.0]))
     assert np.isnan(values[0])
     assert values[1] == 5.0
+
+
+def test_tables_load_with_pandas_and_polars_in_one_line(written: Path) -> None:
+    folder = written.parent
+    for name in ("summary.csv", "ranking.csv", "claims.csv"):
+        assert list(pandas.read_csv(folder / name).columns) == pl.read_csv(folder / name).columns
+    assert len(pandas.read_parquet(folder / "runs.parquet")) == len(pl.read_parquet(folder / "runs.parquet"))
+    assert pl.read_parquet(folder / "series" / "flows--*.parquet")["suite"].n_unique() == 2

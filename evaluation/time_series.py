@@ -130,6 +130,8 @@ def _line(mine: pl.DataFrame, step_s: float) -> dict[str, Any]:
 
 def _stepped(time_s: Column, values: Column, step_s: float) -> tuple[int, list[float | int | None]]:
     """Return the first step that has a value's interval and the mean of each step from it on."""
+    if not len(time_s):
+        return 0, []
     # 1e-9 absorbs the rounding of sums of 0.1.
     index = np.maximum(np.ceil(time_s / step_s - 1e-9).astype(int) - 1, 0)
     first = int(index[0])

@@ -27,7 +27,7 @@
     const one = shown[0];
     const end = one.capacity.length > 1 ? null : Math.max(...one.flows.map((flow) => flow.first + flow.goodput.length));
     const capacity = end === null ? one.capacity : [one.capacity[0], one.capacity[0]];
-    found.push({ ...line(css("--muted"), { width: 1, dash: "dot" }), name: "capacity", y: capacity, yaxis: "y",
+    if (capacity.some((value) => value != null)) found.push({ ...line(css("--muted"), { width: 1, dash: "dot" }), name: "capacity", y: capacity, yaxis: "y",
       x: end === null ? times(one, 0, capacity) : [0, end * one.step_s], hovertemplate: "%{y:.4~g} Mbit/s" });
     let number = 0;
     for (const each of shown) {
