@@ -2,6 +2,9 @@
 
 use std::collections::VecDeque;
 
+/// So many of the last ranges are looked at one by one before the others are searched.
+const NEAR: usize = 4;
+
 /// A set of half-open ranges, in order of their numbers.
 ///
 /// In one stretch of memory: what arrives lengthens the last range or closes a hole near the front, so that hardly
@@ -29,10 +32,11 @@ impl RangeSet {
         (start <= value).then_some((start, end))
     }
 
-    /// Add `start..end`; call `new` with each part that was not in before.
-    pub fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) {
+    /// Add `start..end`; call `new` with each part that was not in before. Returns the range that it is in now.
+    #[inline]
+    pub fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) -> (u64, u64) {
         if start >= end {
-            return;
+            return (start, end);
         }
         let first = self.first_that_ends_at(start);
         let mut from = start;
@@ -51,13 +55,16 @@ impl RangeSet {
         }
         if touched == first {
             self.ranges.insert(first, (start, end));
-            return;
+            return (start, end);
         }
         // All that it touches becomes one.
-        let (low, _) = &mut self.ranges[first];
-        *low = start.min(*low);
-        self.ranges[first].1 = end.max(from);
-        self.ranges.drain(first + 1..touched);
+        let (low, high) = &mut self.ranges[first];
+        (*low, *high) = (start.min(*low), end.max(from));
+        let range = (*low, *high);
+        if touched > first + 1 {
+            self.ranges.drain(first + 1..touched);
+        }
+        range
     }
 
     /// Take out everything below `value`.
@@ -80,8 +87,19 @@ impl RangeSet {
             None => 0,
             Some(&(_, end)) if end < value => self.ranges.len(),
             Some(&(start, _)) if start < value => self.ranges.len() - 1,
-            Some(_) => self.ranges.partition_point(|&(_, end)| end < value),
+            Some(_) => self.first_before_the_last_that_ends_at(value),
         }
+    }
+
+    /// Most that is reported has to do with one of the last ranges, however many there are.
+    fn first_before_the_last_that_ends_at(&self, value: u64) -> usize {
+        let last = self.ranges.len() - 1;
+        for place in (last.saturating_sub(NEAR)..last).rev() {
+            if self.ranges[place].1 < value {
+                return place + 1;
+            }
+        }
+        self.ranges.partition_point(|&(_, end)| end < value)
     }
 }
 

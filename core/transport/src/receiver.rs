@@ -190,6 +190,7 @@ impl Receiver {
                 self.next = end;
             }
             self.out_of_order.remove_below(self.next);
+            self.recent.remove_below(self.next);
         } else {
             // Linux's tcp_data_queue: tcp_enter_quickack_mode.
             self.quick = self.quick.max(QUICK_ACKS);
@@ -201,11 +202,10 @@ impl Receiver {
     /// Linux's __tcp_ack_snd_check: after the third duplicate acknowledgement those behind a hole are compressed.
     fn on_behind_hole(&mut self, now: Nanos, seq: u64) -> Option<AckToSend> {
         // Linux's tcp_sack_new_ofo_skb: one that waits goes out as it is before it could lose a block.
-        let unsafe_block = self.recent.position(&self.out_of_order, seq) >= SAFE_BLOCKS;
+        let unsafe_block = self.recent.position(seq) >= SAFE_BLOCKS;
         let flushed = (self.compressed > 0 && unsafe_block).then(|| self.acknowledge(now));
         let mut new = false;
-        self.out_of_order.insert(seq, seq + 1, |_, _| new = true);
-        self.recent.touch(&self.out_of_order, seq);
+        self.recent.touch(self.out_of_order.insert(seq, seq + 1, |_, _| new = true));
         if !new {
             self.mark_duplicate();
         }
@@ -240,7 +240,7 @@ impl Receiver {
         if self.out_of_order.is_empty() {
             self.recent.clear();
         } else {
-            for (start, end) in self.recent.ranges(&self.out_of_order).take(MAX_SACK_BLOCKS) {
+            for (start, end) in self.recent.ranges().take(MAX_SACK_BLOCKS) {
                 sacks.push(self.next, start, end);
             }
         }

@@ -55,8 +55,10 @@ impl Sender {
             self.note_usage(false);
             return None;
         }
-        let slow_start = window < self.scheme.slow_start_threshold() / 2;
-        let rate = paced.unwrap_or_else(|| unpaced_rate(window, slow_start, self.rtt.smoothed()));
+        let rate = paced.unwrap_or_else(|| {
+            let slow_start = window < self.scheme.slow_start_threshold() / 2;
+            unpaced_rate(window, slow_start, self.rtt.smoothed())
+        });
         let single = paced.is_some() && self.scheme.paces_single_packets();
         let whole = if single { 1 } else { whole_burst(rate, self.rtt.min()) };
         let available = window - in_flight;
