@@ -4,10 +4,10 @@ use crate::{
     Ack, AtSending, Congestion, CongestionControl, Cubic, INITIAL_WINDOW, NEVER, Nanos, SEGMENT_BYTES,
 };
 
-const NANOS_PER_S: u128 = 1_000_000_000;
+const NANOS_PER_S: u64 = 1_000_000_000;
 
 /// Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio, in percent of a window a smoothed RTT.
-const PACING_PERCENT: (u128, u128) = (200, 120);
+const PACING_PERCENT: (u64, u64) = (200, 120);
 
 /// Does as it is told. Loss and timeouts reach the agent through its reports, not through the window, unless
 /// [`over_cubic`](Self::over_cubic) has CUBIC move the window between commands.
@@ -70,8 +70,12 @@ impl Beneath {
         let window = self.cubic.window();
         let percent =
             if window < self.cubic.slow_start_threshold() / 2 { PACING_PERCENT.0 } else { PACING_PERCENT.1 };
-        let bytes = u128::from(window) * u128::from(SEGMENT_BYTES);
-        Some((bytes * NANOS_PER_S * percent / 100 / u128::from(self.srtt)) as u64)
+        let (bytes, time) = (u64::from(window) * u64::from(SEGMENT_BYTES) * percent, 100 * self.srtt);
+        // The wide division takes ten times as long, and is for windows of 90 MB and more.
+        Some(match bytes.checked_mul(NANOS_PER_S) {
+            Some(bytes) => bytes / time,
+            None => (u128::from(bytes) * u128::from(NANOS_PER_S) / u128::from(time)) as u64,
+        })
     }
 }
 
@@ -170,6 +174,22 @@ impl CongestionControl for External {
 mod tests {
     use super::*;
     use crate::testing::{RTT, ack_of_one};
+
+    #[test]
+    fn the_rate_of_what_lies_beneath_is_the_window_over_the_rtt_however_large_both_are() {
+        for (window, srtt) in
+            [(1, 1), (7, 33_333_333), (63_600, 20_000_000), (63_700, 7), (u32::MAX, 500_000_001)]
+        {
+            let mut cubic = Cubic::new(true);
+            cubic.go_on_from(window);
+            let beneath = Beneath { cubic, srtt };
+            let window = beneath.cubic.window();
+            let percent: u128 = if window < beneath.cubic.slow_start_threshold() / 2 { 200 } else { 120 };
+            let bytes = u128::from(window) * u128::from(SEGMENT_BYTES);
+            let expected = bytes * 1_000_000_000 * percent / 100 / u128::from(srtt);
+            assert_eq!(beneath.pacing_rate(), Some(expected as u64), "{window} packets, {srtt} ns");
+        }
+    }
 
     #[test]
     fn without_a_scheme_beneath_only_commands_move_the_window() {

@@ -60,6 +60,8 @@ pub struct LeoTcp {
     /// In ns; 0: unknown.
     base_rtt: f64,
     srtt: Nanos,
+    /// Window over RTT, as it is asked for several times a packet; `None` before an RTT is known.
+    pacing_rate: Option<u64>,
     /// The last per-ACK RTT, where utilisation is computed with it and not with the switches' average.
     own_rtt: Option<Nanos>,
 }
@@ -79,6 +81,7 @@ impl LeoTcp {
             met: None,
             base_rtt: 0.0,
             srtt: 0,
+            pacing_rate: None,
             own_rtt: None,
         }
     }
@@ -153,6 +156,31 @@ impl LeoTcp {
             self.reference_until = now.saturating_add(self.srtt);
         }
     }
+
+    /// What an acknowledged packet met.
+    fn take_in(&mut self, ack: &Ack, met: Bottleneck) {
+        let rtt = ack.rtt.unwrap_or(ack.srtt);
+        if let Some(rtt) = ack.rtt {
+            self.update_base_rtt(rtt, &met);
+            self.own_rtt = self.own_rtt.map(|_| rtt);
+        }
+        if let Some(sample) = met.utilisation {
+            let old = self.utilisation.unwrap_or(sample);
+            self.utilisation = Some(old + met.weight * (sample - old));
+        }
+        let average_rtt = if met.average_rtt > 0 { met.average_rtt } else { ack.srtt };
+        if let Some(part) = self.advance_phase(ack.now, average_rtt) {
+            self.adjust(ack.now, rtt, part, &met, ack.window_limited);
+        }
+    }
+
+    /// "The pacing rate is computed as cwnd / RTT"; what goes out before an RTT is known is not paced.
+    fn pace(&mut self) {
+        self.pacing_rate = (self.srtt > 0).then(|| {
+            let rate = self.window * f64::from(SEGMENT_BYTES) / (self.srtt as f64 / NANOS_PER_S);
+            (rate as u64).max(1)
+        });
+    }
 }
 
 impl Default for LeoTcp {
@@ -165,6 +193,7 @@ impl CongestionControl for LeoTcp {
     fn on_start(&mut self, _now: Nanos, srtt: Nanos) {
         self.srtt = srtt;
         self.base_rtt = srtt as f64;
+        self.pace();
     }
 
     fn on_telemetry(&mut self, now: Nanos, hops: &[Hop]) {
@@ -179,20 +208,10 @@ impl CongestionControl for LeoTcp {
 
     fn on_ack(&mut self, ack: &Ack) {
         self.srtt = ack.srtt;
-        let Some(met) = self.met.take() else { return };
-        let rtt = ack.rtt.unwrap_or(ack.srtt);
-        if let Some(rtt) = ack.rtt {
-            self.update_base_rtt(rtt, &met);
-            self.own_rtt = self.own_rtt.map(|_| rtt);
+        if let Some(met) = self.met.take() {
+            self.take_in(ack, met);
         }
-        if let Some(sample) = met.utilisation {
-            let old = self.utilisation.unwrap_or(sample);
-            self.utilisation = Some(old + met.weight * (sample - old));
-        }
-        let average_rtt = if met.average_rtt > 0 { met.average_rtt } else { ack.srtt };
-        if let Some(part) = self.advance_phase(ack.now, average_rtt) {
-            self.adjust(ack.now, rtt, part, &met, ack.window_limited);
-        }
+        self.pace();
     }
 
     fn header(&self) -> Option<Header> {
@@ -212,12 +231,8 @@ impl CongestionControl for LeoTcp {
         self.window()
     }
 
-    /// "The pacing rate is computed as cwnd / RTT"; what goes out before an RTT is known is not paced.
     fn pacing_rate(&self) -> Option<u64> {
-        (self.srtt > 0).then(|| {
-            let rate = self.window * f64::from(SEGMENT_BYTES) / (self.srtt as f64 / NANOS_PER_S);
-            (rate as u64).max(1)
-        })
+        self.pacing_rate
     }
 
     /// "Modern NICs support hardware-based pacing, enabling precise interpacket spacing"

@@ -38,8 +38,16 @@ impl<P: Packet> Link<P> {
     }
 
     /// Everything that has left the discipline by `now`, in the order of its times.
-    #[inline(never)]
+    #[inline]
     pub(super) fn catch_up(&mut self, now: Nanos) {
+        if self.egress.as_ref().is_some_and(|egress| egress.next_dequeue <= now) {
+            self.dequeue_until(now);
+        }
+        self.observe_departures(now);
+    }
+
+    #[inline(never)]
+    fn dequeue_until(&mut self, now: Nanos) {
         while let Some(at) = self.egress.as_ref().map(|egress| egress.next_dequeue)
             && at <= now
             && at != NEVER
@@ -54,7 +62,6 @@ impl<P: Packet> Link<P> {
             }
             self.plan(at);
         }
-        self.observe_departures(now);
     }
 
     /// When the next packet leaves, `now` at the earliest.

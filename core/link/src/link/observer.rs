@@ -55,7 +55,7 @@ impl<P: Packet> Link<P> {
     /// Note what waited when each packet left, up to `now`. Called before anything changes what waits.
     #[inline]
     pub(super) fn observe_departures(&mut self, now: Nanos) {
-        if self.observer.is_some() {
+        if self.observer.is_some() && self.leaving.front().is_some_and(|first| first.at <= now) {
             self.observe_them(now);
         }
     }
