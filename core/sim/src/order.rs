@@ -49,26 +49,11 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
-    use leo_transport::SackBlocks;
-
     use super::*;
-    use crate::ecn::Ecn;
+    use crate::packet::Head;
 
     fn packet(kind: Kind, path: u32, seq: u64, timestamp: Nanos) -> Packet {
-        let (ecn, sacks) = (Ecn::default(), SackBlocks::default());
-        Packet {
-            flow: 0,
-            bytes: 1500,
-            path,
-            hop: 1,
-            kind,
-            ecn,
-            left: 0,
-            seq,
-            timestamp,
-            propagation: 0,
-            sacks,
-        }
+        Head { hop: 1, seq, timestamp, ..Head::new(kind, 1500, 0, path) }.into()
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The event loop: packets, acknowledgements and timers in the order of their times.
 
 use leo_link::{Link, NEVER, Nanos, Offer};
-use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES, SYN_BYTES, SackBlocks, timestamp_ms};
+use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES, SYN_BYTES, timestamp_ms};
 use rayon::prelude::*;
 
 use crate::control_loop;
@@ -9,7 +9,7 @@ use crate::ecn::Ecn;
 use crate::events::{EventQueue, Source};
 use crate::flow::{Flow, Phase};
 use crate::network::{self, Network, PolicySet, TraceSet};
-use crate::packet::{Kind, Packet};
+use crate::packet::{Head, Kind, Packet};
 use crate::path::{Next, Paths};
 use crate::run_log::{FlowSeries, LinkSeries, Recorder, RunLog};
 use crate::scenario::{Scenario, ScenarioError, nanos};
@@ -338,27 +338,22 @@ impl Simulation {
         let flow = &mut self.flows[index];
         flow.receiver.open(self.now);
         let path = flow.routes.path();
-        let left = timestamp_ms(self.now) as u16;
-        let answer = Packet { left, ..opening(Kind::SynAck, index, path, syn.timestamp, syn.propagation) };
+        let mut answer = opening(Kind::SynAck, index, path, syn.timestamp, syn.propagation);
+        answer.left = timestamp_ms(self.now) as u16;
         self.send_back(answer);
     }
 
     fn send_ack(&mut self, index: usize, ack: AckToSend, propagation: Nanos) {
         let flow = &mut self.flows[index];
         let path = flow.routes.path();
-        let mut packet = Packet {
-            flow: index as u32,
-            bytes: ACK_BYTES as u16,
-            path,
-            hop: 0,
-            kind: Kind::Ack,
-            ecn: Ecn::default(),
+        let head = Head {
             seq: ack.cumulative,
             timestamp: ack.echo,
             left: ack.left_ms as u16,
             propagation,
-            sacks: ack.sacks,
+            ..Head::new(Kind::Ack, ACK_BYTES, index, path)
         };
+        let mut packet = Packet { head, sacks: ack.sacks };
         if !flow.plain {
             flow.give_ack(&mut packet, ack.marked);
         }
@@ -383,22 +378,9 @@ impl Simulation {
         let idle = link.next_event() == NEVER;
         let send = |link: &mut Link<Packet>, seq, bytes: u32, ecn| {
             // The far end never says that the queue dropped it: the sender finds out as for any other loss.
-            let _: Offer = link.offer(
-                Packet {
-                    flow: index as u32,
-                    bytes: bytes as u16,
-                    path,
-                    hop: 0,
-                    kind: Kind::Data,
-                    ecn,
-                    seq,
-                    timestamp: self.now,
-                    left: echo,
-                    propagation: 0,
-                    sacks: SackBlocks::default(),
-                },
-                self.now,
-            );
+            let head = Head::new(Kind::Data, bytes, index, path);
+            let packet = Head { ecn, seq, timestamp: self.now, left: echo, ..head }.into();
+            let _: Offer = link.offer(packet, self.now);
         };
         if let Some(datagrams) = &mut flow.datagrams {
             while datagrams.take(self.now) {
@@ -487,19 +469,7 @@ impl Simulation {
 
 /// A packet of the handshake.
 fn opening(kind: Kind, flow: usize, path: u32, timestamp: Nanos, propagation: Nanos) -> Packet {
-    Packet {
-        flow: flow as u32,
-        bytes: SYN_BYTES as u16,
-        path,
-        hop: 0,
-        kind,
-        ecn: Ecn::default(),
-        seq: 0,
-        timestamp,
-        left: 0,
-        propagation,
-        sacks: SackBlocks::default(),
-    }
+    Head { timestamp, propagation, ..Head::new(kind, SYN_BYTES, flow, path) }.into()
 }
 
 /// Run simulations to their end on `threads` threads (0: one a core); the logs come in the order of the simulations.

@@ -1,25 +1,10 @@
-use leo_transport::SackBlocks;
-
 use super::*;
-use crate::ecn::Ecn;
-use crate::packet::Kind;
+use crate::packet::{Head, Kind};
 
 const MS: Nanos = 1_000_000;
 
 fn packet(flow: u32, seq: u64, timestamp: Nanos) -> Packet {
-    Packet {
-        flow,
-        bytes: 1500,
-        path: 0,
-        hop: 0,
-        kind: Kind::Data,
-        ecn: Ecn::default(),
-        left: 0,
-        seq,
-        timestamp,
-        propagation: 0,
-        sacks: SackBlocks::default(),
-    }
+    Head { seq, timestamp, ..Head::new(Kind::Data, 1500, flow as usize, 0) }.into()
 }
 
 fn pass(
@@ -122,7 +107,7 @@ fn a_packet_that_knows_no_rtt_is_counted_but_not_averaged() {
 fn an_acknowledgement_tells_of_the_packet_that_came_last_and_lost_ones_are_skipped() {
     let mut headers = Headers::new(1);
     let mut port = Port::new(1);
-    let ack = |cumulative: u64| Packet { kind: Kind::Ack, ..packet(0, cumulative, 55) };
+    let ack = |cumulative: u64| Packet::from(Head { kind: Kind::Ack, ..packet(0, cumulative, 55).head });
     for seq in 0..4 {
         headers.begin(seq, 4, seq, Header::default(), 0);
     }
@@ -133,7 +118,7 @@ fn an_acknowledgement_tells_of_the_packet_that_came_last_and_lost_ones_are_skipp
         }
     }
     // The first acknowledgement got lost.
-    let came = Packet { propagation: 7, ..ack(4) };
+    let came = Packet::from(Head { propagation: 7, ..ack(4).head });
     assert_eq!(headers.acknowledged(&came).map(|hops| hops[0].departed_at), Some(3));
     assert!(headers.answers.is_empty());
     assert!(headers.acknowledged(&ack(2)).is_none(), "an older one that comes later");
@@ -144,7 +129,7 @@ fn duplicate_acknowledgements_are_told_apart_by_what_they_selectively_acknowledg
     let mut headers = Headers::new(1);
     let mut port = Port::new(1);
     let duplicate = |end: u64| {
-        let mut ack = Packet { kind: Kind::Ack, ..packet(0, 1, 55) };
+        let mut ack = Packet::from(Head { kind: Kind::Ack, ..packet(0, 1, 55).head });
         if end > 2 {
             ack.sacks.push(1, 2, end);
         }
