@@ -54,7 +54,7 @@ def badges(results: Results, distances: Sequence[Fidelity], beside: Sequence[Ver
     judged = [one for one in beside if one.outcome in ("agrees", "differs")]
     if judged:
         agree = sum(one.outcome == "agrees" for one in judged)
-        text = f"of the {len(judged)} papers’ claims that these runs decide agree"
+        text = f"of papers’ claims agree: {agree} of the {len(judged)} that these runs decide"
         if open_ := len(beside) - len(judged):
             text += f"; {open_} undecided or not run"
         found.append(Badge(f"{agree / len(judged):.0%}", text, "papers"))

@@ -225,10 +225,10 @@ def warnings(results: Results, suite: Suite) -> list[str]:
 
 
 def _title(schemes: list[str]) -> str:
-    """Return the report's title, which names up to four schemes."""
+    """Return the report's title, which names up to four schemes of short names."""
     if len(schemes) == 1:
         return f"How {schemes[0]} performs"
-    if len(schemes) > 4:
+    if len(schemes) > 4 or len("".join(schemes)) > 60:
         return f"How {len(schemes)} schemes compare"
     return f"How {', '.join(schemes[:-1])} and {schemes[-1]} compare"
 

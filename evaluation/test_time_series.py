@@ -103,3 +103,14 @@ def test_the_largest_parts_give_way_where_a_page_has_no_room() -> None:
     parts = [Part("a" * 900, "A"), Part("b" * 3_000, "B"), Part("c" * 2_000)]
     assert placed(parts, room_bytes=3_000) == ["a" * 900, "B", "c" * 2_000]
     assert placed(parts, room_bytes=2_100) == ["A", "B", "c" * 2_000]
+
+
+def test_a_suite_whose_figures_show_nothing_over_time_has_a_few_scenarios(results: Results) -> None:
+    config = results.description["config"]
+    suites = [{**one, "figures": ["tradeoff"]} for one in config["suites"]]
+    plain = Results(results.folder, {"config": {**config, "suites": suites}}, results.runs)
+    found = time_series.explorers(plain)["leo-single"]
+    assert (found.scenarios, found.of_scenarios) == (3, 6)
+    none = [{**one, "figures": []} for one in suites]
+    bare = Results(results.folder, {"config": {**config, "suites": none}}, results.runs)
+    assert time_series.explorers(bare) == {}

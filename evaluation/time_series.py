@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,9 @@ MOST_FLOWS = 12
 """Lines of a run; of more flows each scheme's mean is drawn."""
 JUMP_MS = 0.5
 """A base RTT that changes by more between two samples has another path: motion alone is slower."""
-_BYTES_A_POINT = 8
+MOST_UNASKED = 4
+"""Scenarios of a suite whose figures show nothing over time."""
+_BYTES_A_POINT = 6
 """Of the three rows of a line, packed: measured."""
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
@@ -44,39 +46,48 @@ class Explorer:
 
 
 def explorers(results: Results) -> dict[str, Explorer]:
-    """Return the time series of each suite that asks for some and whose series are there."""
-    asked = [suite for suite in results.suites if set(suite.figures) & set(KINDS)]
-    lines = _lines(results, asked)
-    points = ROOM_BYTES // (_BYTES_A_POINT * max(1, lines))
+    """Return the time series of each suite that has figures and whose series are there."""
+    chosen = {suite.name: picked(results, suite) for suite in results.suites if suite.figures}
+    points = ROOM_BYTES // (_BYTES_A_POINT * max(1, _lines(results, chosen)))
     points = max(FEWEST_POINTS, min(MOST_POINTS, points))
-    charts = {suite.name: chart for suite in asked if (chart := of_suite(results, suite, points))}
-    found = {name: _packed(chart, 1) for name, chart in charts.items()}
+    charts = {name: of_scenarios(results, name, scenarios, points) for name, scenarios in chosen.items()}
+    found = {name: _packed(results, name, chart) for name, chart in charts.items() if chart}
     size = sum(len(one.data) for one in found.values())
     if size > ROOM_BYTES:
-        found = {name: _packed(chart, math.ceil(size / ROOM_BYTES)) for name, chart in charts.items()}
+        every = math.ceil(size / ROOM_BYTES)
+        found = {name: _packed(results, name, chart[::every]) for name, chart in charts.items() if chart}
     return found
 
 
-def of_suite(results: Results, suite: Suite, points: int) -> dict[str, Any] | None:
-    """Return what a suite's chart shows: its scenarios, and each one's runs; None without any series.
+def picked(results: Results, suite: Suite) -> list[str]:
+    """Return the scenarios that a suite's chart has: all where its figures show some of it, else a few."""
+    names = results.scenarios(suite.name)
+    return names if set(suite.figures) & set(KINDS) else names[:: math.ceil(len(names) / MOST_UNASKED)]
+
+
+def of_scenarios(
+    results: Results, suite_name: str, names: Sequence[str], points: int
+) -> list[dict[str, Any]]:
+    """Return what a suite's chart shows: its scenarios, and each one's runs; none without series.
 
     Args:
         results: the evaluation.
-        suite: one of its suites.
+        suite_name: one of its suites.
+        names: of the suite's scenarios.
         points: the most that a line may have.
     """
     scenarios = []
-    for scenario in results.scenarios(suite.name):
+    for scenario in names:
         runs = [
             run(results, contest, series, points)
-            for contest in results.contests(suite.name, scenario)
-            if (series := results.first_series(suite.name, scenario, contest)) and len(series.flows)
+            for contest in results.contests(suite_name, scenario)
+            if (series := results.first_series(suite_name, scenario, contest)) and len(series.flows)
         ]
         if runs:
             # Schemes that meet the same path alone are drawn together; runs of several flows one at a time.
             together = all(len(one["flows"]) == 1 for one in runs)
             scenarios.append({"name": scenario, "together": together, "runs": runs})
-    return {"scenarios": scenarios} if scenarios else None
+    return scenarios
 
 
 def run(results: Results, contest: str, series: Series, points: int) -> dict[str, Any]:
@@ -173,16 +184,16 @@ def _dash(look: Look) -> str:
     return ",".join(f"{1.6 * length:g}px" for length in look.dash[1])
 
 
-def _lines(results: Results, suites: Sequence[Suite]) -> int:
-    """Return about how many lines the first repeats of suites have."""
-    mine = results.runs.filter(pl.col("suite").is_in([suite.name for suite in suites]))
+def _lines(results: Results, chosen: Mapping[str, Sequence[str]]) -> int:
+    """Return about how many lines the first repeats of suites' scenarios have."""
+    pairs = [(suite, scenario) for suite, names in chosen.items() for scenario in names]
+    wanted = pl.DataFrame(pairs, schema={"suite": pl.String, "scenario": pl.String}, orient="row")
+    mine = results.runs.join(wanted, on=["suite", "scenario"], how="semi")
     runs = mine.group_by("suite", "scenario", "run_scheme", "run_id").len()
     first = runs.group_by("suite", "scenario", "run_scheme").agg(pl.col("len").first())
     return int(first["len"].clip(upper_bound=MOST_FLOWS).sum())
 
 
-def _packed(chart: dict[str, Any], every: int) -> Explorer:
-    """Return a chart with one scenario in ``every``."""
-    scenarios = chart["scenarios"][::every]
+def _packed(results: Results, suite_name: str, scenarios: Sequence[dict[str, Any]]) -> Explorer:
     text = json.dumps({"scenarios": scenarios}, ensure_ascii=False, separators=(",", ":"))
-    return Explorer(packed(text), len(scenarios), len(chart["scenarios"]))
+    return Explorer(packed(text), len(scenarios), len(results.scenarios(suite_name)))
