@@ -20,7 +20,8 @@ from traces.visibility import elevation_deg
 
 # A path is built once, by the worker that has all its tests.
 PATHS = [
-    pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in ("sd-ny-isl", "sd-ny-bp", "ny-ldn-isl")
+    pytest.param(name, marks=pytest.mark.xdist_group(name))
+    for name in ("sd-ny-isl", "sd-ny-bp", "ny-ldn-isl")
 ]
 
 
