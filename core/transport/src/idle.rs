@@ -17,7 +17,7 @@ pub fn restart_window(window: u32, silence: Nanos, timeout: Nanos) -> u32 {
         .max(window.min(INITIAL_WINDOW))
 }
 
-/// How long the application has not filled the window; Linux's snd_cwnd_used and snd_cwnd_stamp.
+/// How long the application has not filled the window and no acknowledgement has come; Linux's snd_cwnd_used and snd_cwnd_stamp.
 #[derive(Clone, Debug, Default)]
 pub struct Starvation {
     since: Nanos,
@@ -28,6 +28,12 @@ impl Starvation {
     /// The window, not the application, limited what was sent.
     pub fn end(&mut self, now: Nanos) {
         *self = Self { since: now, used: 0 };
+    }
+
+    /// An acknowledgement came that lets the window grow, whether it did or not: Linux's tcp_cong_avoid stamps snd_cwnd_stamp.
+    #[inline]
+    pub fn renew(&mut self, now: Nanos) {
+        self.since = now;
     }
 
     /// The application left room beside `packets_out`. Once this has gone on for a timeout: the most that were out.
@@ -70,5 +76,8 @@ mod tests {
         assert_eq!(starvation.note(1_200, 40, 250), None);
         assert_eq!(starvation.note(1_250, 20, 250), Some(40));
         assert_eq!(starvation.note(1_300, 20, 250), None);
+        starvation.renew(1_400);
+        assert_eq!(starvation.note(1_600, 20, 250), None);
+        assert_eq!(starvation.note(1_650, 20, 250), Some(20));
     }
 }

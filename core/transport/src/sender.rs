@@ -277,6 +277,10 @@ impl Sender {
         let newly_lost = self.detect_losses(now);
         self.advance_state(now, delivered, advanced && newly_lost == 0, ack.marked);
 
+        let may_grow = advanced && !matches!(self.state, State::Recovery { .. } | State::Cwr { .. });
+        if may_grow {
+            self.starvation.renew(now);
+        }
         let (newest, rate) = self.delivery.take_sample(now, self.rtt.min());
         self.scheme.on_ack(&Ack {
             now,
@@ -300,7 +304,7 @@ impl Sender {
             newest,
             paced_until: self.pacer.until(),
             window_limited,
-            may_grow: advanced && !matches!(self.state, State::Recovery { .. } | State::Cwr { .. }),
+            may_grow,
             recovery: match self.state {
                 State::Open => Recovery::Open,
                 State::Cwr { .. } => Recovery::Cwr,

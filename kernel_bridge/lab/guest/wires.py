@@ -5,8 +5,9 @@ A link from a level to the one outside it is a pair of devices. Its data meets, 
 - netem: the propagation delay. Equal delays keep packets in order. It stands before the queue, not behind
   it, so that its sender's stack learns of drops as of those in the middle of a network, by their absence;
   for the flows it is the same, since both add up to the same round trip.
-- tbf: the capacity, and inside it the link's queue. Its bucket is smaller than two packets, so that it takes
-  apart what the sender's stack hands over in one piece, as hardware would.
+- tbf: the capacity, and inside it the link's queue. A bucket smaller than two packets takes apart what the
+  sender's stack hands over in one piece, as hardware would. Before a larger one stands a second tbf, which
+  does nothing else: in pieces of 45 packets a queue would count each as one.
 
 A link with random loss goes through a namespace of its own, which loses packets behind the queue, one by
 one: those that the simulator's link loses, by their place in the order in which they leave it (`lose.c`).
@@ -26,6 +27,10 @@ CLSACT = "ffff"
 """The handle of what programs are attached to."""
 ENDLESS, ENDLESS_BYTES = 1_000_000, 1_000_000_000
 """What is on the way, at most: more than any path here holds."""
+PACKET_BUCKET = 3000
+"""Of a bucket, in bytes: less than two frames."""
+AT_ONCE = "100gbit"
+"""The rate of what only takes pieces apart."""
 OUTER, INNER = 1, 2
 """The ends of a pair."""
 
@@ -99,8 +104,13 @@ class Wires:
             delay = f"netem limit {ENDLESS} delay {wire['delay_us']}us"
             self._qdisc(space, device, "root handle 1:", delay)
         if wire.get("rate_bps"):
+            parent = "1:1"
+            if wire["burst_bytes"] > PACKET_BUCKET:
+                apart = f"tbf rate {AT_ONCE} burst {PACKET_BUCKET} limit {ENDLESS_BYTES}"
+                self._qdisc(name, out, f"parent {parent} handle 4:", apart)
+                parent = "4:1"
             rate = f"tbf rate {wire['rate_bps']}bit burst {wire['burst_bytes']} limit {ENDLESS_BYTES}"
-            self._qdisc(name, out, "parent 1:1 handle 2:", rate)
+            self._qdisc(name, out, f"parent {parent} handle 2:", rate)
             self._qdisc(name, out, "parent 2:1 handle 3:", " ".join(wire["queue"]))
             self.logged += [(namespace(name), out, "2"), *losses]
         self._hops.append(hops)

@@ -32,12 +32,12 @@ fn a_flow_carries_what_its_application_writes_without_a_queue() {
 
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
-    // RFC 7661 §4: "cwnd is not increased" unless it is used; Linux lets slow start double what is used. 21 packets, and
-    // those on their way to the link, fill 5 Mbit/s of 50 ms.
+    // RFC 7661 §4: "cwnd is not increased" unless it is used; Linux lets slow start double what is used. 21 packets fill
+    // 5 Mbit/s of 50 ms; in the second round trip those go, too, that the initial window of 10 held back in the first.
     for scheme in ["reno", "cubic"] {
         let log = run(&application(scheme, 5.0, None), SECOND);
         let windows = &log.flow_series.cwnd_packets;
-        assert!(windows.iter().all(|&window| (10..=2 * 23).contains(&window)), "{scheme}: {windows:?}");
+        assert!(windows.iter().all(|&window| (10..=2 * 28).contains(&window)), "{scheme}: {windows:?}");
         // With as much as it can send it grows to hundreds.
         let endless = run(&dumbbell(100.0, 25.0, 10.0, &[scheme]), SECOND);
         assert!(endless.flow_series.cwnd_packets.iter().any(|&window| window > 400), "{scheme}");

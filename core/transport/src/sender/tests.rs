@@ -129,6 +129,30 @@ fn a_scheme_hears_of_silence_that_the_application_brings_about() {
 }
 
 #[test]
+fn a_window_of_which_an_application_uses_little_stays_while_acknowledgements_come() {
+    // Seen on Linux 6.1 and 6.18: an application that writes one packet every few milliseconds keeps a window of hundreds.
+    let reno = Scheme::by_name("reno", &Context::default()).expect("it is a scheme");
+    let mut sender = Sender::new(reno, false).with_application();
+    let mut receiver = Receiver::new();
+    sender.start(0);
+    let mut now = 0;
+    sender.write(now, 300);
+    while sender.board.una() < 300 {
+        send_all(&mut sender, now);
+        now = acknowledge_all(&mut sender, &mut receiver, now);
+    }
+    let window = sender.window();
+    assert!(window > 100, "{window}");
+    for _ in 0..40 {
+        sender.write(now, 1);
+        assert_eq!(send_all(&mut sender, now), 1);
+        now = acknowledge_all(&mut sender, &mut receiver, now);
+    }
+    assert!(now > 5 * sender.timeout());
+    assert_eq!(sender.window(), window);
+}
+
+#[test]
 fn packets_sent_around_a_pause_of_the_application_give_marked_samples() {
     // draft-cheng-iccrg-delivery-rate-estimation §3.4: from where the sender runs dry until that much and one more
     // packet is delivered.
