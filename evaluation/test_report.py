@@ -86,8 +86,10 @@ def test_the_report_reads_on_a_laptop_and_a_phone_in_light_and_dark(
             expect(chart).to_have_class(re.compile("drawn"))
             # Goodput of both schemes, or of both flows of the first, and as many RTTs and windows.
             assert chart.locator(".scatterlayer path.js-line").count() >= 7
+        page.locator(".map").scroll_into_view_if_needed()
+        expect(page.locator(".map")).to_have_class(re.compile("drawn"))
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        figures = page.locator("figure:not(.explorer) svg")
+        figures = page.locator(".panels svg")
         # leo-single: 6 trade-offs; leo-pair: 1 fairness and 4 trade-offs. What goes over time is drawn above.
         assert figures.count() == 11
         boxes = page.evaluate(
