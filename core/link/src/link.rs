@@ -112,7 +112,7 @@ pub struct Link<P: Packet> {
     doomed: VecDeque<u64>,
     /// How many there were before the first of `transits`.
     ended: u64,
-    /// Those of `transits`, from the back, that are not known to have left the transmitter.
+    /// Those of `transits` that are not known to have left the transmitter: behind them only some that left as they came.
     leaving: VecDeque<Leaving>,
     queued_bytes: u64,
     last_end: Nanos,
@@ -284,7 +284,6 @@ impl<P: Packet> Link<P> {
     /// Onto the wire, after everything before it, `now` at the earliest.
     #[inline]
     fn transmit(&mut self, mut packet: P, size: u32, now: Nanos) {
-        self.queued_bytes += u64::from(size);
         let transmission = self.server.transmit(&mut self.schedule, size, now);
         let sent = !matches!(transmission, Transmission::Discarded(_));
         let (departure, end, arrives) = match transmission {
@@ -293,7 +292,11 @@ impl<P: Packet> Link<P> {
             Transmission::Done(departure) => self.propagate(&mut packet, departure),
         };
         self.last_end = end;
-        self.leaving.push_back(Leaving { at: departure, bytes: size, sent });
+        // What leaves as it comes waits for nobody to note it, unless somebody asks how it left.
+        if departure > now || self.observer.is_some() {
+            self.queued_bytes += u64::from(size);
+            self.leaving.push_back(Leaving { at: departure, bytes: size, sent });
+        }
         if !arrives {
             self.doomed.push_back(self.ended + self.transits.len() as u64);
         }

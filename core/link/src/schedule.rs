@@ -59,6 +59,8 @@ pub struct Traced {
     /// The first disruption that the link has not seen the end of, and its period.
     next_disruption: usize,
     disruption_period_start: i128,
+    /// When it begins, in simulated time: what arrives by then meets none. 0 where that is in the past.
+    undisturbed_until: Nanos,
 }
 
 impl Schedule {
@@ -85,8 +87,10 @@ impl Schedule {
             period_start: -i128::from(offset),
             next_disruption: 0,
             disruption_period_start: -i128::from(offset),
+            undisturbed_until: 0,
             trace,
         };
+        traced.note_next_disruption();
         traced.row = traced.trace.rows.partition_point(|row| row.time_ns <= offset) - 1;
         traced.current = traced.span_of_row();
         traced.silent = traced.trace.rows.iter().any(|row| row.connected && traced.rate_of(row) == 0);
@@ -136,6 +140,7 @@ impl Schedule {
     pub fn disruption(&mut self, departure: Nanos, arrival: Nanos) -> Option<(Nanos, Disruption)> {
         match self {
             Self::Constant(_) => None,
+            Self::Traced(traced) if arrival <= traced.undisturbed_until => None,
             Self::Traced(traced) => traced.disruption(departure, arrival),
         }
     }
@@ -286,6 +291,13 @@ impl Traced {
         (row, i128::from(at) - i128::from(in_period))
     }
 
+    fn note_next_disruption(&mut self) {
+        let next = self.disruptions.get(self.next_disruption);
+        let at = next.map(|disruption| self.disruption_period_start + i128::from(disruption.at));
+        self.undisturbed_until = at.map_or(NEVER, |at| Nanos::try_from(at.max(0)).unwrap_or(NEVER));
+    }
+
+    #[inline(never)]
     fn disruption(&mut self, departure: Nanos, arrival: Nanos) -> Option<(Nanos, Disruption)> {
         if self.disruptions.is_empty() {
             return None;
@@ -296,6 +308,7 @@ impl Traced {
             (self.next_disruption, self.disruption_period_start) =
                 self.disruption_after(self.next_disruption, self.disruption_period_start);
         }
+        self.note_next_disruption();
         let (mut index, mut period_start) = (self.next_disruption, self.disruption_period_start);
         loop {
             let disruption = self.disruptions[index];
