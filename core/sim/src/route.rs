@@ -20,6 +20,8 @@ pub struct Routes {
     current: usize,
     /// The path of the current one.
     path: u32,
+    /// When the next one begins: asked for each packet, unlike the others.
+    next_change: Nanos,
 }
 
 impl Routes {
@@ -28,7 +30,8 @@ impl Routes {
         later.sort_by_key(|route| route.from);
         later.insert(0, first);
         let path = later[0].path;
-        Self { all: later, current: 0, path }
+        let next_change = later.get(1).map_or(NEVER, |route| route.from);
+        Self { all: later, current: 0, path, next_change }
     }
 
     /// The route that packets take now.
@@ -49,8 +52,8 @@ impl Routes {
 
     /// When the next change is due.
     #[inline]
-    pub fn next_change(&self) -> Nanos {
-        self.all.get(self.current + 1).map_or(NEVER, |route| route.from)
+    pub const fn next_change(&self) -> Nanos {
+        self.next_change
     }
 
     /// Take the route that `now` asks for.
@@ -58,6 +61,7 @@ impl Routes {
         while self.next_change() <= now {
             self.current += 1;
             self.path = self.current().path;
+            self.next_change = self.all.get(self.current + 1).map_or(NEVER, |route| route.from);
         }
     }
 

@@ -369,7 +369,14 @@ impl Simulation {
     }
 
     /// Send whatever the flow may send now, and see to its timers.
+    #[inline]
     pub(crate) fn pump(&mut self, index: usize) {
+        self.send_allowed(index, true);
+    }
+
+    /// Send whatever the flow may send now; `then_arm`: nobody else sees to its timers.
+    #[inline(never)]
+    fn send_allowed(&mut self, index: usize, then_arm: bool) {
         let flow = &mut self.flows[index];
         let path = flow.routes.path();
         let link_index = self.paths.first(path) as usize;
@@ -406,7 +413,9 @@ impl Simulation {
         if idle {
             self.events.set_link(link_index, link.next_event());
         }
-        self.events.set_flow_earlier(index, flow.next_event());
+        if then_arm {
+            self.events.set_flow_earlier(index, flow.next_event());
+        }
     }
 
     #[inline]
@@ -446,7 +455,7 @@ impl Simulation {
                         flow.sender.start(self.now);
                     }
                     flow.run(self.now);
-                    self.pump(index);
+                    self.send_allowed(index, false);
                 }
             }
             Phase::Running | Phase::Connecting if self.now >= flow.stop => flow.end(),
@@ -458,7 +467,7 @@ impl Simulation {
                 let flow = &mut self.flows[index];
                 flow.write(self.now);
                 flow.sender.on_timer(self.now);
-                self.pump(index);
+                self.send_allowed(index, false);
             }
             Phase::Connecting => self.connect(index),
             Phase::Waiting | Phase::Stopped => {}
