@@ -51,7 +51,9 @@
     return found;
   };
 
-  const layout = (width) => {
+  const layout = (width, eventful, end) => {
+    // An axis without a trace is not drawn, and the time's axis would stand elsewhere.
+    const below = eventful ? 0.13 : 0;
     const narrow = width < 560;
     const axis = (title, from, to, more) => ({ title: { text: title, font: { size: 12 } }, domain: [from, to], gridcolor: css("--rule"),
       zeroline: false, rangemode: "tozero", fixedrange: narrow, automargin: true, ...more });
@@ -59,9 +61,10 @@
       autosize: true, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "x", hoverlabel: { font: { size: 11 } },
       font: { family: css("--sans"), size: 12, color: css("--muted") }, margin: { l: narrow ? 46 : 60, r: 8, t: 8, b: 40 },
       legend: { orientation: "h", yanchor: "bottom", y: 1.02, x: 0, font: { color: css("--ink") }, groupclick: "togglegroup" },
-      xaxis: { title: { text: "time (s)" }, gridcolor: css("--rule"), zeroline: false, anchor: "y4", fixedrange: narrow },
-      yaxis: axis("goodput (Mbit/s)", 0.69, 1), yaxis2: axis("RTT / base RTT", 0.41, 0.65, { rangemode: "normal" }),
-      yaxis3: axis("cwnd (packets)", 0.13, 0.37),
+      xaxis: { title: { text: "time (s)" }, gridcolor: css("--rule"), zeroline: false, anchor: eventful ? "y4" : "y3", fixedrange: narrow,
+        range: [0, end] },
+      yaxis: axis("goodput (Mbit/s)", 0.69, 1), yaxis2: axis("RTT / base RTT", 0.35 + below / 2, 0.65, { rangemode: "normal" }),
+      yaxis3: axis("cwnd (packets)", below, 0.31 + below / 2),
       yaxis4: { domain: [0, 0.08], type: "category", fixedrange: true, showgrid: false, automargin: true, tickfont: { size: 10 },
         categoryarray: ["outage", "path change"], range: [-0.6, 1.6], zeroline: false },
     };
@@ -80,7 +83,9 @@
       about.textContent = `Repeat ${run.repeat}, ${run.offset_s ? `from ${run.offset_s.toFixed(0)} s of the path trace, ` : ""}in steps of ${run.step_s} s.`;
       place.setAttribute("aria-label", `Goodput, RTT over base RTT and congestion window over time in ${scenario.name}: ` +
         (scenario.together ? scenario.runs.map((each) => each.name).join(", ") : run.name));
-      return Plotly.react(place, traces(scenario, run), layout(place.clientWidth),
+      const drawn = traces(scenario, run);
+      const end = Math.max(...drawn.map((one) => one.x[one.x.length - 1]));
+      return Plotly.react(place, drawn, layout(place.clientWidth, drawn.some((one) => one.yaxis === "y4"), end),
         { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] });
     };
     const reset = () => {
