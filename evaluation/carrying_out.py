@@ -13,6 +13,7 @@ from evaluation import execute, invalid
 from evaluation.backends import backend
 from evaluation.cache.folder import Folder
 from evaluation.cache.taking import Taking
+from evaluation.papers import suites as papers
 from evaluation.plan import Run
 from evaluation.progress import Shown
 from evaluation.store import Store
@@ -46,7 +47,11 @@ def carry_out(
     if not missing:
         return 0
     kind = backend(missing[0].backend)
-    unseen = {one.run_id for one in missing if one.repeat > 0} if options.series == "first" else set[str]()
+    unseen = {
+        one.run_id
+        for one in (missing if options.series == "first" else [])
+        if one.repeat > 0 and not papers.reads_over_time(one.suite, one.scheme)
+    }
     take = Taking(store, folder, kind.version() if folder is not None else None, unseen)
     kept = [one for one in missing if take.has(one)]
     if kept:

@@ -98,8 +98,8 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--series",
         choices=("all", "first"),
-        help="runs whose time series are kept: all, or the first repeats, which figures show "
-        "(default: all; of papers, the first)",
+        help="runs whose time series are kept: all, or the first repeats, which figures show, and what "
+        "papers' claims read (default: all; of papers, the first)",
     )
     add_format(found)
     add("--out", type=as_folder, metavar="DIR", help="where to write (default: runs/evaluation-DATE-TIME)")

@@ -19,6 +19,7 @@ from evaluation.cache import folder
 from evaluation.cache.folder import Folder
 from evaluation.cache.key import key
 from evaluation.made_up import made_up_plan
+from evaluation.papers import suites as papers
 from evaluation.plan import Run
 
 PAIR = """
@@ -93,6 +94,18 @@ def test_series_that_were_not_kept_are_made_where_they_are_asked_for(
     cli.run([*common, "--out", str(tmp_path / "b")])
     assert len(made) == 3
     assert len(list((tmp_path / "b" / "series").iterdir())) == 4
+
+
+def test_series_that_claims_read_are_kept_of_every_repeat(
+    tmp_path: Path, pair: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Without them a claim about a part of a run has one value, and no interval.
+    monkeypatch.setattr(papers, "reads_over_time", lambda suite, scheme: (suite, scheme) == ("pair", "cubic"))
+    arguments = [pair, "--schemes", "cubic,reno", "--repeats", "2", "--series", "first", "--cache", "none"]
+    cli.run([*arguments, "--out", str(tmp_path / "a")])
+    flows = {path.stem.removeprefix("flows--") for path in (tmp_path / "a" / "series").glob("flows--*")}
+    assert {stem[-1] for stem in flows if "cubic" in stem} == {"0", "1"}
+    assert {stem[-1] for stem in flows if "reno" in stem} == {"0"}
 
 
 def test_a_damaged_entry_is_run_anew_and_a_line_says_so(

@@ -92,9 +92,14 @@ class Claim(Strict):
         raise NotImplementedError
 
     @property
+    def parts(self) -> list[Part]:
+        """Its sides: one that has nothing otherwise, or a ratio's two."""
+        return [Part()]
+
+    @property
     def suites(self) -> set[str]:
         """The suites that must have run for a verdict."""
-        return {self.suite}
+        return {part.suite or self.suite for part in self.parts}
 
     @property
     def stated(self) -> str:

@@ -135,9 +135,9 @@ class Ratio(Claim):
         return list(dict.fromkeys([*self.schemes, *named]))
 
     @property
-    def suites(self) -> set[str]:
-        """The suites that must have run for a verdict."""
-        return {part.suite or self.suite for part in (self.of, self.to)}
+    def parts(self) -> list[Part]:
+        """What is divided, and by what."""
+        return [self.of, self.to]
 
     def region(self, margin: float) -> Region:
         """Return where the ratio must lie; ``margin`` as for `Number`."""

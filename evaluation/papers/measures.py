@@ -40,6 +40,12 @@ WINDOWED = (
 )
 """Those that a part of a run has, from its series."""
 
+
+def reads_series(metric: str | None, window_s: tuple[float, float] | None) -> bool:
+    """Return whether a metric, of a part of a run or of all of it, is found in its time series alone."""
+    return window_s is not None or metric in OVER_TIME
+
+
 Samples = dict[int, float]
 """Repeat to value."""
 _COLUMNS = [
@@ -77,7 +83,7 @@ def of_runs(
     ).sort("repeat", "flow")
     if metric in OF_SCENARIOS:
         return _of_scenarios(results, rows, metric)
-    if window_s is not None or metric in OVER_TIME:
+    if reads_series(metric, window_s):
         return _of_windows(results, rows, metric, window_s)
     total = metric == "total_goodput_mbps"
     value = pl.col("goodput_mbps").sum() if total else pl.col(metric).mean()

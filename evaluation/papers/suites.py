@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from configs import suite as suites
 from configs.suite import Suite
 from evaluation.papers import paper
+from evaluation.papers.measures import reads_series
 
 ALIAS = "papers"
 TWELVE = (
@@ -51,3 +53,27 @@ def with_twelve(chosen: Sequence[Suite]) -> list[Suite]:
         else one
         for one in chosen
     ]
+
+
+def reads_over_time(suite: str, schemes: str) -> bool:
+    """Return whether a claim reads the time series of a suite's runs, whatever the repeat.
+
+    Args:
+        suite: its name.
+        schemes: the run's scheme, or several joined by ``+``.
+    """
+    # The authors' own stand for a scheme where a claim needs them.
+    names = [name.removesuffix("-authors") for name in schemes.split("+")]
+    return any((suite, name) in _read_over_time() for name in names)
+
+
+@cache
+def _read_over_time() -> set[tuple[str, str]]:
+    found = set()
+    for name in paper.shipped():
+        for claim in paper.load(name).claims:
+            for part in claim.parts:
+                if reads_series(part.metric or claim.metric, part.window_s or claim.window_s):
+                    schemes = [part.scheme] if part.scheme else claim.under_test
+                    found |= {(part.suite or claim.suite, scheme) for scheme in schemes}
+    return found

@@ -59,3 +59,14 @@ def test_papers_write_the_series_of_first_repeats_only(
         with pytest.raises(InputError, match="stop"):
             cli.run([*given, "--out", str(tmp_path / "out")])
     assert asked == [(["geo-download"], "first"), (["geo-download"], "all"), (["geo-download"], "all")]
+
+
+def test_runs_are_known_of_which_a_claim_reads_more_than_a_summary() -> None:
+    # Seconds of a run; how long it took to recover; the means of whole runs.
+    assert papers.reads_over_time("leotcp-reroute", "cubic")
+    assert papers.reads_over_time("latency-jump", "bbr3")
+    assert not papers.reads_over_time("intra-rtt", "cubic")
+    # One of several that a run is of; the authors' weights in place of ours.
+    assert papers.reads_over_time("leotcp-reroute", "reno+cubic")
+    assert papers.reads_over_time("responsiveness", "astraea-authors")
+    assert not papers.reads_over_time("leotcp-reroute", "hybla")
