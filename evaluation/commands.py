@@ -21,9 +21,10 @@ def of_suite(results: Results, suite: Suite) -> str:
     config = results.description["config"]
     name = suite.name
     if name not in suites.shipped():
-        # A file of the user's own is called as the command called it.
-        files = [word for word in said if word.endswith((".yaml", ".yml")) and Path(word).stem == name]
-        name = (files or [suite.source or name])[0]
+        # A file of the user's own is called as the command called it; a scenario's suite has its name.
+        files = [word for word in [*said, suite.source] if word.endswith((".yaml", ".yml"))]
+        named = [word for word in files if Path(word).stem == name]
+        name = (named or (files if len(files) == 1 else []) or [name])[0]
     command = ["python", "evaluate.py", name]
     if "--schemes" in said[:-1]:
         command += ["--schemes", said[said.index("--schemes") + 1]]
