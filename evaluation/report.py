@@ -77,6 +77,7 @@ def write(results: Results) -> Path:
         (folder / "claims.csv").unlink(missing_ok=True)
     groups: dict[str, list[FigureGroup]] = {}
     written = set()
+    (folder / "figures").mkdir(exist_ok=True)
     for suite in results.suites:
         groups[suite.name] = []
         for kind in suite.figures:

@@ -85,7 +85,8 @@ def test_a_report_is_written_again_from_its_folder(
     assert capsys.readouterr().out.splitlines()[-2:] == [str(out / "latex"), str(out / "report.html")]
     before = (out / "report.html").read_bytes()
     (out / "report.html").unlink()
-    shutil.rmtree(out / "latex")
+    for name in ("latex", "figures"):
+        shutil.rmtree(out / name)
     assert cli.run(["report", str(out), "--format", "latex"]) == 0
     assert capsys.readouterr().out.splitlines() == [str(out / "latex"), str(out / "report.html")]
     assert (out / "report.html").read_bytes() == before
