@@ -130,6 +130,16 @@ def test_a_link_may_happen_to_lose_nothing():
 
 
 @needs_lab
+def test_a_queue_behind_a_large_bucket_counts_packets_one_by_one():
+    # Segmentation offload's pieces pass such a bucket whole: counted as one each, 100 of them are thousands of packets.
+    link = {"rate_mbps": 20, "delay_ms": 5, "burst_bytes": 1 << 19, "queue": {"packets": 100}}
+    flow = {"scheme": "cubic", "route": ["l"]}
+    scenario = parse({"name": "test", "duration_s": 4, "links": {"l": link}, "flows": [flow]}, "test")
+    [ran], [simulated] = execute.execute(scenario, {}).flows, leosim.run([scenario.to_json()], {})
+    assert ran["rtt_mean_ms"] == pytest.approx(simulated.flows[0]["rtt_mean_ms"], rel=0.1)
+
+
+@needs_lab
 def test_linux_own_fq_codel_keeps_the_queue_shorter_than_droptail():
     link = {"rate_mbps": 10, "delay_ms": 10}
     full, managed = (
