@@ -131,7 +131,7 @@ def test_a_link_may_happen_to_lose_nothing():
 
 @needs_lab
 def test_a_queue_behind_a_large_bucket_counts_packets_one_by_one():
-    # Segmentation offload's pieces pass such a bucket whole: counted as one each, 100 of them are thousands of packets.
+    # Segmentation offload's pieces pass such a bucket whole: 100 of them are thousands of packets.
     link = {"rate_mbps": 20, "delay_ms": 5, "burst_bytes": 1 << 19, "queue": {"packets": 100}}
     flow = {"scheme": "cubic", "route": ["l"]}
     scenario = parse({"name": "test", "duration_s": 4, "links": {"l": link}, "flows": [flow]}, "test")
