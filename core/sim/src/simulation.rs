@@ -268,7 +268,14 @@ impl Simulation {
             flow.take_data(&packet, self.now)
         };
         match ack {
-            Some(ack) => self.send_ack(index, ack, packet.propagation),
+            Some(ack) => {
+                let mut propagation = packet.propagation;
+                if flow.receiver.next_timer() != NEVER {
+                    // This packet waits: what goes out is of those that waited before it.
+                    std::mem::swap(&mut propagation, &mut flow.delayed_propagation);
+                }
+                self.send_ack(index, ack, propagation);
+            }
             None => {
                 flow.delayed_propagation = packet.propagation;
                 let timer = flow.receiver.next_timer();

@@ -412,3 +412,33 @@ fn looking_at_a_run_does_not_change_it() {
         assert_eq!(text(&steps.run_log()), text(&crate::support::run(&scenario, 100 * MS)), "{kind}");
     }
 }
+
+#[test]
+fn an_rtt_is_compared_with_the_path_of_the_packet_that_was_acknowledged() {
+    // Behind a hole a receiver lets packets wait, and sends what waits before a packet that must not join it: the path had
+    // become shorter between the two. That no RTT is less than its path is asserted by the simulator itself.
+    let path = trace(&[(1_310_972_741, 44_515_856, 0, true), (500 * MS, 20 * MS, 50, true)]);
+    let scenario = json!({
+        "duration_s": 0.6,
+        "seed": 12_478_916_926_747_079_164_u64,
+        "host_jitter_us": 465.386_277_280_697_1,
+        "links": {
+            "link0": {
+                "rate_mbps": 50.187_812_614_644_76, "trace": "path", "offset_s": 2.708_465_109_762_253_4,
+                "loss": 0.024_899_177_769_178_677, "queue": {"bdp": 0.1},
+            },
+            "link1": {"rate_mbps": 1.0, "delay_ms": 1.0, "queue": {"bdp": 0.1}},
+        },
+        "flows": [
+            {"scheme": "bbr", "route": ["link1"]},
+            {"scheme": "bbr", "count": 2, "extra_delay_ms": 28.012_218_287_477_396, "route": ["link0"],
+             "start_s": 0.414_990_660_705_936_74},
+            {"scheme": "satcp", "count": 2, "rate_mbps": 67.148_975_191_339_35, "route": ["link0"],
+             "start_s": 0.029_944_511_441_175_28},
+            {"scheme": "bbr", "route": ["link0"], "start_s": 0.579_993_191_295_226_2},
+        ],
+    });
+    let mut steps = simulation(&scenario, &TraceSet::from([("path".to_owned(), path)]), 100 * MS);
+    steps.run();
+    assert_conserved(&steps.run_log());
+}
