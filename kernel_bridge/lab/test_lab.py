@@ -130,6 +130,17 @@ def test_a_link_may_happen_to_lose_nothing():
 
 
 @needs_lab
+def test_a_flow_may_begin_too_late_to_be_answered():
+    log = _run(
+        0.5,
+        {"l": {"rate_mbps": 2, "delay_ms": 20}},
+        {"scheme": "cubic", "route": ["l"]},
+        {"scheme": "cubic", "route": ["l"], "start_s": 0.49},
+    )
+    assert [flow["delivered_packets"] > 0 for flow in log.flows] == [True, False]
+
+
+@needs_lab
 def test_a_queue_behind_a_large_bucket_counts_packets_one_by_one():
     # Segmentation offload's pieces pass such a bucket whole: 100 of them are thousands of packets.
     link = {"rate_mbps": 20, "delay_ms": 5, "burst_bytes": 1 << 19, "queue": {"packets": 100}}

@@ -230,7 +230,7 @@ def _flow_series(
     counted = np.concatenate((before[:1], time_ns))
     if rows and time_ns[-1] == flow.stop_ns:
         # A sender's last record is made when it has stopped, a little later.
-        counted[-1] = max(counted[-1], *record.sent.time_ns[-1:])
+        counted[-1] = max([counted[-1], *record.sent.time_ns[-1:]])
     sent, again, lost = (
         np.diff(_held(record.sent.time_ns, column, counted, 0)) for column in sent_packets(record.sent)
     )
