@@ -13,6 +13,8 @@ from evaluation.papers.measures import MEASURES, WINDOWED
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(?:[-.][a-z0-9]+)*$")]
 Sentence = Annotated[str, Field(pattern=r"^\S.*\.$")]
+AUTHORS = "-authors"
+"""Behind a scheme's name: its authors' own weights, as a user imports them."""
 Over = Literal["each", "mean", "max", "min", "deviation"]
 
 

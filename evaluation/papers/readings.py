@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evaluation.intervals import Interval, interval, seed_of
-from evaluation.papers.claim import Claim, Part
+from evaluation.papers.claim import AUTHORS, Claim, Part
 from evaluation.papers.measures import MEASURES, Samples, of_runs
 from evaluation.papers.selection import Chosen, Place, choose
 from evaluation.results import Results
@@ -122,7 +122,7 @@ def _deviation_of(readings: Sequence[Reading]) -> Reading:
 
 def _standing_for(results: Results, claim: Claim, scheme: str) -> str:
     """Return the scheme that a claim is compared with: the authors' own, ``NAME-authors``, if it has run."""
-    own = f"{scheme}-authors"
+    own = scheme + AUTHORS
     return own if claim.needs is not None and own in results.schemes else scheme
 
 

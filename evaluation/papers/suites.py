@@ -8,6 +8,7 @@ from functools import cache
 from configs import suite as suites
 from configs.suite import Suite
 from evaluation.papers import paper
+from evaluation.papers.claim import AUTHORS
 from evaluation.papers.measures import reads_series
 
 ALIAS = "papers"
@@ -63,7 +64,7 @@ def reads_over_time(suite: str, schemes: str) -> bool:
         schemes: the run's scheme, or several joined by ``+``.
     """
     # The authors' own stand for a scheme where a claim needs them.
-    names = [name.removesuffix("-authors") for name in schemes.split("+")]
+    names = [name.removesuffix(AUTHORS) for name in schemes.split("+")]
     return any((suite, name) in _read_over_time() for name in names)
 
 

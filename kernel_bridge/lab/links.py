@@ -29,8 +29,8 @@ FRAME_BYTES = PACKET_BYTES + ETHERNET_BYTES
 LEAST_BYTES = 60
 """Of a packet: how many there can be in a run follows from it."""
 BURST_BYTES = 3000
-"""Of the token bucket: less than two frames, so that it takes larger pieces apart, and enough that no token
-is lost when a timer is a few instructions late."""
+"""Of a token bucket that takes larger pieces apart: less than two frames, and enough that no token is lost
+when a timer is a few instructions late."""
 
 _SAMPLE = np.dtype([(name, "<i8") for name in ("time_ns", "packets", "bytes", "drops", "queued")])
 _KNOBS = {
@@ -105,6 +105,7 @@ class Wires:
             "losses": _losses(link, plan.duration_ns),
             "rate_bps": round(link.spec.rate_mbps * 1e6 * FRAME_BYTES / PACKET_BYTES),
             "burst_bytes": max(BURST_BYTES, link.spec.burst_bytes),
+            "apart_bytes": BURST_BYTES,
             "queue": qdisc(link.spec.queue, link.limit, link.name),
         }
         logs = [folders.work / f"{link.file_stem}.queue"]

@@ -8,6 +8,7 @@ mod ecn;
 mod events;
 mod flow;
 mod histogram;
+mod many;
 mod network;
 #[cfg(debug_assertions)]
 mod order;
@@ -23,13 +24,14 @@ mod windows;
 mod world;
 
 pub use batch::{Batch, BatchSettings, View};
+pub use many::run_many;
 pub use network::{PolicySet, TraceSet, loss_seeds, missing_announcements};
 pub use run_log::{FlowSeries, FlowSummary, LinkSeries, LinkSummary, RunLog};
 pub use scenario::{
     AGENT_SCHEME, ArrivalsSpec, EventSpec, FlowDirection, FlowSpec, LinkSpec, QueueSpec, RerouteSpec,
     ReverseSpec, Scenario, ScenarioError, SizeDistribution,
 };
-pub use simulation::{Simulation, run_many};
+pub use simulation::Simulation;
 
 pub use leo_cc::{Announcement, NAMES as SCHEMES};
 pub use leo_link::Nanos;

@@ -2,7 +2,6 @@
 
 use leo_link::{Link, NEVER, Nanos, Offer};
 use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES, SYN_BYTES, timestamp_ms};
-use rayon::prelude::*;
 
 use crate::control_loop;
 use crate::ecn::Ecn;
@@ -486,22 +485,4 @@ impl Simulation {
 /// A packet of the handshake.
 fn opening(kind: Kind, flow: usize, path: u32, timestamp: Nanos, propagation: Nanos) -> Packet {
     Head { timestamp, propagation, ..Head::new(kind, SYN_BYTES, flow, path) }.into()
-}
-
-/// Run simulations to their end on `threads` threads (0: one a core); the logs come in the order of the simulations.
-///
-/// # Panics
-/// When the system has no threads to give.
-#[must_use]
-pub fn run_many(simulations: Vec<Simulation>, threads: usize) -> Vec<RunLog> {
-    let run = |mut simulation: Simulation| {
-        simulation.run();
-        simulation.run_log()
-    };
-    if threads == 1 || simulations.len() == 1 {
-        return simulations.into_iter().map(run).collect();
-    }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
-    // Runs differ in length: hand them out one by one.
-    pool.install(|| simulations.into_par_iter().with_max_len(1).map(run).collect())
 }

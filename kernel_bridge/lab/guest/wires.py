@@ -27,8 +27,6 @@ CLSACT = "ffff"
 """The handle of what programs are attached to."""
 ENDLESS, ENDLESS_BYTES = 1_000_000, 1_000_000_000
 """What is on the way, at most: more than any path here holds."""
-PACKET_BUCKET = 3000
-"""Of a bucket, in bytes: less than two frames."""
 AT_ONCE = "100gbit"
 """The rate of what only takes pieces apart."""
 OUTER, INNER = 1, 2
@@ -105,8 +103,8 @@ class Wires:
             self._qdisc(space, device, "root handle 1:", delay)
         if wire.get("rate_bps"):
             parent = "1:1"
-            if wire["burst_bytes"] > PACKET_BUCKET:
-                apart = f"tbf rate {AT_ONCE} burst {PACKET_BUCKET} limit {ENDLESS_BYTES}"
+            if wire["burst_bytes"] > wire["apart_bytes"]:
+                apart = f"tbf rate {AT_ONCE} burst {wire['apart_bytes']} limit {ENDLESS_BYTES}"
                 self._qdisc(name, out, f"parent {parent} handle 4:", apart)
                 parent = "4:1"
             rate = f"tbf rate {wire['rate_bps']}bit burst {wire['burst_bytes']} limit {ENDLESS_BYTES}"
