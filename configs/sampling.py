@@ -135,7 +135,7 @@ class AuroraSampling(FlowMix):
 class TraceSampling(FlowMix):
     """Paths as their traces have them: steps of rate and delay, handovers with outages, loss, weather.
 
-    A preset of `traces.synth`, such as ``uniform-steps`` or ``starlink``, stands for as many traces as
+    A preset of `traces.path.synth`, such as ``uniform-steps`` or ``starlink``, stands for as many traces as
     ``seeds`` says. Weather is in files: ``python -m traces build sd-ny-bp --rain 40 --out rain.csv``.
     """
 

@@ -20,7 +20,7 @@ from kernel_bridge.run.backends import BACKENDS
 from kernel_bridge.run.execute import Run, check
 from kernel_bridge.run.run_log import RunLog
 from kernel_bridge.run.served import AGENT
-from traces import cache
+from traces.path import cache
 
 PATIENCE_INTERVALS = 3
 """A step ends without the report of a flow that stays silent for so long."""

@@ -158,7 +158,7 @@ def draw_trace(ranges: TraceSampling, rng: np.random.Generator) -> Scenario:
 
 def _traces_of(name: str, seeds: int) -> list[str]:
     """Return the traces that ``name`` stands for: of a preset without a seed, so many."""
-    from traces import synth  # here, because it builds orbits: static links do without
+    from traces.path import synth  # here, because it builds orbits: static links do without
 
     return [f"{name}@{seed}" for seed in range(seeds)] if name in synth.PRESETS else [name]
 

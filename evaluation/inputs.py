@@ -10,7 +10,7 @@ from configs.suite import Suite
 from evaluation.backends import Inputs
 from evaluation.plan import Run
 from evaluation.schemes import Contestants
-from traces import cache
+from traces.path import cache
 
 
 @dataclass(frozen=True)

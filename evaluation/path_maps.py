@@ -11,8 +11,9 @@ import numpy as np
 from configs.errors import InputError
 from evaluation.packing import packed
 from evaluation.results import Results
-from traces import ground, named_paths
-from traces.plot.geometry import ChainSpan, chain_spans, lon_lat_deg
+from traces.orbit import ground
+from traces.path import named_paths
+from traces.plot.chains import ChainSpan, chain_spans, lon_lat_deg
 
 WINDOW_S = 180.0
 """From the trace's beginning: a dozen re-selections, and built in a fraction of a second."""

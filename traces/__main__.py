@@ -13,22 +13,12 @@ from typing import NoReturn, get_args
 import leosim
 
 from configs.errors import InputError, reports_input_errors
-from traces import (
-    batch,
-    cache,
-    constellation,
-    ground,
-    named_paths,
-    path_trace,
-    physics,
-    plot,
-    shared,
-    spec,
-    synth,
-)
-from traces.capacity import spec as capacity_spec
+from traces import plot
+from traces.capacity import settings as capacity_spec
 from traces.formats import cli as exchange_cli
-from traces.geometry import Delays
+from traces.orbit import constellation, ground
+from traces.orbit.legs import Delays
+from traces.path import batch, cache, named_paths, path_trace, physics, shared, spec, synth
 
 
 class _Parser(argparse.ArgumentParser):

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from configs.errors import reports_input_errors
-from traces import named_paths, path_trace
 from traces.__main__ import main
+from traces.path import named_paths, path_trace
 
 SHORT = ["--duration", "30"]
 

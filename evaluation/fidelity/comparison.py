@@ -18,7 +18,7 @@ from evaluation.backends import SERIES_MS
 from evaluation.golden import FlowFigures, GoldenRun
 from kernel_bridge.run.inside import SETTINGS
 from kernel_bridge.run.schemes import DATAGRAMS
-from traces import cache as trace_cache
+from traces.path import cache as trace_cache
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from configs.scenario import Scenario
 from evaluation.metrics import Metric, sharing_groups
-from traces import cache
+from traces.path import cache
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from evaluation.metrics import PAYLOAD_SHARE
 from evaluation.papers.course import Course
 from evaluation.papers.of_scenarios import OF_SCENARIOS
 from evaluation.papers.over_time import OVER_TIME
-from traces import cache
+from traces.path import cache
 
 CAPACITY = 100.0
 ALL = CAPACITY * PAYLOAD_SHARE

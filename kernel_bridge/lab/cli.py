@@ -16,7 +16,7 @@ from configs.atomic import write_atomically
 from configs.errors import InputError
 from kernel_bridge.lab import execute, image, links, machine
 from kernel_bridge.run.run_log import RunLog
-from traces import cache
+from traces.path import cache
 
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.bench import yardstick
 from tests.bench.row import Row
-from traces import batch, named_paths
+from traces.path import batch, named_paths
 
 MUST_HOLD = 12.0
 JOBS = 2

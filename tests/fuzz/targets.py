@@ -16,8 +16,9 @@ import leosim
 
 from configs import scenario
 from configs.errors import InputError
-from traces import cache, physics, tle
 from traces.formats import hypatia, leoem, leoreplayer, mahimahi, netem_trace, series, starlink_csv
+from traces.orbit import tle
+from traces.path import cache, physics
 
 ROOT = Path(__file__).resolve().parents[2]
 _FIXTURE = ROOT / "core" / "control" / "tests" / "fixtures" / "perceptron"

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from traces.capacity.settings import LossBurst
 from traces.capacity.span import NS_PER_MS, Span, View, span
-from traces.capacity.spec import LossBurst
 
 _STREAM = 3
 

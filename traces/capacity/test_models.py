@@ -7,8 +7,8 @@ import pytest
 
 from traces.capacity import modcod, starlink
 from traces.capacity.loss import ConstantLoss, GilbertElliott
+from traces.capacity.settings import LossBurst, parse_loss_burst, parse_rain
 from traces.capacity.span import NS_PER_MS, NS_PER_S, Grid, Span, View, combined, span
-from traces.capacity.spec import LossBurst, parse_loss_burst, parse_rain
 from traces.capacity.starlink import Starlink
 from traces.capacity.uniform_steps import UniformSteps
 

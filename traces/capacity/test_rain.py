@@ -6,7 +6,7 @@ import pytest
 from traces.capacity import modcod, rain
 from traces.capacity.rain import Rain
 from traces.capacity.span import NS_PER_S, View
-from traces.ground import Site
+from traces.orbit.ground import Site
 
 NEW_YORK = Site(name="New York", lat_deg=40.7143, lon_deg=-74.006)
 SAHARA = Site(name="Sahara", lat_deg=23.0, lon_deg=12.0)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from configs.errors import InputError
-from traces import report
 from traces.formats import grid
 from traces.formats.grid import Grid
 from traces.formats.leoem import Change
 from traces.formats.series import NS_PER_S, Series
-from traces.report import ReportError
+from traces.path import announcement
+from traces.path.announcement import ReportError
 
 MAX_REATTACH_S = 3600.0
 _LINE_S = 1.0
@@ -70,8 +70,8 @@ def of_changes(changes: Sequence[Change], told: Told) -> tuple[dict[str, Any], l
         off_s = [change.time_s for change in hard if not used.holds(np.array([change.time_s]))[0]]
         metadata["off_grid_handovers_s"] = off_s
         notes.append(_said(used, told, f"{len(hard) - len(off_s)} of {len(hard)} hard handovers are on it"))
-    predicted = ReportError(report.DEFAULT, seed=0)
-    metadata["report_error"] = report.DEFAULT
+    predicted = ReportError(announcement.DEFAULT, seed=0)
+    metadata["report_error"] = announcement.DEFAULT
     metadata["handovers"] = [
         {
             "time_s": change.time_s,

@@ -14,8 +14,7 @@ import leosim
 import numpy as np
 
 from configs.errors import InputError
-from traces import cache
-from traces.atomic_write import whole_file
+from configs.output_file import whole_file
 from traces.formats import (
     announced,
     hypatia,
@@ -30,6 +29,7 @@ from traces.formats import series as rows
 from traces.formats.announced import NOTHING_TOLD, Told
 from traces.formats.mahimahi import DIRECTIONS
 from traces.formats.series import NS_PER_MS, Series
+from traces.path import cache
 
 EXPORTS = ("mahimahi", "leoreplayer", "netem-trace")
 IMPORTS = ("leoem", "hypatia", "leoreplayer", "mahimahi", "starlink-csv")

@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from traces.earth import LIGHT_KM_PER_S
 from traces.formats import series as rows
 from traces.formats.series import NS_PER_S, Series
 from traces.formats.source import Source
+from traces.orbit.earth import LIGHT_KM_PER_S
 
 SATELLITES = 1584
 ALTITUDE_KM = 550.0

@@ -11,8 +11,8 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.atomic_write import whole_file
-from traces.path_trace import COLUMNS, FORMAT, VERSION, decimal
+from configs.output_file import whole_file
+from traces.path.path_trace import COLUMNS, FORMAT, VERSION, decimal
 
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from configs.errors import InputError
-from traces.cache import MAX_BYTES
+from traces.path.cache import MAX_BYTES
 
 MAX_LINE_BYTES = 1 << 20
 """Longer lines are refused: no format has any, and a file without line breaks must not fill the memory."""

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 
 from configs.errors import reports_input_errors
-from traces import cache
 from traces.__main__ import main
 from traces.formats import exchange, mahimahi
 from traces.formats import series as rows
 from traces.formats.conftest import random_series
+from traces.path import cache
 
 HEAD = '# {"format": "leogym-path-trace", "version": 1, "name": "x"}\n'
 COLUMNS = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event\n"

@@ -7,10 +7,10 @@ from pathlib import Path
 import leosim
 
 from configs.errors import InputError
-from traces.atomic_write import write_file
+from configs.output_file import write_file
+from traces.path.spec import PathSpec
 from traces.plot import figure, globe
-from traces.plot.geometry import chain_spans
-from traces.spec import PathSpec
+from traces.plot.chains import chain_spans
 
 FORMATS = (*figure.FORMATS, "html")
 

@@ -9,10 +9,11 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from traces import ground, physics
+from traces.orbit import ground
+from traces.path import physics
 from traces.plot import map as path_map
 from traces.plot import timeline
-from traces.plot.geometry import ChainSpan
+from traces.plot.chains import ChainSpan
 
 FORMATS = ("png", "svg", "pdf")
 

@@ -11,10 +11,11 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from traces import ground, physics
-from traces.earth import EARTH_RADIUS_KM
+from traces.orbit import ground
+from traces.orbit.earth import EARTH_RADIUS_KM
+from traces.path import physics
+from traces.plot.chains import ChainSpan
 from traces.plot.figure import sites
-from traces.plot.geometry import ChainSpan
 
 _FOLDER = Path(__file__).parent
 _SERIES_POINTS = 4000

@@ -9,8 +9,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
-from traces import ground
-from traces.plot.geometry import ChainSpan, lon_lat_deg
+from traces.orbit import ground
+from traces.plot.chains import ChainSpan, lon_lat_deg
 from traces.plot.style import DARK, DELAY, EVENTS, HARD
 
 Floats = NDArray[np.float64]

@@ -1,0 +1,119 @@
+//! A model of the link that steps through time, a microsecond at once.
+
+use std::collections::VecDeque;
+
+use super::{Part, part_at};
+use crate::DropTail;
+
+/// The link as one would first write it: each microsecond, some bits leave. Rates in bits a microsecond.
+pub(super) struct Model<'a> {
+    parts: &'a [Part],
+    offset: u64,
+    limit: DropTail,
+    /// Outages take the queue and what comes meanwhile.
+    discards: bool,
+    now: u64,
+    /// Number, size and bits yet to leave.
+    queue: VecDeque<(usize, u32, u64)>,
+    /// Number and end of its journey.
+    flying: VecDeque<(usize, u64)>,
+    last_end: u64,
+    result: Outcome,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) arrivals: Vec<(usize, u64)>,
+    pub(super) dropped: u64,
+    pub(super) lost: u64,
+}
+
+impl<'a> Model<'a> {
+    pub(super) fn new(parts: &'a [Part], offset: u64, limit: DropTail) -> Self {
+        Self {
+            parts,
+            offset,
+            limit,
+            discards: false,
+            now: 0,
+            queue: VecDeque::new(),
+            flying: VecDeque::new(),
+            last_end: 0,
+            result: Outcome::default(),
+        }
+    }
+
+    pub(super) fn discarding(self, discards: bool) -> Self {
+        Self { discards, ..self }
+    }
+
+    pub(super) fn run(mut self, offers: &[(u64, u32)]) -> Outcome {
+        let mut at = 0;
+        for (id, &(gap, bytes)) in offers.iter().enumerate() {
+            at += gap;
+            while self.now < at {
+                self.tick();
+            }
+            self.discard();
+            if self.discards && !part_at(self.parts, self.offset, self.now).3 {
+                self.result.lost += 1;
+                continue;
+            }
+            let bytes_queued: u64 = self.queue.iter().map(|packet| u64::from(packet.1)).sum();
+            let fits = (self.queue.len() as u64) < self.limit.packets
+                && bytes_queued + u64::from(bytes) <= self.limit.bytes;
+            if fits {
+                self.queue.push_back((id, bytes, u64::from(bytes) * 8));
+            } else {
+                self.result.dropped += 1;
+            }
+        }
+        while !(self.queue.is_empty() && self.flying.is_empty()) {
+            self.tick();
+        }
+        self.result
+    }
+
+    fn discard(&mut self) {
+        if self.discards && !part_at(self.parts, self.offset, self.now).3 {
+            self.result.lost += self.queue.len() as u64;
+            self.queue.clear();
+        }
+    }
+
+    /// From `now` to the next microsecond.
+    fn tick(&mut self) {
+        let (_, delay, mut bits, connected) = part_at(self.parts, self.offset, self.now);
+        self.land();
+        self.discard();
+        if !connected {
+            self.result.lost += self.flying.len() as u64;
+            self.flying.clear();
+            self.last_end = self.now;
+            if self.queue.front().is_some_and(|packet| packet.2 < u64::from(packet.1) * 8) {
+                self.queue.pop_front();
+                self.result.lost += 1;
+            }
+            bits = 0;
+        }
+        self.now += 1;
+        while bits > 0 {
+            let Some((id, _, left)) = self.queue.front_mut() else { break };
+            let leaving = bits.min(*left);
+            bits -= leaving;
+            *left -= leaving;
+            if *left == 0 {
+                self.last_end = (self.now + delay).max(self.last_end);
+                self.flying.push_back((*id, self.last_end));
+                self.queue.pop_front();
+            }
+        }
+        self.land();
+    }
+
+    fn land(&mut self) {
+        while self.flying.front().is_some_and(|packet| packet.1 <= self.now) {
+            self.result.arrivals.extend(self.flying.pop_front());
+        }
+    }
+}

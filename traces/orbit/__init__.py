@@ -1,0 +1,1 @@
+"""Earth, ground sites and satellites: where they are, and who sees whom."""

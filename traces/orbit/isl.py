@@ -1,0 +1,136 @@
+"""Laser links between satellites: the +Grid of four neighbours each."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traces.orbit.constellation import Constellation, Shell
+from traces.orbit.earth import EARTH_RADIUS_KM
+from traces.orbit.satellites import Sgp4Orbits
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_SHELL_INCLINATION_DEG = 0.5
+_SHELL_RADIUS_KM = 10.0
+_PLANE_NODE_DEG = 1.0
+"""Sorted satellites that are further apart than these belong to different shells and planes: satellites are
+kept within a small part of them, and planes are 5° apart and more."""
+
+_PREFERRED_LEAD_DEG = 0.5
+"""Well over what the orbits' own irregularity moves satellites by, well under half a slot."""
+
+_NEXT_PLANE_DEG = 60.0
+"""Planes further apart meet over the seam of a Walker star, or in a shell that is still being filled."""
+
+
+def plus_grid(constellation: Constellation, orbits: Sgp4Orbits | None = None) -> Ints:
+    """Return the links as pairs of satellite indices, shape (links, 2), each link once.
+
+    A satellite is linked to its neighbours ahead and behind in its plane and to one in each plane beside it.
+    Shells are not linked with each other.
+
+    Args:
+        constellation: its shells, or the grid that its file of two-line elements states.
+        orbits: for two-line elements without a stated grid: the grid is found from where satellites are.
+    """
+    if constellation.isl == "none":
+        return np.empty((0, 2), dtype=np.int64)
+    if constellation.tles is not None:
+        grid = constellation.tles.grid
+        if grid is not None:
+            return _shell_links(
+                Shell(planes=grid[0], satellites_per_plane=grid[1], altitude_km=500, inclination_deg=0)
+            )
+        if orbits is None:
+            raise ValueError("two-line elements without a stated grid need orbits")
+        return grid_of(orbits)
+    offset, links = 0, []
+    for shell in constellation.shells:
+        links.append(_shell_links(shell) + offset)
+        offset += shell.planes * shell.satellites_per_plane
+    return np.concatenate(links)
+
+
+def _shell_links(shell: Shell) -> Ints:
+    planes, slots = shell.planes, shell.satellites_per_plane
+    plane, slot = (axis.ravel() for axis in np.mgrid[0:planes, 0:slots])
+    own = plane * slots + slot
+    ahead = plane * slots + (slot + 1) % slots
+    # Over the seam from the last plane to the first, the slots gained on the way round are taken back, so
+    # that the link there has the same geometry as everywhere else.
+    seam = np.where(plane == planes - 1, shell.seam_slots(), 0)
+    beside = (plane + 1) % planes * slots + (slot + shell.isl_slot_shift + seam) % slots
+    links = np.concatenate([np.stack([own, ahead], axis=1), np.stack([own, beside], axis=1)])
+    if shell.raan_span_deg < 360:
+        # The first and last planes of a Walker star move against each other: no link holds between them.
+        over_seam = np.concatenate([np.zeros(len(own), dtype=bool), plane == planes - 1])
+        links = links[~over_seam]
+    links.sort(axis=1)
+    return np.unique(links[links[:, 0] != links[:, 1]], axis=0)
+
+
+def grid_of(orbits: Sgp4Orbits) -> Ints:
+    """Return the +Grid of satellites whose planes nobody states, from their motion at the epoch.
+
+    Satellites of like inclination and height are a shell, those of like ascending node in it a plane. Links
+    go to the next satellite ahead, and to the one in the next plane that is least ahead or behind: it stays
+    so, for satellites of a shell move alike.
+
+    Returns:
+        Shape (links, 2), each link once.
+    """
+    now, soon = orbits.inertial_km(0.0), orbits.inertial_km(1.0)
+    normal = np.cross(now, soon)
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    inclination = np.degrees(np.arccos(normal[:, 2]))
+    node = np.degrees(np.arctan2(normal[:, 0], -normal[:, 1])) % 360
+    to_node = np.stack([np.cos(np.radians(node)), np.sin(np.radians(node)), np.zeros(len(node))], axis=1)
+    along = np.einsum("ni,ni->n", now, to_node)
+    across = np.einsum("ni,ni->n", now, np.cross(normal, to_node))
+    ahead = np.degrees(np.arctan2(across, along)) % 360
+    links: list[tuple[int, int]] = []
+    for same in _split(np.arange(orbits.count), inclination, _SHELL_INCLINATION_DEG):
+        for shell in _split(same, orbits.radius_km, _SHELL_RADIUS_KM):
+            planes = _split(shell, node, _PLANE_NODE_DEG, around=True)
+            for plane in planes:
+                ring = plane[np.argsort(ahead[plane])].tolist()
+                links += zip(ring, ring[1:] + ring[:1], strict=True)
+            for plane, east in zip(planes, planes[1:] + planes[:1], strict=True):
+                step = (node[east[0]] - node[plane[0]]) % 360
+                if len(planes) > 1 and step <= _NEXT_PLANE_DEG:
+                    links += _between(plane, east, ahead)
+    pairs = np.array(links, dtype=np.int64).reshape(-1, 2)
+    pairs.sort(axis=1)
+    return np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
+
+
+def _split(members: Ints, value: Floats, gap: float, *, around: bool = False) -> list[Ints]:
+    """Split satellites where their sorted values leave a gap; ``around``: values are degrees on a circle."""
+    order = members[np.argsort(value[members], kind="stable")]
+    parts = np.split(order, np.flatnonzero(np.diff(value[order]) > gap) + 1)
+    if around and len(parts) > 1 and value[parts[0][0]] + 360 - value[parts[-1][-1]] <= gap:
+        parts = [np.concatenate([parts[-1], parts[0]]), *parts[1:-1]]
+    return parts
+
+
+def _between(plane: Ints, east: Ints, ahead: Floats) -> list[tuple[int, int]]:
+    """Return the pairs of two planes in which each is the other's nearest along the orbit.
+
+    Where planes lead each other by half a slot, two are equally near: the one ahead by a little is preferred.
+    """
+    apart = np.abs((ahead[east][None, :] - ahead[plane][:, None] - _PREFERRED_LEAD_DEG + 180) % 360 - 180)
+    nearest, back = apart.argmin(axis=1), apart.argmin(axis=0)
+    return [
+        (int(plane[own]), int(east[other])) for own, other in enumerate(nearest) if int(back[other]) == own
+    ]
+
+
+def horizon_km(constellation: Constellation) -> NDArray[np.float64]:
+    """Return each satellite's distance to where its ray grazes ``isl_min_altitude_km``, shape (satellites,).
+
+    A link may be as long as the sum of its ends' distances.
+    """
+    floor = EARTH_RADIUS_KM + constellation.isl_min_altitude_km
+    return np.sqrt(np.maximum(constellation.elements.radius_km**2 - floor**2, 0))

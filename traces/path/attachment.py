@@ -1,0 +1,124 @@
+"""Which satellite each end uses: chosen on the re-selection grid, held in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traces.orbit.ground import Stations
+from traces.orbit.legs import Delays, measured_km
+from traces.orbit.satellites import Orbits
+from traces.orbit.visibility import Visibility
+from traces.path.clock import Clock
+from traces.path.routing import Chain
+
+NONE = -1
+"""No satellite in reach."""
+
+_SLOTS_AT_ONCE = 32
+"""Slots computed together: enough to amortise the calls, few enough to stay in the cache."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """From ``first_step`` until ``end_step``, the two ends use these satellites."""
+
+    first_step: int
+    end_step: int
+    ingress: int
+    egress: int
+    chain: Chain | None = None
+    """The route at ``first_step``, where it decided the satellites."""
+
+
+def nearest(
+    station: Stations, orbits: Orbits, visibility: Visibility, clock: Clock, delays: Delays = "straight"
+) -> Iterator[tuple[int, int]]:
+    """Yield (step, satellite) of one site's choices: the nearest satellite in reach, or `NONE`.
+
+    A choice is made at every re-selection and, when the chosen satellite leaves the site's reach in between,
+    at the first step at which it is gone. A site without a satellite waits for the next re-selection.
+    """
+    stride = clock.reattach_steps * _SLOTS_AT_ONCE
+    for first in range(clock.first_slot_step, clock.end_step, stride):
+        block = np.arange(first, min(first + stride, clock.end_step), clock.reattach_steps)
+        chosen = _nearest_at(block * clock.step_ms / 1000, station, orbits, visibility, delays)
+        for slot, satellite in zip(block.tolist(), chosen.tolist(), strict=True):
+            yield from _through_slot(slot, satellite, station, orbits, visibility, clock, delays)
+
+
+def _nearest_at(
+    time_s: NDArray[np.float64], station: Stations, orbits: Orbits, visibility: Visibility, delays: Delays
+) -> NDArray[np.intp]:
+    positions = orbits.positions_km(time_s[:, None])
+    slant = visibility.slant_km(station, positions)
+    if delays != "straight":
+        apart = np.linalg.norm(measured_km(positions - station.position_km, delays), axis=-1)
+        slant = np.where(np.isinf(slant), np.inf, apart)
+    best = np.argmin(slant, axis=1)
+    return np.where(np.isinf(np.take_along_axis(slant, best[:, None], axis=1)[:, 0]), NONE, best)
+
+
+def _through_slot(
+    step: int,
+    satellite: int,
+    station: Stations,
+    orbits: Orbits,
+    visibility: Visibility,
+    clock: Clock,
+    delays: Delays,
+) -> Iterator[tuple[int, int]]:
+    end = min(clock.next_reattach(step), clock.end_step)
+    yield step, satellite
+    while satellite != NONE:
+        gone = sets_at(step, end, satellite, station, orbits, visibility, clock)
+        if gone is None:
+            return
+        step = gone
+        now_s = np.array([clock.seconds(step)])
+        satellite = int(_nearest_at(now_s, station, orbits, visibility, delays)[0])
+        yield step, satellite
+
+
+def sets_at(
+    step: int,
+    end_step: int,
+    satellite: int,
+    station: Stations,
+    orbits: Orbits,
+    visibility: Visibility,
+    clock: Clock,
+) -> int | None:
+    """Return the first step in (step, end_step) at which the satellite is out of reach, or None."""
+    steps = np.arange(step + 1, end_step)
+    positions = orbits.positions_km(steps * clock.step_ms / 1000, np.full(len(steps), satellite))
+    seen = np.isfinite(visibility.slant_km(station, positions))
+    return None if seen.all() else int(steps[np.argmin(seen)])
+
+
+def holds(
+    ingress: Iterator[tuple[int, int]], egress: Iterator[tuple[int, int]], end_step: int
+) -> Iterator[Hold]:
+    """Merge the choices of both ends into holds, a new one wherever either end's satellite changes."""
+    ends = [ingress, egress]
+    ahead = [next(choices, None) for choices in ends]
+    current = [NONE, NONE]
+    since: int | None = None
+    while any(ahead):
+        step = min(choice[0] for choice in ahead if choice)
+        before = list(current)
+        for side in (0, 1):
+            choice = ahead[side]
+            while choice and choice[0] == step:
+                current[side] = choice[1]
+                choice = ahead[side] = next(ends[side], None)
+        if since is None:
+            since = step
+        elif current != before:
+            yield Hold(since, step, before[0], before[1])
+            since = step
+    if since is not None:
+        yield Hold(since, end_step, current[0], current[1])

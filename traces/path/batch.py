@@ -1,0 +1,40 @@
+"""Many path traces at once, one process a core."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from configs.errors import InputError
+from traces.path import path_trace
+from traces.path.spec import PathSpec
+
+
+def write_all(specs: list[PathSpec], folder: Path, jobs: int | None = None) -> Iterator[tuple[Path, str]]:
+    """Write each spec's trace to ``folder``/NAME.csv; yield file and summary in the order of ``specs``.
+
+    Args:
+        specs: with names that differ.
+        folder: made if it is not there.
+        jobs: processes; one a core by default.
+
+    Raises:
+        InputError: a folder that cannot be written, or a path that cannot be built.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
+    files = [folder / f"{spec.name}.csv" for spec in specs]
+    workers = min(len(specs), jobs or len(os.sched_getaffinity(0)))
+    # Spawned, for a forked process would inherit threads' locks without the threads.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        yield from zip(files, pool.map(_write, specs, files), strict=True)
+
+
+def _write(spec: PathSpec, file: Path) -> str:
+    return str(path_trace.write(spec, file))

@@ -1,0 +1,159 @@
+"""From a spec to a path: constellation, attachments, routes, handovers, rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from configs.errors import InputError
+from traces.orbit import constellation
+from traces.orbit.satellites import propagator
+from traces.orbit.visibility import Visibility
+from traces.path import attachment, handover
+from traces.path.attachment import Hold
+from traces.path.clock import Clock
+from traces.path.network import Network
+from traces.path.path import Block, NoRouteError, blocks
+from traces.path.routing import Chain
+from traces.path.spec import PathSpec
+
+
+class Builder:
+    """Everything that stays the same while a path is built."""
+
+    def __init__(self, spec: PathSpec) -> None:
+        self.spec = spec
+        self.constellation = constellation.load(spec.constellation)
+        if spec.links == "isl" and self.constellation.isl == "none":
+            raise InputError(
+                f"{spec.name}: links: {self.constellation.name} has no links between satellites: "
+                "use bent-pipe"
+            )
+        self.orbits = propagator(self.constellation, spec.epoch)
+        self.min_elevation_deg = (
+            self.constellation.min_elevation_deg if spec.min_elevation_deg is None else spec.min_elevation_deg
+        )
+        self.visibility = Visibility(
+            min_elevation_deg=self.min_elevation_deg, max_slant_km=spec.max_slant_km, epoch=spec.epoch
+        )
+        self.users = (spec.from_site, spec.to_site)
+        self.network = Network(
+            self.constellation, self.orbits, self.visibility, spec.links, self.users, spec.delays
+        )
+        first = spec.steps(spec.start_s)
+        self.clock = Clock(
+            step_ms=spec.step_ms,
+            first_step=first,
+            end_step=first + spec.steps(spec.duration_s),
+            reattach_steps=spec.reattach_steps,
+            route_steps=spec.route_steps,
+            reattach_phase_steps=spec.reattach_phase_steps,
+        )
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the path's rows in order, a block for each stretch with one route.
+
+        Raises:
+            InputError: a user never sees a satellite, or no route ever joins them.
+        """
+        holds = self._nearest() if self.spec.attach == "nearest" else self._shortest()
+        segments = handover.segments(self.network, holds, self.clock, released=self.spec.released)
+        try:
+            yield from blocks(self.network, segments, self.clock)
+        except NoRouteError:
+            raise InputError(self._why_never()) from None
+
+    def _why_never(self) -> str:
+        for index, site in enumerate(self.users):
+            station = self.network.stations[index]
+            choices = attachment.nearest(station, self.orbits, self.visibility, self.clock)
+            if all(satellite == attachment.NONE for _, satellite in choices):
+                return (
+                    f"{self.spec.name}: {site.name} ({site.lat_deg:g}, {site.lon_deg:g}) "
+                    f"never sees a satellite of {self.spec.constellation}"
+                )
+        apart = (
+            self.spec.links == "isl" and self.spec.attach == "nearest" and len(self.constellation.shells) > 1
+        )
+        return (
+            f"{self.spec.name}: no {self.spec.links} route ever joins {self.users[0].name} and "
+            f"{self.users[1].name} over {self.spec.constellation}"
+            + (": its shells are not linked with each other, try --attach shortest" if apart else "")
+        )
+
+    def _nearest(self) -> Iterator[Hold]:
+        ends = [
+            attachment.nearest(
+                self.network.stations[index], self.orbits, self.visibility, self.clock, self.spec.delays
+            )
+            for index in (0, 1)
+        ]
+        return attachment.holds(ends[0], ends[1], self.clock.end_step)
+
+    def _shortest(self) -> Iterator[Hold]:
+        clock, last, step = self.clock, None, self.clock.first_slot_step
+        while step < clock.end_step:
+            end = min(clock.next_reattach(step), clock.end_step)
+            until = min(clock.next_route(step), end)
+            last = self.network.route_freely(clock.seconds(step), clock.seconds(until), last)
+            ends = (attachment.NONE, attachment.NONE) if last is None else (last[1], last[-2])
+            if last is not None:
+                # The first of the two ends to lose its satellite makes both choose again.
+                for side, satellite in enumerate(ends):
+                    station = self.network.stations[side]
+                    gone = attachment.sets_at(
+                        step, end, satellite, station, self.orbits, self.visibility, clock
+                    )
+                    end = end if gone is None else gone
+            yield Hold(step, end, *ends, last)
+            step = end
+
+
+@dataclass(frozen=True)
+class Path:
+    """A built path in memory. Row ``i`` holds until row ``i + 1``; the last row only ends the period."""
+
+    spec: PathSpec
+    time_ns: NDArray[np.int64]
+    delay_ns: NDArray[np.int64]
+    connected: NDArray[np.bool_]
+    path_id: NDArray[np.int64]
+    event: list[str]
+    chains: dict[int, Chain | None]
+    """The chain of nodes of each path_id: user, satellites (and gateways), user."""
+    leg_km: list[NDArray[np.float64]]
+    """Per row, the length of every leg of its chain; empty without a chain and in the last row."""
+
+
+def collect(spec: PathSpec, parts: Iterator[Block]) -> Path:
+    """Return the path that ``parts`` make up."""
+    all_parts = list(parts)
+    event: list[str] = []
+    chains: dict[int, Chain | None] = {}
+    leg_km: list[NDArray[np.float64]] = []
+    for block in all_parts:
+        event += [block.event] + [""] * (len(block.time_ns) - 1)
+        chains.setdefault(block.path_id, block.chain)
+        leg_km += list(block.leg_km)
+    return Path(
+        spec=spec,
+        time_ns=np.concatenate([block.time_ns for block in all_parts]),
+        delay_ns=np.concatenate([block.delay_ns for block in all_parts]),
+        connected=np.concatenate([block.connected for block in all_parts]),
+        path_id=np.concatenate([np.full(len(block.time_ns), block.path_id) for block in all_parts]),
+        event=event,
+        chains=chains,
+        leg_km=leg_km,
+    )
+
+
+def build(spec: PathSpec) -> Path:
+    """Build a path in memory.
+
+    Raises:
+        InputError: unknown constellation, a user that never sees a satellite, no route at all.
+    """
+    return collect(spec, Builder(spec).blocks())

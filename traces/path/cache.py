@@ -1,0 +1,162 @@
+"""Path traces by name or file. A named path is built once and kept."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import leosim
+
+from configs.errors import InputError
+from traces.path import named_paths, path_trace, shared, synth
+
+MAX_BYTES = 1 << 30
+"""Larger files are refused rather than read into memory."""
+
+
+def folder() -> Path:
+    """Return where built traces are kept: ``$LEOGYM_CACHE/traces``, or ``~/.cache/leogym/traces``."""
+    root = os.environ.get("LEOGYM_CACHE")
+    return (Path(root) if root else Path.home() / ".cache" / "leogym") / "traces"
+
+
+@cache
+def _builder_digest() -> str:
+    """Return a digest of this package, data included: a changed builder never meets an old trace."""
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*")):
+        if path.suffix in {".py", ".csv", ".yaml"} and not path.name.startswith("test_"):
+            digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def file(name_or_file: str) -> Path:
+    """Return the file of a path trace; a named path is built if it is not there yet.
+
+    Raises:
+        InputError: neither a named path nor a file, or the cache folder cannot be written.
+    """
+    owner = shared.pairs_of_trace(name_or_file)
+    if owner is not None:
+        return _stretch(owner, name_or_file)
+    synthetic = synth.named(name_or_file)
+    if not named_paths.is_named(name_or_file) and synthetic is None:
+        path = Path(name_or_file)
+        if not path.is_file():
+            known = ", ".join([*named_paths.names(), *synth.PRESETS])
+            raise InputError(f"{name_or_file}: trace: neither a file nor a named path ({known})")
+        return path
+    path = folder() / f"{name_or_file}-{_builder_digest()}.csv"
+    if not path.is_file():
+        _make_folder(path.parent)
+        with _locked(path.with_suffix(".lock")):
+            # Another process may have built it while this one waited.
+            if not path.is_file():
+                if synthetic is None:
+                    path_trace.write(named_paths.spec(name_or_file), path)
+                else:
+                    synth.write(synthetic, path)
+    return path
+
+
+def _stretch(owner: str, name: str) -> Path:
+    """Return the file of a stretch of shared paths; all stretches are built together."""
+    path = folder() / f"{owner}-{_builder_digest()}" / f"{name.partition('/')[2]}.csv"
+    if not path.parent.is_dir():
+        _make_folder(folder())
+        with _locked(path.parent.with_suffix(".lock")):
+            if not path.parent.is_dir():
+                wanted = shared.named(owner)
+                # A folder of its own first, so that the name stands for a complete set only.
+                with tempfile.TemporaryDirectory(dir=folder(), prefix=f".{owner}-") as temporary:
+                    whole = Path(temporary) / "whole"
+                    whole.mkdir()
+                    shared.write_traces(wanted, shared.split(wanted.specs), whole)
+                    os.replace(whole, path.parent)
+    if not path.is_file():
+        known = ", ".join(sorted(f"{owner}/{file.stem}" for file in path.parent.glob("*.csv")))
+        raise InputError(f"{name}: trace: no such stretch (there are: {known})")
+    return path
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: LEOGYM_CACHE: cannot be written: {error.strerror}") from None
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    try:
+        lock = path.open("w")
+    except OSError as error:
+        raise InputError(f"{path}: LEOGYM_CACHE: cannot be written: {error.strerror}") from None
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return a trace file's bytes.
+
+    Raises:
+        InputError: it cannot be read, or is larger than `MAX_BYTES`.
+    """
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise InputError(
+                f"{path}: file: {size} bytes are more than the {MAX_BYTES} that a trace may have"
+            )
+        with path.open("rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{path}: file: cannot be read: {error.strerror}") from None
+    # A pipe or device has no size beforehand.
+    if len(data) > MAX_BYTES:
+        raise InputError(f"{path}: file: more than the {MAX_BYTES} bytes that a trace may have")
+    return data
+
+
+def parse(data: bytes, source: str) -> leosim.PathTrace:
+    """Return the path trace in ``data``.
+
+    Raises:
+        InputError: ``source``, line, field and rule.
+    """
+    try:
+        return leosim.PathTrace.parse(data.decode("utf-8"), source)
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InputError(f"{source}:{line}: file: not UTF-8 text") from None
+    except leosim.InputError as error:
+        raise InputError(str(error)) from None
+
+
+def load(name_or_file: str) -> leosim.PathTrace:
+    """Return a named path or the path trace in a file.
+
+    Raises:
+        InputError: neither a named path nor a file, or the file breaks the format.
+    """
+    path = file(name_or_file)
+    return parse(read_bytes(path), str(path))
+
+
+def load_all(names_or_files: Iterable[str]) -> dict[str, leosim.PathTrace]:
+    """Return every trace of a scenario (``scenario.traces``) by the name it goes by there."""
+    return {name: load(name) for name in sorted(names_or_files)}
+
+
+def sha256(name_or_file: str) -> str:
+    """Return the SHA-256 of a path trace's bytes, in hexadecimal."""
+    return hashlib.sha256(read_bytes(file(name_or_file))).hexdigest()

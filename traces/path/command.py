@@ -1,0 +1,62 @@
+"""The command line that builds a spec: the same for every way of asking for it."""
+
+from __future__ import annotations
+
+import shlex
+
+from traces.capacity.settings import FLAGS as CONDITIONS_FLAGS
+from traces.orbit import ground
+from traces.path import named_paths
+from traces.path.spec import DEFAULT_EPOCH, PathSpec
+
+_FLAGS = {
+    "constellation": "--constellation",
+    "links": "--links",
+    "attach": "--attach",
+    "delays": "--delays",
+    "reattach_s": "--reattach-s",
+    "reattach_phase_s": "--reattach-phase-s",
+    "route_s": "--route-s",
+    "min_elevation_deg": "--min-elevation",
+    "max_slant_km": "--max-slant-km",
+    "start_s": "--start",
+    "duration_s": "--duration",
+    "step_ms": "--step-ms",
+    "capacity_mbps": "--capacity-mbps",
+    "report_error": "--report-error",
+    **CONDITIONS_FLAGS,
+}
+
+
+def place(site: ground.Site) -> str:
+    """Return a site as ``--from`` and ``--to`` take it."""
+    for key, city in ground.cities().items():
+        if city == site:
+            return key
+    return f"{site.lat_deg!r},{site.lon_deg!r}"
+
+
+def canonical(spec: PathSpec) -> str:
+    """Return the shortest command that builds ``spec``, without its output file."""
+    words = ["python", "-m", "traces", "build"]
+    if named_paths.is_named(spec.name):
+        default = named_paths.spec(spec.name)
+        words.append(spec.name)
+    else:
+        default = PathSpec(name=spec.name, from_site=spec.from_site, to_site=spec.to_site)
+        # With =, so that a negative latitude is not taken for a flag.
+        words += [f"--from={place(spec.from_site)}", f"--to={place(spec.to_site)}"]
+    words += flags(spec, default)
+    return shlex.join(words)
+
+
+def flags(spec: PathSpec, default: PathSpec) -> list[str]:
+    """Return the flags for what differs from ``default``, sites and name aside."""
+    words = []
+    for field, flag in _FLAGS.items():
+        value = getattr(spec, field)
+        if value != getattr(default, field):
+            words += [flag, f"{value:.12g}" if isinstance(value, float) else str(value)]
+    if spec.epoch != DEFAULT_EPOCH:
+        words += ["--epoch", spec.epoch.isoformat().replace("+00:00", "Z")]
+    return words

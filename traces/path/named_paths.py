@@ -1,0 +1,61 @@
+"""The paths that scenarios call by name."""
+
+from __future__ import annotations
+
+from configs.errors import InputError
+from traces.orbit import constellation, ground
+from traces.orbit.legs import FLAT
+from traces.path.spec import PathSpec
+
+_PAIRS = {
+    "sd-ny-isl": ("sd", "ny", "isl"),
+    "sd-ny-bp": ("sd", "ny", "bent-pipe"),
+    "sea-ny-isl": ("sea", "ny", "isl"),
+    "sea-ny-bp": ("sea", "ny", "bent-pipe"),
+    "sd-sea-isl": ("sd", "sea", "isl"),
+    "sd-sea-bp": ("sd", "sea", "bent-pipe"),
+    "ny-ldn-isl": ("ny", "ldn", "isl"),
+    "sd-sha-isl": ("sd", "sha", "isl"),
+    "sea-ba-isl": ("sea", "ba", "isl"),
+}
+"""Name to user sites and links: the pairs that SaTCP's evaluation runs over (Cao and Zhang, INFOCOM 2023)."""
+
+
+def names() -> list[str]:
+    """Return all names."""
+    return list(_PAIRS)
+
+
+def is_named(text: str) -> bool:
+    """Return whether ``text`` is a named path, or a variant of one: ``sd-ny-bp@oneweb`` over another shell.
+
+    ``sd-ny-bp~leoem-flat`` and ``sd-ny-bp@oneweb~leoem-flat`` have LeoEM's faulty delays.
+    """
+    return text.partition("~")[0].partition("@")[0] in _PAIRS
+
+
+def spec(name: str) -> PathSpec:
+    """Return what a named path is built from: `PathSpec`'s defaults, over one revolution.
+
+    After an at comes the constellation that takes the default's place; ``~leoem-flat`` at the end asks for
+    LeoEM's faulty delays.
+
+    Raises:
+        InputError: there is no path or constellation of this name.
+    """
+    place, tilde, delays = name.partition("~")
+    path, at, shell = place.partition("@")
+    if path not in _PAIRS:
+        raise InputError(f"path: {name!r}: no such named path (there are: {', '.join(_PAIRS)})")
+    if at and shell not in constellation.names():
+        known = ", ".join(constellation.names())
+        raise InputError(f"path: {name!r}: no such constellation (there are: {known})")
+    if tilde and delays != FLAT:
+        raise InputError(f"path: {name!r}: after ~ there can only be {FLAT}")
+    origin, destination, links = _PAIRS[path]
+    cities = ground.cities()
+    return PathSpec.model_validate(
+        {"name": name, "from_site": cities[origin], "to_site": cities[destination], "links": links}
+        | ({"constellation": shell} if at else {})
+        | ({"delays": delays} if tilde else {})
+    )

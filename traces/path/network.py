@@ -1,0 +1,165 @@
+"""The moving network between two users: who may link with whom, and the shortest route at an instant."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traces.orbit import ground, isl, legs
+from traces.orbit.constellation import Constellation
+from traces.orbit.legs import Delays
+from traces.orbit.satellites import Orbits, Sgp4Orbits
+from traces.orbit.visibility import Visibility
+from traces.path.routing import Chain, chain_km, shortest, within
+
+Floats = NDArray[np.float64]
+Links = Literal["isl", "bent-pipe"]
+
+
+class Network:
+    """Nodes are numbered: satellites first, then gateways (bent-pipe only), then the two users."""
+
+    def __init__(
+        self,
+        constellation: Constellation,
+        orbits: Orbits,
+        visibility: Visibility,
+        links: Links,
+        users: tuple[ground.Site, ground.Site],
+        delays: Delays = "straight",
+    ) -> None:
+        self.orbits = orbits
+        self.visibility = visibility
+        self.bent_pipe = links == "bent-pipe"
+        self.delays: Delays = delays
+        relays = ground.gateways() if self.bent_pipe else []
+        self.stations = ground.stations(list(users))
+        self._gateways = ground.stations(relays)
+        self._ground_km = np.concatenate([self._gateways.position_km, self.stations.position_km])
+        self.first_gateway = orbits.count
+        self.first_user = orbits.count + len(relays)
+        self.users = (self.first_user, self.first_user + 1)
+        self._names = [site.name for site in [*relays, *users]]
+        self._grid = (
+            np.empty((0, 2), dtype=np.int64)
+            if self.bent_pipe
+            else isl.plus_grid(constellation, orbits if isinstance(orbits, Sgp4Orbits) else None)
+        )
+        self._isl_max_km = np.inf if constellation.isl_max_km is None else constellation.isl_max_km
+        self._horizon_km = isl.horizon_km(constellation)
+        self._grid_max_km = np.minimum(self._horizon_km[self._grid].sum(axis=1), self._isl_max_km)
+
+    def node_name(self, node: int) -> str:
+        """Return a readable name of a node."""
+        return f"satellite {node}" if node < self.orbits.count else self._names[node - self.orbits.count]
+
+    def positions_km(self, time_s: float) -> Floats:
+        """Return all nodes' Earth-fixed positions at an instant, shape (nodes, 3)."""
+        return np.concatenate([self.orbits.positions_km(time_s), self._ground_km])
+
+    def chain_positions_km(self, chain: Chain, time_s: Floats) -> Floats:
+        """Return the positions of a chain's nodes over time, shape (times, nodes of the chain, 3)."""
+        nodes = np.array(chain)
+        space = nodes < self.orbits.count
+        positions = np.empty((len(time_s), len(nodes), 3))
+        positions[:, space] = self.orbits.positions_km(time_s[:, None], nodes[space])
+        positions[:, ~space] = self._ground_km[nodes[~space] - self.orbits.count]
+        return positions
+
+    def legs_km(self, chain: Chain, time_s: Floats) -> Floats:
+        """Return the lengths of a chain's legs over time, shape (times, nodes of the chain - 1)."""
+        in_space = np.array(chain) < self.orbits.count
+        return legs.legs_km(self.chain_positions_km(chain, time_s), in_space, self.delays)
+
+    def route(
+        self, ingress: int, egress: int, time_s: float, until_s: float, last: Chain | None
+    ) -> Chain | None:
+        """Return the shortest chain from user to user over the satellites they hold, or None.
+
+        Every link of the chain but the users' own is usable at ``time_s`` and at ``until_s``: a pass is one
+        interval, so it is usable in between too. ``last`` is the chain in force so far; it only spares work.
+        """
+        positions = self.positions_km(time_s)
+        # Over gateways all legs are to the ground, over lasers none between the users' satellites.
+        measured = legs.measured_km(positions, self.delays) if self.bent_pipe else positions
+        inner = self._candidate(last, ingress, egress)
+        bound = np.inf
+        if inner is not None and self._usable(inner, positions, until_s):
+            bound = chain_km(measured, inner)
+        inside = within(measured, ingress, egress, bound)
+        links = self._transit_links(positions, inside, until_s)
+        chain = shortest(measured, links, ingress, egress, bound)
+        return None if chain is None else (self.users[0], *chain, self.users[1])
+
+    def route_freely(self, time_s: float, until_s: float, last: Chain | None) -> Chain | None:
+        """Return the shortest chain from user to user over any satellites in reach at ``time_s``, or None."""
+        positions = self.positions_km(time_s)
+        seen = self.visibility.pairs(self.stations, positions[: self.orbits.count])
+        bound = np.inf
+        if (
+            last is not None
+            and seen[0, last[1]]
+            and seen[1, last[-2]]
+            and self._usable(last[1:-1], positions, until_s)
+        ):
+            bound = chain_km(positions, last)
+        inside = within(positions, *self.users, bound)
+        user, satellite = np.nonzero(seen & inside[: self.orbits.count])
+        user_links = np.stack([satellite, user + self.first_user], axis=1)
+        links = np.concatenate([self._transit_links(positions, inside, until_s), user_links])
+        return shortest(positions, links, *self.users, bound)
+
+    def _transit_links(
+        self, positions: Floats, inside: NDArray[np.bool_], until_s: float
+    ) -> NDArray[np.int64]:
+        """Return the links between the nodes ``inside`` that carry traffic between satellites."""
+        if not self.bent_pipe:
+            within_reach = inside[self._grid[:, 0]] & inside[self._grid[:, 1]]
+            links, longest = self._grid[within_reach], self._grid_max_km[within_reach]
+            length = np.linalg.norm(positions[links[:, 0]] - positions[links[:, 1]], axis=1)
+            return links[length <= longest]
+        satellites = np.flatnonzero(inside[: self.first_gateway])
+        gateways = np.flatnonzero(inside[self.first_gateway : self.first_user])
+        stations, satellites_km = self._gateways[gateways], positions[satellites]
+        gateway, satellite = np.nonzero(self.visibility.pairs(stations, satellites_km))
+        later_km = self.orbits.positions_km(until_s, satellites)
+        lasts = self.visibility.each(stations[gateway], later_km[satellite])
+        gateway, satellite = gateway[lasts], satellite[lasts]
+        return np.stack([satellites[satellite], gateways[gateway] + self.first_gateway], axis=1)
+
+    def _usable(self, chain: Chain, positions: Floats, until_s: float) -> bool:
+        """Return whether the links of a chain between satellites are usable now and at ``until_s``."""
+        if len(chain) < 2:
+            return True
+        if not self.bent_pipe:
+            return self._lasers_hold(chain, positions)
+        # Gateways stand at every second place.
+        satellites, gateways = np.array(chain[0::2]), np.array(chain[1::2])
+        later_km = self.orbits.positions_km(until_s, satellites)
+        stations = self._gateways[gateways - self.first_gateway]
+        for shift in (0, 1):
+            near = slice(shift, shift + len(gateways))
+            for satellite_km in (positions[satellites[near]], later_km[near]):
+                if not self.visibility.each(stations, satellite_km).all():
+                    return False
+        return True
+
+    def _lasers_hold(self, chain: Chain, positions: Floats) -> bool:
+        nodes = np.array(chain)
+        length = np.linalg.norm(np.diff(positions[nodes], axis=0), axis=1)
+        horizon = self._horizon_km[nodes]
+        return bool((length <= np.minimum(horizon[1:] + horizon[:-1], self._isl_max_km)).all())
+
+    def _candidate(self, last: Chain | None, ingress: int, egress: int) -> Chain | None:
+        """Return a likely chain between two satellites, made of the last one: not yet known to be usable."""
+        if last is None:
+            return None
+        if ingress in last and egress in last:
+            first, end = last.index(ingress), last.index(egress)
+            return last[first : end + 1] if first <= end else None
+        if self.bent_pipe and len(last) > 4:
+            # A user's next satellite usually sees the gateway that its last one used.
+            return (ingress, *last[2:-2], egress)
+        return None

@@ -1,0 +1,130 @@
+"""From segments to rows: delay along the chain, outages, events, in integer nanoseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traces.orbit.earth import LIGHT_KM_PER_S
+from traces.path.clock import Clock
+from traces.path.handover import Segment
+from traces.path.network import Network
+from traces.path.routing import Chain
+
+Ints = NDArray[np.int64]
+
+
+class NoRouteError(Exception):
+    """No segment has a chain, so that there is no delay to write."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of a path that share one chain of nodes. All arrays have shape (rows,)."""
+
+    time_ns: Ints
+    """Since the trace's first row."""
+    delay_ns: Ints
+    """One way, rounded up so that no printed delay is below its straight line."""
+    connected: NDArray[np.bool_]
+    path_id: int
+    event: str
+    """The event of the first row; the others have none."""
+    chain: Chain | None
+    leg_km: NDArray[np.float64]
+    """(rows, legs): every leg of the chain; no columns without a chain."""
+    side: str = ""
+    """Whose satellite changes at a hard handover: ``from``, ``to`` or ``both``."""
+
+
+def blocks(network: Network, segments: Iterable[Segment], clock: Clock) -> Iterator[Block]:
+    """Yield a block for each segment, and at the end one for the last row, which only ends the period.
+
+    Raises:
+        NoRouteError: no segment has a chain.
+    """
+    rows = _Rows(network, clock)
+    waiting: list[Segment] = []
+    for segment in segments:
+        if rows.started or segment.chain is not None:
+            if not rows.started:
+                # Before the first route there is no delay to hold: take the one that comes next.
+                rows.start(segment)
+                yield from map(rows.add, waiting)
+            yield rows.add(segment)
+        else:
+            waiting.append(segment)
+    if not rows.started:
+        raise NoRouteError
+    yield rows.end()
+
+
+class _Rows:
+    """The state that rows carry over from one segment to the next."""
+
+    def __init__(self, network: Network, clock: Clock) -> None:
+        self._network = network
+        self._clock = clock
+        self._step_ns = clock.step_ms * 1_000_000
+        self._path_id = -1
+        self._chain: Chain | None = None
+        self._delay_ns = 0
+        self._arrival_ns = 0
+        self._down_until_ns = 0
+        self._connected = False
+        self.started = False
+
+    def start(self, segment: Segment) -> None:
+        """Take the delay before ``segment`` from its first row."""
+        self.started = True
+        legs_km = self._legs_km(segment.chain, np.array([segment.first_step * self._step_ns]))
+        self._delay_ns = int(_delay_ns(legs_km)[0])
+
+    def add(self, segment: Segment) -> Block:
+        """Return the rows of the next segment."""
+        origin_ns = self._clock.first_step * self._step_ns
+        first_ns = segment.first_step * self._step_ns
+        time_ns = np.arange(segment.first_step, segment.end_step, dtype=np.int64) * self._step_ns
+        if segment.outage_ns:
+            self._down_until_ns = max(self._down_until_ns, first_ns + segment.outage_ns)
+        if first_ns < self._down_until_ns < segment.end_step * self._step_ns:
+            # The outage ends between two steps: a row of its own says when.
+            time_ns = np.union1d(time_ns, [self._down_until_ns])
+        if self._path_id < 0 or segment.chain != self._chain:
+            self._path_id += 1
+            self._chain = segment.chain
+        leg_km = self._legs_km(segment.chain, time_ns)
+        if segment.chain is None:
+            delay_ns = np.full(len(time_ns), self._delay_ns)
+            connected = np.zeros(len(time_ns), dtype=bool)
+        else:
+            delay_ns = _delay_ns(leg_km)
+            connected = time_ns >= self._down_until_ns
+        time_ns -= origin_ns
+        # First in, first out: what leaves later arrives no earlier, so arrival times may only rise.
+        arrival_ns = np.maximum.accumulate(np.maximum(time_ns + delay_ns, self._arrival_ns))
+        self._arrival_ns = int(arrival_ns[-1])
+        delay_ns = arrival_ns - time_ns
+        self._delay_ns, self._connected = int(delay_ns[-1]), bool(connected[-1])
+        return Block(
+            time_ns, delay_ns, connected, self._path_id, segment.event, segment.chain, leg_km, segment.side
+        )
+
+    def end(self) -> Block:
+        """Return the last row: a copy of the one before."""
+        time_ns = np.array([(self._clock.end_step - self._clock.first_step) * self._step_ns])
+        delay_ns, connected = np.array([self._delay_ns]), np.array([self._connected])
+        legs_km = np.empty((1, 0))
+        return Block(time_ns, delay_ns, connected, self._path_id, "", None, legs_km)
+
+    def _legs_km(self, chain: Chain | None, time_ns: Ints) -> NDArray[np.float64]:
+        if chain is None:
+            return np.empty((len(time_ns), 0))
+        return self._network.legs_km(chain, time_ns / 1e9)
+
+
+def _delay_ns(leg_km: NDArray[np.float64]) -> Ints:
+    return np.ceil(leg_km.sum(axis=1) / LIGHT_KM_PER_S * 1e9).astype(np.int64)

@@ -1,0 +1,190 @@
+"""Writing path traces: CSV, format version 1. `leosim.PathTrace` is the format's parser."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from configs.errors import InputError
+from traces.capacity.rows import decimal
+from traces.orbit.earth import LIGHT_KM_PER_S
+from traces.orbit.ground import Site
+from traces.path import handover
+from traces.path.announcement import ReportError
+from traces.path.build import Builder
+from traces.path.clock import Clock
+from traces.path.command import canonical
+from traces.path.conditions import Conditions
+from traces.path.path import Block
+from traces.path.spec import PathSpec
+
+FORMAT = "leogym-path-trace"
+VERSION = 1
+COLUMNS = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event"
+
+_PROVENANCE = (
+    "computed by LeoGym: {} orbits over the WGS 72 Earth, every leg straight at the speed of light in vacuum"
+)
+
+
+@dataclass
+class Summary:
+    """What a trace contains, gathered while it is written."""
+
+    rows: int = 0
+    min_delay_ms: float = float("inf")
+    max_delay_ms: float = 0.0
+    hard_handovers: int = 0
+    soft_handovers: int = 0
+    down_s: float = 0.0
+    """Time without connection: outages and unreachable spans."""
+    off_grid_s: list[float] = field(default_factory=list)
+    """Hard handovers between re-selections, because a satellite went out of reach."""
+    handovers: list[dict[str, Any]] = field(default_factory=list)
+    """Every handover with the time at which handover-aware schemes expect it."""
+    _last: tuple[int, bool] = (0, True)
+
+    def add(self, block: Block, clock: Clock, report: ReportError) -> None:
+        """Count a block's rows; they end where the next block's begin."""
+        step_ns = clock.step_ms * 1_000_000
+        last_ns, last_connected = self._last
+        time_ns = np.concatenate([[last_ns], block.time_ns])
+        connected = np.concatenate([[last_connected], block.connected[:-1]])
+        self.down_s += float(np.diff(time_ns)[~connected].sum()) / 1e9
+        self._last = (int(block.time_ns[-1]), bool(block.connected[-1]))
+        self.rows += len(block.time_ns)
+        self.min_delay_ms = min(self.min_delay_ms, float(block.delay_ns.min()) / 1e6)
+        self.max_delay_ms = max(self.max_delay_ms, float(block.delay_ns.max()) / 1e6)
+        if not block.event or block.event == handover.UNREACHABLE:
+            return
+        first_ns = int(block.time_ns[0])
+        instant_ns = first_ns + clock.first_step * step_ns
+        kind = "soft" if handover.is_soft(block.event) else "hard"
+        self.soft_handovers += kind == "soft"
+        self.hard_handovers += kind == "hard"
+        phase_ns = clock.reattach_phase_steps * step_ns
+        if kind == "hard" and (instant_ns - phase_ns) % (clock.reattach_steps * step_ns):
+            self.off_grid_s.append(first_ns / 1e9)
+        time_s = first_ns / 1e9
+        self.handovers.append(
+            {
+                "time_s": time_s,
+                "kind": kind,
+                "end": block.side or None,
+                "predicted_s": report.predicted_s(time_s, instant_ns),
+            }
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows} rows, delay {self.min_delay_ms:.3f} to {self.max_delay_ms:.3f} ms, "
+            f"{self.hard_handovers} hard and {self.soft_handovers} soft handovers, "
+            f"down for {self.down_s:.3f} s"
+        )
+
+
+def _site(site: Site) -> dict[str, Any]:
+    return {"name": site.name, "lat_deg": site.lat_deg, "lon_deg": site.lon_deg}
+
+
+def metadata(builder: Builder, summary: Summary, conditions: Conditions | None = None) -> dict[str, Any]:
+    """Return what a trace's first line says. Nothing in it depends on when or where it was built."""
+    spec, clock = builder.spec, builder.clock
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": spec.name,
+        "from": _site(spec.from_site),
+        "to": _site(spec.to_site),
+        "constellation": builder.constellation.name,
+        "constellation_source": builder.constellation.source,
+        "orbits": "SGP4" if builder.constellation.sgp4 else "circular two-body",
+        "altitude_km": round(builder.orbits.lowest_km(), 3),
+        "links": spec.links,
+        "attach": spec.attach,
+        **({} if spec.delays == "straight" else {"delays": spec.delays}),
+        "reattach_s": clock.reattach_steps * clock.step_ms / 1000,
+        "reattach_phase_s": clock.reattach_phase_steps * clock.step_ms / 1000,
+        "off_grid_handovers_s": summary.off_grid_s,
+        "route_s": clock.route_steps * clock.step_ms / 1000,
+        "min_elevation_deg": builder.min_elevation_deg if spec.max_slant_km is None else None,
+        "max_slant_km": spec.max_slant_km,
+        "step_ms": spec.step_ms,
+        "epoch": spec.epoch.isoformat().replace("+00:00", "Z"),
+        "start_s": spec.start_s,
+        "duration_s": spec.duration_s,
+        "earth": "WGS 72",
+        "light_km_per_s": LIGHT_KM_PER_S,
+        "command": canonical(spec),
+        "seed": spec.seed,
+        **({} if conditions is None else conditions.metadata()),
+        "report_error": spec.report_error,
+        "handovers": summary.handovers,
+        "provenance": _PROVENANCE.format("SGP4" if builder.constellation.sgp4 else "circular two-body"),
+    }
+
+
+def rows_text(block: Block, capacity_mbps: float) -> str:
+    """Return the CSV lines of a block."""
+    capacity = f"{capacity_mbps:.12g}"
+    lines, event = [], block.event
+    for time_ns, delay_ns, connected in zip(
+        block.time_ns.tolist(), block.delay_ns.tolist(), block.connected.tolist(), strict=True
+    ):
+        lines.append(
+            f"{decimal(time_ns, 9)},{decimal(delay_ns, 6)},{capacity},{capacity},0,{connected:d},"
+            f"{block.path_id},{event}\n"
+        )
+        event = ""
+    return "".join(lines)
+
+
+def write(spec: PathSpec, out: Path) -> Summary:
+    """Build a path and write it to ``out``, whole or not at all.
+
+    Rows go to a temporary file as they come, since the first line says what is in them.
+
+    Raises:
+        InputError: the folder cannot be written, or the path cannot be built.
+    """
+    builder = Builder(spec)
+    conditions = None if spec.plain else Conditions(builder)
+    summary, report = Summary(), ReportError(spec.report_error, spec.seed)
+    try:
+        with _temporary(out, "rows") as rows, _temporary(out, "whole") as whole:
+            for block in builder.blocks():
+                summary.add(block, builder.clock, report)
+                text = rows_text(block, spec.capacity_mbps) if conditions is None else conditions.add(block)
+                rows.write(text)
+            if conditions is not None:
+                rows.write(conditions.end())
+                summary.rows, summary.down_s = conditions.rows, conditions.down_s
+                summary.max_delay_ms = conditions.max_delay_ms
+            whole.write(f"# {json.dumps(metadata(builder, summary, conditions))}\n{COLUMNS}\n")
+            rows.seek(0)
+            while part := rows.read(1 << 20):
+                whole.write(part)
+            whole.flush()
+            os.fsync(whole.fileno())
+            os.replace(whole.name, out)
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {error.strerror}") from None
+    return summary
+
+
+@contextmanager
+def _temporary(out: Path, part: str) -> Iterator[IO[str]]:
+    """Open a temporary file beside ``out`` that is gone afterwards, unless it was renamed."""
+    path = out.with_name(f".{out.name}.{os.getpid()}.{part}.tmp")
+    try:
+        with path.open("w+", encoding="utf-8", newline="\n") as file:
+            yield file
+    finally:
+        path.unlink(missing_ok=True)

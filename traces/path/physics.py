@@ -1,0 +1,214 @@
+"""What no path trace may break: the speed of light, first in first out, and its own re-selection grid."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import leosim
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from configs.errors import InputError, one_line
+from traces.orbit import ground
+from traces.orbit.earth import EARTH_RADIUS_KM, LIGHT_KM_PER_S
+from traces.orbit.legs import FLAT
+
+FROZEN_S = 2.0
+"""Satellites move 7 km a second: a delay that stands still for this long has a leg that was not updated."""
+
+_ROUNDING_NS = 1
+_GRID_TOLERANCE_NS = 1_000_000
+_MAX_S = 4e9
+
+
+class _Place(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+    name: str = ""
+    lat_deg: float = Field(ge=-90, le=90, allow_inf_nan=False)
+    lon_deg: float = Field(ge=-180, le=180, allow_inf_nan=False)
+
+
+class TraceMetadata(BaseModel):
+    """The part of a trace's metadata that its checks need. What is missing is not checked."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+    origin: _Place | None = Field(default=None, alias="from")
+    to: _Place | None = None
+    altitude_km: float | None = Field(default=None, gt=0, le=1e6, allow_inf_nan=False)
+    # At least a nanosecond, and at most what nanoseconds in 64 bits can count.
+    reattach_s: float | None = Field(default=None, ge=1e-9, le=_MAX_S, allow_inf_nan=False)
+    reattach_phase_s: float = Field(default=0.0, ge=0, le=_MAX_S, allow_inf_nan=False)
+    start_s: float = Field(default=0.0, ge=0, le=_MAX_S, allow_inf_nan=False)
+    off_grid_handovers_s: list[Annotated[float, Field(ge=0, le=_MAX_S, allow_inf_nan=False)]] = []
+    name: str = ""
+    links: str = ""
+    constellation: str | None = None
+    delays: str = "straight"
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A rule that a trace breaks: the first row (from 0) that does, and how many do."""
+
+    row: int
+    field: str
+    rule: str
+    rows: int
+
+
+def metadata(trace: leosim.PathTrace, source: str) -> TraceMetadata:
+    """Return a trace's metadata.
+
+    Raises:
+        InputError: a field of it is out of range.
+    """
+    fields: dict[str, Any] = json.loads(trace.metadata)
+    try:
+        return TraceMetadata.model_validate(fields)
+    except ValidationError as error:
+        raise InputError(one_line(f"{source}:1: metadata", error)) from None
+
+
+def floor_ns(data: TraceMetadata) -> tuple[int, str] | None:
+    """Return the shortest delay that geometry allows and its reason, or None if nothing is known.
+
+    With the altitude: from one site to any one point at that height and on to the other site. Every path over
+    satellites passes such a point, and by the triangle inequality detours only add to it. Without the sites:
+    up and down once.
+    """
+    if data.origin is None or data.to is None:
+        if data.altitude_km is None:
+            return None
+        limit_ns = math.floor(2 * data.altitude_km / LIGHT_KM_PER_S * 1e9) - _ROUNDING_NS
+        return limit_ns, f"up to a satellite at {data.altitude_km:g} km and down"
+    sites = [
+        ground.Site(name=place.name, lat_deg=place.lat_deg, lon_deg=place.lon_deg)
+        for place in (data.origin, data.to)
+    ]
+    start, end = ground.stations(sites).position_km
+    if data.altitude_km is None:
+        km, reason = float(np.linalg.norm(end - start)), "the straight line between the sites"
+    else:
+        km = _over_altitude_km(start, end, data.altitude_km)
+        reason = f"the shortest way over a satellite at {data.altitude_km:g} km"
+    return math.floor(km / LIGHT_KM_PER_S * 1e9) - _ROUNDING_NS, reason
+
+
+def _over_altitude_km(start: NDArray[np.float64], end: NDArray[np.float64], altitude_km: float) -> float:
+    # The best point lies in the plane of both sites and the centre: leaving it lengthens both parts.
+    radius = EARTH_RADIUS_KM + altitude_km
+    foot = np.array([np.linalg.norm(start), np.linalg.norm(end)])
+    angle = math.acos(float(np.clip(start @ end / foot.prod(), -1, 1)))
+    along = np.linspace(0, angle, 100_001)
+    legs = np.stack([along, angle - along])
+    return float(
+        np.sqrt(foot[:, None] ** 2 + radius**2 - 2 * radius * foot[:, None] * np.cos(legs)).sum(axis=0).min()
+    )
+
+
+def check(trace: leosim.PathTrace, source: str) -> list[Violation]:
+    """Return every rule that ``trace`` breaks, in the order of the first rows that do.
+
+    Raises:
+        InputError: its metadata is out of range.
+    """
+    data = metadata(trace, source)
+    rules: list[Callable[[leosim.PathTrace, TraceMetadata], Iterator[tuple[NDArray[np.bool_], str, str]]]] = [
+        _faulty,
+        _light,
+        _first_in_first_out,
+        _handovers,
+        _outages,
+        _frozen,
+    ]
+    found = []
+    for rule in rules:
+        for broken, field, text in rule(trace, data):
+            if broken.any():
+                found.append(Violation(int(np.argmax(broken)), field, text, int(broken.sum())))
+    return sorted(found, key=lambda violation: violation.row)
+
+
+def _faulty(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+    if data.delays == FLAT:
+        # No leg can be told from a path's sum alone, so the rule goes by what the trace says of itself.
+        rule = f"faulty by choice: built with --delays {FLAT}, whose legs to the ground lose the z axis"
+        yield np.arange(len(trace.time_ns)) == 0, "delay_ms", rule
+
+
+def _light(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+    floor = floor_ns(data)
+    if floor is not None:
+        limit_ns, reason = floor
+        rule = f"faster than light: below {limit_ns / 1e6:.6f} ms, {reason}"
+        yield trace.delay_ns.astype(np.int64) < limit_ns, "delay_ms", rule
+
+
+def _first_in_first_out(
+    trace: leosim.PathTrace, data: TraceMetadata
+) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+    arrival_ns = trace.time_ns.astype(np.int64) + trace.delay_ns.astype(np.int64)
+    broken = np.concatenate([[False], np.diff(arrival_ns) < 0])
+    yield broken, "delay_ms", "falls faster than time runs: a later packet would overtake an earlier one"
+
+
+def _handovers(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+    event = np.array(trace.event, dtype=object)
+    hard, none = event == "hard_handover", event == ""
+    connected, path_id = trace.connected, trace.path_id
+    yield hard & connected, "connected", "must be 0 in the row of a hard_handover"
+    yield (event == "unreachable") & connected, "connected", "must be 0 in the row of an unreachable span"
+    lost = np.concatenate([[False], connected[:-1] & ~connected[1:]])
+    yield lost & none, "event", "the connection ends without an event"
+    changed = np.concatenate([[False], path_id[:-1] != path_id[1:]])
+    yield changed & none, "event", "the route (path_id) changes without an event"
+    if data.reattach_s is not None:
+        period_ns = round(data.reattach_s * 1e9)
+        past_ns = (
+            trace.time_ns.astype(np.int64) + round((data.start_s - data.reattach_phase_s) * 1e9)
+        ) % period_ns
+        off_grid = np.minimum(past_ns, period_ns - past_ns) > _GRID_TOLERANCE_NS
+        announced = np.isin(
+            trace.time_ns.astype(np.int64), [round(t * 1e9) for t in data.off_grid_handovers_s]
+        )
+        rule = (
+            f"hard_handover off the {data.reattach_s:g} s re-selection grid, and not in off_grid_handovers_s"
+        )
+        yield hard & off_grid & ~announced, "time_s", rule
+
+
+def _outages(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+    """A hard handover's outage tells how long the user links are: three times the old one and the new one."""
+    if data.altitude_km is None:
+        return
+    leg_ns = math.floor(3 * data.altitude_km / LIGHT_KM_PER_S * 1e9) - _ROUNDING_NS
+    time_ns, connected = trace.time_ns.astype(np.int64), trace.connected
+    hard = np.array(trace.event, dtype=object) == "hard_handover"
+    # The next row with a connection; an outage that the period cuts off has none.
+    back = np.minimum.accumulate(np.where(connected, np.arange(len(connected)), len(connected))[::-1])[::-1]
+    ends_ns = np.append(time_ns, np.iinfo(np.int64).max)[back]
+    # After a span without a path there is no old user link.
+    was_connected = np.concatenate([[False], connected[:-1]])
+    least_ns = np.where(was_connected, 2 * leg_ns, leg_ns)
+    rule = (
+        f"outage below {2 * leg_ns / 1e6:.3f} ms: its user links are shorter than satellites are high, "
+        f"{data.altitude_km:g} km"
+    )
+    yield hard & ~connected & (ends_ns - time_ns < least_ns), "connected", rule
+
+
+def _frozen(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+    if data.constellation is None:
+        return
+    time_ns, delay_ns = trace.time_ns.astype(np.int64), trace.delay_ns.astype(np.int64)
+    # A row stands still when the rows of the last FROZEN_S, and at least three of them, have its delay.
+    start = np.searchsorted(time_ns, time_ns - round(FROZEN_S * 1e9), side="right") - 1
+    moved = np.concatenate([[0], np.cumsum((np.diff(delay_ns) != 0) | ~trace.connected[1:])])
+    rows = np.arange(len(time_ns))
+    broken = (start >= 0) & (rows - start >= 3) & (moved[rows] == moved[start])
+    yield broken, "delay_ms", f"frozen for {FROZEN_S:g} s although the satellites move"

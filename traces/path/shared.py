@@ -1,0 +1,334 @@
+"""Two user pairs that share links now and then: their path traces and a scenario that runs over them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import yaml
+
+from configs.errors import InputError
+from configs.output_file import write_file
+from traces.orbit import ground
+from traces.path import command, named_paths
+from traces.path.network import Links
+from traces.path.path_trace import COLUMNS, FORMAT, VERSION, decimal
+from traces.path.shared_stretch import Sharing, Side, Stretch, split
+from traces.path.spec import PathSpec, parse, parse_epoch
+
+DEFAULT_DURATION_S = 300.0
+ANY_SCHEME = "$scheme"
+"""In a scenario: every scheme that the evaluation is asked for, one after the other."""
+
+_PACKET_BITS = 12_000
+
+_NAMED = {
+    "shared-ny-ldn-yyt": ("ny,ldn", "ny,yyt", {"attach": "shortest", "reattach_s": 15.0}),
+    "shared-sd-lwc-ny": ("sd,ny", "lwc,ny", {}),
+}
+"""The two pairs of pairs that LeoTCP's evaluation runs over; configs/scenarios has their scenarios."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Two paths that differ in nothing but their sites, and what to call them."""
+
+    specs: tuple[PathSpec, PathSpec]
+    labels: tuple[str, str]
+    name: str
+    """The scenario's name."""
+
+
+def names() -> list[str]:
+    """Return the names of the pairs that come with LeoGym."""
+    return list(_NAMED)
+
+
+def pairs_of_trace(name: str) -> str | None:
+    """Return which of `names` the stretch ``NAME/LINK`` belongs to, or None."""
+    owner, _, link = name.partition("/")
+    return owner if owner in _NAMED and link else None
+
+
+def named(name: str) -> Pairs:
+    """Return the pairs of one of `names`."""
+    first, second, fields = _NAMED[name]
+    return replace(pairs(first, second, fields), name=name)
+
+
+def pairs(first: str, second: str, fields: dict[str, Any]) -> Pairs:
+    """Return two paths, each a named path or ``FROM,TO``, over the same constellation.
+
+    Args:
+        first: such as ``sd-ny-isl``, ``ny,St. John's`` or ``40.7,-74,ldn``.
+        second: likewise.
+        fields: what differs from the named path that is given, or else from `PathSpec`'s defaults.
+
+    Raises:
+        InputError: one that is neither, pairs that are one and the same, or a field out of range.
+    """
+    given = {"duration_s": DEFAULT_DURATION_S, **fields}
+    base: dict[str, Any] = {}
+    ends = []
+    for text in (first, second):
+        if text in named_paths.names():
+            path = named_paths.spec(text)
+            base = base or {field: getattr(path, field) for field in type(path).model_fields}
+            if (path.links, path.constellation) != (base["links"], base["constellation"]):
+                raise InputError(f"shared: {first} and {second}: must have the same links and constellation")
+            ends.append((path.from_site, path.to_site))
+        else:
+            ends.append(_ends(text))
+    if ends[0] == ends[1]:
+        raise InputError(f"shared: {first} and {second}: are the same pair")
+    keys = [_keys(*pair) for pair in ends]
+    labels = (keys[0] or "first", keys[1] or "second")
+    specs = [
+        parse({**base, "name": label, "from_site": pair[0], "to_site": pair[1], **given}, "shared")
+        for label, pair in zip(labels, ends, strict=True)
+    ]
+    return Pairs((specs[0], specs[1]), labels, f"shared-{labels[0]}-{labels[1]}")
+
+
+def add_arguments(parser: argparse.ArgumentParser, number: Callable[[str], float]) -> None:
+    """Add what ``python -m traces shared`` takes; ``number`` reads a number or says what is wrong with it."""
+    parser.add_argument("first", metavar="A", help="a named path, or FROM,TO: cities or LAT,LON")
+    parser.add_argument("second", metavar="B")
+    parser.add_argument("--constellation", metavar="NAME|FILE", help="default starlink-1")
+    parser.add_argument("--links", choices=get_args(Links), help="default isl")
+    parser.add_argument("--attach", choices=["nearest", "shortest"], help="default nearest")
+    for flag, unit, help_text in (
+        ("--reattach-s", "S", "re-selection period, default 15 (shortest: every step)"),
+        ("--route-s", "S", "route update period, default 1"),
+        ("--min-elevation", "DEG", "default: the constellation's"),
+        ("--start", "S", "first row, in s since the epoch, default 0"),
+        ("--duration", "S", f"default {DEFAULT_DURATION_S:g}"),
+        ("--capacity-mbps", "MBPS", "of every link, default 100"),
+    ):
+        parser.add_argument(flag, type=number, metavar=unit, help=help_text)
+    parser.add_argument("--epoch", metavar="ISO", help="default 2000-01-01T00:00:00Z")
+    parser.add_argument("--step-ms", type=int, metavar="MS", help="default 100")
+    parser.add_argument(
+        "--scheme", default=ANY_SCHEME, help="of both flows; by default whatever evaluate.py --schemes names"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write what the command line asks for and say what it is; return the exit status."""
+    fields = {
+        "constellation": arguments.constellation,
+        "links": arguments.links,
+        "attach": arguments.attach,
+        "reattach_s": arguments.reattach_s,
+        "route_s": arguments.route_s,
+        "min_elevation_deg": arguments.min_elevation,
+        "epoch": None if arguments.epoch is None else parse_epoch(arguments.epoch, "shared"),
+        "start_s": arguments.start,
+        "duration_s": arguments.duration,
+        "step_ms": arguments.step_ms,
+        "capacity_mbps": arguments.capacity_mbps,
+    }
+    given = {field: value for field, value in fields.items() if value is not None}
+    wanted = pairs(arguments.first, arguments.second, given)
+    sharing = write(wanted, arguments.out, arguments.scheme)
+    spells = sum(shared for _, shared in sharing.changes())
+    links = len(stretches(wanted, sharing))
+    print(
+        f"{arguments.out / 'scenario.yaml'}: {links} links, shared for {sharing.share:.1%} of "
+        f"{wanted.specs[0].duration_s:g} s in {spells} spells"
+    )
+    return 0
+
+
+def _ends(text: str) -> tuple[ground.Site, ground.Site]:
+    words = text.split(",")
+    for cut in range(1, len(words)):
+        sides = [",".join(words[:cut]), ",".join(words[cut:])]
+        try:
+            origin, destination = (ground.parse(side, "shared") for side in sides)
+        except InputError:
+            continue
+        return origin, destination
+    known = ", ".join(named_paths.names())
+    raise InputError(
+        f"shared: {text!r}: must be FROM,TO (cities of `python -m traces list`, or LAT,LON) or one of {known}"
+    )
+
+
+def _keys(origin: ground.Site, destination: ground.Site) -> str | None:
+    keys = [key for site in (origin, destination) for key, city in ground.cities().items() if city == site]
+    return "-".join(keys) if len(keys) == 2 else None
+
+
+def stretches(wanted: Pairs, sharing: Sharing) -> dict[str, Stretch]:
+    """Return the stretches by link: ``shared``, and ``-up``, ``-alone`` and ``-rest`` of each pair."""
+    links: dict[str, Stretch] = {}
+    for label, side in zip(wanted.labels, sharing.sides, strict=True):
+        for part in ("up", "alone", "rest"):
+            stretch = getattr(side, part)
+            if stretch is not None:
+                links[f"{label}-{part}"] = stretch
+    if sharing.shared is not None:
+        links["shared"] = sharing.shared
+    return links
+
+
+def command_line(wanted: Pairs) -> str:
+    """Return the command that writes the same again, without its folder."""
+    words = [",".join(command.place(site) for site in (own.from_site, own.to_site)) for own in wanted.specs]
+    # A latitude south of the equator must not be taken for a flag.
+    dashes = ["--"] if any(word.startswith("-") for word in words) else []
+    first = wanted.specs[0]
+    default = PathSpec(
+        name=first.name,
+        from_site=first.from_site,
+        to_site=first.to_site,
+        duration_s=DEFAULT_DURATION_S,
+    )
+    return shlex.join(["python", "-m", "traces", "shared", *command.flags(first, default), *dashes, *words])
+
+
+def scenario(wanted: Pairs, sharing: Sharing, traces: dict[str, str], scheme: str) -> dict[str, Any]:
+    """Return the scenario, one flow a pair, all links of the pairs' capacity.
+
+    Queues hold the bandwidth-delay product of the longer path, as in LeoTCP's evaluation.
+
+    Args:
+        wanted: the pairs.
+        sharing: the pairs split.
+        traces: link name to the trace's name or file.
+        scheme: congestion control of both flows.
+    """
+    spec = wanted.specs[0]
+    rtt_s = max(2 * _mean_delay_ns(side, sharing) / 1e9 for side in sharing.sides)
+    packets = int(np.ceil(spec.capacity_mbps * 1e6 * rtt_s / _PACKET_BITS))
+    (_, starts_shared), *changes = sharing.changes()
+    return {
+        "name": wanted.name,
+        "duration_s": spec.duration_s,
+        "links": {
+            # The offset is stated so that an evaluation's repeats keep it: events go by the traces' times.
+            link: {
+                "trace": trace,
+                "offset_s": 0.0,
+                "rate_mbps": spec.capacity_mbps,
+                "queue": {"packets": packets},
+            }
+            for link, trace in traces.items()
+        },
+        "flows": [{"scheme": scheme, "route": _route(label, starts_shared)} for label in wanted.labels],
+        "events": [
+            {"at_s": at_ns / 1e9, "reroute": {"flows": [flow], "route": _route(label, shared)}}
+            for at_ns, shared in changes
+            for flow, label in enumerate(wanted.labels)
+        ],
+    }
+
+
+def _route(label: str, shared: bool) -> list[str]:
+    return [f"{label}-up", "shared", f"{label}-rest"] if shared else [f"{label}-up", f"{label}-alone"]
+
+
+def _mean_delay_ns(side: Side, sharing: Sharing) -> float:
+    length_ns = np.diff(np.append(side.time_ns, sharing.spans[-1].end_ns))
+    # As floats: the products' sum is beyond 64-bit integers.
+    return float(np.average(side.delay_ns, weights=length_ns.astype(np.float64)))
+
+
+def scenario_text(wanted: Pairs, sharing: Sharing, traces: dict[str, str], scheme: str) -> str:
+    """Return the scenario as YAML, its first lines saying what it is."""
+    first, second = ([spec.from_site.name, spec.to_site.name] for spec in wanted.specs)
+    starts = sum(shared for _, shared in sharing.changes())
+    lines = [
+        f"# {' - '.join(first)} and {' - '.join(second)}: they share links for {sharing.share:.1%} "
+        f"of the time, in {starts} spells.",
+        f"# {command_line(wanted)}",
+    ]
+    document = scenario(wanted, sharing, traces, scheme)
+    for key, value in document.items():
+        if key in ("flows", "events"):
+            lines += [f"{key}:", *(f"  - {_flow_style(entry)}" for entry in value)] if value else []
+        elif key == "links":
+            lines += ["links:", *(f"  {name}: {_flow_style(entry)}" for name, entry in value.items())]
+        else:
+            lines.append(f"{key}: {_flow_style(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def named_scenario_text(name: str) -> str:
+    """Return what configs/scenarios has for one of `names`: traces go by name and are built when needed."""
+    wanted = named(name)
+    sharing = split(wanted.specs)
+    traces = {link: f"{name}/{link}" for link in stretches(wanted, sharing)}
+    return scenario_text(wanted, sharing, traces, ANY_SCHEME)
+
+
+def _flow_style(value: Any) -> str:
+    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=True)
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def trace_text(wanted: Pairs, link: str, stretch: Stretch) -> str:
+    """Return the path trace of one stretch."""
+    spec = wanted.specs[0]
+    # No "from" and "to": a stretch is shorter than any path between its pair's sites may be.
+    about = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": f"{wanted.name}/{link}",
+        "pairs": [
+            {"name": label, "from": own.from_site.model_dump(), "to": own.to_site.model_dump()}
+            for label, own in zip(wanted.labels, wanted.specs, strict=True)
+        ],
+        "links": spec.links,
+        "attach": spec.attach,
+        "step_ms": spec.step_ms,
+        "start_s": spec.start_s,
+        "duration_s": spec.duration_s,
+        "epoch": spec.epoch.isoformat().replace("+00:00", "Z"),
+        "over": spec.constellation,
+        "command": command_line(wanted),
+        "provenance": "computed by LeoGym: a stretch of two paths that share links (traces/README.md)",
+    }
+    capacity = f"{spec.capacity_mbps:.12g}"
+    columns = (stretch.time_ns, stretch.delay_ns, stretch.connected, stretch.path_id)
+    rows = (
+        f"{decimal(time_ns, 9)},{decimal(delay_ns, 6)},{capacity},{capacity},0,"
+        f"{connected:d},{path_id},{event}"
+        for time_ns, delay_ns, connected, path_id, event in zip(
+            *(column.tolist() for column in columns), stretch.event, strict=True
+        )
+    )
+    return "\n".join([f"# {json.dumps(about)}", COLUMNS, *rows]) + "\n"
+
+
+def write(wanted: Pairs, folder: Path, scheme: str) -> Sharing:
+    """Write a path trace for every stretch and ``scenario.yaml`` into ``folder``.
+
+    Raises:
+        InputError: a path that cannot be built, or the folder cannot be written.
+    """
+    sharing = split(wanted.specs)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
+    files = {link: folder / f"{link}.csv" for link in stretches(wanted, sharing)}
+    write_traces(wanted, sharing, folder)
+    text = scenario_text(wanted, sharing, {link: file.as_posix() for link, file in files.items()}, scheme)
+    # Last, so that a scenario never names a trace that is not there.
+    write_file(folder / "scenario.yaml", text.encode())
+    return sharing
+
+
+def write_traces(wanted: Pairs, sharing: Sharing, folder: Path) -> None:
+    """Write a path trace for every stretch into ``folder``, which exists."""
+    for link, stretch in stretches(wanted, sharing).items():
+        write_file(folder / f"{link}.csv", trace_text(wanted, link, stretch).encode())

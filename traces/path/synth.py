@@ -1,0 +1,301 @@
+"""Path traces without an orbit: what papers and operators describe by numbers alone."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, ValidationError, model_validator
+
+from configs.errors import InputError, one_line
+from configs.output_file import whole_file
+from configs.strict import NonNegative, Positive, Probability, Strict
+from traces.capacity import starlink, uniform_steps
+from traces.capacity.loss import ConstantLoss, GilbertElliott
+from traces.capacity.outages import Outages
+from traces.capacity.rows import Overlay
+from traces.capacity.settings import parse_loss_burst
+from traces.capacity.span import NS_PER_S, Grid, Model, View
+from traces.capacity.starlink import Starlink
+from traces.capacity.uniform_steps import UniformSteps
+
+Range = tuple[float, float]
+
+_STEPS: dict[str, Any] = {"capacity_mbps": uniform_steps.CAPACITY_MBPS, "rtt_ms": uniform_steps.RTT_MS}
+_DELAYS_MS = starlink.BASE_DELAY_MS
+PRESETS: dict[str, dict[str, Any]] = {
+    "uniform-steps": _STEPS,
+    # With loss, the same capacities and delays as without.
+    "uniform-steps-lossy": {**_STEPS, "max_loss": 0.01},
+    "starlink": {"rtt_ms": (2 * _DELAYS_MS[0], 2 * _DELAYS_MS[1])},
+    # The same with five times the capacity and RTTs to a server that is farther away; both are assumed.
+    "starlink-fast": {"rtt_ms": (30.0, 45.0), "capacity_scale": 5.0},
+    # A geostationary path; 144 Mbit/s is Viasat's downstream in "Evaluation of TCP HyStart over satellite".
+    "geo": {"capacity_mbps": (144.0, 144.0), "rtt_ms": (600.0, 600.0), "period_s": 300.0},
+    # Hard handovers at equal intervals, as "LeoTCP", section IV-D, has them: 20 to 200 ms every 5 s.
+    "outages": {
+        "capacity_mbps": (100.0, 100.0),
+        "rtt_ms": (50.0, 50.0),
+        "period_s": 5.0,
+        "outage_ms": 100.0,
+        "duration_s": 100.0,
+    },
+}
+"""Name to what differs from `SynthSpec`'s defaults."""
+
+_FLAGS = {
+    "seed": "--seed",
+    "duration_s": "--duration",
+    "period_s": "--period-s",
+    "rtt_ms": "--rtt-ms",
+    "capacity_mbps": "--capacity-mbps",
+    "capacity_scale": "--capacity-scale",
+    "max_loss": "--max-loss",
+    "outage_ms": "--outage-ms",
+    "terminal_at": "--terminal-at",
+    "loss": "--loss",
+    "loss_burst": "--loss-burst",
+}
+
+
+class SynthSpec(Strict):
+    """What a trace without an orbit is made of. `python -m traces synth` has one flag for every field."""
+
+    name: str
+    """One of `PRESETS`."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    duration_s: Annotated[float, Field(gt=0, le=86_400)] = 300.0
+    period_s: Annotated[float, Field(ge=1, le=86_400)] = 15.0
+    """Everything is drawn anew this often."""
+    rtt_ms: tuple[Positive, Positive]
+    """Least and most base RTT; uniform in between, the one-way delay is half of it."""
+    capacity_mbps: tuple[NonNegative, NonNegative] | None = None
+    """Least and most capacity, both ways; ``starlink`` has its own."""
+    capacity_scale: Annotated[float, Field(ge=0.01, le=100)] = 1.0
+    """What ``starlink``'s own capacity is multiplied by."""
+    max_loss: Probability = 0.0
+    """Loss per packet, uniform from 0 to this."""
+    outage_ms: NonNegative = 0.0
+    """For so long at the end of every period nothing passes; announced like a hard handover."""
+    terminal_at: Literal["from", "to"] = "to"
+    """At which end ``starlink``'s terminal is: ``to`` makes from → to a download."""
+    loss: Probability = 0.0
+    loss_burst: str | None = None
+
+    @model_validator(mode="after")
+    def _ranges(self) -> SynthSpec:
+        if self.name not in PRESETS:
+            raise ValueError(f"name: {self.name!r}: must be one of {', '.join(PRESETS)}")
+        for field, pair in (("rtt_ms", self.rtt_ms), ("capacity_mbps", self.capacity_mbps)):
+            if pair is not None and not pair[0] <= pair[1] <= 1e4:
+                raise ValueError(f"{field}: must be LOW,HIGH with LOW <= HIGH <= 10000")
+        if self.is_starlink and (self.capacity_mbps is not None or self.max_loss or self.outage_ms):
+            raise ValueError("capacity_mbps: starlink has its own capacity, loss and gaps")
+        if self.outage_ms >= 1000 * self.period_s:
+            raise ValueError("outage_ms: must be shorter than period_s")
+        if not self.is_starlink and self.terminal_at != "to":
+            raise ValueError("terminal_at: only starlink has a terminal")
+        if not self.is_starlink and self.capacity_scale != 1.0:
+            raise ValueError("capacity_scale: only starlink has a capacity of its own")
+        if self.loss_burst is not None:
+            parse_loss_burst(self.loss_burst)
+        return self
+
+    @property
+    def is_starlink(self) -> bool:
+        """Whether it is a terminal's trace, with frames and reconfigurations."""
+        return self.name in ("starlink", "starlink-fast")
+
+
+def parse(fields: dict[str, Any], source: str) -> SynthSpec:
+    """Return the spec with these fields; those that are None are the preset's.
+
+    Raises:
+        InputError: one line with ``source``, field and rule.
+    """
+    given = {field: value for field, value in fields.items() if value is not None}
+    try:
+        # An unknown name gets the ranges of any preset, so that its own error is the one reported.
+        return SynthSpec.model_validate({**PRESETS.get(str(fields.get("name")), _STEPS), **given})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        if not first["loc"]:
+            raise InputError(f"{source}: {first['msg'].removeprefix('Value error, ')}") from None
+        raise InputError(one_line(source, error)) from None
+
+
+def named(text: str) -> SynthSpec | None:
+    """Return what ``NAME[@SEED][:FIELD=VALUE…]`` means where a trace is named, or None if it is no preset.
+
+    Raises:
+        InputError: a preset with a seed or field that is none.
+    """
+    called, *given = text.split(":")
+    name, at, seed = called.partition("@")
+    if name not in PRESETS:
+        return None
+    if at and not (seed.isdecimal() and seed.isascii()):
+        raise InputError(f"{text}: trace: the seed after @ must be a non-negative integer")
+    fields: dict[str, Any] = {"name": name, "seed": int(seed) if at else None}
+    for one in given:
+        field, equals, value = one.partition("=")
+        if field not in _NAMED or not equals:
+            raise InputError(f"{text}: trace: {one!r}: must be FIELD=VALUE (of {', '.join(_NAMED)})")
+        try:
+            fields[field] = _NAMED[field](value)
+        except argparse.ArgumentTypeError as error:
+            raise InputError(f"{text}: trace: {field}: {error}") from None
+    return parse(fields, text)
+
+
+def command(spec: SynthSpec) -> str:
+    """Return the shortest command that makes ``spec``'s trace, without its output file."""
+    preset = parse({"name": spec.name}, spec.name)
+    words = ["python", "-m", "traces", "synth", spec.name]
+    for field, flag in _FLAGS.items():
+        value = getattr(spec, field)
+        if value != getattr(preset, field):
+            words += [flag, ",".join(f"{v:.12g}" for v in value) if isinstance(value, tuple) else f"{value}"]
+    return shlex.join(words)
+
+
+def models(spec: SynthSpec) -> dict[str, Model]:
+    """Return the models that make up a trace."""
+    grid = Grid(round(spec.period_s * NS_PER_S))
+    chosen: dict[str, Model] = {}
+    if spec.is_starlink:
+        low_ms, high_ms = spec.rtt_ms
+        chosen["capacity"] = Starlink(
+            grid,
+            spec.seed,
+            terminal_at=spec.terminal_at,
+            base_delay_ms=(low_ms / 2, high_ms / 2),
+            scale=spec.capacity_scale,
+        )
+    else:
+        chosen["capacity"] = UniformSteps(
+            grid,
+            spec.seed,
+            capacity_mbps=spec.capacity_mbps or uniform_steps.CAPACITY_MBPS,
+            rtt_ms=spec.rtt_ms,
+            max_loss=spec.max_loss,
+        )
+    if spec.outage_ms:
+        chosen["outages"] = Outages(grid, spec.outage_ms)
+    if spec.loss:
+        chosen["loss"] = ConstantLoss(spec.loss)
+    if spec.loss_burst is not None:
+        chosen["loss_burst"] = GilbertElliott(parse_loss_burst(spec.loss_burst), spec.seed)
+    return chosen
+
+
+def reselections(spec: SynthSpec) -> dict[str, Any]:
+    """Return what a trace announces: its grid of re-selections, at which the path changes or breaks."""
+    phase_s = spec.period_s - spec.outage_ms / 1e3 if spec.outage_ms else 0.0
+    slots = range(math.ceil((spec.duration_s - phase_s) / spec.period_s))
+    times_s = [slot * spec.period_s + phase_s for slot in slots]
+    kind = "hard" if spec.outage_ms else "reselection"
+    return {
+        "reattach_s": spec.period_s,
+        "reattach_phase_s": phase_s,
+        "handovers": [
+            {"time_s": time_s, "kind": kind, "end": None, "predicted_s": time_s} for time_s in times_s
+        ],
+    }
+
+
+def write(spec: SynthSpec, out: Path) -> int:
+    """Write a trace to ``out``, whole or not at all; return its number of rows.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    chosen = models(spec)
+    # The format's own names; `traces.path.path_trace`, which writes built paths, is not needed here.
+    metadata = {
+        "format": "leogym-path-trace",
+        "version": 1,
+        "name": spec.name,
+        "links": "synthetic",
+        "duration_s": spec.duration_s,
+        "period_s": spec.period_s,
+        # Re-selections and handovers are known beforehand; the steps of uniform-steps are nobody's.
+        **(reselections(spec) if spec.is_starlink or spec.outage_ms else {}),
+        "command": command(spec),
+        "seed": spec.seed,
+        **{field: model.metadata() for field, model in chosen.items()},
+        "provenance": "drawn by LeoGym from a model without an orbit; nothing in it is measured",
+    }
+    columns = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event"
+    overlay = Overlay(list(chosen.values()), 1.0)
+    end_ns, period_ns = round(spec.duration_s * NS_PER_S), round(spec.period_s * NS_PER_S)
+    none, connected = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.bool_)
+    rows = 0
+    with whole_file(out) as file:
+        file.write(f"# {json.dumps(metadata)}\n{columns}\n")
+        for start_ns in [*range(0, end_ns, period_ns), end_ns]:
+            view = View(np.array([start_ns]), min(start_ns + period_ns, end_ns), lambda _: None)
+            part = overlay.rows(view, none, connected, 0, "")
+            file.write(part.text())
+            rows += len(part.time_ns)
+    return rows
+
+
+def add(commands: Any) -> None:
+    """Add the subcommand ``synth``."""
+    parser = commands.add_parser("synth", help="make a path trace without an orbit", allow_abbrev=False)
+    parser.add_argument("name", help=", ".join(PRESETS))
+    parser.add_argument("--seed", type=int, metavar="N", help="default 0")
+    parser.add_argument("--duration", type=_number, dest="duration_s", metavar="S", help="default 300")
+    parser.add_argument("--period-s", type=_number, metavar="S", help="drawn anew this often, default 15")
+    parser.add_argument("--rtt-ms", type=_range, metavar="LOW,HIGH", help="base RTT")
+    parser.add_argument("--capacity-mbps", type=_range, metavar="LOW,HIGH", help="both ways")
+    parser.add_argument("--capacity-scale", type=_number, metavar="X", help="starlink's capacity times this")
+    parser.add_argument("--max-loss", type=_number, metavar="P", help="loss uniform from 0 to this")
+    parser.add_argument("--outage-ms", type=_number, metavar="MS", help="at the end of every period")
+    parser.add_argument("--terminal-at", choices=["from", "to"], help="where starlink's dish is, default to")
+    parser.add_argument("--loss", type=_number, metavar="P", help="loss per packet, default 0")
+    parser.add_argument("--loss-burst", metavar="MEAN,BURST_MS[,LOSS]", help="Gilbert-Elliott bursts")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="default NAME.csv")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand; return its exit status."""
+    spec = parse({"name": arguments.name} | {field: getattr(arguments, field) for field in _FLAGS}, "synth")
+    out = arguments.out or Path(f"{spec.name}.csv")
+    print(f"{out}: {write(spec, out)} rows")
+    return 0
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
+def _range(text: str) -> Range:
+    try:
+        low, *rest = map(float, text.split(","))
+        (high,) = rest or (low,)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not LOW,HIGH") from None
+    return low, high
+
+
+_NAMED: dict[str, Callable[[str], Any]] = {
+    "duration_s": _number,
+    "period_s": _number,
+    "rtt_ms": _range,
+    "capacity_mbps": _range,
+    "max_loss": _number,
+    "outage_ms": _number,
+    "loss": _number,
+}
+"""Fields that a trace's name may give, and how to read them."""
