@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -26,6 +25,9 @@ AT = 1.1
 """How far above the least base RTT so far a base RTT still counts as the least."""
 FALL = 0.15
 """The share of its window that a flow gives up in a reduction: less than any scheme's factor."""
+GONE_S = 0.5
+"""So long the window must stay down: while losses are repaired it is low for a round trip or two, and then back
+where the scheme has left it."""
 
 NEAR = 0.7
 """Of the best likeness between drops a lag apart: what counts as near it."""
@@ -111,24 +113,27 @@ def _base_rtt_deviation_ms(course: Course) -> float | None:
 def _reductions(course: Course) -> float | None:
     count = 0
     for flow in course.flows:
-        window = course.rows.filter(pl.col("flow") == flow)["cwnd_packets"].to_numpy().astype(float)
-        count += _falls(window)
+        rows = course.rows.filter(pl.col("flow") == flow)
+        window = rows["cwnd_packets"].to_numpy().astype(float)
+        count += _reductions_of(window, rows["time_s"].to_numpy().astype(float))
     span_s = course.end_s - course.begin_s
     return 60.0 * count / span_s if course.flows and span_s > 0 else None
 
 
-def _falls(window: Floats) -> int:
-    """Return how often a window falls by `FALL` or more; a fall that takes several steps is one."""
-    count, top = 0, 0.0
-    falling = False
-    for before, value in pairwise(window):
-        if value < before:
-            top = top if falling else before
-            falling = True
-        else:
-            count += int(falling and before <= (1 - FALL) * top)
-            falling = False
-    return count + int(falling and window[-1] <= (1 - FALL) * top)
+def _reductions_of(window: Floats, time_s: Floats) -> int:
+    """Return how often a window falls by `FALL` or more and stays so for `GONE_S`; several steps are one fall."""
+    count, index = 0, 1
+    while index < len(window):
+        top = window[index - 1]
+        bottom = index
+        while bottom < len(window) and window[bottom] < window[bottom - 1]:
+            bottom += 1
+        if bottom > index:
+            limit = (1 - FALL) * top
+            until = np.searchsorted(time_s, time_s[bottom - 1] + GONE_S, side="right")
+            count += bool(window[bottom - 1 : until].max() <= limit)
+        index = max(bottom, index + 1)
+    return count
 
 
 def _lost_packets(course: Course) -> float | None:
@@ -233,7 +238,7 @@ OVER_TIME: dict[str, OverTime] = {
             "Window reductions a minute",
             "",
             2,
-            f"How often a flow's window falls by {FALL:.0%} or more, a minute.",
+            f"How often a flow's window falls by {FALL:.0%} or more for {GONE_S:g} s or longer, a minute.",
             _reductions,
         ),
         _measure(

@@ -85,6 +85,13 @@ def test_a_window_s_fall_over_several_steps_is_one_reduction() -> None:
     assert value("reductions_per_min", course([np.full(600, 1.0)], cwnd_packets=window)) == 2.0
 
 
+def test_a_window_that_is_back_after_a_repair_was_not_reduced() -> None:
+    window = np.full(600, 100)
+    window[200:203] = (40, 20, 15)  # 0.3 s of repair
+    window[400:410] = 40
+    assert value("reductions_per_min", course([np.full(600, 1.0)], cwnd_packets=window)) == 1.0
+
+
 def test_goodput_is_told_apart_by_the_base_rtt() -> None:
     base = np.concatenate([np.full(50, 20.0), np.full(50, 60.0)])
     goodput = np.concatenate([np.full(50, ALL), np.full(50, 0.3 * ALL)])
