@@ -19,7 +19,7 @@ from evaluation.store import Store
 from kernel_bridge import bridge_process
 from kernel_bridge.lab import links
 from kernel_bridge.run.backends import BACKENDS
-from kernel_bridge.run.processes import descendants
+from tests.support.processes import descendants
 
 ROOT = Path(__file__).resolve().parents[1]
 GUARD_S = 120

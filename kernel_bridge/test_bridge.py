@@ -16,7 +16,8 @@ import pytest
 from configs.errors import InputError
 from kernel_bridge import mahimahi
 from kernel_bridge.bridge_process import BridgeProcess, program
-from kernel_bridge.bridge_world import (
+from kernel_bridge.client import PROTOCOL, REPORT_FIELDS, BridgeError, Closed, Opened, Refused, Report
+from tests.support.bridge_world import (
     LIMIT_S,
     MSS,
     POLICY,
@@ -29,9 +30,8 @@ from kernel_bridge.bridge_world import (
     needs_bridge,
     steered_flow,
 )
-from kernel_bridge.client import PROTOCOL, REPORT_FIELDS, BridgeError, Closed, Opened, Refused, Report
-from kernel_bridge.lateness import Lateness
-from kernel_bridge.veth import Pair
+from tests.support.lateness import Lateness
+from tests.support.veth import Pair
 
 pytestmark = pytest.mark.real_time
 

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from configs.errors import InputError
-from kernel_bridge import bpf_objects
 from kernel_bridge.bridge_process import BridgeProcess, clean, program
-from kernel_bridge.bridge_world import (
+from kernel_bridge.client import Bridge
+from tests.support import bpf_objects
+from tests.support.bridge_world import (
     LIMIT_S,
     SCHEME,
     Steering,
@@ -25,9 +26,8 @@ from kernel_bridge.bridge_world import (
     flow_of,
     needs_bridge,
 )
-from kernel_bridge.client import Bridge
-from kernel_bridge.run.processes import descendants
-from kernel_bridge.veth import Pair
+from tests.support.processes import descendants
+from tests.support.veth import Pair
 
 pytestmark = pytest.mark.real_time
 

@@ -10,7 +10,8 @@ import pytest
 
 from kernel_bridge import mahimahi
 from kernel_bridge.bridge_process import OVER_CUBIC, BridgeProcess
-from kernel_bridge.bridge_world import (
+from kernel_bridge.client import Bridge, Opened, Report
+from tests.support.bridge_world import (
     LIMIT_S,
     MSS,
     POLICY,
@@ -21,9 +22,8 @@ from kernel_bridge.bridge_world import (
     flow_of,
     needs_bridge,
 )
-from kernel_bridge.client import Bridge, Opened, Report
-from kernel_bridge.lateness import Lateness
-from kernel_bridge.veth import Pair
+from tests.support.lateness import Lateness
+from tests.support.veth import Pair
 
 pytestmark = pytest.mark.real_time
 

@@ -15,7 +15,7 @@ from configs.scenario import parse
 from kernel_bridge import mahimahi
 from kernel_bridge.run.execute import TooSlowError, execute
 from kernel_bridge.run.mahimahi_links import MahimahiLinks
-from kernel_bridge.run.processes import descendants
+from tests.support.processes import descendants
 
 pytestmark = pytest.mark.real_time
 

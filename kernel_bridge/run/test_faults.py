@@ -19,7 +19,7 @@ from kernel_bridge.run import schemes
 from kernel_bridge.run.backends import BACKENDS
 from kernel_bridge.run.execute import Run, TooSlowError, check
 from kernel_bridge.run.leo_links import LeoLinks
-from kernel_bridge.run.processes import descendants
+from tests.support.processes import descendants
 
 pytestmark = pytest.mark.real_time
 

@@ -7,10 +7,10 @@ import pytest
 
 from configs.scenario import parse
 from kernel_bridge import bridge_process
-from kernel_bridge.lateness import Lateness
 from kernel_bridge.run.execute import Run, TooSlowError, check
 from kernel_bridge.run.leo_links import LeoLinks
 from kernel_bridge.run.run_log import RunLog
+from tests.support.lateness import Lateness
 
 pytestmark = pytest.mark.real_time
 

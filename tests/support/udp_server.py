@@ -1,6 +1,6 @@
-"""A network namespace to start mm-leo in, for tests: `test_shell` runs it as root.
+"""Serves UDP in a network namespace of its own, where tests start mm-leo; it runs as root.
 
-    unshare --net --mount --pid --fork --kill-child --mount-proc python world.py COMMAND…
+    unshare --net --mount --pid --fork --kill-child --mount-proc python udp_server.py COMMAND…
 
 A UDP server answers `COUNT BYTES GAP_US` with COUNT datagrams, each with its number in its first four bytes.
 The exit status is the command's.

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from kernel_bridge.lateness import Lateness
-from kernel_bridge.run.processes import descendants
+from tests.support.lateness import Lateness
+from tests.support.processes import descendants
 
 
 def test_a_machine_that_stood_still_is_a_reason_to_skip_and_one_that_did_not_is_none():

@@ -11,11 +11,11 @@ import pytest
 
 from kernel_bridge.bridge_process import missing
 from kernel_bridge.client import Bridge, BridgeError, Report
-from kernel_bridge.veth import PORT
+from tests.support.veth import PORT
 
 LACK = missing()
 needs_bridge = pytest.mark.skipif(LACK is not None, reason=LACK or "")
-POLICY = Path(__file__).parent.parent / "core/control/tests/fixtures/perceptron"
+POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
 SCHEME = f"leo_t{os.getpid() % 100_000}"
 """Of this test process alone, so that several may run."""
 LIMIT_S = 60
