@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from kernel_bridge.client import Bridge, Flow, Report
+from kernel_bridge.bridge.client import Bridge, Flow, Report
 from kernel_bridge.run.execute import FIRST_PORT, Run
 from kernel_bridge.run.plan import PACKET_BYTES, Plan, PlannedFlow
 from kernel_bridge.run.schedule import NS_PER_S

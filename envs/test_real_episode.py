@@ -7,7 +7,7 @@ import pytest
 
 from configs.scenario import parse
 from envs.real_episode import Episode
-from kernel_bridge.client import REPORT_FIELDS, Report
+from kernel_bridge.bridge.client import REPORT_FIELDS, Report
 from kernel_bridge.run.plan import plan
 
 LINKS = {

@@ -14,7 +14,7 @@ import pytest
 import envs
 from configs.errors import InputError
 from envs.sb3 import LeoVecEnv
-from kernel_bridge import bridge_process
+from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.run import schemes
 from kernel_bridge.run.leo_links import LeoLinks
 

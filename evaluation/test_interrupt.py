@@ -16,7 +16,7 @@ from evaluation import description, plan
 from evaluation.carrying_out import real_time_line
 from evaluation.schemes import Contestants
 from evaluation.store import Store
-from kernel_bridge import bridge_process
+from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.lab import links
 from kernel_bridge.run.backends import BACKENDS
 from tests.support.processes import descendants

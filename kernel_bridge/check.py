@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kernel_bridge import bridge_process, clean, tunnel
+from kernel_bridge import clean, tunnel
+from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.lab import links as lab
 from kernel_bridge.run import schemes
 from kernel_bridge.run.backends import BACKENDS

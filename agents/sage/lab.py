@@ -16,7 +16,7 @@ from agents.sage.scenarios import Situation
 from agents.sage.settings import SageSettings
 from configs.errors import InputError
 from evaluation.provenance import command_line
-from kernel_bridge.client import REPORT_FIELDS
+from kernel_bridge.bridge.client import REPORT_FIELDS
 from kernel_bridge.lab import execute, image, links
 from kernel_bridge.run.interval_reports import SAMPLE_MS, interval_reports
 from kernel_bridge.run.plan import PACKET_BYTES, Plan

@@ -12,7 +12,7 @@ import leosim
 
 from configs.errors import InputError
 from configs.scenario import Scenario
-from kernel_bridge import bridge_process
+from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.lab import image, links, machine, served
 from kernel_bridge.lab.initramfs import File
 from kernel_bridge.lab.served import Policies, ServedInGuest

@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from configs.errors import InputError
-from kernel_bridge import bridge_process, client
+from kernel_bridge.bridge import announcer, client
+from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.lab.initramfs import File, archive
 from kernel_bridge.lab.modules import FOR_JOBS, with_dependencies
 from kernel_bridge.lab.packages import SHELL, Packages
 from kernel_bridge.mahimahi import inside as mahimahi
-from kernel_bridge.run import announcer, inside
+from kernel_bridge.run import inside
 
 _GUEST = Path(__file__).parent / "guest"
 _SYSTEM_PROGRAMS = ("ip", "tc", "ss", "nsenter", "unshare", "setpriv", "mount")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from kernel_bridge import bridge_process
+from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.lab.image import BRIDGE, Image
 from kernel_bridge.lab.initramfs import File
 from kernel_bridge.run import served

@@ -8,7 +8,7 @@ import pytest
 from configs.errors import InputError
 from configs.scenario import parse
 from evaluation.backends import Inputs, Lab
-from kernel_bridge import bridge_process
+from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.lab import execute, image, links, served
 
 POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"

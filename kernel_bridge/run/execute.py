@@ -15,8 +15,8 @@ import numpy as np
 
 from configs.errors import InputError
 from configs.scenario import Scenario
-from kernel_bridge import bridge_process
-from kernel_bridge.client import BridgeError
+from kernel_bridge.bridge import process as bridge_process
+from kernel_bridge.bridge.client import BridgeError
 from kernel_bridge.namespaces import PATH, folders, ordinary_user, start_in_namespaces
 from kernel_bridge.run import inside
 from kernel_bridge.run.link_shells import LEAD_S, Backend, Folders, LinkEvents, LinkShells, Origin

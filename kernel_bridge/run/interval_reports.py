@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kernel_bridge.client import REPORT_FIELDS
+from kernel_bridge.bridge.client import REPORT_FIELDS
 from kernel_bridge.run.run_log import sent_packets
 from kernel_bridge.run.schedule import NS_PER_MS
 from kernel_bridge.run.socket_log import UNPACED, Samples

@@ -9,11 +9,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from kernel_bridge import bridge_process
-from kernel_bridge.bridge_process import SCHEMES, BridgeProcess, Offered
-from kernel_bridge.client import Bridge, BridgeError
+from kernel_bridge.bridge import process as bridge_process
+from kernel_bridge.bridge.announcer import Announcer
+from kernel_bridge.bridge.client import Bridge, BridgeError
+from kernel_bridge.bridge.process import SCHEMES, BridgeProcess, Offered
 from kernel_bridge.run import handovers
-from kernel_bridge.run.announcer import Announcer
 from kernel_bridge.run.plan import Plan
 from kernel_bridge.run.schemes import OURS
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from configs.scenario import parse
-from kernel_bridge import bridge_process, mahimahi
+from kernel_bridge import mahimahi
+from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.run import schemes
 from kernel_bridge.run.backends import BACKENDS
 from kernel_bridge.run.execute import Run, TooSlowError, check

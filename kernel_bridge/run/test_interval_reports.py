@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernel_bridge.client import REPORT_FIELDS
+from kernel_bridge.bridge.client import REPORT_FIELDS
 from kernel_bridge.run.interval_reports import interval_reports
 from kernel_bridge.run.socket_log import CC_BYTES, INFO_BYTES, read_samples
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from configs.scenario import parse
-from kernel_bridge import bridge_process
+from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.run.execute import Run, TooSlowError, check
 from kernel_bridge.run.leo_links import LeoLinks
 from kernel_bridge.run.run_log import RunLog

@@ -10,7 +10,7 @@ import pytest
 
 from configs.errors import InputError
 from configs.scenario import parse
-from kernel_bridge import bridge_process
+from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.run import schemes
 from kernel_bridge.run.execute import Run, TooSlowError, check
 from kernel_bridge.run.leo_links import LeoLinks

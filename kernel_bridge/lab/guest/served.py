@@ -6,8 +6,8 @@ The host's half is `kernel_bridge.lab.served`, which says what to start and judg
 import subprocess
 from typing import Any
 
-from kernel_bridge.client import Bridge, BridgeError
-from kernel_bridge.run.announcer import Announcer
+from kernel_bridge.bridge.announcer import Announcer
+from kernel_bridge.bridge.client import Bridge, BridgeError
 
 ADDRESS = "@leo-bridge"
 PROGRAM = "/bin/leo-bridge"

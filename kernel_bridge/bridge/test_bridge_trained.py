@@ -7,7 +7,7 @@ import pytest
 
 import agents
 from kernel_bridge import mahimahi
-from kernel_bridge.bridge_process import BridgeProcess
+from kernel_bridge.bridge.process import BridgeProcess
 from tests.support.bridge_world import LIMIT_S, MSS, SCHEME, Collecting, needs_bridge
 from tests.support.lateness import Lateness
 

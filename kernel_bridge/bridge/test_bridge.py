@@ -15,8 +15,8 @@ import pytest
 
 from configs.errors import InputError
 from kernel_bridge import mahimahi
-from kernel_bridge.bridge_process import BridgeProcess, program
-from kernel_bridge.client import PROTOCOL, REPORT_FIELDS, BridgeError, Closed, Opened, Refused, Report
+from kernel_bridge.bridge.client import PROTOCOL, REPORT_FIELDS, BridgeError, Closed, Opened, Refused, Report
+from kernel_bridge.bridge.process import BridgeProcess, program
 from tests.support.bridge_world import (
     LIMIT_S,
     MSS,
@@ -236,7 +236,7 @@ def test_a_flow_is_shown_with_both_its_ends_its_user_and_its_namespace(family, h
 def test_the_socket_refuses_other_users():
     # Imported by root: other users need not be able to read the folder that the project is in.
     code = (
-        "import os, pwd, sys\nfrom kernel_bridge.client import Bridge\n"
+        "import os, pwd, sys\nfrom kernel_bridge.bridge.client import Bridge\n"
         "os.setgroups([])\nos.setuid(pwd.getpwnam(sys.argv[2]).pw_uid)\nprint(Bridge(sys.argv[1]).status())"
     )
     with BridgeProcess({SCHEME: None}, user="daemon") as bridge:

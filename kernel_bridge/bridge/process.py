@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from configs.errors import InputError
-from kernel_bridge.client import Bridge
+from kernel_bridge.bridge.client import Bridge
 
 
 def program() -> str | None:
