@@ -1,4 +1,4 @@
-"""Telling SaTCP flows of the handovers that their paths announce; `kernel_bridge.run.handovers` says when.
+"""Telling SaTCP flows of the handovers that their paths announce; `kernel_bridge.runner.handovers` says when.
 
 Nothing but the standard library and the bridge's client: the lab's guest has no more.
 """

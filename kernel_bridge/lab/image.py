@@ -27,7 +27,7 @@ from kernel_bridge.lab.initramfs import File, archive
 from kernel_bridge.lab.modules import FOR_JOBS, with_dependencies
 from kernel_bridge.lab.packages import SHELL, Packages
 from kernel_bridge.mahimahi import inside as mahimahi
-from kernel_bridge.run import inside
+from kernel_bridge.runner import inside
 
 _GUEST = Path(__file__).parent / "guest"
 _SYSTEM_PROGRAMS = ("ip", "tc", "ss", "nsenter", "unshare", "setpriv", "mount")

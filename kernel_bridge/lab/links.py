@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from configs.errors import InputError
 from configs.queue import Queue
 from kernel_bridge.lab import image, qemu
-from kernel_bridge.run.leo_links import LeoLinks
-from kernel_bridge.run.link_shells import Folders, LinkEvents, LinkShells, Origin
-from kernel_bridge.run.plan import NS_PER_S, PACKET_BYTES, Limit, Plan, PlannedLink
+from kernel_bridge.runner.leo_links import LeoLinks
+from kernel_bridge.runner.link_shells import Folders, LinkEvents, LinkShells, Origin
+from kernel_bridge.runner.plan import NS_PER_S, PACKET_BYTES, Limit, Plan, PlannedLink
 
 NAME = "lab"
 WIRE = "wire"

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from configs.errors import InputError
+from kernel_bridge.host.namespaces import FOLDERS, PREFIX
 from kernel_bridge.lab import qemu
 from kernel_bridge.lab.image import Image
 from kernel_bridge.lab.initramfs import File
 from kernel_bridge.lab.qemu import Guest, GuestError
-from kernel_bridge.namespaces import FOLDERS, PREFIX
-from kernel_bridge.run.stop import Stop
+from kernel_bridge.runner.stop import Stop
 
 _LEAST_WALL_S = 120.0
 """Wall time that the beginning and the end may take on a busy machine."""

@@ -1,7 +1,7 @@
 """The first process of a tunnel's private namespaces: server, client, and a flow from client to server.
 
-Runs as root with nothing but the standard library, as `kernel_bridge.run.inside`, whose levels are here the
-namespaces of the two ends.
+Runs as root with nothing but the standard library, as `kernel_bridge.runner.inside`, whose levels are here
+the namespaces of the two ends.
 """
 
 import importlib.util

@@ -1,4 +1,4 @@
-"""A run inside the guest: `kernel_bridge.run.inside` with what the image brings.
+"""A run inside the guest: `kernel_bridge.runner.inside` with what the image brings.
 
 Where no link varies, Linux's own queueing disciplines take the place of shells. Standard library only, run by
 file: the image has no package.

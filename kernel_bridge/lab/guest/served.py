@@ -1,6 +1,6 @@
 """leo-bridge inside the guest: schemes and policies that the kernel does not have itself.
 
-The host's half is `kernel_bridge.lab.served`, which says what to start and judges what is told.
+The host's half is `kernel_bridge.lab.served_in_guest`, which says what to start and judges what is told.
 """
 
 import subprocess

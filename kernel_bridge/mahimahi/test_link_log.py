@@ -3,7 +3,7 @@
 import pytest
 
 from configs.errors import InputError
-from kernel_bridge.mahimahi.log import parse_log, read_log
+from kernel_bridge.mahimahi.link_log import parse_log, read_log
 
 LOG = """\
 # mahimahi mm-link (Uplink) [up.trace] > up.log

@@ -12,9 +12,9 @@ import polars as pl
 from configs.errors import InputError
 from configs.queue import KNOBS
 from kernel_bridge import mahimahi, shell
-from kernel_bridge.run.link_shells import LEAD_S, Folders, LinkEvents, LinkShells, Origin
-from kernel_bridge.run.plan import Plan, PlannedLink
-from kernel_bridge.run.schedule import NS_PER_MS, NS_PER_S
+from kernel_bridge.runner.link_shells import LEAD_S, Folders, LinkEvents, LinkShells, Origin
+from kernel_bridge.runner.plan import Plan, PlannedLink
+from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S
 from kernel_bridge.shell.leo import NAME
 
 QUEUES = ("droptail", "codel", "fq_codel", "pie", "cake", "sfq", "gateway")

@@ -13,9 +13,9 @@ from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.bridge.announcer import Announcer
 from kernel_bridge.bridge.client import Bridge, BridgeError
 from kernel_bridge.bridge.process import SCHEMES, BridgeProcess, Offered
-from kernel_bridge.run import handovers
-from kernel_bridge.run.plan import Plan
-from kernel_bridge.run.schemes import OURS
+from kernel_bridge.host.schemes import OURS
+from kernel_bridge.runner import handovers
+from kernel_bridge.runner.plan import Plan
 
 AGENT = "agent"
 """The scheme of flows that a client steers."""

@@ -9,7 +9,7 @@ from configs.errors import InputError
 from configs.scenario import parse
 from evaluation.backends import Inputs, Lab
 from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.lab import execute, image, links, served
+from kernel_bridge.lab import image, links, served_in_guest, virtual_run
 
 POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
 TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "t", "handovers": [{"predicted_s": 0.5}]}
@@ -21,7 +21,7 @@ time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
 
 def _lack():
     found = links.missing()
-    return served.missing(image.latest()) if found is None else found
+    return served_in_guest.missing(image.latest()) if found is None else found
 
 
 LACK = _lack()
@@ -45,13 +45,13 @@ def _scenario(duration_s, link, *schemes):
 @needs_bridge
 def test_satcp_vivace_and_a_policy_share_a_link_with_cubic_and_one_seed_gives_the_same_bytes(monkeypatch):
     told = []
-    fault = served.ServedInGuest.fault
+    fault = served_in_guest.ServedInGuest.fault
     monkeypatch.setattr(
-        served.ServedInGuest, "fault", lambda self, found: told.append(found) or fault(self, found)
+        served_in_guest.ServedInGuest, "fault", lambda self, found: told.append(found) or fault(self, found)
     )
     scenario = _scenario(2, {"trace": "t"}, "satcp", "mine", "cubic", "vivace")
     first, again = (
-        execute.execute(scenario, {"t": TRACE.encode()}, policies={"mine": _policy()}) for _ in range(2)
+        virtual_run.execute(scenario, {"t": TRACE.encode()}, policies={"mine": _policy()}) for _ in range(2)
     )
     assert first.invalid is None
     assert told[0]["reported"] == 1, "the path announced one handover"
@@ -91,11 +91,11 @@ def test_a_guest_that_cannot_serve_is_one_line_and_runs_the_kernels_own_schemes(
     _fake(monkeypatch, **manifest)
     link = {"rate_mbps": 10, "delay_ms": 5}
     with pytest.raises(InputError, match=rule) as caught:
-        execute.check(_scenario(1, link, "cubic", "satcp"), {})
+        virtual_run.check(_scenario(1, link, "cubic", "satcp"), {})
     assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match=rule.replace("satcp", "mine", 1)):
-        execute.check(_scenario(1, link, "mine"), {}, {"mine"})
-    assert execute.check(_scenario(1, link, "cubic"), {}).flows[0].scheme == "cubic"
+        virtual_run.check(_scenario(1, link, "mine"), {}, {"mine"})
+    assert virtual_run.check(_scenario(1, link, "cubic"), {}).flows[0].scheme == "cubic"
 
 
 def test_a_kernels_type_information_is_a_section_of_its_file():
@@ -107,22 +107,22 @@ def test_satcp_is_not_run_beside_cubic_without_hystart(monkeypatch):
     _fake(monkeypatch)
     link = {"rate_mbps": 10, "delay_ms": 5}
     with pytest.raises(InputError, match="satcp and cubic-nohystart differ in a setting"):
-        execute.check(_scenario(1, link, "satcp", "cubic-nohystart"), {})
+        virtual_run.check(_scenario(1, link, "satcp", "cubic-nohystart"), {})
 
 
 def test_cubics_of_different_parameters_are_not_run_at_once(monkeypatch):
     _fake(monkeypatch, files={"bin/leo-bridge": 1}, btf=True)
     link = {"rate_mbps": 10, "delay_ms": 5}
     with pytest.raises(InputError, match="cubic-hystart-delay and cubic-hystart-train differ in a setting"):
-        execute.check(_scenario(1, link, "cubic-hystart-train", "cubic-hystart-delay"), {})
+        virtual_run.check(_scenario(1, link, "cubic-hystart-train", "cubic-hystart-delay"), {})
     for fine in (["cubic-hystart-train", "reno"], ["cubic", "satcp"], ["satcp"]):
-        assert execute.check(_scenario(1, link, *fine), {}).flows[0].scheme == fine[0]
+        assert virtual_run.check(_scenario(1, link, *fine), {}).flows[0].scheme == fine[0]
 
 
 def test_decisions_that_came_too_late_and_late_reports_are_why_a_run_does_not_count(monkeypatch):
     _fake(monkeypatch, files={"bin/leo-bridge": 1}, btf=True)
-    planned = execute.check(_scenario(1, {"rate_mbps": 10, "delay_ms": 5}, "satcp", "mine"), {}, {"mine"})
-    bridge = served.ServedInGuest(planned, {"mine": _policy()}, "/lab")
+    planned = virtual_run.check(_scenario(1, {"rate_mbps": 10, "delay_ms": 5}, "satcp", "mine"), {}, {"mine"})
+    bridge = served_in_guest.ServedInGuest(planned, {"mine": _policy()}, "/lab")
     assert set(bridge.described(5000)["reports"]) == {5000}
     names = [bridge.scheme(scheme, "send") for scheme in ("satcp", "mine")]
     fine = [{"scheme": name, "too_late": None, "fallbacks": 0} for name in names]

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kernel_bridge.bridge import process as bridge_process
+from kernel_bridge.host.schemes import OURS
 from kernel_bridge.lab.image import BRIDGE, Image
 from kernel_bridge.lab.initramfs import File
-from kernel_bridge.run import served
-from kernel_bridge.run.plan import Plan
-from kernel_bridge.run.schemes import OURS
+from kernel_bridge.runner import served_flows
+from kernel_bridge.runner.plan import Plan
 
 Policies = Mapping[str, Mapping[str, bytes]]
 """Scheme to its policy folder's files."""
@@ -46,7 +46,7 @@ class ServedInGuest:
     def __init__(self, plan: Plan, policies: Policies, folder: str) -> None:
         self._plan = plan
         folders = {scheme: Path(folder) / f"policies/{number}" for number, scheme in enumerate(policies)}
-        self._deciders = served.deciders(plan, folders)
+        self._deciders = served_flows.deciders(plan, folders)
         # The guest is this run's alone.
         self._names = {scheme: f"{OURS}{number}" for number, scheme in enumerate(self._deciders)}
         self.files = {
@@ -61,7 +61,7 @@ class ServedInGuest:
         """Return what an end of a flow sets ``TCP_CONGESTION`` to, if its scheme is served."""
         if scheme not in self._names:
             return None
-        return self._names[scheme] if role == "send" else served.RECEIVERS_SCHEME
+        return self._names[scheme] if role == "send" else served_flows.RECEIVERS_SCHEME
 
     def described(self, first_port: int) -> dict[str, Any] | None:
         """Return what the guest is told, or None where nothing is served.
@@ -74,8 +74,8 @@ class ServedInGuest:
         named = {self._names[scheme]: decider for scheme, decider in self._deciders.items()}
         return {
             "options": [*bridge_process.options(named), "--seed", str(self._plan.seed)],
-            "satcp": self._names.get(served.SATCP),
-            "reports": served.reports(self._plan, first_port),
+            "satcp": self._names.get(served_flows.SATCP),
+            "reports": served_flows.reports(self._plan, first_port),
         }
 
     def fault(self, told: Mapping[str, Any] | None) -> str | None:
@@ -83,5 +83,5 @@ class ServedInGuest:
         if told is None:
             return None
         by_name = {one["scheme"]: one for one in told["schemes"]}
-        found = (served.unserved(scheme, by_name[name]) for scheme, name in self._names.items())
+        found = (served_flows.unserved(scheme, by_name[name]) for scheme, name in self._names.items())
         return next(filter(None, found), told["fault"])

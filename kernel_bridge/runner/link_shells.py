@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kernel_bridge.run.plan import Plan, PlannedLink
+from kernel_bridge.runner.plan import Plan, PlannedLink
 
 LEAD_S = 2.0
 """How long before the run's start the shells of links that vary begin: enough to prepare the flows."""

@@ -12,10 +12,10 @@ from typing import Any
 import polars as pl
 
 from configs.errors import InputError
-from kernel_bridge.run.execute import TooSlowError
-from kernel_bridge.run.run_log import RunLog
+from kernel_bridge.runner.run import TooSlowError
+from kernel_bridge.runner.run_log import RunLog
+from kernel_bridge.tunnel.local_flow import run
 from kernel_bridge.tunnel.measure import Logs, measured
-from kernel_bridge.tunnel.run import run
 
 
 def add_to(commands: Any) -> None:

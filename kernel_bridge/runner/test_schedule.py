@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from configs.scenario import Link
-from kernel_bridge.run import schedule
+from kernel_bridge.runner import schedule
 
 TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "short"}
 time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event

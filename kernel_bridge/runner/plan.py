@@ -18,9 +18,9 @@ import leosim
 from configs.errors import InputError
 from configs.queue import Queue
 from configs.scenario import Flow, Link, Scenario
-from kernel_bridge.run import schedule
-from kernel_bridge.run.schedule import NS_PER_MS, NS_PER_S, Schedule
-from kernel_bridge.run.schemes import DATAGRAMS
+from kernel_bridge.host.schemes import DATAGRAMS
+from kernel_bridge.runner import schedule
+from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S, Schedule
 
 MAX_FLOWS = 256
 """Each has two processes of its own."""

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from configs.errors import InputError
 from kernel_bridge import mahimahi
-from kernel_bridge.namespaces import PATH, folders, ordinary_user, start_in_namespaces
-from kernel_bridge.run import schemes
-from kernel_bridge.run.execute import FIRST_PORT, PREPARE_S, TooSlowError
-from kernel_bridge.run.run_log import RunLog
-from kernel_bridge.run.schedule import NS_PER_S
+from kernel_bridge.host import schemes
+from kernel_bridge.host.namespaces import PATH, folders, ordinary_user, start_in_namespaces
+from kernel_bridge.runner.run import FIRST_PORT, PREPARE_S, TooSlowError
+from kernel_bridge.runner.run_log import RunLog
+from kernel_bridge.runner.schedule import NS_PER_S
 from kernel_bridge.tunnel import inside
 from kernel_bridge.tunnel.measure import Logs, measured
 

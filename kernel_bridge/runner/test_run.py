@@ -13,8 +13,8 @@ import pytest
 from configs.errors import InputError
 from configs.scenario import parse
 from kernel_bridge import mahimahi
-from kernel_bridge.run.execute import TooSlowError, execute
-from kernel_bridge.run.mahimahi_links import MahimahiLinks
+from kernel_bridge.runner.mahimahi_links import MahimahiLinks
+from kernel_bridge.runner.run import TooSlowError, execute
 from tests.support.processes import descendants
 
 pytestmark = pytest.mark.real_time
@@ -139,11 +139,11 @@ time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
 def test_a_killed_caller_leaves_no_process_and_only_its_folder():
     before = _machine()
     code = (
-        "import sys; from configs.scenario import parse; from kernel_bridge.run import execute;"
-        "from kernel_bridge.run.mahimahi_links import MahimahiLinks;"
+        "import sys; from configs.scenario import parse; from kernel_bridge.runner.run import execute;"
+        "from kernel_bridge.runner.mahimahi_links import MahimahiLinks;"
         "data = {'name': 't', 'duration_s': 100, 'links': {'l': {'rate_mbps': 12, 'delay_ms': 1}},"
         "'flows': [{'scheme': 'reno', 'route': ['l']}]};"
-        "execute.execute(parse(data, 't'), {}, MahimahiLinks())"
+        "execute(parse(data, 't'), {}, MahimahiLinks())"
     )
     caller = subprocess.Popen([sys.executable, "-c", code])
     try:

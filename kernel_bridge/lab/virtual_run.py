@@ -13,19 +13,18 @@ import leosim
 from configs.errors import InputError
 from configs.scenario import Scenario
 from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.lab import image, links, machine, served
+from kernel_bridge.host.namespaces import folders
+from kernel_bridge.host.schemes import DATAGRAMS
+from kernel_bridge.lab import image, links, machine, served_in_guest
 from kernel_bridge.lab.initramfs import File
-from kernel_bridge.lab.served import Policies, ServedInGuest
-from kernel_bridge.namespaces import folders
-from kernel_bridge.run import execute as run
-from kernel_bridge.run import inside
-from kernel_bridge.run.link_shells import LEAD_S
-from kernel_bridge.run.plan import Plan, ack_jitter_ns
-from kernel_bridge.run.run_log import FlowRecord, RunLog
-from kernel_bridge.run.schedule import NS_PER_S
-from kernel_bridge.run.schemes import DATAGRAMS
-from kernel_bridge.run.served import SATCP
-from kernel_bridge.run.stop import Stop
+from kernel_bridge.lab.served_in_guest import Policies, ServedInGuest
+from kernel_bridge.runner import inside, run
+from kernel_bridge.runner.link_shells import LEAD_S
+from kernel_bridge.runner.plan import Plan, ack_jitter_ns
+from kernel_bridge.runner.run_log import FlowRecord, RunLog
+from kernel_bridge.runner.schedule import NS_PER_S
+from kernel_bridge.runner.served_flows import SATCP
+from kernel_bridge.runner.stop import Stop
 
 CUBICS = {
     "cubic": {"hystart": 1, "hystart_detect": 3},
@@ -119,7 +118,7 @@ def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[
     made = backend(scenario)
     planned = run.check(scenario, traces, made, schemes=[*schemes(), *policies])
     needing = sorted(named & {*bridge_process.SCHEMES, *policies})
-    if needing and (lack := served.missing(image.latest())) is not None:
+    if needing and (lack := served_in_guest.missing(image.latest())) is not None:
         raise InputError(f"{scenario.name}: --backend {links.NAME}: {needing[0]}: {lack}")
     return planned
 

@@ -7,9 +7,9 @@ import pytest
 
 from configs.scenario import parse
 from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.run.execute import Run, TooSlowError, check
-from kernel_bridge.run.leo_links import LeoLinks
-from kernel_bridge.run.run_log import RunLog
+from kernel_bridge.runner.leo_links import LeoLinks
+from kernel_bridge.runner.run import Run, TooSlowError, check
+from kernel_bridge.runner.run_log import RunLog
 from tests.support.lateness import Lateness
 
 pytestmark = pytest.mark.real_time

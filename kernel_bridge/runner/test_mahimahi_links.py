@@ -7,12 +7,12 @@ import pytest
 
 from configs.errors import InputError
 from configs.scenario import parse
-from kernel_bridge.mahimahi.log import parse_log
-from kernel_bridge.run import mahimahi_links
-from kernel_bridge.run.link_shells import LEAD_S, Folders
-from kernel_bridge.run.mahimahi_links import MahimahiLinks, drops, late, opportunities
-from kernel_bridge.run.plan import plan
-from kernel_bridge.run.schedule import Schedule
+from kernel_bridge.mahimahi.link_log import parse_log
+from kernel_bridge.runner import mahimahi_links
+from kernel_bridge.runner.link_shells import LEAD_S, Folders
+from kernel_bridge.runner.mahimahi_links import MahimahiLinks, drops, late, opportunities
+from kernel_bridge.runner.plan import plan
+from kernel_bridge.runner.schedule import Schedule
 from traces.formats.mahimahi import opportunities_ms
 
 

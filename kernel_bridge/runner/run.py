@@ -17,16 +17,16 @@ from configs.errors import InputError
 from configs.scenario import Scenario
 from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.bridge.client import BridgeError
-from kernel_bridge.namespaces import PATH, folders, ordinary_user, start_in_namespaces
-from kernel_bridge.run import inside
-from kernel_bridge.run.link_shells import LEAD_S, Backend, Folders, LinkEvents, LinkShells, Origin
-from kernel_bridge.run.plan import Plan, PlannedFlow, plan
-from kernel_bridge.run.run_log import FlowRecord, RunLog, run_log
-from kernel_bridge.run.schedule import NS_PER_MS, NS_PER_S
-from kernel_bridge.run.schemes import DATAGRAMS, available
-from kernel_bridge.run.served import Served, known
-from kernel_bridge.run.socket_log import read_counts, read_samples
-from kernel_bridge.run.stop import Stop
+from kernel_bridge.host.namespaces import PATH, folders, ordinary_user, start_in_namespaces
+from kernel_bridge.host.schemes import DATAGRAMS, available
+from kernel_bridge.runner import inside
+from kernel_bridge.runner.link_shells import LEAD_S, Backend, Folders, LinkEvents, LinkShells, Origin
+from kernel_bridge.runner.plan import Plan, PlannedFlow, plan
+from kernel_bridge.runner.run_log import FlowRecord, RunLog, run_log
+from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S
+from kernel_bridge.runner.served_flows import Served, known
+from kernel_bridge.runner.socket_log import read_counts, read_samples
+from kernel_bridge.runner.stop import Stop
 
 PREPARE_S = inside.SETUP_S + inside.GRACE_S
 """How long it may take until the flows can begin."""

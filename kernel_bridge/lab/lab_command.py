@@ -14,8 +14,8 @@ import polars as pl
 from configs import scenario
 from configs.atomic import write_atomically
 from configs.errors import InputError
-from kernel_bridge.lab import execute, image, links, machine
-from kernel_bridge.run.run_log import RunLog
+from kernel_bridge.lab import image, links, machine, virtual_run
+from kernel_bridge.runner.run_log import RunLog
 from traces.path import cache
 
 
@@ -48,7 +48,7 @@ def _check() -> list[str]:
     if lack is not None:
         return [lack]
     built = image.latest()
-    return [f"lab: ready: Linux {built.manifest['kernel']}, schemes {', '.join(execute.SCHEMES)}"]
+    return [f"lab: ready: Linux {built.manifest['kernel']}, schemes {', '.join(virtual_run.SCHEMES)}"]
 
 
 def _build(options: argparse.Namespace) -> list[str]:
@@ -75,7 +75,7 @@ def _run(options: argparse.Namespace) -> list[str]:
         described = described.model_copy(update={"seed": options.seed})
     traces = {name: cache.read_bytes(cache.file(name)) for name in sorted(described.traces)}
     try:
-        log = execute.execute(described, traces, progress=_show)
+        log = virtual_run.execute(described, traces, progress=_show)
     except RuntimeError as error:
         raise InputError(str(error)) from None
     if options.out is not None:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from kernel_bridge.run import inside
+from kernel_bridge.runner import inside
 
 
 def test_a_log_tells_when_its_shell_began_only_once_its_header_is_whole(tmp_path):

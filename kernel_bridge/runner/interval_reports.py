@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernel_bridge.bridge.client import REPORT_FIELDS
-from kernel_bridge.run.run_log import sent_packets
-from kernel_bridge.run.schedule import NS_PER_MS
-from kernel_bridge.run.socket_log import UNPACED, Samples
+from kernel_bridge.runner.run_log import sent_packets
+from kernel_bridge.runner.schedule import NS_PER_MS
+from kernel_bridge.runner.socket_log import UNPACED, Samples
 
 SAMPLE_MS = 10
 """From one sample to the next (`traffic.c`)."""

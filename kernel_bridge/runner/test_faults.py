@@ -16,10 +16,10 @@ import pytest
 from configs.scenario import parse
 from kernel_bridge import mahimahi
 from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.run import schemes
-from kernel_bridge.run.backends import BACKENDS
-from kernel_bridge.run.execute import Run, TooSlowError, check
-from kernel_bridge.run.leo_links import LeoLinks
+from kernel_bridge.host import schemes
+from kernel_bridge.runner.backends import BACKENDS
+from kernel_bridge.runner.leo_links import LeoLinks
+from kernel_bridge.runner.run import Run, TooSlowError, check
 from tests.support.processes import descendants
 
 pytestmark = pytest.mark.real_time

@@ -15,11 +15,11 @@ from configs.errors import InputError
 from kernel_bridge import mahimahi, shell
 from kernel_bridge.mahimahi import Delay, Link, Loss, Queue, read_log
 from kernel_bridge.mahimahi.shell import Shell
-from kernel_bridge.run.leo_links import UNLIMITED, LeoLinks, header_of, leo, report_of
-from kernel_bridge.run.leo_links import late as late_leo
-from kernel_bridge.run.link_shells import LEAD_S, Folders, Integers, LinkEvents, LinkShells, Origin
-from kernel_bridge.run.plan import Limit, Plan, PlannedLink
-from kernel_bridge.run.schedule import NS_PER_MS, NS_PER_S, Schedule
+from kernel_bridge.runner.leo_links import UNLIMITED, LeoLinks, header_of, leo, report_of
+from kernel_bridge.runner.leo_links import late as late_leo
+from kernel_bridge.runner.link_shells import LEAD_S, Folders, Integers, LinkEvents, LinkShells, Origin
+from kernel_bridge.runner.plan import Limit, Plan, PlannedLink
+from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S, Schedule
 from traces.formats import mahimahi as files
 from traces.formats.series import Series
 

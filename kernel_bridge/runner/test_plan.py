@@ -4,7 +4,7 @@ import pytest
 
 from configs.errors import InputError
 from configs.scenario import parse
-from kernel_bridge.run.plan import Limit, plan
+from kernel_bridge.runner.plan import Limit, plan
 
 LINKS = {name: {"rate_mbps": 12, "delay_ms": 10} for name in "abcd"}
 SCHEMES = ["cubic", "reno", "udp"]

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernel_bridge.run.link_shells import LEAD_S, LinkEvents
-from kernel_bridge.run.plan import PACKET_BYTES, Plan, PlannedFlow
-from kernel_bridge.run.schedule import NS_PER_MS, NS_PER_S
-from kernel_bridge.run.schemes import DATAGRAMS
-from kernel_bridge.run.socket_log import UNPACED, Counts, Samples
+from kernel_bridge.host.schemes import DATAGRAMS
+from kernel_bridge.runner.link_shells import LEAD_S, LinkEvents
+from kernel_bridge.runner.plan import PACKET_BYTES, Plan, PlannedFlow
+from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S
+from kernel_bridge.runner.socket_log import UNPACED, Counts, Samples
 
 SEGMENT_BYTES = 1448
 

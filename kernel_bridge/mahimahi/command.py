@@ -20,9 +20,9 @@ from pathlib import Path
 
 from configs.errors import InputError
 from kernel_bridge import shell as leo_shell
+from kernel_bridge.host.namespaces import PATH, folders, in_namespaces, ordinary_user
 from kernel_bridge.mahimahi import inside
 from kernel_bridge.mahimahi.shell import Link, Shell, chain
-from kernel_bridge.namespaces import PATH, folders, in_namespaces, ordinary_user
 from kernel_bridge.shell import Leo
 
 _PROGRAMS = {

@@ -11,9 +11,9 @@ import pytest
 from configs.errors import InputError
 from configs.scenario import parse
 from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.run import schemes
-from kernel_bridge.run.execute import Run, TooSlowError, check
-from kernel_bridge.run.leo_links import LeoLinks
+from kernel_bridge.host import schemes
+from kernel_bridge.runner.leo_links import LeoLinks
+from kernel_bridge.runner.run import Run, TooSlowError, check
 
 pytestmark = pytest.mark.real_time
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kernel_bridge.bridge.client import REPORT_FIELDS
-from kernel_bridge.run.interval_reports import interval_reports
-from kernel_bridge.run.socket_log import CC_BYTES, INFO_BYTES, read_samples
+from kernel_bridge.runner.interval_reports import interval_reports
+from kernel_bridge.runner.socket_log import CC_BYTES, INFO_BYTES, read_samples
 
 # Offsets in struct tcp_info of linux/tcp.h, counted there and not taken from the code under test.
 TCP_INFO = {
