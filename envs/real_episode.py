@@ -8,7 +8,8 @@ import numpy as np
 
 from kernel_bridge.bridge.client import Bridge, Flow, Report
 from kernel_bridge.runner.plan import PACKET_BYTES, Plan, PlannedFlow
-from kernel_bridge.runner.run import FIRST_PORT, Run
+from kernel_bridge.runner.run import Run
+from kernel_bridge.runner.run_folder import FIRST_PORT
 from kernel_bridge.runner.schedule import NS_PER_S
 
 CONNECTING_NS = 30 * NS_PER_S

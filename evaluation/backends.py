@@ -22,7 +22,8 @@ from kernel_bridge.lab import image, qemu
 from kernel_bridge.lab import virtual_run as lab
 from kernel_bridge.runner import backends as real
 from kernel_bridge.runner.link_shells import Backend as LinkBackend
-from kernel_bridge.runner.run import TooSlowError, check, execute
+from kernel_bridge.runner.run import check, execute
+from kernel_bridge.runner.run_folder import TooSlowError
 from kernel_bridge.runner.served_flows import known
 from kernel_bridge.runner.stop import Stop
 

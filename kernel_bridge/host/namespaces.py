@@ -1,4 +1,4 @@
-"""Private namespaces: a program of ours as their first process, and a folder for it."""
+"""Private namespaces: a program of `kernel_bridge.inside` as their first process, and a folder for it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 FOLDERS = Path("/tmp")
 """Where sessions have their folders. Not $TMPDIR, which may be closed to others."""
 PREFIX = "leogym-"
+_PROJECT = Path(__file__).parents[2]
 
 
-def start_in_namespaces(program: Path, session: Path, told: int | None = None) -> subprocess.Popen[str]:
-    """Start a Python program as the first process of new mount, network and PID namespaces.
+def start_in_namespaces(program: str, session: Path, told: int | None = None) -> subprocess.Popen[str]:
+    """Start a program as the first process of new mount, network and PID namespaces.
 
     Args:
-        program: runs as root, isolated, with the session's file as its argument.
+        program: the name of a module in `kernel_bridge.inside`; it runs as root, without site-packages, with
+            the session's file as its argument.
         session: that file.
         told: a descriptor to hand on to it, which is closed here.
 
@@ -32,7 +34,8 @@ def start_in_namespaces(program: Path, session: Path, told: int | None = None) -
     # Both options pass an end on: this process's to unshare, and unshare's to the namespaces.
     start = ["setpriv", "--pdeathsig", "KILL"]
     start += ["unshare", "--kill-child", "--pid", "--fork", "--mount-proc", "--net"]
-    start += ["--mount", "--propagation", "private", "--", sys.executable, "-I", str(program)]
+    start += ["--mount", "--propagation", "private", "--"]
+    start += [sys.executable, "-S", "-P", "-m", f"kernel_bridge.inside.{program}"]
     try:
         return subprocess.Popen(
             [*start, str(session)],
@@ -41,7 +44,7 @@ def start_in_namespaces(program: Path, session: Path, told: int | None = None) -
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            env={"PATH": PATH, "LANG": "C.UTF-8"},
+            env={"PATH": PATH, "LANG": "C.UTF-8", "PYTHONPATH": str(_PROJECT)},
             start_new_session=True,
             pass_fds=() if told is None else (told,),
         )
@@ -50,11 +53,11 @@ def start_in_namespaces(program: Path, session: Path, told: int | None = None) -
             os.close(told)
 
 
-def in_namespaces(program: Path, session: Path, timeout_s: float | None, name: str) -> tuple[int, str, str]:
+def in_namespaces(program: str, session: Path, timeout_s: float | None, name: str) -> tuple[int, str, str]:
     """Run a program as `start_in_namespaces` does, to its end.
 
     Args:
-        program: what to run.
+        program: the name of a module in `kernel_bridge.inside`.
         session: the file that tells it what to do.
         timeout_s: wall-clock limit, after which everything is ended.
         name: of what runs, for the message.

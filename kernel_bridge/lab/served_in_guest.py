@@ -1,16 +1,16 @@
 """Flows in the guest that leo-bridge serves: its own schemes, and exported policies.
 
-What it needs goes into the guest with the run; `kernel_bridge.lab.guest.served` starts it there.
+What it needs goes into the guest with the run; `kernel_bridge.inside.guest_bridge` starts it there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
 
 from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.host.schemes import OURS
+from kernel_bridge.inside.session import Role, ServedResult, ServedSession
 from kernel_bridge.lab.image import BRIDGE, Image
 from kernel_bridge.lab.initramfs import File
 from kernel_bridge.runner import served_flows
@@ -57,13 +57,13 @@ class ServedInGuest:
         }
         """By absolute path in the guest."""
 
-    def scheme(self, scheme: str, role: Literal["send", "receive"]) -> str | None:
+    def scheme(self, scheme: str, role: Role) -> str | None:
         """Return what an end of a flow sets ``TCP_CONGESTION`` to, if its scheme is served."""
         if scheme not in self._names:
             return None
         return self._names[scheme] if role == "send" else served_flows.RECEIVERS_SCHEME
 
-    def described(self, first_port: int) -> dict[str, Any] | None:
+    def described(self, first_port: int) -> ServedSession | None:
         """Return what the guest is told, or None where nothing is served.
 
         Args:
@@ -72,13 +72,14 @@ class ServedInGuest:
         if not self._deciders:
             return None
         named = {self._names[scheme]: decider for scheme, decider in self._deciders.items()}
+        reports = served_flows.reports(self._plan, first_port)
         return {
             "options": [*bridge_process.options(named), "--seed", str(self._plan.seed)],
             "satcp": self._names.get(served_flows.SATCP),
-            "reports": served_flows.reports(self._plan, first_port),
+            "reports": {str(port): times for port, times in reports.items()},
         }
 
-    def fault(self, told: Mapping[str, Any] | None) -> str | None:
+    def fault(self, told: ServedResult | None) -> str | None:
         """Say why the flows were not served as they should have been, from what the guest told."""
         if told is None:
             return None

@@ -123,7 +123,7 @@ def test_decisions_that_came_too_late_and_late_reports_are_why_a_run_does_not_co
     _fake(monkeypatch, files={"bin/leo-bridge": 1}, btf=True)
     planned = virtual_run.check(_scenario(1, {"rate_mbps": 10, "delay_ms": 5}, "satcp", "mine"), {}, {"mine"})
     bridge = served_in_guest.ServedInGuest(planned, {"mine": _policy()}, "/lab")
-    assert set(bridge.described(5000)["reports"]) == {5000}
+    assert set(bridge.described(5000)["reports"]) == {"5000"}
     names = [bridge.scheme(scheme, "send") for scheme in ("satcp", "mine")]
     fine = [{"scheme": name, "too_late": None, "fallbacks": 0} for name in names]
     assert bridge.fault({"schemes": fine, "fault": None}) is None

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
 
 import leosim
 
@@ -15,12 +14,15 @@ from configs.scenario import Scenario
 from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.host.namespaces import folders
 from kernel_bridge.host.schemes import DATAGRAMS
+from kernel_bridge.inside.ending import GRACE_S
+from kernel_bridge.inside.session import GuestResult, GuestSession, Role
 from kernel_bridge.lab import image, links, machine, served_in_guest
 from kernel_bridge.lab.initramfs import File
 from kernel_bridge.lab.served_in_guest import Policies, ServedInGuest
-from kernel_bridge.runner import inside, run
+from kernel_bridge.runner import run
 from kernel_bridge.runner.link_shells import LEAD_S
 from kernel_bridge.runner.plan import Plan, ack_jitter_ns
+from kernel_bridge.runner.run_folder import FIRST_PORT, describe, raise_for, read
 from kernel_bridge.runner.run_log import FlowRecord, RunLog
 from kernel_bridge.runner.schedule import NS_PER_S
 from kernel_bridge.runner.served_flows import SATCP
@@ -41,6 +43,8 @@ SCHEMES = (
 START_S = 0.6
 """From the last preparation to the run's start: Linux's pie computes its probability for the first time half
 a second after it was made, and a path's queue is older than its flows."""
+PYTHON = ("/bin/python3", "-S", "-P", "-m")
+"""Runs a module in the guest, which has no site-packages."""
 FOLDER = "/lab"
 """A run's folder in the guest, the same for every run."""
 
@@ -85,19 +89,22 @@ def execute(
         logs = root / "logs"
         logs.mkdir()
 
-        def kernel_name(scheme: str, role: Literal["send", "receive"]) -> str:
+        def kernel_name(scheme: str, role: Role) -> str:
             return bridge.scheme(scheme, role) or ("cubic" if scheme in CUBICS else scheme)
 
-        session, shells = run.describe(planned, made, kernel_name, root, work, logs, -1)
-        session["served"] = bridge.described(run.FIRST_PORT)
-        session["start_s"] = START_S
+        described, shells = describe(planned, made, kernel_name, root, work, logs, -1)
         chosen = next((flow.scheme for flow in planned.flows if flow.scheme in CUBICS), "cubic")
-        session["tcp_cubic"] = CUBICS[chosen]
-        if isinstance(made, links.Wires):
-            session["queue_logs"] = [str(log) for of_link in shells for log in of_link.logs]
+        queue_logs = [str(log) for of_link in shells for log in of_link.logs]
+        session: GuestSession = {
+            **described,
+            "served": bridge.described(FIRST_PORT),
+            "start_s": START_S,
+            "tcp_cubic": CUBICS[chosen],
+            "queue_logs": queue_logs if isinstance(made, links.Wires) else None,
+        }
         _carry_out(session, root, planned, bridge.files, progress, stop)
-        told = json.loads((root / "result.json").read_text())["served"]
-        return run.read(planned, made, shells, root, series_ms, lambda: bridge.fault(told), take)
+        told: GuestResult = json.loads((root / "result.json").read_text())
+        return read(planned, made, shells, root, series_ms, lambda: bridge.fault(told["served"]), take)
 
 
 def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[str] = ()) -> Plan:
@@ -151,14 +158,14 @@ def begun_as_simulated(planned: Plan, scenario: Scenario, traces: Mapping[str, b
 
 
 def _carry_out(
-    session: dict[str, Any],
+    session: GuestSession,
     root: Path,
     planned: Plan,
     more: Mapping[str, File],
     progress: Progress | None,
     stop: Stop | None,
 ) -> None:
-    """Run the session in a guest, bring its results into the run's folder."""
+    """Run the session in a guest, and bring its results into the run's folder."""
     described = json.dumps(session).replace(str(root), FOLDER)
     inner = {f"{FOLDER}/{path.relative_to(root)}": path for path in sorted(root.rglob("*")) if path.is_file()}
     files = {name: File(path.read_bytes()) for name, path in inner.items()}
@@ -166,13 +173,13 @@ def _carry_out(
     files[f"{FOLDER}/session.json"] = File(described.encode())
     modes = {"logs": 0o755, "work": 0o777, "private": 0o755}
     job = machine.Job(
-        command=["/bin/python3", "-I", "/project/kernel_bridge/lab/guest/run.py", f"{FOLDER}/session.json"],
+        command=[*PYTHON, "kernel_bridge.inside.guest_scenario", f"{FOLDER}/session.json"],
         files=files,
         folders={f"{FOLDER}/{name}": mode for name, mode in modes.items()},
         results=[f"{FOLDER}/logs", f"{FOLDER}/work", f"{FOLDER}/result.json"],
-        virtual_s=planned.duration_ns / NS_PER_S + LEAD_S + START_S + inside.GRACE_S,
+        virtual_s=planned.duration_ns / NS_PER_S + LEAD_S + START_S + GRACE_S,
     )
     outcome = machine.run(image.latest(), job, seed=planned.seed, progress=progress, stop=stop)
-    run.raise_for(outcome.status, outcome.stderr, links.NAME)
+    raise_for(outcome.status, outcome.stderr, links.NAME)
     for name, data in outcome.files.items():
         (root / Path(name).relative_to(FOLDER)).write_bytes(data)

@@ -19,11 +19,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from configs.errors import InputError
-from kernel_bridge import shell as leo_shell
 from kernel_bridge.host.namespaces import PATH, folders, in_namespaces, ordinary_user
-from kernel_bridge.mahimahi import inside
+from kernel_bridge.inside.session import CommandSession
 from kernel_bridge.mahimahi.shell import Link, Shell, chain
-from kernel_bridge.shell import Leo
+from kernel_bridge.shell import Leo, leo
 
 _PROGRAMS = {
     "mm-link": "scripts/mahimahi.sh installs mahimahi",
@@ -105,7 +104,7 @@ def run(
             nested = [str(private / "forwarding")] if position else []
             line = [*nested, *shell.arguments(), *line]
         uid, gid = ordinary_user()
-        session = {
+        session: CommandSession = {
             "private": str(private),
             "folder": str(folder),
             "uid": uid,
@@ -117,7 +116,7 @@ def run(
         }
         (root / "session.json").write_text(json.dumps(session))
         status, stdout, stderr = in_namespaces(
-            Path(inside.__file__), root / "session.json", timeout_s, "mahimahi"
+            "shelled_command", root / "session.json", timeout_s, "mahimahi"
         )
         for inner, outer in logs.items():
             if _is_plain_file(inner):
@@ -168,8 +167,8 @@ def _set_uid(shells: Sequence[Shell], private: Path) -> tuple[list[Shell], list[
     """Return the shells with mm-leo's program in ``private``, and what is to be copied there."""
     if not any(isinstance(shell, Leo) for shell in shells):
         return list(shells), []
-    if (path := leo_shell.program()) is None:
-        raise InputError(leo_shell.missing() or "")
+    if (path := leo.program()) is None:
+        raise InputError(leo.missing() or "")
     copied = private / path.name
     return [replace(shell, program=copied) if isinstance(shell, Leo) else shell for shell in shells], [path]
 

@@ -11,10 +11,11 @@ import polars as pl
 
 from configs.errors import InputError
 from configs.queue import KNOBS
-from kernel_bridge import mahimahi, shell
+from kernel_bridge.mahimahi import command as mahimahi
 from kernel_bridge.runner.link_shells import LEAD_S, Folders, LinkEvents, LinkShells, Origin
 from kernel_bridge.runner.plan import Plan, PlannedLink
 from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S
+from kernel_bridge.shell import leo as mm_leo
 from kernel_bridge.shell.leo import NAME
 
 QUEUES = ("droptail", "codel", "fq_codel", "pie", "cake", "sfq", "gateway")
@@ -28,11 +29,11 @@ class LeoLinks:
 
     def missing(self) -> str | None:
         """Say in one line what this machine lacks, or None."""
-        return shell.missing() or mahimahi.missing()
+        return mm_leo.missing() or mahimahi.missing()
 
     def programs(self) -> list[Path]:
         """Return where mm-leo is."""
-        return [found] if (found := shell.program()) else []
+        return [found] if (found := mm_leo.program()) else []
 
     def check(self, plan: Plan, link: PlannedLink) -> None:
         """Refuse a link that the shells cannot express."""

@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from configs.errors import InputError
-from kernel_bridge import mahimahi, shell
-from kernel_bridge.mahimahi import Delay, Link, Loss, Queue, read_log
+from kernel_bridge.mahimahi import Delay, Link, LinkLog, Loss, Queue, read_log
+from kernel_bridge.mahimahi import command as mahimahi
 from kernel_bridge.mahimahi.shell import Shell
 from kernel_bridge.runner.leo_links import UNLIMITED, LeoLinks, header_of, leo, report_of
 from kernel_bridge.runner.leo_links import late as late_leo
 from kernel_bridge.runner.link_shells import LEAD_S, Folders, Integers, LinkEvents, LinkShells, Origin
 from kernel_bridge.runner.plan import Limit, Plan, PlannedLink
 from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S, Schedule
+from kernel_bridge.shell import leo as mm_leo
 from traces.formats import mahimahi as files
 from traces.formats.series import Series
 
@@ -60,7 +61,7 @@ class MahimahiLinks:
             )
         if link.spec.outage == "drop":
             raise InputError(f"{where}: outage: drop: mm-link holds its queue{_ELSEWHERE}")
-        if needs_leo(link) and (lack := shell.missing()):
+        if needs_leo(link) and (lack := mm_leo.missing()):
             raise InputError(f"{where}: mm-delay has one fixed delay of whole milliseconds, and {lack}")
         queue(link, where)
 
@@ -90,7 +91,7 @@ class MahimahiLinks:
         """Return the shell that delays by so much each way."""
         if delay_ns % NS_PER_MS == 0:
             return Delay(delay_ns // NS_PER_MS).arguments()
-        if lack := shell.missing():
+        if lack := mm_leo.missing():
             raise InputError(f"{where}: mm-delay has whole milliseconds, and {lack}")
         return LeoLinks().access(delay_ns, where, folders)
 
@@ -136,7 +137,7 @@ def _where(plan: Plan, link: PlannedLink) -> str:
     return f"{plan.name}: --backend mahimahi: links.{link.name}"
 
 
-def drops(log: mahimahi.LinkLog) -> tuple[Integers, Integers]:
+def drops(log: LinkLog) -> tuple[Integers, Integers]:
     """Return when the queue dropped, and how many packets.
 
     mm-link 0.98 does not log what droptail drops. But a departure tells how long its packet was in the queue:
@@ -153,7 +154,7 @@ def drops(log: mahimahi.LinkLog) -> tuple[Integers, Integers]:
     return np.flatnonzero(gone > 0) + first, gone[gone > 0]
 
 
-def late(log: mahimahi.LinkLog, begin_ms: float, end_ms: float) -> str | None:
+def late(log: LinkLog, begin_ms: float, end_ms: float) -> str | None:
     """Say whether a link was late in a window, or None.
 
     What tells is the next arrival after an opportunity, so opportunities that no packet followed soon, with

@@ -5,39 +5,28 @@ from __future__ import annotations
 import json
 import os
 import select
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self
-
-import numpy as np
+from typing import Self
 
 from configs.errors import InputError
 from configs.scenario import Scenario
 from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.bridge.client import BridgeError
-from kernel_bridge.host.namespaces import PATH, folders, ordinary_user, start_in_namespaces
-from kernel_bridge.host.schemes import DATAGRAMS, available
-from kernel_bridge.runner import inside
-from kernel_bridge.runner.link_shells import LEAD_S, Backend, Folders, LinkEvents, LinkShells, Origin
-from kernel_bridge.runner.plan import Plan, PlannedFlow, plan
-from kernel_bridge.runner.run_log import FlowRecord, RunLog, run_log
-from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S
+from kernel_bridge.host.namespaces import folders, start_in_namespaces
+from kernel_bridge.host.schemes import available
+from kernel_bridge.inside.ending import GRACE_S, SETUP_S
+from kernel_bridge.runner.link_shells import LEAD_S, Backend, Folders
+from kernel_bridge.runner.plan import Plan, plan
+from kernel_bridge.runner.run_folder import FIRST_PORT, TooSlowError, access, describe, raise_for, read
+from kernel_bridge.runner.run_log import RunLog
+from kernel_bridge.runner.schedule import NS_PER_S
 from kernel_bridge.runner.served_flows import Served, known
-from kernel_bridge.runner.socket_log import read_counts, read_samples
 from kernel_bridge.runner.stop import Stop
 
-PREPARE_S = inside.SETUP_S + inside.GRACE_S
+PREPARE_S = SETUP_S + GRACE_S
 """How long it may take until the flows can begin."""
-LATE_SHARE = 0.01
-"""A sender that was not awake for more of its time than this did not offer what was asked for."""
-FIRST_PORT = 5000
-"""Flow ``n`` of a plan goes to port ``FIRST_PORT + n``."""
-
-
-class TooSlowError(RuntimeError):
-    """The machine could not keep up, so there is no result."""
 
 
 def execute(
@@ -103,7 +92,7 @@ def check(
     for link in planned.chain:
         backend.check(planned, link)
     for flow in planned.flows:
-        _access(planned, flow, backend, Folders(Path(), Path()))
+        access(planned, flow, backend, Folders(Path(), Path()))
     return planned
 
 
@@ -152,7 +141,7 @@ class Run:
             )
             file = self._root / "session.json"
             file.write_text(json.dumps(session))
-            self._process = start_in_namespaces(Path(inside.__file__), file, told)
+            self._process = start_in_namespaces("scenario", file, told)
             stack.callback(self._end_now)
             self._stack = stack.pop_all()
         return self
@@ -180,7 +169,7 @@ class Run:
                 raise TooSlowError(f"{self._backend.name}: not prepared after {PREPARE_S:g} s")
             told = self._heard.readline()
             if not told:
-                self._end(inside.GRACE_S)
+                self._end(GRACE_S)
                 raise RuntimeError(f"{self._backend.name}: the run ended before it began")
             self._origin_ns = int(told)
             self.served.announce(self._origin_ns, FIRST_PORT)
@@ -194,7 +183,7 @@ class Run:
             RuntimeError: shells or flows could not be set up, or were killed.
         """
         self.begin()
-        self._end(self.plan.duration_ns / NS_PER_S + LEAD_S + 4 * inside.GRACE_S)
+        self._end(self.plan.duration_ns / NS_PER_S + LEAD_S + 4 * GRACE_S)
         return read(self.plan, self._backend, self._shells, self._root, series_ms, self.served.fault)
 
     def _end(self, limit_s: float) -> None:
@@ -214,162 +203,3 @@ class Run:
             raise BridgeError("leo-bridge: it was killed, or ended before the run did")
         _, stderr = self._process.communicate()
         raise_for(self._process.returncode, stderr, name)
-
-
-def raise_for(status: int, stderr: str, name: str) -> None:
-    """Raise what the exit status of a run's first process stands for, unless it ended well."""
-    why = "; ".join(stderr.strip().splitlines())
-    if status == inside.TOO_SLOW:
-        raise TooSlowError(f"{name}: {why}")
-    if status:
-        raise RuntimeError(f"{name}: {why or f'the run {inside.left(status)}'}")
-
-
-def read(
-    planned: Plan,
-    backend: Backend,
-    shells: list[LinkShells],
-    root: Path,
-    series_ms: float,
-    fault: Callable[[], str | None] = lambda: None,
-    take: Callable[[Sequence[FlowRecord]], None] = lambda _: None,
-) -> RunLog:
-    """Return the log of a run that has ended, from its folder.
-
-    Args:
-        planned: what was run.
-        backend: whose shells made its links.
-        shells: of each link.
-        root: the folder.
-        series_ms: the interval of the series.
-        fault: says why the run is no result where the links do not.
-        take: called with what both ends of every flow logged.
-    """
-    told = json.loads((root / "result.json").read_text())
-    origin = Origin(told["origin_ns"], told["origin_epoch_ns"])
-    events = [
-        backend.events(link, of_link, origin, planned.duration_ns)
-        for link, of_link in zip(planned.chain, shells, strict=True)
-    ]
-    logs = root / "logs"
-    records = [_record(logs, index, flow.scheme) for index, flow in enumerate(planned.flows)]
-    take(records)
-    # What went away is an error, whatever else was wrong.
-    served = fault()
-    planned = replace(planned, flows=tuple(map(_as_far_as_it_came, planned.flows, told["senders"])))
-    return run_log(planned, records, events, series_ms, _invalid(planned, events, told["senders"]) or served)
-
-
-def _access(planned: Plan, flow: PlannedFlow, backend: Backend, places: Folders) -> list[str] | None:
-    """Return the shell that a flow's sender is behind beside the links', if any."""
-    if not flow.extra_delay_ns:
-        return None
-    where = f"{planned.name}: --backend {backend.name}: extra_delay_ms"
-    return backend.access(flow.extra_delay_ns, where, places)
-
-
-def describe(
-    planned: Plan,
-    backend: Backend,
-    scheme: Callable[[str, Literal["send", "receive"]], str],
-    root: Path,
-    work: Path,
-    logs: Path,
-    told: int,
-) -> tuple[dict[str, Any], list[LinkShells]]:
-    """Return what `inside` is told, and the links' shells.
-
-    Args:
-        planned: what to run.
-        backend: whose shells make its links.
-        scheme: the kernel's name of a flow's scheme, at the end ``send`` or ``receive``.
-        root: the run's folder; in it, ``work`` is the ordinary user's and ``logs`` the flows' ends'.
-        work: see there.
-        logs: see there.
-        told: the descriptor that the run's start is written to.
-    """
-    uid, gid = ordinary_user()
-    places = Folders(work, root / "private")
-    links = [backend.link(planned, link, places) for link in planned.chain]
-    for file in work.iterdir():
-        file.chmod(0o644)
-    branches: list[dict[str, Any]] = []
-    flows: list[dict[str, Any]] = []
-    for index, flow in enumerate(planned.flows):
-        level = flow.sender_level
-        if (shell := _access(planned, flow, backend, places)) is not None:
-            branches.append({"level": level, "shell": shell})
-            level = len(links) + len(branches)
-        described = {
-            "protocol": "udp" if flow.scheme == DATAGRAMS else "tcp",
-            "port": FIRST_PORT + index,
-            "start_ns": flow.start_ns,
-            "stop_ns": flow.stop_ns,
-            "rate_bps": flow.rate_bps,
-            "bytes": flow.transfer_bytes,
-            "send": {
-                "level": level,
-                "scheme": scheme(flow.scheme, "send"),
-                "log": str(logs / f"{index}-sent"),
-            },
-            "receive": {
-                "level": flow.receiver_level,
-                "scheme": scheme(flow.scheme, "receive"),
-                "log": str(logs / f"{index}-received"),
-            },
-        }
-        if flow.scheme == DATAGRAMS:
-            periods = root / f"{index}-periods"
-            np.array(flow.periods_ns, dtype="<i8").tofile(periods)
-            described["periods"] = str(periods)
-        flows.append(described)
-    session = {
-        "private": str(places.private),
-        "programs": [str(program) for program in backend.programs()],
-        "folder": str(work),
-        "result": str(root / "result.json"),
-        "told": told,
-        "uid": uid,
-        "gid": gid,
-        "env": {"PATH": PATH, "HOME": str(work), "LANG": "C.UTF-8"},
-        "shells": [[list(command) for command in link.commands] for link in links],
-        "branches": branches,
-        "flows": flows,
-        "aligned": [
-            str(log)
-            for link, shells in zip(planned.chain, links, strict=True)
-            for log in shells.logs
-            if link.schedule.varies
-        ],
-        "lead_ns": round(LEAD_S * NS_PER_S),
-        "duration_ns": planned.duration_ns,
-        "settings": dict(planned.buffers),
-    }
-    return session, links
-
-
-def _record(logs: Path, index: int, scheme: str) -> FlowRecord:
-    sent = logs / f"{index}-sent"
-    return FlowRecord(
-        read_counts(sent) if scheme == DATAGRAMS else read_samples(sent),
-        read_counts(logs / f"{index}-received"),
-    )
-
-
-def _as_far_as_it_came(flow: PlannedFlow, said: str) -> PlannedFlow:
-    """Return a flow that stops when its transfer was complete, if it was."""
-    completed = [int(line.split()[1]) for line in said.splitlines() if line.startswith("completed_ns ")]
-    return replace(flow, stop_ns=completed[0], completed=True) if completed else flow
-
-
-def _invalid(planned: Plan, events: list[LinkEvents], said: list[str]) -> str | None:
-    """Say why a run is no result, or None."""
-    for link, found in zip(planned.chain, events, strict=True):
-        if found.late is not None:
-            return f"links.{link.name}: {found.late}: this machine is too slow or too busy"
-    for index, (flow, lines) in enumerate(zip(planned.flows, said, strict=True)):
-        late_ns = sum(int(line.split()[1]) for line in lines.splitlines() if line.startswith("late_ns "))
-        if late_ns > LATE_SHARE * (flow.stop_ns - flow.start_ns):
-            stood_ms = late_ns / NS_PER_MS
-            return f"flow {index}: its sender stood still for {stood_ms:.0f} ms: this machine is too busy"
-    return None

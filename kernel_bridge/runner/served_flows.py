@@ -7,13 +7,14 @@ import os
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.bridge.announcer import Announcer
 from kernel_bridge.bridge.client import Bridge, BridgeError
 from kernel_bridge.bridge.process import SCHEMES, BridgeProcess, Offered
 from kernel_bridge.host.schemes import OURS
+from kernel_bridge.inside.session import Role
 from kernel_bridge.runner import handovers
 from kernel_bridge.runner.plan import Plan
 
@@ -67,7 +68,7 @@ class Served:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def scheme(self, scheme: str, role: Literal["send", "receive"]) -> str:
+    def scheme(self, scheme: str, role: Role) -> str:
         """Return what an end of a flow of ``scheme`` sets ``TCP_CONGESTION`` to."""
         if scheme not in self._names:
             return scheme

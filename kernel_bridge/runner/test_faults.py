@@ -19,7 +19,8 @@ from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.host import schemes
 from kernel_bridge.runner.backends import BACKENDS
 from kernel_bridge.runner.leo_links import LeoLinks
-from kernel_bridge.runner.run import Run, TooSlowError, check
+from kernel_bridge.runner.run import Run, check
+from kernel_bridge.runner.run_folder import TooSlowError
 from tests.support.processes import descendants
 
 pytestmark = pytest.mark.real_time

@@ -8,7 +8,8 @@ import pytest
 from configs.scenario import parse
 from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.runner.leo_links import LeoLinks
-from kernel_bridge.runner.run import Run, TooSlowError, check
+from kernel_bridge.runner.run import Run, check
+from kernel_bridge.runner.run_folder import TooSlowError
 from kernel_bridge.runner.run_log import RunLog
 from tests.support.lateness import Lateness
 

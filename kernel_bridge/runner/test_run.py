@@ -14,7 +14,8 @@ from configs.errors import InputError
 from configs.scenario import parse
 from kernel_bridge import mahimahi
 from kernel_bridge.runner.mahimahi_links import MahimahiLinks
-from kernel_bridge.runner.run import TooSlowError, execute
+from kernel_bridge.runner.run import execute
+from kernel_bridge.runner.run_folder import TooSlowError
 from tests.support.processes import descendants
 
 pytestmark = pytest.mark.real_time

@@ -12,13 +12,16 @@ import subprocess
 from pathlib import Path
 
 from configs.errors import InputError
-from kernel_bridge import mahimahi
 from kernel_bridge.host import schemes
 from kernel_bridge.host.namespaces import PATH, folders, ordinary_user, start_in_namespaces
-from kernel_bridge.runner.run import FIRST_PORT, PREPARE_S, TooSlowError
+from kernel_bridge.inside.ending import TOO_SLOW
+from kernel_bridge.inside.scenario import START_S
+from kernel_bridge.inside.session import RunSession, SessionFlow
+from kernel_bridge.mahimahi import command as mahimahi
+from kernel_bridge.runner.run import PREPARE_S
+from kernel_bridge.runner.run_folder import FIRST_PORT, TooSlowError
 from kernel_bridge.runner.run_log import RunLog
 from kernel_bridge.runner.schedule import NS_PER_S
-from kernel_bridge.tunnel import inside
 from kernel_bridge.tunnel.measure import Logs, measured
 
 PROGRAMS = ("mm-tunnelserver", "mm-tunnelclient")
@@ -61,28 +64,41 @@ def run(scheme: str, duration_s: float, logs: Path) -> RunLog:
             (work / end).mkdir()
             os.chown(work / end, uid, gid)
         duration_ns = round(duration_s * NS_PER_S)
-        flow = {"protocol": "tcp", "port": FIRST_PORT, "start_ns": 0, "stop_ns": duration_ns}
-        flow["send"] = {"level": 2, "scheme": scheme, "log": str(root / "sent")}
-        flow["receive"] = {"level": 1, "scheme": scheme, "log": str(root / "received")}
+        flow: SessionFlow = {
+            "protocol": "tcp",
+            "port": FIRST_PORT,
+            "start_ns": 0,
+            "stop_ns": duration_ns,
+            "rate_bps": 0,
+            "bytes": 0,
+            "periods": None,
+            "send": {"level": 2, "scheme": scheme, "log": str(root / "sent")},
+            "receive": {"level": 1, "scheme": scheme, "log": str(root / "received")},
+        }
+        programs = [place for program in PROGRAMS if (place := shutil.which(program)) is not None]
         heard, told = os.pipe()
-        session = {
+        session: RunSession = {
             "private": str(root / "private"),
-            "programs": [shutil.which(program) for program in PROGRAMS],
+            "programs": programs,
             "folder": str(work),
             "result": str(root / "result.json"),
             "told": told,
             "uid": uid,
             "gid": gid,
             "env": {"PATH": PATH, "HOME": str(work), "LANG": "C.UTF-8"},
+            "shells": [],
             "branches": [],
             "flows": [flow],
             "aligned": [],
+            "lead_ns": 0,
+            "start_s": START_S,
             "duration_ns": duration_ns,
+            "settings": {},
         }
         file = root / "session.json"
         file.write_text(json.dumps(session))
         try:
-            with start_in_namespaces(Path(inside.__file__), file, told) as process:
+            with start_in_namespaces("tunnel_ends", file, told) as process:
                 try:
                     _, stderr = process.communicate(timeout=duration_s + 2 * PREPARE_S)
                 finally:
@@ -93,7 +109,7 @@ def run(scheme: str, duration_s: float, logs: Path) -> RunLog:
             os.close(heard)
         if process.returncode:
             why = "; ".join(stderr.strip().splitlines())
-            kind = TooSlowError if process.returncode == inside.inside.TOO_SLOW else RuntimeError
+            kind = TooSlowError if process.returncode == TOO_SLOW else RuntimeError
             raise kind(f"tunnel: {why or f'exit status {process.returncode}'}")
         shutil.copytree(work / "client", logs / "client", dirs_exist_ok=True)
         shutil.copytree(work / "server", logs / "server", dirs_exist_ok=True)

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from configs.errors import InputError
-from kernel_bridge.runner.run import TooSlowError
+from kernel_bridge.runner.run_folder import TooSlowError
 from kernel_bridge.runner.run_log import RunLog
 from kernel_bridge.tunnel.local_flow import run
 from kernel_bridge.tunnel.measure import Logs, measured

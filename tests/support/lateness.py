@@ -39,7 +39,8 @@ class Lateness:
     """Measures for as long as the ``with`` block.
 
     Args:
-        prompt: at the real-time priority of runs (`kernel_bridge.runner.inside.keep_up`), not as any process.
+        prompt: at the real-time priority of runs (`kernel_bridge.inside.scenario.keep_up`), not as any
+            process.
     """
 
     def __init__(self, *, prompt: bool) -> None:

@@ -3,11 +3,13 @@
 The host's half is `kernel_bridge.lab.served_in_guest`, which says what to start and judges what is told.
 """
 
+from __future__ import annotations
+
 import subprocess
-from typing import Any
 
 from kernel_bridge.bridge.announcer import Announcer
 from kernel_bridge.bridge.client import Bridge, BridgeError
+from kernel_bridge.inside.session import ServedResult, ServedSession
 
 ADDRESS = "@leo-bridge"
 PROGRAM = "/bin/leo-bridge"
@@ -16,7 +18,7 @@ PROGRAM = "/bin/leo-bridge"
 class Daemon:
     """The bridge of a run, as ``served`` in its session describes it."""
 
-    def __init__(self, served: dict[str, Any]) -> None:
+    def __init__(self, served: ServedSession) -> None:
         self._served = served
         self._announcer: Announcer | None = None
 
@@ -35,23 +37,24 @@ class Daemon:
         Args:
             origin_ns: the run's start, on the monotonic clock.
         """
-        if not self._served["reports"]:
+        satcp = self._served["satcp"]
+        if satcp is None:
             return
         client = Bridge(ADDRESS)
-        client.subscribe(self._served["satcp"])
+        client.subscribe(satcp)
         reports = {int(port): times for port, times in self._served["reports"].items()}
         self._announcer = Announcer(client, reports, origin_ns)
         self._announcer.start()
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> ServedResult:
         """Return what the bridge says of its schemes, and how many handovers were reported."""
-        told: dict[str, Any] = {"reported": 0, "fault": None}
+        reported, fault = 0, None
         if self._announcer is not None:
             self._announcer.end()
-            told = {"reported": self._announcer.reported, "fault": self._announcer.fault()}
+            reported, fault = self._announcer.reported, self._announcer.fault()
         try:
             with Bridge(ADDRESS) as client:
-                return told | {"schemes": client.status()["schemes"]}
+                return {"schemes": client.status()["schemes"], "reported": reported, "fault": fault}
         except (ImportError, OSError, ValueError, BridgeError):
             # ImportError: nobody listens, and the error for it is not in the image.
             raise RuntimeError("leo-bridge: it went away during the run") from None

@@ -16,9 +16,11 @@ one: those that the simulator's link loses, by their place in the order in which
 from __future__ import annotations
 
 import itertools
-import subprocess
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from kernel_bridge.inside.preparation import call
+from kernel_bridge.inside.session import Wire
 
 NAMESPACES = "/run/netns"
 PROGRAMS = "/run/programs"
@@ -75,7 +77,7 @@ class Wires:
         self._ip("l0", f"address add {self._address(0)}/32 dev lo")
         self._carry_out()
 
-    def add_level(self, outside: int, wire: dict[str, Any]) -> int:
+    def add_level(self, outside: int, wire: Wire) -> int:
         """Add a level behind a link to another; return its number."""
         level = len(self.levels)
         name, lossy, beyond = f"l{level}", f"m{level}", self.levels[outside].name
@@ -101,15 +103,17 @@ class Wires:
         for space, device in ((beyond, back), (name, out)):
             delay = f"netem limit {ENDLESS} delay {wire['delay_us']}us"
             self._qdisc(space, device, "root handle 1:", delay)
-        if wire.get("rate_bps"):
+        if (capacity := wire["capacity"]) is not None:
             parent = "1:1"
-            if wire["burst_bytes"] > wire["apart_bytes"]:
-                apart = f"tbf rate {AT_ONCE} burst {wire['apart_bytes']} limit {ENDLESS_BYTES}"
+            if capacity["burst_bytes"] > capacity["apart_bytes"]:
+                apart = f"tbf rate {AT_ONCE} burst {capacity['apart_bytes']} limit {ENDLESS_BYTES}"
                 self._qdisc(name, out, f"parent {parent} handle 4:", apart)
                 parent = "4:1"
-            rate = f"tbf rate {wire['rate_bps']}bit burst {wire['burst_bytes']} limit {ENDLESS_BYTES}"
-            self._qdisc(name, out, f"parent {parent} handle 2:", rate)
-            self._qdisc(name, out, "parent 2:1 handle 3:", " ".join(wire["queue"]))
+            bucket = f"burst {capacity['burst_bytes']} limit {ENDLESS_BYTES}"
+            self._qdisc(
+                name, out, f"parent {parent} handle 2:", f"tbf rate {capacity['rate_bps']}bit {bucket}"
+            )
+            self._qdisc(name, out, "parent 2:1 handle 3:", " ".join(capacity["queue"]))
             self.logged += [(namespace(name), out, "2"), *losses]
         self._hops.append(hops)
         # Every level farther out must know the way in.
@@ -171,8 +175,3 @@ def _between(number: int, end: int) -> str:
 
 def _hardware(number: int, end: int) -> str:
     return f"02:00:00:{number // 256:02x}:{number % 256:02x}:{end:02x}"
-
-
-def call(*command: str, given: str = "") -> None:
-    """Run a command that must succeed."""
-    subprocess.run(command, input=given.encode(), check=True, capture_output=True)

@@ -1,7 +1,9 @@
 """What the guest does: stop until there is a job, run it, send the results to the host.
 
-The host's half is `kernel_bridge.lab.machine`. Standard library only: little of it is in the image.
+The host's half is `kernel_bridge.lab.machine`.
 """
+
+from __future__ import annotations
 
 import fcntl
 import json
@@ -10,6 +12,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+from kernel_bridge.inside.session import GuestJob, GuestJobResult
 
 PROGRESS = "org.leogym.progress"
 RESULT = "org.leogym.result"
@@ -44,7 +48,7 @@ def main() -> int:
             env={**os.environ, PROGRESS_FD: str(progress.fileno())},
         )
         files = {name: Path(name) for name in _wanted(job["results"])}
-        head = {
+        head: GuestJobResult = {
             "status": process.returncode,
             "virtual_s": time.monotonic(),
             "stdout": process.stdout.decode(errors="replace"),
@@ -66,7 +70,7 @@ def stop() -> None:
     os.close(ports)
 
 
-def _job() -> tuple[dict, bytes]:
+def _job() -> tuple[GuestJob, bytes]:
     """Return what to do, and the bytes of the files."""
     data = Path("/sys/firmware/qemu_fw_cfg/by_name", JOB, "raw").read_bytes()
     head, _, rest = data.partition(b"\n")
@@ -81,7 +85,7 @@ def _seed(seed: bytes) -> None:
         fcntl.ioctl(random, _RNDRESEEDCRNG)
 
 
-def _put(job: dict, data: bytes) -> None:
+def _put(job: GuestJob, data: bytes) -> None:
     """Put the job's folders and files in place."""
     for name, mode in job["folders"].items():
         Path(name).mkdir(parents=True)

@@ -1,39 +1,42 @@
 """The first process of a run's private namespaces: starts the shells, then both ends of every flow.
 
-Runs as root with nothing but the standard library; what it starts runs as an ordinary user, the flows' ends
-from their first packet on. It holds the whole run: when it ends, so does everything else in the namespaces.
+Runs as root; what it starts runs as an ordinary user, the flows' ends from their first packet on. It holds
+the whole run: when it ends, so does everything else in the namespaces.
 
 A shell's command marks its level (writes it and its process to a named pipe), then starts the next level's
 shells. The innermost reads standard input to its end, which comes when this process closes it.
 """
 
+from __future__ import annotations
+
 import contextlib
-import importlib.util
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-FAILED = 125
-"""Exit status for a run that could not be set up."""
-TOO_SLOW = 124
-"""Exit status for a machine that did not come that far in time."""
+from kernel_bridge.inside import preparation
+from kernel_bridge.inside.ending import (
+    FAILED,
+    GRACE_S,
+    LATE,
+    SETUP_S,
+    TOO_SLOW,
+    TooSlowError,
+    explained,
+    left,
+)
+from kernel_bridge.inside.session import Branch, Role, RunResult, RunSession, SessionFlow
+from kernel_bridge.inside.shell_logs import wait_until_begun
 
-LATE = 75
-"""Exit status of mm-leo when it was too late, which its log tells and the caller judges."""
-
-SETUP_S = 30.0
-GRACE_S = 10.0
-"""How long flows' ends and shells may take to leave."""
 START_S = 0.05
 """From the last preparation to the run's start, unless the run asks for more."""
 
-TRAFFIC = Path(__file__).parent / "traffic.c"
 MARK = 'echo "$0 $$" >"$1"; shift; "$@"; status=$?; [ $status = 75 ] || exit $status'
 SETTINGS = {
     # Long paths need windows of megabytes. The kernel grows them as needed, up to these.
@@ -44,61 +47,46 @@ SETTINGS = {
 }
 
 
-def _mahimahi() -> Any:
-    # The package would import what only the caller needs.
-    path = Path(__file__).parents[1] / "mahimahi" / "inside.py"
-    spec = importlib.util.spec_from_file_location("mahimahi_inside", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def main(make: Callable[[Any], Run] | None = None) -> int:
+    """Carry out the run that the JSON file of the first argument describes.
 
-
-mahimahi = _mahimahi()
-
-
-class TooSlowError(RuntimeError):
-    """The machine did not keep up."""
-
-
-def main(kind: "type[Run] | None" = None) -> int:
-    """Carry out the run, of a kind, that the JSON file of the first argument describes."""
-    run = json.loads(Path(sys.argv[1]).read_text())
+    Args:
+        make: makes a run of a session; default: `Run`.
+    """
+    session = json.loads(Path(sys.argv[1]).read_text())
     try:
-        told = (kind or Run)(run).carry_out()
+        told = (make or Run)(session).carry_out()
     except TooSlowError as error:
         print(error, file=sys.stderr)
         return TOO_SLOW
     except (OSError, subprocess.CalledProcessError, RuntimeError) as error:
-        detail = getattr(error, "stderr", None)
-        print(f"{error}{': ' + detail.decode(errors='replace').strip() if detail else ''}", file=sys.stderr)
+        print(explained(error), file=sys.stderr)
         return FAILED
-    Path(run["result"]).write_text(json.dumps(told))
+    Path(session["result"]).write_text(json.dumps(told))
     return 0
 
 
 class Run:
     """One run. ``levels[n]`` is a process inside n of the chain's links."""
 
-    def __init__(self, run: dict[str, Any]) -> None:
-        self.run = run
-        self.private = Path(run["private"])
+    def __init__(self, session: RunSession) -> None:
+        self.session = session
+        self.private = Path(session["private"])
         self.traffic = self.private / "traffic"
         self.levels = [os.getpid()]
 
-    def carry_out(self) -> dict[str, Any]:
+    def carry_out(self) -> RunResult:
         """Return when the run began, by two clocks, and what the flows' ends said."""
         self.prepare()
         shells = self.start_shells()
-        branches = [self.start_branch(branch) for branch in self.run["branches"]]
+        branches = [self.start_branch(branch) for branch in self.session["branches"]]
         self.watched = shells_here()
-        receivers = [self.start_end(flow, "receive") for flow in self.run["flows"]]
-        senders = [self.start_end(flow, "send") for flow in self.run["flows"]]
+        receivers = [self.start_end(flow, "receive") for flow in self.session["flows"]]
+        senders = [self.start_end(flow, "send") for flow in self.session["flows"]]
         for end in (*receivers, *senders):
             self.expect_ready(end)
         origin_ns = self.origin_ns()
-        with os.fdopen(self.run["told"], "w") as told:
+        with os.fdopen(self.session["told"], "w") as told:
             told.write(f"{origin_ns}\n")
         for end in (*receivers, *senders):
             assert end.stdin is not None
@@ -115,38 +103,38 @@ class Run:
 
     def prepare(self) -> None:
         """Make the programs that the run needs."""
-        mahimahi.prepare_network()
-        mahimahi.call("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", self.private)
-        mahimahi.wrap_iptables(self.private)
-        mahimahi.make_forwarding(self.private)
-        for program in self.run["programs"]:
-            mahimahi.make_setuid(self.private, Path(program))
-        mahimahi.call("cc", "-O2", "-pthread", "-o", self.traffic, TRAFFIC)
+        preparation.prepare_network()
+        preparation.mount_private(self.private)
+        preparation.wrap_iptables(self.private)
+        preparation.make_forwarding(self.private)
+        for program in self.session["programs"]:
+            preparation.make_setuid(self.private, Path(program))
+        preparation.call("cc", "-O2", "-pthread", "-o", self.traffic, preparation.SOURCES / "traffic.c")
         keep_up()
 
     def start_shells(self) -> subprocess.Popen[bytes]:
         """Start the chain of shells; return its outermost once every level is there."""
         self.prepare_level(0)
-        pipe = Path(self.run["folder"]) / "marks"
+        pipe = Path(self.session["folder"]) / "marks"
         os.mkfifo(pipe)
-        os.chown(pipe, self.run["uid"], self.run["gid"])
+        os.chown(pipe, self.session["uid"], self.session["gid"])
         line, nested = ["/bin/cat"], str(self.private / "forwarding")
-        for level, shells in reversed(list(enumerate(self.run["shells"], 1))):
+        for level, shells in reversed(list(enumerate(self.session["shells"], 1))):
             line = ["/bin/sh", "-c", MARK, str(level), str(pipe), *line]
             for position, shell in reversed(list(enumerate(shells))):
                 line = [*([nested] if level > 1 or position else []), *shell, *line]
         marks = os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
         process = self.start_shell([*self.as_ordinary_user(), *line])
-        for level in range(1, len(self.run["shells"]) + 1):
+        for level in range(1, len(self.session["shells"]) + 1):
             self.levels.append(self.read_mark(marks, process, level))
             self.prepare_level(level)
         return process
 
-    def start_branch(self, branch: dict[str, Any]) -> subprocess.Popen[bytes]:
+    def start_branch(self, branch: Branch) -> subprocess.Popen[bytes]:
         """Start a shell beside others, in the namespace of a level; its inside becomes one more level."""
-        pipe = Path(self.run["folder"]) / f"branch-{len(self.levels)}"
+        pipe = Path(self.session["folder"]) / f"branch-{len(self.levels)}"
         os.mkfifo(pipe)
-        os.chown(pipe, self.run["uid"], self.run["gid"])
+        os.chown(pipe, self.session["uid"], self.session["gid"])
         marks = os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
         level = len(self.levels)
         line = [str(self.private / "forwarding"), *branch["shell"]]
@@ -163,16 +151,16 @@ class Run:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            cwd=self.run["folder"],
-            env=self.run["env"],
+            cwd=self.session["folder"],
+            env=self.session["env"],
         )
 
     def as_ordinary_user(self) -> list[str]:
         """Return what makes a command run as the ordinary user."""
-        ids = ["--reuid", str(self.run["uid"]), "--regid", str(self.run["gid"])]
+        ids = ["--reuid", str(self.session["uid"]), "--regid", str(self.session["gid"])]
         return ["setpriv", *ids, "--clear-groups"]
 
-    def read_mark(self, marks: Any, process: subprocess.Popen[bytes], level: int) -> int:
+    def read_mark(self, marks: IO[bytes], process: subprocess.Popen[bytes], level: int) -> int:
         """Return the process that marked a level."""
         ended = os.pidfd_open(process.pid)
         line = b""
@@ -201,34 +189,29 @@ class Run:
     def prepare_level(self, level: int) -> None:
         """Give a level's namespace its own address, and the settings of its TCP."""
         script = ["ip link set lo up", f"ip address add {address(level)}/32 dev lo"]
-        settings = SETTINGS | self.run["settings"]
+        settings = SETTINGS | self.session["settings"]
         script += [f"echo {value} >/proc/sys/net/ipv4/{name}" for name, value in settings.items()]
-        mahimahi.call(*self.enter(level), "/bin/sh", "-ec", "\n".join(script))
+        preparation.call(*self.enter(level), "/bin/sh", "-ec", "\n".join(script))
 
-    def start_end(self, flow: dict[str, Any], role: str) -> subprocess.Popen[bytes]:
+    def start_end(self, flow: SessionFlow, role: Role) -> subprocess.Popen[bytes]:
         """Start a flow's sender or receiver; it waits for the run's origin."""
         end = flow[role]
         there = "0.0.0.0" if role == "receive" else address(flow["receive"]["level"])
-        line = [*self.enter(end["level"]), self.traffic, role, flow["protocol"], there, flow["port"]]
-        line += [
-            end["scheme"],
-            end["log"],
-            self.run["uid"],
-            self.run["gid"],
-            flow["start_ns"],
-            flow["stop_ns"],
-        ]
+        line = [*self.enter(end["level"]), str(self.traffic), role, flow["protocol"], there]
+        line += [str(flow["port"]), end["scheme"], end["log"]]
+        line += [str(self.session["uid"]), str(self.session["gid"])]
+        line += [str(flow["start_ns"]), str(flow["stop_ns"])]
         if role == "send":
-            line += [flow["rate_bps"], flow["periods"] if flow["protocol"] == "udp" else flow["bytes"]]
+            line += [str(flow["rate_bps"]), flow["periods"] or str(flow["bytes"])]
         return subprocess.Popen(
-            [str(part) for part in line],
+            line,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, **self.environment(flow, role)},
         )
 
-    def environment(self, flow: dict[str, Any], role: str) -> dict[str, str]:
+    def environment(self, flow: SessionFlow, role: Role) -> dict[str, str]:
         """Return what a flow's end finds in its environment beside what this process did."""
         del flow, role
         return {}
@@ -242,18 +225,18 @@ class Run:
 
     def origin_ns(self) -> int:
         """Return the run's start, on the monotonic clock: soon, or when the links' traces get there."""
-        soon = time.monotonic_ns() + round(self.run.get("start_s", START_S) * 1e9)
-        begins = [wait_until_begun(Path(log)) for log in self.run["aligned"]]
+        soon = time.monotonic_ns() + round(self.session["start_s"] * 1e9)
+        begins = [wait_until_begun(Path(log)) for log in self.session["aligned"]]
         if not begins:
             return soon
-        origin = max(begins) + self.run["lead_ns"]
+        origin = max(begins) + self.session["lead_ns"]
         if origin < soon:
             raise TooSlowError(f"preparing the flows took {(soon - origin) / 1e9:.1f} s more than there were")
         return origin
 
     def wait(self, end: subprocess.Popen[bytes], origin_ns: int) -> str:
         """Return what a flow's end said on standard error once it is done."""
-        limit_s = (origin_ns + self.run["duration_ns"] - time.monotonic_ns()) / 1e9 + GRACE_S
+        limit_s = (origin_ns + self.session["duration_ns"] - time.monotonic_ns()) / 1e9 + GRACE_S
         ended = os.pidfd_open(end.pid)
         ready, _, _ = select.select([ended, *self.watched], [], [], max(0, limit_s))
         os.close(ended)
@@ -290,13 +273,6 @@ def shells_here() -> dict[int, str]:
     return found
 
 
-def left(status: int) -> str:
-    """Say how a process ended."""
-    if status < 0:
-        return f"was ended by {signal.Signals(-status).name}"
-    return f"left with exit status {status}"
-
-
 def keep_up() -> None:
     """Let this process, and what it starts from now on, go before whatever else the machine does.
 
@@ -309,45 +285,6 @@ def keep_up() -> None:
 def address(level: int) -> str:
     """Return a level's own address: of RFC 2544's block for tests of networks, which no shell hands out."""
     return f"198.18.{level // 250}.{level % 250 + 1}"
-
-
-def wait_until_begun(log: Path) -> int:
-    """Return when the trace of mm-link or mm-leo began, once its log tells.
-
-    mm-link's two directions are processes of their own, which may begin after the command inside.
-
-    Raises:
-        TooSlowError: it does not tell.
-    """
-    pause = select.poll()  # nothing tells of a line in a file: look again every 10 ms
-    for _ in range(round(SETUP_S / 0.01)):
-        if (found := began_ns(log)) is not None:
-            return found
-        pause.poll(10)
-    raise TooSlowError(f"a shell had not begun after {SETUP_S:g} s")
-
-
-def began_ns(log: Path) -> int | None:
-    """Return when the trace of mm-link or mm-leo began, on the monotonic clock, from its log's header.
-
-    None: it is not there yet.
-    """
-    try:
-        text = log.read_text(errors="replace")
-    except FileNotFoundError:
-        return None
-    found = {}
-    for line in text.splitlines(keepends=True):
-        if not line.startswith("#") or not line.endswith("\n"):
-            break
-        if line.startswith("# {"):
-            return json.loads(line.removeprefix("# "))["began_monotonic_ns"]
-        name, _, value = line.removeprefix("# ").partition(": ")
-        if name in ("init timestamp", "base timestamp"):
-            found[name] = int(value)
-    if len(found) < 2:
-        return None
-    return sum(found.values()) * 1_000_000 + time.monotonic_ns() - time.time_ns()
 
 
 if __name__ == "__main__":
