@@ -6,10 +6,11 @@ import time
 
 import numpy as np
 
-from kernel_bridge.client import Bridge, Flow, Report
-from kernel_bridge.run.execute import FIRST_PORT, Run
-from kernel_bridge.run.plan import PACKET_BYTES, Plan, PlannedFlow
-from kernel_bridge.run.schedule import NS_PER_S
+from kernel_bridge.bridge.client import Bridge, Flow, Report
+from kernel_bridge.runner.plan import PACKET_BYTES, Plan, PlannedFlow
+from kernel_bridge.runner.run import Run
+from kernel_bridge.runner.run_folder import FIRST_PORT
+from kernel_bridge.runner.schedule import NS_PER_S
 
 CONNECTING_NS = 30 * NS_PER_S
 """A flow that has not connected so long after its start is not waited for."""

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from configs.errors import InputError
 from configs.scenario import Scenario
 from envs.real_episode import Episode
-from kernel_bridge.client import REPORT_FIELDS, Closed, Message, Opened, Report
-from kernel_bridge.run.backends import BACKENDS
-from kernel_bridge.run.execute import Run, check
-from kernel_bridge.run.run_log import RunLog
-from kernel_bridge.run.served import AGENT
+from kernel_bridge.bridge.client import REPORT_FIELDS, Closed, Message, Opened, Report
+from kernel_bridge.runner.backends import BACKENDS
+from kernel_bridge.runner.run import Run, check
+from kernel_bridge.runner.run_log import RunLog
+from kernel_bridge.runner.served_flows import AGENT
 from traces.path import cache
 
 PATIENCE_INTERVALS = 3

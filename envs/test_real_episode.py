@@ -7,8 +7,8 @@ import pytest
 
 from configs.scenario import parse
 from envs.real_episode import Episode
-from kernel_bridge.client import REPORT_FIELDS, Report
-from kernel_bridge.run.plan import plan
+from kernel_bridge.bridge.client import REPORT_FIELDS, Report
+from kernel_bridge.runner.plan import plan
 
 LINKS = {
     "a": {"rate_mbps": 40, "delay_ms": 10, "queue": {"packets": 70}},

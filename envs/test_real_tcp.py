@@ -14,9 +14,9 @@ import pytest
 import envs
 from configs.errors import InputError
 from envs.sb3 import LeoVecEnv
-from kernel_bridge import bridge_process
-from kernel_bridge.run import schemes
-from kernel_bridge.run.leo_links import LeoLinks
+from kernel_bridge.bridge import process as bridge_process
+from kernel_bridge.host import schemes
+from kernel_bridge.runner.leo_links import LeoLinks
 
 pytestmark = pytest.mark.real_time
 

@@ -17,14 +17,15 @@ import kernel_bridge
 from configs.errors import InputError
 from configs.scenario import Scenario
 from evaluation.measurement import Measurement
-from kernel_bridge.lab import execute as lab
+from kernel_bridge.host import schemes
 from kernel_bridge.lab import image, qemu
-from kernel_bridge.run import backends as real
-from kernel_bridge.run import schemes
-from kernel_bridge.run.execute import TooSlowError, check, execute
-from kernel_bridge.run.link_shells import Backend as LinkBackend
-from kernel_bridge.run.served import known
-from kernel_bridge.run.stop import Stop
+from kernel_bridge.lab import virtual_run as lab
+from kernel_bridge.runner import backends as real
+from kernel_bridge.runner.link_shells import Backend as LinkBackend
+from kernel_bridge.runner.run import check, execute
+from kernel_bridge.runner.run_folder import TooSlowError
+from kernel_bridge.runner.served_flows import known
+from kernel_bridge.runner.stop import Stop
 
 SERIES_MS = 100.0
 """The interval of the time series that are kept: the grid of the path traces."""

@@ -13,7 +13,7 @@ from configs.errors import InputError
 from evaluation.backends import Backend, Inputs, backend, measure
 from evaluation.measurement import Measurement
 from evaluation.plan import Run
-from kernel_bridge.run.stop import Stop
+from kernel_bridge.runner.stop import Stop
 
 RAY_ANSWER_S = 5.0
 PARTS_AHEAD = 2

@@ -16,10 +16,10 @@ from evaluation import description, plan
 from evaluation.carrying_out import real_time_line
 from evaluation.schemes import Contestants
 from evaluation.store import Store
-from kernel_bridge import bridge_process
+from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.lab import links
-from kernel_bridge.run.backends import BACKENDS
-from kernel_bridge.run.processes import descendants
+from kernel_bridge.runner.backends import BACKENDS
+from tests.support.processes import descendants
 
 ROOT = Path(__file__).resolve().parents[1]
 GUARD_S = 120

@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from evaluation import cli
-from kernel_bridge.lab import image, links, served
+from kernel_bridge.lab import image, links, served_in_guest
 
-LACK = links.missing() or served.missing(image.latest())
+LACK = links.missing() or served_in_guest.missing(image.latest())
 POLICY = Path(__file__).parents[1] / "core/control/tests/fixtures/perceptron"
 SCENARIO = """
 duration_s: 1

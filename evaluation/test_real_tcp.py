@@ -7,8 +7,8 @@ import pytest
 
 from configs.errors import InputError
 from evaluation import cli
-from kernel_bridge import bridge_process
-from kernel_bridge.run.leo_links import LeoLinks
+from kernel_bridge.bridge import process as bridge_process
+from kernel_bridge.runner.leo_links import LeoLinks
 
 pytestmark = pytest.mark.real_time
 

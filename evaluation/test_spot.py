@@ -11,7 +11,7 @@ from configs.errors import InputError
 from configs.scenario import Scenario
 from evaluation import golden, spot
 from evaluation.golden import Golden
-from kernel_bridge.lab import execute
+from kernel_bridge.lab import virtual_run
 
 UNABLE = {"reroute", "leotcp-reroute", "converging-paths"}
 """Their flows change their routes, which shells in one another cannot."""
@@ -43,7 +43,7 @@ def test_each_suite_has_a_scenario_for_the_lab_and_what_the_lab_did_with_it(name
             suite.as_spot()
         return
     cut = suite.as_spot()
-    assert set(cut.schemes) <= set(execute.schemes())
+    assert set(cut.schemes) <= set(virtual_run.schemes())
     [case] = cut.cases(cut.schemes[0])
     assert (spot.FOLDER / f"{name}.json").exists() == (name not in UNRECORDED)
     if name in UNRECORDED:

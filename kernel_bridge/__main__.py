@@ -5,8 +5,8 @@ from __future__ import annotations
 from configs.errors import OneLineParser, reports_input_errors
 from kernel_bridge.check import check
 from kernel_bridge.clean import clean
-from kernel_bridge.lab import cli as lab
-from kernel_bridge.tunnel import cli as tunnel
+from kernel_bridge.lab import lab_command
+from kernel_bridge.tunnel import tunnel_command
 
 
 @reports_input_errors
@@ -16,10 +16,10 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="check|clean|lab|tunnel")
     commands.add_parser("check", help="say what this machine has and lacks for runs on real TCP")
     commands.add_parser("clean", help="remove what killed runs left, and say what")
-    lab.add_to(commands)
-    tunnel.add_to(commands)
+    lab_command.add_to(commands)
+    tunnel_command.add_to(commands)
     options = parser.parse_args()
-    carry_out = {"lab": lab.carry_out, "tunnel": tunnel.carry_out}.get(options.command)
+    carry_out = {"lab": lab_command.carry_out, "tunnel": tunnel_command.carry_out}.get(options.command)
     if carry_out is not None:
         print("\n".join(carry_out(options)))
         return 0

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kernel_bridge import bridge_process, clean, tunnel
+from kernel_bridge import clean, tunnel
+from kernel_bridge.bridge import process as bridge_process
+from kernel_bridge.host import schemes
 from kernel_bridge.lab import links as lab
-from kernel_bridge.run import schemes
-from kernel_bridge.run.backends import BACKENDS
-from kernel_bridge.run.served import served
+from kernel_bridge.runner.backends import BACKENDS
+from kernel_bridge.runner.served_flows import served
 
 
 def check() -> Iterator[str]:

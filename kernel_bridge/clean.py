@@ -12,8 +12,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from kernel_bridge import bridge_process
-from kernel_bridge.namespaces import FOLDERS, PREFIX
+from kernel_bridge.bridge import process as bridge_process
+from kernel_bridge.host.namespaces import FOLDERS, PREFIX
 
 _NAME = re.compile(re.escape(PREFIX) + r"(?:mahimahi|tunnel|run-\w+)-(\d+)-\w+")
 

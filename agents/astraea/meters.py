@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.simulations import LEARNER
-from kernel_bridge.run.run_log import RunLog
+from kernel_bridge.runner.run_log import RunLog
 
 SATURATED = 0.99
 """An action beyond this has next to no gradient through tanh."""

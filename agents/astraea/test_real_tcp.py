@@ -10,7 +10,8 @@ from agents.astraea.train import train
 from agents.run_folder import RunFolder
 from agents.settings import build, read_config
 from configs.errors import InputError
-from kernel_bridge import bridge_process, mahimahi
+from kernel_bridge import mahimahi
+from kernel_bridge.bridge import process as bridge_process
 
 pytestmark = pytest.mark.real_time
 

@@ -16,12 +16,12 @@ from agents.sage.scenarios import Situation
 from agents.sage.settings import SageSettings
 from configs.errors import InputError
 from evaluation.provenance import command_line
-from kernel_bridge.client import REPORT_FIELDS
-from kernel_bridge.lab import execute, image, links
-from kernel_bridge.run.interval_reports import SAMPLE_MS, interval_reports
-from kernel_bridge.run.plan import PACKET_BYTES, Plan
-from kernel_bridge.run.run_log import FlowRecord
-from kernel_bridge.run.socket_log import Samples
+from kernel_bridge.bridge.client import REPORT_FIELDS
+from kernel_bridge.lab import image, links, virtual_run
+from kernel_bridge.runner.interval_reports import SAMPLE_MS, interval_reports
+from kernel_bridge.runner.plan import PACKET_BYTES, Plan
+from kernel_bridge.runner.run_log import FlowRecord
+from kernel_bridge.runner.socket_log import Samples
 
 BACKEND = links.NAME
 STANDS_FOR = {"bbr3": "bbr"}
@@ -45,7 +45,7 @@ class LabRun:
     @property
     def scheme(self) -> str:
         """What runs on the kernel."""
-        return self.asked if self.asked in execute.schemes() else STANDS_FOR.get(self.asked, self.asked)
+        return self.asked if self.asked in virtual_run.schemes() else STANDS_FOR.get(self.asked, self.asked)
 
     @property
     def file(self) -> str:
@@ -80,7 +80,7 @@ def require(settings: SageSettings) -> None:
         raise InputError(
             f"settings: interval_ms: the lab samples every {SAMPLE_MS} ms, not {settings.interval_ms:g}"
         )
-    known = {*execute.SCHEMES, *STANDS_FOR}
+    known = {*virtual_run.SCHEMES, *STANDS_FOR}
     if unknown := sorted(set(settings.pool.schemes) - known):
         raise InputError(f"settings: pool.schemes: the lab's kernel has no {', '.join(unknown)}")
 
@@ -101,8 +101,8 @@ def watch(
     traces = {name: csv.encode() for name, csv in situation.trace_files().items()}
     records: list[FlowRecord] = []
     try:
-        planned = execute.check(described, traces)
-        log = execute.execute(described, traces, take=records.extend)
+        planned = virtual_run.check(described, traces)
+        log = virtual_run.execute(described, traces, take=records.extend)
     except RuntimeError as error:
         raise InputError(f"{situation.name}: {scheme}: {error}") from None
     if log.invalid is not None:

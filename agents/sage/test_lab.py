@@ -16,7 +16,7 @@ from agents.sage.sequences import Sequences
 from agents.sage.settings import SCHEMES, SageSettings
 from configs.errors import InputError
 from kernel_bridge.lab import image, links
-from kernel_bridge.run.plan import plan
+from kernel_bridge.runner.plan import plan
 
 LACK = links.missing()
 needs_lab = pytest.mark.skipif(LACK is not None, reason=LACK or "")

@@ -16,8 +16,8 @@ from configs.scenario import Scenario
 from evaluation import golden
 from evaluation.backends import SERIES_MS
 from evaluation.golden import FlowFigures, GoldenRun
-from kernel_bridge.run.inside import SETTINGS
-from kernel_bridge.run.schemes import DATAGRAMS
+from kernel_bridge.host.schemes import DATAGRAMS
+from kernel_bridge.inside.scenario import SETTINGS
 from traces.path import cache as trace_cache
 
 

@@ -7,7 +7,7 @@ use std::{env, fs};
 const PROGRAMS: [&str; 2] = ["leo_agent", "satcp"];
 
 fn main() {
-    println!("cargo:rerun-if-changed=../bpf");
+    println!("cargo:rerun-if-changed=bpf");
     if env::var_os("CARGO_FEATURE_EBPF").is_none() {
         return;
     }
@@ -16,7 +16,7 @@ fn main() {
     let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
     for name in PROGRAMS {
-        let source = format!("../bpf/{name}.bpf.c");
+        let source = format!("bpf/{name}.bpf.c");
         let object = out.join(format!("{name}.bpf.o"));
         let status = Command::new(&clang)
             .args([

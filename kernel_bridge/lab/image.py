@@ -7,12 +7,10 @@ import json
 import lzma
 import os
 import platform
-import py_compile
 import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import zlib
 from collections.abc import Iterable, Mapping
@@ -21,29 +19,18 @@ from pathlib import Path
 from typing import Any
 
 from configs.errors import InputError
-from kernel_bridge import bridge_process, client
+from kernel_bridge.bridge import process as bridge_process
+from kernel_bridge.inside.preparation import SOURCES
+from kernel_bridge.lab import guest_modules
 from kernel_bridge.lab.initramfs import File, archive
 from kernel_bridge.lab.modules import FOR_JOBS, with_dependencies
 from kernel_bridge.lab.packages import SHELL, Packages
-from kernel_bridge.mahimahi import inside as mahimahi
-from kernel_bridge.run import announcer, inside
 
-_GUEST = Path(__file__).parent / "guest"
 _SYSTEM_PROGRAMS = ("ip", "tc", "ss", "nsenter", "unshare", "setpriv", "mount")
 MM_LEO, BRIDGE = "mm-leo", "leo-bridge"
 """The project's own programs, of `make setup` and `make kernel`; taken if they are there."""
-_ROOT = Path(__file__).parents[2]
-_SCRIPTS = (
-    *(_GUEST / name for name in ("main.py", "run.py", "wires.py")),
-    *(Path(inside.__file__), Path(mahimahi.__file__)),
-)
-_PACKAGES = (client, announcer)
-"""Modules of this project that the guest imports by their names, of `_SERVED`."""
-_SERVED = _GUEST / "served.py"
-_C_SOURCES = (
-    *(inside.TRAFFIC, mahimahi.SOURCES / "forwarding.c"),
-    *(_GUEST / name for name in ("queue_log.c", "lose.c")),
-)
+_INIT = SOURCES / "init"
+_C_SOURCES = tuple(SOURCES / f"{name}.c" for name in ("traffic", "forwarding", "queue_log", "lose"))
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _NAME = re.compile("[0-9a-f]{16}")
 """Of an image's folder."""
@@ -89,7 +76,7 @@ def latest() -> Image:
         found = _load(cache() / (cache() / "latest").read_text().strip())
     except OSError:
         raise InputError("lab: no image yet: python -m kernel_bridge lab build") from None
-    if found.manifest.get("project_sha256") != _project():
+    if found.manifest.get("project_sha256") != _project(found.manifest["files"]):
         raise InputError("lab: the project has changed since its image: python -m kernel_bridge lab build")
     return found
 
@@ -132,11 +119,12 @@ def build(given: Given | None = None) -> Image:
     files = {f"modules/{name}.ko": File(data) for name, data in modules.items()}
     files["modules/order"] = File("".join(f"{name}\n" for name in modules if name != FOR_JOBS).encode())
     files["bin/busybox"] = File(shell, 0o755)
-    files["init"] = File((_GUEST / "init").read_bytes(), 0o755)
+    files["init"] = File(_INIT.read_bytes(), 0o755)
     files["etc/passwd"] = File(b"root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n")
     files["etc/group"] = File(b"root:x:0:\nnogroup:x:65534:\n")
     files |= _programs(folder)
-    files |= _python()
+    library, project = guest_modules.imported()
+    files |= _python(library, project)
     folders = dict.fromkeys(("proc", "sys", "dev", "run", "etc", "root", "var"), 0o755) | {"tmp": 0o1777}
     unpacked = archive(files, folders)
     digest = hashlib.sha256(b"%d" % _LAYOUT + kernel + unpacked).hexdigest()
@@ -145,7 +133,7 @@ def build(given: Given | None = None) -> Image:
         manifest = {
             **sources,
             "sha256": digest,
-            "project_sha256": _project(),
+            "project_sha256": _project(files),
             "btf": has_types(kernel),
             "files": {name: len(file.data) for name, file in sorted(files.items())},
         }
@@ -257,16 +245,14 @@ def _own_programs() -> list[Path]:
     return [place for place in places if place.exists()]
 
 
-def _modules() -> list[Path]:
-    """Return the files of `_PACKAGES`, with those of the packages that they are in."""
-    found = [Path(module.__file__ or "") for module in _PACKAGES]
-    return [*sorted({path.with_name("__init__.py") for path in found}), *found, _SERVED]
-
-
-def _project() -> str:
-    """Return the hash of what the image has of this project."""
-    parts = [*_SCRIPTS, *_modules(), *_C_SOURCES, _GUEST / "init", *_own_programs()]
-    return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in parts)).hexdigest()
+def _project(files: Iterable[str]) -> str | None:
+    """Return the hash of what an image with these files has of this project; None: some of it is gone."""
+    modules = sorted(guest_modules.source(name) for name in files if guest_modules.is_project(name))
+    try:
+        parts = [path.read_bytes() for path in (*modules, *_C_SOURCES, _INIT, *_own_programs())]
+    except FileNotFoundError:
+        return None
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
 
 def with_libraries(program: Path, name: str) -> dict[str, File]:
@@ -278,41 +264,12 @@ def with_libraries(program: Path, name: str) -> dict[str, File]:
     return found
 
 
-def _python() -> dict[str, File]:
-    """Return this Python's interpreter, and of its library what the guest's scripts import."""
+def _python(library: Iterable[Path], project: Iterable[Path]) -> dict[str, File]:
+    """Return this Python's interpreter, and the modules that the guest imports."""
     found = with_libraries(Path(os.path.realpath(sys.executable)), "bin/python3")
-    for path in _imported((*_SCRIPTS, _SERVED)):
-        # The interpreter looks where it was built for.
-        name = str(path).lstrip("/")
-        if path.suffix == ".so":
-            found |= with_libraries(path, name)
-        else:
-            found[str(Path(name).with_suffix(".pyc"))] = File(_compiled(path))
-    for script in (*_SCRIPTS, *_modules()):
-        found[f"project/{script.relative_to(_ROOT)}"] = File(script.read_bytes())
+    for path in (path for path in library if path.suffix == ".so"):
+        found |= with_libraries(path, str(path).lstrip("/"))
+    sources = [*(path for path in library if path.suffix == ".py"), *project]
+    for path, code in guest_modules.compiled(sources).items():
+        found[guest_modules.name(path)] = File(code)
     return found
-
-
-def _imported(scripts: Iterable[Path]) -> list[Path]:
-    """Return the files of all modules that a fresh interpreter loads with ``scripts``."""
-    load = "import importlib.util as u, os, pwd, grp, sys, encodings.ascii, encodings.latin_1\n"
-    load += "sys.path.insert(0, sys.argv[1])\n"
-    load += "for path in sys.argv[2:]:\n"
-    load += "    spec = u.spec_from_file_location('script', path)\n"
-    load += "    spec.loader.exec_module(u.module_from_spec(spec))\n"
-    load += "print(*{m.__file__ for m in sys.modules.values() if getattr(m, '__file__', None)}, sep='\\n')\n"
-    python = os.path.realpath(sys.executable)
-    command = [python, "-I", "-S", "-c", load, str(_ROOT), *map(str, scripts)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    library = Path(sysconfig.get_path("stdlib"))
-    paths = [library / "site.py", *map(Path, told.splitlines())]
-    return sorted({path for path in paths if path.is_relative_to(library) and path.suffix in (".py", ".so")})
-
-
-def _compiled(path: Path) -> bytes:
-    """Return a module's byte code, which need not be compared with its source."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "module.pyc"
-        mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-        py_compile.compile(str(path), str(out), dfile=str(path), doraise=True, invalidation_mode=mode)
-        return out.read_bytes()

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from configs.errors import InputError
 from configs.queue import Queue
+from kernel_bridge.inside.session import Wire
 from kernel_bridge.lab import image, qemu
-from kernel_bridge.run.leo_links import LeoLinks
-from kernel_bridge.run.link_shells import Folders, LinkEvents, LinkShells, Origin
-from kernel_bridge.run.plan import NS_PER_S, PACKET_BYTES, Limit, Plan, PlannedLink
+from kernel_bridge.runner.leo_links import LeoLinks
+from kernel_bridge.runner.link_shells import Folders, LinkEvents, LinkShells, Origin
+from kernel_bridge.runner.plan import NS_PER_S, PACKET_BYTES, Limit, Plan, PlannedLink
 
 NAME = "lab"
 WIRE = "wire"
@@ -79,7 +80,7 @@ class LeoInGuest(LeoLinks):
 
 
 class Wires:
-    """Linux's own queueing disciplines; see `kernel_bridge.lab.guest.wires`."""
+    """Linux's own queueing disciplines; see `kernel_bridge.inside.wires`."""
 
     name = NAME
 
@@ -100,22 +101,25 @@ class Wires:
         """Return a link as the guest makes it."""
         assert link.spec.delay_ms is not None
         assert link.spec.rate_mbps is not None
-        spec = {
+        wire: Wire = {
             "delay_us": _delay_us(int(link.schedule.delay_ns[0])),
             "losses": _losses(link, plan.duration_ns),
-            "rate_bps": round(link.spec.rate_mbps * 1e6 * FRAME_BYTES / PACKET_BYTES),
-            "burst_bytes": max(BURST_BYTES, link.spec.burst_bytes),
-            "apart_bytes": BURST_BYTES,
-            "queue": qdisc(link.spec.queue, link.limit, link.name),
+            "capacity": {
+                "rate_bps": round(link.spec.rate_mbps * 1e6 * FRAME_BYTES / PACKET_BYTES),
+                "burst_bytes": max(BURST_BYTES, link.spec.burst_bytes),
+                "apart_bytes": BURST_BYTES,
+                "queue": qdisc(link.spec.queue, link.limit, link.name),
+            },
         }
         logs = [folders.work / f"{link.file_stem}.queue"]
-        if spec["losses"]:
+        if wire["losses"]:
             logs.append(folders.work / f"{link.file_stem}.losses")
-        return LinkShells([[WIRE, json.dumps(spec)]], logs)
+        return LinkShells([[WIRE, json.dumps(wire)]], logs)
 
     def access(self, delay_ns: int, where: str, folders: Folders) -> list[str]:
         """Return a wire that delays by so much each way."""
-        return [WIRE, json.dumps({"delay_us": _delay_us(delay_ns), "losses": []})]
+        wire: Wire = {"delay_us": _delay_us(delay_ns), "losses": [], "capacity": None}
+        return [WIRE, json.dumps(wire)]
 
     def events(self, link: PlannedLink, shells: LinkShells, origin: Origin, duration_ns: int) -> LinkEvents:
         """Read the counters' samples: what happened between two of them is put at the later one."""

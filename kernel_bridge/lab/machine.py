@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from configs.errors import InputError
+from kernel_bridge.host.namespaces import FOLDERS, PREFIX
+from kernel_bridge.inside.session import GuestJob, GuestJobResult
 from kernel_bridge.lab import qemu
 from kernel_bridge.lab.image import Image
 from kernel_bridge.lab.initramfs import File
 from kernel_bridge.lab.qemu import Guest, GuestError
-from kernel_bridge.namespaces import FOLDERS, PREFIX
-from kernel_bridge.run.stop import Stop
+from kernel_bridge.runner.stop import Stop
 
 _LEAST_WALL_S = 120.0
 """Wall time that the beginning and the end may take on a busy machine."""
@@ -175,12 +176,12 @@ def _pass_on(lines: Sequence[str], progress: Progress | None) -> None:
 
 
 def _encode(job: Job, seed: int) -> bytes:
-    """Return a job as `kernel_bridge.lab.guest.main` reads it: a line of JSON, then the files' bytes."""
-    head = {
+    """Return a job as `kernel_bridge.inside.guest_boot` reads it: a line of JSON, then the files' bytes."""
+    head: GuestJob = {
         "seed": hashlib.sha256(str(seed).encode()).hexdigest(),
         "command": list(job.command),
         "folders": dict(job.folders),
-        "files": {name: [len(file.data), file.mode] for name, file in job.files.items()},
+        "files": {name: (len(file.data), file.mode) for name, file in job.files.items()},
         "results": list(job.results),
     }
     return b"".join([json.dumps(head).encode(), b"\n", *(file.data for file in job.files.values())])
@@ -192,7 +193,7 @@ def _decode(result: Path, serial: Path) -> Outcome:
     head, newline, rest = data.partition(b"\n")
     if not newline or not rest.endswith(b"end\n"):
         raise GuestError(f"lab: the guest ended before its job: {_last(serial)}: {serial}")
-    told = json.loads(head)
+    told: GuestJobResult = json.loads(head)
     files, position = {}, 0
     for name, size in told["files"].items():
         files[name] = rest[position : position + size]

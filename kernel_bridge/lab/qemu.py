@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kernel_bridge.lab.guest.main import JOB, PROGRESS, RESULT, STOP_PORT
+from kernel_bridge.inside.guest_boot import JOB, PROGRESS, RESULT, STOP_PORT
 from kernel_bridge.lab.image import Image
 
 _ICOUNT = "shift=0,sleep=off,align=off"

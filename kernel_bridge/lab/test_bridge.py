@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from configs.errors import InputError
-from kernel_bridge import bridge_process
+from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.lab import image, qemu
 from kernel_bridge.lab.initramfs import File, archive
 

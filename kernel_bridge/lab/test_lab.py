@@ -16,9 +16,9 @@ import pytest
 from configs.errors import InputError
 from configs.scenario import parse
 from evaluation import golden
-from kernel_bridge.lab import execute, image, links, machine, qemu
+from kernel_bridge.lab import image, links, machine, qemu, virtual_run
 from kernel_bridge.lab.machine import GuestError, Job
-from kernel_bridge.run.plan import plan
+from kernel_bridge.runner.plan import plan
 
 LACK = links.missing()
 needs_lab = pytest.mark.skipif(LACK is not None, reason=LACK or "")
@@ -26,7 +26,7 @@ needs_lab = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 
 def _run(duration_s, links, *flows, traces=None, seed=1):
     data = {"name": "test", "duration_s": duration_s, "seed": seed, "links": links, "flows": list(flows)}
-    return execute.execute(parse(data, "test"), traces or {})
+    return virtual_run.execute(parse(data, "test"), traces or {})
 
 
 def _job(*command, **more):
@@ -77,7 +77,7 @@ def test_a_link_loses_the_packets_that_the_simulators_loses():
     flow = {"scheme": "udp", "route": ["a", "b"], "rate_mbps": 6}
     scenario = parse({"name": "test", "duration_s": 2, "seed": 7, "links": links, "flows": [flow]}, "test")
     [simulated] = leosim.run([scenario.model_dump_json()], {})
-    ran = execute.execute(scenario, {})
+    ran = virtual_run.execute(scenario, {})
     on_kernel, in_simulator = ([link["lost_packets"] for link in log.links] for log in (ran, simulated))
     assert on_kernel == in_simulator
     for link in ran.links:
@@ -95,7 +95,7 @@ def test_applications_end_or_write_slowly_as_the_simulators_do():
     ]
     data = {"name": "test", "duration_s": 3, "handshake": True, "links": {"l": link}, "flows": flows}
     scenario = parse(data, "test")
-    ran, [simulated] = execute.execute(scenario, {}), leosim.run([scenario.to_json()], {})
+    ran, [simulated] = virtual_run.execute(scenario, {}), leosim.run([scenario.to_json()], {})
     transfer, application = ran.flows
     assert transfer["completion_s"] == pytest.approx(simulated.flows[0]["completion_s"], rel=0.02)
     assert transfer["stop_s"] - transfer["start_s"] == pytest.approx(transfer["completion_s"])
@@ -114,7 +114,7 @@ def test_a_hosts_receive_buffer_and_late_acknowledgements_do_as_in_the_simulator
     flow = {"scheme": "cubic", "route": ["l"], "tcp_rmem": [4096, 262_144, 262_144]}
     data = {"name": "test", "duration_s": 8, "handshake": True, "links": {"l": link}, "flows": [flow]}
     scenario = parse(data | {"host_jitter_us": 20_000}, "test")
-    [ran], [simulated] = execute.execute(scenario, {}).flows, leosim.run([scenario.to_json()], {})
+    [ran], [simulated] = virtual_run.execute(scenario, {}).flows, leosim.run([scenario.to_json()], {})
     assert ran["rtt_mean_ms"] == pytest.approx(simulated.flows[0]["rtt_mean_ms"], rel=0.02)
     assert ran["rtt_mean_ms"] > 205, "acknowledgements come up to 20 ms later"
     assert 3 < ran["goodput_mbps"] < 6, "half of the buffer every 200 ms is 5.2"
@@ -146,7 +146,7 @@ def test_a_queue_behind_a_large_bucket_counts_packets_one_by_one():
     link = {"rate_mbps": 20, "delay_ms": 5, "burst_bytes": 1 << 19, "queue": {"packets": 100}}
     flow = {"scheme": "cubic", "route": ["l"]}
     scenario = parse({"name": "test", "duration_s": 4, "links": {"l": link}, "flows": [flow]}, "test")
-    [ran], [simulated] = execute.execute(scenario, {}).flows, leosim.run([scenario.to_json()], {})
+    [ran], [simulated] = virtual_run.execute(scenario, {}).flows, leosim.run([scenario.to_json()], {})
     assert ran["rtt_mean_ms"] == pytest.approx(simulated.flows[0]["rtt_mean_ms"], rel=0.1)
 
 
@@ -258,7 +258,7 @@ def test_a_golden_run_gives_its_figures_again():
         for run in golden.read(golden.FOLDER / "fidelity.json").runs
         if (run.scheme, run.scenario.name) == ("reno", "10mbps-20ms-0.5bdp-loss0")
     ]
-    (flow,) = execute.execute(kept.scenario, {}).flows
+    (flow,) = virtual_run.execute(kept.scenario, {}).flows
     for name in ("goodput_mbps", "rtt_mean_ms", "rtt_p95_ms"):
         assert flow[name] == pytest.approx(getattr(kept.flows[0], name), rel=0.02), name
     assert flow["retransmit_rate"] == pytest.approx(kept.flows[0].retransmit_rate, abs=0.002)
@@ -343,8 +343,8 @@ def test_tcp_flows_begin_when_the_simulators_do_and_seeds_draw_when():
         scenario = parse(
             {"name": "test", "duration_s": 2, "seed": seed, "links": {"l": link}, "flows": flows}, "test"
         )
-        planned = plan(scenario, {}, execute.schemes(), links.NAME)
-        begun = [flow.start_ns / 1e9 for flow in execute.begun_as_simulated(planned, scenario, {}).flows]
+        planned = plan(scenario, {}, virtual_run.schemes(), links.NAME)
+        begun = [flow.start_ns / 1e9 for flow in virtual_run.begun_as_simulated(planned, scenario, {}).flows]
         [log] = leosim.run([scenario.to_json()], {}, {})
         assert begun == pytest.approx([row["start_s"] for row in log.flows], abs=1e-9)
         starts_s += begun

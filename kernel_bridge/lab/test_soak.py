@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from configs.scenario import parse
-from kernel_bridge.lab import execute, image, links, machine, served
+from kernel_bridge.lab import image, links, machine, served_in_guest, virtual_run
 
 POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
 TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "t", "handovers": [{"predicted_s": 1.0}]}
@@ -57,7 +57,7 @@ def _digest(name, seed):
     """Return the hash of everything in a run's log."""
     scenario = parse({"name": name, "duration_s": DURATION_S, "seed": seed, **_scenarios()[name]}, name)
     policies = {"policy": {path.name: path.read_bytes() for path in POLICY.iterdir()}}
-    log = execute.execute(
+    log = virtual_run.execute(
         scenario,
         {"t": TRACE.encode()} if scenario.traces else {},
         policies=policies if name == "served" else {},
@@ -70,7 +70,7 @@ def _digest(name, seed):
 @pytest.mark.skipif(LACK is not None, reason=LACK or "")
 @pytest.mark.parametrize("name", _scenarios())
 def test_runs_with_one_seed_are_byte_identical_and_another_seed_differs(name):
-    if name == "served" and (lack := served.missing(image.latest())) is not None:
+    if name == "served" and (lack := served_in_guest.missing(image.latest())) is not None:
         pytest.skip(lack)
     machine.ready(image.latest())
     with ThreadPoolExecutor(2) as pool:

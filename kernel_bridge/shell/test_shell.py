@@ -4,16 +4,15 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from kernel_bridge.lateness import Lateness
 from kernel_bridge.shell import missing, program
+from tests.support import udp_server
+from tests.support.lateness import Lateness
 
 LIMIT_S = 60
 """Against hanging only."""
-HERE = Path(__file__).parent
 HEADERS_BYTES = 28
 """IP and UDP."""
 LATE_MS = 10.0
@@ -42,10 +41,10 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
 
 
 def in_world(*command):
-    """Run a command in namespaces of its own, with the server of `world` beside it."""
+    """Run a command in namespaces of its own, with `udp_server` beside it."""
     unshare = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
     return subprocess.run(
-        [*unshare, sys.executable, "-I", str(HERE / "world.py"), *map(str, command)],
+        [*unshare, sys.executable, "-I", udp_server.__file__, *map(str, command)],
         capture_output=True,
         text=True,
         timeout=LIMIT_S,

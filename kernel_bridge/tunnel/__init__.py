@@ -7,8 +7,8 @@ measured(Logs.read(sender=Path("client"), receiver=Path("server")), "cubic").flo
 
 from __future__ import annotations
 
-from kernel_bridge.tunnel.log import TunnelLog, read_log
+from kernel_bridge.tunnel.local_flow import missing, run
 from kernel_bridge.tunnel.measure import Logs, measured
-from kernel_bridge.tunnel.run import missing, run
+from kernel_bridge.tunnel.tunnel_log import TunnelLog, read_log
 
 __all__ = ["Logs", "TunnelLog", "measured", "missing", "read_log", "run"]

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from configs.errors import InputError
-from kernel_bridge.run.plan import PACKET_BYTES
-from kernel_bridge.run.run_log import RunLog, weighted_quantile
-from kernel_bridge.run.schedule import NS_PER_MS, NS_PER_S
-from kernel_bridge.tunnel.log import TunnelLog, read_log
+from kernel_bridge.runner.plan import PACKET_BYTES
+from kernel_bridge.runner.run_log import RunLog, weighted_quantile
+from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S
+from kernel_bridge.tunnel.tunnel_log import TunnelLog, read_log
 
 HEADER_BYTES = 52
 """Of IP and TCP with timestamps."""

@@ -20,10 +20,10 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from kernel_bridge.bridge_process import BridgeProcess, missing
-from kernel_bridge.lateness import Lateness
-from kernel_bridge.veth import SERVER, Pair
+from kernel_bridge.bridge.process import BridgeProcess, missing
 from tests.bench.row import Row
+from tests.support.lateness import Lateness
+from tests.support.veth import SERVER, Pair
 
 TRAINED = Path("agents/astraea/trained/policy")
 """Its networks, as in an evaluation, steer the flow whose throughput counts."""

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 
 from configs.scenario import parse
-from kernel_bridge.lab import execute, image, links, machine
+from kernel_bridge.lab import image, links, machine, virtual_run
 from tests.bench.row import Row
 
 MOST_COUNTING_S = 1.5
@@ -63,7 +63,7 @@ def core_s(duration_s: float) -> float:
         "flows": [{"scheme": "cubic", "route": ["a", "b", "c"]}],
     }
     before = _children_s()
-    execute.execute(parse(data, "bench"), {})
+    virtual_run.execute(parse(data, "bench"), {})
     return _children_s() - before
 
 

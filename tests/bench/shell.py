@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernel_bridge import mahimahi
-from kernel_bridge.lateness import Lateness
 from kernel_bridge.mahimahi import Delay, Link, Queue, Server
 from kernel_bridge.mahimahi.shell import Shell
 from kernel_bridge.shell import Leo, missing
 from tests.bench.row import Row
+from tests.support.lateness import Lateness
 
 LEAST_OF_MAHIMAHIS = 0.95
 """Of what mahimahi carries; either carries all on a machine that is quick enough."""

@@ -1,4 +1,4 @@
-//! What the eBPF program tells of each ACK. The layout mirrors `kernel_bridge/bpf/ack.h`.
+//! What the eBPF program tells of each ACK. The layout mirrors `kernel_bridge/bridge/bpf/ack.h`.
 
 use std::ptr;
 

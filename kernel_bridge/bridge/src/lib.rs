@@ -19,6 +19,7 @@ pub mod interval;
 pub mod latency;
 pub mod privileges;
 pub mod protocol;
+pub mod punctuality;
 #[cfg(feature = "ebpf")]
 pub mod serve;
 pub mod service;

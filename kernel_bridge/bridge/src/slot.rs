@@ -1,4 +1,4 @@
-//! Memory shared with the eBPF programs: one slot a flow. Layouts mirror `kernel_bridge/bpf/flow.h`.
+//! Memory shared with the eBPF programs: one slot a flow. Layouts mirror `kernel_bridge/bridge/bpf/flow.h`.
 
 use std::any::Any;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

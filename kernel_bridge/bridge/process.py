@@ -1,0 +1,152 @@
+"""Starting ``leo-bridge`` and being sure that it ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from configs.errors import InputError
+from kernel_bridge.bridge.client import Bridge
+
+
+def program() -> str | None:
+    """Return the path of ``leo-bridge``: ``$LEO_BRIDGE``, or beside this Python, or on the PATH."""
+    if named := os.environ.get("LEO_BRIDGE"):
+        return named
+    beside = Path(sys.executable).parent / "leo-bridge"
+    return str(beside) if beside.exists() else shutil.which("leo-bridge")
+
+
+def missing() -> str | None:
+    """Say in one line what this machine lacks for a bridge, or None."""
+    if (path := program()) is None:
+        return "leo-bridge: is not built: `make kernel` as root builds it"
+    check = subprocess.run([path, "check"], capture_output=True, text=True, check=False)
+    lacks = [line.removeprefix("NO").strip() for line in check.stdout.splitlines() if line.startswith("NO")]
+    return f"leo-bridge: {lacks[0]}" if lacks else None
+
+
+def clean() -> list[str]:
+    """Take congestion controls away that killed bridges left; return a line about each."""
+    if os.geteuid() != 0 or (path := program()) is None:
+        return []
+    return subprocess.run([path, "clean"], capture_output=True, text=True, check=False).stdout.splitlines()
+
+
+@dataclass(frozen=True)
+class Offered:
+    """Flows offered to clients as an agent of that specification, of `core/control`, wants them."""
+
+    agent: str
+
+
+OVER_CUBIC = "over-cubic"
+"""Offered to clients, and Cubic moves the window between their commands, as Orca wants it."""
+SCHEMES = ("copa", "satcp", "vivace", "vivace-kernel", "vivace-proteus")
+"""Schemes that a bridge brings along."""
+
+
+def options(schemes: Mapping[str, Path | str | Offered | None]) -> list[str]:
+    """Return the options of ``leo-bridge run`` that register congestion controls, as of `BridgeProcess`."""
+    found = []
+    for name, decider in schemes.items():
+        if decider is None:
+            found += ["--offer", name]
+        elif isinstance(decider, Path):
+            found += ["--policy", f"{name}={decider}"]
+        elif isinstance(decider, Offered):
+            found += ["--offer", f"{name}={decider.agent}"]
+        elif decider == OVER_CUBIC:
+            found += ["--offer-over-cubic", name]
+        elif decider == "satcp":
+            found += ["--satcp", name]
+        else:
+            found += ["--scheme", f"{name}={decider}"]
+    return found
+
+
+class BridgeProcess:
+    """A bridge that runs as long as the ``with`` block; it ends with this process, however that ends.
+
+    Args:
+        schemes: congestion controls by name (1 to 15 letters, digits, _ and .): the folder of a policy that
+            decides for their flows, one of `SCHEMES`, or None, `OVER_CUBIC` or an `Offered` to offer them to
+            clients.
+        interval_ms: monitor interval of flows without a policy.
+        seed: of what is random in a scheme.
+        address: where it listens.
+        user: whom it becomes after loading, and who may connect besides root; default: who called sudo, else
+            nobody.
+        link: False does without links that the kernel has, as before Linux 6.4.
+
+    Raises:
+        InputError: the machine lacks something, or a policy is wrong.
+    """
+
+    def __init__(
+        self,
+        schemes: Mapping[str, Path | str | Offered | None],
+        *,
+        interval_ms: float | None = None,
+        seed: int | None = None,
+        address: str | None = None,
+        user: str | None = None,
+        link: bool = True,
+    ) -> None:
+        self.address = f"@leo-bridge-{os.getpid()}-{id(self):x}" if address is None else address
+        self._arguments = ["run", "--with-parent", "--socket", self.address, *options(schemes)]
+        if interval_ms is not None:
+            self._arguments += ["--interval-ms", f"{interval_ms:g}"]
+        if seed is not None:
+            self._arguments += ["--seed", str(seed)]
+        if user is not None:
+            self._arguments += ["--user", user]
+        if not link:
+            self._arguments.append("--no-link")
+        self.process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        if (path := program()) is None:
+            raise InputError(str(missing()))
+        # Its messages go to our standard error only when it does not come up. A terminal's Ctrl-C is ours to
+        # answer.
+        self.process = subprocess.Popen(
+            [path, *self._arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert self.process.stdout is not None
+        if not self.process.stdout.readline():
+            _, why = self.process.communicate()
+            self.process = None
+            raise InputError(" ".join(why.split()) or "leo-bridge: it ended without a word")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process is not None:
+            self.process.terminate()
+            self.process.communicate()
+
+    @property
+    def pid(self) -> int:
+        """Return the process's number."""
+        assert self.process is not None, "outside of its with block"
+        return self.process.pid
+
+    def client(self) -> Bridge:
+        """Return a new connection to it."""
+        return Bridge(self.address)
+
+    def too_late(self) -> list[str]:
+        """Say why what its flows did until now does not count: decisions came too late. Empty: it counts."""
+        with self.client() as client:
+            schemes = client.status()["schemes"]
+        return [f"{scheme['scheme']}: {scheme['too_late']}" for scheme in schemes if scheme["too_late"]]

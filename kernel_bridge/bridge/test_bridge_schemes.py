@@ -1,0 +1,247 @@
+"""Schemes that a bridge brings along, on real TCP: the simulator's, SaTCP, and agents over Cubic."""
+
+import itertools
+import json
+import shutil
+import statistics
+import threading
+
+import pytest
+
+from kernel_bridge import mahimahi
+from kernel_bridge.bridge.client import Bridge, Opened, Report
+from kernel_bridge.bridge.process import OVER_CUBIC, BridgeProcess
+from tests.support.bridge_world import (
+    LIMIT_S,
+    MSS,
+    POLICY,
+    SCHEME,
+    Collecting,
+    Steering,
+    eventually,
+    flow_of,
+    needs_bridge,
+)
+from tests.support.lateness import Lateness
+from tests.support.veth import Pair
+
+pytestmark = pytest.mark.real_time
+
+LATE_MS = 50.0
+"""A flow whose ends or shells sleep for so long may time out (Linux: 200 ms at least after a round trip)."""
+QUEUE_MS = 10.0
+"""Packets that wait in a shell for so long are a queue to a scheme that goes by delay, and it gives way."""
+NO_THRESHOLD = 2**31 - 1
+"""TCP_INFINITE_SSTHRESH: no loss and no command has set one yet."""
+
+
+@pytest.fixture
+def pair():
+    with Pair() as pair:
+        yield pair
+
+
+@needs_bridge
+@pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
+@pytest.mark.parametrize(("scheme", "least_mbps"), [("vivace", 1.3), ("vivace-proteus", 3), ("copa", 6)])
+def test_a_scheme_of_the_simulators_uses_a_real_path_and_paces(scheme, least_mbps, tmp_path):
+    seconds, skip, capacity_mbps = 6, 3, 12 * MSS / 1504
+    trace = tmp_path / "12.trace"
+    trace.write_text("1\n")  # an opportunity a millisecond: 12 Mbit/s
+    queue = mahimahi.Queue("droptail", {"packets": 60})
+    reports = []
+    lateness = Lateness(prompt=False)
+    with BridgeProcess({SCHEME: scheme}, seed=1) as bridge, bridge.client() as client:
+        client.subscribe(SCHEME)
+        with Collecting(client, reports), lateness:
+            finished = mahimahi.run(
+                [mahimahi.Delay(25), mahimahi.Link(trace, trace, queue, queue)],
+                ["sh", "-c", f"exec iperf3 -c $MAHIMAHI_BASE -C {SCHEME} -t {seconds}"],
+                servers=[mahimahi.Server(["iperf3", "--server", "--one-off"], 5201)],
+                timeout_s=LIMIT_S,
+            )
+        (status,) = client.status()["schemes"]
+    assert finished.status == 0, finished.stdout + finished.stderr
+    assert status["controller"] == "scheme"
+    late = [report for report in reports if skip < report["time_ns"] / 1e9 < seconds]
+    # The other end of iperf3's connection sends nothing worth a report.
+    delivered_bits = 8 * sum(report["delivered_bytes"] for report in late)
+    mbps = 1e3 * delivered_bits / sum(report["interval_ns"] for report in late)
+    print(f"{scheme}: {mbps:.2f} of {capacity_mbps:.2f} Mbit/s")
+    lateness.skip_above(QUEUE_MS)
+    # How well is asked in run/test_laws.py. Behind mahimahi's clock of 1 ms Vivace-Latency, for which any
+    # slope of the RTT counts, gives way down to its least, 1.3 Mbit/s of whole packets.
+    assert least_mbps * MSS / 1500 < mbps < 1.05 * capacity_mbps
+    assert all(report["pacing_rate_bytes_per_s"] > 0 for report in late)
+    # A rate that is tried is not one that is held.
+    assert len({report["pacing_rate_bytes_per_s"] for report in late}) > 5
+
+
+class OnceSmaller(threading.Thread):
+    """Leaves the window to Cubic, but commands 20 packets once it has grown to 100, until it is smaller."""
+
+    def __init__(self, address):
+        super().__init__(daemon=True)
+        self.bridge = Bridge(address)
+        self.bridge.subscribe(SCHEME, interval_ms=20)
+        self.before, self.after = [], []
+        """Reports until the window was smaller than in the one before, and from then on."""
+        self.timeouts = 0
+        self.over = threading.Event()
+
+    def run(self):
+        """Steer until it is over."""
+        commanded = False
+        while not self.over.is_set():
+            message = self.bridge.message(0.1)
+            if not isinstance(message, Report):
+                continue
+            if not self.after:
+                # A timeout is what makes a window smaller on a machine that stands still.
+                self.timeouts += sum(flow.timeouts for flow in self.bridge.flows())
+            window = message["cwnd_packets"]
+            fell = bool(self.before) and window < self.before[-1]["cwnd_packets"]
+            (self.after if self.after or fell else self.before).append(message)
+            # One command might be overtaken by the next before the connection has done anything.
+            commanded |= window > 100
+            self.bridge.command(message.flow, 20 if commanded and not self.after else 0)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.join()
+        self.bridge.close()
+
+
+@needs_bridge
+@pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
+def test_over_cubic_a_command_is_what_cubic_goes_on_from():
+    lateness = Lateness(prompt=False)
+    with BridgeProcess({SCHEME: OVER_CUBIC}) as bridge, OnceSmaller(bridge.address) as agent, lateness:
+        finished = mahimahi.run(
+            [mahimahi.Delay(40)],
+            ["sh", "-c", f"exec iperf3 -c $MAHIMAHI_BASE -C {SCHEME} -t 3"],
+            servers=[mahimahi.Server(["iperf3", "--server", "--one-off"], 5201)],
+            timeout_s=LIMIT_S,
+        )
+    assert finished.status == 0, finished.stdout + finished.stderr
+    lateness.skip_above(LATE_MS)
+    assert not agent.timeouts
+    # Cubic's slow start from the initial window, without any command.
+    assert agent.before[-1]["cwnd_packets"] > 100
+    # It grows from there at once, by the ACKs of the hundred packets that are still under way.
+    windows = [report["cwnd_packets"] for report in agent.after]
+    assert 20 <= windows[0] <= 20 + agent.after[0]["delivered_bytes"] / MSS
+    assert max(windows) > windows[0]
+
+
+@needs_bridge
+def test_over_cubic_a_timeout_is_cubics_affair(pair):
+    # RFC 5681, section 3.1: "cwnd MUST be set to no more than the loss window, LW, which equals 1 full-sized
+    # segment".
+    with (
+        BridgeProcess({SCHEME: OVER_CUBIC}) as bridge,
+        pair.transfer(SCHEME),
+        bridge.client() as client,
+        Steering(bridge.address, cwnd=0) as steering,
+    ):
+        assert steering.steered.wait(LIMIT_S)
+        pair.cut()
+        timed_out = eventually(lambda: flow_of(client), "flow", lambda flow: flow.timeouts >= 2)
+        assert timed_out.cwnd_packets == 1
+        assert " cwnd:1 " in pair.sockets()
+        pair.mend()
+        sent = timed_out.sent_packets
+        eventually(lambda: flow_of(client), "flow", lambda flow: flow.sent_packets > sent + 100)
+
+
+@needs_bridge
+def test_a_policy_with_orcas_action_acts_over_cubic(pair, tmp_path):
+    policy = tmp_path / "policy"
+    shutil.copytree(POLICY, policy)
+    description = json.loads((policy / "policy.json").read_text())
+    (policy / "policy.json").write_text(json.dumps({**description, "agent": "astraea+cubic_ratio"}))
+    with BridgeProcess({SCHEME: policy}) as bridge, pair.transfer(SCHEME), bridge.client() as client:
+        client.subscribe(SCHEME)
+        eventually(lambda: flow_of(client), "flow", lambda flow: flow is not None and flow.mode == "steered")
+        # A timeout gives every flow a threshold.
+        pair.cut()
+        sent = eventually(lambda: flow_of(client), "flow", lambda flow: flow.timeouts > 0).sent_packets
+        pair.mend()
+        eventually(lambda: flow_of(client), "flow", lambda flow: flow.sent_packets > sent + 100)
+        while client.message(0) is not None:
+            pass  # in an outage a window that is commanded waits, and its threshold is the one before
+        reports = (message for message in iter(client.message, None) if isinstance(message, Report))
+        # With nothing beneath it an agent's window is its threshold, too; Cubic's is its own.
+        pairs = ((report["ssthresh_packets"], report["cwnd_packets"]) for report in reports)
+        assert any(
+            threshold not in {window, NO_THRESHOLD} for threshold, window in itertools.islice(pairs, 100)
+        )
+
+
+def _times_to_come_back(folder, frozen):
+    """Return how long a SaTCP flow's window took to come back to 95 % of each peak of its sawtooth, in s."""
+    seconds, skip = 12, 2
+    trace = folder / "12.trace"
+    trace.write_text("1\n")  # an opportunity a millisecond: 12 Mbit/s
+    queue = mahimahi.Queue("droptail", {"packets": 60})
+    windows = []
+    with BridgeProcess({SCHEME: "satcp"}) as bridge, bridge.client() as client:
+        client.subscribe(SCHEME)
+        over = threading.Event()
+
+        def watch():
+            while not over.is_set():
+                message = client.message(0.1)
+                if isinstance(message, Opened) and frozen:
+                    client.freeze(message.flow.id, 1e3 * (seconds + 10))
+                elif isinstance(message, Report) and skip < message["time_ns"] / 1e9 < seconds:
+                    windows.append((message["time_ns"] / 1e9, message["cwnd_packets"]))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            finished = mahimahi.run(
+                [mahimahi.Delay(25), mahimahi.Link(trace, trace, queue, queue)],
+                ["sh", "-c", f"exec iperf3 -c $MAHIMAHI_BASE -C {SCHEME} -t {seconds}"],
+                servers=[mahimahi.Server(["iperf3", "--server", "--one-off"], 5201)],
+                timeout_s=LIMIT_S,
+            )
+        finally:
+            over.set()
+            watcher.join()
+    assert finished.status == 0, finished.stdout + finished.stderr
+    times, peak, highest, reduced_s = [], 0, 0, None
+    for time_s, window in windows:
+        if window < 0.5 * highest:
+            # A timeout, as on a machine that stands still: from there Cubic comes back in another way.
+            peak, highest, reduced_s = 0, window, None
+        elif window < 0.8 * highest:
+            # Reduced: again, perhaps, before it was back.
+            peak, highest, reduced_s = highest, window, time_s
+        elif reduced_s is not None and window >= 0.95 * peak:
+            times.append(time_s - reduced_s)
+            reduced_s = None
+        highest = max(highest, window)
+    return times
+
+
+@needs_bridge
+@pytest.mark.soak
+@pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
+def test_a_frozen_satcp_flow_is_back_at_its_window_in_a_fraction_of_cubics_time(tmp_path):
+    # Algorithm 1: K <- K / 9. Some 110 packets fit in pipe and queue. So Cubic takes K = 4.4 s, the cube root
+    # of 0.3 x 110 / 0.4, from a loss back to where it happened, and to 95 % of that the cube root of
+    # 0.05 x 110 / 0.4 less: 2 s. Frozen, K is 0.5 s and the way to 95 % as fast as Cubic ever grows.
+    with Lateness(prompt=False) as lateness:
+        found = [_times_to_come_back(tmp_path, frozen=frozen) for frozen in (False, True)]
+    lateness.skip_above(LATE_MS)
+    assert all(found), found
+    usual, frozen = map(statistics.median, found)
+    print(f"back at 95 % after {usual:.2f} s usually, {frozen:.2f} s frozen")
+    # A machine that is busy has losses of its own, from which the way back is another.
+    assert usual > 0.6
+    assert frozen < usual / 2

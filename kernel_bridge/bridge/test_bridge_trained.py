@@ -1,0 +1,66 @@
+"""Astraea as the project trained it, in the daemon, on real TCP over a path of its ranges."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+import agents
+from kernel_bridge import mahimahi
+from kernel_bridge.bridge.process import BridgeProcess
+from tests.support.bridge_world import LIMIT_S, MSS, SCHEME, Collecting, needs_bridge
+from tests.support.lateness import Lateness
+
+pytestmark = pytest.mark.real_time
+
+TRAINED = Path(agents.__file__).parent / "astraea/trained/policy"
+INTERVAL_NS = 30_000_000
+"""Of its decisions: policy.json's interval_ms."""
+LATE_MS = 20.0
+"""Of a round trip of 40 ms a shell that sleeps for so long makes one half as long again."""
+OFTEN_LATE_MS = 1.0
+"""RTTs that are so uneven look like a queue, and the policy gives way to them: in the simulator a
+millisecond takes a third of this path's throughput. mm-leo allows no more, either."""
+
+
+@needs_bridge
+@pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
+def test_trained_astraea_uses_a_real_path_and_leaves_most_of_its_queue_empty(tmp_path):
+    seconds, skip, one_way_ms, capacity_mbps = 10, 6, 20, 48 * MSS / 1504
+    trace = tmp_path / "48.trace"
+    trace.write_text("1\n1\n1\n1\n")  # four opportunities a millisecond: 48 Mbit/s, a BDP of 160 packets
+    queue = mahimahi.Queue("droptail", {"packets": 640})
+    reports = []
+    lateness = Lateness(prompt=False)
+    with BridgeProcess({SCHEME: TRAINED}) as bridge, bridge.client() as client:
+        client.subscribe(SCHEME)
+        with Collecting(client, reports), lateness:
+            finished = mahimahi.run(
+                [mahimahi.Delay(one_way_ms), mahimahi.Link(trace, trace, queue, queue)],
+                ["sh", "-c", f"exec iperf3 -c $MAHIMAHI_BASE -C {SCHEME} -t {seconds}"],
+                servers=[mahimahi.Server(["iperf3", "--server", "--one-off"], 5201)],
+                timeout_s=LIMIT_S,
+            )
+        (status,) = client.status()["schemes"]
+    assert finished.status == 0, finished.stdout + finished.stderr
+    assert status["controller"] == "policy"
+    # The other end of iperf3's connection sends nothing worth a report.
+    data = [report for report in reports if report["delivered_bytes"] > 10 * MSS]
+    late = [report for report in data if skip < report["time_ns"] / 1e9 < seconds]
+    mbps = 8 * sum(report["delivered_bytes"] for report in late) / 1e6 / (seconds - skip)
+    samples = sum(report["rtt_samples"] for report in late)
+    rtt_ms = sum(report["avg_rtt_us"] * report["rtt_samples"] for report in late) / samples / 1e3
+    window = late[-1]["cwnd_packets"]
+    print(f"{mbps:.2f} of {capacity_mbps:.2f} Mbit/s, RTT {rtt_ms:.1f} ms, window {window} packets")
+    lateness.skip_above(LATE_MS, often_ms=OFTEN_LATE_MS)
+    # It may still be on its way up, by less than 2.5 % an interval.
+    assert 0.4 * capacity_mbps < mbps < 1.05 * capacity_mbps
+    # A full queue makes it 200 ms.
+    assert rtt_ms < 100
+    # Actions alone move the window: by 2.5 % at most, and by a packet at least. Between two reports of
+    # deliveries may lie one of none.
+    for before, after in itertools.pairwise(late):
+        low = high = before["cwnd_packets"]
+        for _ in range(max(1, round((after["time_ns"] - before["time_ns"]) / INTERVAL_NS))):
+            low, high = low / 1.025 - 1, high * 1.025 + 1
+        assert low <= after["cwnd_packets"] <= high

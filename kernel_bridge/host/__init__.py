@@ -1,0 +1,1 @@
+"""What this machine is asked for: private namespaces, and the schemes that its kernel runs."""

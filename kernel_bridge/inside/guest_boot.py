@@ -1,0 +1,120 @@
+"""What the guest does: stop until there is a job, run it, send the results to the host.
+
+The host's half is `kernel_bridge.lab.machine`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from kernel_bridge.inside.session import GuestJob, GuestJobResult
+
+PROGRESS = "org.leogym.progress"
+RESULT = "org.leogym.result"
+JOB = "opt/org.leogym/job"
+"""Where the job is in QEMU's firmware configuration, which the reading instructions themselves fetch."""
+STOP_PORT = 0x505
+"""Of pvpanic: writing 1 there stops the guest."""
+PROGRESS_FD = "LEOGYM_PROGRESS_FD"
+"""Environment variable: the descriptor on which the job may tell, in lines of JSON, how far it is."""
+
+# <linux/random.h>
+_RNDADDENTROPY, _RNDRESEEDCRNG = 0x40085203, 0x5207
+
+
+def main() -> int:
+    """Run the job; return the exit status of its command."""
+    ports = _ports()
+    with ports[PROGRESS].open("wb", buffering=0) as progress, ports[RESULT].open("wb") as result:
+        stop()
+        # Not before: it keeps how large the job is.
+        subprocess.run(["insmod", "/modules/qemu_fw_cfg.ko"], check=True)
+        job, data = _job()
+        _seed(bytes.fromhex(job["seed"]))
+        _put(job, data)
+        progress.write(b'{"event": "begun", "virtual_s": %.3f}\n' % time.monotonic())
+        process = subprocess.run(
+            job["command"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            pass_fds=[progress.fileno()],
+            env={**os.environ, PROGRESS_FD: str(progress.fileno())},
+        )
+        files = {name: Path(name) for name in _wanted(job["results"])}
+        head: GuestJobResult = {
+            "status": process.returncode,
+            "virtual_s": time.monotonic(),
+            "stdout": process.stdout.decode(errors="replace"),
+            "stderr": process.stderr.decode(errors="replace"),
+            "files": {name: path.stat().st_size for name, path in files.items()},
+        }
+        result.write(json.dumps(head).encode() + b"\n")
+        for path in files.values():
+            result.write(path.read_bytes())
+        result.write(b"end\n")
+        progress.write(b'{"event": "done", "virtual_s": %.3f}\n' % time.monotonic())
+    return process.returncode
+
+
+def stop() -> None:
+    """Stop the guest; it goes on from here in every run."""
+    ports = os.open("/dev/port", os.O_WRONLY)
+    os.pwrite(ports, b"\1", STOP_PORT)
+    os.close(ports)
+
+
+def _job() -> tuple[GuestJob, bytes]:
+    """Return what to do, and the bytes of the files."""
+    data = Path("/sys/firmware/qemu_fw_cfg/by_name", JOB, "raw").read_bytes()
+    head, _, rest = data.partition(b"\n")
+    return json.loads(head), rest
+
+
+def _seed(seed: bytes) -> None:
+    """Seed the kernel's randomness: all runs come from one boot."""
+    counted = (8 * len(seed)).to_bytes(4, "little") + len(seed).to_bytes(4, "little")
+    with Path("/dev/random").open("wb") as random:
+        fcntl.ioctl(random, _RNDADDENTROPY, counted + seed)
+        fcntl.ioctl(random, _RNDRESEEDCRNG)
+
+
+def _put(job: GuestJob, data: bytes) -> None:
+    """Put the job's folders and files in place."""
+    for name, mode in job["folders"].items():
+        Path(name).mkdir(parents=True)
+        Path(name).chmod(mode)
+    position = 0
+    for name, (size, mode) in job["files"].items():
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data[position : position + size])
+        path.chmod(mode)
+        position += size
+
+
+def _ports() -> dict[str, Path]:
+    """Return the virtio ports by name."""
+    found = {}
+    for port in Path("/sys/class/virtio-ports").iterdir():
+        found[(port / "name").read_text().strip()] = Path("/dev") / port.name
+    return found
+
+
+def _wanted(results: list[str]) -> list[str]:
+    """Return the files under the paths that the job asks for, in order."""
+    found = []
+    for result in map(Path, results):
+        inside = result.rglob("*") if result.is_dir() else [result]
+        found += [str(path) for path in inside if path.is_file() and not path.is_symlink()]
+    return sorted(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

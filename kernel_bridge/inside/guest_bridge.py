@@ -1,0 +1,60 @@
+"""leo-bridge inside the guest: schemes and policies that the kernel does not have itself.
+
+The host's half is `kernel_bridge.lab.served_in_guest`, which says what to start and judges what is told.
+"""
+
+from __future__ import annotations
+
+import subprocess
+
+from kernel_bridge.bridge.announcer import Announcer
+from kernel_bridge.bridge.client import Bridge, BridgeError
+from kernel_bridge.inside.session import ServedResult, ServedSession
+
+ADDRESS = "@leo-bridge"
+PROGRAM = "/bin/leo-bridge"
+
+
+class Daemon:
+    """The bridge of a run, as ``served`` in its session describes it."""
+
+    def __init__(self, served: ServedSession) -> None:
+        self._served = served
+        self._announcer: Announcer | None = None
+
+    def start(self) -> None:
+        """Start it; return once its schemes can be chosen."""
+        line = [PROGRAM, "run", "--with-parent", "--socket", ADDRESS, *self._served["options"]]
+        process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        if not process.stdout.readline():
+            _, why = process.communicate()
+            raise RuntimeError(" ".join(why.split()) or "leo-bridge: it ended without a word")
+
+    def announce(self, origin_ns: int) -> None:
+        """From now on tell SaTCP flows of their paths' handovers.
+
+        Args:
+            origin_ns: the run's start, on the monotonic clock.
+        """
+        satcp = self._served["satcp"]
+        if satcp is None:
+            return
+        client = Bridge(ADDRESS)
+        client.subscribe(satcp)
+        reports = {int(port): times for port, times in self._served["reports"].items()}
+        self._announcer = Announcer(client, reports, origin_ns)
+        self._announcer.start()
+
+    def status(self) -> ServedResult:
+        """Return what the bridge says of its schemes, and how many handovers were reported."""
+        reported, fault = 0, None
+        if self._announcer is not None:
+            self._announcer.end()
+            reported, fault = self._announcer.reported, self._announcer.fault()
+        try:
+            with Bridge(ADDRESS) as client:
+                return {"schemes": client.status()["schemes"], "reported": reported, "fault": fault}
+        except (ImportError, OSError, ValueError, BridgeError):
+            # ImportError: nobody listens, and the error for it is not in the image.
+            raise RuntimeError("leo-bridge: it went away during the run") from None

@@ -1,0 +1,291 @@
+"""The first process of a run's private namespaces: starts the shells, then both ends of every flow.
+
+Runs as root; what it starts runs as an ordinary user, the flows' ends from their first packet on. It holds
+the whole run: when it ends, so does everything else in the namespaces.
+
+A shell's command marks its level (writes it and its process to a named pipe), then starts the next level's
+shells. The innermost reads standard input to its end, which comes when this process closes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from kernel_bridge.inside import preparation
+from kernel_bridge.inside.ending import (
+    FAILED,
+    GRACE_S,
+    LATE,
+    SETUP_S,
+    TOO_SLOW,
+    TooSlowError,
+    explained,
+    left,
+)
+from kernel_bridge.inside.session import Branch, Role, RunResult, RunSession, SessionFlow
+from kernel_bridge.inside.shell_logs import wait_until_begun
+
+START_S = 0.05
+"""From the last preparation to the run's start, unless the run asks for more."""
+
+MARK = 'echo "$0 $$" >"$1"; shift; "$@"; status=$?; [ $status = 75 ] || exit $status'
+SETTINGS = {
+    # Long paths need windows of megabytes. The kernel grows them as needed, up to these.
+    "tcp_rmem": "4096 131072 67108864",
+    "tcp_wmem": "4096 16384 67108864",
+    # What earlier flows to the same address saw is no business of the next.
+    "tcp_no_metrics_save": "1",
+}
+
+
+def main(make: Callable[[Any], Run] | None = None) -> int:
+    """Carry out the run that the JSON file of the first argument describes.
+
+    Args:
+        make: makes a run of a session; default: `Run`.
+    """
+    session = json.loads(Path(sys.argv[1]).read_text())
+    try:
+        told = (make or Run)(session).carry_out()
+    except TooSlowError as error:
+        print(error, file=sys.stderr)
+        return TOO_SLOW
+    except (OSError, subprocess.CalledProcessError, RuntimeError) as error:
+        print(explained(error), file=sys.stderr)
+        return FAILED
+    Path(session["result"]).write_text(json.dumps(told))
+    return 0
+
+
+class Run:
+    """One run. ``levels[n]`` is a process inside n of the chain's links."""
+
+    def __init__(self, session: RunSession) -> None:
+        self.session = session
+        self.private = Path(session["private"])
+        self.traffic = self.private / "traffic"
+        self.levels = [os.getpid()]
+
+    def carry_out(self) -> RunResult:
+        """Return when the run began, by two clocks, and what the flows' ends said."""
+        self.prepare()
+        shells = self.start_shells()
+        branches = [self.start_branch(branch) for branch in self.session["branches"]]
+        self.watched = shells_here()
+        receivers = [self.start_end(flow, "receive") for flow in self.session["flows"]]
+        senders = [self.start_end(flow, "send") for flow in self.session["flows"]]
+        for end in (*receivers, *senders):
+            self.expect_ready(end)
+        origin_ns = self.origin_ns()
+        with os.fdopen(self.session["told"], "w") as told:
+            told.write(f"{origin_ns}\n")
+        for end in (*receivers, *senders):
+            assert end.stdin is not None
+            end.stdin.write(f"{origin_ns}\n".encode())
+            end.stdin.close()
+        said = [self.wait(end, origin_ns) for end in (*senders, *receivers)]
+        for shell in (*reversed(branches), shells):
+            self.end_shell(shell)
+        return {
+            "origin_ns": origin_ns,
+            "origin_epoch_ns": origin_ns + time.time_ns() - time.monotonic_ns(),
+            "senders": said[: len(senders)],
+        }
+
+    def prepare(self) -> None:
+        """Make the programs that the run needs."""
+        preparation.prepare_network()
+        preparation.mount_private(self.private)
+        preparation.wrap_iptables(self.private)
+        preparation.make_forwarding(self.private)
+        for program in self.session["programs"]:
+            preparation.make_setuid(self.private, Path(program))
+        preparation.call("cc", "-O2", "-pthread", "-o", self.traffic, preparation.SOURCES / "traffic.c")
+        keep_up()
+
+    def start_shells(self) -> subprocess.Popen[bytes]:
+        """Start the chain of shells; return its outermost once every level is there."""
+        self.prepare_level(0)
+        pipe = Path(self.session["folder"]) / "marks"
+        os.mkfifo(pipe)
+        os.chown(pipe, self.session["uid"], self.session["gid"])
+        line, nested = ["/bin/cat"], str(self.private / "forwarding")
+        for level, shells in reversed(list(enumerate(self.session["shells"], 1))):
+            line = ["/bin/sh", "-c", MARK, str(level), str(pipe), *line]
+            for position, shell in reversed(list(enumerate(shells))):
+                line = [*([nested] if level > 1 or position else []), *shell, *line]
+        marks = os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
+        process = self.start_shell([*self.as_ordinary_user(), *line])
+        for level in range(1, len(self.session["shells"]) + 1):
+            self.levels.append(self.read_mark(marks, process, level))
+            self.prepare_level(level)
+        return process
+
+    def start_branch(self, branch: Branch) -> subprocess.Popen[bytes]:
+        """Start a shell beside others, in the namespace of a level; its inside becomes one more level."""
+        pipe = Path(self.session["folder"]) / f"branch-{len(self.levels)}"
+        os.mkfifo(pipe)
+        os.chown(pipe, self.session["uid"], self.session["gid"])
+        marks = os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
+        level = len(self.levels)
+        line = [str(self.private / "forwarding"), *branch["shell"]]
+        line += ["/bin/sh", "-c", MARK, str(level), str(pipe), "/bin/cat"]
+        process = self.start_shell([*self.enter(branch["level"]), *self.as_ordinary_user(), *line])
+        self.levels.append(self.read_mark(marks, process, level))
+        self.prepare_level(level)
+        return process
+
+    def start_shell(self, line: list[str]) -> subprocess.Popen[bytes]:
+        """Start a command line whose end comes with that of its standard input."""
+        return subprocess.Popen(
+            line,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd=self.session["folder"],
+            env=self.session["env"],
+        )
+
+    def as_ordinary_user(self) -> list[str]:
+        """Return what makes a command run as the ordinary user."""
+        ids = ["--reuid", str(self.session["uid"]), "--regid", str(self.session["gid"])]
+        return ["setpriv", *ids, "--clear-groups"]
+
+    def read_mark(self, marks: IO[bytes], process: subprocess.Popen[bytes], level: int) -> int:
+        """Return the process that marked a level."""
+        ended = os.pidfd_open(process.pid)
+        line = b""
+        try:
+            while not line.endswith(b"\n"):
+                ready, _, _ = select.select([marks, ended], [], [], SETUP_S)
+                if marks in ready and (more := marks.read(1)):
+                    line += more
+                elif ended in ready:
+                    _, stderr = process.communicate()
+                    why = "; ".join(stderr.decode(errors="replace").strip().splitlines())
+                    raise RuntimeError(f"a shell ended before its command: {why}")
+                elif not ready:
+                    raise TooSlowError(f"the shells were not there after {SETUP_S:g} s")
+        finally:
+            os.close(ended)
+        marked, pid = map(int, line.split())
+        if marked != level:
+            raise RuntimeError(f"level {marked} came before level {level}")
+        return pid
+
+    def enter(self, level: int) -> list[str]:
+        """Return what makes a command run in the network namespace of a level."""
+        return ["nsenter", f"--net=/proc/{self.levels[level]}/ns/net", "--"]
+
+    def prepare_level(self, level: int) -> None:
+        """Give a level's namespace its own address, and the settings of its TCP."""
+        script = ["ip link set lo up", f"ip address add {address(level)}/32 dev lo"]
+        settings = SETTINGS | self.session["settings"]
+        script += [f"echo {value} >/proc/sys/net/ipv4/{name}" for name, value in settings.items()]
+        preparation.call(*self.enter(level), "/bin/sh", "-ec", "\n".join(script))
+
+    def start_end(self, flow: SessionFlow, role: Role) -> subprocess.Popen[bytes]:
+        """Start a flow's sender or receiver; it waits for the run's origin."""
+        end = flow[role]
+        there = "0.0.0.0" if role == "receive" else address(flow["receive"]["level"])
+        line = [*self.enter(end["level"]), str(self.traffic), role, flow["protocol"], there]
+        line += [str(flow["port"]), end["scheme"], end["log"]]
+        line += [str(self.session["uid"]), str(self.session["gid"])]
+        line += [str(flow["start_ns"]), str(flow["stop_ns"])]
+        if role == "send":
+            line += [str(flow["rate_bps"]), flow["periods"] or str(flow["bytes"])]
+        return subprocess.Popen(
+            line,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **self.environment(flow, role)},
+        )
+
+    def environment(self, flow: SessionFlow, role: Role) -> dict[str, str]:
+        """Return what a flow's end finds in its environment beside what this process did."""
+        del flow, role
+        return {}
+
+    def expect_ready(self, end: subprocess.Popen[bytes]) -> None:
+        """Return once a flow's end is ready."""
+        assert end.stdout is not None
+        if end.stdout.readline() != b"ready\n":
+            _, stderr = end.communicate()
+            raise RuntimeError(stderr.decode(errors="replace").strip() or "a flow's end did not start")
+
+    def origin_ns(self) -> int:
+        """Return the run's start, on the monotonic clock: soon, or when the links' traces get there."""
+        soon = time.monotonic_ns() + round(self.session["start_s"] * 1e9)
+        begins = [wait_until_begun(Path(log)) for log in self.session["aligned"]]
+        if not begins:
+            return soon
+        origin = max(begins) + self.session["lead_ns"]
+        if origin < soon:
+            raise TooSlowError(f"preparing the flows took {(soon - origin) / 1e9:.1f} s more than there were")
+        return origin
+
+    def wait(self, end: subprocess.Popen[bytes], origin_ns: int) -> str:
+        """Return what a flow's end said on standard error once it is done."""
+        limit_s = (origin_ns + self.session["duration_ns"] - time.monotonic_ns()) / 1e9 + GRACE_S
+        ended = os.pidfd_open(end.pid)
+        ready, _, _ = select.select([ended, *self.watched], [], [], max(0, limit_s))
+        os.close(ended)
+        # One shell takes others along, in either direction; which was first is known only to who is quick.
+        if gone := sorted({self.watched[shell] for shell in self.watched if shell in ready}):
+            raise RuntimeError(f"{', '.join(gone)}: killed, or ended before the run did")
+        if not ready:
+            raise TooSlowError(f"a flow's end did not stop within {GRACE_S:g} s")
+        end.stdin = None
+        _, stderr = end.communicate()
+        said = stderr.decode(errors="replace").strip()
+        if end.returncode:
+            raise RuntimeError(said or f"a flow's end {left(end.returncode)}")
+        return said
+
+    def end_shell(self, shell: subprocess.Popen[bytes]) -> None:
+        """End a shell by ending its command."""
+        try:
+            _, stderr = shell.communicate(timeout=GRACE_S)
+        except subprocess.TimeoutExpired:
+            raise TooSlowError(f"a shell did not stop within {GRACE_S:g} s") from None
+        if shell.returncode not in (0, LATE):
+            why = "; ".join(stderr.decode(errors="replace").strip().splitlines())
+            raise RuntimeError(f"a shell failed: {why or f'it {left(shell.returncode)}'}")
+
+
+def shells_here() -> dict[int, str]:
+    """Return a descriptor of every shell's process in this PID namespace, with its name."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and (name := (entry / "comm").read_text().strip()).startswith("mm-"):
+                found[os.pidfd_open(int(entry.name))] = name
+    return found
+
+
+def keep_up() -> None:
+    """Let this process, and what it starts from now on, go before whatever else the machine does.
+
+    Shells and flows sleep most of the time; on a busy machine they would be late instead.
+    """
+    with contextlib.suppress(PermissionError):  # in a container that may not
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+
+
+def address(level: int) -> str:
+    """Return a level's own address: of RFC 2544's block for tests of networks, which no shell hands out."""
+    return f"198.18.{level // 250}.{level % 250 + 1}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

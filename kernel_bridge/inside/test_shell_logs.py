@@ -1,0 +1,39 @@
+"""When shells began, from their logs; and how processes ended."""
+
+import json
+import time
+
+import pytest
+
+from kernel_bridge.inside.ending import left
+from kernel_bridge.inside.shell_logs import began_ns
+
+
+def test_a_log_tells_when_its_shell_began_only_once_its_header_is_whole(tmp_path):
+    log = tmp_path / "link.log"
+    assert began_ns(log) is None, "mm-link has not opened it yet"
+    header = "# mahimahi mm-link (Uplink) [x] > y\n# queue: droptail [packets=50]\n# init timestamp: 1000\n"
+    for text in ("", header, header + "# base timestamp: 3"):
+        log.write_text(text)
+        assert began_ns(log) is None
+    log.write_text(header + "# base timestamp: 33\n40 # 1504\n")
+    found = began_ns(log)
+    # 1,033 ms after 1970, on the clock that began when the machine did.
+    assert found is not None
+    assert found + time.time_ns() - time.monotonic_ns() == pytest.approx(1_033_000_000, abs=1e8)
+
+
+def test_mm_leos_log_tells_it_in_its_first_line(tmp_path):
+    log = tmp_path / "leo.log"
+    log.write_text("# " + json.dumps({"began_monotonic_ns": 77})[:-4])
+    assert began_ns(log) is None
+    log.write_text("# " + json.dumps({"began_monotonic_ns": 77}) + "\n")
+    assert began_ns(log) == 77
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [(-9, "was ended by SIGKILL"), (-15, "was ended by SIGTERM"), (3, "left with exit status 3")],
+)
+def test_how_a_process_ended_is_told_in_words(status, told):
+    assert left(status) == told

@@ -1,0 +1,104 @@
+"""``python -m kernel_bridge lab check|build|run SCENARIO``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from configs import scenario
+from configs.atomic import write_atomically
+from configs.errors import InputError
+from kernel_bridge.lab import image, links, machine, virtual_run
+from kernel_bridge.runner.run_log import RunLog
+from traces.path import cache
+
+
+def add_to(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add ``lab`` and what it does to a command line."""
+    lab = commands.add_parser("lab", help="a stock Linux kernel in virtual time")
+    does = lab.add_subparsers(dest="lab", required=True, metavar="check|build|run")
+    does.add_parser("check", help="say what this machine lacks, and what the image has")
+    build = does.add_parser("build", help="build the guest's image, without root")
+    build.add_argument("--kernel", type=Path, metavar="FILE", help="a kernel, instead of the distribution's")
+    build.add_argument("--modules", type=Path, metavar="DIR", help="its modules: lib/modules/VERSION")
+    build.add_argument("--shell", type=Path, metavar="FILE", help="a static busybox")
+    run = does.add_parser("run", help="run a scenario")
+    run.add_argument("scenario", type=Path, metavar="SCENARIO", help="a scenario's YAML file")
+    run.add_argument("--seed", type=int, metavar="S", help="instead of the scenario's")
+    run.add_argument("--out", type=Path, metavar="DIR", help="where the run log goes")
+
+
+def carry_out(options: argparse.Namespace) -> list[str]:
+    """Do what the command line says; return the lines to print."""
+    if options.lab == "check":
+        return _check()
+    if options.lab == "build":
+        return _build(options)
+    return _run(options)
+
+
+def _check() -> list[str]:
+    lack = links.missing()
+    if lack is not None:
+        return [lack]
+    built = image.latest()
+    return [f"lab: ready: Linux {built.manifest['kernel']}, schemes {', '.join(virtual_run.SCHEMES)}"]
+
+
+def _build(options: argparse.Namespace) -> list[str]:
+    named = [options.kernel, options.modules, options.shell]
+    if any(named) and not all(named):
+        raise InputError("lab build: --kernel, --modules and --shell go together")
+    before = image.folders()[-1:]
+    built = image.build(image.Given(*named) if all(named) else None)
+    try:
+        machine.ready(built)
+    except machine.GuestError as error:
+        raise InputError(str(error)) from None
+    size = built.initramfs.stat().st_size / 1e6
+    told = [f"lab: Linux {built.manifest['kernel']}, {size:.0f} MB: {built.initramfs.parent}"]
+    number, freed = image.remove_all_but([*before, built.initramfs.parent])
+    if number:
+        told.append(f"lab: removed older images: {number}, {freed / 1e6:.0f} MB; the one before is kept")
+    return told
+
+
+def _run(options: argparse.Namespace) -> list[str]:
+    described = scenario.load(options.scenario)
+    if options.seed is not None:
+        described = described.model_copy(update={"seed": options.seed})
+    traces = {name: cache.read_bytes(cache.file(name)) for name in sorted(described.traces)}
+    try:
+        log = virtual_run.execute(described, traces, progress=_show)
+    except RuntimeError as error:
+        raise InputError(str(error)) from None
+    if options.out is not None:
+        _write(options.out, log, described)
+    return [json.dumps(flow) for flow in log.flows]
+
+
+def _show(told: Mapping[str, object]) -> None:
+    if sys.stderr.isatty() and told["event"] == "running":
+        print(f"\r{told['run_s']:g} of {told['duration_s']:g} s", end="", file=sys.stderr)
+
+
+def _write(folder: Path, log: RunLog, described: scenario.Scenario) -> None:
+    """Write a run log: what it is of, what it found, and its series."""
+    folder.mkdir(parents=True, exist_ok=True)
+    told = {
+        "scenario": described.model_dump(mode="json"),
+        "image": {name: value for name, value in image.latest().manifest.items() if name != "files"},
+        "flows": log.flows,
+        "links": log.links,
+        "link_names": log.link_names,
+        "invalid": log.invalid,
+    }
+    write_atomically(folder / "run.json", json.dumps(told, indent=1).encode())
+    for name, series in (("flows", log.flow_series), ("links", log.link_series)):
+        pl.DataFrame(series).write_parquet(folder / f"{name}.parquet")

@@ -1,0 +1,138 @@
+"""Flows in the guest that leo-bridge serves: SaTCP, Vivace and a policy beside the kernel's own."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from configs.errors import InputError
+from configs.scenario import parse
+from evaluation.backends import Inputs, Lab
+from kernel_bridge.bridge import process as bridge_process
+from kernel_bridge.lab import image, links, served_in_guest, virtual_run
+
+POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
+TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "t", "handovers": [{"predicted_s": 0.5}]}
+time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
+0,10,12,12,0,1,0,
+60,10,12,12,0,1,0,
+"""
+
+
+def _lack():
+    found = links.missing()
+    return served_in_guest.missing(image.latest()) if found is None else found
+
+
+LACK = _lack()
+needs_bridge = pytest.mark.skipif(LACK is not None, reason=LACK or "")
+
+
+def _policy():
+    return {path.name: path.read_bytes() for path in POLICY.iterdir()}
+
+
+def _scenario(duration_s, link, *schemes):
+    data = {
+        "name": "test",
+        "duration_s": duration_s,
+        "links": {"l": link},
+        "flows": [{"scheme": scheme, "route": ["l"]} for scheme in schemes],
+    }
+    return parse(data, "test")
+
+
+@needs_bridge
+def test_satcp_vivace_and_a_policy_share_a_link_with_cubic_and_one_seed_gives_the_same_bytes(monkeypatch):
+    told = []
+    fault = served_in_guest.ServedInGuest.fault
+    monkeypatch.setattr(
+        served_in_guest.ServedInGuest, "fault", lambda self, found: told.append(found) or fault(self, found)
+    )
+    scenario = _scenario(2, {"trace": "t"}, "satcp", "mine", "cubic", "vivace")
+    first, again = (
+        virtual_run.execute(scenario, {"t": TRACE.encode()}, policies={"mine": _policy()}) for _ in range(2)
+    )
+    assert first.invalid is None
+    assert told[0]["reported"] == 1, "the path announced one handover"
+    # Two seconds are the flows' start, of which the policy takes most: that each moves is what counts.
+    assert all(flow["goodput_mbps"] > 0.05 for flow in first.flows), first.flows
+    assert 0.5 < sum(flow["normalized_goodput"] for flow in first.flows) <= 1
+    assert json.dumps(first.flows) == json.dumps(again.flows)
+
+
+@needs_bridge
+def test_a_broken_policy_is_one_line_from_the_guest():
+    broken = _policy() | {"policy.json": b"{}"}
+    backend = Lab(Inputs({}, {"mine": broken}))
+    scenario = _scenario(1, {"rate_mbps": 10, "delay_ms": 5}, "mine")
+    with pytest.raises(InputError, match=r"^lab: .*policy\.json") as caught:
+        backend.run(scenario.to_json(), 30.0)
+    assert "\n" not in str(caught.value)
+
+
+def _fake(monkeypatch, **manifest):
+    found = image.Image(Path("kernel"), Path("initramfs"), {"kernel": "6.1", "files": {}} | manifest)
+    monkeypatch.setattr(links, "missing", lambda: None)
+    monkeypatch.setattr(image, "latest", lambda: found)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "rule"),
+    [
+        ({"files": {}, "btf": True}, r"satcp: lab: the image has no leo-bridge: make kernel"),
+        (
+            {"files": {"bin/leo-bridge": 1}, "btf": False},
+            r"satcp: lab: Linux 6\.1 has no type information \(BTF\)",
+        ),
+    ],
+)
+def test_a_guest_that_cannot_serve_is_one_line_and_runs_the_kernels_own_schemes(monkeypatch, manifest, rule):
+    _fake(monkeypatch, **manifest)
+    link = {"rate_mbps": 10, "delay_ms": 5}
+    with pytest.raises(InputError, match=rule) as caught:
+        virtual_run.check(_scenario(1, link, "cubic", "satcp"), {})
+    assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match=rule.replace("satcp", "mine", 1)):
+        virtual_run.check(_scenario(1, link, "mine"), {}, {"mine"})
+    assert virtual_run.check(_scenario(1, link, "cubic"), {}).flows[0].scheme == "cubic"
+
+
+def test_a_kernels_type_information_is_a_section_of_its_file():
+    assert image.has_types(b"\x7fELF...\0.symtab\0.BTF\0.BTF_ids\0")
+    assert not image.has_types(b"\x7fELF...\0.symtab\0.BTF_ids\0")
+
+
+def test_satcp_is_not_run_beside_cubic_without_hystart(monkeypatch):
+    _fake(monkeypatch)
+    link = {"rate_mbps": 10, "delay_ms": 5}
+    with pytest.raises(InputError, match="satcp and cubic-nohystart differ in a setting"):
+        virtual_run.check(_scenario(1, link, "satcp", "cubic-nohystart"), {})
+
+
+def test_cubics_of_different_parameters_are_not_run_at_once(monkeypatch):
+    _fake(monkeypatch, files={"bin/leo-bridge": 1}, btf=True)
+    link = {"rate_mbps": 10, "delay_ms": 5}
+    with pytest.raises(InputError, match="cubic-hystart-delay and cubic-hystart-train differ in a setting"):
+        virtual_run.check(_scenario(1, link, "cubic-hystart-train", "cubic-hystart-delay"), {})
+    for fine in (["cubic-hystart-train", "reno"], ["cubic", "satcp"], ["satcp"]):
+        assert virtual_run.check(_scenario(1, link, *fine), {}).flows[0].scheme == fine[0]
+
+
+def test_decisions_that_came_too_late_and_late_reports_are_why_a_run_does_not_count(monkeypatch):
+    _fake(monkeypatch, files={"bin/leo-bridge": 1}, btf=True)
+    planned = virtual_run.check(_scenario(1, {"rate_mbps": 10, "delay_ms": 5}, "satcp", "mine"), {}, {"mine"})
+    bridge = served_in_guest.ServedInGuest(planned, {"mine": _policy()}, "/lab")
+    assert set(bridge.described(5000)["reports"]) == {"5000"}
+    names = [bridge.scheme(scheme, "send") for scheme in ("satcp", "mine")]
+    fine = [{"scheme": name, "too_late": None, "fallbacks": 0} for name in names]
+    assert bridge.fault({"schemes": fine, "fault": None}) is None
+    assert bridge.fault({"schemes": fine, "fault": "satcp: late"}) == "satcp: late"
+    late = [fine[0], fine[1] | {"too_late": "3 missed"}]
+    assert bridge.fault({"schemes": late, "fault": None}) == "leo-bridge: mine: 3 missed"
+    assert bridge.scheme("cubic", "send") is None
+    assert bridge.scheme("mine", "receive") == "reno"
+
+
+def test_the_schemes_of_the_guest_are_the_kernels_and_the_bridges():
+    assert set(Lab.schemes()) >= {"cubic", "yeah", "udp", *bridge_process.SCHEMES}

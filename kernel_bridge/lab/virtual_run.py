@@ -1,0 +1,185 @@
+"""Running a scenario on the guest's kernel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import leosim
+
+from configs.errors import InputError
+from configs.scenario import Scenario
+from kernel_bridge.bridge import process as bridge_process
+from kernel_bridge.host.namespaces import folders
+from kernel_bridge.host.schemes import DATAGRAMS
+from kernel_bridge.inside.ending import GRACE_S
+from kernel_bridge.inside.session import GuestResult, GuestSession, Role
+from kernel_bridge.lab import image, links, machine, served_in_guest
+from kernel_bridge.lab.initramfs import File
+from kernel_bridge.lab.served_in_guest import Policies, ServedInGuest
+from kernel_bridge.runner import run
+from kernel_bridge.runner.link_shells import LEAD_S
+from kernel_bridge.runner.plan import Plan, ack_jitter_ns
+from kernel_bridge.runner.run_folder import FIRST_PORT, describe, raise_for, read
+from kernel_bridge.runner.run_log import FlowRecord, RunLog
+from kernel_bridge.runner.schedule import NS_PER_S
+from kernel_bridge.runner.served_flows import SATCP
+from kernel_bridge.runner.stop import Stop
+
+CUBICS = {
+    "cubic": {"hystart": 1, "hystart_detect": 3},
+    "cubic-hystart-delay": {"hystart": 1, "hystart_detect": 2},
+    "cubic-hystart-train": {"hystart": 1, "hystart_detect": 1},
+    "cubic-nohystart": {"hystart": 0, "hystart_detect": 3},
+}
+"""Linux's cubic by the parameters of its module, which the whole kernel has."""
+SCHEMES = (
+    *("bbr", "bic", "cdg", *CUBICS, "highspeed", "htcp", "hybla", "illinois", "lp", "nv"),
+    *("reno", "scalable", "vegas", "veno", "westwood", "yeah"),
+)
+"""Linux's own, by its names."""
+START_S = 0.6
+"""From the last preparation to the run's start: Linux's pie computes its probability for the first time half
+a second after it was made, and a path's queue is older than its flows."""
+PYTHON = ("/bin/python3", "-S", "-P", "-m")
+"""Runs a module in the guest, which has no site-packages."""
+FOLDER = "/lab"
+"""A run's folder in the guest, the same for every run."""
+
+Progress = Callable[[Mapping[str, object]], None]
+
+
+def schemes() -> list[str]:
+    """Return what a flow's scheme may be: Linux's own, and those that leo-bridge adds."""
+    return [*SCHEMES, *bridge_process.SCHEMES, DATAGRAMS]
+
+
+def execute(
+    scenario: Scenario,
+    traces: Mapping[str, bytes],
+    series_ms: float = 100.0,
+    progress: Progress | None = None,
+    policies: Policies | None = None,
+    take: Callable[[Sequence[FlowRecord]], None] = lambda _: None,
+    stop: Stop | None = None,
+) -> RunLog:
+    """Run a scenario in virtual time.
+
+    Args:
+        scenario: resolved; its seed is also that of the guest's randomness.
+        traces: the CSV of every path trace that it names.
+        series_ms: the interval of the series.
+        progress: called with what the guest tells while it runs.
+        policies: policy folders' files by scheme, of the flows that they steer.
+        take: called with what both ends of every flow logged, of which the run log keeps an extract.
+        stop: ends the run before its time.
+
+    Raises:
+        InputError: the machine lacks something, or the scenario has what the guest cannot express.
+        GuestError: the guest did not come to its end.
+        StoppedError: somebody asked for the end.
+    """
+    policies = policies or {}
+    planned = begun_as_simulated(check(scenario, traces, policies), scenario, traces)
+    bridge = ServedInGuest(planned, policies, FOLDER)
+    made = backend(scenario)
+    with folders(f"run-{links.NAME}") as (root, work):
+        logs = root / "logs"
+        logs.mkdir()
+
+        def kernel_name(scheme: str, role: Role) -> str:
+            return bridge.scheme(scheme, role) or ("cubic" if scheme in CUBICS else scheme)
+
+        described, shells = describe(planned, made, kernel_name, root, work, logs, -1)
+        chosen = next((flow.scheme for flow in planned.flows if flow.scheme in CUBICS), "cubic")
+        queue_logs = [str(log) for of_link in shells for log in of_link.logs]
+        session: GuestSession = {
+            **described,
+            "served": bridge.described(FIRST_PORT),
+            "start_s": START_S,
+            "tcp_cubic": CUBICS[chosen],
+            "queue_logs": queue_logs if isinstance(made, links.Wires) else None,
+        }
+        _carry_out(session, root, planned, bridge.files, progress, stop)
+        told: GuestResult = json.loads((root / "result.json").read_text())
+        return read(planned, made, shells, root, series_ms, lambda: bridge.fault(told["served"]), take)
+
+
+def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[str] = ()) -> Plan:
+    """Return the plan of a scenario that the guest can run.
+
+    Raises:
+        InputError: it cannot.
+    """
+    named = {flow.scheme for flow in scenario.flows}
+    cubics = sorted(named & CUBICS.keys())
+    # SaTCP is a program beside cubic's that takes the same parameters.
+    unlike = [*([SATCP] if SATCP in named and cubics != ["cubic"] else []), *cubics]
+    if len(unlike) > 1:
+        raise InputError(
+            f"{scenario.name}: --backend {links.NAME}: flows: {unlike[0]} and {unlike[1]} differ in a "
+            "setting of the whole kernel, so they cannot run at once"
+        )
+    made = backend(scenario)
+    planned = run.check(scenario, traces, made, schemes=[*schemes(), *policies])
+    needing = sorted(named & {*bridge_process.SCHEMES, *policies})
+    if needing and (lack := served_in_guest.missing(image.latest())) is not None:
+        raise InputError(f"{scenario.name}: --backend {links.NAME}: {needing[0]}: {lack}")
+    return planned
+
+
+def backend(scenario: Scenario) -> links.LeoInGuest | links.Wires:
+    """Return what makes a scenario's links: mm-leo where Linux has no such link."""
+    beyond = any(link.queue.kind == "gateway" for link in scenario.links.values()) or ack_jitter_ns(scenario)
+    return links.LeoInGuest() if scenario.traces or beyond else links.Wires()
+
+
+def begun_as_simulated(planned: Plan, scenario: Scenario, traces: Mapping[str, bytes]) -> Plan:
+    """Return the plan whose TCP flows begin when the simulator's do with the same seed.
+
+    Packets of flows that begin at one instant would meet at the queues in the same order in every run, and
+    drop-tail queues favour flows by that (Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched
+    Gateways", 1992): runs of different seeds would be one sample.
+    """
+    flows = [
+        flow if flow.scheme == DATAGRAMS else flow.model_copy(update={"scheme": "reno"})
+        for flow in scenario.flows
+    ]
+    told = {name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in traces.items()}
+    simulation = leosim.Simulation(scenario.model_copy(update={"flows": flows}).to_json(), told)
+    starts_ns = [round(row["start_s"] * NS_PER_S) for row in simulation.run_log().flows]
+    begun = [
+        flow if flow.scheme == DATAGRAMS else replace(flow, start_ns=start_ns)
+        for flow, start_ns in zip(planned.flows, starts_ns, strict=True)
+    ]
+    return replace(planned, flows=tuple(begun))
+
+
+def _carry_out(
+    session: GuestSession,
+    root: Path,
+    planned: Plan,
+    more: Mapping[str, File],
+    progress: Progress | None,
+    stop: Stop | None,
+) -> None:
+    """Run the session in a guest, and bring its results into the run's folder."""
+    described = json.dumps(session).replace(str(root), FOLDER)
+    inner = {f"{FOLDER}/{path.relative_to(root)}": path for path in sorted(root.rglob("*")) if path.is_file()}
+    files = {name: File(path.read_bytes()) for name, path in inner.items()}
+    files |= more
+    files[f"{FOLDER}/session.json"] = File(described.encode())
+    modes = {"logs": 0o755, "work": 0o777, "private": 0o755}
+    job = machine.Job(
+        command=[*PYTHON, "kernel_bridge.inside.guest_scenario", f"{FOLDER}/session.json"],
+        files=files,
+        folders={f"{FOLDER}/{name}": mode for name, mode in modes.items()},
+        results=[f"{FOLDER}/logs", f"{FOLDER}/work", f"{FOLDER}/result.json"],
+        virtual_s=planned.duration_ns / NS_PER_S + LEAD_S + START_S + GRACE_S,
+    )
+    outcome = machine.run(image.latest(), job, seed=planned.seed, progress=progress, stop=stop)
+    raise_for(outcome.status, outcome.stderr, links.NAME)
+    for name, data in outcome.files.items():
+        (root / Path(name).relative_to(FOLDER)).write_bytes(data)

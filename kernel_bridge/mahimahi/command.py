@@ -1,0 +1,178 @@
+"""Running a command inside mahimahi's shells, in namespaces of its own.
+
+Everything that mahimahi changes on a host (interfaces, addresses, routes, iptables rules, forwarding) it
+changes in a private network namespace, and the program that stands in for iptables is mounted in a private
+mount namespace; so the machine stays as it was, two sessions never meet, and no packet leaves the machine.
+All processes of a session live in one PID namespace, whose end is theirs, also when this process is killed.
+
+The shells refuse to be started by root: they, the command and the servers run as an ordinary user.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from configs.errors import InputError
+from kernel_bridge.host.namespaces import PATH, folders, in_namespaces, ordinary_user
+from kernel_bridge.inside.session import CommandSession
+from kernel_bridge.mahimahi.shell import Link, Shell, chain
+from kernel_bridge.shell import Leo, leo
+
+_PROGRAMS = {
+    "mm-link": "scripts/mahimahi.sh installs mahimahi",
+    "iptables": "install iptables",
+    "cc": "install a C compiler",
+    "ip": "install iproute2",
+    "unshare": "install util-linux",
+    "setpriv": "install util-linux",
+}
+
+
+@dataclass(frozen=True)
+class Server:
+    """A program outside the shells that the command inside talks to, at ``$MAHIMAHI_BASE`` and a TCP port."""
+
+    command: Sequence[str]
+    port: int
+    """The command inside starts once this port is listened on."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A session that came to its end."""
+
+    command_line: str
+    """What ran, as one could type it."""
+    status: int
+    """The exit status of the command inside."""
+    stdout: str = field(repr=False)
+    stderr: str = field(repr=False)
+
+
+def missing() -> str | None:
+    """Say in one line what this machine lacks for `run`, or None."""
+    for program, remedy in _PROGRAMS.items():
+        if shutil.which(program, path=PATH) is None:
+            return f"mahimahi: {program} is not installed: {remedy}"
+    if os.geteuid() != 0:
+        return "mahimahi: private namespaces need root: start this as root; what runs in them is not root"
+    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        return "mahimahi: /dev/net/tun: this kernel or container has no TUN device"
+    return None
+
+
+def run(
+    shells: Sequence[Shell],
+    command: Sequence[str],
+    *,
+    servers: Sequence[Server] = (),
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float | None = None,
+) -> Finished:
+    """Run ``command`` inside ``shells`` (the first one outermost), with ``servers`` outside of them.
+
+    The command runs as an ordinary user in an empty folder that is removed afterwards; `Link`'s traces are
+    copied there, and its logs brought back to where they were asked for, also if the command failed.
+
+    Args:
+        shells: the chain of shells; none runs the command in the private namespaces alone.
+        command: program and arguments; no shell reads it.
+        servers: started before the shells.
+        environment: variables besides PATH, HOME and LANG; the shells add ``MAHIMAHI_BASE``.
+        timeout_s: wall-clock limit, after which everything is ended.
+
+    Raises:
+        InputError: the machine lacks something, or a trace cannot be read.
+        RuntimeError: namespaces, servers or shells could not be set up, or ended before the command.
+        TimeoutError: ``timeout_s`` passed.
+    """
+    if (lack := missing()) is not None:
+        raise InputError(lack)
+    with folders("mahimahi") as (root, folder):
+        private, noted = root / "private", folder / "status"
+        local, copies, logs = _bring_in(shells, folder)
+        local, setuid = _set_uid(local, private)
+        # mahimahi turns every failure into exit status 1, so the command's own is noted before.
+        line = ["/bin/sh", "-c", '"$@"; echo $? >"$0"', str(noted), *command]
+        for position, shell in reversed(list(enumerate(local))):
+            nested = [str(private / "forwarding")] if position else []
+            line = [*nested, *shell.arguments(), *line]
+        uid, gid = ordinary_user()
+        session: CommandSession = {
+            "private": str(private),
+            "folder": str(folder),
+            "uid": uid,
+            "gid": gid,
+            "env": {"PATH": PATH, "HOME": str(folder), "LANG": "C.UTF-8", **(environment or {})},
+            "servers": [{"command": list(server.command), "port": server.port} for server in servers],
+            "setuid": [str(path) for path in setuid],
+            "command": line,
+        }
+        (root / "session.json").write_text(json.dumps(session))
+        status, stdout, stderr = in_namespaces(
+            "shelled_command", root / "session.json", timeout_s, "mahimahi"
+        )
+        for inner, outer in logs.items():
+            if _is_plain_file(inner):
+                shutil.copyfile(inner, outer)
+        if status or not _is_plain_file(noted):
+            why = "; ".join(stderr.strip().splitlines()) or f"exit status {status}"
+            for copy, original in copies.items():
+                why = why.replace(str(copy), str(original))
+            raise RuntimeError(f"mahimahi: {why}")
+        return Finished(shlex.join(chain(shells, command)), int(noted.read_text()), stdout, stderr)
+
+
+def _bring_in(
+    shells: Sequence[Shell], folder: Path
+) -> tuple[list[Shell], dict[Path, Path], dict[Path, Path]]:
+    """Copy shells' traces into ``folder``.
+
+    Returns:
+        The shells with paths in ``folder``; each trace's copy with its original; each log there with where it
+        shall be.
+    """
+    local: list[Shell] = []
+    copies: dict[Path, Path] = {}
+    logs: dict[Path, Path] = {}
+    for position, shell in enumerate(shells):
+        changed: dict[str, Path] = {}
+        for name in ("uplink", "downlink") if isinstance(shell, Link) else ("trace",):
+            trace: Path | None = getattr(shell, name, None)
+            if trace is None:
+                continue
+            copy = folder / f"{position}-{name}.trace"
+            try:
+                shutil.copyfile(trace, copy)
+            except OSError as error:
+                raise InputError(f"{trace}: cannot be read: {error.strerror}") from None
+            copy.chmod(0o644)
+            changed[name], copies[copy] = copy, trace
+        for name in ("uplink_log", "downlink_log", "log", "report"):
+            wanted: Path | None = getattr(shell, name, None)
+            if wanted is not None:
+                changed[name] = log = folder / f"{position}-{name}"
+                logs[log] = wanted
+        local.append(replace(shell, **changed))
+    return local, copies, logs
+
+
+def _set_uid(shells: Sequence[Shell], private: Path) -> tuple[list[Shell], list[Path]]:
+    """Return the shells with mm-leo's program in ``private``, and what is to be copied there."""
+    if not any(isinstance(shell, Leo) for shell in shells):
+        return list(shells), []
+    if (path := leo.program()) is None:
+        raise InputError(leo.missing() or "")
+    copied = private / path.name
+    return [replace(shell, program=copied) if isinstance(shell, Leo) else shell for shell in shells], [path]
+
+
+def _is_plain_file(path: Path) -> bool:
+    # The folder is the ordinary user's, who could leave links in it to files that only root may read.
+    return path.is_file() and not path.is_symlink()

@@ -1,0 +1,68 @@
+"""Interval reports from samples of the kernel's tcp_info: what an agent in a flow's place would be told.
+
+An interval is from one sample to the next. The reports are those of leo-bridge, whose eBPF programs hear of
+every acknowledgement, but for what two readings of tcp_info cannot tell:
+
+- *throughput*: the latest delivery-rate sample, not the mean of the interval's; 0 without a delivery.
+- *RTT samples* and their slope: not known, as in an interval without any; smoothed RTT, its variation and
+  the minimum are the kernel's.
+- *lost*: packets newly deemed lost, from those sent again (`run_log.sent_packets`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernel_bridge.bridge.client import REPORT_FIELDS
+from kernel_bridge.runner.run_log import sent_packets
+from kernel_bridge.runner.schedule import NS_PER_MS
+from kernel_bridge.runner.socket_log import UNPACED, Samples
+
+SAMPLE_MS = 10
+"""From one sample to the next (`traffic.c`)."""
+_NO_RTT = 2**32 - 1
+"""The kernel's minimum RTT before the first sample."""
+
+
+def interval_reports(sent: Samples, *, paced: bool) -> NDArray[np.float64]:
+    """Return the reports of a TCP sender, of shape (samples, len(`REPORT_FIELDS`)).
+
+    Args:
+        sent: its samples. The first interval begins one period before the first sample, with nothing sent.
+        paced: whether its scheme paces: the kernel tells a rate of those that do not, too.
+    """
+    info = {
+        name: sent.info[name].astype(np.int64)
+        for name in sent.info.dtype.names or ()
+        if name != "pacing_rate"
+    }
+    segment = info["snd_mss"]
+    # The handshake's SYN is delivered before all data (tcp_clean_rtx_queue counts it).
+    delivered = np.diff(info["delivered"], prepend=1) * segment
+    throughput = np.where(delivered > 0, info["delivery_rate"], 0)
+    _, _, lost = sent_packets(sent)
+    min_rtt = info["min_rtt_us"]
+    rate = sent.info["pacing_rate"]
+    columns = {
+        "time_ns": sent.time_ns,
+        "interval_ns": np.diff(sent.time_ns, prepend=sent.time_ns[:1] - SAMPLE_MS * NS_PER_MS),
+        "delivered_bytes": delivered,
+        "sent_bytes": np.diff(info["bytes_sent"], prepend=0),
+        "lost_bytes": np.diff(lost, prepend=0) * segment,
+        "avg_throughput_bytes_per_s": throughput,
+        "min_rtt_us": np.where(min_rtt == _NO_RTT, 0, min_rtt),
+        "srtt_us": info["rtt_us"],
+        "rttvar_us": info["rttvar_us"],
+        "cwnd_packets": info["snd_cwnd"],
+        "packets_out": info["unacked"],
+        "retrans_out": info["retrans"],
+        "mss_bytes": segment,
+        "pacing_rate_bytes_per_s": np.where(rate == UNPACED, 0, rate) if paced else 0,
+        "max_throughput_bytes_per_s": np.maximum.accumulate(throughput),
+        "ssthresh_packets": info["snd_ssthresh"],
+    }
+    reports = np.zeros((len(sent.time_ns), len(REPORT_FIELDS)))
+    for name, column in columns.items():
+        reports[:, REPORT_FIELDS.index(name)] = column
+    return reports

@@ -1,0 +1,164 @@
+"""Links as mm-leo: the simulator's link, on the machine's clock."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from configs.errors import InputError
+from configs.queue import KNOBS
+from kernel_bridge.mahimahi import command as mahimahi
+from kernel_bridge.runner.link_shells import LEAD_S, Folders, LinkEvents, LinkShells, Origin
+from kernel_bridge.runner.plan import Plan, PlannedLink
+from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S
+from kernel_bridge.shell import leo as mm_leo
+from kernel_bridge.shell.leo import NAME
+
+QUEUES = ("droptail", "codel", "fq_codel", "pie", "cake", "sfq", "gateway")
+UNLIMITED = "unlimited"
+
+
+class LeoLinks:
+    """One ``mm-leo`` for each link."""
+
+    name = "kernel"
+
+    def missing(self) -> str | None:
+        """Say in one line what this machine lacks, or None."""
+        return mm_leo.missing() or mahimahi.missing()
+
+    def programs(self) -> list[Path]:
+        """Return where mm-leo is."""
+        return [found] if (found := mm_leo.program()) else []
+
+    def check(self, plan: Plan, link: PlannedLink) -> None:
+        """Refuse a link that the shells cannot express."""
+        where = f"{plan.name}: --backend {self.name}: links.{link.name}.queue"
+        queue = link.spec.queue
+        if queue.kind not in QUEUES:
+            raise InputError(f"{where}.kind: {queue.kind}: mm-leo has {', '.join(QUEUES)}")
+        for knob in KNOBS[queue.kind]:
+            if getattr(queue, knob) is not None:
+                raise InputError(f"{where}.{knob}: mm-leo's {queue.kind} has Linux's settings, and no knobs")
+
+    def link(self, plan: Plan, link: PlannedLink, folders: Folders) -> LinkShells:
+        """Return a link's shells; its path trace is written."""
+        options = [f"--queue={link.spec.queue.kind}", f"--seed={link.seed}"]
+        if link.limit is not None:
+            options.append(f"--queue-{link.limit.unit}={link.limit.size}")
+        if link.spec.loss:
+            options.append(f"--uplink-loss={link.spec.loss!r}")
+        if link.spec.rate_mbps is not None:
+            options.append(f"--uplink-mbps={link.spec.rate_mbps!r}")
+        if link.csv is not None and link.spec.outage == "drop":
+            options.append("--outage=drop")
+        if plan.ack_jitter_ns and link is plan.chain[0]:
+            options.append(f"--downlink-jitter-ms={plan.ack_jitter_ns / NS_PER_MS!r}")
+        log = folders.work / f"{link.file_stem}.log"
+        return LinkShells([leo(link, folders, log, options)], [log])
+
+    def access(self, delay_ns: int, where: str, folders: Folders) -> list[str]:
+        """Return the shell that delays by so much each way."""
+        return [
+            str(folders.private / NAME),
+            f"--delay-ms={delay_ns / NS_PER_MS!r}",
+            f"--rate-mbps={UNLIMITED}",
+            "--",
+        ]
+
+    def events(self, link: PlannedLink, shells: LinkShells, origin: Origin, duration_ns: int) -> LinkEvents:
+        """Read mm-leo's log."""
+        (log,) = shells.logs
+        header, report = header_of(log), report_of(log)
+        shift_ns = header["began_monotonic_ns"] - origin.monotonic_ns
+        ahead_ns = -shift_ns - round(LEAD_S * NS_PER_S) if link.schedule.varies else 0
+        events = uplink_events(log).with_columns(pl.col("at_ns") + shift_ns)
+        came, left, dropped, lost = (events.filter(pl.col("what") == what) for what in "+-dl")
+        # The log tells when a packet arrived at the end; it left the queue a propagation earlier.
+        due_ns = (left["at_ns"] - left["late_ns"]).to_numpy()
+        guess_ns = due_ns - link.schedule.delay_at(due_ns + ahead_ns)
+        departure_ns = due_ns - link.schedule.delay_at(guess_ns + ahead_ns)
+        return LinkEvents(
+            arrival_ns=came["at_ns"].to_numpy(),
+            departure_ns=np.maximum.accumulate(departure_ns) if len(due_ns) else departure_ns,
+            delivery_ns=left["at_ns"].to_numpy(),
+            delivered_bytes=left["count"].to_numpy(),
+            drop_ns=dropped["at_ns"].to_numpy(),
+            dropped_packets=dropped["count"].to_numpy(),
+            loss_ns=lost["at_ns"].to_numpy(),
+            lost_packets=lost["count"].to_numpy(),
+            marked_packets=int(report["uplink"]["marked"]),
+            lead_ns=-shift_ns,
+            delay_lead_ns=-shift_ns,
+            late=late(report),
+        )
+
+
+def leo(link: PlannedLink, folders: Folders, log: Path, options: list[str]) -> list[str]:
+    """Return the command line of mm-leo on a link's path, whose trace is written.
+
+    The way back has the same delay and outages, and neither queue nor random loss.
+    """
+    line = [str(folders.private / NAME)]
+    if link.csv is None:
+        line.append(f"--delay-ms={link.spec.delay_ms!r}")
+    else:
+        trace = folders.work / f"{link.file_stem}.csv"
+        trace.write_bytes(link.csv)
+        start_ns = (round((link.spec.offset_s - LEAD_S) * NS_PER_S)) % link.period_ns
+        line += [str(trace), f"--start-s={start_ns / NS_PER_S!r}"]
+    return [*line, *options, f"--downlink-mbps={UNLIMITED}", f"--log={log}", "--"]
+
+
+def uplink_events(log: Path) -> pl.DataFrame:
+    """Return one row for every event on the way out in mm-leo's log.
+
+    Its columns: at_ns since the link began; what (``+``, ``-``, ``d`` or ``l``); count, of bytes or packets;
+    and late_ns of those that left.
+    """
+    # Lines have four to six fields, which a reader of tables does not take; \x00 is in none of them.
+    lines = pl.read_csv(
+        log,
+        separator="\0",
+        has_header=False,
+        new_columns=["line"],
+        comment_prefix="#",
+        quote_char=None,
+        schema_overrides={"line": pl.String},
+        raise_if_empty=False,
+    )
+    if lines.is_empty():
+        lines = pl.DataFrame(schema={"line": pl.String})
+    field = pl.col("line").str.split_exact(" ", 5).struct.field
+
+    def time_ns(name: str) -> pl.Expr:
+        return (field(name).cast(pl.Float64) * NS_PER_MS).round().cast(pl.Int64)
+
+    return lines.filter(pl.col("line").str.contains(" u ", literal=True)).select(
+        at_ns=time_ns("field_0"),
+        what=field("field_2"),
+        count=field("field_3").cast(pl.Int64),
+        late_ns=time_ns("field_5"),
+    )
+
+
+def header_of(log: Path) -> dict[str, Any]:
+    """Return the first line of mm-leo's log."""
+    with log.open() as file:
+        return json.loads(file.readline().removeprefix("# "))
+
+
+def report_of(log: Path) -> dict[str, Any]:
+    """Return the last line of mm-leo's log."""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - 8192))
+        return json.loads(file.read().decode().splitlines()[-1].removeprefix("# "))
+
+
+def late(report: dict[str, Any]) -> str | None:
+    """Say why mm-leo was too late to count, or None."""
+    return None if report["valid"] else f"mm-leo: {report['fault']}"

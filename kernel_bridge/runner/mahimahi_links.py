@@ -1,0 +1,241 @@
+"""Links as mahimahi's shells: mm-link for capacity and queue, then mm-loss, then mm-delay.
+
+That is their order on the way of the data, from the innermost to the outermost, and the simulator's. Where
+mm-delay cannot make the delay, because it varies or is no whole number of milliseconds, mm-leo does.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from configs.errors import InputError
+from kernel_bridge.mahimahi import Delay, Link, LinkLog, Loss, Queue, read_log
+from kernel_bridge.mahimahi import command as mahimahi
+from kernel_bridge.mahimahi.shell import Shell
+from kernel_bridge.runner.leo_links import UNLIMITED, LeoLinks, header_of, leo, report_of
+from kernel_bridge.runner.leo_links import late as late_leo
+from kernel_bridge.runner.link_shells import LEAD_S, Folders, Integers, LinkEvents, LinkShells, Origin
+from kernel_bridge.runner.plan import Limit, Plan, PlannedLink
+from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S, Schedule
+from kernel_bridge.shell import leo as mm_leo
+from traces.formats import mahimahi as files
+from traces.formats.series import Series
+
+LATE_MS = 10
+"""A link that handles more than 1 % of its opportunities later than this is not the one asked for."""
+_ELSEWHERE = " (--backend kernel can)"
+_TAIL_S = 1
+_ACK_SHARE = 0.04
+"""Bytes of acknowledgements over bytes of data, if every packet is acknowledged, with 1,504 to 56 bytes."""
+_OPPORTUNITY_A_MS_BPS = 12_000_000
+_CODEL_MS = {"target": 5.0, "interval": 100.0}
+_PIE_MS = {"qdelay_ref": 15.0, "max_burst": 150.0}
+_MANAGED_QUEUE_PACKETS = 1000
+"""Linux's defaults; mahimahi has none."""
+
+
+class MahimahiLinks:
+    """mahimahi's shells."""
+
+    name = "mahimahi"
+
+    def missing(self) -> str | None:
+        """Say in one line what this machine lacks, or None."""
+        return mahimahi.missing()
+
+    def programs(self) -> list[Path]:
+        """Return where mm-leo is, if it is built."""
+        return LeoLinks().programs()
+
+    def check(self, plan: Plan, link: PlannedLink) -> None:
+        """Refuse a link that the shells cannot express."""
+        where = _where(plan, link)
+        if link.schedule.loss_varies:
+            raise InputError(f"{where}: its loss varies, and mm-loss's is fixed{_ELSEWHERE}")
+        if plan.ack_jitter_ns:
+            raise InputError(
+                f"{plan.name}: --backend {self.name}: host_jitter_us: mm-delay has none{_ELSEWHERE}"
+            )
+        if link.spec.outage == "drop":
+            raise InputError(f"{where}: outage: drop: mm-link holds its queue{_ELSEWHERE}")
+        if needs_leo(link) and (lack := mm_leo.missing()):
+            raise InputError(f"{where}: mm-delay has one fixed delay of whole milliseconds, and {lack}")
+        queue(link, where)
+
+    def link(self, plan: Plan, link: PlannedLink, folders: Folders) -> LinkShells:
+        """Return a link's shells, whose traces are written."""
+        where, found = _where(plan, link), link.schedule
+        series = opportunities(found, plan.duration_ns)
+        paths = {}
+        for direction in files.DIRECTIONS:
+            paths[direction] = folders.work / f"{link.file_stem}-{direction}.trace"
+            with paths[direction].open("w") as file:
+                files.write(series, direction, file)
+        logs = [folders.work / f"{link.file_stem}.log"]
+        shells: list[Shell] = [
+            Link(paths["uplink"], paths["downlink"], queue(link, where), uplink_log=logs[0])
+        ]
+        if found.loss[0] > 0:
+            shells.insert(0, Loss("uplink", float(found.loss[0])))
+        if needs_leo(link):
+            logs.append(folders.work / f"{link.file_stem}-delay.log")
+            delay = leo(link, folders, logs[1], [f"--uplink-mbps={UNLIMITED}"])
+        else:
+            delay = Delay(int(found.delay_ns[0]) // NS_PER_MS).arguments()
+        return LinkShells([delay, *(shell.arguments() for shell in shells)], logs)
+
+    def access(self, delay_ns: int, where: str, folders: Folders) -> list[str]:
+        """Return the shell that delays by so much each way."""
+        if delay_ns % NS_PER_MS == 0:
+            return Delay(delay_ns // NS_PER_MS).arguments()
+        if lack := mm_leo.missing():
+            raise InputError(f"{where}: mm-delay has whole milliseconds, and {lack}")
+        return LeoLinks().access(delay_ns, where, folders)
+
+    def events(self, link: PlannedLink, shells: LinkShells, origin: Origin, duration_ns: int) -> LinkEvents:
+        """Read mm-link's log, and mm-leo's where it makes the delay."""
+        found = read_log(shells.logs[0])
+        initial = [line for line in found.header if line.startswith("init timestamp: ")]
+        # In whole milliseconds, since some moment in the system's time.
+        shift_ns = int(initial[0].split(": ")[1]) * NS_PER_MS - origin.epoch_ns
+        drop_ms, dropped = drops(found)
+        why = late(found, -shift_ns / NS_PER_MS, (duration_ns - shift_ns) / NS_PER_MS)
+        # Exact to what the clock tells, and to what reading two clocks one after the other costs.
+        lead_ns = delay_lead_ns = -round((shift_ns + found.base_ms * NS_PER_MS) / NS_PER_MS) * NS_PER_MS
+        if len(shells.logs) > 1:
+            delay_lead_ns = origin.monotonic_ns - header_of(shells.logs[1])["began_monotonic_ns"]
+            why = why or late_leo(report_of(shells.logs[1]))
+        departure_ns = found.departure_ms * NS_PER_MS + shift_ns
+        ahead_ns = delay_lead_ns - round(LEAD_S * NS_PER_S) if link.schedule.varies else 0
+        delivery_ns = departure_ns + link.schedule.delay_at(departure_ns + ahead_ns)
+        nothing = np.zeros(0, dtype=np.int64)
+        return LinkEvents(
+            arrival_ns=found.arrival_ms * NS_PER_MS + shift_ns,
+            departure_ns=departure_ns,
+            delivery_ns=np.maximum.accumulate(delivery_ns) if len(delivery_ns) else delivery_ns,
+            delivered_bytes=found.departure_bytes,
+            drop_ns=drop_ms * NS_PER_MS + shift_ns,
+            dropped_packets=dropped,
+            loss_ns=nothing,
+            lost_packets=nothing,
+            marked_packets=0,
+            lead_ns=lead_ns,
+            delay_lead_ns=delay_lead_ns,
+            late=why,
+        )
+
+
+def needs_leo(link: PlannedLink) -> bool:
+    """Return whether mm-delay cannot make a link's delay: it varies, or is no whole number of ms."""
+    return link.schedule.delay_varies or int(link.schedule.delay_ns[0]) % NS_PER_MS > 0
+
+
+def _where(plan: Plan, link: PlannedLink) -> str:
+    return f"{plan.name}: --backend mahimahi: links.{link.name}"
+
+
+def drops(log: LinkLog) -> tuple[Integers, Integers]:
+    """Return when the queue dropped, and how many packets.
+
+    mm-link 0.98 does not log what droptail drops. But a departure tells how long its packet was in the queue:
+    of the arrivals in a millisecond, those that never left were dropped, up to the last that left.
+    """
+    if len(log.drop_ms) or not len(log.departure_ms):
+        return log.drop_ms, log.dropped_packets
+    came_ms = log.departure_ms - log.queued_ms
+    first, last = int(log.arrival_ms[0]), int(came_ms.max())
+    arrived = np.bincount(log.arrival_ms[log.arrival_ms <= last] - first, minlength=last - first + 1)
+    gone = arrived - np.bincount(came_ms - first, minlength=last - first + 1)
+    # Of the last millisecond's, some may be waiting yet.
+    gone[-1] = 0
+    return np.flatnonzero(gone > 0) + first, gone[gone > 0]
+
+
+def late(log: LinkLog, begin_ms: float, end_ms: float) -> str | None:
+    """Say whether a link was late in a window, or None.
+
+    What tells is the next arrival after an opportunity, so opportunities that no packet followed soon, with
+    nothing in the queue to wait for them, tell nothing.
+    """
+    used = np.isin(log.opportunity_ms, log.departure_ms)
+    during = used & (log.opportunity_ms >= begin_ms) & (log.opportunity_ms < end_ms)
+    if not during.any():
+        return None
+    p99_ms = float(np.percentile((log.handled_ms - log.opportunity_ms)[during], 99))
+    if p99_ms <= LATE_MS:
+        return None
+    return f"mm-link handled 1 % of the opportunities {p99_ms:.0f} ms late or more, above {LATE_MS} ms"
+
+
+def opportunities(found: Schedule, duration_ns: int) -> Series:
+    """Return a schedule as the series that becomes mm-link's two files.
+
+    Before the run's start and after its end the link is up, as mm-link asks of a period's ends. The direction
+    of acknowledgements has the same outages, and more capacity than they need.
+    """
+    lead, tail = round(LEAD_S * NS_PER_S), _TAIL_S * NS_PER_S
+    start = np.concatenate(([0], found.start_ns + lead, [lead + duration_ns]))
+    keep = np.append(start[1:] > start[:-1], True)
+    rows = np.concatenate(([0], np.arange(len(found.start_ns)), [0]))
+    connected = np.concatenate(([True], found.connected, [True]))
+    rate = np.maximum(found.rate_bps[rows], np.where(connected, 1, 0))
+    highest = int(found.rate_bps.max())
+    rate[[0, -1]] = highest
+    acknowledgements = math.ceil(highest * _ACK_SHARE / _OPPORTUNITY_A_MS_BPS) * _OPPORTUNITY_A_MS_BPS
+    period_ns = -(-(lead + duration_ns + tail) // NS_PER_MS) * NS_PER_MS
+    return Series(
+        period_ns,
+        start[keep],
+        np.ones(int(keep.sum()), dtype=np.int64),
+        rate[keep],
+        np.full(int(keep.sum()), acknowledgements),
+        np.zeros(int(keep.sum())),
+        connected[keep],
+        np.zeros(int(keep.sum()), dtype=np.int64),
+        [""] * int(keep.sum()),
+    )
+
+
+def queue(link: PlannedLink, where: str) -> Queue:
+    """Return a link's queue in mahimahi's words."""
+    asked, limit = link.spec.queue, link.limit or Limit("packets", _MANAGED_QUEUE_PACKETS)
+    if asked.ecn:
+        raise InputError(f"{where}.queue.ecn: mahimahi's queues drop, they do not mark")
+    match asked.kind:
+        case "droptail":
+            return Queue("droptail", {limit.unit: limit.size})
+        case "codel":
+            knobs = {"target": asked.target_ms, "interval": asked.interval_ms}
+            defaults = _CODEL_MS
+        case "pie" if (asked.tupdate_ms, asked.alpha, asked.beta) == (None, None, None):
+            knobs = {"qdelay_ref": asked.target_ms}
+            defaults = _PIE_MS
+        case "pie":
+            raise InputError(f"{where}.queue: mahimahi's pie has no knob but target_ms")
+        case _:
+            raise InputError(
+                f"{where}.queue.kind: {asked.kind}: mahimahi has droptail, codel and pie{_ELSEWHERE}"
+            )
+    limits: dict[str, int] = {limit.unit: limit.size}
+    for name, default in defaults.items():
+        given = knobs.get(name)
+        limits[name] = whole_ms(
+            round((default if given is None else given) * NS_PER_MS), f"{where}.queue.{name}"
+        )
+    return Queue(asked.kind, limits)
+
+
+def whole_ms(time_ns: int, where: str) -> int:
+    """Return a time in ms.
+
+    Raises:
+        InputError: it is not a whole number of them.
+    """
+    if time_ns % NS_PER_MS:
+        raise InputError(
+            f"{where}: {time_ns / NS_PER_MS:g} ms: mahimahi's clock has whole milliseconds{_ELSEWHERE}"
+        )
+    return time_ns // NS_PER_MS

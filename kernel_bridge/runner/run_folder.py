@@ -1,0 +1,192 @@
+"""A run's folder: the session that goes in, and what shells and flows leave there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from kernel_bridge.host.namespaces import PATH, ordinary_user
+from kernel_bridge.host.schemes import DATAGRAMS
+from kernel_bridge.inside.ending import TOO_SLOW, left
+from kernel_bridge.inside.scenario import START_S
+from kernel_bridge.inside.session import Branch, Role, RunResult, RunSession, SessionFlow
+from kernel_bridge.runner.link_shells import LEAD_S, Backend, Folders, LinkEvents, LinkShells, Origin
+from kernel_bridge.runner.plan import Plan, PlannedFlow
+from kernel_bridge.runner.run_log import FlowRecord, RunLog, run_log
+from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S
+from kernel_bridge.runner.socket_log import read_counts, read_samples
+
+LATE_SHARE = 0.01
+"""A sender that was not awake for more of its time than this did not offer what was asked for."""
+FIRST_PORT = 5000
+"""Flow ``n`` of a plan goes to port ``FIRST_PORT + n``."""
+
+
+class TooSlowError(RuntimeError):
+    """The machine could not keep up, so there is no result."""
+
+
+def describe(
+    planned: Plan,
+    backend: Backend,
+    scheme: Callable[[str, Role], str],
+    root: Path,
+    work: Path,
+    logs: Path,
+    told: int,
+) -> tuple[RunSession, list[LinkShells]]:
+    """Return what `kernel_bridge.inside.scenario` is told, and the links' shells.
+
+    Args:
+        planned: what to run.
+        backend: whose shells make its links.
+        scheme: the kernel's name of a flow's scheme, at the end ``send`` or ``receive``.
+        root: the run's folder; in it, ``work`` is the ordinary user's and ``logs`` the flows' ends'.
+        work: see there.
+        logs: see there.
+        told: the descriptor that the run's start is written to.
+    """
+    uid, gid = ordinary_user()
+    places = Folders(work, root / "private")
+    links = [backend.link(planned, link, places) for link in planned.chain]
+    for file in work.iterdir():
+        file.chmod(0o644)
+    branches: list[Branch] = []
+    flows: list[SessionFlow] = []
+    for index, flow in enumerate(planned.flows):
+        level = flow.sender_level
+        if (shell := access(planned, flow, backend, places)) is not None:
+            branches.append({"level": level, "shell": shell})
+            level = len(links) + len(branches)
+        periods = None
+        if flow.scheme == DATAGRAMS:
+            file = root / f"{index}-periods"
+            np.array(flow.periods_ns, dtype="<i8").tofile(file)
+            periods = str(file)
+        described: SessionFlow = {
+            "protocol": "udp" if flow.scheme == DATAGRAMS else "tcp",
+            "port": FIRST_PORT + index,
+            "start_ns": flow.start_ns,
+            "stop_ns": flow.stop_ns,
+            "rate_bps": flow.rate_bps,
+            "bytes": flow.transfer_bytes,
+            "periods": periods,
+            "send": {
+                "level": level,
+                "scheme": scheme(flow.scheme, "send"),
+                "log": str(logs / f"{index}-sent"),
+            },
+            "receive": {
+                "level": flow.receiver_level,
+                "scheme": scheme(flow.scheme, "receive"),
+                "log": str(logs / f"{index}-received"),
+            },
+        }
+        flows.append(described)
+    session: RunSession = {
+        "private": str(places.private),
+        "programs": [str(program) for program in backend.programs()],
+        "folder": str(work),
+        "result": str(root / "result.json"),
+        "told": told,
+        "uid": uid,
+        "gid": gid,
+        "env": {"PATH": PATH, "HOME": str(work), "LANG": "C.UTF-8"},
+        "shells": [[list(command) for command in link.commands] for link in links],
+        "branches": branches,
+        "flows": flows,
+        "aligned": [
+            str(log)
+            for link, shells in zip(planned.chain, links, strict=True)
+            for log in shells.logs
+            if link.schedule.varies
+        ],
+        "lead_ns": round(LEAD_S * NS_PER_S),
+        "start_s": START_S,
+        "duration_ns": planned.duration_ns,
+        "settings": dict(planned.buffers),
+    }
+    return session, links
+
+
+def raise_for(status: int, stderr: str, name: str) -> None:
+    """Raise what the exit status of a run's first process stands for, unless it ended well."""
+    why = "; ".join(stderr.strip().splitlines())
+    if status == TOO_SLOW:
+        raise TooSlowError(f"{name}: {why}")
+    if status:
+        raise RuntimeError(f"{name}: {why or f'the run {left(status)}'}")
+
+
+def read(
+    planned: Plan,
+    backend: Backend,
+    shells: list[LinkShells],
+    root: Path,
+    series_ms: float,
+    fault: Callable[[], str | None] = lambda: None,
+    take: Callable[[Sequence[FlowRecord]], None] = lambda _: None,
+) -> RunLog:
+    """Return the log of a run that has ended, from its folder.
+
+    Args:
+        planned: what was run.
+        backend: whose shells made its links.
+        shells: of each link.
+        root: the folder.
+        series_ms: the interval of the series.
+        fault: says why the run is no result where the links do not.
+        take: called with what both ends of every flow logged.
+    """
+    told: RunResult = json.loads((root / "result.json").read_text())
+    origin = Origin(told["origin_ns"], told["origin_epoch_ns"])
+    events = [
+        backend.events(link, of_link, origin, planned.duration_ns)
+        for link, of_link in zip(planned.chain, shells, strict=True)
+    ]
+    logs = root / "logs"
+    records = [_record(logs, index, flow.scheme) for index, flow in enumerate(planned.flows)]
+    take(records)
+    # What went away is an error, whatever else was wrong.
+    served = fault()
+    planned = replace(planned, flows=tuple(map(_as_far_as_it_came, planned.flows, told["senders"])))
+    return run_log(planned, records, events, series_ms, _invalid(planned, events, told["senders"]) or served)
+
+
+def access(planned: Plan, flow: PlannedFlow, backend: Backend, places: Folders) -> list[str] | None:
+    """Return the shell that a flow's sender is behind beside the links', if any."""
+    if not flow.extra_delay_ns:
+        return None
+    where = f"{planned.name}: --backend {backend.name}: extra_delay_ms"
+    return backend.access(flow.extra_delay_ns, where, places)
+
+
+def _record(logs: Path, index: int, scheme: str) -> FlowRecord:
+    sent = logs / f"{index}-sent"
+    return FlowRecord(
+        read_counts(sent) if scheme == DATAGRAMS else read_samples(sent),
+        read_counts(logs / f"{index}-received"),
+    )
+
+
+def _as_far_as_it_came(flow: PlannedFlow, said: str) -> PlannedFlow:
+    """Return a flow that stops when its transfer was complete, if it was."""
+    completed = [int(line.split()[1]) for line in said.splitlines() if line.startswith("completed_ns ")]
+    return replace(flow, stop_ns=completed[0], completed=True) if completed else flow
+
+
+def _invalid(planned: Plan, events: list[LinkEvents], said: list[str]) -> str | None:
+    """Say why a run is no result, or None."""
+    for link, found in zip(planned.chain, events, strict=True):
+        if found.late is not None:
+            return f"links.{link.name}: {found.late}: this machine is too slow or too busy"
+    for index, (flow, lines) in enumerate(zip(planned.flows, said, strict=True)):
+        late_ns = sum(int(line.split()[1]) for line in lines.splitlines() if line.startswith("late_ns "))
+        if late_ns > LATE_SHARE * (flow.stop_ns - flow.start_ns):
+            stood_ms = late_ns / NS_PER_MS
+            return f"flow {index}: its sender stood still for {stood_ms:.0f} ms: this machine is too busy"
+    return None

@@ -1,0 +1,335 @@
+"""The run log, in the simulator's columns and units, from what flows' ends and links' shells told.
+
+RTT samples are the kernel's smoothed RTT, whose smoothing spans about eight acknowledgements. They are taken
+every 10 ms if an acknowledgement has come, each weighted with how many have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernel_bridge.host.schemes import DATAGRAMS
+from kernel_bridge.runner.link_shells import LEAD_S, LinkEvents
+from kernel_bridge.runner.plan import PACKET_BYTES, Plan, PlannedFlow
+from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S
+from kernel_bridge.runner.socket_log import UNPACED, Counts, Samples
+
+SEGMENT_BYTES = 1448
+
+Column = NDArray[Any]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RunLog:
+    """What a run measured. Keys and units are those of `leosim.RunLog`."""
+
+    flows: list[dict[str, Any]]
+    links: list[dict[str, Any]]
+    flow_series: dict[str, Column]
+    link_series: dict[str, Column]
+    link_names: list[str]
+    invalid: str | None
+    """Why this is no result: the machine could not keep up. None for a valid run."""
+
+
+@dataclass(frozen=True)
+class FlowRecord:
+    """What the two ends of a flow logged."""
+
+    sent: Samples | Counts
+    """Of a TCP sender, else of a udp one."""
+    received: Counts
+    """Bytes given to the application, or datagrams."""
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """How far a link's capacity and delay are ahead of the run, in ns."""
+
+    capacity_ns: int
+    delay_ns: int
+
+
+@dataclass(frozen=True)
+class _RttSamples:
+    time_ns: Integers
+    rtt_ms: Column
+    base_ms: Column
+    weight: Column
+
+
+def run_log(
+    plan: Plan,
+    records: Sequence[FlowRecord],
+    events: Sequence[LinkEvents],
+    series_ms: float,
+    invalid: str | None,
+) -> RunLog:
+    """Return a run's log.
+
+    Args:
+        plan: what was run.
+        records: one a flow.
+        events: one a link of the plan's chain.
+        series_ms: the interval of the series.
+        invalid: why it is no result, or None.
+    """
+    step_ns = round(series_ms * NS_PER_MS)
+    grid = np.arange(step_ns, plan.duration_ns + 1, step_ns, dtype=np.int64)
+    # A shell that began early is ahead in its trace for the whole run.
+    lead_ns = round(LEAD_S * NS_PER_S)
+    ahead = {
+        link.name: Ahead(found.lead_ns - lead_ns, found.delay_lead_ns - lead_ns)
+        if link.schedule.varies
+        else Ahead(0, 0)
+        for link, found in zip(plan.chain, events, strict=True)
+    }
+    flows, flow_columns = [], []
+    for index, (flow, record) in enumerate(zip(plan.flows, records, strict=True)):
+        rtts = _rtt_samples(plan, flow, record, ahead)
+        flows.append({"flow": index, **_flow_summary(plan, flow, record, rtts, ahead)})
+        flow_columns.append(_flow_series(plan, index, flow, record, rtts, ahead, grid, step_ns))
+    # The simulator's order of links is the data's.
+    links, link_columns = [], []
+    for index, position in enumerate(reversed(range(len(plan.chain)))):
+        links.append(_link_summary(plan.chain[position].name, events[position], plan.duration_ns))
+        link_columns.append(_link_series(plan, position, index, events[position], ahead, grid, step_ns))
+    return RunLog(
+        flows,
+        links,
+        _by_time(flow_columns, "flow"),
+        _by_time(link_columns, "link"),
+        [link["link"] for link in links],
+        invalid,
+    )
+
+
+def base_rtt_ns(plan: Plan, flow: PlannedFlow, ahead: dict[str, Ahead], time_ns: Integers) -> Integers:
+    """Return a flow's propagation both ways at each of the times given."""
+    one_way = np.full(len(time_ns), flow.extra_delay_ns)
+    for link in plan.links_of(flow):
+        one_way = one_way + link.schedule.delay_at(time_ns + ahead[link.name].delay_ns)
+    return 2 * one_way
+
+
+def capacity_mbps(
+    plan: Plan, flow: PlannedFlow, ahead: dict[str, Ahead], from_ns: Integers, to_ns: Integers
+) -> Column:
+    """Return what the bottleneck of a flow's links could carry from each time to each other."""
+    carried = [
+        link.schedule.capacity_bits(
+            from_ns + ahead[link.name].capacity_ns, to_ns + ahead[link.name].capacity_ns
+        )
+        for link in plan.links_of(flow)
+    ]
+    return np.min(carried, axis=0) * 1e3 / (to_ns - from_ns)
+
+
+def weighted_quantile(values: Column, weights: Column, share: float) -> float:
+    """Return the least value that, with all below it, has at least ``share`` of the weight."""
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(reached, share * reached[-1])])
+
+
+def _rtt_samples(plan: Plan, flow: PlannedFlow, record: FlowRecord, ahead: dict[str, Ahead]) -> _RttSamples:
+    if not isinstance(record.sent, Samples):
+        nothing = np.zeros(0)
+        return _RttSamples(nothing.astype(np.int64), nothing, nothing, nothing)
+    sent = record.sent
+    came = np.diff(sent.info["segs_in"].astype(np.int64), prepend=0)
+    use = (came > 0) & (sent.info["rtt_us"] > 0)
+    time_ns = sent.time_ns[use]
+    base = base_rtt_ns(plan, flow, ahead, time_ns) / NS_PER_MS
+    return _RttSamples(time_ns, sent.info["rtt_us"][use] / 1e3, base, came[use].astype(np.float64))
+
+
+def _flow_summary(
+    plan: Plan, flow: PlannedFlow, record: FlowRecord, rtts: _RttSamples, ahead: dict[str, Ahead]
+) -> dict[str, Any]:
+    start, stop = np.array([flow.start_ns]), np.array([flow.stop_ns])
+    goodput_mbps = float(_goodput_bytes(flow, record, stop)[0]) * 8e3 / (flow.stop_ns - flow.start_ns)
+    capacity = float(capacity_mbps(plan, flow, ahead, start, stop)[0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        normalized = float(np.divide(goodput_mbps, capacity * SEGMENT_BYTES / PACKET_BYTES))
+    has_rtts = len(rtts.rtt_ms) > 0
+
+    def mean(values: Column) -> float:
+        return float(np.average(values, weights=rtts.weight)) if has_rtts else float("nan")
+
+    inflation = mean(rtts.rtt_ms / rtts.base_ms) if has_rtts and rtts.base_ms.all() else float("nan")
+    sent, again, lost = (int(column[-1]) if len(column) else 0 for column in sent_packets(record.sent))
+    return {
+        "scheme": flow.scheme,
+        "start_s": flow.start_ns / NS_PER_S,
+        "stop_s": flow.stop_ns / NS_PER_S,
+        "goodput_mbps": goodput_mbps,
+        "capacity_mbps": capacity,
+        "normalized_goodput": normalized,
+        "rtt_mean_ms": mean(rtts.rtt_ms),
+        "rtt_p95_ms": weighted_quantile(rtts.rtt_ms, rtts.weight, 0.95) if has_rtts else float("nan"),
+        "base_rtt_mean_ms": mean(rtts.base_ms),
+        "delay_inflation": inflation,
+        "loss_rate": lost / sent if sent else float("nan"),
+        "retransmit_rate": again / sent if sent else float("nan"),
+        "power": normalized / inflation,
+        "sent_packets": sent,
+        "delivered_packets": int(_goodput_bytes(flow, record, stop)[0]) // SEGMENT_BYTES,
+        "retransmitted_packets": again,
+        "lost_packets": lost,
+        "rtos": record.sent.timeouts() if isinstance(record.sent, Samples) else 0,
+        "transfer_bytes": flow.transfer_bytes or None,
+        "completion_s": (flow.stop_ns - flow.start_ns) / NS_PER_S if flow.completed else None,
+    }
+
+
+def _goodput_bytes(flow: PlannedFlow, record: FlowRecord, time_ns: Integers) -> Integers:
+    # A datagram fills a packet, of which as much counts as of a TCP segment.
+    return record.received.at(time_ns) * (SEGMENT_BYTES if flow.scheme == DATAGRAMS else 1)
+
+
+def sent_packets(sent: Samples | Counts) -> tuple[Integers, Integers, Integers]:
+    """Return packets sent, sent again and deemed lost, cumulative, per record of a sender.
+
+    The kernel keeps no sum of the packets that it deemed lost. It is those sent again, but for those that a
+    duplicate SACK showed to have arrived twice, and those that are yet to be sent again.
+    """
+    if isinstance(sent, Counts):
+        return sent.count, np.zeros_like(sent.count), np.zeros_like(sent.count)
+    info = {
+        name: sent.info[name].astype(np.int64) for name in ("total_retrans", "dsack_dups", "lost", "retrans")
+    }
+    waiting = np.maximum(info["lost"] - info["retrans"], 0)
+    lost = np.maximum.accumulate(np.maximum(info["total_retrans"] - info["dsack_dups"] + waiting, 0))
+    return sent.info["data_segs_out"].astype(np.int64), info["total_retrans"], lost
+
+
+def _flow_series(
+    plan: Plan,
+    index: int,
+    flow: PlannedFlow,
+    record: FlowRecord,
+    rtts: _RttSamples,
+    ahead: dict[str, Ahead],
+    grid: Integers,
+    step_ns: int,
+) -> dict[str, Column]:
+    """Return rows for the intervals in which the flow ran, as the simulator has them."""
+    # A transfer's last row is of the interval in which it was complete.
+    last_ns = flow.stop_ns + (step_ns - 1 if flow.completed else 0)
+    time_ns = grid[(grid > flow.start_ns) & (grid <= last_ns)]
+    rows = len(time_ns)
+    before = np.concatenate((time_ns[:1] - step_ns, time_ns[:-1]))
+    goodput = np.diff(_goodput_bytes(flow, record, np.concatenate((before[:1], time_ns))))
+    counted = np.concatenate((before[:1], time_ns))
+    if rows and time_ns[-1] == flow.stop_ns:
+        # A sender's last record is made when it has stopped, a little later.
+        counted[-1] = max([counted[-1], *record.sent.time_ns[-1:]])
+    sent, again, lost = (
+        np.diff(_held(record.sent.time_ns, column, counted, 0)) for column in sent_packets(record.sent)
+    )
+    interval = np.searchsorted(time_ns, rtts.time_ns, side="left")
+    inside = interval < rows
+    weight = np.bincount(interval[inside], weights=rtts.weight[inside], minlength=rows)
+    weighted = np.bincount(interval[inside], weights=(rtts.weight * rtts.rtt_ms)[inside], minlength=rows)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rtt_ms = weighted / weight
+    cwnd, in_flight, pacing = np.zeros(rows), np.zeros(rows), np.full(rows, np.nan)
+    if isinstance(record.sent, Samples):
+        at, info = record.sent.time_ns, record.sent.info
+        cwnd = _held(at, info["snd_cwnd"].astype(np.int64), time_ns, 0)
+        # As the kernel counts it (tcp_packets_in_flight).
+        unacked, sacked, gone, again_out = (
+            info[name].astype(np.int64) for name in ("unacked", "sacked", "lost", "retrans")
+        )
+        flying = unacked - sacked - gone + again_out
+        in_flight = _held(at, flying, time_ns, 0)
+        rate = info["pacing_rate"]
+        pacing = _held(at, np.where(rate == UNPACED, np.nan, rate * 8e-6), time_ns, np.nan)
+    seconds = step_ns / NS_PER_S
+    return {
+        "time_s": time_ns / NS_PER_S,
+        "flow": np.full(rows, index, dtype=np.uint32),
+        "goodput_mbps": goodput * 8e-6 / seconds,
+        "send_mbps": sent * PACKET_BYTES * 8e-6 / seconds,
+        "rtt_ms": rtt_ms,
+        "base_rtt_ms": base_rtt_ns(plan, flow, ahead, time_ns) / NS_PER_MS,
+        "cwnd_packets": cwnd.astype(np.uint32),
+        "in_flight_packets": np.maximum(in_flight, 0).astype(np.uint32),
+        "pacing_mbps": pacing,
+        "lost_packets": lost.astype(np.uint32),
+        "retransmitted_packets": again.astype(np.uint32),
+    }
+
+
+def _link_summary(name: str, events: LinkEvents, duration_ns: int) -> dict[str, Any]:
+    arrived = int((events.arrival_ns < duration_ns).sum())
+    left = int((events.departure_ns < duration_ns).sum())
+    delivered = int((events.delivery_ns < duration_ns).sum())
+    dropped = int(events.dropped_packets[events.drop_ns < duration_ns].sum())
+    lost = int(events.lost_packets[events.loss_ns < duration_ns].sum())
+    return {
+        "link": name,
+        "offered_packets": arrived,
+        "delivered_packets": delivered,
+        "dropped_packets": dropped,
+        "marked_packets": events.marked_packets,
+        "lost_packets": lost,
+        "queued_packets": arrived - left - dropped - lost,
+        "in_flight_packets": left - delivered,
+    }
+
+
+def _link_series(
+    plan: Plan,
+    position: int,
+    index: int,
+    events: LinkEvents,
+    ahead: dict[str, Ahead],
+    grid: Integers,
+    step_ns: int,
+) -> dict[str, Column]:
+    link = plan.chain[position]
+    shift = ahead[link.name].capacity_ns
+    edges = np.concatenate(([0], grid))
+    arrived = np.searchsorted(events.arrival_ns, edges)
+    left = np.searchsorted(events.departure_ns, edges)
+    carried = _sum_at(events.delivery_ns, events.delivered_bytes, edges)
+    dropped = _sum_at(events.drop_ns, events.dropped_packets, edges)
+    lost = _sum_at(events.loss_ns, events.lost_packets, edges)
+    seconds = step_ns / NS_PER_S
+    bits = link.schedule.capacity_bits(edges[:-1] + shift, edges[1:] + shift)
+    return {
+        "time_s": grid / NS_PER_S,
+        "link": np.full(len(grid), index, dtype=np.uint32),
+        "capacity_mbps": bits * 1e-6 / seconds,
+        "delay_ms": link.schedule.delay_at(grid + ahead[link.name].delay_ns) / NS_PER_MS,
+        "queue_packets": np.maximum(arrived - left - dropped - lost, 0)[1:].astype(np.uint32),
+        "connected": link.schedule.stays_connected(edges[:-1] + shift, edges[1:] + shift),
+        "dropped_packets": np.diff(dropped).astype(np.uint32),
+        "delivered_mbps": np.diff(carried) * 8e-6 / seconds,
+    }
+
+
+def _sum_at(time_ns: Integers, values: Integers, at_ns: Integers) -> Integers:
+    """Return the sum of all values before each of the times given."""
+    return np.concatenate(([0], np.cumsum(values)))[np.searchsorted(time_ns, at_ns)]
+
+
+def _held(time_ns: Integers, values: Column, at_ns: Integers, before: float) -> Column:
+    """Return the last value at or before each of the times given."""
+    known = np.concatenate((np.asarray([before], dtype=values.dtype), values))
+    return known[np.searchsorted(time_ns, at_ns, side="right")]
+
+
+def _by_time(tables: list[dict[str, Column]], key: str) -> dict[str, Column]:
+    """Return one table of all, sorted by time and then by flow or link."""
+    whole = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    order = np.lexsort((whole[key], whole["time_s"]))
+    return {name: column[order] for name, column in whole.items()}

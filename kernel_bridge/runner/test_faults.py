@@ -1,0 +1,161 @@
+"""Runs whose parts are killed at any moment, or whose machine is too busy: one line, and nothing left."""
+
+import contextlib
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from configs.scenario import parse
+from kernel_bridge import mahimahi
+from kernel_bridge.bridge import process as bridge_process
+from kernel_bridge.host import schemes
+from kernel_bridge.runner.backends import BACKENDS
+from kernel_bridge.runner.leo_links import LeoLinks
+from kernel_bridge.runner.run import Run, check
+from kernel_bridge.runner.run_folder import TooSlowError
+from tests.support.processes import descendants
+
+pytestmark = pytest.mark.real_time
+
+LACK = LeoLinks().missing() or bridge_process.missing()
+needs_everything = pytest.mark.skipif(LACK is not None, reason=LACK or "")
+TRIALS = [1, pytest.param(20, marks=pytest.mark.soak)]
+POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
+
+
+def _planned(duration_s, backend):
+    data = {
+        "name": "test",
+        "duration_s": duration_s,
+        "links": {"l": {"rate_mbps": 12, "delay_ms": 5}},
+        "flows": [{"scheme": scheme, "route": ["l"]} for scheme in ("cubic", "mine")],
+    }
+    return check(parse(data, "test"), {}, backend, ["mine"])
+
+
+def _machine():
+    """What a run could leave behind, other tests' own aside."""
+    rules = subprocess.run(["iptables-save"], capture_output=True, text=True, check=True).stdout
+    names = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    settings = [path for path in Path("/proc/sys/net/ipv4").glob("*") if path.is_file()]
+    return {
+        "interfaces": sorted(path.name for path in Path("/sys/class/net").iterdir()),
+        "rules": [line.split("[")[0] for line in rules.splitlines() if not line.startswith("#")],
+        "mounts": Path("/proc/self/mounts").read_text(),
+        "routes": Path("/proc/net/route").read_text().splitlines()[1:],
+        "schemes": [name for name in names if name.startswith(f"{schemes.OURS}{os.getpid():x}.")],
+        "folders": sorted(Path("/tmp").glob(f"leogym-*-{os.getpid()}-*")),
+        "processes": sorted(descendants(os.getpid()).values()),
+        "settings": {
+            path.name: path.read_text()
+            for path in settings
+            if path.stat().st_mode & 0o400 and not path.name.endswith("_congestion_control")
+        },
+    }
+
+
+@needs_everything
+@pytest.mark.parametrize("trials", TRIALS)
+@pytest.mark.parametrize(
+    ("backend", "victim", "told"),
+    [
+        ("kernel", "mm-leo", r"\bmm-leo\b.*: killed"),
+        ("mahimahi", "mm-link", r"\bmm-link\b.*: killed"),
+        ("mahimahi", "mm-delay", r"\bmm-delay\b.*: killed"),
+        ("kernel", "traffic", "a flow's end was ended by SIGKILL"),
+        ("kernel", "unshare", "the run was ended by SIGKILL"),
+        ("kernel", "leo-bridge", "leo-bridge: it was killed"),
+    ],
+)
+def test_a_run_whose_part_is_killed_at_any_moment_says_so_and_leaves_nothing(backend, victim, told, trials):
+    draw = random.Random(f"{victim}{trials}")
+    links = BACKENDS[backend]()
+    planned = _planned(10, links)
+    before = _machine()
+    for _ in range(trials):
+        with Run(planned, links, {"mine": POLICY}) as run:
+            run.begin()
+            found = [pid for pid, name in descendants(os.getpid()).items() if name == victim]
+            chosen = draw.choice(sorted(found))
+            time.sleep(draw.uniform(0, 1))  # at any moment, and on a busy machine before the end, too
+            os.kill(chosen, signal.SIGKILL)
+            with pytest.raises(RuntimeError) as caught:
+                run.finish()
+        assert re.search(told, str(caught.value)), caught
+        assert "\n" not in str(caught.value)
+        assert "Traceback" not in str(caught.value)
+        assert _machine() == before
+
+
+@pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
+@pytest.mark.parametrize("trials", TRIALS)
+def test_a_killed_iperf3_is_its_sessions_failure_and_leaves_nothing(trials):
+    draw = random.Random(trials)
+    before = _machine()
+    for _ in range(trials):
+        done = []
+        session = threading.Thread(
+            target=lambda done=done: done.append(
+                mahimahi.run(
+                    [mahimahi.Delay(5)],
+                    ["sh", "-c", "exec iperf3 --client $MAHIMAHI_BASE --congestion reno --time 30"],
+                    servers=[mahimahi.Server(["iperf3", "--server", "--one-off"], port=5201)],
+                    timeout_s=60,
+                )
+            )
+        )
+        session.start()
+        iperf3 = []
+        while session.is_alive() and len(iperf3) < 2:
+            iperf3 = [pid for pid, name in descendants(os.getpid()).items() if name == "iperf3"]
+        time.sleep(draw.uniform(0, 0.5))  # at any moment of the transfer
+        os.kill(draw.choice(sorted(iperf3)), signal.SIGKILL)
+        session.join()
+        # Client or server, the command inside does not succeed.
+        assert done[0].status != 0
+        assert _machine() == before
+
+
+HOG = """
+import os, time
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+print(flush=True)
+input()
+end = time.monotonic() + 0.8
+while time.monotonic() < end:
+    pass
+"""
+
+
+@needs_everything
+@pytest.mark.parametrize("backend", ["mahimahi", "kernel"])
+def test_a_run_on_a_machine_whose_cores_are_all_busy_is_no_result(backend):
+    links = BACKENDS[backend]()
+    before = _machine()
+    line = [sys.executable, "-I", "-c", HOG]
+    with contextlib.ExitStack() as stack:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        hogs = [stack.enter_context(subprocess.Popen(line, **pipes)) for _ in range(os.cpu_count() or 1)]
+        run = stack.enter_context(Run(_planned(3, links), links, {"mine": POLICY}))
+        for hog in hogs:
+            assert hog.stdout.readline() == "\n"
+        run.begin()
+        for hog in hogs:
+            hog.stdin.write("\n")
+            hog.stdin.flush()
+        try:
+            invalid = run.finish().invalid
+        except TooSlowError as error:
+            invalid = str(error)
+        assert [hog.wait() for hog in hogs] == [0] * len(hogs)
+    assert invalid is not None
+    assert re.search(r"late|too slow|too busy|fell back|read it|did not", invalid), invalid
+    assert _machine() == before

@@ -1,0 +1,105 @@
+"""What schemes that the bridge brings along are for, on real TCP behind mm-leo."""
+
+import json
+
+import numpy as np
+import pytest
+
+from configs.scenario import parse
+from kernel_bridge.bridge import process as bridge_process
+from kernel_bridge.runner.leo_links import LeoLinks
+from kernel_bridge.runner.run import Run, check
+from kernel_bridge.runner.run_folder import TooSlowError
+from kernel_bridge.runner.run_log import RunLog
+from tests.support.lateness import Lateness
+
+pytestmark = pytest.mark.real_time
+
+LACK = LeoLinks().missing() or bridge_process.missing()
+needs_bridge = pytest.mark.skipif(LACK is not None, reason=LACK or "")
+
+RATE_MBPS, ONE_WAY_MS, BUFFER_PACKETS = 12, 25, 60
+LATE_MS = 50.0
+"""A flow whose ends or shells sleep for so long may time out (Linux: 200 ms at least after a round trip)."""
+PACKET_MS = 1.0
+"""1,500 bytes at that rate."""
+GOODPUT_MBPS = RATE_MBPS * 1448 / 1500
+
+
+def _run(scheme, duration_s, link, traces=None) -> RunLog:
+    """Run one flow for real; what the machine could not keep up with is skipped by name."""
+    queue = {"packets": BUFFER_PACKETS}
+    data = {"name": "test", "duration_s": duration_s, "links": {"l": {**link, "queue": queue}}}
+    data["flows"] = [{"scheme": scheme, "route": ["l"]}]
+    planned = check(parse(data, "test"), traces or {}, LeoLinks(), {})
+    lateness = Lateness(prompt=True)
+    try:
+        with Run(planned, LeoLinks()) as run, lateness:
+            run.begin()
+            log = run.finish()
+    except TooSlowError as error:
+        pytest.skip(f"this machine is too busy for a run in real time: {error}")
+    lateness.skip_above(LATE_MS)
+    if log.invalid:
+        pytest.skip(f"this machine is too busy for a run in real time: {log.invalid}")
+    return log
+
+
+@needs_bridge
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        "vivace",
+        *(pytest.param(other, marks=pytest.mark.soak) for other in ("vivace-proteus", "vivace-kernel")),
+    ],
+)
+def test_vivace_fills_the_link_and_leaves_most_of_the_buffer_empty(scheme):
+    # In the simulator, over 60 seeds: 0.91 of the link or more, 0.31 of the buffer or less.
+    seconds, skip = 14, 6
+    series = _run(scheme, seconds, {"rate_mbps": RATE_MBPS, "delay_ms": ONE_WAY_MS}).flow_series
+    settled = series["time_s"] > skip
+    goodput = series["goodput_mbps"][settled].mean() / GOODPUT_MBPS
+    queued = (np.nanmean(series["rtt_ms"][settled]) - 2 * ONE_WAY_MS) / (BUFFER_PACKETS * PACKET_MS)
+    print(f"{scheme}: {goodput:.3f} of the link, {queued:.3f} of the buffer")
+    assert goodput > 0.8
+    assert 0 <= queued < 0.5
+
+
+OUT_S, BACK_S = 5.0, 5.6
+PATH = f"""time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
+0,{ONE_WAY_MS},{RATE_MBPS},{RATE_MBPS},0,1,0,
+{OUT_S},{ONE_WAY_MS},{RATE_MBPS},{RATE_MBPS},0,0,0,
+{BACK_S},{ONE_WAY_MS},{RATE_MBPS},{RATE_MBPS},0,1,1,
+60,{ONE_WAY_MS},{RATE_MBPS},{RATE_MBPS},0,1,1,
+"""
+
+
+def _time_to_come_back(announced) -> tuple[float, float]:
+    """Return the window before the outage, and how long it took from its end until 95 % of that, in s."""
+    handovers = [{"time_s": OUT_S, "predicted_s": OUT_S}] if announced else []
+    about = {"format": "leogym-path-trace", "version": 1, "name": "t", "handovers": handovers}
+    log = _run("satcp", 10, {"trace": "t"}, {"t": f"# {json.dumps(about)}\n{PATH}".encode()})
+    # Only the outage is worth a timeout.
+    assert log.flows[0]["rtos"] == 1
+    times, windows = log.flow_series["time_s"], log.flow_series["cwnd_packets"]
+    before = windows[times < OUT_S][-1]
+    # A flow in recovery still has its old window for a moment: back is who was down.
+    down_s = times[(times > OUT_S) & (windows < before / 2)][0]
+    back = times[(times > max(down_s, BACK_S)) & (windows >= 0.95 * before)]
+    return float(before), float(back[0] - BACK_S) if len(back) else np.inf
+
+
+@needs_bridge
+def test_satcp_is_back_at_its_window_after_an_announced_outage_far_sooner_than_after_another():
+    # Algorithm 1: at a timeout within a report of a handover SaTCP does not reset Cubic, and K <- K / 9. With
+    # the old maximum W as its aim, K is the cube root of 0.3 W / 0.4; before it is slow start, up to 0.7 W.
+    window, announced_s = _time_to_come_back(announced=True)
+    ninth_s = np.cbrt(0.3 * window / 0.4) / 9
+    # From one packet to 0.7 W in slow start, and some ACKs of an RTT with a full buffer until K is over.
+    rtt_s = (2 * ONE_WAY_MS + BUFFER_PACKETS * PACKET_MS) / 1e3
+    slow_start_s = np.log2(0.7 * window) * 2 * ONE_WAY_MS / 1e3
+    _, usual_s = _time_to_come_back(announced=False)
+    told = f"back after {announced_s:.1f} s announced, {usual_s:.1f} s else"
+    print(f"W {window:.0f}, K / 9 {ninth_s:.2f} s: {told}")
+    assert announced_s < slow_start_s + ninth_s + 3 * rtt_s
+    assert announced_s < usual_s / 2

@@ -1,0 +1,106 @@
+"""Links as mahimahi's shells: what becomes of a schedule, what is refused, and what a log tells."""
+
+import re
+
+import numpy as np
+import pytest
+
+from configs.errors import InputError
+from configs.scenario import parse
+from kernel_bridge.mahimahi.link_log import parse_log
+from kernel_bridge.runner import mahimahi_links
+from kernel_bridge.runner.link_shells import LEAD_S, Folders
+from kernel_bridge.runner.mahimahi_links import MahimahiLinks, drops, late, opportunities
+from kernel_bridge.runner.plan import plan
+from kernel_bridge.runner.schedule import Schedule
+from traces.formats.mahimahi import opportunities_ms
+
+
+def _planned(**link):
+    data = {
+        "name": "test",
+        "duration_s": 2,
+        "links": {"l": {"rate_mbps": 12, "delay_ms": 10, **link}},
+        "flows": [{"scheme": "reno", "route": ["l"]}],
+    }
+    return plan(parse(data, "test"), {}, ["reno"], "mahimahi")
+
+
+def _log(events):
+    header = "# mahimahi mm-link (Uplink) [up] > log\n# init timestamp: 1700000000000\n# base timestamp: 0\n"
+    return parse_log((header + events).splitlines(keepends=True), "log")
+
+
+def test_a_links_shells_delay_outside_lose_between_and_queue_inside(tmp_path):
+    planned = _planned(loss=0.25, queue={"packets": 7})
+    shells = MahimahiLinks().link(planned, planned.chain[0], Folders(tmp_path, tmp_path))
+    line = " ".join(part for command in shells.commands for part in command)
+    assert line == (
+        "mm-delay 10 mm-loss uplink 0.25 "
+        f"mm-link {tmp_path}/link-0-uplink.trace {tmp_path}/link-0-downlink.trace "
+        f"--uplink-queue=droptail --uplink-queue-args=packets=7 --uplink-log={tmp_path}/link-0.log --"
+    )
+    lead_ms, run_ms = round(LEAD_S * 1000), 2000
+    sent = [int(line) for line in (tmp_path / "link-0-uplink.trace").read_text().split()]
+    # 12 Mbit/s are one packet every millisecond.
+    assert len([ms for ms in sent if lead_ms < ms <= lead_ms + run_ms]) == run_ms
+
+
+def test_both_directions_have_the_schedules_outages_at_the_schedules_times():
+    second = 1_000_000_000
+    found = Schedule(
+        np.array([0, second // 2, second]),
+        np.full(3, 10_000_000),
+        np.array([24_000_000, 24_000_000, 12_000_000]),
+        np.zeros(3),
+        np.array([True, False, True]),
+    )
+    series = opportunities(found, 2 * second)
+    lead_ms = round(LEAD_S * 1000)
+    for direction, per_ms in (("uplink", (2, 1)), ("downlink", (1, 1))):
+        due = np.concatenate(list(opportunities_ms(series, direction))) - lead_ms
+        assert not ((due > 500) & (due <= 1000)).any()
+        assert ((due > 0) & (due <= 500)).sum() == 500 * per_ms[0]
+        assert ((due > 1000) & (due <= 2000)).sum() == 1000 * per_ms[1]
+
+
+def test_drops_that_the_log_does_not_tell_follow_from_the_arrivals_that_never_left():
+    # Of three that came in ms 5 one left; that of ms 9 may be waiting yet.
+    log = _log(
+        "5 + 1504\n5 + 1504\n5 + 1504\n6 + 1504\n7 # 1504\n7 - 1504 2\n8 # 1504\n8 - 1504 2\n9 + 1504\n"
+    )
+    assert [column.tolist() for column in drops(log)] == [[5], [2]]
+    told = _log("5 + 1504\n5 + 1504\n5 d 1 1504\n7 # 1504\n7 - 1504 2\n")
+    assert [column.tolist() for column in drops(told)] == [[5], [1]]
+
+
+def test_a_shell_that_sleeps_through_its_opportunities_is_late_and_an_idle_one_is_not():
+    busy = "".join(f"{ms} # 1504\n{ms} - 1504 0\n{ms} + 1504\n" for ms in range(1, 200))
+    slept = "".join(f"{ms} # 1504\n{ms} - 1504 0\n" for ms in range(200, 240)) + "240 + 1504\n"
+    idle = "".join(f"{ms} # 1504\n" for ms in range(200, 240)) + "240 + 1504\n"
+    assert late(_log(busy), 0, 1000) is None
+    assert late(_log(busy + idle), 0, 1000) is None
+    assert re.search(r"1 % of the opportunities 3\d ms late", late(_log(busy + slept), 0, 1000) or "")
+
+
+@pytest.mark.parametrize(
+    ("link", "told"),
+    [
+        ({"queue": {"kind": "fq_codel"}}, "queue.kind: fq_codel: mahimahi has droptail, codel and pie"),
+        ({"queue": {"kind": "codel", "ecn": True}}, "queue.ecn: mahimahi's queues drop"),
+        ({"queue": {"kind": "pie", "alpha": 2}}, "pie has no knob but target_ms"),
+        ({"queue": {"kind": "codel", "target_ms": 0.5}}, "queue.target: 0.5 ms: mahimahi's clock"),
+    ],
+)
+def test_a_link_that_mahimahi_cannot_express_is_refused_in_one_line(link, told):
+    planned = _planned(**link)
+    with pytest.raises(InputError, match=told) as caught:
+        MahimahiLinks().check(planned, planned.chain[0])
+    assert "\n" not in str(caught.value)
+
+
+def test_linuxs_defaults_stand_in_for_knobs_that_mahimahi_must_be_told():
+    codel = _planned(queue={"kind": "codel", "target_ms": 7}).chain[0]
+    assert mahimahi_links.queue(codel, "").limits == {"packets": 1000, "target": 7, "interval": 100}
+    pie = _planned(queue={"kind": "pie", "packets": 90}).chain[0]
+    assert mahimahi_links.queue(pie, "").limits == {"packets": 90, "qdelay_ref": 15, "max_burst": 150}

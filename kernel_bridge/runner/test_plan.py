@@ -1,0 +1,102 @@
+"""What nested shells can express of a scenario, and the one line that tells what they cannot."""
+
+import pytest
+
+from configs.errors import InputError
+from configs.scenario import parse
+from kernel_bridge.runner.plan import Limit, plan
+
+LINKS = {name: {"rate_mbps": 12, "delay_ms": 10} for name in "abcd"}
+SCHEMES = ["cubic", "reno", "udp"]
+PAUSES = {"on_s": 1, "off_s": 1}
+ARRIVALS = {"rate_per_s": 1, "mean_bytes": 1000}
+
+
+def _plan(*flows, **more):
+    routes = [{"scheme": "cubic", **flow} for flow in flows]
+    data = {"name": "test", "duration_s": 4, "links": LINKS, "flows": routes, **more}
+    return plan(parse(data, "test"), {}, SCHEMES, "mahimahi")
+
+
+def test_flows_cross_stretches_of_one_chain_with_the_senders_innermost():
+    planned = _plan({"route": ["b", "c"]}, {"route": ["a", "b"]}, {"route": ["c"]})
+    assert [link.name for link in planned.chain] == ["c", "b", "a"]
+    crossed = [[link.name for link in planned.links_of(flow)] for flow in planned.flows]
+    assert crossed == [["c", "b"], ["b", "a"], ["c"]]
+    levels = [(flow.sender_level, flow.receiver_level) for flow in planned.flows]
+    assert levels == [(2, 0), (3, 1), (1, 0)]
+
+
+def test_links_that_no_flow_crosses_have_no_shells():
+    assert [link.name for link in _plan({"route": ["d"]}).chain] == ["d"]
+
+
+def test_a_queue_of_one_bdp_counts_the_largest_base_rtt_over_it():
+    planned = _plan({"route": ["a"]}, {"route": ["a", "b"], "extra_delay_ms": 5})
+    # 12 Mbit/s are 1,000 packets/s; 2 × (10 + 10 + 5) ms hold 50 of them.
+    assert [link.limit for link in planned.chain] == [Limit("packets", 50), Limit("packets", 50)]
+
+
+def test_equal_flows_are_as_many_and_bursts_stay_in_the_flows_time():
+    bursts = {"on_s": 0.3, "off_s": 0.2}
+    planned = _plan(
+        {"route": ["a"], "count": 2, "start_s": 1, "stop_s": 9},
+        {
+            "scheme": "udp",
+            "rate_mbps": 3,
+            "start_s": 1,
+            "stop_s": 3,
+            "route": ["a"],
+            "count": 2,
+            "on_off": bursts,
+        },
+    )
+    assert [flow.scheme for flow in planned.flows] == ["cubic", "cubic", "udp", "udp"]
+    assert planned.flows[0].stop_ns == 4_000_000_000, "a flow ends with its scenario"
+    for flow in planned.flows[2:]:
+        edges = [edge for period in flow.periods_ns for edge in period]
+        assert edges == sorted(edges)
+        assert edges[0] == 1_000_000_000
+        assert edges[-1] <= 3_000_000_000
+    assert planned.flows[2].periods_ns != planned.flows[3].periods_ns
+
+
+def test_the_same_seed_makes_the_same_bursts():
+    flow = {"scheme": "udp", "rate_mbps": 3, "route": ["a"], "on_off": {"on_s": 0.3, "off_s": 0.2}}
+    first, again, other = (_plan(flow, seed=seed).flows[0].periods_ns for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize(
+    ("flows", "more", "told"),
+    [
+        ([{"route": ["a", "b"]}, {"route": ["a", "c"]}], {}, "flows.1.route: nested shells are one chain"),
+        ([{"route": ["a", "c"]}, {"route": ["b", "c"]}], {}, "flows.1.route: nested shells are one chain"),
+        ([{"route": ["a", "b"]}, {"route": ["b", "a"]}], {}, "form a circle"),
+        ([{"route": ["a"], "scheme": "vegas"}], {}, r"flows.0.scheme: vegas: not .* \(cubic, reno, udp\)"),
+        ([{"route": ["a"], "count": 300}], {}, "300 are more than the 256"),
+        ([{"route": ["a"], "arrivals": ARRIVALS}], {}, "flows.0.arrivals: each flow begins"),
+        ([{"route": ["a"], "rate_mbps": 9, "on_off": PAUSES}], {}, "flows.0.on_off: .* does not pause"),
+        ([{"route": ["a"], "ecn": True}], {}, "flows.0.ecn: the host's own setting"),
+        (
+            [{"route": ["a"], "tcp_rmem": [4096] * 3}, {"route": ["a"]}],
+            {},
+            "flows: tcp_rmem: must be the same for all flows",
+        ),
+        (
+            [{"route": ["a"]}],
+            {"links": {"a": {"rate_mbps": 9, "delay_ms": 1, "reverse": {"rate_mbps": 1}}}},
+            "links.a.reverse: the way back has no queue",
+        ),
+        (
+            [{"route": ["a"]}],
+            {"events": [{"at_s": 1, "reroute": {"flows": [0], "route": ["b"]}}]},
+            "events: flows cannot change their route",
+        ),
+    ],
+)
+def test_what_nested_shells_cannot_express_is_refused_in_one_line(flows, more, told):
+    with pytest.raises(InputError, match=told) as caught:
+        _plan(*flows, **more)
+    assert "\n" not in str(caught.value)

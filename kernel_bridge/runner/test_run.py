@@ -1,0 +1,180 @@
+"""Real runs behind mahimahi: flows of the host's own schemes, and that nothing stays on the machine."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from configs.errors import InputError
+from configs.scenario import parse
+from kernel_bridge import mahimahi
+from kernel_bridge.runner.mahimahi_links import MahimahiLinks
+from kernel_bridge.runner.run import execute
+from kernel_bridge.runner.run_folder import TooSlowError
+from tests.support.processes import descendants
+
+pytestmark = pytest.mark.real_time
+
+LACK = mahimahi.missing()
+needs_mahimahi = pytest.mark.skipif(LACK is not None, reason=LACK or "")
+PIPE = {"rate_mbps": 24, "delay_ms": 10}
+
+
+def _run(duration_s, links, *flows, traces=None):
+    """Run for real; a run that the machine could not keep up with tells nothing, and is skipped by name."""
+    data = {"name": "test", "duration_s": duration_s, "links": links, "flows": list(flows)}
+    try:
+        log = execute(parse(data, "test"), traces or {}, MahimahiLinks())
+    except TooSlowError as error:
+        pytest.skip(f"this machine is too busy for a run in real time: {error}")
+    if log.invalid:
+        pytest.skip(f"this machine is too busy for a run in real time: {log.invalid}")
+    return log
+
+
+def _machine():
+    """What a run could leave behind."""
+    rules = subprocess.run(["iptables-save"], capture_output=True, text=True, check=True).stdout
+    settings = [path for path in Path("/proc/sys/net/ipv4").glob("*") if path.is_file()]
+    return {
+        "interfaces": sorted(path.name for path in Path("/sys/class/net").iterdir()),
+        "rules": [line.split("[")[0] for line in rules.splitlines() if not line.startswith("#")],
+        "mounts": Path("/proc/self/mounts").read_text(),
+        "routes": Path("/proc/net/route").read_text().splitlines()[1:],
+        "settings": {
+            path.name: path.read_text()
+            for path in settings
+            # Those may be others' who run beside this test.
+            if path.stat().st_mode & 0o400 and not path.name.endswith("_congestion_control")
+        },
+    }
+
+
+@needs_mahimahi
+@pytest.mark.parametrize("scheme", ["reno", "cubic", "bbr"])
+def test_a_flow_of_the_kernels_own_fills_the_link_and_leaves_the_machine_as_it_was(scheme):
+    before = _machine()
+    log = _run(4, {"l": PIPE}, {"scheme": scheme, "route": ["l"]})
+    (flow,) = log.flows
+    assert 0.85 < flow["normalized_goodput"] <= 1
+    assert 20 < flow["rtt_mean_ms"] < flow["rtt_p95_ms"] < 80
+    assert flow["base_rtt_mean_ms"] == 20
+    assert flow["sent_packets"] >= flow["delivered_packets"] > 0
+    (link,) = log.links
+    places = ("delivered_packets", "dropped_packets", "lost_packets", "queued_packets", "in_flight_packets")
+    assert link["offered_packets"] == sum(link[place] for place in places)
+    # The series are the whole run, a row every 100 ms, and add up to the summary.
+    assert np.allclose(log.flow_series["time_s"], np.arange(1, 41) / 10)
+    assert log.flow_series["goodput_mbps"].mean() == pytest.approx(flow["goodput_mbps"], rel=1e-6)
+    assert log.flow_series["lost_packets"].sum() == flow["lost_packets"]
+    assert _machine() == before
+
+
+@needs_mahimahi
+def test_two_flows_share_a_link_and_each_runs_in_its_own_time():
+    log = _run(
+        6,
+        {"l": PIPE},
+        {"scheme": "cubic", "route": ["l"], "stop_s": 5},
+        {"scheme": "cubic", "route": ["l"], "start_s": 1.0},
+    )
+    alone = (log.flow_series["flow"] == 0) & (log.flow_series["time_s"] <= 1.0)
+    together = (log.flow_series["time_s"] > 2) & (log.flow_series["time_s"] <= 5)
+    assert log.flow_series["goodput_mbps"][alone][-5:].mean() > 15
+    shares = [
+        log.flow_series["goodput_mbps"][together & (log.flow_series["flow"] == n)].mean() for n in (0, 1)
+    ]
+    assert min(shares) > 0.1 * max(shares), "both get something"
+    assert sum(shares) == pytest.approx(24 * 1448 / 1500, rel=0.05)
+    rows = [log.flow_series["time_s"][log.flow_series["flow"] == n] for n in (0, 1)]
+    assert rows[0].max() == pytest.approx(5)
+    assert rows[1].min() == pytest.approx(1.1)
+
+
+@needs_mahimahi
+def test_flows_on_stretches_of_a_chain_see_only_their_links_and_datagrams_keep_their_rate():
+    log = _run(
+        4,
+        {"a": {"rate_mbps": 24, "delay_ms": 5}, "b": {"rate_mbps": 12, "delay_ms": 10}},
+        {"scheme": "reno", "route": ["a", "b"]},
+        {"scheme": "reno", "route": ["a"], "extra_delay_ms": 20},
+        {"scheme": "udp", "rate_mbps": 2.4, "route": ["b"]},
+    )
+    whole, first, datagrams = log.flows
+    assert [flow["base_rtt_mean_ms"] for flow in (whole, first)] == [30, 50]
+    assert whole["rtt_mean_ms"] >= 30
+    assert first["rtt_mean_ms"] >= 50
+    assert [flow["capacity_mbps"] for flow in log.flows] == [12, 24, 12]
+    assert datagrams["sent_packets"] == pytest.approx(800, abs=2)
+    assert datagrams["goodput_mbps"] == pytest.approx(2.4 * 1448 / 1500, rel=0.05)
+    assert log.link_names == ["a", "b"]
+
+
+@needs_mahimahi
+def test_a_run_begins_at_its_traces_offset_and_sees_the_outage_when_it_is():
+    text = """# {"format": "leogym-path-trace", "version": 1, "name": "short"}
+time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
+0,10,24,24,0,1,0,
+2,10,24,24,0,0,1,hard_handover
+2.5,10,24,24,0,1,1,
+5,10,24,24,0,1,1,
+"""
+    link = {"trace": "short", "offset_s": 1.0}
+    traces = {"short": text.encode()}
+    log = _run(3, {"l": link}, {"scheme": "bbr", "route": ["l"]}, traces=traces)
+    connected, delivered = log.link_series["connected"], log.link_series["delivered_mbps"]
+    time_s = log.link_series["time_s"]
+    assert not connected[(time_s > 1.05) & (time_s < 1.45)].any()
+    assert delivered[(time_s > 1.15) & (time_s < 1.45)].max() < 1
+    # The mean, because a shell that slept catches up, if only in the next 100 ms.
+    assert delivered[(time_s > 0.65) & (time_s < 0.95)].mean() > 20
+    assert log.flows[0]["capacity_mbps"] == pytest.approx(24 * 2.5 / 3, rel=1e-3)
+
+
+@needs_mahimahi
+def test_a_killed_caller_leaves_no_process_and_only_its_folder():
+    before = _machine()
+    code = (
+        "import sys; from configs.scenario import parse; from kernel_bridge.runner.run import execute;"
+        "from kernel_bridge.runner.mahimahi_links import MahimahiLinks;"
+        "data = {'name': 't', 'duration_s': 100, 'links': {'l': {'rate_mbps': 12, 'delay_ms': 1}},"
+        "'flows': [{'scheme': 'reno', 'route': ['l']}]};"
+        "execute(parse(data, 't'), {}, MahimahiLinks())"
+    )
+    caller = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        sender = _descendant(caller.pid, "traffic")
+    finally:
+        caller.send_signal(signal.SIGKILL)
+        caller.wait()
+    assert select.select([sender], [], [], 30)[0], "a flow's end outlived its run"
+    os.close(sender)
+    done = subprocess.run(
+        [sys.executable, "-m", "kernel_bridge", "clean"], capture_output=True, text=True, check=True
+    )
+    assert f"leogym-run-mahimahi-{caller.pid}-" in done.stdout
+    assert not list(Path("/tmp").glob(f"leogym-run-mahimahi-{caller.pid}-*"))
+    assert _machine() == before
+
+
+def _descendant(pid, name):
+    """Return a pidfd of a descendant of a process, once there is one with this name."""
+    pause = select.poll()  # nothing tells of new processes: look again every 50 ms, for at most 30 s
+    for _ in range(600):
+        for found, command in descendants(pid).items():
+            if command == name:
+                return os.pidfd_open(found)
+        pause.poll(50)
+    raise AssertionError(f"no {name} was started")
+
+
+def test_an_ordinary_user_gets_one_line(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(InputError, match=r"is not installed|need root") as caught:
+        _run(1, {"l": PIPE}, {"scheme": "reno", "route": ["l"]})
+    assert "\n" not in str(caught.value)

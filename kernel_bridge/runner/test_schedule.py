@@ -1,0 +1,59 @@
+"""Links over time: spans of path traces, where they start and wrap, and what they carry."""
+
+import leosim
+import numpy as np
+import pytest
+
+from configs.scenario import Link
+from kernel_bridge.runner import schedule
+
+TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "short"}
+time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
+0,10,8,1,0,1,0,
+1,12,4,1,0.5,1,0,
+1.5,12,4,1,0.5,0,1,hard_handover
+2,12,4,1,0.5,1,1,
+"""
+
+
+def _schedule(duration_s, **link):
+    trace = leosim.PathTrace.parse(TRACE, "short")
+    return schedule.of_link(Link(trace="short", **link), {"short": trace}, duration_s)
+
+
+def test_a_trace_starts_at_its_offset_and_wraps_at_its_period():
+    found = _schedule(4.0, offset_s=1.75)
+    assert (found.start_ns / 1e9).tolist() == [0, 0.25, 1.25, 1.75, 2.25, 3.25, 3.75]
+    assert found.connected.tolist() == [False, True, True, False, True, True, False]
+    assert found.capacity_bps.tolist() == [0, 8e6, 4e6, 0, 8e6, 4e6, 0]
+    assert found.delay_varies
+    assert found.loss_varies
+
+
+def test_capacity_is_what_the_spans_carry_and_outages_carry_nothing():
+    found = _schedule(4.0)
+    edges = np.array([0, 500_000_000, 1_250_000_000, 1_750_000_000, 2_500_000_000])
+    assert found.capacity_bits(edges[:-1], edges[1:]).tolist() == pytest.approx([4e6, 5e6, 1e6, 4e6])
+    assert found.stays_connected(edges[:-1], edges[1:]).tolist() == [True, True, False, False]
+    assert found.delay_at(np.array([-5, 0, 999_999_999, 1_000_000_000])).tolist() == [
+        10_000_000, 10_000_000, 10_000_000, 12_000_000
+    ]  # fmt: skip
+
+
+def test_an_outage_is_over_where_its_span_ends():
+    found = _schedule(4.0)
+    assert found.stays_connected(np.array([2_000_000_000]), np.array([2_100_000_000])).tolist() == [True]
+    assert found.stays_connected(np.array([1_900_000_000]), np.array([2_000_000_000])).tolist() == [False]
+
+
+def test_a_scenarios_rate_replaces_the_traces_and_its_loss_comes_on_top():
+    found = _schedule(2.0, rate_mbps=100.0, loss=0.5)
+    assert found.rate_bps.tolist() == [100_000_000] * 3
+    assert found.loss.tolist() == pytest.approx([0.5, 0.75, 0.75])
+
+
+def test_a_link_without_a_trace_never_changes():
+    found = schedule.of_link(Link(rate_mbps=10.0, delay_ms=2.5), {}, 60.0)
+    assert not found.varies
+    assert found.capacity_bits(np.array([0]), np.array([10**9])).tolist() == [1e7]
+    assert found.delay_ns.tolist() == [2_500_000]

@@ -1,0 +1,116 @@
+"""One flow through a pantheon-tunnel on this machine, in private namespaces: what a tunnel itself costs.
+
+Between two machines the two programs are started by hand, as README.md says; the logs are the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from configs.errors import InputError
+from kernel_bridge.host import schemes
+from kernel_bridge.host.namespaces import PATH, folders, ordinary_user, start_in_namespaces
+from kernel_bridge.inside.ending import TOO_SLOW
+from kernel_bridge.inside.scenario import START_S
+from kernel_bridge.inside.session import RunSession, SessionFlow
+from kernel_bridge.mahimahi import command as mahimahi
+from kernel_bridge.runner.run import PREPARE_S
+from kernel_bridge.runner.run_folder import FIRST_PORT, TooSlowError
+from kernel_bridge.runner.run_log import RunLog
+from kernel_bridge.runner.schedule import NS_PER_S
+from kernel_bridge.tunnel.measure import Logs, measured
+
+PROGRAMS = ("mm-tunnelserver", "mm-tunnelclient")
+ENDS = ("server", "client")
+
+
+def missing() -> str | None:
+    """Say in one line what this machine lacks for `run`, or None."""
+    for program in PROGRAMS:
+        if shutil.which(program) is None:
+            return (
+                f"tunnel: {program} is not installed: no distribution has it; build and install "
+                "github.com/StanfordSNR/pantheon-tunnel (./autogen.sh && ./configure && make install)"
+            )
+    lack = mahimahi.missing()
+    return f"tunnel: {lack}" if lack is not None else None
+
+
+def run(scheme: str, duration_s: float, logs: Path) -> RunLog:
+    """Run one flow from a tunnel's client to its server, and measure it by the tunnel's logs.
+
+    Args:
+        scheme: one of this machine's kernel.
+        duration_s: how long it sends.
+        logs: a folder for the ends' logs, ``server/`` and ``client/``.
+
+    Raises:
+        InputError: the machine lacks something, or has no such scheme.
+        TooSlowError: the machine was too slow.
+        RuntimeError: the tunnel could not be set up.
+    """
+    if (lack := missing()) is not None:
+        raise InputError(lack)
+    known = [name for name in schemes.available() if name != schemes.DATAGRAMS]
+    if scheme not in known:
+        raise InputError(f"tunnel: {scheme}: not a scheme that this kernel runs ({', '.join(known)})")
+    with folders("tunnel") as (root, work):
+        uid, gid = ordinary_user()
+        for end in ENDS:
+            (work / end).mkdir()
+            os.chown(work / end, uid, gid)
+        duration_ns = round(duration_s * NS_PER_S)
+        flow: SessionFlow = {
+            "protocol": "tcp",
+            "port": FIRST_PORT,
+            "start_ns": 0,
+            "stop_ns": duration_ns,
+            "rate_bps": 0,
+            "bytes": 0,
+            "periods": None,
+            "send": {"level": 2, "scheme": scheme, "log": str(root / "sent")},
+            "receive": {"level": 1, "scheme": scheme, "log": str(root / "received")},
+        }
+        programs = [place for program in PROGRAMS if (place := shutil.which(program)) is not None]
+        heard, told = os.pipe()
+        session: RunSession = {
+            "private": str(root / "private"),
+            "programs": programs,
+            "folder": str(work),
+            "result": str(root / "result.json"),
+            "told": told,
+            "uid": uid,
+            "gid": gid,
+            "env": {"PATH": PATH, "HOME": str(work), "LANG": "C.UTF-8"},
+            "shells": [],
+            "branches": [],
+            "flows": [flow],
+            "aligned": [],
+            "lead_ns": 0,
+            "start_s": START_S,
+            "duration_ns": duration_ns,
+            "settings": {},
+        }
+        file = root / "session.json"
+        file.write_text(json.dumps(session))
+        try:
+            with start_in_namespaces("tunnel_ends", file, told) as process:
+                try:
+                    _, stderr = process.communicate(timeout=duration_s + 2 * PREPARE_S)
+                finally:
+                    process.kill()
+        except subprocess.TimeoutExpired:
+            raise TooSlowError("tunnel: not done in time") from None
+        finally:
+            os.close(heard)
+        if process.returncode:
+            why = "; ".join(stderr.strip().splitlines())
+            kind = TooSlowError if process.returncode == TOO_SLOW else RuntimeError
+            raise kind(f"tunnel: {why or f'exit status {process.returncode}'}")
+        shutil.copytree(work / "client", logs / "client", dirs_exist_ok=True)
+        shutil.copytree(work / "server", logs / "server", dirs_exist_ok=True)
+    return measured(Logs.read(sender=logs / "client", receiver=logs / "server"), scheme)

@@ -1,0 +1,68 @@
+"""``python -m kernel_bridge tunnel run|read``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from configs.errors import InputError
+from kernel_bridge.runner.run_folder import TooSlowError
+from kernel_bridge.runner.run_log import RunLog
+from kernel_bridge.tunnel.local_flow import run
+from kernel_bridge.tunnel.measure import Logs, measured
+
+
+def add_to(commands: Any) -> None:
+    """Add ``tunnel`` to the commands of a parser."""
+    parser = commands.add_parser("tunnel", help="measure a path through pantheon-tunnel")
+    kinds = parser.add_subparsers(dest="tunnel", required=True, metavar="run|read")
+    runs = kinds.add_parser("run", help="one flow through a tunnel on this machine: what a tunnel costs")
+    runs.add_argument("--scheme", default="cubic", help="of the kernel (default: cubic)")
+    runs.add_argument("--seconds", type=float, default=10.0, help="how long it sends (default: 10)")
+    runs.add_argument("--logs", type=Path, required=True, metavar="DIR", help="for the logs of both ends")
+    reads = kinds.add_parser("read", help="a run log from the logs of both ends")
+    reads.add_argument("sender", type=Path, help="folder with ingress.log and egress.log of the sending end")
+    reads.add_argument("receiver", type=Path, help="the same of the receiving end")
+    reads.add_argument("--scheme", default="unknown", help="what the sender ran")
+    for one in (runs, reads):
+        one.add_argument("--series", type=Path, metavar="FILE.parquet", help="for the series, every 100 ms")
+
+
+def carry_out(options: argparse.Namespace) -> Iterator[str]:
+    """Do what the command line says; yield the flow's summary as JSON.
+
+    Raises:
+        InputError: the machine lacks something, or logs cannot be read.
+    """
+    if options.tunnel == "read":
+        log = measured(Logs.read(options.sender, options.receiver), options.scheme)
+    else:
+        if not (math.isfinite(options.seconds) and options.seconds > 0):
+            raise InputError(f"--seconds: {options.seconds:g}: must be a positive number")
+        try:
+            log = run(options.scheme, options.seconds, options.logs)
+        except (TooSlowError, RuntimeError) as error:
+            raise InputError(str(error)) from None
+    if options.series is not None:
+        write_series(log, options.series)
+    for flow in log.flows:
+        numbers = {name: None if value != value else value for name, value in flow.items()}
+        yield json.dumps(numbers)
+
+
+def write_series(log: RunLog, path: Path) -> None:
+    """Write the series of a run log's flows.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    try:
+        pl.DataFrame(log.flow_series).write_parquet(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
