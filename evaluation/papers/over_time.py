@@ -26,8 +26,8 @@ AT = 1.1
 FALL = 0.15
 """The share of its window that a flow gives up in a reduction: less than any scheme's factor."""
 GONE_S = 0.5
-"""So long the window must stay down: while losses are repaired it is low for a round trip or two, and then back
-where the scheme has left it."""
+"""So long the window must stay down: a repair holds it low for a round trip or two, and then it is back where
+the scheme has left it."""
 
 NEAR = 0.7
 """Of the best likeness between drops a lag apart: what counts as near it."""
@@ -121,7 +121,7 @@ def _reductions(course: Course) -> float | None:
 
 
 def _reductions_of(window: Floats, time_s: Floats) -> int:
-    """Return how often a window falls by `FALL` or more and stays so for `GONE_S`; several steps are one fall."""
+    """Return how often a window falls by `FALL` or more for `GONE_S`; a fall in several steps is one."""
     count, index = 0, 1
     while index < len(window):
         top = window[index - 1]
