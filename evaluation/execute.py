@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
 from configs.errors import InputError
@@ -18,6 +19,8 @@ from kernel_bridge.run.stop import Stop
 RAY_ANSWER_S = 5.0
 PARTS_AHEAD = 2
 """Parts of a run that its task may have ready before they are fetched."""
+AHEAD = 2
+"""Runs that each thread may have before it, so that none is idle."""
 LOOK_S = 0.5
 """So often the main thread looks for signals: one that comes between Python's last look and a wait, or to
 another thread, does not end the wait."""
@@ -137,12 +140,19 @@ def _on_threads(
     """
     if not runs:
         return
+
+    def one(run: Run) -> Taken:
+        return take(run, parts(run))
+
     with ThreadPoolExecutor(min(threads, len(runs))) as pool:
         try:
-            pending = {pool.submit(lambda run: take(run, parts(run)), run): run for run in runs}
+            # Few at a time, for a wait looks at all that are pending.
+            waiting = iter(runs)
+            pending = {pool.submit(one, run): run for run in islice(waiting, AHEAD * threads)}
             while pending:
                 done, _ = wait(pending, LOOK_S, return_when=FIRST_COMPLETED)
                 for future in done:
+                    pending |= {pool.submit(one, run): run for run in islice(waiting, 1)}
                     yield pending.pop(future), future.result()
         except BaseException:
             stop.ask()
