@@ -19,8 +19,8 @@ from agents.settings import TrainSettings
 from configs.sampling import AstraeaSampling, FlowMix, MixtureSampling, Ranges
 from configs.scenario import Scenario
 from envs.sampling import draw, paths
-from evaluation.measurement import Measurement
-from evaluation.metrics import run_metrics, shared_window_s
+from results.measurement import Measurement
+from results.metrics import run_metrics, shared_window_s
 
 DURATION_S, JOINED_SHARE, LAST_S = 60.0, 1 / 3, 30.0
 """Flows join within this share of a run, none leaves, and its last seconds count."""

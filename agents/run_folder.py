@@ -48,7 +48,7 @@ class RunFolder:
 
     Args:
         path: the folder.
-        provenance: what made this run (`evaluation.provenance.describe`); policy and summary repeat it.
+        provenance: what made this run (`results.provenance.describe`); policy and summary repeat it.
     """
 
     def __init__(self, path: Path, provenance: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from configs import suite
 from configs.errors import InputError
 from evaluation import plan, schemes
 from evaluation.backends import Inputs, Simulator
-from evaluation.metrics import run_metrics, shared_window_s
+from results.metrics import run_metrics, shared_window_s
 
 TRAINED = sorted(Path(__file__).parent.glob("*/trained"))
 

@@ -18,7 +18,7 @@ from agents.stopping import Note, Signals, Stopped
 from configs import lock
 from configs.atomic import FULL
 from configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
-from evaluation.provenance import describe
+from results.provenance import describe
 
 REAL_TCP = ("mahimahi", "kernel")
 TRAINED_ON = ("simulator", *REAL_TCP)

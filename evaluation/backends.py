@@ -16,7 +16,7 @@ import leosim
 import kernel_bridge
 from configs.errors import InputError
 from configs.scenario import Scenario
-from evaluation.measurement import Measurement
+from results.measurement import Measurement
 from kernel_bridge.host import schemes
 from kernel_bridge.lab import image, qemu
 from kernel_bridge.lab import virtual_run as lab

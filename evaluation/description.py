@@ -9,9 +9,10 @@ from typing import Any
 
 from configs.errors import InputError
 from configs.suite import Suite
-from evaluation import provenance, unannounced
+from evaluation import unannounced
 from evaluation.plan import Run
 from evaluation.schemes import Contestants, about
+from results import provenance
 
 FORMAT = "leogym-evaluation"
 VERSION = 1

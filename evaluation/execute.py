@@ -11,8 +11,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from configs.errors import InputError
 from evaluation.backends import Backend, Inputs, backend, measure
-from evaluation.measurement import Measurement
 from evaluation.plan import Run
+from results.measurement import Measurement
 from kernel_bridge.runner.stop import Stop
 
 RAY_ANSWER_S = 5.0

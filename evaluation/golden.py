@@ -19,9 +19,9 @@ from configs.atomic import write_atomically
 from configs.errors import InputError
 from configs.scenario import Scenario, parse
 from evaluation.backends import SERIES_MS
-from evaluation.metrics import PAYLOAD_SHARE
 from evaluation.results import Results
 from evaluation.store import file_name
+from results.metrics import PAYLOAD_SHARE
 
 FOLDER = Path(__file__).parent / "golden"
 FORMAT, VERSION = "leogym-golden", 1

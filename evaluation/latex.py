@@ -12,11 +12,12 @@ from matplotlib import rc_context
 from configs.atomic import write_atomically
 from configs.suite import Suite
 from evaluation import ranking, starved
-from evaluation.figures import figure_module, style
+from evaluation.figures import figure_module
 from evaluation.file_names import joined
-from evaluation.metrics import METRICS
 from evaluation.results import Results
 from evaluation.tables import Cell, table
+from results import figure_style
+from results.metrics import METRICS
 
 PREAMBLE = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
@@ -94,10 +95,10 @@ def suite_table(results: Results, suite: Suite) -> str:
     return _tabular(head, groups, note)
 
 
-def pdf(panel: style.Panel) -> bytes:
+def pdf(panel: figure_style.Panel) -> bytes:
     """Return a panel as PDF, its text as text; the same panel, the same bytes."""
     buffer = io.BytesIO()
-    with rc_context({**style.RC, "pdf.fonttype": 42}):
+    with rc_context({**figure_style.RC, "pdf.fonttype": 42}):
         about = {"CreationDate": None, "Creator": "LeoGym", "Producer": None, "Title": panel.label}
         panel.figure.savefig(buffer, format="pdf", metadata=about)
     return buffer.getvalue()

@@ -11,12 +11,12 @@ from configs import suite as suites
 from configs.atomic import write_atomically
 from configs.scenario import Scenario
 from evaluation import description, plan
-from evaluation.measurement import Measurement
-from evaluation.metrics import PAYLOAD_SHARE
 from evaluation.plan import Run, Trace
 from evaluation.results import Results
 from evaluation.schemes import Contestants
 from evaluation.store import Store
+from results.measurement import Measurement
+from results.metrics import PAYLOAD_SHARE
 
 MADE_UP_PATHS = ["sd-ny-isl", "sd-ny-bp", "sea-ny-isl", "sea-ny-bp", "ny-ldn-isl", "sd-sha-isl"]
 MADE_UP_TRACES = {name: Trace(5731.0, f"{rank:064x}") for rank, name in enumerate(MADE_UP_PATHS)}

@@ -10,9 +10,9 @@ import polars as pl
 
 from configs.suite import Suite
 from evaluation import starved
-from evaluation.intervals import Interval, interval, seed_of
 from evaluation.results import Results
 from evaluation.tables import of_metric
+from results.intervals import Interval, interval, seed_of
 
 METRIC = "power"
 SCHEMA = {

@@ -27,13 +27,14 @@ from evaluation import (
     time_series,
     unannounced,
 )
-from evaluation.figures import figure_module, style
-from evaluation.intervals import RESAMPLES
-from evaluation.metrics import METRICS
+from evaluation.figures import figure_module
 from evaluation.papers import table as claims
 from evaluation.papers.verdicts import Verdict, verdicts
 from evaluation.results import Results
 from evaluation.tables import table
+from results import figure_style
+from results.intervals import RESAMPLES
+from results.metrics import METRICS
 
 TEMPLATES = Path(__file__).parent / "page"
 PARTS = ("figures", "table", "claims")
@@ -85,8 +86,8 @@ def write(results: Results) -> Path:
             panels = module.panels(results, suite)
             inline = []
             for panel in panels:
-                text = style.svg(panel)
-                inline.append(style.themed(text, panel.label))
+                text = figure_style.svg(panel)
+                inline.append(figure_style.themed(text, panel.label))
                 write_atomically(folder / "figures" / f"{panel.name}.svg", text.encode())
                 written.add(f"{panel.name}.svg")
             if inline:
@@ -101,7 +102,7 @@ def write(results: Results) -> Path:
     return path
 
 
-def columns_of(panels: list[style.Panel]) -> int:
+def columns_of(panels: list[figure_style.Panel]) -> int:
     """Return the length that all rows of panels have, where it is 2 or 3, else 0."""
     lengths = set(Counter(panel.row for panel in panels if panel.row).values())
     return lengths.pop() if lengths in ({2}, {3}) else 0
@@ -128,7 +129,7 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    looks = style.looks(results.schemes)
+    looks = figure_style.looks(results.schemes)
     distances = fidelity.of_results(results)
     charts = time_series.explorers(results)
     maps = path_maps.maps(results) if any(suite.figures for suite in results.suites) else ""
@@ -162,8 +163,8 @@ def render(
         quick=QUICK if results.quick else "",
         seeds=_seeds(results),
         resamples=RESAMPLES,
-        light=style.css_variables(dark=False),
-        dark=style.css_variables(dark=True),
+        light=figure_style.css_variables(dark=False),
+        dark=figure_style.css_variables(dark=True),
     )
     parts = [part for index, one in enumerate(sections) for part in _parts(environment, one, looks, index)]
     for one in sections:
@@ -206,7 +207,7 @@ def section(
 
 
 def _parts(
-    environment: Environment, one: dict[str, Any], looks: dict[str, style.Look], number: int
+    environment: Environment, one: dict[str, Any], looks: dict[str, figure_style.Look], number: int
 ) -> list[packing.Part]:
     """Return the large parts of a suite's section, in the order of `PARTS`."""
     texts = [

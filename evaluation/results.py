@@ -15,8 +15,8 @@ from configs.scenario import Scenario
 from configs.suite import Suite
 from evaluation import description as run_json
 from evaluation import invalid
-from evaluation.intervals import summarize
 from evaluation.store import file_name
+from results.intervals import summarize
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from pyarrow.lib import ArrowException
 
 from configs.atomic import sync_file, sync_folder
-from evaluation.measurement import Measurement
 from evaluation.plan import Run
+from results.measurement import Measurement
 
 METADATA_KEY = "leogym"
 """Where a Parquet file's own metadata holds the self-description, as JSON."""

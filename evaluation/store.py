@@ -24,10 +24,10 @@ from configs.errors import InputError
 from evaluation import description as run_json
 from evaluation import file_names
 from evaluation.invalid import Reason
-from evaluation.measurement import Measurement
-from evaluation.metrics import COUNTS, PER_FLOW, WHOLE, flow_rows
 from evaluation.plan import Run
 from evaluation.series import METADATA_KEY, SeriesWriter, files_of
+from results.measurement import Measurement
+from results.metrics import COUNTS, PER_FLOW, WHOLE, flow_rows
 
 SCHEMA: dict[str, Any] = {
     "suite": pl.String,

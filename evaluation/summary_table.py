@@ -13,9 +13,9 @@ from rich.table import Table
 
 from configs.suite import Suite
 from evaluation import fidelity, report, starved
-from evaluation.metrics import METRICS
 from evaluation.results import Results
 from evaluation.tables import table as table_of
+from results.metrics import METRICS
 
 _GAP = 2
 """Blanks between two columns."""

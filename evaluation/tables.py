@@ -8,8 +8,8 @@ from typing import Any
 
 from configs.suite import Suite
 from evaluation import starved
-from evaluation.metrics import METRICS, Metric
 from evaluation.results import Results
+from results.metrics import METRICS, Metric
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from configs.errors import InputError
 from evaluation import cli, execute, plan
 from evaluation.backends import Inputs, Simulator, measure
 from evaluation.made_up import made_up_measurement, made_up_plan
-from evaluation.measurement import Measurement
-from evaluation.metrics import WHOLE as WHOLE_RUN
 from evaluation.plan import Run
 from evaluation.schemes import Contestants
 from evaluation.store import Store
+from results.measurement import Measurement
+from results.metrics import WHOLE as WHOLE_RUN
 
 ROOT = Path(__file__).resolve().parents[1]
 WHOLE = Inputs({}, {})

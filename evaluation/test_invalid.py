@@ -7,7 +7,7 @@ import pytest
 
 from configs.errors import InputError
 from evaluation import backends, cli
-from evaluation.measurement import Measurement
+from results.measurement import Measurement
 
 SCENARIO = """
 duration_s: 2

@@ -15,13 +15,14 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from evaluation import packing, path_maps, ranking, report
-from evaluation.figures import style, timeline
+from evaluation.figures import timeline
 from evaluation.figures.timeline import binned
-from evaluation.intervals import SUMMARY_COLUMNS
 from evaluation.made_up import made_up_results
-from evaluation.metrics import METRICS
 from evaluation.results import Results
 from evaluation.tables import best_of
+from results import figure_style
+from results.intervals import SUMMARY_COLUMNS
+from results.metrics import METRICS
 
 pytestmark = pytest.mark.xdist_group("report")  # the one that they read takes seconds to write
 
@@ -283,7 +284,7 @@ def test_a_panel_without_any_outage_is_filled_by_its_axes(tmp_path: Path) -> Non
         pl.read_parquet(path).with_columns(connected=True).write_parquet(path)
     [suite] = results.suites
     for panel in timeline.panels(results, suite):
-        style.svg(panel)
+        figure_style.svg(panel)
         assert sum(axes.get_position().height for axes in panel.figure.axes) > 0.5
 
 

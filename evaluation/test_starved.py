@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from evaluation import cli, starved, summary_table, tables, unannounced
-from evaluation.metrics import METRICS
+from results.metrics import METRICS
 
 HALF = {"mean": 1.0, "ci_low": 0.9, "ci_high": 1.1, "n": 3}
 

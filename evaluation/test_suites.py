@@ -16,9 +16,9 @@ from configs.suite import Case, Suite
 from evaluation import cli, plan
 from evaluation.backends import backend
 from evaluation.inputs import gather, load_traces
-from evaluation.metrics import flow_rows
 from evaluation.plan import Run, Trace
 from evaluation.schemes import of_suites
+from results.metrics import flow_rows
 
 DOCS = Path(__file__).parents[1] / "docs" / "suites"
 MOST_S = 60.0

@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from configs.suite import Suite
-from evaluation.figures.style import Look, looks
-from evaluation.measurement import Column
 from evaluation.packing import packed
 from evaluation.results import Results, Series
+from results.figure_style import Look, looks
+from results.measurement import Column
 
 KINDS = ("timeline", "sharing")
 """Kinds of figures in whose place the interactive one stands; as files they stay."""

@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from configs.suite import Suite
-from evaluation.metrics import METRICS, Metric
 from evaluation.results import Results
 from evaluation.tables import best_in, of_metric
+from results.metrics import METRICS, Metric
 
 MOST_NAMED = 3
 """Schemes that are named where several share the lead."""

@@ -23,7 +23,7 @@ from agents.rollout import evaluate_policy
 from agents.run_folder import RunFolder
 from agents.settings import build
 from configs.errors import reports_input_errors
-from evaluation.intervals import Interval, interval
+from results.intervals import Interval, interval
 
 EPISODES = 16
 SCENARIOS = {

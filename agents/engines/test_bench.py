@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from agents.engines import bench
-from evaluation.intervals import interval
+from results.intervals import interval
 
 
 def test_one_seed_has_no_interval_and_says_how_many_it_is_of(monkeypatch, capsys):

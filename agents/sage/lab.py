@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from agents.sage.scenarios import Situation
 from agents.sage.settings import SageSettings
 from configs.errors import InputError
-from evaluation.provenance import command_line
+from results.provenance import command_line
 from kernel_bridge.bridge.client import REPORT_FIELDS
 from kernel_bridge.lab import image, links, virtual_run
 from kernel_bridge.runner.interval_reports import SAMPLE_MS, interval_reports

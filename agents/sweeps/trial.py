@@ -18,7 +18,7 @@ from agents.stopping import Stop, Stopped
 from agents.sweeps.plan import HELD_OUT, Trial
 from configs import lock
 from configs.atomic import write_atomically
-from evaluation.provenance import describe
+from results.provenance import describe
 
 
 class WatchedRun(RunFolder):

@@ -10,9 +10,9 @@ from typing import Any
 from evaluation.cache.folder import Folder
 from evaluation.cache.key import key
 from evaluation.invalid import Reason
-from evaluation.measurement import Measurement
 from evaluation.plan import Run
 from evaluation.store import Store
+from results.measurement import Measurement
 
 
 class Taking:

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from evaluation.compare.changes import Change
 from evaluation.compare.effects import Effect
-from evaluation.metrics import METRICS
+from results.metrics import METRICS
 
 HEADER = ("suite", "scenario", "scheme", "metric", "A", "B", "difference", "95 % interval", "q", "B is")
 _WIDE = 10_000

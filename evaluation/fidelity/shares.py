@@ -9,7 +9,7 @@ import numpy as np
 
 from evaluation.fidelity.comparison import Comparison
 from evaluation.golden import FlowFigures
-from evaluation.metrics import jain
+from results.metrics import jain
 
 
 @dataclass(frozen=True)

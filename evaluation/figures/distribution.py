@@ -9,10 +9,10 @@ import polars as pl
 from matplotlib.lines import Line2D
 
 from configs.suite import Suite
-from evaluation.figures.style import Panel, canvas, legend_above, looks
 from evaluation.file_names import joined
-from evaluation.measurement import Column
 from evaluation.results import Results, Series
+from results.figure_style import Panel, canvas, legend_above, looks
+from results.measurement import Column
 
 TITLE = "Distributions over time"
 CAPTION = (

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from configs.suite import Suite
-from evaluation.figures.style import FAINT, MUTED, Panel, canvas, legend_above, looks
 from evaluation.file_names import joined
-from evaluation.measurement import Column
 from evaluation.results import Results, Series
+from results.figure_style import FAINT, MUTED, Panel, canvas, legend_above, looks
+from results.measurement import Column
 
 TITLE = "Goodput and RTT over time"
 CAPTION = (

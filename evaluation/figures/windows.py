@@ -10,10 +10,10 @@ from matplotlib.lines import Line2D
 from configs.suite import Suite
 from evaluation import fidelity, golden
 from evaluation.fidelity import Comparison
-from evaluation.figures.style import Panel, canvas, legend_above, looks
 from evaluation.file_names import joined
 from evaluation.golden import FlowFigures
 from evaluation.results import Results
+from results.figure_style import Panel, canvas, legend_above, looks
 
 TITLE = "Congestion windows, simulator beside kernel"
 CAPTION = (

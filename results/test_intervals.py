@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evaluation.intervals import SUMMARY_COLUMNS, interval, summarize
+from results.intervals import SUMMARY_COLUMNS, interval, summarize
 
 
 def rows(**columns: list[object]) -> pl.DataFrame:

@@ -6,7 +6,7 @@ import leosim
 import pytest
 from matplotlib.lines import Line2D
 
-from evaluation.figures.style import canvas, legend_above, looks
+from results.figure_style import canvas, legend_above, looks
 
 LEARNED = ["astraea", "aurora", "orca", "sage", "sage-imitation", "orbit", "oracle"]
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from configs import scenario as scenarios
 from configs.suite import Compare
 from evaluation.made_up import made_up_measurement
-from evaluation.measurement import Measurement, Window, step_mean
-from evaluation.metrics import (
+from results.measurement import Measurement, Window, step_mean
+from results.metrics import (
     PAYLOAD_SHARE,
     flow_rows,
     goodput_ratio,

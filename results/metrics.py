@@ -11,7 +11,7 @@ import numpy as np
 
 from configs.scenario import Flow, Scenario
 from configs.suite import Compare
-from evaluation.measurement import Measurement, StepMean, Window, grouped
+from results.measurement import Measurement, StepMean, Window, grouped
 
 Parts = Callable[[], Iterable[Measurement]]
 Span = Window | tuple[float, float]
