@@ -19,7 +19,7 @@ from configs.errors import InputError, OneLineParser, as_folder, reports_input_e
 from evaluation.papers import suites as papers
 from evaluation.papers import table as claims
 from evaluation.papers.verdicts import verdicts
-from evaluation.results import Results
+from evaluation.recorded.results import Results
 from results.figure_style import FAINT, INK, RC, canvas, looks
 
 PLACE = Path("docs/results")

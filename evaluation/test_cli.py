@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from configs.errors import InputError
-from evaluation import cli, execute
-from evaluation.backends import backend
+from evaluation import cli
+from evaluation.runs import execute
+from evaluation.runs.backends import backend
 from results.intervals import SUMMARY_COLUMNS
 from results.metrics import METRICS
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from evaluation import series
-from evaluation.backends import SERIES_MS
-from evaluation.plan import Run
+from evaluation.recorded import series
+from evaluation.runs.backends import SERIES_MS
+from evaluation.runs.plan import Run
 from results import measurement, metrics
 
 FORMAT = 1

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluation.fidelity.comparison import Comparison
-from evaluation.golden import FlowFigures
+from evaluation.fidelity.against_kernel import Comparison
+from evaluation.fidelity.golden import FlowFigures
 from results.metrics import jain
 
 

@@ -8,8 +8,8 @@ import polars as pl
 from matplotlib.ticker import MaxNLocator
 
 from configs.suite import Suite
-from evaluation.file_names import joined
-from evaluation.results import Results
+from evaluation.recorded.file_names import joined
+from evaluation.recorded.results import Results
 from results.figure_style import INK, Panel, canvas, looks
 from results.metrics import METRICS
 

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from configs.suite import Suite
-from evaluation.file_names import joined
-from evaluation.results import Results, Series
+from evaluation.recorded.file_names import joined
+from evaluation.recorded.results import Results, Series
 from results.figure_style import FAINT, MUTED, Panel, canvas, legend_above, looks
 from results.measurement import Column
 
@@ -29,12 +29,7 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
     """Return a panel for every scenario of the suite whose series are there."""
     found = []
     for scenario in results.scenarios(suite.name):
-        series = {
-            contest: one
-            for contest in results.contests(suite.name, scenario)
-            if (one := results.first_series(suite.name, scenario, contest)) is not None
-        }
-        if series:
+        if series := results.series(suite.name, scenario):
             found.append(_panel(suite, scenario, series, results.schemes))
     return found
 

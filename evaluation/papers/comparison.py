@@ -14,7 +14,7 @@ from evaluation.papers.kinds import AnyClaim, Bound, Ordering, Ratio, Trend, Val
 from evaluation.papers.measures import MEASURES
 from evaluation.papers.readings import NotRun, Reading, chosen_by, mean_of, read
 from evaluation.papers.region import Outcome, Region, above
-from evaluation.results import Results
+from evaluation.recorded.results import Results
 from results.intervals import Interval, interval, seed_of
 
 EQUAL = 0.02

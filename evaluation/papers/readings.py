@@ -10,7 +10,7 @@ import numpy as np
 from evaluation.papers.claim import AUTHORS, Claim, Part
 from evaluation.papers.measures import MEASURES, Samples, of_runs
 from evaluation.papers.selection import Chosen, Place, choose
-from evaluation.results import Results
+from evaluation.recorded.results import Results
 from results.intervals import Interval, interval, seed_of
 
 
