@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from matplotlib.lines import Line2D
 
-from agents.settings import FREE_ON_RESUME, read_config
 from agents.sweeps.plan import HELD_OUT
+from agents.training.settings import FREE_ON_RESUME, read_config
 from configs.atomic import write_atomically
 from configs.errors import InputError
 from results.figure_style import canvas, legend_above, looks

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from agents.engines import bench
+from agents.engines.bench import __main__ as bench
 from results.intervals import interval
 
 

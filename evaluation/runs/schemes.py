@@ -12,7 +12,7 @@ from typing import Any
 import leosim
 
 import agents
-from agents import registry
+from agents.training import registry
 from configs.errors import InputError, printable
 from configs.suite import Suite
 
