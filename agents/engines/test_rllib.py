@@ -85,7 +85,7 @@ def weights(monkeypatch):
     export = online.export_policy
 
     def remember(algorithm, settings, *rest):
-        raw = learner_checkpoint.ask(algorithm, partial(means, names=algorithms.modules(settings)))
+        raw = learner_checkpoint.ask(algorithm, partial(means, names=algorithms.builder(settings).modules))
         # SAC's module gives the mean before the tanh that squashes its actions.
         squashed = "sac" in settings.agent
         seen.append({name: (torch.tanh(mean) if squashed else mean).numpy() for name, mean in raw.items()})

@@ -26,7 +26,7 @@ from torch import nn
 from agents.engines.actor import export
 from agents.engines.ray_cluster import running
 from agents.engines.rllib import learner_checkpoint
-from agents.engines.rllib.algorithms import build, modules
+from agents.engines.rllib.algorithms import build, builder
 from agents.engines.rllib.modules import actor_layers
 from agents.engines.rllib.rewards import Rewards
 from agents.engines.schedule import Every
@@ -82,7 +82,7 @@ def _learn(algorithm: Algorithm, settings: TrainSettings, run: RunFolder, state:
             rewards.add(sampled)
             over = reporter.done(state["steps"]) >= 1
             if row_due.due(state["steps"]) or over:
-                learned = result.get("learners", {}).get(modules(settings)[0], {})
+                learned = result.get("learners", {}).get(builder(settings).modules[0], {})
                 reporter.row(make_row(state, rewards.flush(), sampled_episodes.flush(), learned))
             if checkpoint_due.due(state["steps"]) or over:
                 checkpoint()
@@ -203,7 +203,7 @@ def export_policy(algorithm: Algorithm, settings: TrainSettings, run: RunFolder,
     """Write the actors of ``algorithm`` as the run's policies; DreamerV3's is none that the runner runs."""
     if not isinstance(settings, Sb3Settings):
         return
-    names = modules(settings)
+    names = builder(settings).modules
     actors = learner_checkpoint.ask(algorithm, partial(actors_of, names=names))
     for number, (name, dense) in enumerate(actors.items()):
         if number == 0:
