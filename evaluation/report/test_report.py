@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pandas
 import polars as pl
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from evaluation.figures import timeline
 from evaluation.figures.timeline import binned
@@ -27,33 +26,12 @@ from results.metrics import METRICS
 
 pytestmark = pytest.mark.xdist_group("report")  # the one that they read takes seconds to write
 
-CHROMIUM = shutil.which("chromium")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 SCHEMES = ["cubic", "astraea"]
 
 
 expect.set_options(timeout=30_000)  # of a machine that others keep busy
 WIDE, NARROW = 1440, 375
 MANY_RUNS = 2_000
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("chromium is not on PATH: the report was not looked at in a browser")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
