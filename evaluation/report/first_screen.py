@@ -9,8 +9,7 @@ from statistics import median
 import polars as pl
 
 from configs.suite import Suite
-from evaluation.fidelity import Fidelity
-from evaluation.fidelity import summary as fidelity
+from evaluation.fidelity import Fidelity, kernel
 from evaluation.papers.verdicts import Verdict
 from evaluation.recorded.results import Results
 from evaluation.report.winners import Lead, leads
@@ -47,7 +46,7 @@ def badges(results: Results, distances: Sequence[Fidelity], beside: Sequence[Ver
         found.append(
             Badge(
                 f"{goodput:.1%} · {rtt:.1%}",
-                f"simulator off Linux {fidelity.kernel()} in goodput · mean RTT, median of {schemes}",
+                f"simulator off Linux {kernel()} in goodput · mean RTT, median of {schemes}",
                 "kernel-distance",
             )
         )

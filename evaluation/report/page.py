@@ -15,8 +15,7 @@ from markupsafe import Markup
 
 from configs.atomic import write_atomically
 from configs.suite import Suite
-from evaluation.fidelity import BEYOND, spot
-from evaluation.fidelity import summary as fidelity
+from evaluation.fidelity import BEYOND, kernel, of_results, spot
 from evaluation.figures import figure_module
 from evaluation.papers import table as claims
 from evaluation.papers.verdicts import Verdict, verdicts
@@ -122,7 +121,7 @@ def render(
         lstrip_blocks=True,
     )
     looks = figure_style.looks(results.schemes)
-    distances = fidelity.of_results(results)
+    distances = of_results(results)
     charts = time_series.explorers(results)
     maps = path_maps.maps(results) if any(suite.figures for suite in results.suites) else ""
     names = [suite.name for suite in results.suites]
@@ -148,7 +147,7 @@ def render(
         plotly=Markup(packing.plotly()) if charts or maps else "",
         fidelity=distances,
         beyond=BEYOND,
-        kernel=fidelity.kernel() if distances else "",
+        kernel=kernel() if distances else "",
         looks=looks,
         about=results.description["config"]["schemes"],
         description=results.description,

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from configs.suite import Suite
-from evaluation.fidelity import summary as fidelity
+from evaluation.fidelity import kernel, of_results
 from evaluation.recorded.results import Results
 from evaluation.report import page, starved
 from evaluation.report.tables import table as table_of
@@ -36,9 +36,9 @@ def print_all(results: Results, chosen: Sequence[Suite], file: IO[str] | None = 
             table.title, table.title_justify = escape(title), "left"
             console.print(table, highlight=False)
             console.print()
-    for one in fidelity.of_results(results):
+    for one in of_results(results):
         console.print(
-            f"{one.scheme}: the simulator is {one.goodput_median:.1%} off Linux {fidelity.kernel()} in "
+            f"{one.scheme}: the simulator is {one.goodput_median:.1%} off Linux {kernel()} in "
             f"goodput, {one.rtt_median:.1%} in mean RTT (medians over {one.runs} paths)",
             highlight=False,
         )
