@@ -16,7 +16,6 @@ import leosim
 import kernel_bridge
 from configs.errors import InputError
 from configs.scenario import Scenario
-from results.measurement import Measurement
 from kernel_bridge.host import schemes
 from kernel_bridge.lab import image, qemu
 from kernel_bridge.lab import virtual_run as lab
@@ -26,6 +25,7 @@ from kernel_bridge.runner.run import check, execute
 from kernel_bridge.runner.run_folder import TooSlowError
 from kernel_bridge.runner.served_flows import known
 from kernel_bridge.runner.stop import Stop
+from results.measurement import Measurement
 
 SERIES_MS = 100.0
 """The interval of the time series that are kept: the grid of the path traces."""

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias, TypeVar
 from configs.errors import InputError
 from evaluation.runs.backends import Backend, Inputs, backend, measure
 from evaluation.runs.plan import Run
-from results.measurement import Measurement
 from kernel_bridge.runner.stop import Stop
+from results.measurement import Measurement
 
 RAY_ANSWER_S = 5.0
 PARTS_AHEAD = 2
