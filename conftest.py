@@ -9,16 +9,33 @@ own clock: a neighbour that takes a core away makes them late, and runs that wer
 another.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 PARTS = ("shared", "real-time")
 DISK_BYTES = 1 << 20
+BROWSER_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 # A test that asks for a run means it: results that a user keeps are neither taken nor added to.
 os.environ["LEOGYM_RESULTS"] = "none"
@@ -72,3 +89,16 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip(f"cannot mount a small file system: {os.strerror(ctypes.get_errno())}")
     yield folder
     system.umount2(os.fsencode(folder), 2)  # MNT_DETACH
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium."""
+    if (chromium := shutil.which("chromium")) is None:
+        pytest.skip("chromium is not on PATH: pages were not looked at in a browser")
+    from playwright.sync_api import sync_playwright  # here, because few tests want it
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=list(BROWSER_FLAGS))
+        yield opened
+        opened.close()

@@ -41,7 +41,7 @@ def run(arguments: list[str]) -> int:
         type=int,
         default=0,
         metavar="N",
-        help="of how many links besides it is to be said on which the bars of agents/bars.py hold",
+        help="of how many links besides it is to be said on which the bars of agents/training/bars.py hold",
     )
     add.add_argument(
         "--scenarios",

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from matplotlib.lines import Line2D
 
-from agents.settings import FREE_ON_RESUME, read_config
 from agents.sweeps.plan import HELD_OUT
+from agents.training.settings import FREE_ON_RESUME, read_config
 from configs.atomic import write_atomically
 from configs.errors import InputError
-from evaluation.figures.style import canvas, legend_above, looks
-from evaluation.intervals import Interval, interval
+from results.figure_style import canvas, legend_above, looks
+from results.intervals import Interval, interval
 
 POINTS = 50
 """Steps at which curves are compared."""

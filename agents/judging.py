@@ -8,10 +8,10 @@ from typing import Any
 
 import leosim
 
-from agents import registry
-from agents.bars import JUDGING_LINK, links_held
-from agents.rollout import evaluate_action, evaluate_policy
-from agents.settings import TrainSettings, build, read_config
+from agents.training import registry
+from agents.training.bars import JUDGING_LINK, links_held
+from agents.training.rollout import evaluate_action, evaluate_policy
+from agents.training.settings import TrainSettings, build, read_config
 from configs.errors import InputError
 
 Earned = dict[str, Any]
@@ -28,8 +28,8 @@ def held_out(folder: Path, episodes: int, scenarios: str | None = None, links: i
         links: how many links of the same ranges besides say which bars hold; they chose nothing either.
 
     Returns:
-        What `agents.rollout.evaluate` returns, and the same under ``action_0``; with ``links`` what
-        `agents.bars.links_held` does.
+        What `agents.training.rollout.evaluate` returns, and the same under ``action_0``; with ``links`` what
+        `agents.training.bars.links_held` does.
 
     Raises:
         InputError: no policy, one that cannot be read, or nothing to draw scenarios from; one line.

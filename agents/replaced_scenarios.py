@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.settings import TrainSettings
+from agents.training.settings import TrainSettings
 from configs.sampling import MixtureSampling
 
 KEYS = ("scenarios", "scenarios.sampler")

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agents.held_out import Rank, rank, rows
-from agents.settings import read_config
+from agents.training.held_out import Rank, rank, rows
+from agents.training.settings import read_config
 from configs.atomic import write_atomically
 from configs.errors import InputError
 
@@ -24,8 +24,8 @@ CURVES = ("progress", "evaluation")
 
 BY_REWARD = "the checkpoint of each seed, then the seed, that earned most on held-out scenarios"
 BY_LINKS = (
-    "the checkpoint of each seed, then the seed, that held all bars (agents/bars.py) on most held-out links; "
-    "of equals the one that earned most on held-out scenarios"
+    "the checkpoint of each seed, then the seed, that held all bars (agents/training/bars.py) on most "
+    "held-out links; of equals the one that earned most on held-out scenarios"
 )
 
 
@@ -33,7 +33,7 @@ def ship(runs: Sequence[Path], folder: Path) -> Path:
     """Fill ``folder`` with the best run's policy and settings, and with the curves of all runs.
 
     Of each run the checkpoint counts that was best where it was held out, which its ``best/`` holds (see
-    `agents.held_out`); of several runs the one whose best is the best. No other measure has a say.
+    `agents.training.held_out`); of several runs the one whose best is the best. No other measure has a say.
 
     Args:
         runs: folders that ``train.py`` made with ``held_out_episodes``; only their seeds differ.

@@ -9,9 +9,9 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from agents import registry
-from agents.run_folder import RunFolder
-from agents.settings import build
+from agents.training import registry
+from agents.training.run_folder import RunFolder
+from agents.training.settings import build
 
 TINY = {
     "orca": {

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import agents
-from agents import registry, train_cli
+from agents import train_cli
 from agents.judging import held_out
+from agents.training import registry
 from evaluation import cli
 
 DOCUMENTED = Path(agents.__file__).parents[1] / "docs" / "new-agent"

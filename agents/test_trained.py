@@ -8,9 +8,9 @@ import pytest
 from agents.judging import held_out
 from configs import suite
 from configs.errors import InputError
-from evaluation import plan, schemes
-from evaluation.backends import Inputs, Simulator
-from evaluation.metrics import run_metrics, shared_window_s
+from evaluation.runs import plan, schemes
+from evaluation.runs.backends import Inputs, Simulator
+from results.metrics import run_metrics, shared_window_s
 
 TRAINED = sorted(Path(__file__).parent.glob("*/trained"))
 

@@ -9,20 +9,27 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-import configs
-from agents import registry, replaced_scenarios
-from agents.run_folder import RunFolder
-from agents.scheme import Scheme
-from agents.settings import FREE_ON_RESUME, TrainSettings, assign, build, parse_assignment, read_config
-from agents.stopping import Note, Signals, Stopped
+from agents import replaced_scenarios
+from agents.training import registry
+from agents.training.run_folder import RunFolder
+from agents.training.scheme import Scheme
+from agents.training.settings import (
+    CONFIGS,
+    FREE_ON_RESUME,
+    TrainSettings,
+    assign,
+    build,
+    parse_assignment,
+    read_config,
+)
+from agents.training.stopping import Note, Signals, Stopped
 from configs import lock
 from configs.atomic import FULL
 from configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
-from evaluation.provenance import describe
+from results.provenance import describe
 
 REAL_TCP = ("mahimahi", "kernel")
 TRAINED_ON = ("simulator", *REAL_TCP)
-CONFIGS = Path(configs.__file__).parent / "agents"
 
 
 def parser() -> argparse.ArgumentParser:

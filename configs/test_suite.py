@@ -171,7 +171,7 @@ def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None
 
 def test_every_metric_and_figure_that_a_suite_may_ask_for_exists() -> None:
     from evaluation.figures import figure_module
-    from evaluation.metrics import METRICS
+    from results.metrics import METRICS
 
     assert set(get_args(suite.Metric)) == set(METRICS)
     for kind in get_args(suite.Figure):

@@ -1,1 +1,1 @@
-"""From runs to figures: suites, runs, metrics, intervals, tables, the report."""
+"""From runs to figures: suites, runs, tables, the report."""

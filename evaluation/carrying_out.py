@@ -9,14 +9,15 @@ from contextlib import closing
 
 from rich.console import Console
 
-from evaluation import execute, invalid
-from evaluation.backends import backend
 from evaluation.cache.folder import Folder
 from evaluation.cache.taking import Taking
 from evaluation.papers import suites as papers
-from evaluation.plan import Run
-from evaluation.progress import Shown
-from evaluation.store import Store
+from evaluation.recorded import invalid
+from evaluation.recorded.store import Store
+from evaluation.runs import execute
+from evaluation.runs.backends import backend
+from evaluation.runs.plan import Run
+from evaluation.runs.progress import Shown
 
 
 def carry_out(

@@ -20,28 +20,18 @@ from configs import suite as suites
 from configs.atomic import FULL, write_atomically
 from configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
 from configs.suite import Suite
-from evaluation import (
-    description,
-    execute,
-    inputs,
-    invalid,
-    latex,
-    plan,
-    report,
-    setup,
-    starved,
-    summary_table,
-    unannounced,
-)
-from evaluation.backends import BACKENDS, backend
 from evaluation.cache import folder as cache
 from evaluation.carrying_out import carry_out
-from evaluation.compare import cli as compare
+from evaluation.compare import command as compare
 from evaluation.papers import suites as papers
-from evaluation.plan import Run
-from evaluation.results import Results
-from evaluation.schemes import Contestants, load_policy, of_suites, parse, shipped
-from evaluation.store import Store, recorded_rows, require_writable
+from evaluation.recorded import description, invalid, setup
+from evaluation.recorded.results import Results
+from evaluation.recorded.store import Store, recorded_rows, require_writable
+from evaluation.report import latex, page, starved, summary_table
+from evaluation.runs import execute, inputs, plan, unannounced
+from evaluation.runs.backends import BACKENDS, backend
+from evaluation.runs.plan import Run
+from evaluation.runs.schemes import Contestants, load_policy, of_suites, parse, shipped
 
 MOST_REPEATS = 10_000
 
@@ -209,7 +199,7 @@ def report_again(arguments: Sequence[str]) -> int:
     options = found.parse_args(arguments)
     results = Results.read(options.folder)
     with lock.held(options.folder):
-        path = report.write(results)
+        path = page.write(results)
         if options.format == "latex":
             print(latex.write(results))
         print(path)
@@ -246,7 +236,7 @@ def evaluated(
             f"{folder}: no run is valid ({invalid.read(folder)['why'][0]}); try again with --resume"
         )
     results = Results.read(folder)
-    return report.write(results), results
+    return page.write(results), results
 
 
 def load_suites(names: Sequence[str], options: argparse.Namespace) -> list[Suite]:

@@ -12,10 +12,10 @@ import polars as pl
 from configs import suite as suites
 from configs.errors import OneLineParser, reports_input_errors
 from configs.suite import Suite
-from evaluation import inputs, plan
-from evaluation.backends import Simulator
 from evaluation.papers import suites as papers
-from evaluation.schemes import of_suites
+from evaluation.runs import inputs, plan
+from evaluation.runs.backends import Simulator
+from evaluation.runs.schemes import of_suites
 
 
 def of_suite(suite: Suite) -> pl.DataFrame:

@@ -16,11 +16,11 @@ from matplotlib.lines import Line2D
 
 from configs.atomic import write_atomically
 from configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
-from evaluation.figures.style import FAINT, INK, RC, canvas, looks
 from evaluation.papers import suites as papers
 from evaluation.papers import table as claims
 from evaluation.papers.verdicts import verdicts
-from evaluation.results import Results
+from evaluation.recorded.results import Results
+from results.figure_style import FAINT, INK, RC, canvas, looks
 
 PLACE = Path("docs/results")
 MOST_BYTES = 1_500_000

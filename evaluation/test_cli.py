@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 
 from configs.errors import InputError
-from evaluation import cli, execute
-from evaluation.backends import backend
-from evaluation.intervals import SUMMARY_COLUMNS
-from evaluation.metrics import METRICS
+from evaluation import cli
+from evaluation.runs import execute
+from evaluation.runs.backends import backend
+from results.intervals import SUMMARY_COLUMNS
+from results.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
 PAIR = """

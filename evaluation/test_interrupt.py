@@ -12,10 +12,11 @@ import polars as pl
 import pytest
 
 from configs import suite
-from evaluation import description, plan
 from evaluation.carrying_out import real_time_line
-from evaluation.schemes import Contestants
-from evaluation.store import Store
+from evaluation.recorded import description
+from evaluation.recorded.store import Store
+from evaluation.runs import plan
+from evaluation.runs.schemes import Contestants
 from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.lab import links
 from kernel_bridge.runner.backends import BACKENDS

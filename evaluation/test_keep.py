@@ -12,7 +12,7 @@ import pytest
 from configs.errors import InputError
 from evaluation import keep
 from evaluation.made_up import made_up_results
-from evaluation.results import Results
+from evaluation.recorded.results import Results
 
 
 @pytest.fixture

@@ -13,12 +13,13 @@ import yaml
 
 from configs import suite as suites
 from configs.suite import Case, Suite
-from evaluation import cli, plan
-from evaluation.backends import backend
-from evaluation.inputs import gather, load_traces
-from evaluation.metrics import flow_rows
-from evaluation.plan import Run, Trace
-from evaluation.schemes import of_suites
+from evaluation import cli
+from evaluation.runs import plan
+from evaluation.runs.backends import backend
+from evaluation.runs.inputs import gather, load_traces
+from evaluation.runs.plan import Run, Trace
+from evaluation.runs.schemes import of_suites
+from results.metrics import flow_rows
 
 DOCS = Path(__file__).parents[1] / "docs" / "suites"
 MOST_S = 60.0

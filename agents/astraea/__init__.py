@@ -20,7 +20,7 @@ Known faults of published implementations, and what is done about them:
 """
 
 from agents.astraea.settings import AstraeaSettings
-from agents.scheme import Scheme
+from agents.training.scheme import Scheme
 
 SCHEME = Scheme(
     name="astraea",

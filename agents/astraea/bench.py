@@ -18,11 +18,10 @@ import torch
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.td3 import Td3
 from agents.astraea.train import read_checkpoint, train
-from agents.rollout import Act, evaluate
-from agents.run_folder import RunFolder
-from agents.settings import build, read_config
-from agents.simulations import Simulations
-from agents.train_cli import CONFIGS
+from agents.training.rollout import Act, evaluate
+from agents.training.run_folder import RunFolder
+from agents.training.settings import CONFIGS, build, read_config
+from agents.training.simulations import Simulations
 from configs.errors import InputError, reports_input_errors
 
 EPISODES = 12

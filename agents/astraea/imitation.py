@@ -17,10 +17,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from agents.astraea import sawtooth
-from agents.astraea.networks import Actor
+from agents.astraea.actor_critic import Actor
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.td3 import act
-from agents.simulations import Simulations
+from agents.training.simulations import Simulations
 
 FIRST_EPISODE = 3_000_000_000
 """Episodes from here on are lessons; neither training nor what chooses or judges comes here."""

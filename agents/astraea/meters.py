@@ -10,7 +10,7 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.simulations import LEARNER
+from agents.training.simulations import LEARNER
 from kernel_bridge.runner.run_log import RunLog
 
 SATURATED = 0.99

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from agents.astraea.networks import Actor
+from agents.astraea.actor_critic import Actor
 from agents.astraea.replay import Transitions
 from agents.astraea.td3 import Td3, act
 from agents.astraea.whitening import with_whitening

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from agents.settings import Count, Fraction, TrainSettings
+from agents.training.settings import Count, Fraction, TrainSettings
 from configs.strict import NonNegative, Positive
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from agents.astraea import sawtooth
-from agents.astraea.networks import Actor, Critic, TwinCritics
+from agents.astraea.actor_critic import Actor, Critic, TwinCritics
 from agents.astraea.replay import Transitions
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.stacked_critics import separated

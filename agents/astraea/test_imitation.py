@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from agents.astraea import sawtooth
+from agents.astraea.actor_critic import Actor
 from agents.astraea.imitation import imitate
-from agents.astraea.networks import Actor
 from agents.astraea.settings import AstraeaSettings
-from agents.settings import build
+from agents.training.settings import build
 from configs.errors import InputError
 
 TINY = {

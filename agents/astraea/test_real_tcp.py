@@ -7,8 +7,8 @@ import pytest
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.test_train import REPOSITORY, policy, start
 from agents.astraea.train import train
-from agents.run_folder import RunFolder
-from agents.settings import build, read_config
+from agents.training.run_folder import RunFolder
+from agents.training.settings import build, read_config
 from configs.errors import InputError
 from kernel_bridge import mahimahi
 from kernel_bridge.bridge import process as bridge_process

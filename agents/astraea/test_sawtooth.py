@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from agents.astraea import sawtooth
-from agents.simulations import LEARNER
+from agents.training.simulations import LEARNER
 from configs.queue import Queue
 from configs.scenario import Flow, Link, Scenario
 

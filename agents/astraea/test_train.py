@@ -18,9 +18,8 @@ from agents.astraea.rounds import Rounds
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.td3 import Td3
 from agents.astraea.train import read_checkpoint, train
-from agents.run_folder import RunFolder
-from agents.settings import build, read_config
-from agents.train_cli import CONFIGS
+from agents.training.run_folder import RunFolder
+from agents.training.settings import CONFIGS, build, read_config
 from configs.errors import InputError
 
 pytestmark = pytest.mark.xdist_group("astraea")  # the run that they compare with takes seconds

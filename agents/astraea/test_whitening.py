@@ -1,6 +1,6 @@
 import torch
 
-from agents.astraea.networks import Actor
+from agents.astraea.actor_critic import Actor
 from agents.astraea.whitening import Whitening, with_whitening
 
 

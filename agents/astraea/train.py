@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 
 from agents.astraea import sawtooth
+from agents.astraea.actor_export import export
 from agents.astraea.exploration import Exploration
-from agents.astraea.export import export
 from agents.astraea.imitation import imitate
 from agents.astraea.meters import Meters
 from agents.astraea.replay import ReplayBuffer
@@ -22,10 +22,10 @@ from agents.astraea.returns import Returns, Step
 from agents.astraea.rounds import Rounds, one_thread
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.td3 import Td3
-from agents.reporter import Reporter
-from agents.run_folder import KEPT_CHECKPOINTS, RunFolder
-from agents.settings import TrainSettings
-from agents.simulations import Simulations
+from agents.training.reporter import Reporter
+from agents.training.run_folder import KEPT_CHECKPOINTS, RunFolder
+from agents.training.settings import TrainSettings
+from agents.training.simulations import Simulations
 from configs.errors import InputError
 
 ARRAYS = [

@@ -7,13 +7,13 @@ starting rate; and the mean action goes through tanh (`agents.engines.actor`).
 """
 
 from agents.aurora.settings import AuroraSettings
-from agents.scheme import Scheme
+from agents.training.scheme import Scheme
 
 SCHEME = Scheme(
     name="aurora",
     summary="Aurora (ICML 2019): PPO on a sending rate",
     settings=AuroraSettings,
-    trainers={"sb3": "agents.engines.sb3:train", "rllib": "agents.engines.rllib:train"},
+    trainers={"sb3": "agents.engines.sb3.ppo:train", "rllib": "agents.engines.rllib.online:train"},
     departures="Trained here, not by Aurora's authors: rewards relative to what each path allows, smaller "
     "minibatches, no entropy bonus, a mean action through tanh, and actions within ±1 from a starting "
     "rate that slow start finds.",

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from agents.ppo.settings import PpoSettings
-from agents.settings import Count, Fraction, sampler_by_name
+from agents.baselines.ppo.settings import PpoSettings
+from agents.training.settings import Count, Fraction, sampler_by_name
 from configs.sampling import AuroraSampling, Sampling
 from configs.strict import NonNegative, Positive
 

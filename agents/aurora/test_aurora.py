@@ -7,7 +7,7 @@ import pytest
 
 from agents.aurora.relative import relative
 from agents.aurora.settings import AuroraSettings
-from agents.engines.sb3_loop import make_environment
+from agents.engines.sb3.loop import make_environment
 from envs.sampling import Sampler
 
 # The released training script: batches of 2,048, layers of 32 and 16, γ = 0.99.

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from agents.onnx_export import Cell, perceptron, recurrent
-from agents.run_folder import RunFolder
-from agents.settings import TrainSettings
+from agents.training.onnx_export import Cell, perceptron, recurrent
+from agents.training.run_folder import RunFolder
+from agents.training.settings import TrainSettings
 
 NEGATIVE_SLOPE = 0.2
 """Of the leaky ReLU between layers, as in Astraea's actor."""

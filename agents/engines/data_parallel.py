@@ -20,7 +20,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from agents.stopping import Stopped
+from agents.training.stopping import Stopped
 from configs.errors import InputError
 
 JOIN_S = 10.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.engines.settings import Sb3Settings
 from agents.sage.settings import PoolRanges, SageSettings
-from agents.settings import Count, Engine, Fraction
+from agents.training.settings import Count, Engine, Fraction
 from configs.strict import NonNegative, Positive
 
 

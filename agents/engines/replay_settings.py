@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.engines.settings import Sb3Settings
-from agents.settings import Count, Fraction
+from agents.training.settings import Count, Fraction
 from configs.strict import NonNegative
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from agents.settings import Count, Engine, Fraction, TrainSettings
+from agents.training.settings import Count, Engine, Fraction, TrainSettings
 from configs.strict import Positive
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Sb3Settings(TrainSettings):
-    """What `agents.engines.sb3_loop` and `agents.engines.rllib` ask of a run's settings."""
+    """What `agents.engines.sb3.loop` and `agents.engines.rllib.online` ask of a run's settings."""
 
     engine: Engine = "sb3"
 

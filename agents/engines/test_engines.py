@@ -10,12 +10,12 @@ import onnxruntime
 import pytest
 import torch
 
-from agents.engines import sb3, sb3_loop
+from agents.baselines.ppo.settings import PpoSettings
 from agents.engines.data_parallel import Ranks
-from agents.ppo.settings import PpoSettings
-from agents.run_folder import RunFolder
-from agents.stopping import Stop, Stopped
-from agents.test_stopping import Looks
+from agents.engines.sb3 import loop, ppo
+from agents.training.run_folder import RunFolder
+from agents.training.stopping import Stop, Stopped
+from agents.training.test_stopping import Looks
 from configs.errors import InputError
 
 PROVENANCE = {"command": "a test"}
@@ -74,18 +74,18 @@ def beginning(model) -> np.ndarray:
 
 
 def test_sb3_trains_checkpoints_exports_and_resumes(tmp_path):
-    run = trained(sb3, "sb3", tmp_path / "run", 64)
+    run = trained(ppo, "sb3", tmp_path / "run", 64)
     assert [row["steps"] for row in rows(run)] == ["32", "64"]
     assert [folder.name for folder in run.kept_checkpoints()] == ["000000000064"]
     settings = PpoSettings.model_validate({**TINY, "engine": "sb3", "steps": 64})
     latest = run.latest_checkpoint()
     assert latest is not None
-    model, state = sb3.load(latest, settings)
+    model, state = ppo.load(latest, settings)
     assert state["steps"] == model.num_timesteps == 64
     np.testing.assert_allclose(exported(run), model.predict(observations(), deterministic=True)[0], atol=1e-5)
 
     before = exported(run)
-    run = trained(sb3, "sb3", tmp_path / "run", 128, resume=True)
+    run = trained(ppo, "sb3", tmp_path / "run", 128, resume=True)
     assert [row["steps"] for row in rows(run)] == ["32", "64", "96", "128"]
     assert all(np.isfinite(float(row["reward"])) for row in rows(run))
     assert json.loads((run.path / "summary.json").read_text())["steps"] == 128
@@ -94,14 +94,14 @@ def test_sb3_trains_checkpoints_exports_and_resumes(tmp_path):
 
     # Resumed once more with nothing left to do, after a kill between checkpoint and export.
     (run.policy / "policy.onnx").unlink()
-    run = trained(sb3, "sb3", tmp_path / "run", 128, resume=True)
+    run = trained(ppo, "sb3", tmp_path / "run", 128, resume=True)
     assert len(rows(run)) == 4
     np.testing.assert_array_equal(exported(run), after)
 
 
 def test_sb3_repeats_itself_with_the_same_seed(tmp_path):
     first, second, other = (
-        exported(trained(sb3, "sb3", tmp_path / name, 64, seed=seed))
+        exported(trained(ppo, "sb3", tmp_path / name, 64, seed=seed))
         for name, seed in (("one", 1), ("again", 1), ("other", 2))
     )
     np.testing.assert_array_equal(first, second)
@@ -109,14 +109,14 @@ def test_sb3_repeats_itself_with_the_same_seed(tmp_path):
 
 
 def test_sb3_resumes_and_repeats_itself_to_the_byte_with_two_processes(tmp_path):
-    whole = trained(sb3, "sb3", tmp_path / "whole", 128, workers=2)
+    whole = trained(ppo, "sb3", tmp_path / "whole", 128, workers=2)
     # A rollout of 16 intervals, of 2 simulations in each process.
     assert [row["steps"] for row in rows(whole)] == ["64", "128"]
     assert json.loads((whole.path / "summary.json").read_text())["steps"] == 128
 
     with pytest.raises(Stopped):
-        trained(sb3, "sb3", tmp_path / "parts", 128, workers=2, stop=Looks(2))
-    parts = trained(sb3, "sb3", tmp_path / "parts", 128, resume=True, workers=2)
+        trained(ppo, "sb3", tmp_path / "parts", 128, workers=2, stop=Looks(2))
+    parts = trained(ppo, "sb3", tmp_path / "parts", 128, resume=True, workers=2)
     np.testing.assert_array_equal(exported(parts), exported(whole))
     # Everything but the time that it took.
     assert [{**row, "wall_s": ""} for row in rows(parts)] == [{**row, "wall_s": ""} for row in rows(whole)]
@@ -125,10 +125,10 @@ def test_sb3_resumes_and_repeats_itself_to_the_byte_with_two_processes(tmp_path)
 @pytest.mark.parametrize("resumed", [False, True])
 def test_every_process_has_the_same_weights_and_draws_other_episodes_and_actions(tmp_path, resumed):
     settings = PpoSettings.model_validate({**TINY, "engine": "sb3", "steps": 64})
-    latest = trained(sb3, "sb3", tmp_path / "run", 64).latest_checkpoint() if resumed else None
+    latest = trained(ppo, "sb3", tmp_path / "run", 64).latest_checkpoint() if resumed else None
     weights, episodes, actions = [], [], []
     for rank in range(3):
-        model, _ = sb3_loop._begin(sb3.ALGORITHM, settings, latest, Ranks(rank, 3))
+        model, _ = loop._begin(ppo.ALGORITHM, settings, latest, Ranks(rank, 3))
         weights.append(torch.cat([parameter.flatten() for parameter in model.policy.parameters()]))
         actions.append(torch.rand(5).tolist() + np.random.rand(5).tolist())  # noqa: NPY002 (as sb3 draws)
         episodes.append(beginning(model).tolist())
@@ -139,12 +139,12 @@ def test_every_process_has_the_same_weights_and_draws_other_episodes_and_actions
 
 
 def test_sb3_names_a_checkpoint_that_it_cannot_read(tmp_path):
-    run = trained(sb3, "sb3", tmp_path / "run", 32)
+    run = trained(ppo, "sb3", tmp_path / "run", 32)
     latest = run.latest_checkpoint()
     assert latest is not None
     (latest / "model.pt").write_bytes(b"not a checkpoint")
     with pytest.raises(InputError, match="cannot be read"):
-        trained(sb3, "sb3", tmp_path / "run", 64, resume=True)
+        trained(ppo, "sb3", tmp_path / "run", 64, resume=True)
 
 
 def test_a_checkpoint_that_would_execute_something_is_refused_and_does_not(tmp_path):
@@ -154,27 +154,27 @@ def test_a_checkpoint_that_would_execute_something_is_refused_and_does_not(tmp_p
         def __reduce__(self):
             return ran.touch, ()
 
-    run = trained(sb3, "sb3", tmp_path / "run", 32)
+    run = trained(ppo, "sb3", tmp_path / "run", 32)
     latest = run.latest_checkpoint()
     assert latest is not None
     torch.save({"parameters": Trap(), "variables": {}, "torch": torch.get_rng_state()}, latest / "model.pt")
     with pytest.raises(InputError, match="cannot be read") as caught:
-        trained(sb3, "sb3", tmp_path / "run", 64, resume=True)
+        trained(ppo, "sb3", tmp_path / "run", 64, resume=True)
     assert "\n" not in str(caught.value)
     assert not ran.exists()
 
 
 def test_a_checkpoint_of_other_networks_is_refused(tmp_path):
-    trained(sb3, "sb3", tmp_path / "run", 32)
+    trained(ppo, "sb3", tmp_path / "run", 32)
     with pytest.raises(InputError, match="cannot be read"):
-        trained(sb3, "sb3", tmp_path / "run", 64, resume=True, hidden=[8, 8])
+        trained(ppo, "sb3", tmp_path / "run", 64, resume=True, hidden=[8, 8])
 
 
 def test_a_resumed_run_does_not_see_the_episodes_of_its_beginning_again(tmp_path):
     settings = PpoSettings.model_validate({**TINY, "engine": "sb3", "steps": 64})
-    run = trained(sb3, "sb3", tmp_path / "run", 64)
+    run = trained(ppo, "sb3", tmp_path / "run", 64)
     latest = run.latest_checkpoint()
     assert latest is not None
-    resumed, _ = sb3.load(latest, settings)
-    fresh = sb3.make_model(settings, sb3_loop.make_environment(settings, 0))
+    resumed, _ = ppo.load(latest, settings)
+    fresh = ppo.make_model(settings, loop.make_environment(settings, 0))
     assert not np.array_equal(beginning(resumed), beginning(fresh))

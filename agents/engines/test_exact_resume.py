@@ -2,11 +2,11 @@ import csv
 
 import pytest
 
-from agents import registry
-from agents.run_folder import RunFolder
-from agents.settings import build
-from agents.stopping import Stopped
-from agents.test_stopping import Looks
+from agents.training import registry
+from agents.training.run_folder import RunFolder
+from agents.training.settings import build
+from agents.training.stopping import Stopped
+from agents.training.test_stopping import Looks
 
 # Episodes of 3 s are under way at most checkpoints, and end between them.
 SHORT = {

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 import torch
 
-from agents.engines import sb3_loop, sb3_recurrent
-from agents.recurrent_ppo.settings import RecurrentPpoSettings
-from agents.run_folder import RunFolder
-from agents.settings import build
+from agents.baselines.recurrent_ppo.settings import RecurrentPpoSettings
+from agents.engines.sb3 import loop, recurrent_ppo
+from agents.training.run_folder import RunFolder
+from agents.training.settings import build
 
 TINY = {
     "agent": "recurrent_ppo",
@@ -30,16 +30,16 @@ TINY = {
 def test_the_exported_policy_remembers_as_the_trained_one_does(tmp_path, activation):
     settings = build(RecurrentPpoSettings, "test", {**TINY, "activation": activation, "steps": 64})
     run = RunFolder.create(tmp_path / "run", settings.to_yaml(), {})
-    sb3_recurrent.train(settings, run)
+    recurrent_ppo.train(settings, run)
     latest = run.latest_checkpoint()
     assert latest is not None
-    model, _ = sb3_loop.load(sb3_recurrent.ALGORITHM, latest, settings)
+    model, _ = loop.load(recurrent_ppo.ALGORITHM, latest, settings)
     with torch.no_grad():  # memory that matters more than after a few updates
         for weight in model.policy.lstm_actor.parameters():
             weight.mul_(3)
         for weight in model.policy.action_net.parameters():
             weight.mul_(30)
-    sb3_loop.export_policy(sb3_recurrent.ALGORITHM, model, settings, run)
+    loop.export_policy(recurrent_ppo.ALGORITHM, model, settings, run)
     policy = leosim.Policy.load(str(run.policy))
     assert policy.memory_dim == 12
     rng = np.random.default_rng(1)

@@ -7,10 +7,10 @@ import leosim
 import numpy as np
 import pytest
 
-from agents import registry
-from agents.engines import sb3_loop, sb3_replay
-from agents.run_folder import RunFolder
-from agents.settings import build
+from agents.engines.sb3 import loop, off_policy
+from agents.training import registry
+from agents.training.run_folder import RunFolder
+from agents.training.settings import build
 from configs.errors import InputError
 
 TINY = {
@@ -39,10 +39,10 @@ def trained(agent, path, steps, resume=False, **changes):
 @pytest.mark.parametrize("agent", ["sac", "td3", "tqc"])
 def test_it_trains_checkpoints_exports_and_resumes(tmp_path, agent):
     run, settings = trained(agent, tmp_path / "run", 64)
-    algorithm = sb3_replay.algorithm(settings)
+    algorithm = off_policy.algorithm(settings)
     latest = run.latest_checkpoint()
     assert latest is not None
-    model, state = sb3_loop.load(algorithm, latest, settings)
+    model, state = loop.load(algorithm, latest, settings)
     assert state["steps"] == 64
     assert model.replay_buffer.pos == 32  # of two simulations each
     np.testing.assert_array_equal(model.replay_buffer.rewards[32:], 0)
@@ -60,7 +60,7 @@ def test_it_trains_checkpoints_exports_and_resumes(tmp_path, agent):
     assert np.abs(leosim.Policy.load(str(run.policy)).act(OBSERVATIONS) - actions).max() > 0
     latest = run.latest_checkpoint()
     assert latest is not None
-    assert sb3_loop.load(algorithm, latest, settings)[0].replay_buffer.full
+    assert loop.load(algorithm, latest, settings)[0].replay_buffer.full
 
 
 def test_a_replay_buffer_that_cannot_be_read_is_named(tmp_path):

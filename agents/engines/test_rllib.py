@@ -15,16 +15,17 @@ import torch
 from ray.rllib.core.learner.learner_group import LearnerGroup
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
-from agents import registry
-from agents.engines import ray_cluster, rllib, rllib_algorithms, rllib_checkpoint
-from agents.engines.rllib_metrics import FlowRewards, Rewards
-from agents.engines.rllib_replay import FlowReplayBuffer
+from agents.baselines.ppo.settings import PpoSettings
+from agents.engines import ray_cluster
+from agents.engines.rllib import algorithms, learner_checkpoint, online
+from agents.engines.rllib.flow_replay import FlowReplayBuffer
+from agents.engines.rllib.rewards import FlowRewards, Rewards
 from agents.engines.test_engines import TINY, exported, observations, rows
-from agents.ppo.settings import PpoSettings
-from agents.run_folder import RunFolder
-from agents.settings import build
-from agents.stopping import Stop, Stopped
-from agents.test_stopping import Looks
+from agents.training import registry
+from agents.training.run_folder import RunFolder
+from agents.training.settings import build
+from agents.training.stopping import Stop, Stopped
+from agents.training.test_stopping import Looks
 from configs.errors import InputError
 from envs.rllib import SingleFlowEnv
 
@@ -81,16 +82,16 @@ def means(learner, names) -> dict[str, torch.Tensor]:
 def weights(monkeypatch):
     """Collect the mean actions of every policy that is exported, by RLlib's own module."""
     seen: list[dict[str, np.ndarray]] = []
-    export = rllib.export_policy
+    export = online.export_policy
 
     def remember(algorithm, settings, *rest):
-        raw = rllib_checkpoint.ask(algorithm, partial(means, names=rllib_algorithms.modules(settings)))
+        raw = learner_checkpoint.ask(algorithm, partial(means, names=algorithms.builder(settings).modules))
         # SAC's module gives the mean before the tanh that squashes its actions.
         squashed = "sac" in settings.agent
         seen.append({name: (torch.tanh(mean) if squashed else mean).numpy() for name, mean in raw.items()})
         export(algorithm, settings, *rest)
 
-    monkeypatch.setattr(rllib, "export_policy", remember)
+    monkeypatch.setattr(online, "export_policy", remember)
     return seen
 
 
@@ -126,13 +127,13 @@ def shared_weights(learner) -> torch.Tensor:
 @pytest.mark.usefixtures("_ray_once")
 def test_ppo_learns_in_as_many_processes_as_sample_until_one_is_killed(tmp_path, weights, monkeypatch):
     learned = []
-    save, iterate = rllib.save, rllib.iterate
+    save, iterate = online.save, online.iterate
 
     def remember(algorithm, *rest):
-        learned.append(rllib_checkpoint.tell(algorithm, shared_weights))
+        learned.append(learner_checkpoint.tell(algorithm, shared_weights))
         save(algorithm, *rest)
 
-    monkeypatch.setattr(rllib, "save", remember)
+    monkeypatch.setattr(online, "save", remember)
     run = trained("ppo", tmp_path / "run", 64, workers=2)
     # A rollout of 16 intervals, of 2 simulations in each process.
     assert [row["steps"] for row in rows(run)] == ["64"]
@@ -143,11 +144,11 @@ def test_ppo_learns_in_as_many_processes_as_sample_until_one_is_killed(tmp_path,
         result = iterate(algorithm)
         if not (run.checkpoint_path(128)).exists():
             return result
-        _, second = rllib_checkpoint.tell(algorithm, lambda learner: os.getpid())
+        _, second = learner_checkpoint.tell(algorithm, lambda learner: os.getpid())
         os.kill(second, signal.SIGKILL)
         return result
 
-    monkeypatch.setattr(rllib, "iterate", kill_one_after_the_first)
+    monkeypatch.setattr(online, "iterate", kill_one_after_the_first)
     with pytest.raises(InputError, match=r"^--workers: a Ray process that learns ended$"):
         trained("ppo", tmp_path / "run", 1_000, resume=True, workers=2)
     first, last = learned[0], learned[-1]
@@ -234,7 +235,7 @@ def test_a_cluster_that_does_not_answer_is_bad_input(listens, tmp_path, monkeypa
         settings = ppo(address)
         run = RunFolder.create(tmp_path / "run", settings.to_yaml(), {})
         with pytest.raises(InputError, match=rf"^--ray: {address}: no cluster there"):
-            rllib.train(settings, run)
+            online.train(settings, run)
 
 
 def test_an_address_without_a_host_or_port_is_bad_input(monkeypatch):
@@ -260,7 +261,7 @@ def test_a_ray_that_does_not_start_gets_a_line_that_says_what_to_do(monkeypatch)
 
 def test_what_rllib_has_no_number_for_counts_as_none():
     said = {"num_episodes": float("nan"), "num_env_steps_sampled": 32.0}
-    assert [rllib.count(said, name) for name in ("num_episodes", "num_env_steps_sampled", "x")] == [0, 32, 0]
+    assert [online.count(said, name) for name in ("num_episodes", "num_env_steps_sampled", "x")] == [0, 32, 0]
 
 
 def test_only_dreamerv3_is_told_to_import_its_environments_and_what_they_warn_of_is_not_ours(
@@ -269,9 +270,9 @@ def test_only_dreamerv3_is_told_to_import_its_environments_and_what_they_warn_of
     package = "ray.rllib.algorithms.dreamerv3"
     for name in [name for name in sys.modules if name.startswith(package)]:
         monkeypatch.delitem(sys.modules, name)
-    importlib.reload(rllib_algorithms)
+    importlib.reload(algorithms)
     assert not any(name.startswith(package) for name in sys.modules)
-    rllib_algorithms.dreamerv3_config()
+    algorithms.dreamerv3_config()
     assert any(name.startswith(package) for name in sys.modules)
     assert not [warning for warning in recwarn.list if "observation space" in str(warning.message)]
 
@@ -299,7 +300,7 @@ def test_rewards_are_told_before_any_episode_ends():
 
 
 def test_what_rllib_says_of_episodes_is_kept_until_the_next_row():
-    episodes = rllib.Episodes()
+    episodes = online.Episodes()
     for said in ({"episode_return_mean": 1.0}, {"episode_return_mean": float("nan")}, {}):
         episodes.add(said)
     assert episodes.flush()["episode_return_mean"] == 1.0

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from agents import registry
-from agents.engines import rllib_offline
-from agents.run_folder import RunFolder
+from agents.engines.rllib import offline
 from agents.sage.conftest import TINY
 from agents.sage.conftest import tiny as tiny  # the fixture
-from agents.settings import build
-from agents.stopping import Stop, Stopped
-from agents.test_stopping import Looks
+from agents.training import registry
+from agents.training.run_folder import RunFolder
+from agents.training.settings import build
+from agents.training.stopping import Stop, Stopped
+from agents.training.test_stopping import Looks
 from configs.errors import InputError
 
 pytestmark = pytest.mark.xdist_group("ray")
@@ -68,7 +68,7 @@ def test_what_is_learned_offline_is_exported_and_resumed_exactly(agent, tiny, tm
 def test_a_policy_takes_signals_as_they_are_and_its_network_normal_ones(tiny, tmp_path):
     settings = settings_of("bc", tiny, steps=20)
     run = trained(settings, tmp_path / "run")
-    training = rllib_offline.Training(settings, Path(tiny.pool_folder))
+    training = offline.Training(settings, Path(tiny.pool_folder))
     training.load(run.latest_checkpoint())
     drawn = training.transitions.draw(9).observation[:, 0]
     module = training.learner.module["default_policy"]

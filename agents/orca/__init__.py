@@ -9,7 +9,7 @@ the square for errors below 1.
 """
 
 from agents.orca.settings import OrcaSettings
-from agents.scheme import Scheme
+from agents.training.scheme import Scheme
 
 SCHEME = Scheme(
     name="orca",

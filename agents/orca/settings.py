@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from agents.astraea.settings import AstraeaSettings
-from agents.settings import Count, Fraction, sampler_by_name
+from agents.training.settings import Count, Fraction, sampler_by_name
 from configs.sampling import AstraeaSampling, Sampling
 from configs.strict import NonNegative, Positive
 

@@ -5,11 +5,11 @@ import leosim
 import numpy as np
 import pytest
 
+from agents.astraea.actor_critic import Actor, Critic, TwinCritics
 from agents.astraea.exploration import Exploration
-from agents.astraea.networks import Actor, Critic, TwinCritics
 from agents.astraea.td3 import Td3
 from agents.orca.settings import OrcaSettings
-from agents.settings import build, read_config
+from agents.training.settings import build, read_config
 
 # The released params.json, in our terms; the interval is the released server's report period.
 PUBLISHED = {

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.engines.actor import SPEC_VERSION
-from agents.onnx_export import perceptron
 from agents.published.tensor_bundle import TensorBundle
-from agents.run_folder import RunFolder
+from agents.training.onnx_export import perceptron
+from agents.training.run_folder import RunFolder
 
 NEGATIVE_SLOPE = 0.2
 BATCH_NORM_EPSILON = 1e-3

@@ -17,8 +17,8 @@ from torch import nn
 
 from agents.published.actors import write
 from agents.published.tensor_bundle import TensorBundle
-from agents.sage.export import description, to_onnx
-from agents.sage.networks import Block, Policy
+from agents.sage.policy_and_critic import Block, Policy
+from agents.sage.policy_export import description, to_onnx
 from agents.sage.settings import SageSettings
 
 OBSERVATION_DIM = 69

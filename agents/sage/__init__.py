@@ -11,13 +11,13 @@ before; the recurrent states of target networks see the same transitions as thos
 """
 
 from agents.sage.settings import SageSettings
-from agents.scheme import Scheme
+from agents.training.scheme import Scheme
 
 SCHEME = Scheme(
     name="sage",
     summary="Sage (SIGCOMM 2023): offline critic regularised regression on a pool of kernel schemes",
     settings=SageSettings,
-    trainers={"native": "agents.sage.train:train"},
+    trainers={"native": "agents.sage.train_on_pool:train"},
     departures="Not Sage's algorithm: a clone of the best runs of Sage's pool, without a critic, with a "
     "memory of 64 numbers instead of 1,024, and of flows that are alone; shares of a link are "
     "nothing that it has learned.",

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from agents.sage.networks import Critic, Policy
+from agents.sage.policy_and_critic import Critic, Policy
 from agents.sage.sequences import Batch
 from agents.sage.settings import SageSettings
 

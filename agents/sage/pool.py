@@ -36,7 +36,7 @@ from agents.sage.scenarios import Situation
 from agents.sage.settings import PoolRanges, SageSettings
 from configs.atomic import sync_file, sync_folder, write_atomically
 from configs.errors import InputError
-from evaluation.provenance import describe
+from results.provenance import describe
 
 FORMAT, VERSION = "leogym-pool", 1
 SIMULATOR = "simulator"

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from agents.settings import Count, Fraction, TrainSettings
+from agents.training.settings import Count, Fraction, TrainSettings
 from configs.strict import Positive, Strict
 
 

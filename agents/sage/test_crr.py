@@ -6,7 +6,7 @@ import torch
 from torch.distributions import Categorical, MixtureSameFamily, Normal
 
 from agents.sage.crr import Crr, before, project
-from agents.sage.networks import Mixture, Normaliser
+from agents.sage.policy_and_critic import Mixture, Normaliser
 from agents.sage.sequences import Batch
 from agents.sage.settings import SageSettings
 

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import configs
-from agents import registry
-from agents.settings import TrainSettings, assign, build, read_config
+from agents.training import registry
+from agents.training.settings import CONFIGS, TrainSettings, assign, build, read_config
 from configs.errors import InputError
 from configs.sweep import Sweep
 
 HELD_OUT = "held_out_"
-CONFIGS = Path(configs.__file__).parent / "agents"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 from agents.sweeps.plan import Trial
 from configs.atomic import write_atomically
 from configs.sweep import Sweep
-from evaluation.figures.style import FAINT, INK, canvas
+from results.figure_style import FAINT, INK, canvas
 
 
 def report(sweep: Sweep, planned: Sequence[Trial], out: Path) -> Path:

@@ -24,10 +24,10 @@ from ray.tune.experiment import Trial as TuneTrial
 from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 
 from agents.engines.ray_cluster import running
-from agents.stopping import Note, Stop, Stopped
 from agents.sweeps import trial as one
 from agents.sweeps.plan import Trial, trials
 from agents.sweeps.report import report
+from agents.training.stopping import Note, Stop, Stopped
 from configs import lock
 from configs.atomic import write_atomically
 from configs.errors import InputError

@@ -13,10 +13,11 @@ import pytest
 import ray
 from ray.cluster_utils import Cluster
 
-from agents import registry, train_cli
+from agents import train_cli
 from agents.engines.ray_cluster import OBJECT_STORE_BYTES
-from agents.run_folder import RunFolder
 from agents.sweeps.plan import trials
+from agents.training import registry
+from agents.training.run_folder import RunFolder
 from configs import sweep
 
 STEPS = 10_000

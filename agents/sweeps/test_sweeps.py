@@ -6,11 +6,11 @@ import json
 import pytest
 
 from agents import train_cli
-from agents.stopping import Stop
 from agents.sweeps import trial as trial_module
 from agents.sweeps.plan import trials
 from agents.sweeps.report import report
 from agents.sweeps.run import resources
+from agents.training.stopping import Stop
 from configs import sweep
 from configs.errors import InputError
 

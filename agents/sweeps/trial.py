@@ -12,13 +12,13 @@ from typing import Any
 
 from ray import tune
 
-from agents import registry
-from agents.run_folder import RunFolder
-from agents.stopping import Stop, Stopped
 from agents.sweeps.plan import HELD_OUT, Trial
+from agents.training import registry
+from agents.training.run_folder import RunFolder
+from agents.training.stopping import Stop, Stopped
 from configs import lock
 from configs.atomic import write_atomically
-from evaluation.provenance import describe
+from results.provenance import describe
 
 
 class WatchedRun(RunFolder):

@@ -37,7 +37,7 @@ class Entry:
     """What a run measured."""
 
     rows: list[dict[str, Any]]
-    """As `evaluation.metrics.flow_rows` gives them."""
+    """As `results.metrics.flow_rows` gives them."""
     series: dict[str, bytes] = field(default_factory=dict, repr=False)
     """A Parquet file for each kind of series; empty where none were kept."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-import evaluation
-from evaluation.backends import SERIES_MS
-from evaluation.plan import Run
+from evaluation.recorded import series
+from evaluation.runs.backends import SERIES_MS
+from evaluation.runs.plan import Run
+from results import measurement, metrics
 
 FORMAT = 1
 """Changes when an entry's content changes without any of its inputs."""
-_MEASURED_BY = ("metrics.py", "measurement.py", "series.py")
+_MEASURED_BY = (metrics, measurement, series)
 
 
 def key(run: Run, version: str) -> str:
@@ -57,8 +59,7 @@ def _nameless(run: Run) -> dict[str, Any]:
 @functools.cache
 def _measured_by() -> str:
     """Return a hash of the code that makes rows of measurements."""
-    folder = Path(evaluation.__file__).parent
-    return digest([folder / name for name in _MEASURED_BY], np.__version__)
+    return digest([Path(inspect.getfile(module)) for module in _MEASURED_BY], np.__version__)
 
 
 def digest(files: Iterable[Path], *more: str) -> str:

@@ -9,14 +9,14 @@ from typing import Any
 
 from evaluation.cache.folder import Folder
 from evaluation.cache.key import key
-from evaluation.invalid import Reason
-from evaluation.measurement import Measurement
-from evaluation.plan import Run
-from evaluation.store import Store
+from evaluation.recorded.invalid import Reason
+from evaluation.recorded.store import Store
+from evaluation.runs.plan import Run
+from results.measurement import Measurement
 
 
 class Taking:
-    """What `evaluation.execute` calls with each run; it counts those that were not run again."""
+    """What `evaluation.runs.execute` calls with each run; it counts those that were not run again."""
 
     def __init__(
         self, store: Store, folder: Folder | None, version: str | None, without_series: Collection[str] = ()

@@ -14,13 +14,14 @@ import polars as pl
 import pytest
 
 from configs.suite import Compare
-from evaluation import cli, execute
+from evaluation import cli
 from evaluation.cache import folder
 from evaluation.cache.folder import Folder
 from evaluation.cache.key import key
 from evaluation.made_up import made_up_plan
 from evaluation.papers import suites as papers
-from evaluation.plan import Run
+from evaluation.runs import execute
+from evaluation.runs.plan import Run
 
 PAIR = """
 duration_s: 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from evaluation.setup import unlike
+from evaluation.recorded.setup import unlike
 
 Description = Mapping[str, Any]
 

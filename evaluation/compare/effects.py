@@ -19,8 +19,8 @@ import polars as pl
 from scipy import stats
 
 from configs.errors import InputError
-from evaluation.intervals import values_by_run
-from evaluation.metrics import METRICS
+from results.intervals import values_by_run
+from results.metrics import METRICS
 
 LEVEL = 0.95
 KEY = ["suite", "scenario", "scheme", "backend"]

@@ -15,7 +15,7 @@ from configs.errors import InputError
 from evaluation import cli
 from evaluation.compare.changes import changes
 from evaluation.compare.effects import Effect, effects
-from evaluation.compare.tables import markdown, text
+from evaluation.compare.formats import markdown, text
 from evaluation.made_up import made_up_results
 
 

@@ -4,6 +4,9 @@ python -m evaluation.fidelity [SCHEME…] [--runs]     # the simulator beside th
 python -m evaluation.fidelity record FOLDER [--keep] # golden files from an evaluation with --backend lab
 """
 
+from evaluation.fidelity.against_kernel import Comparison as Comparison
+from evaluation.fidelity.against_kernel import compare as compare
+from evaluation.fidelity.against_kernel import redrawn as redrawn
 from evaluation.fidelity.bounds import BEYOND as BEYOND
 from evaluation.fidelity.bounds import BOUNDS as BOUNDS
 from evaluation.fidelity.bounds import CROWDS as CROWDS
@@ -14,9 +17,6 @@ from evaluation.fidelity.bounds import RATIOS as RATIOS
 from evaluation.fidelity.bounds import SHARE as SHARE
 from evaluation.fidelity.bounds import known as known
 from evaluation.fidelity.bounds import misses as misses
-from evaluation.fidelity.comparison import Comparison as Comparison
-from evaluation.fidelity.comparison import compare as compare
-from evaluation.fidelity.comparison import redrawn as redrawn
 from evaluation.fidelity.queues import Queueing as Queueing
 from evaluation.fidelity.queues import queueing as queueing
 from evaluation.fidelity.shares import Crossing as Crossing

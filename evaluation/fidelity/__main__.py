@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.table import Table
 
 from configs.errors import InputError, reports_input_errors
-from evaluation import golden, spot
 from evaluation.fidelity import (
     BEYOND,
     BOUNDS,
@@ -25,13 +24,15 @@ from evaluation.fidelity import (
     crossings,
     crowds,
     fidelity,
+    golden,
     kernel,
     misses,
     queueing,
     redrawn,
     sharing,
+    spot,
 )
-from evaluation.results import Results
+from evaluation.recorded.results import Results
 from kernel_bridge.lab import image
 
 QUEUES = "fidelity-aqm"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluation.fidelity.comparison import Comparison
-from evaluation.golden import FlowFigures
+from evaluation.fidelity.against_kernel import Comparison
+from evaluation.fidelity.golden import FlowFigures
 
 
 @dataclass(frozen=True)

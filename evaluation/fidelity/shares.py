@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluation.fidelity.comparison import Comparison
-from evaluation.golden import FlowFigures
-from evaluation.metrics import jain
+from evaluation.fidelity.against_kernel import Comparison
+from evaluation.fidelity.golden import FlowFigures
+from results.metrics import jain
 
 
 @dataclass(frozen=True)

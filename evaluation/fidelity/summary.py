@@ -9,9 +9,9 @@ from functools import cache
 import leosim
 import numpy as np
 
-from evaluation import golden
-from evaluation.fidelity.comparison import Comparison, compare
-from evaluation.results import Results
+from evaluation.fidelity import golden
+from evaluation.fidelity.against_kernel import Comparison, compare
+from evaluation.recorded.results import Results
 
 SINGLE = "fidelity"
 """The suite of single flows, which a scheme's figures come from."""

@@ -8,10 +8,10 @@ import polars as pl
 from matplotlib.ticker import MaxNLocator
 
 from configs.suite import Suite
-from evaluation.figures.style import INK, Panel, canvas, looks
-from evaluation.file_names import joined
-from evaluation.metrics import METRICS
-from evaluation.results import Results
+from evaluation.recorded.file_names import joined
+from evaluation.recorded.results import Results
+from results.figure_style import INK, Panel, canvas, looks
+from results.metrics import METRICS
 
 TITLE = "How flows spread"
 CAPTION = (

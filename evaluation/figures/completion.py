@@ -8,9 +8,9 @@ import polars as pl
 from matplotlib.lines import Line2D
 
 from configs.suite import Case, Suite
-from evaluation.figures.style import MUTED, Panel, canvas, legend_above, looks
-from evaluation.file_names import joined
-from evaluation.results import Results
+from evaluation.recorded.file_names import joined
+from evaluation.recorded.results import Results
+from results.figure_style import MUTED, Panel, canvas, legend_above, looks
 
 TITLE = "Completion time against size"
 CAPTION = (

@@ -9,10 +9,10 @@ import polars as pl
 from matplotlib.lines import Line2D
 
 from configs.suite import Suite
-from evaluation.figures.style import Panel, canvas, legend_above, looks
-from evaluation.file_names import joined
-from evaluation.measurement import Column
-from evaluation.results import Results, Series
+from evaluation.recorded.file_names import joined
+from evaluation.recorded.results import Results, Series
+from results.figure_style import Panel, canvas, legend_above, looks
+from results.measurement import Column
 
 TITLE = "Distributions over time"
 CAPTION = (
@@ -27,8 +27,8 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
     for scenario in results.scenarios(suite.name):
         series = {
             contest: one
-            for contest in results.contests(suite.name, scenario)
-            if contest in results.schemes and (one := results.first_series(suite.name, scenario, contest))
+            for contest, one in results.series(suite.name, scenario).items()
+            if contest in results.schemes
         }
         if series:
             found += [

@@ -7,9 +7,9 @@ import polars as pl
 from matplotlib.patches import Patch
 
 from configs.suite import Suite
-from evaluation.figures.style import INK, MUTED, Panel, canvas, legend_above, looks
-from evaluation.file_names import joined
-from evaluation.results import Results
+from evaluation.recorded.file_names import joined
+from evaluation.recorded.results import Results
+from results.figure_style import INK, MUTED, Panel, canvas, legend_above, looks
 
 TITLE = "Fairness"
 CAPTION = (

@@ -9,10 +9,10 @@ import polars as pl
 from matplotlib.lines import Line2D
 
 from configs.suite import Suite
-from evaluation.figures.style import FAINT, Panel, canvas, legend_above, looks
 from evaluation.figures.timeline import draw_flow, draw_path, finish, path_handles, title_with_offset
-from evaluation.file_names import joined
-from evaluation.results import Results, Series
+from evaluation.recorded.file_names import joined
+from evaluation.recorded.results import Results, Series
+from results.figure_style import FAINT, Panel, canvas, legend_above, looks
 
 TITLE = "How the flows share the path"
 CAPTION = (

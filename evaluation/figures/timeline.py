@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from configs.suite import Suite
-from evaluation.figures.style import FAINT, MUTED, Panel, canvas, legend_above, looks
-from evaluation.file_names import joined
-from evaluation.measurement import Column
-from evaluation.results import Results, Series
+from evaluation.recorded.file_names import joined
+from evaluation.recorded.results import Results, Series
+from results.figure_style import FAINT, MUTED, Panel, canvas, legend_above, looks
+from results.measurement import Column
 
 TITLE = "Goodput and RTT over time"
 CAPTION = (
@@ -29,12 +29,7 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
     """Return a panel for every scenario of the suite whose series are there."""
     found = []
     for scenario in results.scenarios(suite.name):
-        series = {
-            contest: one
-            for contest in results.contests(suite.name, scenario)
-            if (one := results.first_series(suite.name, scenario, contest)) is not None
-        }
-        if series:
+        if series := results.series(suite.name, scenario):
             found.append(_panel(suite, scenario, series, results.schemes))
     return found
 

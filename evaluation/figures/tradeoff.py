@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from configs.suite import Suite
-from evaluation.figures.style import FAINT, INK, MUTED, Panel, canvas, legend_above, looks
-from evaluation.file_names import joined
-from evaluation.results import Results
+from evaluation.recorded.file_names import joined
+from evaluation.recorded.results import Results
+from results.figure_style import FAINT, INK, MUTED, Panel, canvas, legend_above, looks
 
 TITLE = "Goodput against delay"
 CAPTION = (

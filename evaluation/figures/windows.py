@@ -8,12 +8,11 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from configs.suite import Suite
-from evaluation import fidelity, golden
-from evaluation.fidelity import Comparison
-from evaluation.figures.style import Panel, canvas, legend_above, looks
-from evaluation.file_names import joined
-from evaluation.golden import FlowFigures
-from evaluation.results import Results
+from evaluation.fidelity import Comparison, compare, golden
+from evaluation.fidelity.golden import FlowFigures
+from evaluation.recorded.file_names import joined
+from evaluation.recorded.results import Results
+from results.figure_style import Panel, canvas, legend_above, looks
 
 TITLE = "Congestion windows, simulator beside kernel"
 CAPTION = (
@@ -29,7 +28,7 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
         return []
     runs = [run for run in golden.read(path).runs if run.scheme in results.schemes]
     by_scenario: dict[str, list[Comparison]] = {}
-    for one in fidelity.compare(runs):
+    for one in compare(runs):
         by_scenario.setdefault(one.run.scenario.name, []).append(one)
     return [panel for name, found in by_scenario.items() for panel in _pair(suite.name, name, found, results)]
 

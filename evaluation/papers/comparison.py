@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from configs.suite import Value as GridValue
-from evaluation.intervals import Interval, interval, seed_of
 from evaluation.papers.claim import Claim, Part
 from evaluation.papers.kinds import AnyClaim, Bound, Ordering, Ratio, Trend, Value
 from evaluation.papers.measures import MEASURES
 from evaluation.papers.readings import NotRun, Reading, chosen_by, mean_of, read
 from evaluation.papers.region import Outcome, Region, above
-from evaluation.results import Results
+from evaluation.recorded.results import Results
+from results.intervals import Interval, interval, seed_of
 
 EQUAL = 0.02
 """Values that differ by less, as a share of the lower one, have no order."""

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from configs.scenario import Scenario
-from evaluation.metrics import Metric, sharing_groups
+from results.metrics import Metric, sharing_groups
 from traces.path import cache
 
 

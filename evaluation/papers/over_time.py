@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from evaluation.metrics import PAYLOAD_SHARE, Metric
 from evaluation.papers.course import Course
+from results.metrics import PAYLOAD_SHARE, Metric
 
 RECOVERED = 0.8
 """The share of the capacity that counts as used again."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evaluation.intervals import Interval, interval, seed_of
 from evaluation.papers.claim import AUTHORS, Claim, Part
 from evaluation.papers.measures import MEASURES, Samples, of_runs
 from evaluation.papers.selection import Chosen, Place, choose
-from evaluation.results import Results
+from evaluation.recorded.results import Results
+from results.intervals import Interval, interval, seed_of
 
 
 class NotRun(Exception):

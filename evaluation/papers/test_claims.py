@@ -7,12 +7,12 @@ import pytest
 
 from configs import suite as suites
 from configs.errors import InputError
-from evaluation import schemes
 from evaluation.papers import paper
 from evaluation.papers.claim import Part
 from evaluation.papers.kinds import AnyClaim, Ratio, Trend
 from evaluation.papers.measures import MEASURES
 from evaluation.papers.selection import choose
+from evaluation.runs import schemes
 
 ALL = [(name, claim) for name in paper.shipped() for claim in paper.load(name).claims]
 CLAIM: dict[str, Any] = {"id": "one", "where": "IV, Fig. 1", "says": "It is so.", "suite": "leo-single"}

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from configs import scenario
-from evaluation.metrics import PAYLOAD_SHARE
 from evaluation.papers.course import Course
 from evaluation.papers.of_scenarios import OF_SCENARIOS
 from evaluation.papers.over_time import OVER_TIME
+from results.metrics import PAYLOAD_SHARE
 from traces.path import cache
 
 CAPACITY = 100.0

@@ -8,10 +8,11 @@ import pytest
 
 from configs import suite as suites
 from configs.errors import InputError
-from evaluation import cli, plan
+from evaluation import cli
 from evaluation.papers import suites as papers
-from evaluation.plan import Trace
-from evaluation.schemes import Contestants
+from evaluation.runs import plan
+from evaluation.runs.plan import Trace
+from evaluation.runs.schemes import Contestants
 
 
 def test_papers_are_all_shipped_suites_that_a_claim_is_about_or_compares_with() -> None:

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 from configs import suite as suites
-from evaluation import report
 from evaluation.made_up import made_up_results
 from evaluation.papers import paper, region, table
 from evaluation.papers.verdicts import Verdict, verdict, verdicts
-from evaluation.results import Results
+from evaluation.recorded.results import Results
+from evaluation.report import page as report
 
 SUITE = suites.parse(
     {

@@ -9,7 +9,7 @@ from evaluation.papers.kinds import AnyClaim
 from evaluation.papers.paper import Paper, load, shipped
 from evaluation.papers.readings import NotRun
 from evaluation.papers.region import OUTCOMES, Outcome, together
-from evaluation.results import Results
+from evaluation.recorded.results import Results
 
 _NAMED = 3
 

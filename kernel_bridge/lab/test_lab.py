@@ -15,7 +15,7 @@ import pytest
 
 from configs.errors import InputError
 from configs.scenario import parse
-from evaluation import golden
+from evaluation.fidelity import golden
 from kernel_bridge.lab import image, links, machine, qemu, virtual_run
 from kernel_bridge.lab.machine import GuestError, Job
 from kernel_bridge.runner.plan import plan

@@ -7,7 +7,7 @@ import pytest
 
 from configs.errors import InputError
 from configs.scenario import parse
-from evaluation.backends import Inputs, Lab
+from evaluation.runs.backends import Inputs, Lab
 from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.lab import image, links, served_in_guest, virtual_run
 

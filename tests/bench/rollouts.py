@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from agents.engines.actor import export, layers
-from agents.run_folder import RunFolder
-from agents.settings import TrainSettings
+from agents.training.run_folder import RunFolder
+from agents.training.settings import TrainSettings
 from configs.scenario import Scenario
 from tests.bench.envs import AGAINST, STATIC, bare, fastest, hold_queue
 from tests.bench.row import Row

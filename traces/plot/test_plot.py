@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from traces import plot
 from traces.path import cache, named_paths, path_trace
@@ -18,9 +16,6 @@ from traces.path.build import build
 from traces.path.spec import PathSpec
 from traces.plot import figure
 from traces.plot.chains import chain_spans, lon_lat_deg
-
-CHROMIUM = shutil.which("chromium")
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 
 
 def _spec() -> PathSpec:
@@ -33,16 +28,6 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path_trace.write(_spec(), folder / "x.csv")
     plot.save(cache.load(str(folder / "x.csv")), "x.csv", folder / "x.html", _spec())
     return folder / "x.html"
-
-
-@pytest.fixture
-def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("chromium is not on PATH: the globe was not looked at in a browser")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 def _data(file: Path) -> dict:

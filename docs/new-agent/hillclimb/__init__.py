@@ -1,7 +1,7 @@
 """Hill climbing: a perceptron whose weights are changed at random, a change kept when it earns more."""
 
 from agents.hillclimb.settings import HillclimbSettings
-from agents.scheme import Scheme
+from agents.training.scheme import Scheme
 
 SCHEME = Scheme(
     name="hillclimb",

@@ -1,6 +1,6 @@
 """What hill climbing is told besides what every run is."""
 
-from agents.settings import Count, TrainSettings
+from agents.training.settings import Count, TrainSettings
 from configs.strict import Positive
 
 

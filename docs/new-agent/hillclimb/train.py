@@ -7,10 +7,10 @@ import numpy as np
 
 from agents.engines.actor import SPEC_VERSION
 from agents.hillclimb.settings import HillclimbSettings
-from agents.onnx_export import perceptron
-from agents.reporter import Reporter
-from agents.run_folder import RunFolder
-from agents.simulations import Simulations
+from agents.training.onnx_export import perceptron
+from agents.training.reporter import Reporter
+from agents.training.run_folder import RunFolder
+from agents.training.simulations import Simulations
 from configs.errors import InputError
 
 Weights = dict[str, np.ndarray]

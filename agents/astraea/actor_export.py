@@ -1,0 +1,27 @@
+"""Turns a trained actor into the policy folder that every backend loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agents.astraea.actor_critic import NEGATIVE_SLOPE, Actor
+from agents.astraea.settings import AstraeaSettings
+from agents.training.onnx_export import perceptron
+from agents.training.run_folder import RunFolder
+
+SPEC_VERSION = 1
+"""Version of the specification's observation and action that this build trains for."""
+
+
+def export(actor: Actor, settings: AstraeaSettings, run: RunFolder, steps: int) -> Path:
+    """Write ``actor``, trained for ``steps``, as the run's policy; return the policy's folder."""
+    layers = [(weight.numpy(), bias.numpy()) for weight, bias in actor.folded()]
+    description = {
+        "agent": settings.spec,
+        "spec_version": SPEC_VERSION,
+        "observation_dim": layers[0][0].shape[1],
+        "action_dim": layers[-1][0].shape[0],
+        "interval_ms": settings.interval_ms,
+    }
+    name = f"{settings.agent}, {steps} environment steps"
+    return run.write_policy(perceptron(layers, NEGATIVE_SLOPE, name), description, steps)

@@ -1,0 +1,20 @@
+"""PPO's hyperparameters, in the terms that Stable-Baselines3 and RLlib share."""
+
+from __future__ import annotations
+
+from agents.engines.settings import Sb3Settings
+from agents.training.settings import Count, Fraction
+from configs.strict import NonNegative, Positive
+
+
+class PpoSettings(Sb3Settings):
+    """Settings of a PPO run; defaults follow Schulman et al. (2017) where they do not depend on the task."""
+
+    gae_lambda: Fraction = 0.95
+    clip_range: Positive = 0.2
+    entropy_coefficient: NonNegative = 0.0
+    max_gradient_norm: Positive = 0.5
+    rollout_steps: Count = 256
+    """Monitor intervals that each simulation contributes to an update."""
+    minibatch_size: Count = 256
+    epochs: Count = 10

@@ -1,0 +1,113 @@
+"""Do the engines train the same specification alike? ``python -m agents.engines.bench --seeds 3``.
+
+Astraea's observation, action and reward on one flow of a small static link, learned by PPO of
+Stable-Baselines3, by PPO of RLlib and by the native TD3. Each run's policy is judged on the same held-out
+scenarios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import leosim
+import torch
+
+from agents.training import registry
+from agents.training.rollout import evaluate_policy
+from agents.training.run_folder import RunFolder
+from agents.training.settings import build
+from configs.errors import reports_input_errors
+from results.intervals import Interval, interval
+
+EPISODES = 16
+SCENARIOS = {
+    "sampler": "astraea", "flows": 1, "rate_mbps": [10, 30], "base_rtt_ms": [20, 60], "queue_bdp": [1, 4],
+    "duration_s": 12,
+}  # fmt: skip
+PPO = {"rollout_steps": 128, "minibatch_size": 256, "epochs": 10, "learning_rate": 1e-3}
+TD3 = {
+    "hidden": [64, 64], "actor_learning_rate": 1e-4, "train_every": 1, "updates_per_training": 1,
+    "policy_delay": 2, "batch_size": 96, "exploration_intervals": 4_000, "exploration_hold": 8,
+    "policy_average": 0.999, "action_penalty": 5e-4,
+}  # fmt: skip
+ENGINES: dict[str, tuple[str, dict[str, Any]]] = {
+    "sb3": ("ppo", PPO),
+    "rllib": ("ppo", PPO),
+    "native": ("astraea", TD3),
+}
+TOLERANCE = 0.1
+"""Of the reward: engines whose intervals do not meet differ by chance no more than by this share."""
+
+
+def earned(engine: str, seed: int, steps: int) -> float:
+    """Train with ``engine`` and return the reward per flow and interval on held-out scenarios."""
+    agent, own = ENGINES[engine]
+    scheme = registry.get(agent)
+    common = {"agent": agent, "engine": engine, "seed": seed, "steps": steps, "scenarios": SCENARIOS}
+    settings = build(scheme.settings, "bench", {**common, "track": "none", **own})
+    with tempfile.TemporaryDirectory(prefix="leogym-bench-") as folder:
+        run = RunFolder.create(Path(folder) / "run", settings.to_yaml(), {})
+        with contextlib.redirect_stdout(sys.stderr):  # standard output is for the benchmark's lines
+            scheme.trainer(engine)(settings, run)
+        return evaluate_policy(leosim.Policy.load(str(run.policy)), settings, EPISODES)["reward"]
+
+
+def spread(mean: Interval) -> dict[str, Any]:
+    """Return how many seeds the mean is of and its interval, which one seed cannot give."""
+    if mean.n == 1:
+        return {"n": 1, "ci": None}
+    return {"n": mean.n, "ci": [round(mean.low, 5), round(mean.high, 5)]}
+
+
+def positive(text: str) -> int:
+    """Return the number of seeds that a flag names.
+
+    Raises:
+        argparse.ArgumentTypeError: there are none.
+    """
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: must be a whole number above 0")
+    return int(text)
+
+
+@reports_input_errors
+def main() -> int:
+    """Print a line for each engine; exit 1 if one does not agree with the best."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--seeds", type=positive, default=3, help="of each engine; an interval takes two")
+    parser.add_argument("--steps", type=int, default=60_000)
+    parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=list(ENGINES))
+    flags = parser.parse_args()
+    torch.set_num_threads(1)
+    found = {}
+    for engine in flags.engines:
+        rewards = [earned(engine, seed, flags.steps) for seed in range(1, flags.seeds + 1)]
+        found[engine] = (interval(rewards, seed=0), rewards)
+    best, _ = max(found.values(), key=lambda pair: pair[0].mean)
+    agree = True
+    for engine, (mean, rewards) in found.items():
+        # NaN, as of one seed, meets nothing: then the tolerance alone decides.
+        near = mean.high >= best.low or best.mean - mean.mean <= TOLERANCE * abs(best.mean)
+        agree &= near
+        line = {
+            "bench": f"engines-agree-{engine}",
+            "value": round(mean.mean, 5),
+            "unit": "reward per flow and interval, held-out scenarios",
+            "baseline": round(best.mean, 5),
+            "ratio": round(mean.mean / best.mean, 3) if best.mean > 0 else None,
+            **spread(mean),
+            "seeds": [round(reward, 5) for reward in rewards],
+            "agrees": bool(near),
+        }
+        print(json.dumps(line), flush=True)
+    return 0 if agree else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

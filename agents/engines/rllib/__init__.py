@@ -1,0 +1,1 @@
+"""Training with RLlib, online and from a pool."""

@@ -1,0 +1,316 @@
+"""A run's settings in RLlib's words: one builder for each algorithm, on the new API stack."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+from ray.rllib.algorithms.algorithm import Algorithm
+from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
+from ray.rllib.algorithms.appo import APPOConfig
+from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.algorithms.sac import SACConfig
+from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
+from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+
+from agents.baselines.appo.settings import AppoSettings
+from agents.baselines.dreamerv3.settings import DreamerV3Settings
+from agents.baselines.ppo.settings import PpoSettings
+from agents.engines.replay_settings import ReplaySettings
+from agents.engines.rllib.flow_replay import FlowReplayBuffer
+from agents.engines.rllib.learner_checkpoint import learner_of, lock_updates
+from agents.engines.rllib.modules import AsynchronousFlowModule, flow_module, own_module
+from agents.engines.rllib.rewards import FlowRewards
+from agents.engines.settings import Sb3Settings
+from agents.training.settings import TrainSettings
+from envs.rllib import MultiFlowEnv, SingleFlowEnv
+
+if TYPE_CHECKING:
+    from ray.rllib.algorithms.dreamerv3 import DreamerV3Config
+
+PpoOrAppo = TypeVar("PpoOrAppo", PPOConfig, APPOConfig)
+Own = TypeVar("Own", bound=TrainSettings)
+"""An algorithm's own settings."""
+OwnFlows = TypeVar("OwnFlows", bound=Sb3Settings)
+OwnPpo = TypeVar("OwnPpo", bound=PpoSettings)
+
+SHARED = "shared"
+"""Name of the module that all flows act through, unless each has its own."""
+
+
+def to_shared(agent_id: Any, episode: Any, **kwargs: Any) -> str:
+    """Return the module that flow ``agent_id`` acts through: every flow the same."""
+    return SHARED
+
+
+def to_own(agent_id: Any, episode: Any, **kwargs: Any) -> str:
+    """Return the module that flow ``agent_id`` acts through: its own."""
+    return str(agent_id)
+
+
+def environment(settings: TrainSettings) -> dict[str, Any]:
+    """Return the arguments of the environment by name."""
+    return {
+        "scenario": settings.scenarios.model_dump(),
+        "agent": settings.spec,
+        "backend": settings.backend,
+        "reward": settings.reward,
+        "interval_ms": settings.interval_ms,
+    }
+
+
+class Builder(ABC, Generic[Own]):
+    """Makes one of RLlib's algorithms of a run's settings.
+
+    Attributes:
+        settings: the run's.
+        runners: how many processes sample besides this one; 0: this one does.
+    """
+
+    def __init__(self, settings: Own) -> None:
+        self.settings = settings
+        self.runners = settings.workers if settings.workers > 1 else 0
+
+    @property
+    @abstractmethod
+    def modules(self) -> list[str]:
+        """The names of the modules that are trained."""
+
+    @property
+    def learners(self) -> int:
+        """How many processes learn besides this one, by the mean of their gradients; 0: this one does."""
+        return 0
+
+    @abstractmethod
+    def hyperparameters(self) -> AlgorithmConfig:
+        """Return the algorithm's configuration with its hyperparameters, and nothing else set."""
+
+    @abstractmethod
+    def config(self) -> AlgorithmConfig:
+        """Return `hyperparameters` with environment and modules."""
+
+    def finish(self, algorithm: Algorithm) -> None:
+        """Change of the built ``algorithm`` what its configuration cannot say."""
+
+
+class FlowsBuilder(Builder[OwnFlows]):
+    """Makes an algorithm that all flows of a simulation act and learn through."""
+
+    @property
+    def modules(self) -> list[str]:
+        """One module that flows share, or one each."""
+        if self.settings.policies == "shared":
+            return [SHARED]
+        return [f"flow_{slot}" for slot in range(self.settings.scenarios.max_learning_flows)]
+
+    def module(self) -> RLModuleSpec:
+        """Return the networks of each module."""
+        return flow_module(self.settings)
+
+    def config(self) -> AlgorithmConfig:
+        """Return `hyperparameters` with the flows and a module for each of `modules`."""
+        config, names = self.hyperparameters(), self.modules
+        config.environment(MultiFlowEnv, env_config=environment(self.settings))
+        config.multi_agent(policies=set(names), policy_mapping_fn=to_shared if names == [SHARED] else to_own)
+        config.rl_module(
+            rl_module_spec=MultiRLModuleSpec(rl_module_specs=dict.fromkeys(names, self.module())),
+        )
+        return config
+
+
+class PolicyGradientBuilder(FlowsBuilder[OwnPpo]):
+    """What PPO and APPO share."""
+
+    def policy_gradient(self, config: PpoOrAppo) -> PpoOrAppo:
+        """Set the hyperparameters that both have on ``config``, and return it."""
+        settings = self.settings
+        return config.training(
+            lr=settings.learning_rate,
+            gamma=settings.gamma,
+            lambda_=settings.gae_lambda,
+            clip_param=settings.clip_range,
+            entropy_coeff=settings.entropy_coefficient,
+            grad_clip=settings.max_gradient_norm,
+            grad_clip_by="global_norm",
+            num_epochs=settings.epochs,
+            vf_loss_coeff=0.5,
+        )
+
+
+class PpoBuilder(PolicyGradientBuilder[PpoSettings]):
+    """Makes PPO."""
+
+    @property
+    def learners(self) -> int:
+        """As many as sample, of a policy that all flows share.
+
+        With ``policies: separate`` this process learns, since a flow may be in one part of a batch and not in
+        another, whose process would then wait for the gradients of a module that it has nothing to learn for.
+        """
+        settings = self.settings
+        # RLlib counts how many minibatches each part has by the whole, and where that is none, each by its
+        # own: parts that end at different times would wait for one another. Flows that are not there count as
+        # nothing.
+        enough = settings.epochs * settings.rollout_steps * settings.num_envs >= 4 * settings.minibatch_size
+        return settings.workers if settings.workers > 1 and settings.policies == "shared" and enough else 0
+
+    def hyperparameters(self) -> AlgorithmConfig:
+        """Return PPO's configuration with its hyperparameters."""
+        settings = self.settings
+        return self.policy_gradient(PPOConfig()).training(
+            train_batch_size_per_learner=(
+                settings.rollout_steps * settings.num_envs * max(1, self.runners) // max(1, self.learners)
+            ),
+            minibatch_size=settings.minibatch_size,
+            use_kl_loss=False,  # clipping alone, as with the other engine
+            vf_clip_param=math.inf,
+        )
+
+
+class AppoBuilder(PolicyGradientBuilder[AppoSettings]):
+    """Makes APPO."""
+
+    def module(self) -> RLModuleSpec:
+        """Return the networks with the older actor that APPO clips against."""
+        return flow_module(self.settings, AsynchronousFlowModule)
+
+    def hyperparameters(self) -> AlgorithmConfig:
+        """Return APPO's configuration with its hyperparameters."""
+        settings = self.settings
+        config = self.policy_gradient(APPOConfig()).training(
+            train_batch_size_per_learner=settings.rollout_steps * settings.num_envs,
+            # Fragments that sampling processes have sent are learned from as they come.
+            num_aggregator_actors_per_learner=0,
+        )
+        config.env_runners(rollout_fragment_length=settings.rollout_steps)
+        return config.reporting(min_time_s_per_iteration=0)
+
+
+class SacBuilder(FlowsBuilder[ReplaySettings]):
+    """Makes SAC."""
+
+    def module(self) -> RLModuleSpec:
+        """Return RLlib's own networks."""
+        return own_module(self.settings)
+
+    def hyperparameters(self) -> AlgorithmConfig:
+        """Return SAC's configuration with its hyperparameters."""
+        settings = self.settings
+        config = SACConfig().training(
+            gamma=settings.gamma,
+            actor_lr=settings.learning_rate,
+            critic_lr=settings.learning_rate,
+            alpha_lr=settings.learning_rate,
+            lr=None,
+            tau=settings.tau,
+            target_network_update_freq=1,
+            train_batch_size_per_learner=settings.batch_size,
+            target_entropy="auto",
+            n_step=1,
+            num_steps_sampled_before_learning_starts=settings.learning_starts,
+            # As many updates an interval of all simulations as the other engine makes.
+            training_intensity=(
+                settings.batch_size
+                * settings.updates_per_training
+                / (settings.train_every * settings.num_envs * max(1, self.runners))
+            ),
+            replay_buffer_config={
+                "type": "MultiAgentEpisodeReplayBuffer",
+                "capacity": settings.memory,
+            },
+        )
+        config.env_runners(rollout_fragment_length=settings.train_every)
+        return config.reporting(min_sample_timesteps_per_iteration=settings.progress_steps)
+
+    def finish(self, algorithm: Algorithm) -> None:
+        """Give ``algorithm`` a replay buffer in which flows come and go; RLlib makes none but its own."""
+        algorithm.local_replay_buffer = FlowReplayBuffer(  # type: ignore[assignment]
+            capacity=self.settings.memory
+        )
+
+
+class DreamerV3Builder(Builder[DreamerV3Settings]):
+    """Makes DreamerV3, which has one flow in each simulation."""
+
+    @property
+    def modules(self) -> list[str]:
+        """RLlib's only module."""
+        return ["default_policy"]
+
+    def hyperparameters(self) -> AlgorithmConfig:
+        """Return DreamerV3's configuration with its hyperparameters."""
+        settings = self.settings
+        return dreamerv3_config().training(
+            model_size=settings.model_size,
+            training_ratio=settings.training_ratio,
+            gamma=settings.gamma,
+            batch_size_B=settings.batch_size,
+            batch_length_T=settings.sequence,
+            horizon_H=settings.horizon,
+            world_model_lr=settings.world_model_learning_rate,
+            actor_lr=settings.learning_rate,
+            critic_lr=settings.learning_rate,
+            replay_buffer_config={"type": "EpisodeReplayBuffer", "capacity": settings.memory},
+        )
+
+    def config(self) -> AlgorithmConfig:
+        """Return `hyperparameters` with the flow."""
+        return self.hyperparameters().environment(SingleFlowEnv, env_config=environment(self.settings))
+
+
+def dreamerv3_config() -> DreamerV3Config:
+    """Return RLlib's configuration of DreamerV3, imported for its runs only, and without what it warns of.
+
+    Its import makes RLlib's own environments to debug with, whose observations are not within their spaces.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning, module="gymnasium")
+        from ray.rllib.algorithms.dreamerv3 import DreamerV3Config
+    return DreamerV3Config()
+
+
+BUILDERS: dict[type[TrainSettings], type[Builder[Any]]] = {
+    PpoSettings: PpoBuilder,
+    AppoSettings: AppoBuilder,
+    ReplaySettings: SacBuilder,
+    DreamerV3Settings: DreamerV3Builder,
+}
+"""The builder of each kind of settings, and of kinds that are made of it, such as Aurora's of PPO's."""
+
+
+def builder(settings: TrainSettings) -> Builder[Any]:
+    """Return the builder of the algorithm that ``settings`` are of."""
+    kind = next(kind for kind in type(settings).__mro__ if kind in BUILDERS)
+    return BUILDERS[kind](settings)
+
+
+def build(settings: TrainSettings, steps: int) -> Algorithm:
+    """Return the untrained algorithm that ``settings`` are of; episodes are seeded by seed and ``steps``."""
+    algorithm = make_config(settings, steps).build_algo()
+    assert isinstance(algorithm, Algorithm)
+    if (learner := learner_of(algorithm)) is not None:
+        lock_updates(learner)
+    builder(settings).finish(algorithm)
+    return algorithm
+
+
+def make_config(settings: TrainSettings, steps: int) -> AlgorithmConfig:
+    """Return RLlib's configuration for ``settings``; episodes are seeded by seed and ``steps``."""
+    made = builder(settings)
+    return (
+        made.config()
+        .framework("torch")
+        .callbacks(FlowRewards)
+        .env_runners(num_env_runners=made.runners, num_envs_per_env_runner=settings.num_envs)
+        # While they learn, the runners rest: processors need not be set aside for them.
+        .learners(num_learners=made.learners, num_cpus_per_learner=0)
+        .fault_tolerance(restart_failed_env_runners=True)
+        .debugging(
+            # A resumed run must not see the episodes of the run's beginning again.
+            seed=int(np.random.SeedSequence([settings.seed, steps]).generate_state(1)[0] >> 1),
+            log_level="ERROR",
+        )
+    )

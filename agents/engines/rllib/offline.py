@@ -1,0 +1,235 @@
+"""Behavioural cloning and CQL on Sage's pool, with RLlib's learners: ``train.py --agent bc`` or ``cql``.
+
+Learners take batches of the pool's transitions as they are, without Ray's own data pipeline, so that no Ray
+runs. Signals are of very different sizes: networks see them less their mean over their deviation in the pool,
+which the exported policy has in its first layer.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
+from ray.rllib.algorithms.bc import BCConfig
+from ray.rllib.algorithms.cql import CQLConfig
+from ray.rllib.algorithms.cql.torch.cql_torch_learner import CQLTorchLearner
+from ray.rllib.core import DEFAULT_MODULE_ID
+from ray.rllib.core.columns import Columns
+from ray.rllib.core.learner.training_data import TrainingData
+from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
+from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
+from torch import nn
+
+from agents.engines.actor import dense_layer, export
+from agents.engines.offline_settings import CqlSettings, OfflineSettings
+from agents.engines.ray_cluster import quieten
+from agents.engines.rllib import learner_checkpoint
+from agents.engines.rllib.modules import actor_layers, flow_module, own_module
+from agents.sage import pool
+from agents.sage.pool import ACTION_MAX
+from agents.sage.sequences import Sequences
+from agents.training.reporter import Reporter
+from agents.training.run_folder import RunFolder
+from agents.training.settings import TrainSettings
+from configs.errors import InputError
+from envs.flow import action_space, observation_space
+
+LOSSES = {"policy_loss": "policy_loss", "value_loss": "qf_loss", "conservative_loss": "cql_loss"}
+"""Columns of progress.csv, and what RLlib calls them."""
+
+
+class PhasedCqlLearner(CQLTorchLearner):
+    """RLlib's learner, told when to stop cloning: RLlib 2.60 counts its updates anew at every one."""
+
+    clones: bool = True
+    """Whether the actor imitates; else it follows the critics."""
+
+    def compute_loss_for_module(self, *, module_id: Any, config: Any, batch: Any, fwd_out: Any) -> Any:
+        """Return the loss as RLlib does."""
+        if not hasattr(self, "_phases"):
+            self._phases = {clones: config.copy(copy_frozen=False) for clones in (True, False)}
+            self._phases[True].bc_iters, self._phases[False].bc_iters = sys.maxsize, 0
+        phase = self._phases[self.clones]
+        return super().compute_loss_for_module(
+            module_id=module_id, config=phase, batch=batch, fwd_out=fwd_out
+        )
+
+
+class Training:
+    """A learner and the transitions that it learns from."""
+
+    def __init__(self, settings: OfflineSettings, folder: Path) -> None:
+        self.settings = settings
+        self.transitions = Sequences(folder, 2, settings.resident, settings.seed)
+        self.mean, self.deviation = self.transitions.moments()
+        torch.manual_seed(settings.seed)
+        spaces = (observation_space(self.transitions.observation_dim), action_space(1))
+        self.learner: Any = make_config(settings).build_learner(spaces={DEFAULT_MODULE_ID: spaces})
+        self.steps = 0
+        """Updates so far."""
+        self._seen: dict[str, list[float]] = {name: [] for name in LOSSES}
+
+    def batch(self) -> SampleBatch:
+        """Return transitions; actions are those of the specification, within [-1, 1]."""
+        drawn = self.transitions.draw(self.settings.batch_size)
+        observations = self._normal(drawn.observation)
+        none = np.zeros(len(observations), bool)
+        return SampleBatch(
+            {
+                Columns.OBS: observations[:, 0],
+                Columns.NEXT_OBS: observations[:, 1],
+                Columns.ACTIONS: drawn.action[:, :1] / np.float32(ACTION_MAX),
+                Columns.REWARDS: drawn.reward[:, 0],
+                # A run of the pool ends because it was stopped: its last state has a future like any other.
+                Columns.TERMINATEDS: none,
+                Columns.TRUNCATEDS: none,
+            }
+        )
+
+    def update(self) -> None:
+        """Learn from one batch."""
+        size = self.settings.batch_size
+        batch = MultiAgentBatch({DEFAULT_MODULE_ID: self.batch()}, env_steps=size)
+        if isinstance(self.settings, CqlSettings):
+            self.learner.clones = self.steps < self.settings.cloning_steps
+        self.steps += 1
+        results = self.learner.update(
+            training_data=TrainingData(batch=batch),
+            timesteps={NUM_ENV_STEPS_SAMPLED_LIFETIME: self.steps * size},
+        )
+        for column, name in LOSSES.items():
+            value = results[DEFAULT_MODULE_ID].get(name)
+            if value is not None:
+                self._seen[column].append(float(getattr(value, "peek", lambda value=value: value)()))
+
+    def flush(self) -> dict[str, float]:
+        """Return mean losses since the last call; nan for what the algorithm does not have."""
+        means = {name: float(np.mean(seen)) if seen else math.nan for name, seen in self._seen.items()}
+        for seen in self._seen.values():
+            seen.clear()
+        return means
+
+    def dense(self) -> list[nn.Linear]:
+        """Return the actor's dense layers, the first of them taking signals as they are."""
+        first, *rest = actor_layers(self.learner.module[DEFAULT_MODULE_ID])
+        mean, deviation = (torch.from_numpy(array) for array in (self.mean, self.deviation))
+        return [
+            dense_layer(first.weight / deviation, first.bias - first.weight @ (mean / deviation)),
+            *rest,
+        ]
+
+    def save(self, folder: Path, wall_s: float) -> None:
+        """Write everything to ``folder``."""
+        learner_checkpoint.write(self.learner, folder)
+        state = {
+            "steps": self.steps,
+            "wall_s": wall_s,
+            "transitions": self.transitions.state(),
+            "mean": self.mean.tolist(),
+            "deviation": self.deviation.tolist(),
+            "torch": torch.get_rng_state().tolist(),
+            "since_row": self._seen,
+        }
+        (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
+
+    def load(self, folder: Path) -> float:
+        """Continue from what `save` wrote; return the seconds of wall time spent until then.
+
+        Raises:
+            InputError: the checkpoint cannot be read.
+        """
+        learner_checkpoint.read(self.learner, folder)
+        path = folder / "state.json"
+        try:
+            state = json.loads(path.read_text(encoding="utf-8"))
+            self.steps = int(state["steps"])
+            self.transitions.restore(state["transitions"])
+            self.mean, self.deviation = (np.array(state[name], np.float32) for name in ("mean", "deviation"))
+            torch.set_rng_state(torch.tensor(state["torch"], dtype=torch.uint8))
+            self._seen |= state.get("since_row", {})  # older checkpoints were written with a row
+            return float(state["wall_s"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path}: cannot be read: {error}") from None
+
+    def _normal(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+        return (observations - self.mean) / self.deviation
+
+
+def make_config(settings: OfflineSettings) -> AlgorithmConfig:
+    """Return RLlib's configuration of the learner that ``settings`` are of."""
+    if isinstance(settings, CqlSettings):
+        config: AlgorithmConfig = CQLConfig().training(
+            gamma=settings.gamma,
+            actor_lr=settings.learning_rate,
+            critic_lr=settings.critic_learning_rate,
+            alpha_lr=settings.learning_rate,
+            lr=None,
+            tau=settings.tau,
+            target_network_update_freq=1,
+            learner_class=PhasedCqlLearner,
+            min_q_weight=settings.conservatism,
+            train_batch_size_per_learner=settings.batch_size,
+        )
+        module = own_module(settings)
+    else:
+        config = BCConfig().training(
+            lr=settings.learning_rate, train_batch_size_per_learner=settings.batch_size
+        )
+        module = flow_module(settings)
+    return config.framework("torch").rl_module(rl_module_spec=module).learners(num_learners=0)
+
+
+def train(settings: TrainSettings, run: RunFolder) -> None:
+    """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one."""
+    assert isinstance(settings, OfflineSettings)
+    quieten()
+    torch.set_num_threads(1)  # networks too small for a second thread to help
+    collector = settings.collector()
+    folder = Path(settings.pool_folder) if settings.pool_folder else pool.default_folder(collector)
+    pool.collect(collector, folder, lambda line: print(line, flush=True))
+    index = pool.read_index(folder)
+    for field in ("spec", "reward", "interval_ms"):
+        if index[field] != getattr(settings, field):
+            must = getattr(settings, field)
+            raise InputError(f"{folder / 'pool.json'}: {field}: is {index[field]!r}, not {must!r}")
+    training = Training(settings, folder)
+    latest = run.latest_checkpoint()
+    wall_s = training.load(latest) if latest is not None else 0.0
+
+    def save() -> None:
+        run.save_checkpoint(training.steps, lambda to: training.save(to, reporter.wall_s))
+        export(training.dense(), settings, run, training.steps, settings.activation)
+
+    def checkpoint() -> None:
+        save()
+        reporter.checkpointed(training.steps)
+
+    reporter = Reporter(settings, run, steps=training.steps, wall_s=wall_s, shown=("policy_loss",))
+    with reporter:
+        while reporter.done(training.steps) < 1:
+            training.update()
+            over = reporter.done(training.steps) >= 1
+            if training.steps % settings.progress_steps == 0 or over:
+                wall = round(reporter.wall_s, 3)
+                reporter.row({"steps": training.steps, "wall_s": wall, **training.flush()})
+            if training.steps % settings.checkpoint_steps == 0 or over:
+                checkpoint()
+            reporter.leave_if_asked(save)
+        export(training.dense(), settings, run, training.steps, settings.activation)
+        run.write_summary(
+            {
+                "agent": settings.agent,
+                "engine": settings.engine,
+                "steps": training.steps,
+                "wall_s": round(reporter.wall_s, 1),
+                "pool": str(folder),
+                "runs": len(training.transitions),
+            }
+        )

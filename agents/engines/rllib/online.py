@@ -1,0 +1,218 @@
+"""PPO, APPO, SAC and DreamerV3 on RLlib's new API stack: ``train.py --agent ppo --engine rllib``.
+
+Flows act through one policy that they share, or each through its own. ``workers`` above 1 sample in as many
+Ray processes, else this process does; one that dies is replaced. PPO of a policy that all flows share learns
+in as many processes besides: each takes its part of a batch, in minibatches of its own, and all of them every
+step with the mean of their gradients. A resumed run continues with the weights and optimisers of its
+checkpoint, on new episodes; algorithms that replay fill their memory anew before they learn.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from ray.exceptions import RayError
+from ray.rllib.algorithms.algorithm import Algorithm
+from torch import nn
+
+from agents.engines.actor import export
+from agents.engines.ray_cluster import running
+from agents.engines.rllib import learner_checkpoint
+from agents.engines.rllib.algorithms import build, builder
+from agents.engines.rllib.modules import actor_layers
+from agents.engines.rllib.rewards import Rewards
+from agents.engines.schedule import Every
+from agents.engines.settings import Sb3Settings
+from agents.training.reporter import Reporter
+from agents.training.run_folder import RunFolder
+from agents.training.settings import TrainSettings
+from configs.errors import InputError
+
+
+def train(settings: TrainSettings, run: RunFolder) -> None:
+    """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one.
+
+    A run ends with the iteration in which its steps are complete.
+    """
+    torch.set_num_threads(1)  # networks too small for a second thread to help
+    with running(settings.ray_address):
+        _train(settings, run)
+
+
+def _train(settings: TrainSettings, run: RunFolder) -> None:
+    latest = run.latest_checkpoint()
+    state: dict[str, Any] = {"steps": 0, "wall_s": 0.0, "episodes": 0}
+    if latest is not None:
+        state = read_state(latest)
+    with stopped_after(build(settings, state["steps"])) as algorithm:
+        if latest is not None:
+            learner_checkpoint.restore(algorithm, latest)
+        _learn(algorithm, settings, run, state)
+
+
+def _learn(algorithm: Algorithm, settings: TrainSettings, run: RunFolder, state: dict[str, Any]) -> None:
+    def write() -> None:
+        run.save_checkpoint(state["steps"], lambda folder: save(algorithm, folder, state))
+        export_policy(algorithm, settings, run, state["steps"])
+
+    def checkpoint() -> None:
+        write()
+        reporter.checkpointed(state["steps"])
+
+    reporter = Reporter(settings, run, steps=state["steps"], wall_s=state["wall_s"])
+    with reporter:
+        row_due = Every(settings.progress_steps, state["steps"])
+        checkpoint_due = Every(settings.checkpoint_steps, state["steps"])
+        sampled_episodes, rewards = Episodes(), Rewards()
+        while reporter.done(state["steps"]) < 1:
+            result = iterate(algorithm)
+            sampled = result["env_runners"]
+            state["steps"] += count(sampled, "num_env_steps_sampled")
+            state["episodes"] += count(sampled, "num_episodes")
+            state["wall_s"] = reporter.wall_s
+            sampled_episodes.add(sampled)
+            rewards.add(sampled)
+            over = reporter.done(state["steps"]) >= 1
+            if row_due.due(state["steps"]) or over:
+                learned = result.get("learners", {}).get(builder(settings).modules[0], {})
+                reporter.row(make_row(state, rewards.flush(), sampled_episodes.flush(), learned))
+            if checkpoint_due.due(state["steps"]) or over:
+                checkpoint()
+            if not over:
+                reporter.leave_if_asked(write)
+        # Again, for a run that was killed after its last checkpoint and before its export.
+        export_policy(algorithm, settings, run, state["steps"])
+        run.write_summary({"agent": settings.agent, "engine": settings.engine, **state})
+
+
+@contextmanager
+def stopped_after(algorithm: Algorithm) -> Iterator[Algorithm]:
+    """Stop ``algorithm`` however the block ends.
+
+    Learners that are collected unstopped stop themselves, and start a Ray for it where none runs any more.
+    """
+    try:
+        yield algorithm
+    except BaseException:
+        with suppress(RayError):  # the user is told what came first
+            algorithm.stop()
+        raise
+    algorithm.stop()
+
+
+def iterate(algorithm: Algorithm) -> Mapping[str, Any]:
+    """Sample and learn once; return what RLlib says of it.
+
+    Raises:
+        InputError: a process that learns ended.
+    """
+    try:
+        return algorithm.train()
+    except RayError:
+        learner_checkpoint.require_learners(algorithm)
+        raise
+
+
+def count(sampled: Mapping[str, Any], name: str) -> int:
+    """Return how many of ``name`` an iteration had; where none came to its end, RLlib says nan."""
+    value = float(sampled.get(name, 0))
+    return int(value) if math.isfinite(value) else 0
+
+
+class Episodes:
+    """What episodes were like since the last row; RLlib tells it only in the iteration in which one ended."""
+
+    NAMES = ("episode_return_mean", "episode_len_mean")
+
+    def __init__(self) -> None:
+        self._values: dict[str, list[float]] = {name: [] for name in self.NAMES}
+
+    def add(self, sampled: Mapping[str, Any]) -> None:
+        """Take what an iteration's env runners say."""
+        for name, values in self._values.items():
+            value = float(sampled.get(name, math.nan))
+            if math.isfinite(value):
+                values.append(value)
+
+    def flush(self) -> dict[str, float]:
+        """Return means over iterations, nan where no episode ended, and start over."""
+        means = {
+            name: sum(values) / len(values) if values else math.nan for name, values in self._values.items()
+        }
+        for values in self._values.values():
+            values.clear()
+        return means
+
+
+LOSSES = {
+    "policy_loss": ("policy_loss", "ACTOR_L_total"),
+    "value_loss": ("vf_loss", "qf_loss", "CRITIC_L_total"),
+    "entropy": ("entropy", "ACTOR_action_entropy"),
+}
+"""Columns of progress.csv, and what RLlib's algorithms call them."""
+
+
+def make_row(
+    state: Mapping[str, Any], reward: float, episodes: Mapping[str, float], learned: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a row of progress.csv; nan for what RLlib does not have yet."""
+    losses = {
+        column: next((float(learned[name]) for name in names if name in learned), math.nan)
+        for column, names in LOSSES.items()
+    }
+    return {
+        "steps": state["steps"],
+        "wall_s": round(state["wall_s"], 3),
+        "episodes": state["episodes"],
+        "reward": reward,
+        # The sum over all flows of an episode, and over its intervals.
+        "episode_reward_mean": episodes["episode_return_mean"],
+        "episode_length_mean": episodes["episode_len_mean"],
+        **losses,
+    }
+
+
+def save(algorithm: Algorithm, folder: Path, state: dict[str, Any]) -> None:
+    """Write ``algorithm`` and the run's counters to ``folder``."""
+    learner_checkpoint.save(algorithm, folder)
+    (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
+
+
+def read_state(folder: Path) -> dict[str, Any]:
+    """Return the counters that `save` wrote to ``folder``.
+
+    Raises:
+        InputError: they cannot be read.
+    """
+    path = folder / "state.json"
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+
+
+def export_policy(algorithm: Algorithm, settings: TrainSettings, run: RunFolder, steps: int) -> None:
+    """Write the actors of ``algorithm`` as the run's policies; DreamerV3's is none that the runner runs."""
+    if not isinstance(settings, Sb3Settings):
+        return
+    names = builder(settings).modules
+    actors = learner_checkpoint.ask(algorithm, partial(actors_of, names=names))
+    for number, (name, dense) in enumerate(actors.items()):
+        if number == 0:
+            export(dense, settings, run, steps, settings.activation)
+        if len(names) > 1:
+            export(dense, settings, run, steps, settings.activation, policy=name)
+
+
+def actors_of(learner: Any, names: Sequence[str]) -> dict[str, list[nn.Linear]]:
+    """Return copies of the dense layers of every actor among the modules ``names`` of ``learner``."""
+    # Several learners have wrapped their modules, so as to average gradients.
+    return {name: copy.deepcopy(actor_layers(learner.module[name].unwrapped())) for name in names}

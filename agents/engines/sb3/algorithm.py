@@ -1,0 +1,89 @@
+"""What the loop around an algorithm of Stable-Baselines3 knows of it, and simulations that it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecMonitor
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
+from torch import nn
+
+from agents.engines.settings import Sb3Settings
+from agents.training.curriculum import Curriculum
+from envs.sb3 import LeoVecEnv
+
+
+def _no_lstm(model: Any) -> None:
+    return None
+
+
+def _nothing(model: Any, folder: Path) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """What the loop must know of an algorithm."""
+
+    make: Callable[[Any, VecEnv], BaseAlgorithm]
+    """``make(settings, environment)``: untrained."""
+    dense: Callable[[Any], list[nn.Linear]]
+    """The actor's dense layers, in order; the action is the tanh of the last."""
+    columns: Mapping[str, str]
+    """Columns of progress.csv, with the names under which the model logs them."""
+    lstm: Callable[[Any], nn.LSTM | None] = _no_lstm
+    """The actor's LSTM before its dense layers; None without one."""
+    write: Callable[[Any, Path], None] = _nothing
+    """``write(model, folder)``: what there is besides weights, optimisers and counters."""
+    read: Callable[[Any, Path], None] = _nothing
+    """``read(model, folder)``: the same, into an untrained model."""
+    data_parallel: bool = False
+    """Whether ``workers`` are processes that learn together; else they are threads of the simulations."""
+
+    def processes(self, settings: Sb3Settings) -> int:
+        """Return in how many processes ``settings`` train; on real TCP, one scenario runs at a time."""
+        return settings.workers if self.data_parallel and settings.backend == "simulator" else 1
+
+
+class ScaledRewards(VecEnvWrapper):
+    """Multiplies rewards by a factor, and tells the curriculum of steps, those of all processes."""
+
+    def __init__(self, environment: VecEnv, factor: float, curriculum: Curriculum, processes: int) -> None:
+        super().__init__(environment)
+        self._factor, self.curriculum = np.float32(factor), curriculum
+        self._steps = self.num_envs * processes
+
+    def reset(self) -> VecEnvObs:
+        """Reset as the environment does."""
+        return self.venv.reset()
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Step as the environment does, the rewards scaled."""
+        self.curriculum.steps += self._steps
+        observations, rewards, dones, infos = self.venv.step_wait()
+        return observations, rewards * self._factor, dones, infos
+
+
+def make_environment(settings: Sb3Settings, steps: int, processes: int = 1) -> ScaledRewards:
+    """Return ``settings.num_envs`` simulations of one learning flow each, after ``steps`` of the run.
+
+    They are stepped by ``settings.workers`` threads, those of all ``processes`` together.
+    """
+    curriculum = Curriculum(settings, learning_flows=1)
+    curriculum.steps = steps
+    environment = LeoVecEnv(
+        settings.num_envs,
+        curriculum,
+        settings.spec,
+        settings.backend,
+        reward=settings.reward,
+        interval_ms=settings.interval_ms,
+        threads=max(1, settings.workers // processes),
+    )
+    monitored = settings.wrap(VecMonitor(environment))
+    return ScaledRewards(monitored, settings.reward_scale, curriculum, processes)

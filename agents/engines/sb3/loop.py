@@ -1,0 +1,237 @@
+"""The training loop around an algorithm of Stable-Baselines3: rows, checkpoints, resume.
+
+Every simulation has one learning flow; the other flows of its scenario run the background schemes of the
+ranges. A resumed run does what one that was never interrupted would have done, byte for byte; on real TCP it
+goes on with new episodes.
+
+Algorithms that learn from what they just sampled do so in ``workers`` processes
+(`agents.engines.data_parallel`): each has ``num_envs`` simulations, a rollout and minibatches of its own, and
+all take every step with the mean of their gradients. W of them are the same algorithm with W times the
+simulations and minibatches W times as large, but that advantages are normalised within each one's part of a
+minibatch. The first one reports and writes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.utils import set_random_seed
+
+from agents.engines import data_parallel
+from agents.engines.actor import export
+from agents.engines.data_parallel import MeanGradients, Ranks
+from agents.engines.sb3.algorithm import Algorithm, make_environment
+from agents.engines.sb3.checkpoint import load, save, save_beside, seed_episodes
+from agents.engines.schedule import Every
+from agents.engines.settings import Sb3Settings
+from agents.training.reporter import Reporter
+from agents.training.run_folder import RunFolder
+from agents.training.stopping import Stopped
+
+
+@dataclass
+class Seen:
+    """What one process saw since the last row."""
+
+    rewards: list[float] = field(default_factory=list)
+    """Means over simulations, of every interval."""
+    goodput_mbps: list[float] = field(default_factory=list)
+    episodes: int = 0
+    """That ended."""
+
+
+class Chores(BaseCallback):
+    """Between updates: rows of progress.csv, checkpoints, exports, and the end of the run.
+
+    Every process of a run has its own; all but the first, which have neither ``run`` nor ``reporter``, tell
+    the first what they saw when it is due.
+    """
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        settings: Sb3Settings,
+        state: dict[str, Any],
+        ranks: Ranks,
+        run: RunFolder | None = None,
+        reporter: Reporter | None = None,
+    ) -> None:
+        super().__init__()
+        self._algorithm, self._settings, self._ranks = algorithm, settings, ranks
+        self._run, self._reporter = run, reporter
+        self._row_due = Every(settings.progress_steps, state["steps"])
+        self._checkpoint_due = Every(settings.checkpoint_steps, state["steps"])
+        self.episodes: int = state["episodes"]
+        """Of all processes, as of the last row."""
+        self._seen = Seen(**state.get("since_row", {}))
+        self._over = False
+
+    def _on_step(self) -> bool:
+        """Count one interval of all simulations; return whether there is time to go on."""
+        seen = self._seen
+        seen.rewards.append(float(np.mean(self.training_env.get_attr("rewards_as_given", [0])[0])))
+        seen.goodput_mbps.append(float(np.mean([info["goodput_mbps"] for info in self.locals["infos"]])))
+        seen.episodes += int(np.count_nonzero(self.locals["dones"]))
+        # The model has counted its own simulations; every process counts the run's steps.
+        self.model.num_timesteps += (self._ranks.size - 1) * self.training_env.num_envs
+        if self._ranks.size == 1:
+            self._over = self._time_is_up()
+        return not self._over
+
+    def _time_is_up(self) -> bool:
+        # A run of a number of steps ends after the rollout is learned from, and not here.
+        minutes, reporter = self._settings.minutes, self._reporter
+        return minutes is not None and reporter is not None and reporter.done(self.num_timesteps) >= 1
+
+    def _on_rollout_start(self) -> None:
+        """Here the last rollout has been learned from, so that steps and weights belong together."""
+        steps = self.model.num_timesteps
+        if self._row_due.due(steps):
+            self.row()
+        if self._checkpoint_due.due(steps):
+            self.checkpoint()
+        # Processes must agree on the end, or one would wait for another's gradients.
+        asked = self._run is not None and self._run.stop.asked
+        self._over, asked = self._ranks.broadcast((self._time_is_up(), asked))
+        if asked:
+            self.save()
+            raise Stopped
+
+    def row(self) -> None:
+        """Add a row to progress.csv: means since the last one; losses are the first process's."""
+        latest = [(float(episode["r"]), float(episode["l"])) for episode in self.model.ep_info_buffer or []]
+        told = self._ranks.gather((self._seen, latest))
+        self._seen = Seen()
+        if told is None or self._reporter is None:
+            return
+        seen, ended = [seen for seen, _ in told], [episode for _, latest in told for episode in latest]
+        self.episodes += sum(one.episodes for one in seen)
+        learned = self.model.logger.name_to_value
+        columns = self._algorithm.columns.items()
+        self._reporter.row(
+            {
+                "steps": self.model.num_timesteps,
+                "wall_s": round(self._reporter.wall_s, 3),
+                "episodes": self.episodes,
+                "reward": _mean([reward for one in seen for reward in one.rewards]),
+                "episode_reward_mean": _mean([reward for reward, _ in ended]),
+                "episode_length_mean": _mean([length for _, length in ended]),
+                "goodput_mbps": _mean([goodput for one in seen for goodput in one.goodput_mbps]),
+                **{column: float(learned.get(name, float("nan"))) for column, name in columns},
+            }
+        )
+
+    def checkpoint(self) -> None:
+        """Write a checkpoint and the policy as of now, and tell the reporter."""
+        self.save()
+        if self._reporter is not None:
+            self._reporter.checkpointed(self.model.num_timesteps)
+
+    def save(self) -> None:
+        """Write a checkpoint and the policy as of now."""
+        model, steps = self.model, self.model.num_timesteps
+        own = {"since_row": asdict(self._seen)}
+        if self._run is None or self._reporter is None:
+            save_beside(self._ranks, model, own)
+            return
+        counters = {"wall_s": self._reporter.wall_s, "episodes": self.episodes, **own}
+        self._run.save_checkpoint(
+            steps, lambda folder: save(self._algorithm, model, folder, counters, self._ranks)
+        )
+        export_policy(self._algorithm, model, self._settings, self._run)
+
+
+def export_policy(algorithm: Algorithm, model: BaseAlgorithm, settings: Sb3Settings, run: RunFolder) -> None:
+    """Write the actor of ``model`` as the run's policy."""
+    dense, lstm = algorithm.dense(model), algorithm.lstm(model)
+    export(dense, settings, run, model.num_timesteps, settings.activation, lstm)
+
+
+def train(algorithm: Algorithm, settings: Sb3Settings, run: RunFolder) -> None:
+    """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one.
+
+    A run ends with the rollout in which its steps are complete.
+
+    Raises:
+        InputError: the checkpoint cannot be read, or one of the run's processes ended.
+    """
+    torch.set_num_threads(1)  # networks too small for a second thread to help
+    latest = run.latest_checkpoint()
+    with data_parallel.started(
+        algorithm.processes(settings), _train_beside, algorithm, settings, latest
+    ) as ranks:
+        _train_first(algorithm, settings, run, latest, ranks)
+
+
+def _train_first(
+    algorithm: Algorithm, settings: Sb3Settings, run: RunFolder, latest: Path | None, ranks: Ranks
+) -> None:
+    model, state = _begin(algorithm, settings, latest, ranks)
+    shown = ("reward", "goodput_mbps")
+    with Reporter(settings, run, steps=state["steps"], wall_s=state["wall_s"], shown=shown) as reporter:
+        chores = Chores(algorithm, settings, state, ranks, run, reporter)
+        _learn(model, settings, state, chores)
+        # Again, for a run that was killed after its last checkpoint and before its export.
+        export_policy(algorithm, model, settings, run)
+        run.write_summary(
+            {
+                "agent": settings.agent,
+                "engine": settings.engine,
+                "steps": model.num_timesteps,
+                "wall_s": round(reporter.wall_s, 1),
+                "episodes": chores.episodes,
+            }
+        )
+
+
+def _train_beside(ranks: Ranks, algorithm: Algorithm, settings: Sb3Settings, latest: Path | None) -> None:
+    """Train as all processes of a run but the first do."""
+    model, state = _begin(algorithm, settings, latest, ranks)
+    _learn(model, settings, state, Chores(algorithm, settings, state, ranks))
+
+
+def _begin(
+    algorithm: Algorithm, settings: Sb3Settings, latest: Path | None, ranks: Ranks
+) -> tuple[BaseAlgorithm, dict[str, Any]]:
+    """Return the model and the counters that a process begins with, those of ``latest`` if there is one."""
+    if latest is not None:
+        model, state = load(algorithm, latest, settings, ranks)
+    else:
+        environment = make_environment(settings, 0, ranks.size)
+        # Every process draws the same weights, and only then what is its own.
+        model = algorithm.make(settings, environment)
+        if ranks.rank:
+            set_random_seed(seed_episodes(environment, settings, 0, ranks.rank))
+        state = {"steps": 0, "wall_s": 0.0, "episodes": 0}
+    model.set_logger(Logger(folder=None, output_formats=[]))  # rows of progress.csv say it all
+    if ranks.size > 1:
+        policy = model.policy
+        assert isinstance(policy, BasePolicy)
+        MeanGradients(ranks, policy.parameters(), policy.optimizer)
+    return model, state
+
+
+def _learn(model: BaseAlgorithm, settings: Sb3Settings, state: Mapping[str, Any], chores: Chores) -> None:
+    model.learn(
+        (settings.steps or sys.maxsize) - state["steps"],
+        chores,
+        log_interval=None,  # type: ignore[arg-type] (no log of its own)
+        reset_num_timesteps=False,
+    )
+    if model.num_timesteps > state["steps"]:
+        chores.row()
+        chores.checkpoint()
+
+
+def _mean(values: list[float]) -> float:
+    return float(np.mean(values)) if values else float("nan")

@@ -1,0 +1,175 @@
+import csv
+import json
+from pathlib import Path
+
+import leosim
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+
+from agents import train_cli
+from agents.sage import evaluation, scenarios
+from agents.sage.crr import Crr
+from agents.sage.policy_export import description, to_onnx
+from agents.sage.settings import SageSettings
+from agents.sage.train_on_pool import train
+from agents.training.run_folder import RunFolder
+from agents.training.stopping import Stopped
+from agents.training.test_stopping import Looks
+from configs.errors import InputError
+
+
+def policy_folder(learner, settings, folder):
+    folder.mkdir(exist_ok=True)
+    (folder / "policy.onnx").write_bytes(to_onnx(learner.policy, "test"))
+    says = {"format": "leogym-policy", "version": 1, **description(learner.policy, settings)}
+    (folder / "policy.json").write_text(json.dumps({**says, "provenance": {}}))
+    return folder
+
+
+@pytest.fixture(params=[False, True], ids=["signals", "logarithms"])
+def exported(request, tmp_path):
+    """A policy whose weights are larger than at first, so that it does something, and its folder."""
+    settings = SageSettings(agent="sage", steps=1, gru=32, width=24, normalise=True, logarithms=request.param)
+    learner = Crr(settings, 69)
+    torch.manual_seed(5)
+    with torch.no_grad():
+        for parameter in learner.policy.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape))
+    learner.normalise(torch.randn(69), torch.rand(69) + 0.5)
+    return learner, policy_folder(learner, settings, tmp_path / "policy")
+
+
+def test_actions_are_equal_in_pytorch_onnxruntime_and_the_native_runner(exported):
+    learner, folder = exported
+    observations = np.random.default_rng(1).normal(size=(20, 40, 69)).astype(np.float32)
+    with torch.no_grad():
+        wanted = (learner.policy(torch.from_numpy(observations))[0].mean() / 2).clamp(-1, 1).numpy()
+    policy = leosim.Policy.load(str(folder))
+    session = onnxruntime.InferenceSession(str(folder / "policy.onnx"), providers=["CPUExecutionProvider"])
+    assert policy.memory_dim == 32
+    memories, state = np.zeros((20, 32), np.float32), np.zeros((20, 32), np.float32)
+    for at in range(40):
+        step = np.ascontiguousarray(observations[:, at])
+        np.testing.assert_allclose(policy.act(step, memories)[:, 0], wanted[:, at], atol=1e-5)
+        action, state = session.run(["action", "next_state"], {"observation": step, "state": state})
+        np.testing.assert_allclose(np.asarray(action)[:, 0], wanted[:, at], atol=1e-5)
+    assert wanted.std() > 0.05
+    np.testing.assert_allclose(memories, np.asarray(state), atol=1e-5)
+
+
+def test_flows_keep_their_own_memories_in_a_batch_and_in_a_simulation(exported):
+    _, folder = exported
+    policy = leosim.Policy.load(str(folder))
+    rng = np.random.default_rng(2)
+    together = np.zeros((3, 32), np.float32)
+    alone = [np.zeros((1, 32), np.float32) for _ in range(3)]
+    for _ in range(5):
+        observations = rng.normal(size=(3, 69)).astype(np.float32)
+        actions = policy.act(observations, together)
+        for row in range(3):
+            np.testing.assert_array_equal(
+                policy.act(observations[row : row + 1], alone[row])[0], actions[row]
+            )
+    situation = scenarios.Situation(12.0, 10.0, 2.0, 1.0, 1.0, 3.0, False, 5)
+    assert evaluation.powers([situation] * 2, "sage", policy, 1) == evaluation.powers(
+        [situation] * 2, "sage", policy, 2
+    )
+
+
+def test_a_run_collects_nothing_anew_trains_evaluates_and_exports(tiny, tmp_path, capsys):
+    run = RunFolder.create(tmp_path / "run", tiny.to_yaml(), {})
+    train(tiny, run)
+    assert "pool:" not in capsys.readouterr().out
+    rows = list(csv.DictReader((tmp_path / "run/progress.csv").open()))
+    assert [int(row["steps"]) for row in rows] == [2, 4, 6]
+    assert all(0 <= float(row["power_ratio"]) <= float(row["best_power_ratio"]) < 2 for row in rows)
+    summary = json.loads((tmp_path / "run/summary.json").read_text())
+    assert summary["steps"] == 6
+    assert summary["best_steps"] in (0, 3, 6)
+    assert len(summary["power_ratios"]) == 2
+    assert evaluation.load(tmp_path / "run/policy").interval_ms == 10.0
+
+
+@pytest.mark.parametrize("carry", [False, True])
+def test_a_run_that_is_resumed_learns_to_the_same_bits(tiny, tmp_path, carry):
+    def trained(settings, name, *, resume=False, stop=None):
+        path = tmp_path / name
+        run = RunFolder.open(path, {}) if resume else RunFolder.create(path, settings.to_yaml(), {})
+        run.stop = stop or run.stop
+        train(settings, run)
+        latest = run.latest_checkpoint()
+        assert latest is not None
+        state = torch.load(latest / "training.pt", weights_only=True)
+        del state["wall_s"]
+        return state, (path / "policy/policy.onnx").read_bytes()
+
+    tiny = tiny.model_copy(update={"carry": carry, "decay_steps": 6})
+    whole, whole_policy = trained(tiny, "whole")
+    with pytest.raises(Stopped):
+        trained(tiny, "halves", stop=Looks(2))
+    trained(tiny.model_copy(update={"steps": 3}), "halves", resume=True)
+    resumed, resumed_policy = trained(tiny, "halves", resume=True)
+    assert resumed_policy == whole_policy
+    assert str(resumed) == str(whole)
+    for name, weight in whole["learner"]["policy"].items():
+        assert torch.equal(weight, resumed["learner"]["policy"][name])
+
+
+def test_a_pool_of_another_reward_is_refused(tiny, tmp_path):
+    other = tiny.model_copy(update={"reward": "sage-r1"})
+    run = RunFolder.create(tmp_path / "run", other.to_yaml(), {})
+    with pytest.raises(InputError, match=r"pool.json: reward: is 'sage', not 'sage-r1'"):
+        train(other, run)
+
+
+def test_a_damaged_checkpoint_is_one_line(tiny, tmp_path):
+    run = RunFolder.create(tmp_path / "run", tiny.to_yaml(), {})
+    train(tiny.model_copy(update={"steps": 3}), run)
+    latest = run.latest_checkpoint()
+    assert latest is not None
+    file = latest / "training.pt"
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(InputError, match=r"training.pt: cannot be read"):
+        train(tiny, RunFolder.open(tmp_path / "run", {}))
+
+
+def test_the_command_line_trains_the_presets_agent(tiny, tmp_path, capsys):
+    config = tmp_path / "tiny.yaml"
+    config.write_text(tiny.model_copy(update={"steps": 2}).to_yaml())
+    arguments = ["--agent", "sage", "--config", str(config), "--out", str(tmp_path / "run")]
+    assert train_cli.run(arguments) == 0
+    assert "policy: " in capsys.readouterr().out
+
+
+def test_every_shipped_preset_is_valid():
+    for name in ("sage", "sage-small", "sage-imitation"):
+        data = train_cli.read_config(train_cli.CONFIGS / f"{name}.yaml")
+        settings = train_cli.build(SageSettings, name, data)
+        assert settings.spec == settings.reward == "sage"
+
+
+def test_a_policy_of_another_agent_is_refused(tmp_path):
+    fixture = train_cli.CONFIGS.parents[1] / "core/control/tests/fixtures/perceptron"
+    with pytest.raises(InputError, match=r"policy.json: agent: is 'astraea', not 'sage'"):
+        evaluation.load(fixture)
+
+
+def test_the_measure_is_power_over_the_best_schemes():
+    situations = scenarios.held_out(scenarios.PoolRanges(duration_s=3.0), 2, judge=True)
+    best = evaluation.best_of_pool(situations, scenarios.PoolRanges(schemes=("vegas", "cubic")))
+    cubic = evaluation.powers(situations, "cubic")
+    shares = evaluation.ratios(cubic, best)
+    assert all(0 < share <= 1 for share in shares)
+    assert all(power >= other for (_, power), other in zip(best, cubic, strict=True))
+    assert evaluation.ratios([float("nan")], [("vegas", 0.5)]) == [0.0]
+
+
+def test_the_trained_policy_has_nine_tenths_of_the_best_schemes_power():
+    ranges = scenarios.PoolRanges(duration_s=21.0)
+    situations = scenarios.held_out(ranges, 5, judge=True)
+    policy = evaluation.load(Path(__file__).parent / "trained" / "policy")
+    best = evaluation.best_of_pool(situations, ranges)
+    # A rate of each step; 0.99 over forty.
+    assert np.mean(evaluation.ratios(evaluation.powers(situations, "sage", policy), best)) >= 0.9

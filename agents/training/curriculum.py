@@ -1,0 +1,45 @@
+"""What episodes are drawn from as training goes on: stages of ranges, then those of the settings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agents.training.settings import TrainSettings
+from configs.sampling import Ranges, with_learning_flows
+from configs.scenario import Scenario
+from envs.sampling import draw
+
+
+class Curriculum:
+    """A callable ``(rng) -> Scenario`` whose ranges depend on `steps`.
+
+    Args:
+        settings: the stages, and the ranges after them.
+        learning_flows: as many flows learn in every scenario, whatever the ranges say; None: as they say.
+
+    Attributes:
+        steps: environment steps so far, which whoever steps must keep up to date.
+        max_learning_flows: the most learning flows of any scenario of any stage.
+    """
+
+    def __init__(self, settings: TrainSettings, learning_flows: int | None = None) -> None:
+        self._ends = [stage.until_steps for stage in settings.curriculum]
+        stages: list[Ranges] = [*(stage.scenarios for stage in settings.curriculum), settings.scenarios]
+        if learning_flows is not None:
+            stages = [with_learning_flows(ranges, learning_flows) for ranges in stages]
+        self._stages = stages
+        self.steps = 0
+        self.max_learning_flows = max(ranges.max_learning_flows for ranges in stages)
+
+    @property
+    def stage(self) -> int:
+        """The stage that an episode which begins now is of."""
+        return sum(end <= self.steps for end in self._ends)
+
+    def __call__(self, rng: np.random.Generator) -> Scenario:
+        """Draw a scenario of the present stage."""
+        return self.draw(rng, self.stage)
+
+    def draw(self, rng: np.random.Generator, stage: int) -> Scenario:
+        """Draw a scenario of ``stage``."""
+        return draw(self._stages[stage], rng)

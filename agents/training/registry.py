@@ -1,0 +1,36 @@
+"""Which schemes there are: every folder of ``agents/`` and ``agents/baselines/`` that defines ``SCHEME``."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from agents.training.scheme import Scheme
+from configs.errors import InputError
+
+HOMES = ("agents", "agents.baselines")
+"""Packages whose folders are schemes."""
+
+
+def schemes() -> dict[str, Scheme]:
+    """Return every scheme by name, in alphabetical order. Adding one is adding its folder."""
+    found: dict[str, Scheme] = {}
+    for home in HOMES:
+        for module in pkgutil.iter_modules(importlib.import_module(home).__path__):
+            if module.ispkg:
+                scheme = getattr(importlib.import_module(f"{home}.{module.name}"), "SCHEME", None)
+                if isinstance(scheme, Scheme):
+                    found[scheme.name] = scheme
+    return dict(sorted(found.items()))
+
+
+def get(name: str) -> Scheme:
+    """Return the scheme called ``name``.
+
+    Raises:
+        InputError: there is none; the line lists those that there are.
+    """
+    known = schemes()
+    if name not in known:
+        raise InputError(f"--agent: {name}: not an agent that this build trains ({', '.join(known)})")
+    return known[name]

@@ -1,0 +1,136 @@
+"""The training worlds: a batch of simulations on one scenario after another, which can be rebuilt exactly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import leosim
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.training.curriculum import Curriculum
+from agents.training.settings import TrainSettings
+from configs.errors import InputError
+from configs.scenario import Scenario
+from envs.history import History
+
+if TYPE_CHECKING:
+    from envs.real_tcp import RealTcpBatch
+
+LEARNER = "agent"
+"""The scheme of a flow that is steered from outside."""
+
+
+class Simulations:
+    """``num_envs`` simulations that step together; a finished one goes on with the next scenario.
+
+    Episode ``k`` of a run is drawn from a generator seeded by (seed, k), so that a counter and the stage of a
+    curriculum are all the state there is to its scenarios. A simulation's own state is rebuilt by repeating
+    the actions since its reset (`envs.history`). Real TCP does not repeat itself: there the next episode
+    begins.
+
+    Args:
+        settings: which scenarios, how many simulations, which agent specification.
+        first_episode: episodes are counted from here.
+    """
+
+    def __init__(self, settings: TrainSettings, first_episode: int = 0) -> None:
+        self._seed = settings.seed
+        self._draw = Curriculum(settings)
+        common: dict[str, Any] = {
+            "slots": self._draw.max_learning_flows,
+            "agent": settings.spec,
+            "reward": settings.reward,
+            "interval_ms": settings.interval_ms,
+        }
+        self.batch: leosim.Batch | RealTcpBatch
+        if settings.backend == "simulator":
+            self.batch = leosim.Batch(settings.num_envs, threads=settings.workers, **common)
+        else:
+            from envs.real_tcp import RealTcpBatch  # here, because simulations do without
+
+            self.batch = RealTcpBatch(settings.num_envs, backend=settings.backend, **common)
+        self.size, self.slots = settings.num_envs, self._draw.max_learning_flows
+        self.action_shape = (self.size, self.slots, self.batch.action_dim)
+        self.next_episode = first_episode
+        self._episodes = [0] * self.size
+        self._stages = [0] * self.size
+        self._history = History(self.size, self.action_shape[1:])
+        self._traces: dict[str, leosim.PathTrace] = {}
+
+    def scenario(self, episode: int, stage: int | None = None) -> Scenario:
+        """Return the scenario of ``episode``, of a curriculum's ``stage``; None: the present one."""
+        rng = np.random.default_rng([self._seed, 1, episode])
+        return self._draw.draw(rng, self._draw.stage if stage is None else stage)
+
+    def start(self) -> None:
+        """Give every simulation its first episode."""
+        for index in range(self.size):
+            self.restart(index)
+
+    def restart(self, index: int) -> None:
+        """Give simulation ``index`` the next episode."""
+        self._episodes[index] = self.next_episode
+        self._stages[index] = self._draw.stage
+        self.next_episode += 1
+        self._history.begin(index)
+        self._reset(index)
+
+    def step(self, actions: NDArray[np.float32]) -> None:
+        """Step every simulation by one interval with ``actions`` (size, slots, action_dim)."""
+        if self.repeatable:
+            self._history.append(actions)
+        self.batch.step(actions)
+        self._draw.steps += self.size
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the same actions make the same episode again."""
+        return isinstance(self.batch, leosim.Batch)
+
+    def punctuality(self) -> dict[str, Any]:
+        """Return for ``summary.json`` how well real time was kept up with; nothing of simulations."""
+        if isinstance(self.batch, leosim.Batch):
+            return {}
+        names = ("decisions", "late_decisions", "fallbacks", "invalid_episodes", "last_invalid")
+        return {name: getattr(self.batch, name) for name in names}
+
+    def close(self) -> None:
+        """End what runs in real time."""
+        if not isinstance(self.batch, leosim.Batch):
+            self.batch.close()
+
+    def state(self) -> dict[str, Any]:
+        """Return all that `restore` needs: counters and arrays."""
+        return {
+            "next_episode": self.next_episode,
+            "episodes": list(self._episodes),
+            "stages": list(self._stages),
+            "steps": self._draw.steps,
+            "history": self._history.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Rebuild the simulations that `state` described, step by step.
+
+        Raises:
+            InputError: ``state`` is of an earlier version.
+        """
+        self.next_episode = state["next_episode"]
+        self._draw.steps = state.get("steps", 0)  # older checkpoints have no curriculum
+        self._stages = list(state.get("stages", self._stages))
+        if not self.repeatable:
+            self.start()
+            return
+        if "history" not in state:
+            raise InputError("checkpoint: of an earlier version, whose simulations cannot be rebuilt")
+        self._episodes = list(state["episodes"])
+        self._history.rebuild(state["history"], self._reset, self.batch.step)
+
+    def _reset(self, index: int) -> None:
+        scenario = self.scenario(self._episodes[index], self._stages[index])
+        for name in scenario.traces - self._traces.keys():
+            import traces  # here, because it builds orbits: static scenarios do without
+
+            self._traces.update(traces.load_all({name}))
+        self.batch.reset(index, scenario.to_json(), self._traces)

@@ -1,0 +1,162 @@
+"""Held-out scenarios: what chooses a checkpoint, what judges a policy, and that training notices neither."""
+
+import csv
+import json
+from pathlib import Path
+
+import leosim
+import numpy as np
+import pytest
+
+from agents.__main__ import run as command
+from agents.judging import held_out
+from agents.training import registry, rollout
+from agents.training.held_out import Chooser
+from agents.training.run_folder import RunFolder
+from agents.training.settings import TrainSettings, build
+from agents.training.simulations import Simulations
+from configs.errors import InputError
+
+TINY = {
+    "num_envs": 2,
+    "scenarios": {"sampler": "astraea", "flows": 2, "rate_mbps": 10, "base_rtt_ms": 20, "duration_s": 1},
+    "hidden": [8],
+    "track": "none",
+    "checkpoint_steps": 64,
+}
+OF = {
+    "astraea": {"hidden": [8, 8], "learning_starts": 20, "train_every": 2, "batch_size": 8},
+    "ppo": {"rollout_steps": 16, "minibatch_size": 16},
+    "recurrent_ppo": {"rollout_steps": 16, "minibatch_size": 16, "memory_cells": 4},
+    "td3": {"learning_starts": 16, "batch_size": 8},
+}
+
+
+def trained(agent: str, path, steps: int, resume: bool = False, **changes) -> RunFolder:
+    scheme = registry.get(agent)
+    data = {**TINY, **OF[agent], "agent": agent, "steps": steps, **changes}
+    settings = build(scheme.settings, "test", data)
+    run = RunFolder.open(path, {}) if resume else RunFolder.create(path, settings.to_yaml(), {})
+    scheme.trainer(settings.engine)(settings, run)
+    return run
+
+
+def rows(run: RunFolder) -> list[dict[str, str]]:
+    with (run.path / "evaluation.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("agent", list(OF))
+def test_every_checkpoint_is_judged_the_best_is_kept_and_training_does_not_notice(agent, tmp_path):
+    judged = trained(agent, tmp_path / "judged", 192, held_out_episodes=2)
+    plain = trained(agent, tmp_path / "plain", 192)
+    assert (judged.policy / "policy.onnx").read_bytes() == (plain.policy / "policy.onnx").read_bytes()
+    assert not (plain.path / "evaluation.csv").exists()
+
+    found = rows(judged)
+    assert [int(row["steps"]) for row in found][-3:] == [64, 128, 192]
+    assert all(0 < float(row["normalized_goodput"]) <= 1 for row in found)
+    rewards = [float(row["reward"]) for row in found]
+    best = json.loads((judged.path / "summary.json").read_text())["held_out"]["best"]
+    assert best["reward"] == pytest.approx(max(rewards))
+    assert best["steps"] == int(found[int(np.argmax(rewards))]["steps"])
+    described = json.loads((judged.path / "best" / "policy.json").read_text())
+    assert described["provenance"]["steps"] == best["steps"]
+    leosim.Policy.load(str(judged.path / "best"))
+
+
+def test_a_resumed_run_is_judged_as_one_that_was_not_interrupted(tmp_path):
+    whole = trained("astraea", tmp_path / "whole", 192, held_out_episodes=2)
+    trained("astraea", tmp_path / "halves", 128, held_out_episodes=2)
+    halves = trained("astraea", tmp_path / "halves", 192, resume=True, held_out_episodes=2)
+    columns = ("steps", "reward", "normalized_goodput", "delay_inflation", "loss_rate")
+    for row, other in zip(rows(whole), rows(halves), strict=True):
+        assert [row[name] for name in columns] == [other[name] for name in columns]
+    for name in ("best/policy.onnx", "checkpoints/best"):
+        assert (whole.path / name).read_bytes() == (halves.path / name).read_bytes()
+
+
+class Scripted(Chooser):
+    """A chooser that is told what policies earn."""
+
+    def __init__(self, run: RunFolder, steps: int = 0) -> None:
+        super().__init__(TrainSettings(agent="astraea", held_out_episodes=1), run, steps)
+
+
+def checkpointed(run: RunFolder, chooser: Chooser, steps: int, reward: float, monkeypatch) -> None:
+    run.save_checkpoint(steps, lambda folder: (folder / "weights").write_text(str(steps)))
+    run.write_policy(b"%d" % steps, {"agent": "astraea"}, steps)
+    monkeypatch.setattr("agents.training.rollout.evaluate_policy", lambda *_, **__: {"reward": reward})
+    chooser.consider(steps, 1.0)
+
+
+def test_the_best_checkpoint_outlives_later_ones_that_are_worse(tmp_path, monkeypatch):
+    fake = type("Policy", (), {"load": staticmethod(str)})
+    monkeypatch.setattr("agents.training.held_out.leosim.Policy", fake)
+    run = RunFolder.create(tmp_path / "run", "", {})
+    chooser = Scripted(run)
+    for steps, reward in ((10, 0.1), (20, 0.9), (30, 0.3), (40, 0.2), (50, 0.4)):
+        checkpointed(run, chooser, steps, reward, monkeypatch)
+    assert [int(folder.name) for folder in run.kept_checkpoints()] == [20, 40, 50]
+    assert (run.path / "best" / "policy.onnx").read_bytes() == b"20"
+    assert run.latest_checkpoint() == run.checkpoint_path(50)
+    # After a resume, the best so far is still what the next one is compared with.
+    again = RunFolder.open(run.path, {})
+    checkpointed(again, Scripted(again, 50), 60, 0.8, monkeypatch)
+    assert (run.path / "best" / "policy.onnx").read_bytes() == b"20"
+    checkpointed(again, Scripted(again, 60), 70, 1.0, monkeypatch)
+    assert (run.path / "best" / "policy.onnx").read_bytes() == b"70"
+    assert [int(folder.name) for folder in run.kept_checkpoints()] == [60, 70]
+
+
+def test_an_agent_that_exports_no_policy_cannot_be_judged(tmp_path):
+    run = RunFolder.create(tmp_path / "run", "", {})
+    with pytest.raises(InputError, match="held_out_episodes: astraea exports no policy"):
+        Scripted(run).consider(1, 1.0)
+
+
+RANGES = "scenarios: {sampler: astraea, flows: 2, rate_mbps: 10, base_rtt_ms: 20, duration_s: 1}\n"
+PERCEPTRON = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
+"""A policy of Astraea's without a training run, as an imported one."""
+
+
+def test_no_episode_that_chooses_a_policy_judges_it_or_any_other(tmp_path, monkeypatch):
+    drawn: list[tuple[str, str]] = []
+    phase = "trains"
+
+    class Watched(Simulations):
+        def restart(self, index: int) -> None:
+            super().restart(index)
+            drawn.append((phase, self.scenario(self.next_episode - 1).to_json()))
+
+    monkeypatch.setattr(rollout, "Simulations", Watched)
+    phase = "chooses"
+    run = trained("ppo", tmp_path / "run", 64, held_out_episodes=3)
+    phase = "judges"
+    held_out(run.path, episodes=3)
+    by_phase = {name: {text for which, text in drawn if which == name} for name in ("chooses", "judges")}
+    assert len(by_phase["chooses"]) == len(by_phase["judges"]) == 3
+    assert not by_phase["chooses"] & by_phase["judges"]
+
+
+def test_a_policy_without_a_run_is_judged_on_the_ranges_that_are_given(tmp_path, capsys):
+    ranges = tmp_path / "ranges.yaml"
+    ranges.write_text(RANGES)
+    assert command(["held-out", str(PERCEPTRON), "--episodes", "2", "--scenarios", str(ranges)]) == 0
+    earned = json.loads(capsys.readouterr().out)
+    assert earned["power"] > 0
+    assert earned["action_0"]["power"] != earned["power"]
+    by_config = tmp_path / "run.yaml"
+    by_config.write_text(f"agent: astraea\nsteps: 1\n{RANGES}")
+    assert held_out(PERCEPTRON, 2, str(by_config)) == earned
+
+
+def test_what_cannot_be_judged_is_one_line(tmp_path):
+    for episodes in (0, -3):
+        with pytest.raises(InputError, match=f"^held-out: --episodes: {episodes}: must be at least 1$"):
+            held_out(PERCEPTRON, episodes)
+    with pytest.raises(InputError, match="scenarios"):
+        held_out(PERCEPTRON, 1, "moon")
+    (tmp_path / "empty.yaml").write_text("steps: 3\n")
+    with pytest.raises(InputError, match="scenarios: no ranges"):
+        held_out(PERCEPTRON, 1, str(tmp_path / "empty.yaml"))

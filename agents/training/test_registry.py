@@ -1,0 +1,42 @@
+import sys
+
+import pytest
+
+import agents
+from agents.training import registry
+from configs.errors import InputError
+
+
+def test_the_schemes_are_the_folders():
+    assert {"astraea", "aurora", "orca", "ppo", "sac", "td3", "vivace"} <= registry.schemes().keys()
+
+
+def test_adding_a_scheme_is_adding_its_folder(tmp_path, monkeypatch):
+    folder = tmp_path / "newcomer"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(
+        "from agents.training.scheme import Scheme\nSCHEME = Scheme(name='newcomer', summary='A new one')\n"
+    )
+    monkeypatch.setattr(agents, "__path__", [*agents.__path__, str(tmp_path)])
+    try:
+        assert registry.get("newcomer").summary == "A new one"
+    finally:
+        sys.modules.pop("agents.newcomer", None)
+        vars(agents).pop("newcomer", None)
+
+
+def test_an_agent_that_cannot_be_trained_is_answered_with_those_that_can():
+    for name in ("moon", "nonsense"):
+        with pytest.raises(InputError, match=rf"^--agent: {name}: .*astraea, aurora"):
+            registry.get(name)
+
+
+def test_every_trainer_of_every_scheme_can_be_imported():
+    for scheme in registry.schemes().values():
+        for engine in scheme.trainers:
+            assert callable(scheme.trainer(engine))
+
+
+def test_an_engine_that_does_not_train_the_scheme_is_answered_with_those_that_do():
+    with pytest.raises(InputError, match="astraea is trained by native"):
+        registry.get("astraea").trainer("sb3")

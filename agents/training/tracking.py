@@ -1,0 +1,88 @@
+"""Experiment trackers: where the numbers of progress.csv go besides."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from agents.training.run_folder import RunFolder
+from agents.training.settings import TrainSettings
+
+
+class Tracker(Protocol):
+    """Takes scalars by name."""
+
+    def log(self, scalars: Mapping[str, float], steps: int) -> None:
+        """Record ``scalars`` as of environment step ``steps``."""
+
+    def close(self) -> None:
+        """Write what is still in memory."""
+
+
+class NoTracker:
+    """Drops everything."""
+
+    def log(self, scalars: Mapping[str, float], steps: int) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class TensorBoard:
+    """Event files in the run folder's ``tensorboard/``; steps after ``start`` of a killed run are hidden."""
+
+    def __init__(self, run: RunFolder, start: int) -> None:
+        from torch.utils.tensorboard import SummaryWriter  # here, because its import takes seconds
+
+        self._writer = SummaryWriter(str(run.tensorboard), purge_step=start + 1 if start else None)
+
+    def log(self, scalars: Mapping[str, float], steps: int) -> None:
+        """Record ``scalars`` as of environment step ``steps``."""
+        for name, value in scalars.items():
+            self._writer.add_scalar(name, value, steps)
+
+    def close(self) -> None:
+        """Write what is still in memory."""
+        self._writer.close()
+
+
+class WandB:
+    """Weights & Biases in the run folder's ``wandb/``: offline unless WANDB_MODE says otherwise."""
+
+    def __init__(self, run: RunFolder, settings: TrainSettings, start: int) -> None:
+        import wandb  # here, because its import takes seconds
+
+        self._run = wandb.init(
+            project="leogym",
+            name=run.path.name,
+            group=settings.group,
+            dir=str(run.path),
+            config={**settings.model_dump(mode="json"), "resumed_at": start},
+            mode=os.environ.get("WANDB_MODE", "offline"),  # pyright: ignore[reportArgumentType]
+        )
+
+    def log(self, scalars: Mapping[str, float], steps: int) -> None:
+        """Record ``scalars`` as of environment step ``steps``."""
+        self._run.log(dict(scalars), step=steps)
+
+    def close(self) -> None:
+        """Write what is still in memory."""
+        self._run.finish()
+
+
+def tracker(settings: TrainSettings, run: RunFolder, start: int) -> Tracker:
+    """Return the tracker that ``settings`` name, for a run that continues at step ``start``."""
+    if settings.track == "tensorboard":
+        return TensorBoard(run, start)
+    if settings.track == "wandb":
+        return WandB(run, settings, start)
+    return NoTracker()
+
+
+def scalars(row: Mapping[str, Any]) -> dict[str, float]:
+    """Return the finite numbers of a row of progress.csv, the step count left out."""
+    numbers = {name: value for name, value in row.items() if isinstance(value, int | float)}
+    return {name: float(value) for name, value in numbers.items() if name != "steps" and math.isfinite(value)}

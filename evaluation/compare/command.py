@@ -1,0 +1,49 @@
+"""The command line of ``evaluate.py compare RUN_A RUN_B``."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+
+from configs.errors import InputError, OneLineParser, as_folder
+from evaluation.compare import formats
+from evaluation.compare.changes import changes
+from evaluation.compare.effects import effects
+from evaluation.recorded.results import Results
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Print what changed between two evaluations; the exit status says nothing about it.
+
+    Raises:
+        InputError: a folder holds no evaluation, or the two share nothing.
+    """
+    parser = OneLineParser(
+        prog="evaluate.py compare",
+        description="Say what changed between two evaluations, and whether it is significant.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("a", type=as_folder, metavar="RUN_A", help="an evaluation's folder")
+    parser.add_argument("b", type=as_folder, metavar="RUN_B", help="another's")
+    parser.add_argument(
+        "--format",
+        choices=("text", "markdown", "csv"),
+        default="text",
+        help="text and markdown show what is significant, csv every difference (default: text)",
+    )
+    options = parser.parse_args(arguments)
+    a, b = Results.read(options.a), Results.read(options.b)
+    try:
+        found = effects(a.runs, b.runs)
+    except InputError as error:
+        raise InputError(f"{options.a}, {options.b}: {error}") from None
+    setup = changes(a.description, b.description)
+    if options.format == "csv":
+        print(formats.csv(found), end="")
+    elif options.format == "markdown":
+        print(formats.markdown(setup, found), end="")
+    else:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        print(formats.text(setup, found, width), end="")
+    return 0

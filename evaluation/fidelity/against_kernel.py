@@ -1,0 +1,142 @@
+"""A run on the kernel beside the same run in the simulator.
+
+Errors are relative to the kernel's figure, but for retransmissions (a difference of rates) and start-up (of
+seconds).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import leosim
+import numpy as np
+
+from configs.scenario import Scenario
+from evaluation.fidelity import golden
+from evaluation.fidelity.golden import FlowFigures, GoldenRun
+from evaluation.runs.backends import SERIES_MS
+from kernel_bridge.host.schemes import DATAGRAMS
+from kernel_bridge.inside.scenario import SETTINGS
+from traces.path import cache as trace_cache
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A run on the kernel, and the same in the simulator."""
+
+    run: GoldenRun
+    simulated: list[FlowFigures]
+
+    @property
+    def goodput(self) -> float:
+        """Relative error of the flows' goodput together."""
+        kernel = sum(flow.goodput_mbps for flow in self.run.flows)
+        return sum(flow.goodput_mbps for flow in self.simulated) / kernel - 1
+
+    @property
+    def rtt_mean(self) -> float:
+        """Relative error of the first flow's mean RTT."""
+        return _relative(self.simulated[0].rtt_mean_ms, self.run.flows[0].rtt_mean_ms)
+
+    @property
+    def rtt_p95(self) -> float:
+        """Relative error of the first flow's 95th percentile of RTT."""
+        return _relative(self.simulated[0].rtt_p95_ms, self.run.flows[0].rtt_p95_ms)
+
+    @property
+    def retransmit(self) -> float:
+        """Difference of the first flow's retransmit rates."""
+        return _difference(self.simulated[0].retransmit_rate, self.run.flows[0].retransmit_rate)
+
+    @property
+    def startup_s(self) -> float:
+        """Difference of the first flow's start-up times, in s; NaN where either never came that far."""
+        return _difference(self.simulated[0].startup_s, self.run.flows[0].startup_s)
+
+    @property
+    def cwnd(self) -> float:
+        """Median over time of the relative difference of the first flow's windows."""
+        ours, theirs = (
+            np.array(flow.cwnd_packets, dtype=float) for flow in (self.simulated[0], self.run.flows[0])
+        )
+        both = min(len(ours), len(theirs))
+        if not both:
+            return float("nan")
+        return float(np.median(np.abs(ours[:both] - theirs[:both]) / np.maximum(theirs[:both], 1)))
+
+
+def compare(runs: Sequence[GoldenRun]) -> list[Comparison]:
+    """Simulate what was run on the kernel."""
+    figures = simulate([run.scenario for run in runs])
+    return [Comparison(run, found) for run, found in zip(runs, figures, strict=True)]
+
+
+def redrawn(runs: Sequence[GoldenRun], times: int) -> list[GoldenRun]:
+    """Return each run so many times, its scenario with as many seeds.
+
+    Where a run's outcome hangs on chance (the phases of packets, say), means are compared, and the
+    simulator's is to be surer than the kernel's, whose runs take hours.
+    """
+    return [
+        replace(run, scenario=run.scenario.model_copy(update={"seed": run.scenario.seed + _SEED_STEP * time}))
+        for run in runs
+        for time in range(times)
+    ]
+
+
+_SEED_STEP = 1_000_003
+
+
+BUFFERS = {name: tuple(map(int, SETTINGS[name].split())) for name in ("tcp_rmem", "tcp_wmem")}
+"""What a run on the kernel sets: a window that jumps meets a receive buffer that has to grow first."""
+
+
+def simulate(scenarios: Sequence[Scenario]) -> list[list[FlowFigures]]:
+    """Return the figures of each scenario's flows in the simulator, with the kernel's buffers."""
+    found = []
+    for log in run([_with_buffers(scenario) for scenario in scenarios], SERIES_MS):
+        series = log.flow_series
+        figures = []
+        for flow in log.flows:
+            mine = series["flow"] == flow["flow"]
+            figures.append(golden.figures_of(flow, {name: column[mine] for name, column in series.items()}))
+        found.append(figures)
+    return found
+
+
+def run(scenarios: Sequence[Scenario], series_ms: float) -> list[leosim.RunLog]:
+    """Return the simulator's run logs of scenarios."""
+    names = sorted({name for scenario in scenarios for name in scenario.traces})
+    traces = {name: leosim.PathTrace.parse(_csv(name), name) for name in names}
+    texts = [scenario.to_json() for scenario in scenarios]
+    return leosim.run(texts, traces, {}, interval_ms=30.0, series_ms=series_ms) if texts else []
+
+
+def _with_buffers(scenario: Scenario) -> Scenario:
+    flows = [
+        flow
+        if flow.scheme == DATAGRAMS
+        else flow.model_copy(
+            update={
+                name: size
+                for name, size in BUFFERS.items()
+                # An application that writes at a rate does not wait for room.
+                if getattr(flow, name) is None and (name == "tcp_rmem" or flow.rate_mbps is None)
+            }
+        )
+        for flow in scenario.flows
+    ]
+    return scenario.model_copy(update={"flows": flows})
+
+
+def _csv(name: str) -> str:
+    return trace_cache.read_bytes(trace_cache.file(name)).decode()
+
+
+def _relative(ours: float | None, theirs: float | None) -> float:
+    return ours / theirs - 1 if ours is not None and theirs else float("nan")
+
+
+def _difference(ours: float | None, theirs: float | None) -> float:
+    return ours - theirs if ours is not None and theirs is not None else float("nan")

@@ -1,0 +1,210 @@
+"""What a real kernel did: the lab's results of a suite, kept as a file that the simulator is compared with.
+
+A golden file is JSON with one run a line: kernel and provenance first, then each run's scenario, as it was
+run, and for each of its flows a few figures and its window over time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from configs.atomic import write_atomically
+from configs.errors import InputError
+from configs.scenario import Scenario, parse
+from evaluation.recorded.results import Results
+from evaluation.recorded.store import file_name
+from evaluation.runs.backends import SERIES_MS
+from results.metrics import PAYLOAD_SHARE
+
+FOLDER = Path(__file__).parents[1] / "golden"
+FORMAT, VERSION = "leogym-golden", 1
+CWND_STEP_S = 0.5
+STARTED = 0.8
+"""A flow has started when it first carries this share of what its bottleneck can."""
+
+
+@dataclass(frozen=True)
+class FlowFigures:
+    """What is compared of a flow."""
+
+    scheme: str
+    goodput_mbps: float
+    rtt_mean_ms: float | None
+    """None, as in what follows, where there is no sample."""
+    rtt_p95_ms: float | None
+    base_rtt_mean_ms: float | None
+    retransmit_rate: float | None
+    startup_s: float | None
+    """From the start to the first 100 ms in which it carries `STARTED` of its bottleneck's capacity."""
+    cwnd_packets: list[int] = field(default_factory=list)
+    """Every `CWND_STEP_S` of the flow's time."""
+
+
+@dataclass(frozen=True)
+class GoldenRun:
+    """One run on the kernel."""
+
+    suite: str
+    scheme: str
+    """Under test, or all of the scenario's joined by ``+``."""
+    scenario: Scenario
+    flows: list[FlowFigures]
+
+
+@dataclass(frozen=True)
+class Golden:
+    """A golden file."""
+
+    provenance: Mapping[str, Any]
+    """``kernel``, ``image_sha256``, ``commit``, ``date`` and ``command``, as `of_results` found them.
+
+    ``earlier``, where `renewed` kept runs of another recording, is that one's in the same form.
+    """
+    runs: list[GoldenRun]
+
+
+def shipped() -> list[Golden]:
+    """Return all golden files."""
+    return [read(path) for path in sorted(FOLDER.glob("*.json"))]
+
+
+def read(path: Path) -> Golden:
+    """Read a golden file.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        data = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    if not isinstance(data, dict) or (data.get("format"), data.get("version")) != (FORMAT, VERSION):
+        raise InputError(f"{path}: format, version: must be {FORMAT} {VERSION}")
+    runs = [
+        GoldenRun(
+            run["suite"],
+            run["scheme"],
+            parse(run["scenario"], str(path)),
+            [FlowFigures(**flow) for flow in run["flows"]],
+        )
+        for run in data["runs"]
+    ]
+    return Golden(data["provenance"], runs)
+
+
+def write(path: Path, golden: Golden) -> None:
+    """Write a golden file."""
+    lines = [
+        json.dumps(
+            {
+                "suite": run.suite,
+                "scheme": run.scheme,
+                "scenario": run.scenario.model_dump(mode="json", exclude_defaults=True),
+                "flows": [asdict(flow) for flow in run.flows],
+            }
+        )
+        for run in golden.runs
+    ]
+    head = json.dumps({"format": FORMAT, "version": VERSION, "provenance": dict(golden.provenance)})
+    text = head[:-1] + ', "runs": [\n' + ",\n".join(lines) + "\n]}\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, text.encode())
+
+
+def of_results(results: Results, suite: str, guest: Mapping[str, Any]) -> Golden:
+    """Return a suite's runs of an evaluation with the lab.
+
+    Args:
+        results: the evaluation.
+        suite: its name.
+        guest: the image's manifest.
+
+    Raises:
+        InputError: no run of the suite is the lab's.
+    """
+    rows = results.runs.filter((pl.col("suite") == suite) & (pl.col("backend") == "lab"))
+    if rows.is_empty():
+        raise InputError(f"{results.folder}: {suite}: no run of this suite on the backend lab")
+    [described] = [one for one in results.suites if one.name == suite]
+    runs = []
+    order = ["scenario", "run_scheme", "repeat"]
+    for (name, scheme, repeat), flows in rows.sort(*order, "flow").group_by(order, maintain_order=True):
+        cases = [case.scenario for case in described.cases(str(scheme))]
+        [template] = [one for one in cases if one.name == name]
+        first = flows.row(0, named=True)
+        links = {
+            key: link.model_copy(update={"offset_s": first["offset_s"]}) if link.trace is not None else link
+            for key, link in template.links.items()
+        }
+        scenario = template.model_copy(update={"seed": first["seed"], "links": links})
+        stem = file_name(suite, str(name), str(scheme), int(str(repeat)))
+        series = pl.read_parquet(results.folder / "series" / f"flows--{stem}.parquet")
+        figures = [
+            figures_of(row, series.filter(pl.col("flow") == row["flow"]).to_dict(as_series=False))
+            for row in flows.iter_rows(named=True)
+        ]
+        runs.append(GoldenRun(suite, str(scheme), scenario, figures))
+    told = results.description
+    provenance = {
+        "kernel": guest["kernel"],
+        "image_sha256": guest["sha256"],
+        **{name: told.get(name) for name in ("commit", "date", "command")},
+    }
+    return Golden(provenance, runs)
+
+
+def renewed(older: Golden, newer: Golden) -> Golden:
+    """Return ``older`` with the runs of ``newer`` in place of those that it has again, and with its new ones.
+
+    A run is known by its suite, scheme and scenario, seed and offsets included. Where any is kept, the
+    provenance says so: ``earlier`` is that of ``older``.
+    """
+
+    def key(run: GoldenRun) -> tuple[str, str, str]:
+        return run.suite, run.scheme, run.scenario.to_json()
+
+    again = {key(run): run for run in newer.runs}
+    kept = [run for run in older.runs if key(run) not in again]
+    if not kept:
+        return newer
+    order = {key(run): place for place, run in enumerate(older.runs)}
+    runs = sorted([*kept, *newer.runs], key=lambda run: order.get(key(run), len(order)))
+    return Golden({**newer.provenance, "earlier": dict(older.provenance)}, runs)
+
+
+def figures_of(row: Mapping[str, Any], series: Mapping[str, Any]) -> FlowFigures:
+    """Return what is compared of a flow.
+
+    Args:
+        row: its summary, as in a run log.
+        series: its columns ``time_s``, ``goodput_mbps`` and ``cwnd_packets``.
+    """
+
+    def known(name: str) -> float | None:
+        value = row[name]
+        return None if value is None or np.isnan(value) else round(float(value), 6)
+
+    time_s = np.asarray(series["time_s"]) - row["start_s"]
+    full = STARTED * row["capacity_mbps"] * PAYLOAD_SHARE
+    reached = np.flatnonzero(np.asarray(series["goodput_mbps"]) >= full)
+    # A flow starts a fraction of a millisecond late: the row that is nearest, not the one after.
+    steps = np.arange(CWND_STEP_S, row["stop_s"] - row["start_s"] + 1e-9, CWND_STEP_S)
+    at = np.searchsorted(time_s, steps - SERIES_MS / 2e3)
+    cwnd = np.asarray(series["cwnd_packets"])
+    return FlowFigures(
+        scheme=row["scheme"],
+        goodput_mbps=round(float(row["goodput_mbps"]), 6),
+        rtt_mean_ms=known("rtt_mean_ms"),
+        rtt_p95_ms=known("rtt_p95_ms"),
+        base_rtt_mean_ms=known("base_rtt_mean_ms"),
+        retransmit_rate=known("retransmit_rate"),
+        startup_s=round(float(time_s[reached[0]]), 3) if len(reached) else None,
+        cwnd_packets=[int(value) for value in cwnd[at[at < len(cwnd)]]],
+    )

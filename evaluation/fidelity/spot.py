@@ -1,0 +1,93 @@
+"""Spot checks: of each suite one scenario also on the lab's kernel, and how far the simulator is from it.
+
+python evaluate.py SUITE --spot --backend lab --out FOLDER
+python -m evaluation.fidelity record FOLDER --keep
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from evaluation.fidelity import golden
+from evaluation.fidelity.against_kernel import Comparison, compare, redrawn
+
+FOLDER = golden.FOLDER / "spot"
+DRAWS = 20
+"""With so many seeds the simulator says what chance does: the kernel has run once."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One scheme's run, in the simulator and on the kernel.
+
+    Ranges are the lowest and the highest of `DRAWS` seeds in the simulator.
+    """
+
+    scheme: str
+    goodput_mbps: tuple[float, float]
+    """Of all flows together: simulator with the kernel's seed, kernel."""
+    goodput_range: tuple[float, float]
+    goodput_error: float
+    """Relative."""
+    rtt_mean_ms: tuple[float | None, float | None]
+    """Of the first flow; None without a sample."""
+    rtt_range: tuple[float, float] | None
+    """None where no seed has a sample."""
+    rtt_error: float
+    """Relative; NaN without a sample."""
+    retransmit_rate: tuple[float | None, float | None]
+    """Of the first flow."""
+
+
+@dataclass(frozen=True)
+class SpotCheck:
+    """What the lab did with a suite."""
+
+    kernel: str
+    """Its version."""
+    command: str
+    scenario: str
+    duration_s: float
+    rows: list[Row]
+    draws: int = DRAWS
+
+
+@cache
+def of_suite(name: str) -> SpotCheck | None:
+    """Return a suite's spot check; None where there is no record of one."""
+    path = FOLDER / f"{name}.json"
+    if not path.exists():
+        return None
+    found = golden.read(path)
+    first = found.runs[0].scenario
+    drawn = compare(redrawn(found.runs, DRAWS))
+    return SpotCheck(
+        kernel=str(found.provenance["kernel"]),
+        command=f"python evaluate.py {name} --spot --backend lab",
+        scenario=first.name,
+        duration_s=first.duration_s,
+        rows=[_row(drawn[at : at + DRAWS]) for at in range(0, len(drawn), DRAWS)],
+    )
+
+
+def _row(drawn: Sequence[Comparison]) -> Row:
+    compared = drawn[0]
+    ours, theirs = compared.simulated, compared.run.flows
+    goodputs = [_goodput_mbps(one.simulated) for one in drawn]
+    rtts = [rtt for one in drawn if (rtt := one.simulated[0].rtt_mean_ms) is not None]
+    return Row(
+        scheme=compared.run.scheme,
+        goodput_mbps=(_goodput_mbps(ours), _goodput_mbps(theirs)),
+        goodput_range=(min(goodputs), max(goodputs)),
+        goodput_error=compared.goodput,
+        rtt_mean_ms=(ours[0].rtt_mean_ms, theirs[0].rtt_mean_ms),
+        rtt_range=(min(rtts), max(rtts)) if rtts else None,
+        rtt_error=compared.rtt_mean,
+        retransmit_rate=(ours[0].retransmit_rate, theirs[0].retransmit_rate),
+    )
+
+
+def _goodput_mbps(flows: Sequence[golden.FlowFigures]) -> float:
+    return sum(flow.goodput_mbps for flow in flows)

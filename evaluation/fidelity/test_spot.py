@@ -1,0 +1,77 @@
+"""Spot checks: which suites have one, and what is shown of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from configs import suite as suites
+from configs.errors import InputError
+from configs.scenario import Scenario
+from evaluation.fidelity import golden, spot
+from evaluation.fidelity.golden import Golden
+from kernel_bridge.lab import virtual_run
+
+UNABLE = {"reroute", "leotcp-reroute", "converging-paths"}
+"""Their flows change their routes, which shells in one another cannot."""
+VARIANTS = {
+    "geometry",
+    "geometry-orbit",
+    "geometry-pair",
+    "leotcp-parking-lot-buffers",
+    "responsiveness-heavy-loss",
+}
+"""Other suites with one thing changed, whose checks are those suites'."""
+UNRECORDED = {"starlink", "starlink-mix"}
+"""What the lab did not do yet: at 240 Mbit/s mm-leo is late, on virtual time too."""
+PAPERS = [name for name in suites.shipped() if not name.startswith("fidelity")]
+
+
+def _drawn_anew(scenario: Scenario) -> str:
+    """Return all of a scenario but what is drawn for each run of it."""
+    links = {name: link.model_copy(update={"offset_s": 0.0}) for name, link in scenario.links.items()}
+    return scenario.model_copy(update={"seed": 0, "links": links}).to_json()
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_each_suite_has_a_scenario_for_the_lab_and_what_the_lab_did_with_it(name: str) -> None:
+    suite = suites.load(name)
+    assert (suite.spot is None) == (name in UNABLE | VARIANTS)
+    if suite.spot is None:
+        with pytest.raises(InputError, match=f"{name}.yaml: --spot: the suite says nothing"):
+            suite.as_spot()
+        return
+    cut = suite.as_spot()
+    assert set(cut.schemes) <= set(virtual_run.schemes())
+    [case] = cut.cases(cut.schemes[0])
+    assert (spot.FOLDER / f"{name}.json").exists() == (name not in UNRECORDED)
+    if name in UNRECORDED:
+        return
+    found = golden.read(spot.FOLDER / f"{name}.json")
+    assert {run.scenario.name for run in found.runs} == {case.scenario.name}
+    if suite.tests_schemes:
+        assert [run.scheme for run in found.runs] == sorted(cut.schemes)
+    assert {_drawn_anew(run.scenario) for run in found.runs} <= {
+        _drawn_anew(case.scenario) for scheme in cut.schemes for case in cut.cases(scheme)
+    }
+
+
+def test_a_spot_check_has_both_sides_and_how_far_they_are_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = golden.read(golden.FOLDER / "fidelity-pair.json")
+    golden.write(tmp_path / "checked-here.json", Golden(shipped.provenance, shipped.runs[:1]))
+    monkeypatch.setattr(spot, "FOLDER", tmp_path)
+    found = spot.of_suite("checked-here")
+    assert found is not None
+    [row] = found.rows
+    simulator, kernel = row.goodput_mbps
+    assert kernel == pytest.approx(sum(flow.goodput_mbps for flow in shipped.runs[0].flows))
+    assert row.goodput_error == pytest.approx(simulator / kernel - 1)
+    low, high = row.goodput_range
+    assert low <= simulator <= high
+    assert low < high, "of as many seeds"
+    assert row.rtt_range is not None
+    assert row.rtt_range[0] <= row.rtt_mean_ms[0] <= row.rtt_range[1]
+    assert spot.of_suite("no-such-suite") is None

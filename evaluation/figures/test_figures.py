@@ -1,0 +1,67 @@
+"""Figures of flows that spread, of time shares and of transfers, from results that are made up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from configs import suite as suites
+from evaluation.figures import boxes, completion, distribution
+from evaluation.made_up import made_up_results
+from evaluation.recorded.results import Results
+
+
+def transfers(name: str, seconds: dict[str, float | None]) -> Results:
+    """Return one transfer of each size by each scheme, so many seconds a MB long; None: it does not end."""
+    suite = suites.load(name)
+    rows: list[dict[str, Any]] = []
+    for scheme, rate in seconds.items():
+        for case in suite.cases(scheme):
+            size = case.scenario.flows[0].transfer_bytes
+            done = None if rate is None else rate * (size or 0) / 1e6
+            row = {"suite": name, "scenario": case.scenario.name, "scheme": scheme, "run_scheme": scheme}
+            rows.append(row | {"transfer_bytes": size, "completion_s": done})
+    config = {"suites": [suite.model_dump(mode="json")], "schemes": dict.fromkeys(seconds), "scenarios": {}}
+    found = Results(Path(), {"config": config}, pl.DataFrame(rows))
+    found.__dict__["summary"] = found.runs
+    return found
+
+
+def test_completion_time_is_drawn_against_size_for_every_scheme_that_ended() -> None:
+    results = transfers("starlink-short", {"cubic": 1.0, "bbr": 0.5, "vegas": None})
+    [panel] = completion.panels(results, results.suites[0])
+    assert "cubic 0.10 s at 100 KiB, 102.40 s at 100,000 KiB; bbr 0.05 s" in panel.label
+    assert "vegas" not in panel.label
+    [axes] = panel.figure.axes
+    # Of each scheme its transfers and its medians.
+    assert [len(line.get_xdata()) for line in axes.lines] == [18, 16, 18, 16]  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return made_up_results(tmp_path_factory.mktemp("figures"), ["leo-pair"], ["cubic", "astraea"], 1)
+
+
+def test_a_box_has_a_value_for_each_flow_and_repeat(results: Results) -> None:
+    [suite] = results.suites
+    panels = boxes.panels(results, suite)
+    assert len(panels) == 2 * len(results.scenarios(suite.name))
+    scenario = results.scenarios(suite.name)[0]
+    mine = results.runs.filter((pl.col("scenario") == scenario) & (pl.col("scheme") == "cubic"))
+    assert len(mine) == 2
+    assert f"cubic {mine['goodput_mbps'].median():.4g}" in panels[0].label
+    assert {panel.row for panel in panels[:2]} == {scenario}
+
+
+def test_a_distribution_rises_from_none_to_all_of_the_time(results: Results) -> None:
+    [suite] = results.suites
+    goodput, rtt, *_ = distribution.panels(results, suite)
+    assert "median goodput (Mbit/s): cubic" in goodput.label
+    for panel in (goodput, rtt):
+        for line in panel.figure.axes[0].lines:
+            shares = list(line.get_ydata())  # type: ignore[arg-type]
+            assert shares == sorted(shares)
+            assert (shares[0], shares[-1]) == (0.0, 1.0)

@@ -1,0 +1,145 @@
+"""What an evaluation's folder holds, read back: the only thing that figures and the report are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from configs import suite
+from configs.errors import InputError
+from configs.scenario import Scenario
+from configs.suite import Suite
+from evaluation.recorded import description as run_json
+from evaluation.recorded import invalid
+from evaluation.recorded.store import file_name
+from results.intervals import summarize
+
+
+@dataclass(frozen=True)
+class Series:
+    """The time series of one run, as tables of ``series/``."""
+
+    repeat: int
+    offset_s: float
+    flows: pl.DataFrame
+    links: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class Results:
+    """An evaluation's folder."""
+
+    folder: Path
+    description: dict[str, Any]
+    """What ``run.json`` says."""
+    runs: pl.DataFrame
+    """The rows of ``runs.parquet``, with a column ``run_scheme`` for the scheme under test."""
+
+    @classmethod
+    def read(cls, folder: Path) -> Results:
+        """Read the folder.
+
+        Raises:
+            InputError: it holds no evaluation, or a file of it cannot be read.
+        """
+        found = run_json.read(folder)
+        path = folder / "runs.parquet"
+        try:
+            return cls(folder, found, pl.read_parquet(path))
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+
+    @cached_property
+    def invalid(self) -> list[dict[str, Any]]:
+        """The runs that the machine could not keep up with; they are not among ``runs``."""
+        return invalid.read(self.folder).rows(named=True)
+
+    @property
+    def quick(self) -> bool:
+        """Whether the suites were cut short with ``--quick``."""
+        return bool(self.description["config"].get("quick", False))
+
+    @property
+    def spot(self) -> bool:
+        """Whether the suites were cut down to what the lab checks with ``--spot``."""
+        return bool(self.description["config"].get("spot", False))
+
+    @cached_property
+    def summary(self) -> pl.DataFrame:
+        """The rows of ``summary.csv``, which also says in each whether they are `quick`."""
+        return summarize(self.runs)
+
+    @cached_property
+    def suites(self) -> list[Suite]:
+        """The suites that were run, as they were run."""
+        present = set(self.runs["suite"])
+        parsed = (suite.parse(data, "run.json: suites") for data in self.description["config"]["suites"])
+        return [one for one in parsed if one.name in present]
+
+    @cached_property
+    def schemes(self) -> list[str]:
+        """Every scheme that was measured, in the order of the table."""
+        order = list(self.description["config"]["schemes"])
+        found = list(dict.fromkeys(self.summary["scheme"]))
+        return sorted(found, key=lambda name: order.index(name) if name in order else len(order))
+
+    def scenarios(self, suite_name: str) -> list[str]:
+        """Return the names of a suite's scenarios, in the suite's order."""
+        mine = self.runs.filter(pl.col("suite") == suite_name)["scenario"].unique().to_list()
+        order = self.description["config"]["scenarios"].get(suite_name, [])
+        return sorted(mine, key=lambda name: (order.index(name) if name in order else len(order), name))
+
+    def scenario(self, suite_name: str, name: str, scheme: str) -> Scenario | None:
+        """Return a suite's scenario with a scheme under test, as it was run; None where there is none."""
+        return self._scenarios(suite_name, scheme).get(name)
+
+    def _scenarios(self, suite_name: str, scheme: str) -> dict[str, Scenario]:
+        for one in self.suites:
+            if one.name == suite_name:
+                return {case.scenario.name: case.scenario for case in one.cases(scheme)}
+        return {}
+
+    def contests(self, suite_name: str, scenario: str) -> list[str]:
+        """Return what was under test in a scenario: schemes, or a mix such as ``cubic+reno``."""
+        mine = self.runs.filter((pl.col("suite") == suite_name) & (pl.col("scenario") == scenario))
+        names = mine["run_scheme"].unique().to_list()
+        known = {name: rank for rank, name in enumerate(self.schemes)}
+        return sorted(names, key=lambda name: (known.get(name, len(known)), name))
+
+    def interval(self, suite_name: str, scenario: str, scheme: str, metric: str) -> dict[str, Any] | None:
+        """Return the summary's row (mean, ci_low, ci_high, n), or None where the metric is not defined."""
+        return self._rows_of_summary.get((suite_name, scenario, scheme, metric))
+
+    @cached_property
+    def _rows_of_summary(self) -> dict[tuple[str, ...], dict[str, Any]]:
+        """The summary's rows by suite, scenario, scheme and metric; of several backends, the first's."""
+        keys = ("suite", "scenario", "scheme", "metric")
+        return {tuple(row[key] for key in keys): row for row in self.summary.reverse().iter_rows(named=True)}
+
+    def series(self, suite_name: str, scenario: str) -> dict[str, Series]:
+        """Return `first_series` of every contest of a scenario whose files are there, in their order."""
+        return {
+            contest: one
+            for contest in self.contests(suite_name, scenario)
+            if (one := self.first_series(suite_name, scenario, contest)) is not None
+        }
+
+    def first_series(self, suite_name: str, scenario: str, contest: str) -> Series | None:
+        """Return the series of the first recorded repeat, or None where the files are not there."""
+        rows = self.runs.filter(
+            (pl.col("suite") == suite_name)
+            & (pl.col("scenario") == scenario)
+            & (pl.col("run_scheme") == contest)
+        ).sort("repeat")
+        if rows.is_empty():
+            return None
+        first = rows.row(0, named=True)
+        name = file_name(suite_name, scenario, contest, first["repeat"])
+        paths = [self.folder / "series" / f"{kind}--{name}.parquet" for kind in ("flows", "links")]
+        if not all(path.exists() for path in paths):
+            return None
+        return Series(first["repeat"], first["offset_s"], *(pl.read_parquet(path) for path in paths))

@@ -1,0 +1,139 @@
+"""The two Parquet files of a run's series, written part by part and read back part by part."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+from pyarrow.lib import ArrowException
+
+from configs.atomic import sync_file, sync_folder
+from evaluation.runs.plan import Run
+from results.measurement import Measurement
+
+METADATA_KEY = "leogym"
+"""Where a Parquet file's own metadata holds the self-description, as JSON."""
+
+KINDS = ("flows", "links")
+IDENTITY = ["suite", "scenario", "scheme", "backend", "repeat"]
+"""The first columns, which say whose series these are."""
+READ_BACK = ["time_s", "flow", "goodput_mbps", "rtt_ms", "base_rtt_ms"]
+"""Columns of flows that metrics need."""
+
+
+def files_of(folder: Path, name: str) -> dict[str, Path]:
+    """Return where the series of the run called ``name`` are, by kind."""
+    return {kind: folder / f"{kind}--{name}.parquet" for kind in KINDS}
+
+
+class SeriesWriter:
+    """Writes ``FOLDER/flows--NAME.parquet`` and ``FOLDER/links--NAME.parquet``: a row group a part.
+
+    Only one part is in memory at a time. Each file has the run's identity as its first columns, so that all
+    files of a kind read as one long table. They get their names in `finish`, whole; leaving the ``with``
+    block without it removes what was written.
+    """
+
+    def __init__(self, folder: Path, name: str, run: Run, description: dict[str, Any]) -> None:
+        self._paths = files_of(folder, name)
+        self._temporary = {kind: path.with_name(f".{path.name}.tmp") for kind, path in self._paths.items()}
+        self._run = run
+        self._metadata = {METADATA_KEY: json.dumps(description)}
+        self._writers: dict[str, pq.ParquetWriter] = {}
+        self.parts = 0
+
+    def __enter__(self) -> SeriesWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for writer in self._writers.values():
+            with suppress(OSError):  # what is not finished is thrown away
+                writer.close()
+        for path in self._temporary.values():
+            path.unlink(missing_ok=True)
+
+    def write(self, part: Measurement) -> None:
+        """Append the rows of a part."""
+        links = dict(part.link_series)
+        links["link"] = np.array(part.link_names)[links["link"]]
+        schemes = np.array([str(flow["scheme"]) for flow in part.flows])
+        flows = {"flow_scheme": schemes[part.flow_series["flow"]], **part.flow_series}
+        for kind, columns in zip(KINDS, (flows, links), strict=True):
+            self._append(kind, pl.DataFrame(columns))
+        self.parts += 1
+
+    def copy(self, files: Mapping[str, bytes]) -> None:
+        """Write the series that another writer wrote, with this run's identity.
+
+        Args:
+            files: the bytes of its files, by kind.
+
+        Raises:
+            ValueError: they are none.
+        """
+        try:
+            for kind in KINDS:
+                file = pq.ParquetFile(io.BytesIO(files[kind]))
+                for group in range(file.num_row_groups):
+                    table = pl.from_arrow(file.read_row_group(group))
+                    assert isinstance(table, pl.DataFrame)
+                    self._append(kind, table.drop(IDENTITY))
+        except (KeyError, ArrowException, pl.exceptions.PolarsError) as error:
+            raise ValueError(f"no series: {error}") from None
+
+    def _append(self, kind: str, columns: pl.DataFrame) -> None:
+        table = _with_identity(self._run, columns).to_arrow()
+        if kind not in self._writers:
+            self._writers[kind] = pq.ParquetWriter(
+                self._temporary[kind], table.schema.with_metadata(self._metadata), compression="zstd"
+            )
+        self._writers[kind].write_table(table, row_group_size=max(1, len(table)))
+
+    def finish(self) -> None:
+        """Give the files their names, once their bytes are on disk."""
+        for kind in KINDS:
+            self._writers.pop(kind).close()
+            sync_file(self._temporary[kind])
+            os.replace(self._temporary[kind], self._paths[kind])
+        sync_folder(self._paths["flows"].parent)
+
+    def remove(self) -> None:
+        """Take finished files away."""
+        for path in self._paths.values():
+            path.unlink(missing_ok=True)
+
+    def read_back(self, link_names: list[str]) -> Iterator[Measurement]:
+        """Yield the parts again, with the columns that metrics need; after `finish`."""
+        numbers = {name: index for index, name in enumerate(link_names)}
+        files = [pq.ParquetFile(self._paths[kind]) for kind in KINDS]
+        try:
+            for group in range(self.parts):
+                flows = files[0].read_row_group(group, READ_BACK)
+                links = files[1].read_row_group(group, ["time_s", "link", "capacity_mbps"])
+                flow_series = {name: flows[name].to_numpy() for name in flows.column_names}
+                link_series = {name: links[name].to_numpy() for name in ("time_s", "capacity_mbps")}
+                link_series["link"] = np.array([numbers[name] for name in links["link"].to_pylist()], int)
+                yield Measurement([], [], flow_series, link_series, link_names)
+        finally:
+            for file in files:
+                file.close()
+
+
+def _with_identity(run: Run, columns: pl.DataFrame) -> pl.DataFrame:
+    values = (run.suite, run.scenario.name, run.scheme, run.backend)
+    return columns.select(
+        *(pl.lit(value).alias(name) for name, value in zip(IDENTITY, values, strict=False)),
+        pl.lit(run.repeat, dtype=pl.Int64).alias("repeat"),
+        pl.all(),
+    )

@@ -1,0 +1,280 @@
+"""The output folder: ``runs.parquet``, ``series/`` and what is written from them, each file whole or absent.
+
+A run is recorded by its rows in ``runs.parquet``, which is replaced only after the run's series are in place.
+So whatever instant an evaluation is killed at, every file can be read, and ``--resume`` repeats only what was
+running. Of thousands of runs, the file is not replaced for each: a kill then also costs runs that ended in
+the last moment, which is as long as `AGAIN` replacements take.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from configs.atomic import FULL, write_atomically
+from configs.errors import InputError
+from evaluation.recorded import description as run_json
+from evaluation.recorded import file_names
+from evaluation.recorded.invalid import Reason
+from evaluation.recorded.series import METADATA_KEY, SeriesWriter, files_of
+from evaluation.runs.plan import Run
+from results.measurement import Measurement
+from results.metrics import COUNTS, PER_FLOW, WHOLE, flow_rows
+
+SCHEMA: dict[str, Any] = {
+    "suite": pl.String,
+    "scenario": pl.String,
+    "scheme": pl.String,
+    "backend": pl.String,
+    "repeat": pl.Int64,
+    "seed": pl.Int64,
+    "offset_s": pl.Float64,
+    "flow": pl.Int64,
+    "start_s": pl.Float64,
+    "stop_s": pl.Float64,
+    **dict.fromkeys(PER_FLOW, pl.Float64),
+    **dict.fromkeys(COUNTS, pl.Int64),
+    "transfer_bytes": pl.Int64,
+    "completion_s": pl.Float64,
+    **dict.fromkeys(WHOLE, pl.Float64),
+    "share": pl.Float64,
+    "run_scheme": pl.String,
+    "interval_ms": pl.Float64,
+    "trace_sha256": pl.String,
+    "policy_sha256": pl.String,
+    "setup_id": pl.String,
+    "run_id": pl.String,
+}
+AGAIN = 20.0
+"""``runs.parquet`` is replaced again after so many times as long as the last replacement took: at most a part
+in so many of an evaluation's time goes into it."""
+GROUP = ["suite", "scenario", "run_scheme", "backend"]
+
+
+def write_parquet(path: Path, table: pl.DataFrame, description: dict[str, Any]) -> None:
+    """Write a table with its self-description atomically."""
+    buffer = io.BytesIO()
+    table.write_parquet(buffer, metadata={METADATA_KEY: json.dumps(description)})
+    write_atomically(path, buffer.getvalue())
+
+
+def file_name(suite: str, scenario: str, scheme: str, repeat: int) -> str:
+    """Return a run's name in ``series/``: ``leo-single--sd-ny-bp--cubic--0``."""
+    return file_names.joined(suite, scenario, scheme, str(repeat))
+
+
+def require_writable(folder: Path) -> None:
+    """See that ``folder`` is or could be made a folder to write to, without making it.
+
+    Raises:
+        InputError: it is not.
+    """
+    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not nearest.is_dir():
+        raise InputError(f"{folder}: --out: cannot be written: {os.strerror(errno.ENOTDIR)}")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError(f"{folder}: --out: cannot be written: {os.strerror(errno.EACCES)}")
+
+
+class Store:
+    """An evaluation's folder. Create it with `create` or `resume`."""
+
+    def __init__(self, folder: Path, description: dict[str, Any], rows: pl.DataFrame) -> None:
+        self.folder = folder
+        self._description = description
+        self._rows = rows
+        self._again_s = 0.0
+
+    @classmethod
+    def create(cls, folder: Path, description: dict[str, Any]) -> Store:
+        """Start an evaluation in ``folder``, made with its parents where it is missing.
+
+        Raises:
+            InputError: the folder cannot be written or holds an evaluation.
+        """
+        if not recorded_rows(folder).is_empty():
+            raise InputError(
+                f"{folder}: runs.parquet: holds an evaluation (go on with --resume, or name another --out)"
+            )
+        return cls._open(folder, description, pl.DataFrame(schema=SCHEMA))
+
+    @classmethod
+    def resume(cls, folder: Path, description: dict[str, Any]) -> Store:
+        """Continue in ``folder``: keep what is recorded; `recorded.setup` says whether that may be.
+
+        Raises:
+            InputError: the folder cannot be written or its ``runs.parquet`` is not one of ours.
+        """
+        return cls._open(folder, description, recorded_rows(folder))
+
+    @classmethod
+    def _open(cls, folder: Path, description: dict[str, Any], rows: pl.DataFrame) -> Store:
+        store = cls(folder, description, rows)
+        try:
+            for part in (folder, folder / "series", folder / "figures"):
+                part.mkdir(parents=True, exist_ok=True)
+            for leftover in folder.rglob(".*.tmp"):
+                leftover.unlink()
+            store.flush()
+        except OSError as error:
+            if error.errno in FULL:
+                raise
+            raise InputError(f"{folder}: --out: cannot be written: {error.strerror}") from None
+        return store
+
+    @property
+    def rows(self) -> pl.DataFrame:
+        """Every recorded row, one a flow and run."""
+        return self._rows.sort(
+            "suite", "scenario", "run_scheme", "backend", "repeat", "flow", maintain_order=True
+        )
+
+    @property
+    def recorded(self) -> set[str]:
+        """The ``run_id`` of every run that need not be run again."""
+        return set(self._rows["run_id"])
+
+    def record(self, run: Run, measurement: Measurement) -> None:
+        """Write a finished run's series, then its rows."""
+        rows = self.take(run, [measurement])
+        if isinstance(rows, Reason):
+            raise ValueError(f"{run.run_id}: {rows.why}")
+        self.add(run, rows)
+        self.flush()
+
+    def take(
+        self, run: Run, parts: Iterable[Measurement], *, keep_series: bool = True
+    ) -> list[dict[str, Any]] | Reason:
+        """Write a run's series as its parts come; return its rows, one a flow, for `add`.
+
+        Of a run that is no result nothing is kept, and the reason returned.
+
+        Touches only the run's own files: each run may have its own thread.
+
+        Args:
+            run: the run.
+            parts: stretches of its series, one after the other; the last one has its ``flows`` and ``links``.
+            keep_series: whether they are kept; if not, the run's files are there only while it needs them.
+        """
+        with self._writer(run) as writer:
+            last = None
+            # Only what may be thrown away is looked ahead for: a part of a long run can be large.
+            for last, more in ((part, True) for part in parts) if keep_series else _and_whether_more(parts):
+                if last.invalid is not None:
+                    return Reason(last.invalid)
+                if more or writer.parts:
+                    writer.write(last)
+            if last is None:
+                raise ValueError(f"{run.run_id}: a run must have at least one part")
+            if writer.parts:
+                writer.finish()
+        again = (lambda: writer.read_back(last.link_names)) if writer.parts > 1 else None
+        rows = flow_rows(last, run.scenario, run.fairness_last_s, again, run.compare)
+        if not keep_series:
+            writer.remove()
+        return rows
+
+    def copy_series(self, run: Run, files: Mapping[str, bytes]) -> None:
+        """Write a run's series as another evaluation wrote them, under this one's names.
+
+        Args:
+            run: the run.
+            files: a Parquet file for each kind of series.
+
+        Raises:
+            ValueError: they are none.
+        """
+        with self._writer(run) as writer:
+            writer.copy(files)
+            writer.finish()
+
+    def series_files(self, run: Run) -> dict[str, Path]:
+        """Return where a run's series are, or would be, by kind."""
+        name = file_name(run.suite, run.scenario.name, run.scheme, run.repeat)
+        return files_of(self.folder / "series", name)
+
+    def _writer(self, run: Run) -> SeriesWriter:
+        name = file_name(run.suite, run.scenario.name, run.scheme, run.repeat)
+        about = {**run_json.of_run(self._description, run), "run": run_description(run)}
+        return SeriesWriter(self.folder / "series", name, run, about)
+
+    def add(self, run: Run, rows: list[dict[str, Any]]) -> None:
+        """Record a finished run, whose series are in place, by its rows; `flush` at the end."""
+        identity = {
+            "suite": run.suite,
+            "scenario": run.scenario.name,
+            "run_scheme": run.scheme,
+            "backend": run.backend,
+            "repeat": run.repeat,
+            "seed": run.scenario.seed,
+            "offset_s": run.offset_s,
+            "interval_ms": run.interval_ms,
+            "trace_sha256": ",".join(run.traces.values()) or None,
+            "setup_id": run.setup_id,
+            "run_id": run.run_id,
+        }
+        complete = [{**identity, **row, "policy_sha256": run.policies.get(row["scheme"])} for row in rows]
+        self._rows = pl.concat([self._rows, pl.DataFrame(complete, schema=SCHEMA)])
+        if time.monotonic() >= self._again_s:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows of every run that was added."""
+        begun_s = time.monotonic()
+        self._rows = self.rows.rechunk()
+        write_parquet(self.folder / "runs.parquet", self._rows, self._description)
+        ended_s = time.monotonic()
+        self._again_s = ended_s + AGAIN * (ended_s - begun_s)
+
+
+def _and_whether_more(parts: Iterable[Measurement]) -> Iterator[tuple[Measurement, bool]]:
+    """Yield each part and whether another follows it."""
+    parts = iter(parts)
+    part = next(parts, None)
+    while part is not None:
+        following = next(parts, None)
+        yield part, following is not None
+        part = following
+
+
+def recorded_rows(folder: Path) -> pl.DataFrame:
+    """Return the rows of the ``runs.parquet`` in ``folder`` that this version wrote; none without the file.
+
+    Raises:
+        InputError: it is damaged or has other columns.
+    """
+    path = folder / "runs.parquet"
+    if not path.exists():
+        return pl.DataFrame(schema=SCHEMA)
+    try:
+        rows = pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+    if dict(rows.schema) != SCHEMA:
+        raise InputError(f"{path}: columns: are not those of this version; name another --out")
+    return rows
+
+
+def run_description(run: Run) -> dict[str, Any]:
+    """Return what identifies a run: its resolved scenario, its traces and policies by hash."""
+    return {
+        "suite": run.suite,
+        "scheme": run.scheme,
+        "backend": run.backend,
+        "repeat": run.repeat,
+        "scenario": run.scenario.model_dump(mode="json"),
+        "interval_ms": run.interval_ms,
+        "fairness_last_s": run.fairness_last_s,
+        "compare": run.compare.model_dump(mode="json"),
+        "traces": run.traces,
+        "policies": run.policies,
+        "run_id": run.run_id,
+    }

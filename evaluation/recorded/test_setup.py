@@ -1,0 +1,116 @@
+"""A folder goes on with ``--resume`` only for what belongs into the same tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from configs import lock
+from configs.errors import InputError
+from evaluation import cli
+
+SUITE = """
+name: small
+title: Small
+repeats: 2
+figures: []
+parameters: {duration_s: 1}
+quick: {repeats: 1, parameters: {duration_s: 0.5}}
+scenario:
+  duration_s: $duration_s
+  links: {l: {rate_mbps: 10, delay_ms: 5}}
+  flows: [{scheme: $scheme, route: [l]}]
+"""
+POLICY = Path(__file__).parents[2] / "core" / "control" / "tests" / "fixtures" / "perceptron"
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    path = tmp_path / "small.yaml"
+    path.write_text(SUITE)
+    return path
+
+
+def evaluate(suite: Path, schemes: str, *arguments: str) -> int:
+    out = str(suite.parent / "out")
+    return cli.run([str(suite), "--schemes", schemes, "--out", out, *arguments])
+
+
+def refused(suite: Path, schemes: str, *arguments: str) -> str:
+    """Return the line that refuses to go on; the folder stays as it was."""
+    out = suite.parent / "out"
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    with pytest.raises(InputError) as raised:
+        evaluate(suite, schemes, "--resume", *arguments)
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def test_a_quick_folder_does_not_go_on_at_full_length(suite: Path) -> None:
+    evaluate(suite, "cubic", "--quick")
+    told = refused(suite, "reno")
+    assert "--quick: yes there, no here; small: parameters.duration_s: 0.5 there, 1 here" in told
+    assert "small: repeats: 1 there, 2 here" in told
+    assert evaluate(suite, "reno", "--quick", "--resume") == 0
+    rows = pl.read_parquet(suite.parent / "out" / "runs.parquet")
+    assert set(rows["scheme"]) == {"cubic", "reno"}
+
+
+@pytest.mark.parametrize(
+    ("schemes", "arguments", "change", "told"),
+    [
+        ("reno", ["--seed", "2"], None, "--seed: 1 there, 2 here"),
+        ("reno", ["--repeats", "3"], None, "small: repeats: 2 there, 3 here without cubic"),
+        ("cubic", ["--repeats", "1"], None, "small: repeats: 2 there, 1 here"),
+        ("reno", [], ("delay_ms: 5", "delay_ms: 6"), "small: scenario.links.l.delay_ms: 5 there, 6 here"),
+        ("reno", [], ("repeats: 2", "repeats: 2\nfairness_last_s: 0.5"), "fairness_last_s: none there, 0.5"),
+        ("reno", [], ("quick:", "vary_offset: false\nquick:"), "small: vary_offset: yes there, no here"),
+    ],
+)
+def test_whatever_would_mix_two_setups_in_a_table_is_refused_by_name(
+    suite: Path, schemes: str, arguments: list[str], change: tuple[str, str] | None, told: str
+) -> None:
+    evaluate(suite, "cubic")
+    if change is not None:
+        suite.write_text(SUITE.replace(*change))
+    assert told in refused(suite, schemes, *arguments)
+
+
+def test_other_bytes_behind_a_policys_name_are_another_setup(suite: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "policy"
+    policy.mkdir()
+    for name in ("policy.onnx", "policy.json"):
+        (policy / name).write_bytes((POLICY / name).read_bytes())
+    evaluate(suite, f"mine={policy}")
+    (policy / "policy.json").write_bytes((POLICY / "policy.json").read_bytes() + b"\n")
+    assert "--schemes: mine: policy: " in refused(suite, f"cubic,mine={policy}")
+
+
+def test_more_repeats_of_all_that_is_recorded_are_the_same_setup(suite: Path) -> None:
+    evaluate(suite, "cubic", "--repeats", "1")
+    assert evaluate(suite, "cubic,reno", "--resume") == 0
+    rows = pl.read_parquet(suite.parent / "out" / "runs.parquet")
+    assert sorted(rows.select("scheme", "repeat").rows()) == [
+        ("cubic", 0), ("cubic", 1), ("reno", 0), ("reno", 1),
+    ]  # fmt: skip
+
+
+def test_a_folder_that_another_process_writes_to_is_refused_and_left_alone(suite: Path) -> None:
+    evaluate(suite, "cubic")
+    with lock.held(suite.parent / "out"):
+        assert "is being written by another process" in refused(suite, "reno")
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_quick_report_says_so_in_every_section_and_table(
+    suite: Path, capsys: pytest.CaptureFixture[str], quick: bool
+) -> None:
+    evaluate(suite, "cubic", *(["--quick"] if quick else []))
+    out = suite.parent / "out"
+    assert ("Small (quick: a look, not a result)" in capsys.readouterr().out) == quick
+    page = (out / "report.html").read_text()
+    assert page.count('<p class="quick">') == 2 * quick  # the header's and the one suite's
+    assert set(pl.read_csv(out / "summary.csv")["quick"]) == {quick}

@@ -1,0 +1,55 @@
+"""The command that runs one suite of an evaluation again."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import polars as pl
+
+from configs import suite as suites
+from configs.suite import Suite
+from evaluation.recorded.results import Results
+
+
+def of_suite(results: Results, suite: Suite) -> str:
+    """Return the command line that runs a suite alone as it was run: schemes, backend, repeats, seed.
+
+    Policies of one's own keep the folders that the evaluation's command named.
+    """
+    said = _arguments(str(results.description["command"]))
+    config = results.description["config"]
+    name = suite.name
+    if name not in suites.shipped():
+        # A file of the user's own is called as the command called it; a scenario's suite has its name.
+        files = [word for word in [*said, suite.source] if word.endswith((".yaml", ".yml"))]
+        named = [word for word in files if Path(word).stem == name]
+        name = (named or (files if len(files) == 1 else []) or [name])[0]
+    command = ["python", "evaluate.py", name]
+    if "--schemes" in said[:-1]:
+        command += ["--schemes", said[said.index("--schemes") + 1]]
+    elif suite.tests_schemes:
+        command += ["--schemes", ",".join(_tested(results, suite))]
+    if (backend := config.get("backend", "simulator")) != "simulator":
+        command += ["--backend", str(backend)]
+    if config.get("repeats"):
+        command += ["--repeats", str(config["repeats"])]
+    command += [f"--{name}" for name in ("quick", "spot") if config.get(name)]
+    if (seed := results.description["seed"]) != 1:
+        command += ["--seed", str(seed)]
+    return shlex.join(command)
+
+
+def _arguments(command: str) -> list[str]:
+    """Return a command's words, with ``--name=value`` as two."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return []
+    return [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
+
+
+def _tested(results: Results, suite: Suite) -> list[str]:
+    """Return the schemes that were under test in a suite, in the order of the table."""
+    ran = set(results.runs.filter(pl.col("suite") == suite.name)["run_scheme"])
+    return [scheme for scheme in results.schemes if scheme in ran]

@@ -1,0 +1,93 @@
+"""What the report's first screen says beside the ranking: who leads where, how true it is, what was run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import polars as pl
+
+from configs.suite import Suite
+from evaluation.fidelity import Fidelity, kernel
+from evaluation.papers.verdicts import Verdict
+from evaluation.recorded.results import Results
+from evaluation.report.winners import Lead, leads
+
+
+@dataclass(frozen=True)
+class Badge:
+    """One number that says how far to trust the rest, and the section that has more of it."""
+
+    value: str
+    text: str
+    section: str
+    """The section's id."""
+
+
+def leads_by_suite(results: Results) -> list[tuple[Suite, list[Lead]]]:
+    """Return who leads each suite; suites in which nothing is compared are left out."""
+    return [(suite, found) for suite in results.suites if (found := leads(results, suite))]
+
+
+def badges(results: Results, distances: Sequence[Fidelity], beside: Sequence[Verdict]) -> list[Badge]:
+    """Return the badges: the simulator's distance from the kernel, papers' claims, invalid runs.
+
+    Args:
+        results: the evaluation.
+        distances: of its simulated schemes from the kernel's.
+        beside: what its runs say of papers' claims.
+    """
+    found = []
+    if distances:
+        goodput = median(one.goodput_median for one in distances)
+        rtt = median(one.rtt_median for one in distances)
+        schemes = f"{len(distances)} scheme{'s' if len(distances) != 1 else ''}"
+        found.append(
+            Badge(
+                f"{goodput:.1%} · {rtt:.1%}",
+                f"simulator off Linux {kernel()} in goodput · mean RTT, median of {schemes}",
+                "kernel-distance",
+            )
+        )
+    judged = [one for one in beside if one.outcome in ("agrees", "differs")]
+    if judged:
+        agree = sum(one.outcome == "agrees" for one in judged)
+        text = f"of papers’ claims agree: {agree} of the {len(judged)} that these runs decide"
+        if open_ := len(beside) - len(judged):
+            text += f"; {open_} undecided or not run"
+        found.append(Badge(f"{agree / len(judged):.0%}", text, "papers"))
+    if results.invalid:
+        found.append(Badge(str(len(results.invalid)), "runs were invalid and count nowhere", "invalid"))
+    return found
+
+
+def counts(results: Results) -> list[tuple[str, str]]:
+    """Return what was run as pairs of a number and its name."""
+    runs = results.runs.group_by("suite", "run_id").agg(
+        pl.col("stop_s").max(), pl.col("backend").first(), pl.col("repeat").first()
+    )
+    backends = sorted(runs["backend"].unique())
+    scenarios = sum(len(results.scenarios(suite.name)) for suite in results.suites)
+    named = {
+        "runs": len(runs),
+        "schemes": len(results.schemes),
+        "suites": len(results.suites),
+        "scenarios": scenarios,
+    }
+    found = [
+        (f"{number:,}", name.removesuffix("s") if number == 1 else name) for name, number in named.items()
+    ]
+    clock = "simulated" if backends == ["simulator"] else f"on the {', '.join(backends)}"
+    return [*found, (duration(float(runs["stop_s"].sum())), clock)]
+
+
+def duration(seconds: float) -> str:
+    """Return a time in its natural unit: ``45 s``, ``12 min``, ``3.4 h`` or ``5.2 days``."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 120 * 60:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 72 * 3600:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86400:.1f} days"

@@ -1,0 +1,162 @@
+"""``latex/``: tables and vector figures of an evaluation, ready for a paper."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib import rc_context
+
+from configs.atomic import write_atomically
+from configs.suite import Suite
+from evaluation.figures import figure_module
+from evaluation.recorded.file_names import joined
+from evaluation.recorded.results import Results
+from evaluation.report import ranking, starved
+from evaluation.report.tables import Cell, table
+from results import figure_style
+from results.metrics import METRICS
+
+PREAMBLE = r"""\documentclass{article}
+\usepackage[T1]{fontenc}
+\usepackage[a4paper,margin=2cm,landscape]{geometry}
+\usepackage{booktabs,graphicx,longtable}
+\begin{document}
+"""
+MOST_ROWS = 40
+"""Of a table on one page; a longer one is a ``longtable``."""
+_SPECIAL = {
+    **{char: rf"\{char}" for char in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "×": r"$\times$",
+    "²": r"$^2$",
+    "Σ": r"$\Sigma$",
+    "–": "--",
+    "’": "'",
+    "“": "``",
+    "”": "''",
+}
+
+
+def write(results: Results) -> Path:
+    """Write ``latex/`` into the evaluation's folder and return it.
+
+    ``ranking.tex`` and one file a suite hold tables (packages booktabs and longtable), ``figures/`` PDFs, and
+    ``all.tex`` is a document of all of these, to look at and to copy from. What was there before is removed.
+    """
+    folder = results.folder / "latex"
+    files: dict[str, bytes] = {}
+    body = []
+    if places := ranking.ranking(results):
+        files["ranking.tex"] = _ranking(places).encode()
+        body.append("\\section{Power ranking}\n\\input{ranking}\n")
+    for suite in results.suites:
+        name = _plain(suite.name)
+        files[f"{name}.tex"] = suite_table(results, suite).encode()
+        body.append(f"\\section{{{escaped(suite.title)}}}\n{{\\small\n\\input{{{name}}}\n}}\n")
+        for kind in suite.figures:
+            for panel in figure_module(kind).panels(results, suite):
+                path = f"figures/{_plain(panel.name)}.pdf"
+                files[path] = pdf(panel)
+                body.append(f"\\includegraphics{{{path}}}")
+    files["all.tex"] = (PREAMBLE + "\n".join(body) + "\n\\end{document}\n").encode()
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        write_atomically(folder / name, data)
+    for stale in (*folder.glob("*.tex"), *folder.glob("figures/*.pdf")):
+        if stale.relative_to(folder).as_posix() not in files:
+            stale.unlink()
+    return folder
+
+
+def suite_table(results: Results, suite: Suite) -> str:
+    """Return a suite's table: a group of rows a scenario, the best in bold, 95 % intervals in brackets."""
+    metrics = [METRICS[name] for name in suite.headline]
+    head = [
+        "Scheme",
+        *(escaped(metric.label + (f" ({metric.unit})" if metric.unit else "")) for metric in metrics),
+    ]
+    groups = []
+    for scenario in results.scenarios(suite.name):
+        out = starved.of(starved.uses(results, suite.name, scenario))
+        rows = [
+            [escaped(scheme) + (" (starved)" if scheme in out else ""), *map(_cell, cells)]
+            for scheme, cells in table(results, suite, scenario)
+        ]
+        groups.append((scenario, rows))
+    quick = " With --quick: a look, not a result." if results.quick else ""
+    note = f"{suite.name}: mean over repeats, 95 % interval in brackets; bold is what nothing beats.{quick}"
+    return _tabular(head, groups, note)
+
+
+def pdf(panel: figure_style.Panel) -> bytes:
+    """Return a panel as PDF, its text as text; the same panel, the same bytes."""
+    buffer = io.BytesIO()
+    with rc_context({**figure_style.RC, "pdf.fonttype": 42}):
+        about = {"CreationDate": None, "Creator": "LeoGym", "Producer": None, "Title": panel.label}
+        panel.figure.savefig(buffer, format="pdf", metadata=about)
+    return buffer.getvalue()
+
+
+def escaped(text: str) -> str:
+    """Return text as LaTeX prints it."""
+    return "".join(_SPECIAL.get(char, char) for char in text)
+
+
+def _ranking(places: Sequence[ranking.Place]) -> str:
+    rows = []
+    for place in places:
+        known = place.power.low == place.power.low  # NaN where there is one suite only
+        edges = f"[{place.power.low:.2f}, {place.power.high:.2f}]" if known else ""
+        rank = str(place.rank) if place.rank else "--"
+        rows.append([rank, escaped(place.scheme), f"{place.power.mean:.2f} {edges}", str(len(place.suites))])
+    note = "Relative power: share of the best scheme's power, mean over suites, 95 % interval in brackets."
+    return _tabular(["Rank", "Scheme", "Relative power", "Suites"], [("", rows)], note, "rlrr")
+
+
+def _cell(cell: Cell | None) -> str:
+    if cell is None:
+        return "--"
+    mean = rf"\textbf{{{cell.mean}}}" if cell.best else cell.mean
+    return mean + (rf" {{\scriptsize [{cell.low}, {cell.high}]}}" if cell.low else "")
+
+
+def _tabular(
+    head: Sequence[str], groups: Sequence[tuple[str, list[list[str]]]], note: str, columns: str = ""
+) -> str:
+    """Return a table.
+
+    Args:
+        head: names of the columns, escaped.
+        groups: title, as text, and rows, escaped, of each; an empty title has no line.
+        note: what a comment at the top says.
+        columns: how they are aligned; by default the first to the left, the others to the right.
+    """
+    rows = sum(len(found) + bool(title) for title, found in groups)
+    environment = "longtable" if rows > MOST_ROWS else "tabular"
+    lines = [
+        f"% {note}",
+        rf"\begin{{{environment}}}{{{columns or 'l' + 'r' * (len(head) - 1)}}}",
+        r"\toprule",
+        " & ".join(head) + r" \\",
+    ]
+    if environment == "longtable":
+        lines += [r"\midrule", r"\endhead"]
+    for index, (title, found) in enumerate(groups):
+        if index or environment == "tabular":
+            lines.append(r"\midrule")
+        if title:
+            lines.append(rf"\multicolumn{{{len(head)}}}{{l}}{{\textit{{{escaped(title)}}}}} \\")
+        lines += [" & ".join(row) + r" \\" for row in found]
+    return "\n".join([*lines, r"\bottomrule", rf"\end{{{environment}}}", ""])
+
+
+def _plain(name: str) -> str:
+    """Return a file's name without a character that means something to LaTeX."""
+    return re.sub(r"[^\w+.-]", "-", joined(name), flags=re.ASCII).replace("_", "-")

@@ -1,0 +1,244 @@
+"""``report.html``: one offline file with tables, figures, how to read them and what was run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from configs.atomic import write_atomically
+from configs.suite import Suite
+from evaluation.fidelity import BEYOND, kernel, of_results, spot
+from evaluation.figures import figure_module
+from evaluation.papers import table as claims
+from evaluation.papers.verdicts import Verdict, verdicts
+from evaluation.recorded.results import Results
+from evaluation.report import commands, first_screen, packing, path_maps, ranking, starved, time_series
+from evaluation.report.tables import table
+from evaluation.runs import unannounced
+from results import figure_style
+from results.intervals import RESAMPLES
+from results.metrics import METRICS
+
+TEMPLATES = Path(__file__).parent / "templates"
+PARTS = ("figures", "table", "claims")
+"""The parts of a suite's section that grow with the number of runs."""
+LEFT_OUT = {
+    "figures": "<p class=facts>The page has no room for these figures: <code>figures/</code> has them.</p>",
+    "table": "<p class=facts>The page has no room for this table: <code>summary.csv</code> has it.</p>",
+}
+"""What stands where one of them is left out."""
+QUICK = "quick: a look, not a result"
+"""What stands beside the title of every suite that ran with ``--quick``."""
+
+
+@dataclass(frozen=True)
+class FigureGroup:
+    """One kind of figure of one suite: its panels as inline SVG."""
+
+    kind: str
+    title: str
+    caption: str
+    panels: list[str]
+    columns: int
+    """How many belong side by side where there is room for them; 0: as many as there is room for."""
+
+
+def write(results: Results) -> Path:
+    """Write the tables, ``figures/`` and ``report.html`` into the folder; return the report's path.
+
+    Tables are ``summary.csv``, ``ranking.csv`` and, where a paper states something of the suites,
+    ``claims.csv``.
+    """
+    folder = results.folder
+    summary = results.summary.with_columns(pl.lit(results.quick).alias("quick"))
+    write_atomically(folder / "summary.csv", summary.write_csv().encode())
+    places = ranking.ranking(results)
+    write_atomically(folder / "ranking.csv", ranking.table(places, results.quick).write_csv().encode())
+    beside = [] if results.spot else verdicts(results)
+    if beside:
+        write_atomically(folder / "claims.csv", claims.table(beside, results.quick).write_csv().encode())
+    else:
+        (folder / "claims.csv").unlink(missing_ok=True)
+    groups: dict[str, list[FigureGroup]] = {}
+    written = set()
+    (folder / "figures").mkdir(exist_ok=True)
+    for suite in results.suites:
+        groups[suite.name] = []
+        for kind in suite.figures:
+            module = figure_module(kind)
+            panels = module.panels(results, suite)
+            inline = []
+            for panel in panels:
+                text = figure_style.svg(panel)
+                inline.append(figure_style.themed(text, panel.label))
+                write_atomically(folder / "figures" / f"{panel.name}.svg", text.encode())
+                written.add(f"{panel.name}.svg")
+            if inline:
+                groups[suite.name].append(
+                    FigureGroup(kind, module.TITLE, module.CAPTION, inline, columns_of(panels))
+                )
+    for stale in (folder / "figures").iterdir():
+        if stale.name not in written:
+            stale.unlink()
+    path = folder / "report.html"
+    write_atomically(path, render(results, groups, beside, places).encode())
+    return path
+
+
+def columns_of(panels: list[figure_style.Panel]) -> int:
+    """Return the length that all rows of panels have, where it is 2 or 3, else 0."""
+    lengths = set(Counter(panel.row for panel in panels if panel.row).values())
+    return lengths.pop() if lengths in ({2}, {3}) else 0
+
+
+def render(
+    results: Results,
+    groups: dict[str, list[FigureGroup]],
+    beside: list[Verdict],
+    places: list[ranking.Place],
+) -> str:
+    """Return the report's HTML.
+
+    Args:
+        results: the evaluation.
+        groups: each suite's figures.
+        beside: what papers state of the suites, and what the runs say of it.
+        places: the power ranking.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    looks = figure_style.looks(results.schemes)
+    distances = of_results(results)
+    charts = time_series.explorers(results)
+    maps = path_maps.maps(results) if any(suite.figures for suite in results.suites) else ""
+    names = [suite.name for suite in results.suites]
+    used = [
+        metric
+        for metric in METRICS.values()
+        if any(metric.name in suite.headline for suite in results.suites)
+    ]
+    sections = [section(results, suite, groups, charts, beside) for suite in results.suites]
+    page = partial(
+        environment.get_template("page.html.j2").render,
+        results=results,
+        title=_title(results.schemes),
+        places=places,
+        leads=first_screen.leads_by_suite(results),
+        badges=first_screen.badges(results, distances, beside),
+        counts=first_screen.counts(results),
+        suites=sections,
+        metrics=used,
+        papers=claims.sections(beside),
+        across=[one for one in beside if one.claim.suite not in names],
+        maps=Markup(maps),
+        plotly=Markup(packing.plotly()) if charts or maps else "",
+        fidelity=distances,
+        beyond=BEYOND,
+        kernel=kernel() if distances else "",
+        looks=looks,
+        about=results.description["config"]["schemes"],
+        description=results.description,
+        quick=QUICK if results.quick else "",
+        seeds=_seeds(results),
+        resamples=RESAMPLES,
+        light=figure_style.css_variables(dark=False),
+        dark=figure_style.css_variables(dark=True),
+    )
+    parts = [part for index, one in enumerate(sections) for part in _parts(environment, one, looks, index)]
+    for one in sections:
+        one["parts"] = dict.fromkeys(PARTS, "")
+    room = packing.MOST_BYTES - len(page(packed=True).encode())
+    for index, text in enumerate(packing.placed(parts, room)):
+        sections[index // len(PARTS)]["parts"][PARTS[index % len(PARTS)]] = text
+    return page(packed=any('class="packed"' in text for one in sections for text in one["parts"].values()))
+
+
+def section(
+    results: Results,
+    suite: Suite,
+    groups: dict[str, list[FigureGroup]],
+    charts: dict[str, time_series.Explorer],
+    beside: list[Verdict],
+) -> dict[str, Any]:
+    """Return what a suite's section of the page shows."""
+    chart = charts.get(suite.name)
+    return {
+        "suite": suite,
+        "metrics": [METRICS[name] for name in suite.headline],
+        "tables": [
+            {
+                "scenario": scenario,
+                "rows": table(results, suite, scenario),
+                "starved": starved.of(starved.uses(results, suite.name, scenario)),
+            }
+            for scenario in results.scenarios(suite.name)
+        ],
+        "figures": [group for group in groups[suite.name] if not (chart and group.kind in time_series.KINDS)],
+        "explorer": chart,
+        "command": commands.of_suite(results, suite),
+        "claims": [one for one in beside if one.claim.suite == suite.name],
+        "size": _size(results, suite),
+        "warnings": warnings(results, suite),
+        "spot": spot.of_suite(suite.name),
+        "config": yaml.safe_dump(suite.model_dump(mode="json"), sort_keys=False, allow_unicode=True),
+    }
+
+
+def _parts(
+    environment: Environment, one: dict[str, Any], looks: dict[str, figure_style.Look], number: int
+) -> list[packing.Part]:
+    """Return the large parts of a suite's section, in the order of `PARTS`."""
+    texts = [
+        environment.get_template(f"{name}.html.j2").render(
+            one=one, claims=one["claims"], looks=looks, number=number
+        )
+        for name in PARTS
+    ]
+    return [packing.Part(text, LEFT_OUT.get(name, "")) for name, text in zip(PARTS, texts, strict=True)]
+
+
+def warnings(results: Results, suite: Suite) -> list[str]:
+    """Return what a reader of a suite's table must know: who is starved, and who is told of nothing."""
+    unmet = results.description["config"].get("unannounced", [])
+    told = [unannounced.line(one) for one in unmet if one["suite"] == suite.name]
+    return [*told, *starved.lines(results, suite.name)]
+
+
+def _title(schemes: list[str]) -> str:
+    """Return the report's title, which names up to four schemes of short names."""
+    if len(schemes) == 1:
+        return f"How {schemes[0]} performs"
+    if len(schemes) > 4 or len("".join(schemes)) > 60:
+        return f"How {len(schemes)} schemes compare"
+    return f"How {', '.join(schemes[:-1])} and {schemes[-1]} compare"
+
+
+def _size(results: Results, suite: Suite) -> dict[str, Any]:
+    """Return how many runs a suite has, over how many scenarios, schemes and repeats."""
+    mine = results.runs.filter(results.runs["suite"] == suite.name)
+    return {
+        "runs": mine["run_id"].n_unique(),
+        "scenarios": mine["scenario"].n_unique(),
+        "contests": mine["run_scheme"].n_unique(),
+        "repeats": mine["repeat"].n_unique(),
+        "backends": ", ".join(sorted(mine["backend"].unique())),
+    }
+
+
+def _seeds(results: Results) -> list[dict[str, Any]]:
+    """Return seed and offset of every scenario and repeat: equal for all schemes."""
+    keys = ["suite", "scenario", "repeat", "seed", "offset_s"]
+    return results.runs.select(keys).unique().sort(keys).to_dicts()

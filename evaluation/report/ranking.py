@@ -1,0 +1,96 @@
+"""The power ranking: how near each scheme comes to the best one's power, over all suites of an evaluation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from statistics import mean
+
+import polars as pl
+
+from configs.suite import Suite
+from evaluation.recorded.results import Results
+from evaluation.report import starved
+from evaluation.report.tables import of_metric
+from results.intervals import Interval, interval, seed_of
+
+METRIC = "power"
+SCHEMA = {
+    "rank": pl.Int64,
+    "scheme": pl.String,
+    "relative_power": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "suites": pl.Int64,
+    "suites_of_all": pl.Int64,
+    "quick": pl.Boolean,
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A scheme's place in the ranking."""
+
+    scheme: str
+    rank: int | None
+    """From 1; None for a scheme that did not run in all of the ranking's suites."""
+    power: Interval
+    """Relative power, 0 to 1: mean over ``suites`` and its 95 % interval."""
+    suites: dict[str, float]
+    """Relative power in each suite where the scheme ran."""
+    of_suites: int
+    """How many suites the ranking has."""
+
+
+def ranking(results: Results) -> list[Place]:
+    """Return the schemes, those with a rank first, by falling relative power.
+
+    A scheme's relative power in a scenario is its power over that of the best scheme there, which is never a
+    starved one; in a suite it is the mean over scenarios, overall the mean over suites. Schemes are ranked
+    where all of them ran in the same suites. Suites whose flows name their schemes, or which one scheme ran
+    alone, do not count.
+    """
+    by_suite = {suite.name: of_suite(results, suite) for suite in results.suites if suite.tests_schemes}
+    by_suite = {name: found for name, found in by_suite.items() if len(found) > 1}
+    places = []
+    for scheme in results.schemes:
+        mine = {name: found[scheme] for name, found in by_suite.items() if scheme in found}
+        if mine:
+            power = interval(list(mine.values()), seed_of("ranking", scheme))
+            places.append(Place(scheme, None, power, mine, len(by_suite)))
+    places.sort(key=lambda place: (len(place.suites) < place.of_suites, -place.power.mean))
+    return [
+        replace(place, rank=rank) if len(place.suites) == place.of_suites else place
+        for rank, place in enumerate(places, 1)
+    ]
+
+
+def of_suite(results: Results, suite: Suite) -> dict[str, float]:
+    """Return each scheme's power in a suite, 0 to 1: its share of the best one’s, averaged."""
+    shares: dict[str, list[float]] = {}
+    for scenario in results.scenarios(suite.name):
+        powers = {scheme: row["mean"] for scheme, row in of_metric(results, suite, scenario, METRIC).items()}
+        out = starved.of(starved.uses(results, suite.name, scenario))
+        best = max((power for scheme, power in powers.items() if scheme not in out), default=0.0)
+        if best > 0:
+            for scheme, power in powers.items():
+                shares.setdefault(scheme, []).append(min(1.0, power / best))
+    return {scheme: mean(found) for scheme, found in shares.items()}
+
+
+def table(places: list[Place], quick: bool) -> pl.DataFrame:
+    """Return the rows of ``ranking.csv``: one a scheme; no interval where there is one suite only."""
+    rows = [
+        (
+            place.rank,
+            place.scheme,
+            place.power.mean,
+            None if math.isnan(place.power.low) else place.power.low,
+            None if math.isnan(place.power.high) else place.power.high,
+            len(place.suites),
+            place.of_suites,
+            quick,
+        )
+        for place in places
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")

@@ -1,0 +1,88 @@
+"""The tables that ``evaluate.py`` prints: every foremost metric, in as many tables as the terminal needs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import IO
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from configs.suite import Suite
+from evaluation.fidelity import kernel, of_results
+from evaluation.recorded.results import Results
+from evaluation.report import page, starved
+from evaluation.report.tables import table as table_of
+from results.metrics import METRICS
+
+_GAP = 2
+"""Blanks between two columns."""
+_ANY_WIDTH = 10_000
+"""Of what is no terminal: whoever reads a pipe or a file wants whole lines."""
+
+
+def print_all(results: Results, chosen: Sequence[Suite], file: IO[str] | None = None) -> None:
+    """Print the foremost metrics of every suite just run."""
+    console = Console(file=file or sys.stdout)
+    if not console.file.isatty():
+        console.width = _ANY_WIDTH
+    for one in chosen:
+        title = f"{one.title} ({page.QUICK})" if results.quick else one.title
+        header, rows = _cells(results, one)
+        for table in tables(header, rows, console.width):
+            table.title, table.title_justify = escape(title), "left"
+            console.print(table, highlight=False)
+            console.print()
+    for one in of_results(results):
+        console.print(
+            f"{one.scheme}: the simulator is {one.goodput_median:.1%} off Linux {kernel()} in "
+            f"goodput, {one.rtt_median:.1%} in mean RTT (medians over {one.runs} paths)",
+            highlight=False,
+        )
+
+
+def _cells(results: Results, suite: Suite) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the rows of a suite's table; the first two columns are scenario and scheme."""
+    metrics = [METRICS[name] for name in suite.headline]
+    header = ["scenario", "scheme", *(m.label + (f" ({m.unit})" if m.unit else "") for m in metrics)]
+    rows = []
+    for scenario in results.scenarios(suite.name):
+        out = starved.of(starved.uses(results, suite.name, scenario))
+        for scheme, cells in table_of(results, suite, scenario):
+            texts = [f"{c.mean} [{c.low}, {c.high}]" if c and c.low else c.mean if c else "–" for c in cells]
+            rows.append([scenario, f"{scheme} (starved)" if scheme in out else scheme, *texts])
+    return header, rows
+
+
+def tables(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Table]:
+    """Return the rows as one table, or as several that each begin with the first two columns.
+
+    No column is left out. Where even one does not fit beside those two, its text is folded.
+
+    Args:
+        header: names of the columns.
+        rows: each as long as the header.
+        width: of the terminal, in characters.
+    """
+    widths = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
+    groups: list[list[int]] = []
+    left = 0
+    for column in range(2, len(header)):
+        needed = _GAP + widths[column]
+        if not groups or needed > left:
+            groups.append([])
+            left = width - (widths[0] + _GAP + widths[1])
+        groups[-1].append(column)
+        left -= needed
+    found = []
+    for group in groups:
+        table = Table(box=None, pad_edge=False)
+        for column in (0, 1, *group):
+            table.add_column(escape(header[column]), overflow="fold")
+        for row in rows:
+            table.add_row(*(escape(row[column]) for column in (0, 1, *group)))
+        found.append(table)
+    return found

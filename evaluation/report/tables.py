@@ -1,0 +1,80 @@
+"""A suite's table: every headline metric of every scheme, and which of them nothing beats."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from configs.suite import Suite
+from evaluation.recorded.results import Results
+from evaluation.report import starved
+from results.metrics import METRICS, Metric
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One metric of one scheme, as the table prints it."""
+
+    metric: Metric
+    mean: str
+    low: str
+    high: str
+    n: int
+    best: bool
+
+
+def table(results: Results, suite: Suite, scenario: str) -> list[tuple[str, list[Cell | None]]]:
+    """Return one row a scheme with a cell for each of the suite's headline metrics.
+
+    A cell is ``best`` when its mean is, or when its interval overlaps the best one's: what the runs cannot
+    tell apart is not ranked. Where that holds for all of them, none is. Nothing of a starved scheme is best.
+    """
+    found = {name: of_metric(results, suite, scenario, name) for name in suite.headline}
+    best = {name: best_in(results, suite, scenario, name) for name in suite.headline}
+    rows = []
+    for scheme in results.schemes:
+        cells = [
+            _cell(METRICS[name], row, scheme in best[name]) if (row := found[name].get(scheme)) else None
+            for name in suite.headline
+        ]
+        if any(cells):
+            rows.append((scheme, cells))
+    return rows
+
+
+def of_metric(results: Results, suite: Suite, scenario: str, metric: str) -> dict[str, dict[str, Any]]:
+    """Return the summary's row of each scheme that has the metric in a scenario."""
+    found = {scheme: results.interval(suite.name, scenario, scheme, metric) for scheme in results.schemes}
+    return {scheme: row for scheme, row in found.items() if row}
+
+
+def best_in(results: Results, suite: Suite, scenario: str, metric: str) -> set[str]:
+    """Return the schemes that nothing beats in a scenario; see `best_of`."""
+    out = starved.of(starved.uses(results, suite.name, scenario))
+    return best_of(of_metric(results, suite, scenario, metric), METRICS[metric], out)
+
+
+def best_of(rows: dict[str, dict[str, Any]], metric: Metric, starved: Collection[str] = ()) -> set[str]:
+    """Return the schemes that nothing beats: the best mean's, and those whose interval overlaps its.
+
+    Those that are ``starved`` neither win nor beat another.
+    """
+    fed = {scheme: row for scheme, row in rows.items() if scheme not in starved}
+    if not metric.better or not fed:
+        return set()
+    top = (max if metric.better == "higher" else min)(fed.values(), key=lambda row: row["mean"])
+    low, high = _edges(top)
+    tied = {scheme for scheme, row in fed.items() if _edges(row)[0] <= high and low <= _edges(row)[1]}
+    return tied if len(tied) < len(rows) else set()
+
+
+def _cell(metric: Metric, row: dict[str, Any], best: bool) -> Cell:
+    low, high = (
+        ("", "") if row["ci_low"] is None else (metric.show(row["ci_low"]), metric.show(row["ci_high"]))
+    )
+    return Cell(metric, metric.show(row["mean"]), low, high, row["n"], best)
+
+
+def _edges(row: dict[str, Any]) -> tuple[float, float]:
+    return (row["mean"], row["mean"]) if row["ci_low"] is None else (row["ci_low"], row["ci_high"])

@@ -1,0 +1,96 @@
+"""Tables and figures for a paper: complete, escaped, and the same bytes each time."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from configs.errors import InputError
+from evaluation import cli
+from evaluation.made_up import made_up_results
+from evaluation.recorded.results import Results
+from evaluation.report import latex
+
+ODD = "mine_50%&co"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    found = made_up_results(tmp_path_factory.mktemp("latex"), ["leo-pair"], ["cubic", ODD], 2)
+    config = found.description["config"]
+    suites = [{**one, "figures": ["fairness"]} for one in config["suites"]]
+    return Results(found.folder, {**found.description, "config": {**config, "suites": suites}}, found.runs)
+
+
+def test_a_suites_table_has_a_row_for_every_scenario_and_scheme(results: Results) -> None:
+    [suite] = results.suites
+    text = latex.suite_table(results, suite)
+    rows = [line for line in text.splitlines() if line.endswith(r" \\")]
+    scenarios = results.scenarios(suite.name)
+    assert len(rows) == 1 + len(scenarios) * (1 + len(results.schemes))
+    for line in rows:
+        columns = len(re.findall(r"(?<!\\)&", line)) + 1
+        assert columns == (1 if "multicolumn" in line else 1 + len(suite.headline))
+    assert r"mine\_50\%\&co" in text
+    row = results.interval(suite.name, scenarios[0], "cubic", suite.headline[0])
+    assert row is not None
+    assert f"{row['mean']:.3f}" in text
+    assert text.startswith("% leo-pair: mean over repeats")
+
+
+def test_a_long_table_breaks_over_pages(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    [suite] = results.suites
+    assert r"\begin{tabular}" in latex.suite_table(results, suite)
+    monkeypatch.setattr(latex, "MOST_ROWS", 3)
+    assert r"\end{longtable}" in latex.suite_table(results, suite)
+
+
+def test_the_document_has_every_table_and_figure_and_nothing_else_stays(results: Results) -> None:
+    folder = latex.write(results)
+    (folder / "figures" / "stale.pdf").write_bytes(b"")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    latex.write(results)
+    del before[folder / "figures" / "stale.pdf"]
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    document = (folder / "all.tex").read_text()
+    figures = re.findall(r"\\includegraphics\{(.*)\}", document)
+    assert {str(path.relative_to(folder)) for path in folder.glob("figures/*")} == set(figures)
+    assert all((folder / name).read_bytes().startswith(b"%PDF") for name in figures)
+    assert {f"{name}.tex" for name in re.findall(r"\\input\{(.*)\}", document)} == {
+        path.name for path in folder.glob("*.tex") if path.name != "all.tex"
+    }
+
+
+def test_the_document_compiles(results: Results) -> None:
+    if shutil.which("pdflatex") is None:
+        pytest.skip("pdflatex is not on PATH: the document was not compiled")
+    folder = latex.write(results)
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+def test_a_report_is_written_again_from_its_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario, out = tmp_path / "one.yaml", tmp_path / "out"
+    scenario.write_text(
+        "name: one\ntitle: one\nfigures: []\nscenario:\n  duration_s: 2\n"
+        "  links: {l: {rate_mbps: 10, delay_ms: 5}}\n  flows: [{scheme: $scheme, route: [l]}]\n"
+    )
+    arguments = [str(scenario), "--schemes", "reno", "--repeats", "1", "--out", str(out), "--format", "latex"]
+    assert cli.run(arguments) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == [str(out / "latex"), str(out / "report.html")]
+    before = (out / "report.html").read_bytes()
+    (out / "report.html").unlink()
+    for name in ("latex", "figures"):
+        shutil.rmtree(out / name)
+    assert cli.run(["report", str(out), "--format", "latex"]) == 0
+    assert capsys.readouterr().out.splitlines() == [str(out / "latex"), str(out / "report.html")]
+    assert (out / "report.html").read_bytes() == before
+    assert (out / "latex" / "one.tex").exists()
+    with pytest.raises(InputError, match=r"run\.json: cannot be read"):
+        cli.run(["report", str(tmp_path / "nowhere")])

@@ -1,0 +1,87 @@
+"""The power ranking and who wins where: shares of the best one's power, and starved schemes never win."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+import pytest
+
+from configs import suite as suites
+from evaluation.made_up import made_up_results
+from evaluation.recorded.results import Results
+from evaluation.report import first_screen, ranking, winners
+
+SCHEMES = ["cubic", "reno", "astraea"]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return made_up_results(tmp_path_factory.mktemp("ranked"), ["leo-single", "leo-pair"], SCHEMES, 2)
+
+
+def with_runs(results: Results, runs: pl.DataFrame) -> Results:
+    return Results(results.folder, results.description, runs)
+
+
+def test_the_best_scheme_of_every_scenario_has_a_relative_power_of_one(results: Results) -> None:
+    first, *others = ranking.ranking(results)
+    assert (first.scheme, first.rank, first.power.mean) == ("astraea", 1, 1.0)
+    assert set(first.suites) == {"leo-single", "leo-pair"}
+    assert [place.rank for place in others] == [2, 3]
+    for place in others:
+        assert 0 < place.power.low <= place.power.mean <= place.power.high < 1
+
+
+def test_a_suite_counts_by_the_mean_of_its_scenarios(results: Results) -> None:
+    [suite] = [one for one in results.suites if one.name == "leo-single"]
+    rows = results.summary.filter((pl.col("suite") == "leo-single") & (pl.col("metric") == "power"))
+    cubic, best = (
+        rows.filter(pl.col("scheme") == name).sort("scenario")["mean"] for name in ("cubic", "astraea")
+    )
+    assert ranking.of_suite(results, suite)["cubic"] == pytest.approx((cubic / best).mean())
+
+
+def test_a_scheme_that_did_not_run_everywhere_has_no_rank(results: Results) -> None:
+    few = results.runs.filter((pl.col("scheme") != "reno") | (pl.col("suite") == "leo-single"))
+    places = ranking.ranking(with_runs(results, few))
+    assert [(place.scheme, place.rank) for place in places] == [("astraea", 1), ("cubic", 2), ("reno", None)]
+    assert math.isnan(places[-1].power.low)
+    row = ranking.table(places, quick=True).row(-1, named=True)
+    assert (row["rank"], row["ci_low"], row["suites"], row["suites_of_all"]) == (None, None, 1, 2)
+
+
+def test_a_starved_scheme_leads_nowhere_and_is_no_yardstick(results: Results) -> None:
+    # It sends next to nothing, and what little power it would need to look good is made up.
+    starving = results.runs.with_columns(
+        normalized_goodput=pl.when(pl.col("scheme") == "astraea")
+        .then(0.01)
+        .otherwise(pl.col("normalized_goodput"))
+    )
+    hungry = with_runs(results, starving)
+    cubic = next(place for place in ranking.ranking(hungry) if place.scheme == "cubic")
+    assert cubic.power.mean == pytest.approx(1.0, abs=0.02)
+    for _, leads in first_screen.leads_by_suite(hungry):
+        assert all("astraea" not in lead.schemes for lead in leads)
+
+
+def test_winners_are_counted_by_scenario(results: Results) -> None:
+    [(suite, [power, goodput]), *_] = first_screen.leads_by_suite(results)
+    assert suite.name == "leo-single"
+    assert (power.metric.name, power.schemes, power.won, power.scenarios) == ("power", ["astraea"], 6, 6)
+    assert goodput.metric.name == "normalized_goodput"
+
+
+def test_nobody_leads_where_one_scheme_ran(results: Results) -> None:
+    alone = with_runs(results, results.runs.filter(pl.col("scheme") == "cubic"))
+    assert first_screen.leads_by_suite(alone) == []
+    assert ranking.ranking(alone) == []
+    assert winners.lead_by(alone, suites.load("leo-single"), "power") is None
+
+
+def test_what_was_run_is_told_in_natural_units(results: Results) -> None:
+    told = dict((name, number) for number, name in first_screen.counts(results))
+    assert told["runs"] == str(results.runs.select("suite", "run_id").n_unique())
+    assert told["scenarios"] == "10"
+    spans = [first_screen.duration(seconds) for seconds in (45.2, 720, 12_240, 449_280)]
+    assert spans == ["45 s", "12 min", "3.4 h", "5.2 days"]

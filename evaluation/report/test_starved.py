@@ -1,0 +1,120 @@
+"""Who hardly uses the link wins nothing, and is named; who is told of nothing is named, too."""
+
+import io
+
+import polars as pl
+import pytest
+from rich.console import Console
+
+from evaluation import cli
+from evaluation.report import starved, summary_table, tables
+from evaluation.runs import unannounced
+from results.metrics import METRICS
+
+HALF = {"mean": 1.0, "ci_low": 0.9, "ci_high": 1.1, "n": 3}
+
+
+def test_a_scheme_is_starved_below_a_tenth_of_the_link_or_half_of_the_median():
+    assert starved.of({"a": 0.01, "b": 0.05}) == {"a": 0.01, "b": 0.05}
+    assert starved.of({"a": 0.9, "b": 0.8, "c": 0.39}) == {"c": 0.39}
+    assert starved.of({"a": 0.9, "b": 0.8, "c": 0.41}) == {}
+    assert starved.of({"a": 0.12, "b": 0.11}) == {}
+    assert starved.of({}) == {}
+
+
+@pytest.mark.parametrize("name", ["delay_inflation", "rtt_p95_ms", "retransmit_rate"])
+def test_a_starved_scheme_is_best_in_nothing_and_the_other_is(name):
+    rows = {"mine": {**HALF, "mean": 0.0, "ci_low": 0.0, "ci_high": 0.1}, "cubic": HALF}
+    assert tables.best_of(rows, METRICS[name]) == {"mine"}
+    assert tables.best_of(rows, METRICS[name], {"mine"}) == {"cubic"}
+    assert tables.best_of(rows, METRICS[name], {"mine", "cubic"}) == set()
+
+
+def test_a_starved_scheme_is_marked_in_both_tables_and_warned_of(tmp_path, capsys):
+    suite = tmp_path / "thin.yaml"
+    # What starves is a flow behind a link that loses nearly everything, beside one that does not.
+    suite.write_text(
+        "name: thin\ntitle: thin\nrepeats: 1\nscenario:\n  duration_s: 3\n"
+        "  links: {l: {rate_mbps: 10, delay_ms: 10}, bad: {rate_mbps: 10, delay_ms: 1, loss: 0.6}}\n"
+        "  flows: [{scheme: cubic, route: [l]}, {scheme: reno, route: [bad, l]}]\n"
+        "headline: [normalized_goodput, delay_inflation, power, rtt_p95_ms, retransmit_rate, utilization]\n"
+        "figures: []\n"
+    )
+    out = tmp_path / "out"
+    assert cli.run([str(suite), "--out", str(out)]) == 0
+    said = capsys.readouterr()
+    assert "reno (starved)" in said.out
+    assert said.out.splitlines()[-1] == str(out / "report.html")
+    assert "warning: reno is starved in thin: it uses " in said.err
+    page = (out / "report.html").read_text()
+    assert "starved</span>" in page
+    assert "reno is starved in thin" in page
+    assert "cubic is starved" not in page
+    # A pipe gets every column, each row on one line.
+    header = next(line for line in said.out.splitlines() if line.startswith("scenario"))
+    assert all(METRICS[name].label in header for name in ("power", "retransmit_rate", "utilization"))
+
+
+def test_the_even_share_of_two_flows_is_half_of_the_link():
+    rows = {
+        "suite": ["s"] * 4,
+        "scenario": ["a"] * 4,
+        "run_id": ["0", "0", "1", "1"],
+        "scheme": ["cubic", "mine", "cubic", "mine"],
+        "normalized_goodput": [0.9, 0.02, 0.8, None],
+        "transfer_bytes": pl.Series([None] * 4, dtype=pl.Int64),
+    }
+
+    class Some:
+        runs = pl.DataFrame(rows)
+        schemes = ("cubic", "mine")
+
+    assert starved.uses(Some(), "s", "a") == pytest.approx({"cubic": 1.7, "mine": 0.02})
+
+
+@pytest.mark.parametrize("width", [30, 80, 120])
+def test_no_column_is_dropped_in_a_terminal_of_any_width(width):
+    header = ["scenario", "scheme", *(f"metric {index}" for index in range(8))]
+    rows = [["sd-ny-isl", "cubic", *(f"0.9{index}1 [0.9{index}0, 0.9{index}2]" for index in range(8))]]
+    found = summary_table.tables(header, rows, width)
+    assert (len(found) == 1) == (width > 250)
+
+    out = io.StringIO()
+    console = Console(file=out, width=width)
+    for table in found:
+        console.print(table)
+    text = "".join(out.getvalue().split())
+    for cell in (*header, *rows[0]):
+        assert "".join(cell.split()) in text or width == 30
+    assert max(map(len, out.getvalue().splitlines())) <= width
+    assert "…" not in out.getvalue()
+
+
+def test_schemes_that_are_told_of_nothing_are_warned_of_and_the_report_says_it(tmp_path, capsys):
+    scenario = tmp_path / "plain.yaml"
+    scenario.write_text(
+        "duration_s: 2\nlinks: {l: {rate_mbps: 10, delay_ms: 5}}\nflows: [{scheme: $scheme, route: [l]}]\n"
+    )
+    out = tmp_path / "out"
+    schemes = ["--schemes", "cubic,satcp,leocc"]
+    assert cli.run([str(scenario), *schemes, "--repeats", "1", "--out", str(out)]) == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
+    assert said[0].startswith("warning: satcp finds no announced handovers")
+    assert said[1].startswith("warning: leocc finds no grid of re-selections")
+    assert len([line for line in said if "finds no" in line]) == 2
+    page = (out / "report.html").read_text()
+    assert "satcp finds no announced handovers" in page
+    assert "leocc finds no grid" in page
+
+
+def test_a_resume_keeps_what_earlier_schemes_were_not_told():
+    old = {"suite": "s", "scheme": "satcp", "needs": "handovers", "scenarios": ["a"]}
+    new = {
+        "suite": "s",
+        "scheme": "leocc",
+        "needs": "reconfigurations",
+        "scenarios": ["a", "b", "c", "d", "e"],
+    }
+    assert unannounced.merged([new], [old]) == [old, new]
+    assert unannounced.merged([{**old, "scenarios": ["b"]}], [old]) == [{**old, "scenarios": ["b"]}]
+    assert "a, b, c and 2 more" in unannounced.line(new)

@@ -1,0 +1,199 @@
+"""What the report's interactive time series show: first repeats, thinned until all of them have room."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from configs.suite import Suite
+from evaluation.recorded.results import Results, Series
+from evaluation.report.packing import packed
+from results.figure_style import Look, looks
+from results.measurement import Column
+
+KINDS = ("timeline", "sharing")
+"""Kinds of figures in whose place the interactive one stands; as files they stay."""
+ROOM_BYTES = 4_000_000
+"""For the data of all suites together, packed."""
+MOST_POINTS, FEWEST_POINTS = 300, 60
+"""Of a line. Fewer than 60 hide what a handover does."""
+MOST_FLOWS = 12
+"""Lines of a run; of more flows each scheme's mean is drawn."""
+JUMP_MS = 0.5
+"""A base RTT that changes by more between two samples has another path: motion alone is slower."""
+MOST_UNASKED = 4
+"""Scenarios of a suite whose figures show nothing over time."""
+_BYTES_A_POINT = 6
+"""Of the three rows of a line, packed: measured."""
+_DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """A suite's interactive time series."""
+
+    data: str
+    """Packed JSON."""
+    scenarios: int
+    """How many of the suite's are there."""
+    of_scenarios: int
+
+
+def explorers(results: Results) -> dict[str, Explorer]:
+    """Return the time series of each suite that has figures and whose series are there."""
+    chosen = {suite.name: picked(results, suite) for suite in results.suites if suite.figures}
+    points = ROOM_BYTES // (_BYTES_A_POINT * max(1, _lines(results, chosen)))
+    points = max(FEWEST_POINTS, min(MOST_POINTS, points))
+    charts = {name: of_scenarios(results, name, scenarios, points) for name, scenarios in chosen.items()}
+    found = {name: _packed(results, name, chart) for name, chart in charts.items() if chart}
+    size = sum(len(one.data) for one in found.values())
+    if size > ROOM_BYTES:
+        every = math.ceil(size / ROOM_BYTES)
+        found = {name: _packed(results, name, chart[::every]) for name, chart in charts.items() if chart}
+    return found
+
+
+def picked(results: Results, suite: Suite) -> list[str]:
+    """Return the scenarios that a suite's chart has: all where its figures show some of it, else a few."""
+    names = results.scenarios(suite.name)
+    return names if set(suite.figures) & set(KINDS) else names[:: math.ceil(len(names) / MOST_UNASKED)]
+
+
+def of_scenarios(
+    results: Results, suite_name: str, names: Sequence[str], points: int
+) -> list[dict[str, Any]]:
+    """Return what a suite's chart shows: its scenarios, and each one's runs; none without series.
+
+    Args:
+        results: the evaluation.
+        suite_name: one of its suites.
+        names: of the suite's scenarios.
+        points: the most that a line may have.
+    """
+    scenarios = []
+    for scenario in names:
+        runs = [
+            run(results, contest, series, points)
+            for contest in results.contests(suite_name, scenario)
+            if (series := results.first_series(suite_name, scenario, contest)) and len(series.flows)
+        ]
+        if runs:
+            # Schemes that meet the same path alone are drawn together; runs of several flows one at a time.
+            together = all(len(one["flows"]) == 1 for one in runs)
+            scenarios.append({"name": scenario, "together": together, "runs": runs})
+    return scenarios
+
+
+def run(results: Results, contest: str, series: Series, points: int) -> dict[str, Any]:
+    """Return one run's lines.
+
+    ``step_s`` is their step. ``capacity`` is in Mbit/s from time 0; ``outages`` and ``changes`` of the path
+    are times in s. Each flow has ``goodput`` in Mbit/s, ``ratio`` (RTT over base RTT) and ``cwnd`` in packets
+    from step ``first`` on, None where there is no sample.
+    """
+    flows = series.flows
+    # A line has an entry more than its steps where its end falls on none.
+    step_s = max(0.1, math.ceil(10 * float(flows["time_s"].max()) / points) / 10)  # type: ignore[arg-type]
+    look = looks(list(dict.fromkeys([*results.schemes, *flows["flow_scheme"].unique(maintain_order=True)])))
+    table = flows.with_columns((pl.col("rtt_ms") / pl.col("base_rtt_ms")).alias("ratio"))
+    groups = table.partition_by("flow", maintain_order=True)
+    alone = len(groups) == 1
+    if len(groups) > MOST_FLOWS:
+        groups = table.partition_by("flow_scheme", maintain_order=True)
+    found = []
+    for index, mine in enumerate(groups):
+        scheme = str(mine["flow_scheme"][0])
+        name = scheme if alone else f"{scheme} {index + 1}"
+        if (number := mine["flow"].n_unique()) > 1:
+            name = f"{scheme}, mean of {number}"
+        dash = _dash(look[scheme]) if alone else _DASHES[index % len(_DASHES)]
+        found.append({"name": name, "color": look[scheme].color[1:], "dash": dash, **_line(mine, step_s)})
+    least = series.links.group_by("time_s", maintain_order=True).agg(
+        pl.col("capacity_mbps").min(), pl.col("connected").cast(pl.Boolean).all()
+    )
+    _, capacity = _stepped(least["time_s"].to_numpy(), least["capacity_mbps"].to_numpy(), step_s)
+    return {
+        "name": contest,
+        "repeat": series.repeat,
+        "offset_s": series.offset_s,
+        "step_s": step_s,
+        "capacity": capacity if len(set(capacity)) > 1 else capacity[:1],
+        "outages": _starts(least["time_s"].to_numpy(), ~least["connected"].to_numpy()),
+        "changes": _changes(flows.filter(pl.col("flow") == flows["flow"][0])),
+        "flows": found,
+    }
+
+
+def _line(mine: pl.DataFrame, step_s: float) -> dict[str, Any]:
+    mine = mine.sort("time_s")
+    time_s = mine["time_s"].to_numpy()
+    rows = {}
+    for name, column in (("goodput", "goodput_mbps"), ("ratio", "ratio"), ("cwnd", "cwnd_packets")):
+        first, rows[name] = _stepped(time_s, mine[column].to_numpy(), step_s)
+    return {"first": first, **rows}
+
+
+def _stepped(time_s: Column, values: Column, step_s: float) -> tuple[int, list[float | int | None]]:
+    """Return the first step that has a value's interval and the mean of each step from it on."""
+    if not len(time_s):
+        return 0, []
+    # 1e-9 absorbs the rounding of sums of 0.1.
+    index = np.maximum(np.ceil(time_s / step_s - 1e-9).astype(int) - 1, 0)
+    first = int(index[0])
+    valid = np.isfinite(values)
+    size = int(index[-1]) - first + 1
+    count = np.bincount(index[valid] - first, minlength=size)
+    total = np.bincount(index[valid] - first, weights=values[valid], minlength=size)
+    with np.errstate(invalid="ignore"):
+        means = total / np.where(count, count, np.nan)
+    return first, [_short(value) for value in means]
+
+
+def _short(value: float) -> float | int | None:
+    """Return a number of three digits, which is what a line on a screen shows; None for NaN."""
+    if math.isnan(value):
+        return None
+    short = float(f"{value:.3g}")
+    return int(short) if short.is_integer() else short
+
+
+def _starts(time_s: Column, flags: Column) -> list[float]:
+    """Return the times at which a flag comes up."""
+    rising = flags & ~np.concatenate([[False], flags[:-1]])
+    return [round(float(at), 1) for at in time_s[rising]]
+
+
+def _changes(flow: pl.DataFrame) -> list[float]:
+    """Return the times at which a flow's base RTT jumps; none where it never rests, as a noisy one does."""
+    known = flow.filter(pl.col("base_rtt_ms").is_finite())
+    jumps = np.abs(np.diff(known["base_rtt_ms"].to_numpy())) > JUMP_MS
+    times = known["time_s"].to_numpy()[1:][jumps]
+    return [round(float(at), 1) for at in times] if len(times) < 0.1 * max(1, len(known)) else []
+
+
+def _dash(look: Look) -> str:
+    """Return a scheme's dash as the chart's library takes it."""
+    if look.dash == "-":
+        return "solid"
+    return ",".join(f"{1.6 * length:g}px" for length in look.dash[1])
+
+
+def _lines(results: Results, chosen: Mapping[str, Sequence[str]]) -> int:
+    """Return about how many lines the first repeats of suites' scenarios have."""
+    pairs = [(suite, scenario) for suite, names in chosen.items() for scenario in names]
+    wanted = pl.DataFrame(pairs, schema={"suite": pl.String, "scenario": pl.String}, orient="row")
+    mine = results.runs.join(wanted, on=["suite", "scenario"], how="semi")
+    runs = mine.group_by("suite", "scenario", "run_scheme", "run_id").len()
+    first = runs.group_by("suite", "scenario", "run_scheme").agg(pl.col("len").first())
+    return int(first["len"].clip(upper_bound=MOST_FLOWS).sum())
+
+
+def _packed(results: Results, suite_name: str, scenarios: Sequence[dict[str, Any]]) -> Explorer:
+    text = json.dumps({"scenarios": scenarios}, ensure_ascii=False, separators=(",", ":"))
+    return Explorer(packed(text), len(scenarios), len(results.scenarios(suite_name)))

@@ -1,0 +1,290 @@
+"""Backends: whatever turns a scenario into a measurement."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import leosim
+
+import kernel_bridge
+from configs.errors import InputError
+from configs.scenario import Scenario
+from kernel_bridge.host import schemes
+from kernel_bridge.lab import image, qemu
+from kernel_bridge.lab import virtual_run as lab
+from kernel_bridge.runner import backends as real
+from kernel_bridge.runner.link_shells import Backend as LinkBackend
+from kernel_bridge.runner.run import check, execute
+from kernel_bridge.runner.run_folder import TooSlowError
+from kernel_bridge.runner.served_flows import known
+from kernel_bridge.runner.stop import Stop
+from results.measurement import Measurement
+
+SERIES_MS = 100.0
+"""The interval of the time series that are kept: the grid of the path traces."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What runs need beside their scenarios, as bytes, so that another machine can be sent it."""
+
+    traces: Mapping[str, bytes]
+    """Name in the scenario to the path trace's CSV."""
+    policies: Mapping[str, Mapping[str, bytes]]
+    """Scheme to its policy folder's files."""
+    part_rows: int = 1 << 18
+    """About as many rows of series may be in memory at a time, of each run."""
+
+
+class Backend(Protocol):
+    """Runs one scenario at a time; several threads may call it at once.
+
+    It is made of `Inputs` and, where runs may have to end before their time, a `Stop`.
+    """
+
+    real_time: bool
+    """Whether a run takes as long as its scenario lasts, and is disturbed by others at the same time."""
+
+    @staticmethod
+    def version() -> str | None:
+        """Return what decides a run's result beside its scenario; None: it is another one each time."""
+        ...
+
+    def check(self, scenarios: Iterable[Scenario]) -> None:
+        """Refuse scenarios before the first is run.
+
+        Raises:
+            InputError: what the machine lacks, or what the backend cannot express.
+        """
+        ...
+
+    def run(self, scenario_json: str, interval_ms: float) -> Measurement:
+        """Run a scenario to its end.
+
+        Args:
+            scenario_json: a resolved `configs.scenario.Scenario`.
+            interval_ms: the monitor interval of policies.
+
+        Raises:
+            InputError: the backend refuses the scenario.
+            StoppedError: somebody asked for the end.
+        """
+        ...
+
+
+@runtime_checkable
+class Streaming(Protocol):
+    """A backend whose measurements need not be in memory as a whole."""
+
+    def stream(self, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
+        """Yield the parts of the measurement that ``run`` returns, in the order of their time."""
+        ...
+
+
+def measure(engine: Backend, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
+    """Run a scenario and yield its measurement: in parts, if the backend can, or as a whole."""
+    if isinstance(engine, Streaming):
+        yield from engine.stream(scenario_json, interval_ms)
+    else:
+        yield engine.run(scenario_json, interval_ms)
+
+
+class Simulator:
+    """The packet-level simulator."""
+
+    real_time = False
+
+    def __init__(self, inputs: Inputs, stop: Stop | None = None) -> None:
+        self._stop = stop or Stop()
+        self._traces = {
+            name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in inputs.traces.items()
+        }
+        self._policies = {scheme: _policy(files) for scheme, files in inputs.policies.items()}
+        self._part_rows = inputs.part_rows
+
+    @staticmethod
+    def schemes() -> list[str]:
+        """Return the schemes that it runs without a policy."""
+        return leosim.schemes()
+
+    @staticmethod
+    def version() -> str | None:
+        """Return the hash of the simulator's program."""
+        return _core()
+
+    def check(self, scenarios: Iterable[Scenario]) -> None:
+        """Refuse nothing that is a valid scenario."""
+
+    def run(self, scenario_json: str, interval_ms: float) -> Measurement:
+        """Simulate a scenario on the calling thread, the GIL released."""
+        try:
+            [log] = leosim.run(
+                [scenario_json],
+                self._traces,
+                self._policies,
+                interval_ms=interval_ms,
+                series_ms=SERIES_MS,
+                threads=1,
+            )
+        except leosim.InputError as error:
+            raise InputError(str(error)) from None
+        return Measurement(log.flows, log.links, log.flow_series, log.link_series, log.link_names)
+
+    def stream(self, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
+        """Simulate a scenario on the thread that takes the parts, the GIL released."""
+        try:
+            simulation = leosim.Simulation(
+                scenario_json,
+                self._traces,
+                self._policies,
+                interval_ms=interval_ms,
+                series_ms=SERIES_MS,
+            )
+        except leosim.InputError as error:
+            raise InputError(str(error)) from None
+        names = simulation.link_names
+        schemes = [{"flow": flow, "scheme": name} for flow, name in enumerate(simulation.flow_schemes)]
+        intervals = max(1, self._part_rows // (len(schemes) + len(names)))
+        while not simulation.finished:
+            self._stop.check()
+            flow_series, link_series = simulation.advance(intervals * SERIES_MS / 1e3)
+            flows, links = schemes, []
+            if simulation.finished:
+                log = simulation.run_log()
+                flows, links = log.flows, log.links
+            yield Measurement(flows, links, flow_series, link_series, names)
+
+
+class RealTcp:
+    """The host's real TCP stack behind link shells."""
+
+    real_time = True
+    links: type[LinkBackend]
+
+    def __init__(self, inputs: Inputs, stop: Stop | None = None) -> None:
+        self._stop = stop or Stop()
+        self._traces = inputs.traces
+        self._policies = inputs.policies
+
+    @staticmethod
+    def schemes() -> list[str]:
+        """Return the schemes that this machine's kernel runs, and those that leo-bridge adds."""
+        return known(schemes.available(), [], agents=False)
+
+    @staticmethod
+    def version() -> str | None:
+        """Return None: on the machine's clock no two runs are the same."""
+        return None
+
+    def check(self, scenarios: Iterable[Scenario]) -> None:
+        """Refuse what the machine's shells cannot express."""
+        for one in scenarios:
+            check(one, self._traces, self.links(), self._policies)
+
+    def run(self, scenario_json: str, interval_ms: float) -> Measurement:
+        """Run a scenario in real time."""
+        scenario = Scenario.model_validate_json(scenario_json)
+        try:
+            with policy_folders(self._policies) as policies:
+                log = execute(scenario, self._traces, self.links(), SERIES_MS, policies, self._stop)
+        except TooSlowError as error:
+            return Measurement([], [], {}, {}, [], str(error))
+        except RuntimeError as error:
+            raise InputError(str(error)) from None
+        return Measurement(
+            log.flows, log.links, log.flow_series, log.link_series, log.link_names, log.invalid
+        )
+
+
+class Lab:
+    """A stock Linux kernel in virtual time: each run is a machine of its own, which nothing disturbs."""
+
+    real_time = False
+
+    def __init__(self, inputs: Inputs, stop: Stop | None = None) -> None:
+        self._stop = stop or Stop()
+        self._traces = inputs.traces
+        self._policies = inputs.policies
+
+    @staticmethod
+    def schemes() -> list[str]:
+        """Return the schemes that the guest's kernel runs, and those that leo-bridge adds."""
+        return lab.schemes()
+
+    @staticmethod
+    def version() -> str | None:
+        """Return the hash of the guest's image, of QEMU and of what reads the guest's logs."""
+        package = Path(kernel_bridge.__file__).parent
+        readers = sorted(path for path in package.rglob("*.py") if not path.name.startswith("test_"))
+        parts = [hashlib.sha256(path.read_bytes()).hexdigest() for path in readers]
+        words = [str(image.latest().manifest["sha256"]), qemu.version(), _core(), *parts]
+        return hashlib.sha256("\0".join(words).encode()).hexdigest()
+
+    def check(self, scenarios: Iterable[Scenario]) -> None:
+        """Refuse what the guest cannot express."""
+        for one in scenarios:
+            lab.check(one, self._traces, self._policies)
+
+    def run(self, scenario_json: str, interval_ms: float) -> Measurement:
+        """Run a scenario in a virtual machine, which the calling thread waits for."""
+        try:
+            scenario = Scenario.model_validate_json(scenario_json)
+            log = lab.execute(scenario, self._traces, SERIES_MS, policies=self._policies, stop=self._stop)
+        except RuntimeError as error:
+            raise InputError(str(error)) from None
+        return Measurement(
+            log.flows, log.links, log.flow_series, log.link_series, log.link_names, log.invalid
+        )
+
+
+BACKENDS: dict[str, type[Simulator] | type[RealTcp] | type[Lab]] = {
+    "simulator": Simulator,
+    **{name: type(name, (RealTcp,), {"links": links}) for name, links in real.BACKENDS.items()},
+    "lab": Lab,
+}
+
+
+def backend(name: str) -> type[Simulator] | type[RealTcp] | type[Lab]:
+    """Return the backend called ``name``.
+
+    Raises:
+        InputError: this build has none of that name; the line lists those it has.
+    """
+    if name not in BACKENDS:
+        raise InputError(f"--backend: {name}: not a backend that this build runs ({', '.join(BACKENDS)})")
+    return BACKENDS[name]
+
+
+@contextmanager
+def policy_folders(policies: Mapping[str, Mapping[str, bytes]]) -> Iterator[dict[str, Path]]:
+    """Write policies' files to folders that are there as long as the block; yield those by scheme."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = {}
+        for index, (scheme, files) in enumerate(policies.items()):
+            found[scheme] = Path(folder) / str(index)
+            found[scheme].mkdir()
+            for name, data in files.items():
+                (found[scheme] / name).write_bytes(data)
+        yield found
+
+
+@functools.cache
+def _core() -> str:
+    """Return the hash of the compiled core."""
+    programs = sorted(Path(leosim.__file__).parent.glob("*.so"))
+    if not programs:
+        raise RuntimeError(f"{leosim.__file__}: no compiled core beside it")
+    return hashlib.sha256(b"".join(path.read_bytes() for path in programs)).hexdigest()
+
+
+def _policy(files: Mapping[str, bytes]) -> leosim.Policy:
+    """Load a policy from its files' bytes."""
+    with policy_folders({"": files}) as folders:
+        return leosim.Policy.load(str(folders[""]))

@@ -1,0 +1,52 @@
+"""The path traces and policies that runs need, read once and checked before anything is written."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from configs.suite import Suite
+from evaluation.runs.backends import Inputs
+from evaluation.runs.plan import Run
+from evaluation.runs.schemes import Contestants
+from traces.path import cache
+
+
+@dataclass(frozen=True)
+class LoadedTrace:
+    """A path trace: its CSV, and what a plan needs to know of it."""
+
+    csv: bytes = field(repr=False)
+    period_s: float
+    sha256: str
+
+
+def load_traces(suites: Iterable[Suite]) -> dict[str, LoadedTrace]:
+    """Return every path trace that the suites' scenarios name; named paths are built where they are missing.
+
+    Raises:
+        InputError: neither a named path nor a file, or the file breaks the format.
+    """
+    # Which traces there are does not depend on the scheme under test, so any will do.
+    names = {name for suite in suites for case in suite.cases("cubic") for name in case.scenario.traces}
+    return {name: _load(name) for name in sorted(names)}
+
+
+def _load(name: str) -> LoadedTrace:
+    path = cache.file(name)
+    csv = cache.read_bytes(path)
+    period_s = cache.parse(csv, str(path)).period_ns / 1e9
+    return LoadedTrace(csv, period_s, hashlib.sha256(csv).hexdigest())
+
+
+def gather(runs: Iterable[Run], traces: dict[str, LoadedTrace], contestants: Contestants | None) -> Inputs:
+    """Return the traces and policies that the runs name, as bytes."""
+    policies = contestants.policies if contestants else {}
+    runs = list(runs)
+    return Inputs(
+        traces={name: traces[name].csv for name in sorted({name for run in runs for name in run.traces})},
+        policies={
+            name: policies[name].files for name in sorted({name for run in runs for name in run.policies})
+        },
+    )

@@ -1,0 +1,182 @@
+"""From suites to runs: every scenario × scheme × repeat with its seed, its trace offset and its identity."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from configs.errors import InputError
+from configs.scenario import Scenario
+from configs.suite import Compare, Suite
+from evaluation.runs.schemes import Contestants, Policy, require_known
+
+DEFAULT_INTERVAL_MS = 30.0
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a plan needs to know of a path trace."""
+
+    period_s: float
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: a resolved scenario and where it belongs."""
+
+    suite: str
+    scheme: str
+    """The scheme under test, or all of the scenario's schemes joined by ``+``."""
+    backend: str
+    repeat: int
+    scenario: Scenario
+    interval_ms: float
+    fairness_last_s: float | None
+    traces: dict[str, str]
+    """Path trace to its SHA-256."""
+    policies: dict[str, str]
+    """Scheme to the SHA-256 of its policy."""
+    compare: Compare = field(default_factory=Compare)
+    """What of the run is compared with what."""
+    setup_id: str = ""
+    """Equal for runs that differ in nothing but repeat, seed and offset."""
+
+    @property
+    def run_id(self) -> str:
+        """Equal for runs that give the same bytes."""
+        return f"{self.setup_id}-{self.repeat}"
+
+    @property
+    def offset_s(self) -> float:
+        """Where in its path traces the run starts; 0 without any."""
+        return next((link.offset_s for link in self.scenario.links.values() if link.trace is not None), 0.0)
+
+
+def seed_of(base_seed: int, suite: str, scenario: str, repeat: int) -> int:
+    """Return the seed of a repeat: the same for every scheme, so that all meet the same path and luck."""
+    digest = hashlib.sha256(f"{base_seed}/{suite}/{scenario}/{repeat}".encode()).digest()
+    return int.from_bytes(digest[:4], "big")
+
+
+def expand(
+    suite: Suite,
+    contestants: Contestants | None,
+    traces: Mapping[str, Trace],
+    *,
+    backend: str,
+    known: Collection[str],
+    base_seed: int,
+    repeats: int | None,
+    version: str,
+) -> list[Run]:
+    """Return every run of a suite, repeats outermost: an interrupted evaluation has seen everything once.
+
+    Args:
+        suite: as given, or `Suite.as_quick`.
+        contestants: the schemes and policies; without names, the suite's own.
+        traces: every path trace that the suite names.
+        backend: its name.
+        known: the schemes that the backend runs without a policy.
+        base_seed: what seeds and offsets are drawn from.
+        repeats: instead of the suite's.
+        version: the simulator's, part of a run's identity.
+
+    Raises:
+        InputError: an invalid scenario or unknown scheme, or policies of different intervals in one run.
+    """
+    policies = contestants.policies if contestants else {}
+    given = contestants.names if contestants else None
+    names = suite.schemes if given is None else given
+    runnable = [*known, *policies]
+    runs = []
+    for scheme in names if suite.tests_schemes else [None]:
+        if scheme is not None:
+            require_known(scheme, f"{suite.file}: schemes", runnable)
+        for case in suite.cases(scheme or ""):
+            if given is None and not suite.has(scheme, case.values):
+                continue
+            template = case.scenario
+            for index, flow in enumerate(template.flows):
+                require_known(flow.scheme, f"{suite.file}: flows.{index}.scheme", runnable)
+            label = scheme or "+".join(dict.fromkeys(flow.scheme for flow in template.flows))
+            base = Run(
+                suite=suite.name,
+                scheme=label,
+                backend=backend,
+                repeat=0,
+                scenario=template,
+                interval_ms=_interval_ms(template, policies),
+                fairness_last_s=case.fairness_last_s,
+                traces={name: traces[name].sha256 for name in sorted(template.traces)},
+                policies={
+                    flow.scheme: policies[flow.scheme].sha256
+                    for flow in template.flows
+                    if flow.scheme in policies
+                },
+                compare=suite.compare,
+            )
+            base = replace(base, setup_id=_setup_id(base, base_seed, version))
+            for repeat in range(repeats or suite.repeats):
+                if suite.first_as_written and repeat == 0:
+                    runs.append(base)
+                    continue
+                seed = seed_of(base_seed, suite.name, template.name, repeat)
+                period_s = max((traces[name].period_s for name in template.traces), default=0.0)
+                offset_s: float | None = None
+                if suite.in_turn:
+                    offset_s = repeat * template.duration_s
+                elif suite.vary_offset:
+                    offset_s = draw_offset_s(seed, period_s)
+                runs.append(replace(base, repeat=repeat, scenario=_vary(template, seed, offset_s)))
+    runs.sort(key=lambda run: run.repeat)
+    return runs
+
+
+def draw_offset_s(seed: int, period_s: float) -> float:
+    """Return a time uniform in a trace's period, in s, whole milliseconds."""
+    return float(np.floor(np.random.default_rng(seed).uniform(0.0, period_s) * 1000.0) / 1000.0)
+
+
+def _vary(template: Scenario, seed: int, offset_s: float | None) -> Scenario:
+    """Return a repeat of a scenario: its own seed, and its start in every path trace."""
+    links = {
+        name: link.model_copy(update={"offset_s": offset_s})
+        if link.trace is not None and offset_s is not None
+        else link
+        for name, link in template.links.items()
+    }
+    return template.model_copy(update={"seed": seed, "links": links})
+
+
+def _interval_ms(scenario: Scenario, policies: dict[str, Policy]) -> float:
+    """Return the monitor interval of the policies that steer a scenario's flows."""
+    intervals = {
+        flow.scheme: policies[flow.scheme].interval_ms for flow in scenario.flows if flow.scheme in policies
+    }
+    if len(set(intervals.values())) > 1:
+        told = ", ".join(f"{name} {interval:g}" for name, interval in intervals.items())
+        raise InputError(f"{scenario.name}: flows: policies of one run must share their interval_ms ({told})")
+    return next(iter(intervals.values()), DEFAULT_INTERVAL_MS)
+
+
+def _setup_id(run: Run, base_seed: int, version: str) -> str:
+    """Return the hash of everything that all repeats of a run share."""
+    setup = {
+        "suite": run.suite,
+        "scheme": run.scheme,
+        "backend": run.backend,
+        "scenario": run.scenario.model_dump(mode="json"),
+        "interval_ms": run.interval_ms,
+        "fairness_last_s": run.fairness_last_s,
+        "compare": run.compare.model_dump(mode="json"),
+        "traces": run.traces,
+        "policies": run.policies,
+        "base_seed": base_seed,
+        "version": version,
+    }
+    return hashlib.sha256(json.dumps(setup, sort_keys=True).encode()).hexdigest()[:16]

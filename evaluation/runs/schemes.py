@@ -1,0 +1,173 @@
+"""The schemes under test, ``--schemes cubic,astraea=runs/x/policy``, and a sentence about each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import leosim
+
+import agents
+from agents.training import registry
+from configs.errors import InputError, printable
+from configs.suite import Suite
+
+POLICY_FILES = ("policy.onnx", "policy.json")
+
+ABOUT = {
+    "reno": "NewReno (RFC 6582): adds one packet per RTT, halves on loss. The textbook yardstick.",
+    "cubic": "CUBIC (RFC 9438) with HyStart, the default of most operating systems: window growth is a cubic "
+    "function of the time since the last loss; multiplies by 0.7 on loss.",
+    "cubic-hystart-delay": "CUBIC whose HyStart looks at delays alone (Linux's hystart_detect 2).",
+    "cubic-hystart-train": "CUBIC whose HyStart looks at trains of ACKs alone (Linux's hystart_detect 1).",
+    "satcp-0.3s": "SaTCP whose reports come in time and whose window is frozen for 0.3 s.",
+    "satcp-0.9s": "SaTCP whose reports come 0.3 s early and whose window is frozen for 0.9 s.",
+    "satcp-1.3s": "SaTCP whose reports come 0.5 s early and whose window is frozen for 1.3 s.",
+    "satcp-2.3s": "SaTCP whose reports come 1 s early and whose window is frozen for 2.3 s.",
+    "leotcp-ownrtt": "LeoTCP that computes utilisation with the flow's own RTT, not the switches' average.",
+    "leotcp-noinitial": "LeoTCP without its initial phase: it grows by 5 % of its share an RTT at once.",
+    "cubic-nohystart": "CUBIC (RFC 9438) whose slow start ends at the first loss.",
+    "bbr": "BBRv1: paces at its estimate of the bottleneck's bandwidth and probes it every eight RTTs.",
+    "bbr3": "BBRv3: BBR that also backs off on loss and ECN.",
+    "astraea": "Astraea (Liao et al., EuroSys 2024): multi-agent reinforcement learning for fairness; "
+    "one action per monitor interval multiplies the window.",
+    "orca": "Orca (Abbasloo et al., SIGCOMM 2020): a learned agent multiplies CUBIC's window every 20 ms.",
+    "aurora": "Aurora (Jay et al., ICML 2019): a learned agent moves the sending rate every half RTT.",
+    "sage": "Sage (Yen et al., SIGCOMM 2023): a policy learned offline from what kernel schemes did "
+    "multiplies the window every 10 ms.",
+}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """An exported policy that a scheme's name stands for."""
+
+    folder: Path
+    files: dict[str, bytes] = field(repr=False)
+    metadata: dict[str, Any]
+    """What ``policy.json`` says."""
+    departures: str | None = None
+    """Of a policy that comes with the project: in a line, what differs from the publication."""
+
+    @property
+    def interval_ms(self) -> float:
+        """The monitor interval that it was trained for."""
+        return float(self.metadata["interval_ms"])
+
+    @property
+    def sha256(self) -> str:
+        """The hash of its network and its description."""
+        return hashlib.sha256(b"".join(self.files[name] for name in POLICY_FILES)).hexdigest()
+
+    @property
+    def origin(self) -> str:
+        """A sentence that says whose weights they are."""
+        provenance = self.metadata.get("provenance", {})
+        if imported := provenance.get("imported_from"):
+            of = provenance.get("index_sha256", "")
+            return f"Authors' weights, imported from {imported} (SHA-256 {of[:12]}…)."
+        if self.departures is not None:
+            return self.departures
+        command = provenance.get("command")
+        return f"Trained by: {command}." if command else "Where it comes from is not known."
+
+
+@dataclass(frozen=True)
+class Contestants:
+    """Schemes in the order that the user gave them, and the policies of those that have one."""
+
+    names: list[str] | None
+    """None: each suite's own."""
+    policies: dict[str, Policy]
+
+
+def about(name: str, policy: Policy | None) -> str:
+    """Return what the report says about a scheme."""
+    text = ABOUT.get(policy.metadata.get("agent", "") if policy else name, "")
+    if policy:
+        where = printable(policy.folder.as_posix())
+        text += f" {policy.origin} Policy {where}, SHA-256 {policy.sha256[:12]}…"
+        steps = policy.metadata.get("provenance", {}).get("steps")
+        text += f", trained for {steps:,} steps" if isinstance(steps, int) else ""
+        text += f", monitor interval {policy.interval_ms:g} ms."
+    return text.strip() or "No description."
+
+
+def parse(text: str, known: list[str]) -> Contestants:
+    """Return the schemes that ``NAME,NAME=PATH,…`` names, their policies loaded and checked.
+
+    A name alone that is no built-in scheme stands for the policy of that agent which comes with the project.
+
+    Args:
+        text: the value of ``--schemes``.
+        known: what the backend runs without a policy.
+
+    Raises:
+        InputError: an unknown scheme, a name twice, or a policy that cannot be loaded.
+    """
+    names: list[str] = []
+    policies: dict[str, Policy] = {}
+    ours = shipped()
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, path = item.partition("=")
+        if name in names:
+            raise InputError(f"--schemes: {name}: is named twice")
+        if equals and name in known:
+            raise InputError(f"--schemes: {name}: is built in; give the policy another name")
+        if equals:
+            policies[name] = load_policy(Path(path))
+        elif name not in known and name in ours:
+            policies[name] = load_policy(ours[name])
+        else:
+            require_known(name, "--schemes", known)
+        names.append(name)
+    if not names:
+        raise InputError("--schemes: (empty): must name at least one scheme")
+    return Contestants(names, policies)
+
+
+def of_suites(suites: Iterable[Suite]) -> Contestants:
+    """Return the suites' own schemes, with the project's policies for those of them that have one."""
+    named = {name for suite in suites for name in suite.schemes}
+    policies = {name: load_policy(folder) for name, folder in shipped().items() if name in named}
+    return Contestants(None, policies)
+
+
+def require_known(name: str, source: str, known: Collection[str]) -> None:
+    """Raise an `InputError` unless ``name`` is among the ``known`` schemes; its line lists them."""
+    if name not in known:
+        raise InputError(
+            f"{source}: {name}: not a scheme that this backend runs ({', '.join(known)}; "
+            f"a trained policy is given as --schemes {name}=PATH)"
+        )
+
+
+def shipped() -> dict[str, Path]:
+    """Return the folders of the policies that come with the project, by the agent's name."""
+    found = sorted(Path(agents.__file__).parent.glob("*/trained/policy/policy.json"))
+    return {path.parents[2].name: path.parents[1] for path in found}
+
+
+def load_policy(path: Path) -> Policy:
+    """Return the policy in the folder ``path``, or in the folder ``policy`` of a training run.
+
+    Raises:
+        InputError: there is none, it is damaged or of another specification.
+    """
+    folder = path if (path / "policy.json").exists() else path / "policy"
+    if not (folder / "policy.json").is_file():
+        raise InputError(f"{path}: policy.json: there is no policy in this folder")
+    try:
+        leosim.Policy.load(str(folder))
+        files = {name: (folder / name).read_bytes() for name in POLICY_FILES}
+    except leosim.InputError as error:
+        raise InputError(str(error)) from None
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be read: {error.strerror}") from None
+    ours = [name for name, its in shipped().items() if (its / "policy").resolve() == folder.resolve()]
+    departures = registry.get(ours[0]).departures if ours else None
+    return Policy(folder, files, json.loads(files["policy.json"]), departures)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from configs import suite as suites
+from configs.errors import InputError
+from evaluation.made_up import MADE_UP_TRACES, made_up_plan
+from evaluation.runs.plan import Run, draw_offset_s, expand
+from evaluation.runs.schemes import Contestants, Policy
+
+
+def policy(interval_ms: float, onnx: bytes = b"net") -> Policy:
+    files = {"policy.onnx": onnx, "policy.json": b"{}"}
+    return Policy(Path("p"), files, {"interval_ms": interval_ms})
+
+
+CLASSIC = Contestants(["cubic", "reno"], {})
+
+
+def plan(contestants: Contestants = CLASSIC, suite: str = "leo-single", **changes: Any) -> list[Run]:
+    settings: dict[str, Any] = {"backend": "simulator", "known": ["cubic", "reno"], "base_seed": 1}
+    settings |= {"repeats": 2, "version": "1", **changes}
+    return expand(suites.load(suite), contestants, MADE_UP_TRACES, **settings)
+
+
+def test_every_scenario_scheme_and_repeat_is_planned_once_and_the_first_repeats_come_first() -> None:
+    runs = made_up_plan("leo-pair", ["cubic", "reno"], 3)
+    assert len(runs) == len({run.run_id for run in runs}) == 4 * 2 * 3
+    assert [run.repeat for run in runs] == sorted(run.repeat for run in runs)
+
+
+def test_all_schemes_of_a_repeat_meet_the_same_seed_and_stretch_of_path() -> None:
+    for scenario in ("sd-ny-isl", "sd-ny-bp", "ny-ldn-isl"):
+        met = {
+            (run.repeat, run.scenario.seed, run.offset_s) for run in plan() if run.scenario.name == scenario
+        }
+        assert len(met) == 2
+
+
+def test_repeats_differ_in_seed_and_offset_and_offsets_lie_in_the_period() -> None:
+    runs = [run for run in plan(repeats=20) if run.scheme == "cubic"]
+    assert len({run.scenario.seed for run in runs}) == len({run.offset_s for run in runs}) == len(runs)
+    assert all(0 <= run.offset_s < 5731 for run in runs)
+
+
+def test_repeats_in_turn_follow_one_another_through_the_period(tmp_path: Path) -> None:
+    path = tmp_path / "turns.yaml"
+    scenario = "{duration_s: 2.5, links: {l: {trace: sd-ny-bp}}, flows: [{scheme: $scheme, route: [l]}]}"
+    path.write_text(f"name: turns\ntitle: Turns\nin_turn: true\nscenario: {scenario}\n")
+    runs = [run for run in plan(suite=str(path), repeats=4) if run.scheme == "cubic"]
+    assert [run.offset_s for run in runs] == [0, 2.5, 5, 7.5]
+    assert len({run.scenario.seed for run in runs}) == 4
+
+
+def test_a_part_of_the_grid_is_all_that_some_of_a_suites_own_schemes_run(tmp_path: Path) -> None:
+    path = tmp_path / "parts.yaml"
+    links = "links: {l: {rate_mbps: 1, delay_ms: $rtt}}, flows: [{scheme: $scheme, route: [l]}]"
+    scenario = f"{{name: $rtt ms, duration_s: 1, {links}}}"
+    grid = "schemes: [cubic, reno]\nonly: {reno: {rtt: [20]}}\ngrid: {rtt: [10, 20]}"
+    path.write_text(f"name: parts\ntitle: Parts\n{grid}\nscenario: {scenario}\n")
+    own, given = (plan(contestants, str(path), repeats=1) for contestants in (Contestants(None, {}), CLASSIC))
+    told = [[f"{run.scheme} {run.scenario.name}" for run in runs] for runs in (own, given)]
+    assert told[0] == ["cubic 10 ms", "cubic 20 ms", "reno 20 ms"]
+    assert told[1] == ["cubic 10 ms", "cubic 20 ms", "reno 10 ms", "reno 20 ms"]
+
+
+def test_offsets_spread_over_the_whole_period() -> None:
+    drawn = sorted(draw_offset_s(seed, 100.0) for seed in range(400))
+    assert all(abs(value - 100 * rank / 400) < 10 for rank, value in enumerate(drawn))
+
+
+def test_the_same_arguments_give_the_same_plan() -> None:
+    assert plan() == plan()
+
+
+def test_identity_follows_what_decides_the_result() -> None:
+    ids = [plan()[0].run_id]
+    ids += [plan(base_seed=2)[0].run_id, plan(version="2")[0].run_id]
+    ids += [plan(Contestants(["x"], {"x": policy(30.0, onnx)}))[0].run_id for onnx in (b"1", b"2")]
+    changed = {name: replace(trace, sha256="0" * 63 + "9") for name, trace in MADE_UP_TRACES.items()}
+    suite = suites.load("leo-single")
+    settings: dict[str, Any] = {"backend": "simulator", "known": ["cubic", "reno"], "base_seed": 1}
+    ids.append(expand(suite, CLASSIC, changed, repeats=2, version="1", **settings)[0].run_id)
+    assert len(set(ids)) == len(ids)
+
+
+def test_more_repeats_leave_the_identity_of_the_first_ones() -> None:
+    assert {run.run_id for run in plan(repeats=2)} < {run.run_id for run in plan(repeats=5)}
+
+
+def test_an_unknown_scheme_is_told_with_the_known_ones() -> None:
+    with pytest.raises(InputError, match=r"vegas: not a scheme that this backend runs \(cubic, reno"):
+        plan(Contestants(["vegas"], {}))
+
+
+def test_a_policy_runs_at_its_own_interval() -> None:
+    runs = plan(Contestants(["cubic", "x"], {"x": policy(20.0)}))
+    assert {(run.scheme, run.interval_ms) for run in runs} == {("cubic", 30.0), ("x", 20.0)}
+    assert {run.scheme: set(run.policies) for run in runs} == {"cubic": set(), "x": {"x"}}
+
+
+def test_policies_of_two_intervals_cannot_share_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "mix.yaml"
+    flows = "[{scheme: a, route: [l]}, {scheme: b, route: [l]}]"
+    path.write_text(f"duration_s: 1\nlinks: {{l: {{rate_mbps: 1, delay_ms: 1}}}}\nflows: {flows}\n")
+    contestants = Contestants(["a", "b"], {"a": policy(20.0), "b": policy(30.0)})
+    with pytest.raises(InputError, match=r"must share their interval_ms \(a 20, b 30\)"):
+        plan(contestants, suite=str(path))
+
+
+def test_a_file_runs_as_written_first_and_with_drawn_seeds_after(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    flows = "[{scheme: cubic, route: [l]}, {scheme: reno, route: [l]}]"
+    path.write_text(f"seed: 77\nduration_s: 1\nlinks: {{l: {{trace: sd-ny-bp}}}}\nflows: {flows}\n")
+    first, second = plan(suite=str(path))
+    assert (first.scenario.seed, first.offset_s, first.scheme) == (77, 0.0, "cubic+reno")
+    assert second.scenario.seed != 77
+    assert second.offset_s > 0

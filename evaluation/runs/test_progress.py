@@ -1,0 +1,61 @@
+"""The time left is told from what runs of a scheme and suite took for what there was to simulate."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from evaluation.made_up import made_up_plan
+from evaluation.runs.progress import Estimate, Shown, duration, weight
+
+
+def test_the_time_left_is_right_where_schemes_cost_differently() -> None:
+    runs = made_up_plan("leo-single", ["cubic", "sage"], 4)
+    costs = {"cubic": 0.001, "sage": 0.01}
+    estimate = Estimate(runs, at_a_time=2)
+    assert estimate.left_s() is None
+    for run in runs[:4]:
+        estimate.add(run, weight(run) * costs[run.scheme])
+    assert {run.scheme for run in runs[:4]} != {run.scheme for run in runs}
+    for run in runs[4:]:
+        if run.repeat == 0:
+            estimate.add(run, weight(run) * costs[run.scheme])
+    left = sum(weight(run) * costs[run.scheme] for run in runs if run.repeat > 0)
+    assert estimate.left_s() == pytest.approx(left / 2)
+
+
+def test_a_run_weighs_its_time_its_capacity_and_its_flows() -> None:
+    [single, *_] = made_up_plan("leo-single", ["cubic"], 1)
+    [pair, *_] = made_up_plan("leo-pair", ["cubic"], 1)
+    assert weight(single) == single.scenario.duration_s * 101
+    assert weight(pair) == pair.scenario.duration_s * 102
+
+
+def test_a_log_gets_ten_lines_and_the_last_says_that_all_is_done() -> None:
+    runs = made_up_plan("leo-single", ["cubic", "reno"], 5)
+    told = io.StringIO()
+    with Shown(Console(file=told), runs, runs[:20], at_a_time=1) as shown:
+        for run in runs:
+            shown.ended(run, None if run in runs[:20] else 30.0)
+    lines = told.getvalue().splitlines()
+    assert len(lines) == 10
+    assert lines[0] == f"25 of 60 runs done, {duration(35 * 30)} left"
+    assert lines[-1] == "60 of 60 runs done"
+
+
+def test_a_terminal_gets_a_bar_with_the_time_left() -> None:
+    runs = made_up_plan("leo-single", ["cubic"], 2)
+    told = io.StringIO()
+    with Shown(Console(file=told, force_terminal=True, width=100), runs, [], at_a_time=1) as shown:
+        shown.ended(runs[0], 60.0)
+        shown._bar.refresh()
+    assert "1 of 12 runs done, 11 min left" in told.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.2, "0 s"), (59.4, "59 s"), (60, "1 min"), (3540, "59 min"), (11100, "3 h 5 min")]
+)
+def test_a_time_is_said_in_the_units_that_fit(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

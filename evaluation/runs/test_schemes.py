@@ -1,0 +1,109 @@
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+from rich.console import Console
+
+from configs import suite
+from configs.errors import InputError
+from evaluation.cli import print_list
+from evaluation.runs.backends import backend
+from evaluation.runs.schemes import about, load_policy, of_suites, parse, shipped
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_an_agents_name_alone_stands_for_the_policy_that_comes_with_the_project():
+    contestants = parse("cubic,aurora", ["cubic"])
+    assert contestants.names == ["cubic", "aurora"]
+    policy = contestants.policies["aurora"]
+    assert policy.metadata["agent"] == "aurora"
+    assert about("aurora", policy).startswith("Aurora (Jay et al., ICML 2019)")
+
+
+def test_a_name_without_either_is_answered_with_those_there_are():
+    for name in ("moon", "../aurora", "vivace"):
+        with pytest.raises(InputError, match=rf"^--schemes: {name}: not a scheme .*cubic"):
+            parse(f"cubic,{name}", ["cubic"])
+
+
+def test_every_scheme_that_a_shipped_suite_runs_by_default_is_built_in_or_has_a_policy_here():
+    suites = [suite.load(name) for name in suite.shipped()]
+    own = of_suites(suites)
+    assert own.names is None
+    assert "astraea" in own.policies
+    for one in suites:
+        assert set(one.schemes) <= {*backend("simulator").schemes(), *own.policies}, one.name
+
+
+@pytest.mark.parametrize("name", ["astraea", "aurora", "orca", "sage"])
+def test_what_differs_from_the_publication_is_said_by_report_list_and_readme(name):
+    policy = load_policy(shipped()[name])
+    line = policy.origin
+    assert "\n" not in line
+    assert line.startswith(("Trained here, not", "Not "))
+    assert line in about(name, policy)
+    console = Console(record=True, width=2_000, file=open("/dev/null", "w"))  # noqa: SIM115
+    print_list(console)
+    assert f"policy {name}: {line}" in console.export_text()
+    assert f"- **{name}**: {line}" in words(README.read_text(encoding="utf-8"))
+
+
+def test_the_readme_calls_nothing_as_published():
+    assert "as published" not in README.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_what_a_shipped_policy_says_of_its_making_agrees_with_itself(name):
+    folder = shipped()[name]
+    provenance = load_policy(folder).metadata["provenance"]
+    settings = yaml.safe_load((folder / "config.yaml").read_text())
+    assert settings == provenance["config"]
+    header = json.loads((folder / "config.yaml").read_text().splitlines()[0].removeprefix("# "))
+    assert header["command"] == provenance["command"]
+    assert header["commit"] == provenance["commit"]
+    assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?", provenance["commit"])
+    # What the command says is what was done.
+    words = shlex.split(provenance["command"])
+    for flag in ("agent", "seed"):
+        if f"--{flag}" in words:
+            assert words[words.index(f"--{flag}") + 1] == str(settings[flag])
+
+
+def imported(folder: Path, agent: str) -> Path:
+    """Return a folder with a policy of ``agent`` as an import leaves it: with other weights than ours."""
+    policy = load_policy(shipped()[agent])
+    (folder / "policy").mkdir(parents=True)
+    said = {"imported_from": "model.ckpt-1.index", "index_sha256": "ab" * 32}
+    for file, content in policy.files.items():
+        (folder / "policy" / file).write_bytes(content)
+    description = json.dumps({**policy.metadata, "provenance": said})
+    (folder / "policy" / "policy.json").write_text(description)
+    return folder
+
+
+def test_weights_of_the_authors_have_a_name_and_a_line_of_their_own(tmp_path):
+    theirs = imported(tmp_path / "runs", "orca")
+    contestants = parse(f"orca,orca-authors={theirs}", ["cubic"])
+    ours, authors = (about(name, contestants.policies[name]) for name in ("orca", "orca-authors"))
+    assert "Authors' weights, imported from model.ckpt-1.index (SHA-256 abababababab…)" in authors
+    assert "Trained here" not in authors
+    assert "Trained here, not Orca's own weights" in ours
+    assert "Authors" not in ours
+
+
+def test_a_policy_of_ones_own_says_how_it_was_trained(tmp_path):
+    theirs = imported(tmp_path, "orca")
+    path = theirs / "policy" / "policy.json"
+    said = {**json.loads(path.read_text()), "provenance": {"command": "python train.py --agent orca"}}
+    path.write_text(json.dumps(said))
+    (policy,) = parse(f"mine={theirs}", ["cubic"]).policies.values()
+    assert "Trained by: python train.py --agent orca." in about("mine", policy)
+    assert "Trained here" not in about("mine", policy)

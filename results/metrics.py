@@ -1,0 +1,427 @@
+"""What is measured, in which unit and which way is better; and the rows of ``runs.parquet`` from a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from configs.scenario import Flow, Scenario
+from configs.suite import Compare
+from results.measurement import Measurement, StepMean, Window, grouped
+
+Parts = Callable[[], Iterable[Measurement]]
+Span = Window | tuple[float, float]
+ALL = Compare()
+"""All flows with each other, throughout the window."""
+
+PAYLOAD_SHARE = 1448 / 1500
+"""Data bytes in a full packet over the packet's bytes on the link."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric: a column of ``runs.parquet`` and a value of ``metric`` in ``summary.csv``."""
+
+    name: str
+    label: str
+    unit: str
+    digits: int
+    better: Literal["higher", "lower", ""]
+    meaning: str
+    scale: float = 1.0
+    """Shown value over stored value: 100 for a share shown in %."""
+
+    def show(self, value: float) -> str:
+        """Return a stored value as the report prints it, without the unit."""
+        return f"{value * self.scale:,.{self.digits}f}"
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            "normalized_goodput",
+            "Normalized goodput",
+            "",
+            3,
+            "higher",
+            "Goodput over the payload that the bottleneck could have carried in the same time: its rate × "
+            "1,448/1,500, integrated, with outages counted as zero. 1 is everything there was to have.",
+        ),
+        Metric(
+            "delay_inflation",
+            "Delay inflation",
+            "×",
+            3,
+            "lower",
+            "Mean over all RTT samples of the measured RTT over the path's base RTT at that very time. "
+            "1 means empty queues; 1 + buffer/BDP is a queue that is always full.",
+        ),
+        Metric(
+            "power",
+            "Power",
+            "",
+            3,
+            "higher",
+            "Normalized goodput over delay inflation. 1 is the physical limit: all of the capacity, no "
+            "queue.",
+        ),
+        Metric(
+            "goodput_mbps",
+            "Goodput",
+            "Mbit/s",
+            1,
+            "higher",
+            "New in-order bytes given to the receiving application, per second.",
+        ),
+        Metric(
+            "rtt_mean_ms",
+            "Mean RTT",
+            "ms",
+            1,
+            "lower",
+            "Mean of all RTT samples, propagation and queueing together.",
+        ),
+        Metric(
+            "rtt_p95_ms",
+            "95th percentile RTT",
+            "ms",
+            1,
+            "lower",
+            "95 % of the RTT samples lie below. It contains the path's own delay: compare within a "
+            "scenario only.",
+        ),
+        Metric(
+            "base_rtt_mean_ms",
+            "Mean base RTT",
+            "ms",
+            1,
+            "",
+            "Propagation there and back without any queueing, averaged over time: a property of the path.",
+        ),
+        Metric(
+            "loss_rate",
+            "Loss rate",
+            "%",
+            3,
+            "lower",
+            "Packets lost on the way, in queues, outages or by random loss, over packets sent.",
+            scale=100.0,
+        ),
+        Metric(
+            "retransmit_rate",
+            "Retransmit rate",
+            "%",
+            3,
+            "lower",
+            "Packets sent again over packets sent; above the loss rate where packets were resent needlessly.",
+            scale=100.0,
+        ),
+        Metric(
+            "utilization",
+            "Utilization",
+            "",
+            3,
+            "higher",
+            "Goodput of all flows together over the payload that their common bottleneck could have carried, "
+            "in the window in which all flows run.",
+        ),
+        Metric(
+            "shared_delay_inflation",
+            "Delay inflation while all run",
+            "×",
+            3,
+            "lower",
+            "Measured RTT over base RTT in the same window: each flow's mean over time, then over flows.",
+        ),
+        Metric(
+            "goodput_ratio",
+            "Goodput ratio",
+            "",
+            3,
+            "higher",
+            "Goodput of the slowest flow over that of the fastest, in the same window. 1 is an even share.",
+        ),
+        Metric(
+            "jain",
+            "Jain’s index",
+            "",
+            3,
+            "higher",
+            "(Σx)² / (n Σx²) over the flows’ goodputs in the same window: 1 is an even share, 1/n is "
+            "one flow taking everything.",
+        ),
+        Metric(
+            "completion_s",
+            "Completion time",
+            "s",
+            2,
+            "lower",
+            "Of a transfer: from its start, the handshake included where there is one, to the "
+            "acknowledgement of its last byte. Transfers that do not get there do not count.",
+        ),
+        Metric(
+            "share",
+            "Share",
+            "%",
+            1,
+            "",
+            "Goodput of a scheme’s flows over that of all flows, in the same window, where several schemes "
+            "share the path. Half is an even share where there are as many flows of each of two.",
+            scale=100.0,
+        ),
+    )
+}
+
+PER_FLOW = (
+    "goodput_mbps",
+    "capacity_mbps",
+    "normalized_goodput",
+    "rtt_mean_ms",
+    "rtt_p95_ms",
+    "base_rtt_mean_ms",
+    "delay_inflation",
+    "loss_rate",
+    "retransmit_rate",
+    "power",
+)
+WHOLE = ("utilization", "goodput_ratio", "jain", "shared_delay_inflation")
+"""Of a run as a whole, over the window in which all flows run."""
+COUNTS = ("sent_packets", "delivered_packets", "retransmitted_packets", "lost_packets", "rtos")
+
+
+def flow_rows(
+    measurement: Measurement,
+    scenario: Scenario,
+    fairness_last_s: float | None,
+    parts: Parts | None = None,
+    compare: Compare = ALL,
+) -> list[dict[str, Any]]:
+    """Return one dict a flow: its own metrics, its counts and those of the run as a whole.
+
+    Values that a run does not define (an RTT without samples, the ratio of one flow) are None, never NaN.
+
+    Args:
+        measurement: the run, or the last part of it.
+        scenario: what was run.
+        fairness_last_s: how much of the time in which all flows run counts; None: all of it.
+        parts: yields the parts of the series, as often as it is called; by default the measurement is all.
+        compare: what is compared with what, and when.
+    """
+    window = shared_window_s(measurement.flows, fairness_last_s)
+    whole = run_metrics(measurement, scenario, window, parts, compare)
+    shares = scheme_shares(measurement, window, parts)
+    rows = []
+    for flow in measurement.flows:
+        row = {key: flow[key] for key in ("flow", "scheme", "start_s", "stop_s")}
+        row |= {name: _number(flow[name]) for name in PER_FLOW}
+        row |= {name: int(flow[name]) for name in COUNTS}
+        # A backend whose flows have no end may leave these out.
+        row |= {name: flow.get(name) for name in ("transfer_bytes", "completion_s")}
+        rows.append(row | whole | {"share": shares.get(flow["scheme"])})
+    return rows
+
+
+def shared_window_s(flows: list[dict[str, Any]], last_s: float | None) -> tuple[float, float] | None:
+    """Return begin and end of the time in which all flows run (its last ``last_s`` seconds), or None.
+
+    Transfers, which run until they are done, do not count where others run without end.
+    """
+    flows = _without_end(flows)
+    begin, end = max(flow["start_s"] for flow in flows), min(flow["stop_s"] for flow in flows)
+    if last_s is not None:
+        begin = max(begin, end - last_s)
+    return (begin, end) if end > begin else None
+
+
+def run_metrics(
+    measurement: Measurement,
+    scenario: Scenario,
+    window_s: tuple[float, float] | None,
+    parts: Parts | None = None,
+    compare: Compare = ALL,
+) -> dict[str, float | None]:
+    """Return the metrics of a run as a whole, all over ``window_s``: `WHOLE`.
+
+    Goodput ratio and Jain's index compare the flows without end, where there are any.
+    """
+    if window_s is None:
+        return dict.fromkeys(WHOLE)
+    window = Window(*window_s, compare.every_s, compare.first_s)
+    compared = _without_end(measurement.flows)
+    goodputs = flow_goodputs_mbps(measurement, window, compared, parts)
+    others = {flow["flow"] for flow in measurement.flows} - {flow["flow"] for flow in compared}
+    total = sum(goodputs) + (_total_mbps(measurement, window, others, parts) if others else 0.0)
+    groups = sharing_groups(scenario, window) if compare.apart else [list(range(len(scenario.flows)))]
+    capacity = shared_capacity_mbps(measurement, scenario, window, parts, groups)
+    together = [[goodputs[flow] for flow in group] for group in groups] if compare.apart else [goodputs]
+    if compare.ratio_of is not None:
+        ratios = [ratio_to_others(goodputs, compare.ratio_of)]
+    else:
+        ratios = [goodput_ratio(group) for group in together]
+    return {
+        "utilization": _number(total / (capacity * PAYLOAD_SHARE)) if capacity else None,
+        "goodput_ratio": _mean(ratios),
+        "jain": _mean([jain(group) for group in together]),
+        "shared_delay_inflation": _number(_inflation(measurement, window, compared, parts)),
+    }
+
+
+def scheme_shares(
+    measurement: Measurement, window_s: tuple[float, float] | None, parts: Parts | None = None
+) -> dict[str, float]:
+    """Return each scheme's share of the goodput of all flows without end; nothing for a single scheme."""
+    compared = _without_end(measurement.flows)
+    if window_s is None or len({flow["scheme"] for flow in compared}) < 2:
+        return {}
+    totals: dict[str, float] = {}
+    for flow, goodput in zip(
+        compared, flow_goodputs_mbps(measurement, window_s, compared, parts), strict=True
+    ):
+        totals[flow["scheme"]] = totals.get(flow["scheme"], 0.0) + goodput
+    whole = sum(totals.values())
+    return {scheme: total / whole for scheme, total in totals.items()} if whole > 0 else {}
+
+
+def goodput_ratio(goodputs: list[float]) -> float | None:
+    """Return the lowest over the highest of two or more goodputs; None for fewer, or all zeros."""
+    if len(goodputs) < 2 or max(goodputs) <= 0:
+        return None
+    return min(goodputs) / max(goodputs)
+
+
+def ratio_to_others(goodputs: list[float], flow: int) -> float | None:
+    """Return one flow's goodput over the highest of the others'; None without others, or if theirs are 0."""
+    highest = max((x for index, x in enumerate(goodputs) if index != flow), default=0.0)
+    return goodputs[flow] / highest if highest > 0 else None
+
+
+def jain(goodputs: list[float]) -> float | None:
+    """Return Jain's fairness index of two or more goodputs; None for fewer, or all zeros.
+
+    Jain, Chiu and Hawe: "A quantitative measure of fairness and discrimination for resource allocation",
+    1984.
+    """
+    if len(goodputs) < 2 or not any(goodputs):
+        return None
+    return sum(goodputs) ** 2 / (len(goodputs) * sum(x * x for x in goodputs))
+
+
+def sharing_groups(scenario: Scenario, window_s: Span) -> list[list[int]]:
+    """Return the flows in groups that share links in a window, one flow with another or through others."""
+    groups: list[tuple[list[int], set[str]]] = []
+    for index in range(len(scenario.flows)):
+        members, links = [index], set().union(*_crossed(scenario, index, window_s))
+        apart = []
+        for group in groups:
+            if links & group[1]:
+                members, links = [*group[0], *members], links | group[1]
+            else:
+                apart.append(group)
+        groups = [*apart, (members, links)]
+    return [members for members, _ in groups]
+
+
+def _inflation(
+    measurement: Measurement, window_s: Span, flows: list[dict[str, Any]], parts: Parts | None
+) -> float:
+    """Return RTT over base RTT, averaged over a window and then over flows that have samples in it."""
+    means = {flow["flow"]: StepMean(window_s, flow["start_s"]) for flow in flows}
+    for part in parts() if parts else [measurement]:
+        for flow, (end_s, rtt, base) in grouped(part.flow_series, "flow", "time_s", "rtt_ms", "base_rtt_ms"):
+            if flow in means:
+                means[flow].add(end_s, rtt / base)
+    found = [mean for one in means.values() if np.isfinite(mean := one.mean())]
+    return sum(found) / len(found) if found else float("nan")
+
+
+def _mean(values: list[float | None]) -> float | None:
+    """Return the mean of the values that there are; None without any."""
+    found = [value for value in values if value is not None]
+    return sum(found) / len(found) if found else None
+
+
+def _without_end(flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the flows that are no transfers; all of them, if all are."""
+    return [flow for flow in flows if flow.get("transfer_bytes") is None] or flows
+
+
+def _total_mbps(measurement: Measurement, window_s: Span, flows: set[int], parts: Parts | None) -> float:
+    """Return what ``flows``, each of which may run for a part of the window only, carry together in it."""
+    mean = StepMean(window_s)
+    for part in parts() if parts else [measurement]:
+        series, grid_s = part.flow_series, part.of_link(0)["time_s"]
+        mine = np.isin(series["flow"], list(flows))
+        step = np.searchsorted(grid_s, series["time_s"][mine])
+        mean.add(grid_s, np.bincount(step, weights=series["goodput_mbps"][mine], minlength=len(grid_s)))
+    return mean.mean()
+
+
+def flow_goodputs_mbps(
+    measurement: Measurement,
+    window_s: Span,
+    flows: list[dict[str, Any]],
+    parts: Parts | None = None,
+) -> list[float]:
+    """Return each flow's mean goodput over a window, from the series' intervals that lie in it."""
+    means = {flow["flow"]: StepMean(window_s, flow["start_s"]) for flow in flows}
+    for part in parts() if parts else [measurement]:
+        for flow, (end_s, goodput) in grouped(part.flow_series, "flow", "time_s", "goodput_mbps"):
+            if flow in means:
+                means[flow].add(end_s, goodput)
+    return [mean.mean() for mean in means.values()]
+
+
+def shared_capacity_mbps(
+    measurement: Measurement,
+    scenario: Scenario,
+    window_s: Span,
+    parts: Parts | None = None,
+    groups: list[list[int]] | None = None,
+) -> float | None:
+    """Return the mean capacity of the flows' common bottleneck over a window; outages count as zero in it.
+
+    It is the least of the links that every flow crosses throughout; None where there is no such link. Of
+    groups of flows, which `sharing_groups` finds, it is the sum of theirs.
+    """
+    groups = groups or [list(range(len(scenario.flows)))]
+    common = [
+        set.intersection(*(route for flow in group for route in _crossed(scenario, flow, window_s)))
+        for group in groups
+    ]
+    names = measurement.link_names
+    means = {index: StepMean(window_s) for index, name in enumerate(names) if name in set().union(*common)}
+    for part in parts() if parts else [measurement]:
+        for link, (end_s, capacity) in grouped(part.link_series, "link", "time_s", "capacity_mbps"):
+            if link in means:
+                means[link].add(end_s, capacity)
+    mbps = {names[link]: mean.mean() for link, mean in means.items()}
+    least = [min((mbps[link] for link in links if link in mbps), default=None) for links in common]
+    return None if None in least else sum(one for one in least if one is not None)
+
+
+def _crossed(scenario: Scenario, index: int, window_s: Span) -> list[set[str]]:
+    """Return the links, as the run log names them, of each route that a flow's data takes in a window."""
+    flow = scenario.flows[index]
+    events = [event for event in scenario.events if index in event.reroute.flows]
+    events.sort(key=lambda event: event.at_s)
+    taken = [(0.0, flow.route), *((event.at_s, event.reroute.route) for event in events)]
+    ends = [*(at_s for at_s, _ in taken[1:]), math.inf]
+    return [
+        _directed(flow, route)
+        for (at_s, route), end_s in zip(taken, ends, strict=True)
+        if at_s < window_s[1] and end_s > window_s[0]
+    ]
+
+
+def _directed(flow: Flow, route: list[str]) -> set[str]:
+    return {f"{link}.reverse" for link in route} if flow.direction == "backward" else set(route)
+
+
+def _number(value: float | None) -> float | None:
+    """Return a finite float, or None."""
+    return float(value) if value is not None and np.isfinite(value) else None

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+from results.intervals import SUMMARY_COLUMNS, interval, summarize
+
+
+def rows(**columns: list[object]) -> pl.DataFrame:
+    n = len(next(iter(columns.values())))
+    default: dict[str, list[object]] = {
+        "suite": ["s"] * n,
+        "scenario": ["path"] * n,
+        "scheme": ["cubic"] * n,
+        "run_scheme": ["cubic"] * n,
+        "backend": ["simulator"] * n,
+        "repeat": list(range(n)),
+        "run_id": [f"r{i}" for i in range(n)],
+    }
+    return pl.DataFrame({**default, **columns})
+
+
+def test_one_value_has_a_mean_and_no_interval() -> None:
+    found = interval([3.0], seed=1)
+    assert (found.mean, found.n) == (3.0, 1)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+
+
+def test_equal_values_have_an_interval_of_no_width() -> None:
+    found = interval([0.25] * 5, seed=1)
+    assert (found.mean, found.low, found.high, found.n) == (0.25, 0.25, 0.25, 5)
+
+
+def test_two_values_have_an_interval_within_them() -> None:
+    found = interval([1.0, 2.0], seed=1)
+    assert 1.0 <= found.low <= found.mean == 1.5 <= found.high <= 2.0
+
+
+def test_the_same_values_and_seed_give_the_same_interval() -> None:
+    values = [1.0, 4.0, 2.0, 8.0, 5.0]
+    assert interval(values, seed=3) == interval(values, seed=3)
+
+
+def test_the_interval_covers_the_true_mean_about_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    found = [interval(list(rng.normal(10.0, 2.0, 25)), seed=trial) for trial in range(100)]
+    covered = sum(one.low <= 10.0 <= one.high for one in found)
+    assert 86 <= covered <= 99
+
+
+def test_the_summary_has_the_columns_of_the_contract() -> None:
+    table = summarize(rows(power=[0.5, 0.7]))
+    assert tuple(table.columns) == SUMMARY_COLUMNS
+    assert table.row(0)[:6] == ("s", "path", "cubic", "simulator", "power", pytest.approx(0.6))
+    assert table["n"].to_list() == [2]
+
+
+def test_flows_are_averaged_within_their_run_before_runs_are_counted() -> None:
+    table = summarize(rows(power=[0.2, 0.4, 0.9], run_id=["a", "a", "b"], repeat=[0, 0, 1]))
+    assert table["n"].to_list() == [2]
+    assert table["mean"].to_list() == [pytest.approx((0.3 + 0.9) / 2)]
+
+
+def test_background_flows_are_no_part_of_the_scheme_under_test() -> None:
+    table = summarize(
+        rows(power=[0.2, 0.8], scheme=["reno", "cubic"], run_scheme=["reno", "reno"], run_id=["a", "a"])
+    )
+    assert table.select("scheme", "mean").rows() == [("reno", 0.2)]
+
+
+def test_every_scheme_of_a_written_mix_is_summarized() -> None:
+    mix = ["cubic+reno"] * 2
+    table = summarize(rows(power=[0.2, 0.8], scheme=["reno", "cubic"], run_scheme=mix, run_id=["a", "a"]))
+    assert dict(table.select("scheme", "mean").rows()) == {"reno": 0.2, "cubic": 0.8}
+
+
+def test_metrics_that_no_run_defines_are_left_out_and_single_runs_have_empty_intervals() -> None:
+    table = summarize(rows(power=[0.5], jain=[None]))
+    assert table["metric"].to_list() == ["power"]
+    assert table.select("ci_low", "ci_high").rows() == [(None, None)]
+    assert table.write_csv().splitlines()[1] == "s,path,cubic,simulator,power,0.5,,,1"

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from results import provenance
+
+
+def test_a_description_is_json_and_names_command_versions_seed_config_and_traces() -> None:
+    found = provenance.describe({"a": 1}, 7, {"b": "2", "a": "1"})
+    assert json.loads(json.dumps(found)) == found
+    assert found["config"] == {"a": 1}
+    assert found["seed"] == 7
+    assert list(found["traces"]) == ["a", "b"]
+    assert found["versions"]["numpy"][0].isdigit()
+    assert {"python", "leogym", "leosim", "torch"} <= set(found["versions"])
+
+
+def test_a_command_is_quoted_for_a_shell_and_relative_to_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    argv = [str(tmp_path / "evaluate.py"), "my suite.yaml", "--out", str(tmp_path / "runs" / "x")]
+    shown = provenance.command_line(argv, ["python", *argv])
+    assert shown == "python evaluate.py 'my suite.yaml' --out runs/x"
+
+
+def test_a_module_is_shown_as_it_was_called(tmp_path: Path) -> None:
+    argv = [str(tmp_path / "traces" / "__main__.py"), "list"]
+    assert provenance.command_line(argv, ["python", "-m", "traces", "list"]) == "python -m traces list"
+
+
+def test_the_home_folder_is_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert provenance.anonymous(f"astraea={tmp_path}/runs/policy") == "astraea=~/runs/policy"
+
+
+def test_without_git_the_commit_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert provenance.commit() is None
+
+
+def test_a_copy_inside_another_repository_does_not_take_that_ones_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provenance, "_REPOSITORY", Path(provenance.__file__).parent)
+    assert provenance.commit() is None
