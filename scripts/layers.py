@@ -1,0 +1,94 @@
+"""Print the layers of rooms and packages: ``python scripts/layers.py``.
+
+A room is a top-level folder of Python, a package a folder. Each is printed after all that it imports; tests do
+not count. The exit status is 1 where some import each other in a circle.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("configs", "results", "traces", "kernel_bridge", "envs", "agents", "evaluation")
+"""From the lowest up, as docs/architecture.md has them."""
+
+Graph = Mapping[str, set[str]]
+
+
+def sources() -> Iterator[Path]:
+    """Yield the rooms' Python files, tests aside."""
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            if not path.name.startswith("test_") and path.name != "conftest.py":
+                yield path
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Yield the modules that a file imports anywhere; of ``from a import b`` both a and a.b."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{one.name}" for one in node.names)
+
+
+def packages() -> dict[str, set[str]]:
+    """Return which package imports which others."""
+    modules = {}
+    for path in sources():
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        package = ".".join(parts[:-1])
+        modules[package if parts[-1] == "__init__" else ".".join(parts)] = package
+    graph: dict[str, set[str]] = {package: set() for package in modules.values()}
+    for path in sources():
+        here = ".".join(path.relative_to(ROOT).parts[:-1])
+        graph[here] |= {modules[name] for name in imported(path) if name in modules} - {here}
+    return graph
+
+
+def rooms(graph: Graph) -> dict[str, set[str]]:
+    """Return which room imports which others, from which package imports which."""
+    found: dict[str, set[str]] = {room: set() for room in ROOMS}
+    for package, others in graph.items():
+        here = package.partition(".")[0]
+        found[here] |= {other.partition(".")[0] for other in others} - {here}
+    return found
+
+
+def layers(graph: Graph) -> list[list[str]]:
+    """Return the nodes layer by layer, each above all that it imports.
+
+    Raises:
+        CycleError: some import each other in a circle.
+    """
+    sorter = TopologicalSorter(graph)
+    sorter.prepare()
+    found = []
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready())
+        found.append(ready)
+        sorter.done(*ready)
+    return found
+
+
+def main() -> int:
+    """Print both pictures."""
+    graph = packages()
+    try:
+        for title, one in (("rooms", rooms(graph)), ("packages", graph)):
+            print(title)
+            for height, names in enumerate(layers(one)):
+                print(f"  {height}  {', '.join(names)}")
+    except CycleError as error:
+        print(f"in a circle: {' → '.join(error.args[1])}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
