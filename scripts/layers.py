@@ -1,6 +1,6 @@
 """Print the layers of rooms and packages: ``python scripts/layers.py``.
 
-A room is a top-level folder of Python, a package a folder. Each is printed after all that it imports; tests do
+A room is a top-level folder of Python, a package a folder. Each comes after all that it imports; tests do
 not count. The exit status is 1 where some import each other in a circle.
 """
 
