@@ -90,7 +90,8 @@ def test_a_trace_that_mahimahi_refuses_is_named_as_the_caller_knows_it(tmp_path,
     empty = tmp_path / "empty.trace"
     empty.touch()
     with pytest.raises(RuntimeError, match=re.escape(str(empty))):
-        run([Link(trace, empty)], ["true"], timeout_s=LIMIT_S)
+        # A command that ends sooner than mahimahi reads its trace would hide what it says.
+        run([Link(trace, empty)], ["sleep", "10"], timeout_s=LIMIT_S)
     with pytest.raises(InputError, match=r"absent\.trace: cannot be read: No such file"):
         run([Link(trace, tmp_path / "absent.trace")], ["true"], timeout_s=LIMIT_S)
 
