@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
+import leosim
 
+from configs.units import NS_PER_S
 from kernel_bridge.bridge.client import Bridge, Flow, Report
-from kernel_bridge.runner.plan import PACKET_BYTES, Plan, PlannedFlow
+from kernel_bridge.runner.plan import Plan, PlannedFlow
 from kernel_bridge.runner.run import Run
 from kernel_bridge.runner.run_folder import FIRST_PORT
-from kernel_bridge.runner.schedule import NS_PER_S
 
 CONNECTING_NS = 30 * NS_PER_S
 """A flow that has not connected so long after its start is not waited for."""
-_DEFAULT_BUFFER_BYTES = {
-    "sfq": 127 * PACKET_BYTES,
-    "codel": 1_000 * PACKET_BYTES,
-    "pie": 1_000 * PACKET_BYTES,
-    "fq_codel": 10_240 * PACKET_BYTES,
-    "fq_pie": 10_240 * PACKET_BYTES,
-    "cake": 4 << 20,
-}
-"""Linux's limits of managed queues, where a scenario gives none."""
 
 
 class Episode:
@@ -136,13 +127,5 @@ class Episode:
             Capacity of the bottleneck in bytes/s, one-way delay of the links in ns, the bottleneck's buffer
             in bytes.
         """
-        now_ns = np.array([self.now_ns()])
         links = self.plan.links_of(self.flow(slot))
-        rates_bps = [int(link.schedule.rate_at(now_ns)[0]) for link in links]
-        bottleneck = links[int(np.argmin(rates_bps))]
-        if bottleneck.limit is None:
-            buffer_bytes = _DEFAULT_BUFFER_BYTES[bottleneck.spec.queue.kind]
-        else:
-            buffer_bytes = bottleneck.limit.size * (PACKET_BYTES if bottleneck.limit.unit == "packets" else 1)
-        delay_ns = sum(int(link.schedule.delay_at(now_ns)[0]) for link in links)
-        return min(rates_bps) / 8, delay_ns, buffer_bytes
+        return leosim.world([link.schedule for link in reversed(links)], max(0, self.now_ns()))

@@ -18,8 +18,8 @@ from envs.real_episode import Episode
 from kernel_bridge.bridge.client import REPORT_FIELDS, Closed, Message, Opened, Report
 from kernel_bridge.runner.backends import BACKENDS
 from kernel_bridge.runner.run import Run, check
-from kernel_bridge.runner.run_log import RunLog
 from kernel_bridge.runner.served_flows import AGENT
+from results.measurement import Measurement
 from traces.path import cache
 
 PATIENCE_INTERVALS = 3
@@ -90,7 +90,7 @@ class RealTcpBatch:
         self.invalid: str | None = None
         self.invalid_episodes = 0
         self.last_invalid: str | None = None
-        self._log: RunLog | None = None
+        self._log: Measurement | None = None
         self._episode: Episode | None = None
         self._stack = ExitStack()
         self._finalizer = weakref.finalize(self, self._stack.close)
@@ -157,7 +157,7 @@ class RealTcpBatch:
             episode.decided.update(deciding)
             self._advance(episode)
 
-    def run_log(self, index: int) -> RunLog:
+    def run_log(self, index: int) -> Measurement:
         """Return the log of the scenario that came to its end.
 
         Raises:

@@ -1,26 +1,33 @@
-"""A run's log as plain data: what every backend hands to metrics and figures, and what Ray sends home."""
+"""The run log as plain data: every backend returns one, and metrics and figures read it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import leosim
 import numpy as np
 from numpy.typing import NDArray
 
 Column = NDArray[Any]
 
 
+COLUMNS = {
+    table: tuple(name for name, _, _ in columns) for table, columns in leosim.run_log_columns().items()
+}
+"""The columns of each of a run log's tables. The simulator declares them, with units and meanings."""
+
+
 @dataclass(frozen=True)
 class Measurement:
-    """What one run measured. Keys and units are those of `leosim.RunLog`.
+    """What one run measured: four tables with the columns of `COLUMNS`.
 
-    A row of a series closes an interval: it describes the time since the row before it of the same flow or
+    A row of a series closes an interval: it describes the time since the previous row of the same flow or
     link.
 
-    A long run may come in parts, each with the series' rows of its stretch of time. Of all but the last one
-    ``flows`` says only what scheme each flow has, and ``links`` nothing.
+    A long run may come in parts, each with the series' rows of its stretch of time. All parts but the last
+    have only the schemes in ``flows``, and nothing in ``links``.
     """
 
     flows: list[dict[str, Any]]
@@ -29,7 +36,12 @@ class Measurement:
     link_series: dict[str, Column]
     link_names: list[str]
     invalid: str | None = None
-    """Why this is no result: the machine could not keep up with a run in real time. None for a valid run."""
+    """Why the run is invalid: the machine could not keep up with a run in real time. None for a valid run."""
+
+    @classmethod
+    def of(cls, log: leosim.RunLog) -> Measurement:
+        """Return the simulator's log of a run."""
+        return cls(log.flows, log.links, log.flow_series, log.link_series, log.link_names)
 
     def of_flow(self, flow: int) -> dict[str, Column]:
         """Return the series of one flow."""
@@ -38,6 +50,21 @@ class Measurement:
     def of_link(self, link: int) -> dict[str, Column]:
         """Return the series of one link, by its index in ``link_names``."""
         return _rows(self.link_series, "link", link)
+
+
+def ordered(table: str, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row or the columns of a run log's table in the declared order.
+
+    A column that a backend does not measure is NaN.
+
+    Raises:
+        KeyError: a column that the table does not have.
+    """
+    if unknown := columns.keys() - set(COLUMNS[table]):
+        raise KeyError(f"{table}: no such columns: {', '.join(sorted(unknown))}")
+    size = np.shape(next(iter(columns.values())))
+    missing: Any = np.full(size, np.nan) if size else float("nan")
+    return {name: columns.get(name, missing) for name in COLUMNS[table]}
 
 
 def _rows(series: dict[str, Column], key: str, value: int) -> dict[str, Column]:

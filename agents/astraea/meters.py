@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.training.simulations import LEARNER
-from kernel_bridge.runner.run_log import RunLog
+from results.measurement import Measurement
 
 SATURATED = 0.99
 """An action beyond this has next to no gradient through tanh."""
@@ -58,7 +58,7 @@ class Meters:
         for name, value in measured.items():
             self._add(name, value)
 
-    def episode(self, log: leosim.RunLog | RunLog) -> None:
+    def episode(self, log: leosim.RunLog | Measurement) -> None:
         """Count the learning flows of a finished episode."""
         for flow in log.flows:
             if flow["scheme"] == LEARNER:

@@ -18,7 +18,7 @@ from configs.errors import InputError
 from kernel_bridge.bridge.client import REPORT_FIELDS
 from kernel_bridge.lab import image, links, virtual_run
 from kernel_bridge.runner.interval_reports import SAMPLE_MS, interval_reports
-from kernel_bridge.runner.plan import PACKET_BYTES, Plan
+from kernel_bridge.runner.plan import Plan
 from kernel_bridge.runner.run_log import FlowRecord
 from kernel_bridge.runner.socket_log import Samples
 from results.provenance import command_line
@@ -122,17 +122,13 @@ def look(
     agents = leosim.Agents(1, agent=settings.spec, reward=settings.reward)
     agents.start(0, 0)
     [link] = planned.chain
-    limit = link.limit
-    assert limit is not None, "situations have a buffer"
-    buffer_bytes = limit.size * (PACKET_BYTES if limit.unit == "packets" else 1)
-    time_ns = reports[:, REPORT_FIELDS.index("time_ns")].astype(np.int64)
-    capacity, delay_ns = link.schedule.rate_at(time_ns) / 8, link.schedule.delay_at(time_ns)
+    time_ns = REPORT_FIELDS.index("time_ns")
     observations = np.zeros((len(reports), agents.observation_dim), np.float32)
     rewards = np.zeros(len(reports), np.float32)
     for row, report in enumerate(reports):
         agents.observe(0, report)
         observations[row] = agents.observation(0)
-        world = float(capacity[row]), int(delay_ns[row]), buffer_bytes
+        world = leosim.world([link.schedule], int(report[time_ns]))
         rewards[row] = agents.judge([0], *world, flows_on_path=len(planned.flows))[0][0]
     return reports[:, REPORT_FIELDS.index("delivered_bytes")] > 0, observations, rewards
 

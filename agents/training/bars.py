@@ -148,8 +148,7 @@ def _traces(ranges: Ranges) -> dict[str, leosim.PathTrace]:
 
 
 def _measured(log: leosim.RunLog, scenario: Scenario) -> Measured:
-    measurement = Measurement(log.flows, log.links, log.flow_series, log.link_series, log.link_names)
-    shares = run_metrics(measurement, scenario, shared_window_s(log.flows, LAST_S))
+    shares = run_metrics(Measurement.of(log), scenario, shared_window_s(log.flows, LAST_S))
     inflations = [flow["delay_inflation"] for flow in log.flows if np.isfinite(flow["delay_inflation"])]
     return {**shares, "delay_inflation": float(np.mean(inflations)) if inflations else None}
 

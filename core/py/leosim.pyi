@@ -117,44 +117,80 @@ class RunLog:
 
     @property
     def flows(self) -> list[dict[str, Any]]:
-        """One dict a flow.
-
-        Keys: flow, scheme, start_s, stop_s, goodput_mbps, capacity_mbps, normalized_goodput, rtt_mean_ms,
-        rtt_p95_ms, base_rtt_mean_ms, delay_inflation, loss_rate, retransmit_rate, power, sent_packets,
-        delivered_packets, retransmitted_packets, lost_packets, rtos,
-        transfer_bytes (None: without end), completion_s (from start_s to the last byte acknowledged; None:
-        not yet).
-        """
+        """One dict per flow; keys as `run_log_columns` has them."""
     @property
     def links(self) -> list[dict[str, Any]]:
-        """One dict a link; offered = delivered + dropped + lost + queued + in flight.
-
-        Keys: link, offered_packets, delivered_packets, dropped_packets, marked_packets, lost_packets,
-        queued_packets, in_flight_packets.
-        """
+        """One dict per link; keys as `run_log_columns` has them."""
     @property
     def flow_series(self) -> dict[str, NDArray[Any]]:
-        """Columns of a row a running flow and interval; a row closes its interval.
-
-        time_s, flow (u32), goodput_mbps, send_mbps, rtt_ms (nan without a sample), base_rtt_ms,
-        cwnd_packets, in_flight_packets, pacing_mbps (nan when unpaced), lost_packets,
-        retransmitted_packets.
-        """
+        """Columns with one row per running flow and interval; a row closes its interval."""
     @property
     def link_series(self) -> dict[str, NDArray[Any]]:
-        """Columns of a row a link and interval; a row closes its interval.
-
-        time_s, link (u32, an index of link_names), capacity_mbps (mean; outages count as zero), delay_ms,
-        queue_packets, connected (throughout), dropped_packets, delivered_mbps.
-        """
+        """Columns with one row per link and interval; a row closes its interval."""
     @property
     def link_names(self) -> list[str]: ...
 
-def loss_seeds(scenario: str) -> dict[str, int]:
-    """Return the seeds of a scenario's random losses, by link: who draws from them elsewhere loses the same.
+def run_log_columns() -> dict[str, list[tuple[str, str, str]]]:
+    """Return the run log's tables (``flows``, ``links``, ``flow_series``, ``link_series``).
+
+    Each is a list of columns: name, unit (empty for names, indices and ratios) and meaning.
+    """
+
+@final
+class LinkPlan:
+    """A link of a scenario over the scenario's duration, as the simulator sees it.
+
+    Arrays over spans have shape (n,). Span i lasts from ``start_ns[i]`` to ``start_ns[i + 1]``, the last one
+    to the end of the run; neighbours differ.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def start_ns(self) -> NDArray[np.int64]:
+        """When each span begins, from the start of the run; the first is 0."""
+    @property
+    def delay_ns(self) -> NDArray[np.int64]:
+        """One-way propagation."""
+    @property
+    def rate_bps(self) -> NDArray[np.int64]:
+        """Capacity in IP packets; during an outage, the rate that the link would have."""
+    @property
+    def loss(self) -> NDArray[np.float64]:
+        """Loss probability of the link and its path trace together."""
+    @property
+    def connected(self) -> NDArray[np.bool_]: ...
+    @property
+    def varies(self) -> bool:
+        """Whether it has more than one span."""
+    @property
+    def loss_seed(self) -> int:
+        """The seed of its random losses, as `losses` takes it."""
+    @property
+    def limit_packets(self) -> int | None:
+        """Size of its queue in packets, the discipline's default included; None: no such limit."""
+    @property
+    def limit_bytes(self) -> int | None:
+        """Size of its queue in bytes, the discipline's default included; None: no such limit."""
+    def delay_at(self, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the delay at each time; before the run it is that of the start."""
+    def capacity_bits(self, from_ns: NDArray[np.int64], to_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how many bits the link can carry from each ``from_ns`` to each ``to_ns``."""
+    def stays_connected(self, from_ns: NDArray[np.int64], to_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether no outage touches each interval."""
+
+def plan_links(scenario: str, traces: dict[str, PathTrace]) -> list[LinkPlan]:
+    """Plan the links of a scenario, sorted by name.
 
     Raises:
-        InputError: a scenario that does not parse.
+        InputError: a scenario that does not parse, or a path trace that is missing or never has capacity.
+    """
+
+def world(route: Sequence[LinkPlan], time_ns: int) -> tuple[float, int, int]:
+    """Return what rewards see of a route at a time, as `Agents.judge` takes it.
+
+    Returns:
+        Capacity of the bottleneck in bytes/s, one-way propagation in ns, the bottleneck's buffer in bytes.
     """
 
 def losses(probability: float, seed: int, packets: int) -> list[int]:

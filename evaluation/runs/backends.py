@@ -135,7 +135,7 @@ class Simulator:
             )
         except leosim.InputError as error:
             raise InputError(str(error)) from None
-        return Measurement(log.flows, log.links, log.flow_series, log.link_series, log.link_names)
+        return Measurement.of(log)
 
     def stream(self, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
         """Simulate a scenario on the thread that takes the parts, the GIL released."""
@@ -193,14 +193,11 @@ class RealTcp:
         scenario = Scenario.model_validate_json(scenario_json)
         try:
             with policy_folders(self._policies) as policies:
-                log = execute(scenario, self._traces, self.links(), SERIES_MS, policies, self._stop)
+                return execute(scenario, self._traces, self.links(), SERIES_MS, policies, self._stop)
         except TooSlowError as error:
             return Measurement([], [], {}, {}, [], str(error))
         except RuntimeError as error:
             raise InputError(str(error)) from None
-        return Measurement(
-            log.flows, log.links, log.flow_series, log.link_series, log.link_names, log.invalid
-        )
 
 
 class Lab:
@@ -236,12 +233,9 @@ class Lab:
         """Run a scenario in a virtual machine, which the calling thread waits for."""
         try:
             scenario = Scenario.model_validate_json(scenario_json)
-            log = lab.execute(scenario, self._traces, SERIES_MS, policies=self._policies, stop=self._stop)
+            return lab.execute(scenario, self._traces, SERIES_MS, policies=self._policies, stop=self._stop)
         except RuntimeError as error:
             raise InputError(str(error)) from None
-        return Measurement(
-            log.flows, log.links, log.flow_series, log.link_series, log.link_names, log.invalid
-        )
 
 
 BACKENDS: dict[str, type[Simulator] | type[RealTcp] | type[Lab]] = {

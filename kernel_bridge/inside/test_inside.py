@@ -21,5 +21,5 @@ def test_every_module_is_imported_without_site_packages(program):
 
 def test_what_a_program_needs_beyond_that_is_one_line():
     with pytest.raises(RuntimeError, match="No module named 'leosim'") as caught:
-        guest_modules.imported(["kernel_bridge.runner.schedule"])
+        guest_modules.imported(["kernel_bridge.runner.plan"])
     assert "\n" not in str(caught.value)

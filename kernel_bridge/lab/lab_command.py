@@ -15,7 +15,7 @@ from configs import scenario
 from configs.atomic import write_atomically
 from configs.errors import InputError
 from kernel_bridge.lab import image, links, machine, virtual_run
-from kernel_bridge.runner.run_log import RunLog
+from results.measurement import Measurement
 from traces.path import cache
 
 
@@ -88,7 +88,7 @@ def _show(told: Mapping[str, object]) -> None:
         print(f"\r{told['run_s']:g} of {told['duration_s']:g} s", end="", file=sys.stderr)
 
 
-def _write(folder: Path, log: RunLog, described: scenario.Scenario) -> None:
+def _write(folder: Path, log: Measurement, described: scenario.Scenario) -> None:
     """Write a run log: what it is of, what it found, and its series."""
     folder.mkdir(parents=True, exist_ok=True)
     told = {

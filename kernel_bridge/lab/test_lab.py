@@ -80,9 +80,9 @@ def test_a_link_loses_the_packets_that_the_simulators_loses():
     ran = virtual_run.execute(scenario, {})
     on_kernel, in_simulator = ([link["lost_packets"] for link in log.links] for log in (ran, simulated))
     assert on_kernel == in_simulator
+    seeds = {link.name: link.loss_seed for link in leosim.plan_links(scenario.model_dump_json(), {})}
     for link in ran.links:
-        seed = leosim.loss_seeds(scenario.model_dump_json())[link["link"]]
-        drawn = leosim.losses(0.02, seed, link["offered_packets"] - link["queued_packets"])
+        drawn = leosim.losses(0.02, seeds[link["link"]], link["offered_packets"] - link["queued_packets"])
         assert link["lost_packets"] == len(drawn) > 10
 
 

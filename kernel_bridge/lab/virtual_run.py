@@ -11,6 +11,7 @@ import leosim
 
 from configs.errors import InputError
 from configs.scenario import Scenario
+from configs.units import NS_PER_S
 from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.host.namespaces import folders
 from kernel_bridge.host.schemes import DATAGRAMS
@@ -23,10 +24,10 @@ from kernel_bridge.runner import run
 from kernel_bridge.runner.link_shells import LEAD_S
 from kernel_bridge.runner.plan import Plan, ack_jitter_ns
 from kernel_bridge.runner.run_folder import FIRST_PORT, describe, raise_for, read
-from kernel_bridge.runner.run_log import FlowRecord, RunLog
-from kernel_bridge.runner.schedule import NS_PER_S
+from kernel_bridge.runner.run_log import FlowRecord
 from kernel_bridge.runner.served_flows import SATCP
 from kernel_bridge.runner.stop import Stop
+from results.measurement import Measurement
 
 CUBICS = {
     "cubic": {"hystart": 1, "hystart_detect": 3},
@@ -64,7 +65,7 @@ def execute(
     policies: Policies | None = None,
     take: Callable[[Sequence[FlowRecord]], None] = lambda _: None,
     stop: Stop | None = None,
-) -> RunLog:
+) -> Measurement:
     """Run a scenario in virtual time.
 
     Args:

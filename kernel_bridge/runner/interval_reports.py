@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from configs.units import NS_PER_MS
 from kernel_bridge.bridge.client import REPORT_FIELDS
 from kernel_bridge.runner.run_log import sent_packets
-from kernel_bridge.runner.schedule import NS_PER_MS
 from kernel_bridge.runner.socket_log import UNPACED, Samples
 
 SAMPLE_MS = 10

@@ -11,10 +11,10 @@ import polars as pl
 
 from configs.errors import InputError
 from configs.queue import KNOBS
+from configs.units import NS_PER_MS, NS_PER_S
 from kernel_bridge.mahimahi import command as mahimahi
 from kernel_bridge.runner.link_shells import LEAD_S, Folders, LinkEvents, LinkShells, Origin
 from kernel_bridge.runner.plan import Plan, PlannedLink
-from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S
 from kernel_bridge.shell import leo as mm_leo
 from kernel_bridge.shell.leo import NAME
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import leosim
 import numpy as np
 
 from configs.errors import InputError
+from configs.units import NS_PER_MS, NS_PER_S
 from kernel_bridge.mahimahi import Delay, Link, LinkLog, Loss, Queue, read_log
 from kernel_bridge.mahimahi import command as mahimahi
 from kernel_bridge.mahimahi.shell import Shell
@@ -19,7 +21,6 @@ from kernel_bridge.runner.leo_links import UNLIMITED, LeoLinks, header_of, leo, 
 from kernel_bridge.runner.leo_links import late as late_leo
 from kernel_bridge.runner.link_shells import LEAD_S, Folders, Integers, LinkEvents, LinkShells, Origin
 from kernel_bridge.runner.plan import Limit, Plan, PlannedLink
-from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S, Schedule
 from kernel_bridge.shell import leo as mm_leo
 from traces.formats import mahimahi as files
 from traces.formats.series import Series
@@ -53,7 +54,7 @@ class MahimahiLinks:
     def check(self, plan: Plan, link: PlannedLink) -> None:
         """Refuse a link that the shells cannot express."""
         where = _where(plan, link)
-        if link.schedule.loss_varies:
+        if np.ptp(link.schedule.loss) > 0:
             raise InputError(f"{where}: its loss varies, and mm-loss's is fixed{_ELSEWHERE}")
         if plan.ack_jitter_ns:
             raise InputError(
@@ -130,7 +131,7 @@ class MahimahiLinks:
 
 def needs_leo(link: PlannedLink) -> bool:
     """Return whether mm-delay cannot make a link's delay: it varies, or is no whole number of ms."""
-    return link.schedule.delay_varies or int(link.schedule.delay_ns[0]) % NS_PER_MS > 0
+    return np.ptp(link.schedule.delay_ns) > 0 or int(link.schedule.delay_ns[0]) % NS_PER_MS > 0
 
 
 def _where(plan: Plan, link: PlannedLink) -> str:
@@ -170,7 +171,7 @@ def late(log: LinkLog, begin_ms: float, end_ms: float) -> str | None:
     return f"mm-link handled 1 % of the opportunities {p99_ms:.0f} ms late or more, above {LATE_MS} ms"
 
 
-def opportunities(found: Schedule, duration_ns: int) -> Series:
+def opportunities(found: leosim.LinkPlan, duration_ns: int) -> Series:
     """Return a schedule as the series that becomes mm-link's two files.
 
     Before the run's start and after its end the link is up, as mm-link asks of a period's ends. The direction

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import leosim
+import numpy as np
 
 from configs.errors import InputError
 from configs.queue import Queue
 from configs.scenario import Flow, Link, Scenario
+from configs.units import NS_PER_MS, NS_PER_S
 from kernel_bridge.host.schemes import DATAGRAMS
-from kernel_bridge.runner import schedule
-from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S, Schedule
 
 MAX_FLOWS = 256
 """Each has two processes of its own."""
@@ -50,11 +50,15 @@ class PlannedLink:
     """Its path trace."""
     period_ns: int
     """The path trace's, or 0."""
-    schedule: Schedule
+    schedule: leosim.LinkPlan
+    """Delay, capacity, loss and outages over the run."""
     limit: Limit | None
     """The queue's size; None leaves it to the discipline."""
-    seed: int
-    """Of its random losses, which are the simulator's, and of what its queue draws."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of its random losses, which are the simulator's, and of what its queue draws."""
+        return self.schedule.loss_seed
 
 
 @dataclass(frozen=True)
@@ -134,16 +138,13 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
         raise InputError(f"{where}: flows: {total} are more than the {MAX_FLOWS} that it runs")
     names = chain([flow.route for flow in scenario.flows], where)
     parsed = {name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in traces.items()}
-    schedules = {name: schedule.of_link(scenario.links[name], parsed, scenario.duration_s) for name in names}
-    for name, found in schedules.items():
-        if not found.capacity_bps.any():
-            raise InputError(f"{where}: links.{name}: never has capacity while the scenario lasts")
-    seeds = leosim.loss_seeds(scenario.model_dump_json())
+    schedules = {found.name: found for found in leosim.plan_links(scenario.model_dump_json(), parsed)}
+    duration_ns = round(scenario.duration_s * NS_PER_S)
     links = []
     for name in reversed(names):
-        flows = [flow for flow in scenario.flows if name in flow.route]
-        rtt_ns = max(_base_rtt_ns(flow, schedules) for flow in flows)
-        spec = scenario.links[name]
+        spec, schedule = scenario.links[name], schedules[name]
+        if not schedule.capacity_bits(np.array([0]), np.array([duration_ns]))[0]:
+            raise InputError(f"{where}: links.{name}: never has capacity while the scenario lasts")
         links.append(
             PlannedLink(
                 name=name,
@@ -151,15 +152,14 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
                 spec=spec,
                 csv=traces[spec.trace] if spec.trace is not None else None,
                 period_ns=parsed[spec.trace].period_ns if spec.trace is not None else 0,
-                schedule=schedules[name],
-                limit=_limit(spec.queue, int(schedules[name].rate_bps[0]), rtt_ns),
-                seed=seeds[name],
+                schedule=schedule,
+                limit=_limit(spec.queue, schedule),
             )
         )
     return Plan(
         scenario.name,
         scenario.seed,
-        round(scenario.duration_s * NS_PER_S),
+        duration_ns,
         tuple(links),
         tuple(_flows(scenario, names)),
         ack_jitter_ns(scenario),
@@ -216,21 +216,13 @@ def chain(routes: Sequence[Sequence[str]], where: str) -> list[str]:
     return found
 
 
-def _base_rtt_ns(flow: Flow, schedules: Mapping[str, Schedule]) -> int:
-    one_way = sum(int(schedules[name].delay_ns[0]) for name in flow.route)
-    return 2 * (one_way + round(flow.extra_delay_ms * NS_PER_MS))
-
-
-def _limit(queue: Queue, rate_bps: int, rtt_ns: int) -> Limit | None:
-    """Return a queue's size as the simulator counts it."""
-    if queue.packets is not None:
-        return Limit("packets", queue.packets)
+def _limit(queue: Queue, schedule: leosim.LinkPlan) -> Limit | None:
     if queue.bytes is not None:
         return Limit("bytes", queue.bytes)
-    if queue.bdp is not None:
-        packets = round(queue.bdp * rate_bps * rtt_ns / NS_PER_S / (8 * PACKET_BYTES))
-        return Limit("packets", max(1, packets))
-    return None
+    if queue.packets is None and queue.bdp is None:
+        return None
+    assert schedule.limit_packets is not None
+    return Limit("packets", schedule.limit_packets)
 
 
 def _flows(scenario: Scenario, names: list[str]) -> Iterator[PlannedFlow]:

@@ -12,6 +12,7 @@ from typing import Self
 
 from configs.errors import InputError
 from configs.scenario import Scenario
+from configs.units import NS_PER_S
 from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.bridge.client import BridgeError
 from kernel_bridge.host.namespaces import folders, start_in_namespaces
@@ -20,10 +21,9 @@ from kernel_bridge.inside.ending import GRACE_S, SETUP_S
 from kernel_bridge.runner.link_shells import LEAD_S, Backend, Folders
 from kernel_bridge.runner.plan import Plan, plan
 from kernel_bridge.runner.run_folder import FIRST_PORT, TooSlowError, access, describe, raise_for, read
-from kernel_bridge.runner.run_log import RunLog
-from kernel_bridge.runner.schedule import NS_PER_S
 from kernel_bridge.runner.served_flows import Served, known
 from kernel_bridge.runner.stop import Stop
+from results.measurement import Measurement
 
 PREPARE_S = SETUP_S + GRACE_S
 """How long it may take until the flows can begin."""
@@ -36,7 +36,7 @@ def execute(
     series_ms: float = 100.0,
     policies: Mapping[str, Path] | None = None,
     stop: Stop | None = None,
-) -> RunLog:
+) -> Measurement:
     """Run a scenario in real time, to its end.
 
     Args:
@@ -175,7 +175,7 @@ class Run:
             self.served.announce(self._origin_ns, FIRST_PORT)
         return self._origin_ns
 
-    def finish(self, series_ms: float = 100.0) -> RunLog:
+    def finish(self, series_ms: float = 100.0) -> Measurement:
         """Wait for the run's end and return its log; `begin` is called unless it was.
 
         Raises:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from configs.units import NS_PER_MS, NS_PER_S
 from kernel_bridge.host.namespaces import PATH, ordinary_user
 from kernel_bridge.host.schemes import DATAGRAMS
 from kernel_bridge.inside.ending import TOO_SLOW, left
@@ -16,9 +17,9 @@ from kernel_bridge.inside.scenario import START_S
 from kernel_bridge.inside.session import Branch, Role, RunResult, RunSession, SessionFlow
 from kernel_bridge.runner.link_shells import LEAD_S, Backend, Folders, LinkEvents, LinkShells, Origin
 from kernel_bridge.runner.plan import Plan, PlannedFlow
-from kernel_bridge.runner.run_log import FlowRecord, RunLog, run_log
-from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S
+from kernel_bridge.runner.run_log import FlowRecord, run_log
 from kernel_bridge.runner.socket_log import read_counts, read_samples
+from results.measurement import Measurement
 
 LATE_SHARE = 0.01
 """A sender that was not awake for more of its time than this did not offer what was asked for."""
@@ -130,7 +131,7 @@ def read(
     series_ms: float,
     fault: Callable[[], str | None] = lambda: None,
     take: Callable[[Sequence[FlowRecord]], None] = lambda _: None,
-) -> RunLog:
+) -> Measurement:
     """Return the log of a run that has ended, from its folder.
 
     Args:

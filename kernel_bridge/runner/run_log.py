@@ -13,29 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from configs.units import NS_PER_MS, NS_PER_S
 from kernel_bridge.host.schemes import DATAGRAMS
 from kernel_bridge.runner.link_shells import LEAD_S, LinkEvents
 from kernel_bridge.runner.plan import PACKET_BYTES, Plan, PlannedFlow
-from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S
 from kernel_bridge.runner.socket_log import UNPACED, Counts, Samples
+from results.measurement import Measurement, ordered
 
 SEGMENT_BYTES = 1448
 
 Column = NDArray[Any]
 Integers = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class RunLog:
-    """What a run measured. Keys and units are those of `leosim.RunLog`."""
-
-    flows: list[dict[str, Any]]
-    links: list[dict[str, Any]]
-    flow_series: dict[str, Column]
-    link_series: dict[str, Column]
-    link_names: list[str]
-    invalid: str | None
-    """Why this is no result: the machine could not keep up. None for a valid run."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +58,7 @@ def run_log(
     events: Sequence[LinkEvents],
     series_ms: float,
     invalid: str | None,
-) -> RunLog:
+) -> Measurement:
     """Return a run's log.
 
     Args:
@@ -93,18 +81,19 @@ def run_log(
     flows, flow_columns = [], []
     for index, (flow, record) in enumerate(zip(plan.flows, records, strict=True)):
         rtts = _rtt_samples(plan, flow, record, ahead)
-        flows.append({"flow": index, **_flow_summary(plan, flow, record, rtts, ahead)})
+        flows.append(ordered("flows", {"flow": index, **_flow_summary(plan, flow, record, rtts, ahead)}))
         flow_columns.append(_flow_series(plan, index, flow, record, rtts, ahead, grid, step_ns))
     # The simulator's order of links is the data's.
     links, link_columns = [], []
     for index, position in enumerate(reversed(range(len(plan.chain)))):
-        links.append(_link_summary(plan.chain[position].name, events[position], plan.duration_ns))
+        summary = _link_summary(plan.chain[position].name, events[position], plan.duration_ns)
+        links.append(ordered("links", summary))
         link_columns.append(_link_series(plan, position, index, events[position], ahead, grid, step_ns))
-    return RunLog(
+    return Measurement(
         flows,
         links,
-        _by_time(flow_columns, "flow"),
-        _by_time(link_columns, "link"),
+        ordered("flow_series", _by_time(flow_columns, "flow")),
+        ordered("link_series", _by_time(link_columns, "link")),
         [link["link"] for link in links],
         invalid,
     )
@@ -278,6 +267,7 @@ def _link_summary(name: str, events: LinkEvents, duration_ns: int) -> dict[str, 
         "link": name,
         "offered_packets": arrived,
         "delivered_packets": delivered,
+        "delivered_bytes": int(events.delivered_bytes[events.delivery_ns < duration_ns].sum()),
         "dropped_packets": dropped,
         "marked_packets": events.marked_packets,
         "lost_packets": lost,

@@ -10,7 +10,7 @@ from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.runner.leo_links import LeoLinks
 from kernel_bridge.runner.run import Run, check
 from kernel_bridge.runner.run_folder import TooSlowError
-from kernel_bridge.runner.run_log import RunLog
+from results.measurement import Measurement
 from tests.support.lateness import Lateness
 
 pytestmark = pytest.mark.real_time
@@ -26,7 +26,7 @@ PACKET_MS = 1.0
 GOODPUT_MBPS = RATE_MBPS * 1448 / 1500
 
 
-def _run(scheme, duration_s, link, traces=None) -> RunLog:
+def _run(scheme, duration_s, link, traces=None) -> Measurement:
     """Run one flow for real; what the machine could not keep up with is skipped by name."""
     queue = {"packets": BUFFER_PACKETS}
     data = {"name": "test", "duration_s": duration_s, "links": {"l": {**link, "queue": queue}}}

@@ -2,6 +2,7 @@
 
 import re
 
+import leosim
 import numpy as np
 import pytest
 
@@ -12,8 +13,15 @@ from kernel_bridge.runner import mahimahi_links
 from kernel_bridge.runner.link_shells import LEAD_S, Folders
 from kernel_bridge.runner.mahimahi_links import MahimahiLinks, drops, late, opportunities
 from kernel_bridge.runner.plan import plan
-from kernel_bridge.runner.schedule import Schedule
 from traces.formats.mahimahi import opportunities_ms
+
+TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "short"}
+time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
+0,10,24,24,0,1,0,
+0.5,10,24,24,0,0,0,
+1,10,12,12,0,1,0,
+2,10,12,12,0,1,0,
+"""
 
 
 def _planned(**link):
@@ -48,13 +56,11 @@ def test_a_links_shells_delay_outside_lose_between_and_queue_inside(tmp_path):
 
 def test_both_directions_have_the_schedules_outages_at_the_schedules_times():
     second = 1_000_000_000
-    found = Schedule(
-        np.array([0, second // 2, second]),
-        np.full(3, 10_000_000),
-        np.array([24_000_000, 24_000_000, 12_000_000]),
-        np.zeros(3),
-        np.array([True, False, True]),
-    )
+    trace = leosim.PathTrace.parse(TRACE, "short")
+    link = {"trace": "short"}
+    flow = {"scheme": "cubic", "route": ["l"]}
+    data = {"name": "test", "duration_s": 2, "links": {"l": link}, "flows": [flow]}
+    [found] = leosim.plan_links(parse(data, "test").to_json(), {"short": trace})
     series = opportunities(found, 2 * second)
     lead_ms = round(LEAD_S * 1000)
     for direction, per_ms in (("uplink", (2, 1)), ("downlink", (1, 1))):

@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 
 from configs.errors import InputError
+from configs.units import NS_PER_S
 from kernel_bridge.host import schemes
 from kernel_bridge.host.namespaces import PATH, folders, ordinary_user, start_in_namespaces
 from kernel_bridge.inside.ending import TOO_SLOW
@@ -20,9 +21,8 @@ from kernel_bridge.inside.session import RunSession, SessionFlow
 from kernel_bridge.mahimahi import command as mahimahi
 from kernel_bridge.runner.run import PREPARE_S
 from kernel_bridge.runner.run_folder import FIRST_PORT, TooSlowError
-from kernel_bridge.runner.run_log import RunLog
-from kernel_bridge.runner.schedule import NS_PER_S
 from kernel_bridge.tunnel.measure import Logs, measured
+from results.measurement import Measurement
 
 PROGRAMS = ("mm-tunnelserver", "mm-tunnelclient")
 ENDS = ("server", "client")
@@ -40,7 +40,7 @@ def missing() -> str | None:
     return f"tunnel: {lack}" if lack is not None else None
 
 
-def run(scheme: str, duration_s: float, logs: Path) -> RunLog:
+def run(scheme: str, duration_s: float, logs: Path) -> Measurement:
     """Run one flow from a tunnel's client to its server, and measure it by the tunnel's logs.
 
     Args:

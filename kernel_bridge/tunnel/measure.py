@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from configs.errors import InputError
+from configs.units import NS_PER_MS, NS_PER_S
 from kernel_bridge.runner.plan import PACKET_BYTES
-from kernel_bridge.runner.run_log import RunLog, weighted_quantile
-from kernel_bridge.runner.schedule import NS_PER_MS, NS_PER_S
+from kernel_bridge.runner.run_log import weighted_quantile
 from kernel_bridge.tunnel.tunnel_log import TunnelLog, read_log
+from results.measurement import Measurement, ordered
 
 HEADER_BYTES = 52
 """Of IP and TCP with timestamps."""
@@ -79,7 +80,7 @@ class _Packets:
     arrived: NDArray[np.bool_]
 
 
-def measured(logs: Logs, scheme: str, series_ms: float = 100.0) -> RunLog:
+def measured(logs: Logs, scheme: str, series_ms: float = 100.0) -> Measurement:
     """Return a run log of the one flow that went through a tunnel, from its first packet to its last.
 
     Args:
@@ -111,27 +112,24 @@ def measured(logs: Logs, scheme: str, series_ms: float = 100.0) -> RunLog:
     goodput_mbps = int(size.sum()) * 8e3 / stop_ns
     rtt_ms, weight = rtt_ns / NS_PER_MS, np.ones(len(rtt_ns))
     base_ms = base_ns / NS_PER_MS
-    nan = float("nan")
     flow = {
         "flow": 0,
         "scheme": scheme,
         "start_s": 0.0,
         "stop_s": stop_ns / NS_PER_S,
         "goodput_mbps": goodput_mbps,
-        "capacity_mbps": nan,
-        "normalized_goodput": nan,
         "rtt_mean_ms": float(rtt_ms.mean()),
         "rtt_p95_ms": weighted_quantile(rtt_ms, weight, 0.95),
         "base_rtt_mean_ms": base_ms,
-        "delay_inflation": float((rtt_ms / base_ms).mean()) if base_ms > 0 else nan,
+        "delay_inflation": float((rtt_ms / base_ms).mean()) if base_ms > 0 else float("nan"),
         "loss_rate": int(missing.sum()) / len(data.sent_ns),
-        "retransmit_rate": nan,
-        "power": nan,
         "sent_packets": len(data.sent_ns),
         "delivered_packets": int(carries.sum()),
         "retransmitted_packets": 0,
         "lost_packets": int(missing.sum()),
         "rtos": 0,
+        "transfer_bytes": None,
+        "completion_s": None,
     }
     rows = len(grid)
     edges = np.concatenate(([0], grid))
@@ -154,11 +152,10 @@ def measured(logs: Logs, scheme: str, series_ms: float = 100.0) -> RunLog:
         "in_flight_packets": np.maximum(
             under_way - np.searchsorted(np.sort(lost_at), grid - TAIL_NS), 0
         ).astype(np.uint32),
-        "pacing_mbps": np.full(rows, nan),
         "lost_packets": _between(lost_at, edges).astype(np.uint32),
         "retransmitted_packets": np.zeros(rows, dtype=np.uint32),
     }
-    return RunLog([flow], [], series, {}, [], None)
+    return Measurement([ordered("flows", flow)], [], ordered("flow_series", series), {}, [])
 
 
 def _directed(path: Path, direction: str) -> TunnelLog:

@@ -13,9 +13,9 @@ import polars as pl
 
 from configs.errors import InputError
 from kernel_bridge.runner.run_folder import TooSlowError
-from kernel_bridge.runner.run_log import RunLog
 from kernel_bridge.tunnel.local_flow import run
 from kernel_bridge.tunnel.measure import Logs, measured
+from results.measurement import Measurement
 
 
 def add_to(commands: Any) -> None:
@@ -56,7 +56,7 @@ def carry_out(options: argparse.Namespace) -> Iterator[str]:
         yield json.dumps(numbers)
 
 
-def write_series(log: RunLog, path: Path) -> None:
+def write_series(log: Measurement, path: Path) -> None:
     """Write the series of a run log's flows.
 
     Raises:

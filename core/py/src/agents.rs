@@ -1,6 +1,6 @@
 //! `leosim.Agents`: observations, rewards and commands of flows that run elsewhere.
 
-use leo_control::{AgentSpec, AgentState, FlowState, GLOBAL_DIM, Report, Reward, World, write_global_state};
+use leo_control::{AgentSpec, AgentState, FlowState, GLOBAL_DIM, Judgement, Report, Reward, World};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
@@ -124,15 +124,8 @@ impl Agents {
         let world = World { capacity_bytes_per_s, base_delay_ns, buffer_bytes };
         let flows = slots.iter().filter_map(|&slot| self.slots[slot].as_ref().map(|agent| &agent.history));
         let mut global_state = vec![0.0; GLOBAL_DIM];
-        write_global_state(&world, flows.clone(), &mut global_state);
-        let shared = self.reward.evaluate(&world, flows);
-        let own = |agent: &Option<Agent>| {
-            if self.reward.is_of_flow() {
-                self.reward.evaluate(&world, agent.iter().map(|agent| &agent.history))
-            } else {
-                shared
-            }
-        };
+        let judgement = Judgement::new(self.reward, world, flows, &mut global_state);
+        let own = |agent: &Option<Agent>| judgement.of(agent.as_ref().map(|agent| &agent.history));
         let rewards = self.slots.iter().map(own).collect();
         Ok((PyArray1::from_vec(py, rewards), PyArray1::from_vec(py, global_state)))
     }

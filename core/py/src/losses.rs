@@ -1,18 +1,9 @@
-//! `leosim.loss_seeds`, `leosim.losses`: random losses for links that are not the simulator's.
-
-use std::collections::BTreeMap;
+//! `leosim.losses`: random losses for links that are not the simulator's.
 
 use leo_link::Loss;
-use leo_sim::Scenario;
 use pyo3::prelude::*;
 
 use crate::input_error;
-
-/// The seeds of a scenario's random losses, by link.
-#[pyfunction]
-pub fn loss_seeds(scenario: &str) -> PyResult<BTreeMap<String, u64>> {
-    Ok(leo_sim::loss_seeds(&Scenario::from_json(scenario).map_err(input_error)?))
-}
 
 /// Which of the first `packets` that leave a queue are lost, counted from 0.
 #[pyfunction]

@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 
 use crate::input_error;
 use crate::inputs::{Policies, Traces, interval, policy_set, trace_set};
-use crate::run_log::{RunLog, flow_columns, link_columns};
+use crate::run_log::{RunLog, to_dict};
 
 const NANOS_PER_S: f64 = 1e9;
 
@@ -74,7 +74,7 @@ impl Simulation {
             self.inner.advance(until);
             self.inner.take_series()
         });
-        Ok((flow_columns(py, flows)?, link_columns(py, links)?))
+        Ok((to_dict(py, flows.cells())?, to_dict(py, links.cells())?))
     }
 
     fn run_log(&mut self, py: Python<'_>) -> RunLog {

@@ -18,6 +18,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let interval_ns = 1_000_000_000;
     let mut simulation = Simulation::new(&scenario, &TraceSet::new(), &PolicySet::new(), interval_ns, 0)?;
     simulation.run();
-    println!("{}", simulation.run_log().links[0].stats.delivered);
+    println!("{}", simulation.run_log().links[0].delivered_packets);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Batches of simulations with learning flows, stepped together one monitor interval at a time.
 
-use leo_control::{AgentSpec, FlowState, GLOBAL_DIM, Report, Reward, write_global_state};
+use leo_control::{AgentSpec, FlowState, GLOBAL_DIM, Judgement, Report, Reward};
 use leo_link::Nanos;
 use rayon::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::network::{PolicySet, TraceSet};
 use crate::run_log::RunLog;
 use crate::scenario::{AGENT_SCHEME, Scenario, ScenarioError};
 use crate::simulation::Simulation;
-use crate::world::world_of;
+use crate::world::world;
 
 /// What all simulations of a batch have in common.
 #[derive(Clone, Debug)]
@@ -287,24 +287,20 @@ impl Environment {
         let reporting =
             |index: &&usize| flows[**index].agent.as_ref().is_some_and(|agent| agent.reported_at == now);
         let Some(&first) = self.learners.iter().find(reporting) else { return };
-        let world = world_of(&self.simulation, first, now);
+        let links = self.simulation.links();
+        let route = flows[first].routes.current().links.iter().map(|&link| &links[link as usize]);
+        let world = world(route.map(|link| (link.schedule(), link.limit())), now);
         let states = || {
             let learners = self.learners.iter().filter(reporting);
             learners
                 .filter_map(|&index| flows[index].agent.as_ref().map(|agent| &agent.history as &FlowState))
         };
-        write_global_state(&world, states(), row.global_state);
-        let reward = settings.reward.evaluate(&world, states());
+        let judgement = Judgement::new(settings.reward, world, states(), row.global_state);
         for (slot, &acted) in row.active.iter().enumerate() {
-            if !acted {
-                continue;
-            }
-            row.rewards[slot] = if settings.reward.is_of_flow() {
+            if acted {
                 let own = flows[self.learners[slot]].agent.as_ref().map(|agent| &agent.history);
-                settings.reward.evaluate(&world, own.into_iter())
-            } else {
-                reward
-            };
+                row.rewards[slot] = judgement.of(own);
+            }
         }
     }
 }

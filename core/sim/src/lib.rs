@@ -25,8 +25,8 @@ mod world;
 
 pub use batch::{Batch, BatchSettings, View};
 pub use many::run_many;
-pub use network::{PolicySet, TraceSet, loss_seeds, missing_announcements};
-pub use run_log::{FlowSeries, FlowSummary, LinkSeries, LinkSummary, RunLog};
+pub use network::{LinkPlan, PolicySet, TraceSet, missing_announcements, plan_links};
+pub use run_log::{Cell, Column, FlowSeries, FlowSummary, LinkSeries, LinkSummary, RunLog, TABLES};
 pub use scenario::{
     AGENT_SCHEME, ArrivalsSpec, EventSpec, FlowDirection, FlowSpec, LinkSpec, QueueSpec, RerouteSpec,
     ReverseSpec, Scenario, ScenarioError, SizeDistribution,
@@ -36,3 +36,4 @@ pub use simulation::Simulation;
 pub use leo_cc::{Announcement, NAMES as SCHEMES};
 pub use leo_link::Nanos;
 pub use scenario::UDP_SCHEME;
+pub use world::world;

@@ -48,21 +48,61 @@ pub struct Network {
     pub ports: Vec<Port>,
 }
 
+/// One of a scenario's links, without a queue discipline and without packets.
+#[derive(Clone, Debug)]
+pub struct LinkPlan {
+    /// Its name in the scenario.
+    pub name: String,
+    /// Delay, capacity, outages, and the path trace's loss.
+    pub schedule: Schedule,
+    /// Size of its queue.
+    pub limit: DropTail,
+    /// Independent loss probability on top of the path trace's.
+    pub loss: f64,
+    /// The seed of its random losses: what `Loss::new` takes to lose the same packets elsewhere.
+    pub loss_seed: u64,
+}
+
+/// Plan the links of `scenario`, sorted by name.
+///
+/// # Errors
+/// A path trace that is not in `traces`, or that never has capacity.
+pub fn plan_links(scenario: &Scenario, traces: &TraceSet) -> Result<Vec<LinkPlan>, ScenarioError> {
+    plan(scenario, traces, &mut Pcg64Mcg::seed_from_u64(scenario.seed))
+}
+
+fn plan(
+    scenario: &Scenario,
+    traces: &TraceSet,
+    seeds: &mut Pcg64Mcg,
+) -> Result<Vec<LinkPlan>, ScenarioError> {
+    let mut planned = Vec::new();
+    for (name, spec) in &scenario.links {
+        planned.push(LinkPlan {
+            name: name.clone(),
+            schedule: schedule(scenario, name, spec, (Direction::Uplink, bps(spec.rate_mbps)), traces)?,
+            limit: DropTail::INFINITE,
+            loss: spec.loss,
+            loss_seed: seeds.next_u64(),
+        });
+    }
+    // Sizes in bandwidth-delay products refer to the delays of all links.
+    for (index, spec) in scenario.links.values().enumerate() {
+        let rtt = largest_base_rtt(scenario, &planned[index].name, &planned);
+        planned[index].limit = queue::limit(&spec.queue, planned[index].schedule.at(0).rate_bps, rtt);
+    }
+    Ok(planned)
+}
+
 /// Build what `scenario` describes.
 pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Result<Network, ScenarioError> {
     let names: Vec<String> = scenario.links.keys().cloned().collect();
-    let mut schedules = Vec::new();
-    for (name, link) in &scenario.links {
-        schedules.push(schedule(scenario, name, link, (Direction::Uplink, bps(link.rate_mbps)), traces)?);
-    }
-    // First `loss_seeds`.
     let mut seeds = Pcg64Mcg::seed_from_u64(scenario.seed);
+    let planned = plan(scenario, traces, &mut seeds)?;
     let mut links = Vec::new();
-    for ((name, spec), schedule) in scenario.links.iter().zip(&schedules) {
-        let rtt = largest_base_rtt(scenario, name, &schedules, &names);
-        let limit = queue::limit(&spec.queue, schedule.at(0).rate_bps, rtt);
-        let mut link =
-            Link::new(schedule.clone(), limit, Loss::new(spec.loss, seeds.next_u64()), Jitter::none());
+    for (spec, plan) in scenario.links.values().zip(&planned) {
+        let loss = Loss::new(plan.loss, plan.loss_seed);
+        let mut link = Link::new(plan.schedule.clone(), plan.limit, loss, Jitter::none());
         if spec.burst_bytes > 0 {
             link = link.with_bucket(spec.burst_bytes);
         }
@@ -79,7 +119,7 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
             links.push(in_outages(link, spec.outage));
             continue;
         };
-        let rtt = largest_base_rtt(scenario, name, &schedules, &names);
+        let rtt = largest_base_rtt(scenario, name, &planned);
         let limit = queue::limit(&reverse.queue, schedule.at(0).rate_bps, rtt);
         let loss = Loss::new(reverse.loss, reverse_loss_seed(scenario.seed, links.len()));
         let link = in_outages(Link::new(schedule, limit, loss, jitter), spec.outage);
@@ -156,15 +196,15 @@ fn schedule(
 }
 
 /// Base RTT of a flow over `route` at the start: propagation both ways.
-fn base_rtt(flow: &FlowSpec, route: &[String], schedules: &[Schedule], names: &[String]) -> Nanos {
-    let route = route.iter().filter_map(|link| names.iter().position(|name| name == link));
-    let one_way: Nanos = route.map(|link| schedules[link].at(0).delay).sum();
+fn base_rtt(flow: &FlowSpec, route: &[String], links: &[LinkPlan]) -> Nanos {
+    let links = links.iter().filter(|link| route.contains(&link.name));
+    let one_way: Nanos = links.map(|link| link.schedule.at(0).delay).sum();
     2 * (one_way + nanos(flow.extra_delay_ms, NANOS_PER_MS))
 }
 
 /// What a size in bandwidth-delay products refers to: the largest base RTT of the flows routed over the link at the start,
 /// or, when there are none, ever.
-fn largest_base_rtt(scenario: &Scenario, name: &str, schedules: &[Schedule], names: &[String]) -> Nanos {
+fn largest_base_rtt(scenario: &Scenario, name: &str, links: &[LinkPlan]) -> Nanos {
     let crosses = |route: &[String]| route.iter().any(|link| link == name);
     let at_start = scenario.flows.iter().map(|flow| (flow, &flow.route));
     let later = scenario
@@ -172,17 +212,9 @@ fn largest_base_rtt(scenario: &Scenario, name: &str, schedules: &[Schedule], nam
         .iter()
         .map(|event| &event.reroute)
         .flat_map(|reroute| reroute.flows.iter().map(|&flow| (&scenario.flows[flow], &reroute.route)));
-    let rtt = |(flow, route): (&FlowSpec, &Vec<String>)| base_rtt(flow, route, schedules, names);
+    let rtt = |(flow, route): (&FlowSpec, &Vec<String>)| base_rtt(flow, route, links);
     let of_start = at_start.filter(|(_, route)| crosses(route)).map(rtt).max();
     of_start.or_else(|| later.filter(|(_, route)| crosses(route)).map(rtt).max()).unwrap_or(0)
-}
-
-/// The seeds of the links' random losses, by name: what `Loss::new` takes for the n-th packet that leaves a link's queue to
-/// be lost here, too.
-#[must_use]
-pub fn loss_seeds(scenario: &Scenario) -> BTreeMap<String, u64> {
-    let mut seeds = Pcg64Mcg::seed_from_u64(scenario.seed);
-    scenario.links.keys().map(|name| (name.clone(), seeds.next_u64())).collect()
 }
 
 /// Disciplines draw from a sequence of their own: another discipline leaves all other draws as they are.

@@ -1,4 +1,6 @@
-//! What a run measured: a summary a flow and a link, and series in long form.
+//! What a run measured: a summary per flow and link, and series in long form.
+
+mod columns;
 
 use leo_cc::CongestionControl;
 use leo_link::{Link, LinkStats, NEVER, Nanos};
@@ -6,73 +8,7 @@ use leo_transport::{PACKET_BYTES, SEGMENT_BYTES, SenderStats};
 
 use crate::flow::{Flow, Phase, RttLog};
 use crate::packet::Packet;
-
-/// One flow of a run. Metrics as `docs/metrics.md` defines them.
-#[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "names carry unit and meaning; metrics are defined in docs/metrics.md")]
-pub struct FlowSummary {
-    pub scheme: String,
-    pub start_s: f64,
-    pub stop_s: f64,
-    pub goodput_mbps: f64,
-    pub capacity_mbps: f64,
-    pub normalized_goodput: f64,
-    pub rtt_mean_ms: f64,
-    pub rtt_p95_ms: f64,
-    pub base_rtt_mean_ms: f64,
-    pub delay_inflation: f64,
-    pub loss_rate: f64,
-    pub retransmit_rate: f64,
-    pub power: f64,
-    pub sent_packets: u64,
-    pub delivered_packets: u64,
-    pub retransmitted_packets: u64,
-    pub lost_packets: u64,
-    pub rtos: u64,
-    pub transfer_bytes: Option<u64>,
-    pub completion_s: Option<f64>,
-}
-
-/// One link of a run; offered = delivered + dropped + lost + queued + in flight.
-#[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "names carry unit and meaning")]
-pub struct LinkSummary {
-    pub link: String,
-    pub stats: LinkStats,
-    pub queued_packets: u64,
-    pub in_flight_packets: u64,
-}
-
-/// A row a running flow and interval; a row closes its interval.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[expect(missing_docs, reason = "names carry unit and meaning")]
-pub struct FlowSeries {
-    pub time_s: Vec<f64>,
-    pub flow: Vec<u32>,
-    pub goodput_mbps: Vec<f64>,
-    pub send_mbps: Vec<f64>,
-    pub rtt_ms: Vec<f64>,
-    pub base_rtt_ms: Vec<f64>,
-    pub cwnd_packets: Vec<u32>,
-    pub in_flight_packets: Vec<u32>,
-    pub pacing_mbps: Vec<f64>,
-    pub lost_packets: Vec<u32>,
-    pub retransmitted_packets: Vec<u32>,
-}
-
-/// A row a link and interval.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[expect(missing_docs, reason = "names carry unit and meaning")]
-pub struct LinkSeries {
-    pub time_s: Vec<f64>,
-    pub link: Vec<u32>,
-    pub capacity_mbps: Vec<f64>,
-    pub delay_ms: Vec<f64>,
-    pub queue_packets: Vec<u32>,
-    pub connected: Vec<bool>,
-    pub dropped_packets: Vec<u32>,
-    pub delivered_mbps: Vec<f64>,
-}
+pub use columns::{Cell, Column, FlowSeries, FlowSummary, LinkSeries, LinkSummary, TABLES};
 
 /// Everything that a run measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -161,16 +97,22 @@ impl Recorder {
     ) -> RunLog {
         let summary = |(name, link): &(String, usize)| {
             let link = &mut links[*link];
+            let stats = link.stats(now);
             LinkSummary {
                 link: name.clone(),
-                stats: link.stats(now),
+                offered_packets: stats.offered,
+                delivered_packets: stats.delivered,
+                delivered_bytes: stats.delivered_bytes,
+                dropped_packets: stats.dropped,
+                marked_packets: stats.marked,
+                lost_packets: stats.lost,
                 queued_packets: link.queued_packets(now),
                 in_flight_packets: link.in_flight_packets(now),
             }
         };
         RunLog {
             links: logged.iter().map(summary).collect(),
-            flows: flows.iter().map(|flow| summarise(flow, links, now)).collect(),
+            flows: (0..).zip(flows).map(|(index, flow)| summarise(index, flow, links, now)).collect(),
             flow_series: self.flow_series.clone(),
             link_series: self.link_series.clone(),
         }
@@ -238,7 +180,7 @@ fn mbps(bytes: u64, seconds: f64) -> f64 {
     bytes as f64 * 8e-6 / seconds
 }
 
-fn summarise(flow: &Flow, links: &[Link<Packet>], now: Nanos) -> FlowSummary {
+fn summarise(index: u64, flow: &Flow, links: &[Link<Packet>], now: Nanos) -> FlowSummary {
     // A flow that is yet to start has had no time.
     let stop = flow.stop.min(now).max(flow.start);
     let seconds = (stop - flow.start) as f64 * NS;
@@ -261,6 +203,7 @@ fn summarise(flow: &Flow, links: &[Link<Packet>], now: Nanos) -> FlowSummary {
     let samples = rtt.samples as f64;
     let delay_inflation = rtt.inflation_sum / samples;
     FlowSummary {
+        flow: index,
         scheme: flow.name.clone(),
         start_s: flow.start as f64 * NS,
         stop_s: stop as f64 * NS,

@@ -7,7 +7,7 @@ mod reverse;
 use serde::Deserialize;
 
 pub use arrivals::{ArrivalsSpec, SizeDistribution};
-pub use queue::{QueueKind, QueueSpec};
+pub use queue::QueueSpec;
 pub use reverse::{FlowDirection, ReverseSpec};
 
 use crate::Nanos;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use leo_link::{Direction, Nanos, UNLIMITED};
+use leo_link::{Direction, Nanos, QueueKind, UNLIMITED};
 use lexopt::Parser;
 use lexopt::prelude::{Long, Short, Value};
 
@@ -29,7 +29,7 @@ Uplink is the way out of the shell, downlink the way in; options without a direc
                         capacity in place of the trace's, of whole IP packets; 'unlimited' does not queue
   --delay-ms D          one-way propagation in place of a path trace
   --start-s S           begin S seconds into the trace (0)
-  --queue KIND          droptail, codel, fq_codel, pie, cake, sfq or gateway (droptail)
+  --queue KIND          droptail, gateway, sfq, codel, fq_codel, pie, fq_pie or cake (droptail)
   --queue-packets N, --queue-bytes N, --queue-bdp X
                         its size; X bandwidth-delay products at the start (droptail: 1 BDP, others: Linux's)
   --outage hold|drop    what waits when the trace's outages begin, or comes meanwhile, waits for their end or is
@@ -54,36 +54,6 @@ pub enum Path {
     Traced(PathBuf),
     /// A path that never changes, with this one-way propagation.
     Static(Nanos),
-}
-
-/// Queue disciplines, those of Linux named as in tc(8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueKind {
-    Droptail,
-    Codel,
-    FqCodel,
-    Pie,
-    Cake,
-    Sfq,
-    /// Of no Linux: a geostationary gateway's, see [`leo_link::queue::Gateway`].
-    Gateway,
-}
-
-impl QueueKind {
-    const ALL: [(&'static str, Self); 7] = [
-        ("droptail", Self::Droptail),
-        ("codel", Self::Codel),
-        ("fq_codel", Self::FqCodel),
-        ("pie", Self::Pie),
-        ("cake", Self::Cake),
-        ("sfq", Self::Sfq),
-        ("gateway", Self::Gateway),
-    ];
-
-    /// Its name on the command line and in logs.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
-    }
 }
 
 /// How large a queue is.
@@ -312,8 +282,7 @@ fn rate(parser: &mut Parser, name: &str) -> Result<u64, lexopt::Error> {
 
 fn queue_kind(parser: &mut Parser) -> Result<QueueKind, lexopt::Error> {
     let value = parser.value()?;
-    let found = QueueKind::ALL.iter().find(|(name, _)| value == *name);
-    found.map(|(_, kind)| *kind).ok_or_else(|| {
+    value.to_str().and_then(QueueKind::by_name).ok_or_else(|| {
         let names = QueueKind::ALL.map(|(name, _)| name).join(", ");
         format!("--queue: {value:?}: must be one of {names}").into()
     })
@@ -374,7 +343,7 @@ mod tests {
             ),
             (
                 "t.csv --queue red",
-                "--queue: \"red\": must be one of droptail, codel, fq_codel, pie, cake, sfq, gateway",
+                "--queue: \"red\": must be one of droptail, gateway, sfq, codel, fq_codel, pie, fq_pie, cake",
             ),
             ("t.csv --quue red", "--quue: unknown option (--help lists them)"),
         ] {

@@ -4,16 +4,15 @@ use std::fs;
 use std::sync::Arc;
 
 use leo_link::{
-    Cake, CakeSettings, Codel, CodelSettings, Direction, DropTail, FqCodel, FqCodelSettings, Gateway, Jitter,
-    Link, Loss, Managed, Nanos, PathTrace, Pie, PieSettings, Schedule, Sfq, SfqSettings, Span, UNLIMITED,
+    Cake, CakeSettings, Codel, CodelSettings, Direction, DropTail, FqCodel, FqCodelSettings, FqPie,
+    FqPieSettings, Gateway, Jitter, Link, Loss, Managed, Nanos, PathTrace, Pie, PieSettings, QueueKind,
+    Schedule, Sfq, SfqSettings, Span, UNLIMITED,
 };
 
-use crate::arguments::{Arguments, Path, QueueKind, QueueSize};
+use crate::arguments::{Arguments, Path, QueueSize};
 use crate::datagram::{Datagram, MTU};
 
 const NS_PER_S: f64 = 1e9;
-/// Linux's default limit of CoDel and PIE, in packets.
-const SINGLE_PACKETS: u64 = 1_000;
 /// Sets the sequences of the two directions, and of losses and queues, apart.
 const STREAM: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -108,13 +107,7 @@ fn limit(arguments: &Arguments, schedule: &Schedule) -> DropTail {
         QueueSize::Packets(packets) => DropTail::of_packets(packets),
         QueueSize::Bytes(bytes) => DropTail::of_bytes(bytes),
         QueueSize::Bdp(bdp) => of_bdp(bdp),
-        QueueSize::Default => match arguments.queue {
-            QueueKind::Droptail | QueueKind::Gateway => of_bdp(1.0),
-            QueueKind::Codel | QueueKind::Pie => DropTail::of_packets(SINGLE_PACKETS),
-            QueueKind::FqCodel => DropTail::of_packets(FqCodelSettings::default().limit),
-            QueueKind::Sfq => DropTail::of_packets(SfqSettings::default().limit),
-            QueueKind::Cake => DropTail::INFINITE,
-        },
+        QueueSize::Default => arguments.queue.default_size().unwrap_or_else(|| of_bdp(1.0)),
     }
 }
 
@@ -130,11 +123,14 @@ fn discipline(arguments: &Arguments, size: DropTail, seed: u64) -> Option<Manage
             FqCodelSettings { limit: packets, ..FqCodelSettings::default() },
             seed,
         )),
+        QueueKind::FqPie => {
+            Managed::FqPie(FqPie::new(FqPieSettings { limit: packets, ..FqPieSettings::default() }, seed))
+        }
         QueueKind::Sfq => {
             Managed::Sfq(Sfq::new(SfqSettings { limit: packets, ..SfqSettings::default() }, seed))
         }
         QueueKind::Cake => {
-            let memory_limit = (size != DropTail::INFINITE).then_some(bytes);
+            let memory_limit = (arguments.queue_size != QueueSize::Default).then_some(bytes);
             Managed::Cake(Cake::new(CakeSettings { memory_limit, ..CakeSettings::default() }, seed))
         }
     })

@@ -6,6 +6,7 @@ mod droptail;
 mod fq_codel;
 mod fq_pie;
 mod gateway;
+mod kind;
 mod pie;
 mod pool;
 mod rotation;
@@ -17,6 +18,7 @@ pub use droptail::DropTail;
 pub use fq_codel::{FqCodel, FqCodelSettings};
 pub use fq_pie::{FqPie, FqPieSettings};
 pub use gateway::Gateway;
+pub use kind::QueueKind;
 pub use pie::{Pie, PieSettings};
 pub use sfq::{Sfq, SfqSettings};
 

@@ -2,21 +2,13 @@
 
 use leo_link::{
     Cake, CakeSettings, Codel, CodelSettings, DropTail, FqCodel, FqCodelSettings, FqPie, FqPieSettings,
-    Gateway, Link, Managed, Nanos, Pie, PieSettings, Sfq, SfqSettings,
+    Gateway, Link, Managed, Nanos, Pie, PieSettings, QueueKind, Sfq, SfqSettings,
 };
 use leo_transport::PACKET_BYTES;
 
 use super::{NANOS_PER_MS, NANOS_PER_S};
 use crate::packet::Packet;
-use crate::scenario::{QueueKind, QueueSpec, nanos};
-
-/// The gateway's buffer: "the queue can grow up to 36 MBytes" (Peters et al., HyStart over satellite, section 4).
-const GATEWAY_BYTES: u64 = 36_000_000;
-/// Linux's default limits in packets.
-const SFQ_PACKETS: u64 = 127;
-const SINGLE_PACKETS: u64 = 1_000;
-const FLOW_QUEUES_PACKETS: u64 = 10_240;
-const CAKE_BYTES: u64 = 4 << 20;
+use crate::scenario::{QueueSpec, nanos};
 
 /// How large the queue in front of a link of `rate_bps` is, where `rtt` is the largest base RTT over it.
 pub fn limit(queue: &QueueSpec, rate_bps: u64, rtt: Nanos) -> DropTail {
@@ -28,13 +20,9 @@ pub fn limit(queue: &QueueSpec, rate_bps: u64, rtt: Nanos) -> DropTail {
         (Some(packets), ..) => DropTail::of_packets(packets),
         (_, Some(bytes), _) => DropTail::of_bytes(bytes),
         (_, _, Some(bdp)) => of_bdp(bdp),
-        _ => match queue.kind {
-            QueueKind::Droptail => of_bdp(1.0),
-            QueueKind::Gateway => DropTail::of_bytes(GATEWAY_BYTES),
-            QueueKind::Sfq => DropTail::of_packets(SFQ_PACKETS),
-            QueueKind::Codel | QueueKind::Pie => DropTail::of_packets(SINGLE_PACKETS),
-            QueueKind::FqCodel | QueueKind::FqPie => DropTail::of_packets(FLOW_QUEUES_PACKETS),
-            QueueKind::Cake => DropTail::of_bytes(queue.memory_bytes.unwrap_or(CAKE_BYTES)),
+        _ => match (queue.kind, queue.memory_bytes) {
+            (QueueKind::Cake, Some(bytes)) => DropTail::of_bytes(bytes),
+            _ => queue.kind.default_size().unwrap_or_else(|| of_bdp(1.0)),
         },
     }
 }

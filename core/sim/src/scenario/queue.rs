@@ -1,6 +1,8 @@
 //! The queue in front of a link: discipline, size and knobs, named as tc(8) names them.
 
-use serde::Deserialize;
+use leo_link::QueueKind;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use crate::scenario::{Scenario, ScenarioError};
 
@@ -9,7 +11,7 @@ use crate::scenario::{Scenario, ScenarioError};
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
     /// The discipline.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "kind")]
     pub kind: QueueKind,
     /// Size in bandwidth-delay products.
     #[serde(default)]
@@ -58,57 +60,27 @@ pub struct QueueSpec {
     pub rtt_ms: Option<f64>,
 }
 
-/// Queue disciplines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum QueueKind {
-    /// First in, first out; what does not fit is dropped.
-    #[default]
-    Droptail,
-    /// A GEO gateway: drop-tail, and a quarter of arrivals is dropped while it is more than half full.
-    Gateway,
-    /// Stochastic fairness queueing.
-    Sfq,
-    /// CoDel (RFC 8289).
-    Codel,
-    /// FQ-CoDel (RFC 8290).
-    FqCodel,
-    /// PIE (RFC 8033).
-    Pie,
-    /// PIE in flow queues.
-    FqPie,
-    /// CAKE.
-    Cake,
+/// The knobs that a discipline has beside its size.
+const fn knobs(kind: QueueKind) -> &'static [&'static str] {
+    match kind {
+        QueueKind::Droptail | QueueKind::Gateway => &[],
+        QueueKind::Sfq => &["flows", "quantum_bytes", "depth_packets"],
+        QueueKind::Codel => &["target_ms", "interval_ms", "ecn"],
+        QueueKind::FqCodel => &["target_ms", "interval_ms", "ecn", "flows", "quantum_bytes", "memory_bytes"],
+        QueueKind::Pie => &["target_ms", "tupdate_ms", "alpha", "beta", "ecn"],
+        QueueKind::FqPie => {
+            &["target_ms", "tupdate_ms", "alpha", "beta", "ecn", "flows", "quantum_bytes", "memory_bytes"]
+        }
+        QueueKind::Cake => &["bandwidth_mbps", "rtt_ms", "memory_bytes"],
+    }
 }
 
-impl QueueKind {
-    /// Its name in scenarios, and the knobs it has beside its size.
-    const fn describe(self) -> (&'static str, &'static [&'static str]) {
-        match self {
-            Self::Droptail => ("droptail", &[]),
-            Self::Gateway => ("gateway", &[]),
-            Self::Sfq => ("sfq", &["flows", "quantum_bytes", "depth_packets"]),
-            Self::Codel => ("codel", &["target_ms", "interval_ms", "ecn"]),
-            Self::FqCodel => {
-                ("fq_codel", &["target_ms", "interval_ms", "ecn", "flows", "quantum_bytes", "memory_bytes"])
-            }
-            Self::Pie => ("pie", &["target_ms", "tupdate_ms", "alpha", "beta", "ecn"]),
-            Self::FqPie => (
-                "fq_pie",
-                &[
-                    "target_ms",
-                    "tupdate_ms",
-                    "alpha",
-                    "beta",
-                    "ecn",
-                    "flows",
-                    "quantum_bytes",
-                    "memory_bytes",
-                ],
-            ),
-            Self::Cake => ("cake", &["bandwidth_mbps", "rtt_ms", "memory_bytes"]),
-        }
-    }
+fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<QueueKind, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    QueueKind::by_name(&name).ok_or_else(|| {
+        let names = QueueKind::ALL.map(|(name, _)| name).join(", ");
+        D::Error::custom(format!("queue kind {name:?}: must be one of {names}"))
+    })
 }
 
 impl QueueSpec {
@@ -145,10 +117,9 @@ impl Scenario {
         let rule = "must hold a packet of 1500 bytes";
         self.check(&format!("{at}.bytes"), holds_packet(queue.bytes), rule)?;
         self.check(&format!("{at}.memory_bytes"), holds_packet(queue.memory_bytes), rule)?;
-        let (kind, knobs) = queue.kind.describe();
         for name in queue.given() {
-            let rule = format!("{kind} has no such knob");
-            self.check(&format!("{at}.{name}"), knobs.contains(&name), &rule)?;
+            let rule = format!("{} has no such knob", queue.kind.name());
+            self.check(&format!("{at}.{name}"), knobs(queue.kind).contains(&name), &rule)?;
         }
         let times = [
             ("target_ms", queue.target_ms),

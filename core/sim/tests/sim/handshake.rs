@@ -21,7 +21,7 @@ fn a_handshake_costs_every_scheme_a_round_trip_and_measures_it() {
         assert!(flow.completion_s.is_some_and(|time| (0.1..0.1003).contains(&time)), "{scheme}: {flow:?}");
         // The SYN's sample and the packet's.
         assert!((flow.rtt_mean_ms - 50.06).abs() < 0.05 && flow.base_rtt_mean_ms == 50.0, "{flow:?}");
-        assert_eq!((flow.sent_packets, log.links[0].stats.delivered_bytes), (1, 1_500 + 60));
+        assert_eq!((flow.sent_packets, log.links[0].delivered_bytes), (1, 1_500 + 60));
         scenario["handshake"] = json!(false);
         let without = run(&scenario, 0).flows[0].completion_s;
         assert!(without.is_some_and(|time| (0.05..0.0502).contains(&time)), "{scheme}: {without:?}");

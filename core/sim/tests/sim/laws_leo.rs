@@ -133,7 +133,7 @@ fn an_outage_that_drops_takes_the_queue_there_and_back() {
             "flows": [{"scheme": "udp", "rate_mbps": 90, "route": ["b"]}],
         });
         let traces = TraceSet::from([("path".to_owned(), path)]);
-        run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0).links[0].stats.lost
+        run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0).links[0].lost_packets
     };
     // 20 ms in flight as the outage begins and 20 ms that come during it: 150 packets each.
     let (held, dropped) = (lost("hold"), lost("drop"));

@@ -106,7 +106,7 @@ fn the_geo_gateway_drops_a_quarter_of_what_comes_to_a_half_full_buffer() {
         log.link_series.time_s.iter().zip(&log.link_series.queue_packets).filter(|(time, _)| **time > 15.0);
     let longest = late.map(|(_, &packets)| packets).max().expect("there is a series");
     assert!((900..1_200).contains(&longest), "half of the buffer is 1,000 packets: {longest}");
-    assert!(log.links[0].stats.dropped > 20, "{:?}", log.links[0].stats);
+    assert!(log.links[0].dropped_packets > 20, "{:?}", log.links[0]);
 }
 
 #[test]

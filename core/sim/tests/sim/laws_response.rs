@@ -13,8 +13,8 @@ fn mean_window(scheme: &str, rtt_s: f64, loss: f64, duration_s: f64) -> f64 {
         "flows": [{"scheme": scheme, "route": ["b"]}],
     });
     let log = run(&scenario, 0);
-    assert_eq!(log.links[0].stats.dropped, 0, "the link is never full");
-    log.links[0].stats.delivered as f64 * rtt_s / duration_s
+    assert_eq!(log.links[0].dropped_packets, 0, "the link is never full");
+    log.links[0].delivered_packets as f64 * rtt_s / duration_s
 }
 
 /// Within 15 %.

@@ -44,11 +44,11 @@ fn a_way_back_wide_enough_for_its_acknowledgements_costs_nothing() {
 fn acknowledgements_that_get_lost_cost_little_since_later_ones_make_up_for_them() {
     // RFC 3449 §3.4: "TCP ACKs are cumulative".
     let log = asymmetric("cubic", 60.0, json!({"rate_mbps": 20.0, "loss": 0.2}));
-    let (flow, data, acks) = (&log.flows[0], log.links[0].stats, log.links[1].stats);
-    assert!((acks.lost as f64 / acks.offered as f64 - 0.2).abs() < 0.01, "{acks:?}");
+    let (flow, data, acks) = (&log.flows[0], &log.links[0], &log.links[1]);
+    assert!((acks.lost_packets as f64 / acks.offered_packets as f64 - 0.2).abs() < 0.01, "{acks:?}");
     assert!(flow.normalized_goodput > 0.95, "{flow:?}");
     // But for a tail loss probe or two, what is sent again had been dropped: a lost acknowledgement is no lost packet.
-    assert!(flow.retransmitted_packets - data.dropped < 3, "{flow:?} {data:?}");
+    assert!(flow.retransmitted_packets - data.dropped_packets < 3, "{flow:?} {data:?}");
 }
 
 /// Normalized goodput of a flow each way, with a queue of `kind` on the narrow way back.
@@ -91,13 +91,13 @@ fn data_of_a_backward_flow_crosses_the_reverse_links_from_the_routes_end_to_its_
     let flow = &log.flows[0];
     let names: Vec<&str> = log.links.iter().map(|link| link.link.as_str()).collect();
     assert_eq!(names, ["a", "b", "a.reverse", "b.reverse"]);
-    let [a, b, a_reverse, b_reverse] = [0, 1, 2, 3].map(|link: usize| log.links[link].stats);
+    let [a, b, a_reverse, b_reverse] = [0, 1, 2, 3].map(|link: usize| &log.links[link]);
     // Every packet but the last ones, still on the access link, came to b first and then to a.
-    assert!(flow.sent_packets - b_reverse.offered < 20, "{flow:?} {b_reverse:?}");
-    assert_eq!(a_reverse.offered, b_reverse.delivered);
+    assert!(flow.sent_packets - b_reverse.offered_packets < 20, "{flow:?} {b_reverse:?}");
+    assert_eq!(a_reverse.offered_packets, b_reverse.delivered_packets);
     // Its acknowledgements cross a first, with 52 bytes each.
-    assert_eq!(b.offered, a.delivered);
-    assert_eq!(a.delivered_bytes, 52 * a.delivered);
+    assert_eq!(b.offered_packets, a.delivered_packets);
+    assert_eq!(a.delivered_bytes, 52 * a.delivered_packets);
     assert!((flow.base_rtt_mean_ms - 70.0).abs() < 1e-6, "{flow:?}");
     assert!((flow.capacity_mbps - 10.0).abs() < 1e-6, "{flow:?}");
     assert!(flow.normalized_goodput > 0.97, "{flow:?}");

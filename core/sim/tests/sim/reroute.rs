@@ -46,13 +46,16 @@ fn a_pair_that_moves_to_a_busy_path_shares_it_and_grows_again_when_it_moves_back
 fn a_change_of_route_itself_loses_nothing() {
     let log = hotspot();
     for link in &log.links {
-        assert_eq!(link.stats.lost, 0, "{}", link.link);
-        let stats = link.stats;
+        assert_eq!(link.lost_packets, 0, "{}", link.link);
+        let stats = link;
         let inside = link.queued_packets + link.in_flight_packets;
-        assert_eq!(stats.offered, stats.delivered + stats.dropped + stats.lost + inside);
+        assert_eq!(
+            stats.offered_packets,
+            stats.delivered_packets + stats.dropped_packets + stats.lost_packets + inside
+        );
     }
     let sent: u64 = log.flows.iter().map(|flow| flow.sent_packets).sum();
-    let offered: u64 = log.links.iter().map(|link| link.stats.offered).sum();
+    let offered: u64 = log.links.iter().map(|link| link.offered_packets).sum();
     assert_eq!(sent, offered);
 }
 

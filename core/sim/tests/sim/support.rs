@@ -74,10 +74,13 @@ pub fn text(log: &RunLog) -> String {
 /// Every packet offered to each link is somewhere.
 pub fn assert_conserved(log: &RunLog) {
     for link in &log.links {
-        let stats = link.stats;
-        let known =
-            stats.delivered + stats.dropped + stats.lost + link.queued_packets + link.in_flight_packets;
-        assert_eq!(stats.offered, known, "{link:?}");
+        let stats = link;
+        let known = stats.delivered_packets
+            + stats.dropped_packets
+            + stats.lost_packets
+            + link.queued_packets
+            + link.in_flight_packets;
+        assert_eq!(stats.offered_packets, known, "{link:?}");
     }
 }
 
@@ -99,13 +102,13 @@ pub fn digest(log: &RunLog) -> String {
         );
     }
     for link in &log.links {
-        let stats = link.stats;
+        let stats = link;
         text += &format!(
             "link: offered {} delivered {} dropped {} lost {} queued {} in flight {}\n",
-            stats.offered,
-            stats.delivered,
-            stats.dropped,
-            stats.lost,
+            stats.offered_packets,
+            stats.delivered_packets,
+            stats.dropped_packets,
+            stats.lost_packets,
             link.queued_packets,
             link.in_flight_packets
         );

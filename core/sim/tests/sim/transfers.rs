@@ -23,7 +23,7 @@ fn a_transfer_stops_when_its_last_byte_is_acknowledged_and_counts_its_bytes_exac
         assert_eq!(flow.delivered_packets, bytes.div_ceil(1_448));
         assert_eq!((flow.lost_packets, flow.rtos), (0, 0), "{flow:?}");
         // Headers of 52 bytes on each packet, and nothing else, crossed the link.
-        assert_eq!(log.links[0].stats.delivered_bytes, bytes + 52 * flow.sent_packets);
+        assert_eq!(log.links[0].delivered_bytes, bytes + 52 * flow.sent_packets);
         // The series have it all, the part after the last full interval included.
         let in_series: f64 = log.flow_series.goodput_mbps.iter().map(|rate| rate * 0.1e6 / 8.0).sum();
         assert!((in_series - bytes as f64).abs() < 1e-3, "{in_series} of {bytes}");

@@ -1,11 +1,10 @@
-"""Links over time: spans of path traces, where they start and wrap, and what they carry."""
+"""`leosim.plan_links`: spans of path traces, where they start and wrap, and what they carry."""
 
 import leosim
 import numpy as np
 import pytest
 
-from configs.scenario import Link
-from kernel_bridge.runner import schedule
+from configs.scenario import parse
 
 TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "short"}
 time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
@@ -16,18 +15,24 @@ time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
 """
 
 
+def _planned(duration_s, **link):
+    flow = {"scheme": "cubic", "route": ["l"]}
+    data = {"name": "test", "duration_s": duration_s, "links": {"l": link}, "flows": [flow]}
+    traces = {"short": leosim.PathTrace.parse(TRACE, "short")}
+    [found] = leosim.plan_links(parse(data, "test").to_json(), traces)
+    return found
+
+
 def _schedule(duration_s, **link):
-    trace = leosim.PathTrace.parse(TRACE, "short")
-    return schedule.of_link(Link(trace="short", **link), {"short": trace}, duration_s)
+    return _planned(duration_s, trace="short", **link)
 
 
 def test_a_trace_starts_at_its_offset_and_wraps_at_its_period():
     found = _schedule(4.0, offset_s=1.75)
     assert (found.start_ns / 1e9).tolist() == [0, 0.25, 1.25, 1.75, 2.25, 3.25, 3.75]
     assert found.connected.tolist() == [False, True, True, False, True, True, False]
-    assert found.capacity_bps.tolist() == [0, 8e6, 4e6, 0, 8e6, 4e6, 0]
-    assert found.delay_varies
-    assert found.loss_varies
+    assert found.rate_bps.tolist() == [4e6, 8e6, 4e6, 4e6, 8e6, 4e6, 4e6]
+    assert found.varies
 
 
 def test_capacity_is_what_the_spans_carry_and_outages_carry_nothing():
@@ -53,7 +58,31 @@ def test_a_scenarios_rate_replaces_the_traces_and_its_loss_comes_on_top():
 
 
 def test_a_link_without_a_trace_never_changes():
-    found = schedule.of_link(Link(rate_mbps=10.0, delay_ms=2.5), {}, 60.0)
+    found = _planned(60.0, rate_mbps=10.0, delay_ms=2.5)
     assert not found.varies
     assert found.capacity_bits(np.array([0]), np.array([10**9])).tolist() == [1e7]
     assert found.delay_ns.tolist() == [2_500_000]
+
+
+def test_a_queue_without_a_size_has_the_disciplines_default():
+    sizes = {
+        kind: _planned(1.0, rate_mbps=12.0, delay_ms=25.0, queue={"kind": kind})
+        for kind in ("droptail", "codel", "fq_codel", "sfq", "cake", "gateway")
+    }
+    found = {kind: (link.limit_packets, link.limit_bytes) for kind, link in sizes.items()}
+    assert found == {
+        "droptail": (50, None),
+        "codel": (1_000, None),
+        "fq_codel": (10_240, None),
+        "sfq": (127, None),
+        "cake": (None, 4 << 20),
+        "gateway": (None, 36_000_000),
+    }
+
+
+def test_rewards_see_the_slowest_link_and_the_propagation_of_all():
+    links = {"wide": {"rate_mbps": 24, "delay_ms": 3}, "narrow": {"rate_mbps": 12, "delay_ms": 2}}
+    flow = {"scheme": "cubic", "route": ["wide", "narrow"]}
+    data = {"name": "test", "duration_s": 1, "links": links, "flows": [flow]}
+    narrow, wide = leosim.plan_links(parse(data, "test").to_json(), {})
+    assert leosim.world([wide, narrow], 0) == (1.5e6, 5_000_000, 10 * 1500)

@@ -1,0 +1,164 @@
+//! `leosim.plan_links`, `leosim.world`: a scenario's links as the simulator sees them, for runs elsewhere.
+
+use leo_link::Span;
+use leo_sim::{Nanos, Scenario};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+
+use crate::input_error;
+use crate::inputs::{Traces, trace_set};
+
+type Array<'py, T> = Bound<'py, PyArray1<T>>;
+
+/// A link of a scenario over the scenario's duration.
+#[pyclass(frozen, module = "leosim")]
+pub struct LinkPlan {
+    inner: leo_sim::LinkPlan,
+    /// When each span begins; spans that equal the one before are merged into it.
+    spans: Vec<(Nanos, Span)>,
+}
+
+impl LinkPlan {
+    fn new(inner: leo_sim::LinkPlan, duration: Nanos) -> Self {
+        let mut spans: Vec<(Nanos, Span)> = Vec::new();
+        let mut now = 0;
+        while spans.is_empty() || now < duration {
+            let span = inner.schedule.at(now);
+            if spans.last().is_none_or(|(_, last)| Span { end: 0, ..*last } != Span { end: 0, ..span }) {
+                spans.push((now, span));
+            }
+            now = span.end;
+        }
+        Self { inner, spans }
+    }
+
+    fn of_spans<'py, T: numpy::Element>(&self, py: Python<'py>, get: impl Fn(&Span) -> T) -> Array<'py, T> {
+        PyArray1::from_iter(py, self.spans.iter().map(|(_, span)| get(span)))
+    }
+
+    /// A value at each of `time_ns`; before the run it is that of the run's start.
+    fn at<'py, T: numpy::Element>(
+        &self,
+        py: Python<'py>,
+        time_ns: &PyReadonlyArray1<'py, i64>,
+        get: impl Fn(Span) -> T,
+    ) -> Array<'py, T> {
+        let at = |time: &i64| get(self.inner.schedule.at(nanos(*time)));
+        PyArray1::from_iter(py, time_ns.as_array().iter().map(at))
+    }
+
+    fn carried(&self, from: i64, to: i64) -> f64 {
+        let early_ns = to.min(0) - from.min(0);
+        let first = &self.spans[0].1;
+        let early = if first.connected { first.rate_bps as f64 * early_ns as f64 * 1e-9 } else { 0.0 };
+        early + self.inner.schedule.capacity_bits(nanos(from), nanos(to))
+    }
+}
+
+fn nanos(time_ns: i64) -> Nanos {
+    time_ns.max(0).unsigned_abs()
+}
+
+#[pymethods]
+impl LinkPlan {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    #[getter]
+    fn start_ns<'py>(&self, py: Python<'py>) -> Array<'py, i64> {
+        PyArray1::from_iter(py, self.spans.iter().map(|(start, _)| start.cast_signed()))
+    }
+
+    #[getter]
+    fn delay_ns<'py>(&self, py: Python<'py>) -> Array<'py, i64> {
+        self.of_spans(py, |span| span.delay.cast_signed())
+    }
+
+    #[getter]
+    fn rate_bps<'py>(&self, py: Python<'py>) -> Array<'py, i64> {
+        self.of_spans(py, |span| span.rate_bps.cast_signed())
+    }
+
+    #[getter]
+    fn loss<'py>(&self, py: Python<'py>) -> Array<'py, f64> {
+        // A packet survives both of two independent losses.
+        self.of_spans(py, |span| 1.0 - (1.0 - span.loss) * (1.0 - self.inner.loss))
+    }
+
+    #[getter]
+    fn connected<'py>(&self, py: Python<'py>) -> Array<'py, bool> {
+        self.of_spans(py, |span| span.connected)
+    }
+
+    #[getter]
+    fn varies(&self) -> bool {
+        self.spans.len() > 1
+    }
+
+    #[getter]
+    fn loss_seed(&self) -> u64 {
+        self.inner.loss_seed
+    }
+
+    #[getter]
+    fn limit_packets(&self) -> Option<u64> {
+        Some(self.inner.limit.packets).filter(|&packets| packets < u64::MAX)
+    }
+
+    #[getter]
+    fn limit_bytes(&self) -> Option<u64> {
+        Some(self.inner.limit.bytes).filter(|&bytes| bytes < u64::MAX)
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
+    fn delay_at<'py>(&self, py: Python<'py>, time_ns: PyReadonlyArray1<'py, i64>) -> Array<'py, i64> {
+        self.at(py, &time_ns, |span| span.delay.cast_signed())
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
+    fn capacity_bits<'py>(
+        &self,
+        py: Python<'py>,
+        from_ns: PyReadonlyArray1<'py, i64>,
+        to_ns: PyReadonlyArray1<'py, i64>,
+    ) -> Array<'py, f64> {
+        let intervals = from_ns.as_array().into_iter().zip(to_ns.as_array());
+        PyArray1::from_vec(py, intervals.map(|(&from, &to)| self.carried(from, to)).collect())
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
+    fn stays_connected<'py>(
+        &self,
+        py: Python<'py>,
+        from_ns: PyReadonlyArray1<'py, i64>,
+        to_ns: PyReadonlyArray1<'py, i64>,
+    ) -> Array<'py, bool> {
+        let intervals = from_ns.as_array().into_iter().zip(to_ns.as_array());
+        // An empty interval is the instant at which it begins.
+        let connected = |(&from, &to): (&i64, &i64)| {
+            self.inner.schedule.stays_connected(nanos(from), nanos(to).max(nanos(from) + 1))
+        };
+        PyArray1::from_vec(py, intervals.map(connected).collect())
+    }
+}
+
+/// Plan the links of a scenario, sorted by name.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
+pub fn plan_links(scenario: &str, traces: Traces<'_>) -> PyResult<Vec<LinkPlan>> {
+    let scenario = Scenario::from_json(scenario).map_err(input_error)?;
+    let duration = (scenario.duration_s * 1e9).round() as Nanos;
+    let links = leo_sim::plan_links(&scenario, &trace_set(&traces)).map_err(input_error)?;
+    Ok(links.into_iter().map(|link| LinkPlan::new(link, duration)).collect())
+}
+
+/// Capacity of a route's bottleneck in bytes/s, one-way propagation in ns, and the bottleneck's buffer in bytes.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
+pub fn world(route: Vec<PyRef<'_, LinkPlan>>, time_ns: u64) -> (f64, u64, u64) {
+    let links = route.iter().map(|link| (&link.inner.schedule, link.inner.limit));
+    let world = leo_sim::world(links, time_ns);
+    (world.capacity_bytes_per_s, world.base_delay_ns, world.buffer_bytes)
+}

@@ -1,0 +1,43 @@
+"""The run log's columns as Markdown: ``python -m results.columns FILE`` writes them between FILE's markers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import leosim
+
+from configs.atomic import write_atomically
+
+BEGIN, END = "<!-- columns of {table} -->", "<!-- end of {table} -->"
+
+
+def markdown(table: str) -> str:
+    """Return one of the run log's tables as a Markdown table."""
+    rows = [f"| `{name}` | {unit or '–'} | {meaning} |" for name, unit, meaning in _columns(table)]
+    return "\n".join(["| column | unit | meaning |", "|---|---|---|", *rows])
+
+
+def updated(text: str) -> str:
+    """Return a page with its tables written again.
+
+    Raises:
+        ValueError: a table's markers are missing.
+    """
+    for table in leosim.run_log_columns():
+        begin, end = BEGIN.format(table=table), END.format(table=table)
+        before, found, rest = text.partition(begin)
+        _, ended, after = rest.partition(end)
+        if not (found and ended):
+            raise ValueError(f"no markers {begin} and {end}")
+        text = f"{before}{begin}\n{markdown(table)}\n{end}{after}"
+    return text
+
+
+def _columns(table: str) -> list[tuple[str, str, str]]:
+    return leosim.run_log_columns()[table]
+
+
+if __name__ == "__main__":
+    page = Path(sys.argv[1])
+    write_atomically(page, updated(page.read_text()).encode())
