@@ -38,7 +38,7 @@ STEP = 0.025
 FREE_MS, FREE_SHARE = 0.45, 0.97
 """Below this queueing delay, and above this share of its highest rate, a flow grows by the largest step."""
 FALL_RTT_MS, FALL_LEAST = 67.0, 0.3
-"""Up to this RTT a flow backs off by the largest step, then by less, as it sees an empty queue an RTT late."""
+"""Up to this RTT a flow backs off by the largest step, then by less: it sees an empty queue an RTT late."""
 LOSS = 0.04
 """Loss rate, relative to the highest rate so far, beyond which a flow backs off even without a queue."""
 LEAST_PACKETS = 5.0
