@@ -1,1 +1,1 @@
-"""Learned congestion control: one folder per scheme, the training loops, and what they share."""
+"""Learned congestion control: one folder per scheme, the training loops and their shared code."""

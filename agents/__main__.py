@@ -1,4 +1,4 @@
-"""``python -m agents import|held-out|curves|ship``: checkpoints as policies, and what runs earned."""
+"""``python -m agents import|held-out|curves|ship``: import checkpoints, evaluate, plot and ship policies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from configs.errors import OneLineParser, reports_input_errors
 
 @reports_input_errors
 def main() -> int:
-    """Run the command line of this process; return its exit status."""
+    """Run the process's command line; return its exit status."""
     return run(sys.argv[1:])
 
 
@@ -21,18 +21,18 @@ def run(arguments: list[str]) -> int:
     """Run the command line ``arguments``; return the exit status.
 
     Raises:
-        InputError: a file that is missing, damaged or of something else; one line.
+        InputError: a file is missing, damaged or of the wrong kind.
     """
     parser = OneLineParser(prog="python -m agents", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="import|held-out|curves|ship")
     add = commands.add_parser(
-        "import", help="make a policy of a checkpoint that a scheme's authors published"
+        "import", help="convert a checkpoint that a scheme's authors published to a policy"
     )
     add.add_argument("scheme", choices=sorted([*actors.SCHEMES, "sage"]))
     add.add_argument("checkpoint", type=Path, help="its path without .index and .data-…")
     add.add_argument("--out", type=Path, metavar="DIR", help="default: runs/SCHEME-published")
     add = commands.add_parser(
-        "held-out", help="judge a policy on scenarios that never trained or chose one; JSON"
+        "held-out", help="evaluate a policy on scenarios unused in training and selection; print JSON"
     )
     add.add_argument("policy", type=Path, help="a folder that train.py or import made")
     add.add_argument("--episodes", type=int, default=32)
@@ -41,25 +41,23 @@ def run(arguments: list[str]) -> int:
         type=int,
         default=0,
         metavar="N",
-        help="of how many links besides it is to be said on which the bars of agents/training/bars.py hold",
+        help="also count on how many of N links the bars of agents/training/bars.py hold",
     )
     add.add_argument(
         "--scenarios",
         metavar="NAME|FILE",
-        help="a sampler, or the training configuration whose ranges are drawn from (default: the run's own; "
-        "of a policy without a run, its agent's)",
+        help="a sampler, or a training configuration that has the ranges (default: the run's ranges, or "
+        "the agent's for a policy without a run)",
     )
     add = commands.add_parser("curves", help="learning curves over seeds, with intervals")
     add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders that train.py made")
     add.add_argument(
         "--metric",
         default="held_out_reward",
-        help="held_out_… (of runs with held_out_episodes) or a column of progress.csv",
+        help="held_out_COLUMN of evaluation.csv (runs with held_out_episodes), or a column of progress.csv",
     )
     add.add_argument("--out", type=Path, metavar="DIR", default=Path("runs/curves"))
-    add = commands.add_parser(
-        "ship", help="make of runs that differ in their seeds what comes with the project"
-    )
+    add = commands.add_parser("ship", help="make a trained/ folder from runs that differ only in their seeds")
     add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders that train.py made")
     add.add_argument("--out", type=Path, metavar="DIR", required=True, help="agents/SCHEME/trained")
     flags = parser.parse_args(arguments)

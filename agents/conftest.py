@@ -1,4 +1,4 @@
-"""Tests of agents run torch as training does: on one thread, so that sums are the same everywhere."""
+"""Run torch on one thread, as training does: floating-point sums are then the same on every machine."""
 
 import pytest
 import torch

@@ -1,7 +1,7 @@
 """Learning curves over several seeds: ``python -m agents curves RUN… --out DIR``.
 
-Runs whose settings differ in nothing but the seed, their length and where they ran are one curve: the mean
-over seeds at each step, with its 95 % bootstrap interval.
+A curve is the mean over seeds at each step, with its 95 % bootstrap interval. Its runs share all settings
+except the seed and those of `FREE_ON_RESUME` (length, workers and the like).
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from results.figure_style import canvas, legend_above, looks
 from results.intervals import Interval, interval
 
 POINTS = 50
-"""Steps at which curves are compared."""
+"""Number of steps at which a curve is computed."""
 OWN = FREE_ON_RESUME | {"seed"}
-"""Settings in which the runs of one curve may differ."""
+"""Settings that may differ between the runs of one curve."""
 COLUMNS = ("curve", "steps", "mean", "ci_low", "ci_high", "n")
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The runs of one configuration, and their mean.
+    """The mean over the runs of one configuration.
 
     Attributes:
-        name: what tells it from the other curves.
-        steps: (n,), from where all its runs have begun to where the first of them ends.
-        values: the mean at each, with its interval over runs.
+        name: unique among the curves.
+        steps: (n,), from the latest first row of the runs to their earliest last row.
+        values: the mean at each step, with its interval over runs.
     """
 
     name: str
@@ -48,18 +48,18 @@ class Curve:
 
 
 def read(run: Path, metric: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return steps and ``metric`` of a run's rows.
+    """Return the steps and the values of ``metric`` of a run.
 
     Raises:
-        InputError: the run has no such column, or no row that has a number there.
+        InputError: the run has no such column, or the column has no number.
     """
     held_out = metric.startswith(HELD_OUT)
     path = run / ("evaluation.csv" if held_out else "progress.csv")
     column = metric.removeprefix(HELD_OUT)
     if held_out and not path.is_file() and (run / "config.yaml").is_file():
         raise InputError(
-            f"{path}: not there: {metric} is of runs with --set held_out_episodes=16; "
-            "--metric names a column of progress.csv"
+            f"{path}: missing: {metric} needs a run with --set held_out_episodes=16; "
+            "or name a column of progress.csv with --metric"
         )
     try:
         with path.open(newline="", encoding="utf-8") as file:
@@ -82,7 +82,7 @@ def curves(runs: Sequence[Path], metric: str) -> list[Curve]:
     """Return one curve for each configuration among ``runs``.
 
     Raises:
-        InputError: a folder that is no run, or runs of one curve that have no steps in common.
+        InputError: a folder is not a run, or the runs of one curve have no steps in common.
     """
     configurations = {run: read_config(run / "config.yaml") for run in runs}
     groups: dict[str, list[Path]] = {}
@@ -116,7 +116,7 @@ def write(found: Sequence[Curve], metric: str, out: Path) -> tuple[Path, Path]:
 
 
 def _mean(name: str, rows: Sequence[tuple[np.ndarray, np.ndarray]]) -> Curve:
-    """Return the mean of runs at steps that all of them have, straight lines between their rows."""
+    """Return the mean over the steps that all runs cover, interpolating linearly between rows."""
     first, last = max(steps[0] for steps, _ in rows), min(steps[-1] for steps, _ in rows)
     if first > last:
         raise InputError(f"{name}: runs have no steps in common")
@@ -126,14 +126,14 @@ def _mean(name: str, rows: Sequence[tuple[np.ndarray, np.ndarray]]) -> Curve:
 
 
 def _names(configurations: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what tells configurations apart: the agent, and the settings that are not the same in all."""
+    """Name each configuration by its agent and by the settings that differ between configurations."""
     keys = sorted({key for data in configurations for key in data} - OWN - {"agent"})
     texts = [{key: json.dumps(data.get(key), default=str) for key in keys} for data in configurations]
     differ = [key for key in keys if len({text[key] for text in texts}) > 1]
     several = len({data.get("agent") for data in configurations}) > 1
     names = []
     for data in configurations:
-        # Different agents have different settings anyway.
+        # Different agents differ in too many settings to list.
         said = [] if several else [f"{key} {data.get(key)}" for key in differ]
         names.append(" ".join([str(data.get("agent")), *said]))
     repeated = {name for name in names if names.count(name) > 1}

@@ -1,4 +1,4 @@
-"""What a policy earns on scenarios that neither trained nor chose it: ``python -m agents held-out``."""
+"""Evaluate a policy on scenarios unused in training and selection: ``python -m agents held-out``."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Earned = dict[str, Any]
 
 
 def held_out(folder: Path, episodes: int, scenarios: str | None = None, links: int = 0) -> Earned:
-    """Return what a policy earns on so many scenarios, and beside it what the action 0 does.
+    """Return a policy's reward and metrics on held-out scenarios, and those of the action 0.
 
     Args:
-        folder: a training run's, its ``best/``, or a policy's alone, such as an imported one.
-        episodes: how many.
-        scenarios: a sampler's name, or the file of a training configuration that has the ranges; by default
-            those that the run was trained on, or the agent's where there is no run.
-        links: how many links of the same ranges besides say which bars hold; they chose nothing either.
+        folder: of a training run, of its ``best/``, or of a policy alone, such as an imported one.
+        episodes: the number of scenarios.
+        scenarios: a sampler's name, or the file of a training configuration that has the ranges; defaults to
+            the ranges of the run, or of the agent where there is no run.
+        links: the number of held-out links of the same ranges on which bars are checked as well.
 
     Returns:
-        What `agents.training.rollout.evaluate` returns, and the same under ``action_0``; with ``links`` what
-        `agents.training.bars.links_held` does.
+        The result of `agents.training.rollout.evaluate`, the same for the action 0 under ``action_0``, and
+        with ``links`` the result of `agents.training.bars.links_held`.
 
     Raises:
-        InputError: no policy, one that cannot be read, or nothing to draw scenarios from; one line.
+        InputError: the policy is missing or cannot be read, or there are no ranges to draw scenarios from.
     """
     if episodes < 1:
         raise InputError(f"held-out: --episodes: {episodes}: must be at least 1")
@@ -46,7 +46,7 @@ def held_out(folder: Path, episodes: int, scenarios: str | None = None, links: i
         raise InputError(str(error)) from None
     if policy.spec != settings.spec:
         raise InputError(
-            f"{policy_folder}: policy.json: agent: is {policy.spec}, trained was {settings.spec}"
+            f"{policy_folder}: policy.json: agent: is {policy.spec}, but the run trained {settings.spec}"
         )
     earned: Earned = {**evaluate_policy(policy, settings, episodes)}
     if links:
@@ -55,8 +55,8 @@ def held_out(folder: Path, episodes: int, scenarios: str | None = None, links: i
 
 
 def settings_of(folder: Path, scenarios: str | None) -> TrainSettings:
-    """Return what says how a policy is run and on what."""
-    inside = (folder / "policy.json").is_file()  # the folder is the policy's own, within a run's or not
+    """Return the settings that define a policy's interval, specification and scenarios."""
+    inside = (folder / "policy.json").is_file()  # a policy's folder, within a run or not
     configs = (folder / "config.yaml", *([folder.parent / "config.yaml"] if inside else []))
     described = next((path for path in (folder, folder / "policy") if (path / "policy.json").is_file()), None)
     if (config := next((path for path in configs if path.is_file()), None)) is not None:
@@ -73,7 +73,7 @@ def settings_of(folder: Path, scenarios: str | None) -> TrainSettings:
 
 
 def _of_policy(path: Path) -> dict[str, Any]:
-    """Return the settings that a policy's own description has; all else is its agent's default."""
+    """Return the settings in a policy's policy.json; the others are its agent's defaults."""
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         return {"agent": said["agent"], "spec": said["agent"], "interval_ms": float(said["interval_ms"])}
@@ -82,15 +82,15 @@ def _of_policy(path: Path) -> dict[str, Any]:
 
 
 def _ranges(scenarios: str) -> tuple[str, Any]:
-    """Return where ranges come from, and a sampler's name or its ranges."""
+    """Return the source for error messages, and a sampler's name or its ranges."""
     path = Path(scenarios)
     if path.suffix not in (".yaml", ".yml"):
         return f"--scenarios {scenarios}", scenarios
     data = read_config(path)
     if "scenarios" not in data and "agent" not in data:
-        raise InputError(f"{path}: scenarios: no ranges of scenarios in this file")
+        raise InputError(f"{path}: scenarios: no ranges in this file: add scenarios or agent")
     agent = registry.get(str(data["agent"])) if "agent" in data else None
     if agent is None:
         return str(path), data["scenarios"]
-    # What the file leaves out is its agent's.
+    # The agent's defaults complete the ranges of the file.
     return str(path), build(agent.settings, str(path), data).scenarios.model_dump()

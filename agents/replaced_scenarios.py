@@ -1,4 +1,4 @@
-"""What ``--set scenarios=NAME`` changes besides the name: one line for whoever wrote it."""
+"""Tell the user in one line which ranges ``--set scenarios=NAME`` changes besides the name."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from agents.training.settings import TrainSettings
 from configs.sampling import MixtureSampling
 
 KEYS = ("scenarios", "scenarios.sampler")
-"""Assignments that put other ranges in the place of the preset's."""
+"""Assignments that replace the preset's ranges."""
 
 
 def line(before: TrainSettings, after: TrainSettings) -> str | None:
-    """Return what of the preset's scenarios is dropped and what the new ones bring; None if nothing is.
+    """Return a line that lists the preset's dropped ranges and the new sampler's defaults; None without any.
 
     Args:
         before: the settings without the assignment.
-        after: with it.
+        after: the settings with it.
     """
     theirs, ours = _ranges(before), _ranges(after)
     chosen = before.scenarios.model_dump(exclude_defaults=True).keys()
@@ -45,7 +45,7 @@ def _list(names: list[str], values: dict[str, Any]) -> str:
 
 
 def _show(value: Any) -> str:
-    """Return a range as it is written in a configuration."""
+    """Format a range as in a configuration."""
     if isinstance(value, tuple) and len(set(value)) == 1:
         return str(value[0])
     if isinstance(value, tuple):

@@ -1,6 +1,6 @@
-"""What comes with the project of some runs that differ in their seeds: one policy, and what all of them did.
+"""Ship runs that differ only in their seeds: the best policy, and the learning curves of all.
 
-Everything is copied or computed here, so that nobody writes a trained policy's origin by hand.
+This module copies or computes everything, so a trained policy's provenance is never written by hand.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from configs.atomic import write_atomically
 from configs.errors import InputError
 
 _OUT = re.compile(r"\s--out[ =]('[^']*'|[^\s\"]+)")
-"""Where a run was written says nothing about what it is."""
+"""The output folder in a command: dropped, because it says nothing about the policy."""
 
 CURVES = ("progress", "evaluation")
 
@@ -32,18 +32,18 @@ BY_LINKS = (
 def ship(runs: Sequence[Path], folder: Path) -> Path:
     """Fill ``folder`` with the best run's policy and settings, and with the curves of all runs.
 
-    Of each run the checkpoint counts that was best where it was held out, which its ``best/`` holds (see
-    `agents.training.held_out`); of several runs the one whose best is the best. No other measure has a say.
+    A run counts with its best checkpoint on the held-out scenarios, which is in its ``best/`` (see
+    `agents.training.held_out`). No other measure decides.
 
     Args:
         runs: folders that ``train.py`` made with ``held_out_episodes``; only their seeds differ.
-        folder: what is there of earlier policies is replaced.
+        folder: an existing folder is replaced.
 
     Returns:
-        The run that was chosen.
+        The chosen run.
 
     Raises:
-        InputError: a run that was not judged, or whose settings differ in more than the seed.
+        InputError: a run has no held-out evaluation, or its settings differ in more than the seed.
     """
     settings = [read_config(run / "config.yaml") for run in runs]
     seeds = [config.get("seed") for config in settings]
@@ -85,5 +85,5 @@ def _best(run: Path) -> Rank:
         ranks = []
     if not ranks or not (run / "best/policy.onnx").is_file():
         path = run / "evaluation.csv"
-        raise InputError(f"{path}: no policy of this run was judged; train with held_out_episodes")
+        raise InputError(f"{path}: no policy of this run was evaluated; train with held_out_episodes")
     return max(ranks)

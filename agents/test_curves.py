@@ -73,5 +73,5 @@ def test_what_is_no_run_or_has_no_such_column_is_one_line(tmp_path):
 def test_runs_without_held_out_episodes_are_told_what_they_need(tmp_path):
     run = made(tmp_path / "run", 1, [0.0, 1.0])
     (run / "evaluation.csv").unlink()
-    with pytest.raises(InputError, match=r"held_out_reward is of runs with --set held_out_episodes=16"):
+    with pytest.raises(InputError, match=r"held_out_reward needs a run with --set held_out_episodes=16"):
         curves([run], "held_out_reward")

@@ -1,5 +1,3 @@
-"""A disk that is full: one line, and nothing lost."""
-
 import shutil
 
 import pytest
@@ -55,7 +53,7 @@ def test_a_disk_that_fills_up_is_one_line_and_the_run_goes_on_where_it_was(agent
         assert {path: path.read_bytes() for path in before} == before
 
     assert train(run, agent, config, "--resume", "--steps", "120") == 0
-    if agent == "astraea":  # whose runs are resumed exactly
+    if agent == "astraea":  # its runs resume exactly
         assert train(tmp_path / "whole", agent, config, "--steps", "120") == 0
         whole = (tmp_path / "whole" / "policy" / "policy.onnx").read_bytes()
         assert (run / "policy" / "policy.onnx").read_bytes() == whole

@@ -1,4 +1,4 @@
-"""One policy, everywhere: what a trainer exports does the same in ONNX Runtime and in the native runner."""
+"""An exported policy gives the same actions in ONNX Runtime and in the native runner."""
 
 import csv
 import json
@@ -45,7 +45,7 @@ SCENARIO = {
 
 @pytest.fixture(scope="module", params=sorted(TINY))
 def trained(request, tmp_path_factory) -> tuple[str, Path, float]:
-    """Return agent, run folder and interval of a run of seconds."""
+    """Train for seconds; return agent, run folder and interval (ms)."""
     scheme = registry.get(request.param)
     settings = build(
         scheme.settings,

@@ -1,4 +1,4 @@
-"""The documented example: one folder and one YAML make an agent that trains, resumes and is evaluated."""
+"""The example in docs/new-agent: one folder and one YAML add an agent."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ DOCUMENTED = Path(agents.__file__).parents[1] / "docs" / "new-agent"
 
 @pytest.fixture
 def hillclimb(tmp_path, monkeypatch):
-    """The example's folder, as if it had been copied under agents/."""
+    """Install the example's folder as if it were copied under agents/."""
     home = tmp_path / "agents"
     shutil.copytree(
         DOCUMENTED / "hillclimb", home / "hillclimb", ignore=shutil.ignore_patterns("__pycache__")
@@ -43,7 +43,7 @@ def test_one_folder_and_one_yaml_are_all_that_an_agent_takes(tmp_path):
     assert train(run, "--steps", "20000") == 0
     assert train(run, "--resume", "--steps", "40000") == 0
     assert train(tmp_path / "whole", "--steps", "40000") == 0
-    # Half and half is the whole, to the byte.
+    # A resumed run gives the bytes of an uninterrupted one.
     assert (run / "policy" / "policy.onnx").read_bytes() == (
         tmp_path / "whole" / "policy" / "policy.onnx"
     ).read_bytes()

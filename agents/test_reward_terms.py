@@ -1,5 +1,3 @@
-"""Reward terms: a penalty is not paid for by mistake."""
-
 import leosim
 import pytest
 

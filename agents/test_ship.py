@@ -8,7 +8,7 @@ from configs.errors import InputError
 
 
 def trained(folder, seed, rewards, **settings):
-    """Write what a run leaves: held-out ``rewards`` of its checkpoints, the policy named after it."""
+    """Write a run's folder with held-out ``rewards`` of its checkpoints; the policy's bytes are the seed."""
     (folder / "best").mkdir(parents=True)
     command = f"train.py --agent astraea --seed {seed} --out {folder} --workers 2"
     lines = [f'# {{"command": "{command}"}}', "agent: astraea", f"seed: {seed}", "held_out_episodes: 4"]
@@ -76,7 +76,7 @@ def test_runs_that_cannot_be_compared_are_refused_before_anything_is_replaced(tm
     others = {
         "differs from": trained(tmp_path / "b", 2, [0.5], gamma=0.9),
         "two runs have the same": trained(tmp_path / "c", 1, [0.5]),
-        "no policy of this run was judged": trained(tmp_path / "d", 2, []),
+        "no policy of this run was evaluated": trained(tmp_path / "d", 2, []),
     }
     for message, other in others.items():
         with pytest.raises(InputError, match=message):

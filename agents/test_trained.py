@@ -1,4 +1,4 @@
-"""The policies that come with the project: what they earn on scenarios that their training never drew."""
+"""The shipped policies on scenarios that their training never drew."""
 
 from pathlib import Path
 
@@ -19,17 +19,17 @@ def test_astraea_aurora_orca_and_sage_come_trained():
     assert {"astraea", "aurora", "orca", "sage"} <= {folder.parent.name for folder in TRAINED}
 
 
-# Sage, on what schemes did, has its own test; of Astraea it is shares that matter.
+# Sage has its own tests; Astraea is tested on fairness, below.
 @pytest.mark.parametrize("name", ["aurora", "orca"])
 def test_a_trained_policy_has_earned_more_than_the_action_0_where_nothing_was_chosen(name):
     folder = Path(__file__).parent / name / "trained"
     assert leosim.Policy.load(str(folder / "policy")).spec == name
     earned = held_out(folder, episodes=6)
-    # CUBIC alone is Orca's action 0, the rate that slow start found Aurora's; either fills most links.
+    # Action 0 is CUBIC alone for Orca and slow start's rate for Aurora; either fills most links.
     idle = earned["action_0"]
     assert earned["reward"] >= 1.3 * idle["reward"]
     assert earned["power"] >= 1.3 * idle["power"]
-    # Aurora's links lose up to 5 % by themselves, and it takes more for its rate.
+    # Aurora's links have up to 5 % random loss, and Aurora causes more.
     assert earned["loss_rate"] <= {"aurora": 0.2, "orca": 0.02}[name]
 
 

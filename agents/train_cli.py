@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
     add("--agent", metavar="NAME", help=", ".join(registry.schemes()))
     add("--sweep", type=Path, metavar="FILE", help="run a sweep of configs/sweeps instead, with Ray Tune")
     add("--config", type=Path, metavar="FILE", help="YAML settings; default: configs/agents/NAME.yaml")
-    settings = "override settings; algo=NAME trains the agent's task by another agent's algorithm"
+    settings = "override settings; algo=NAME trains the agent's task with another agent's algorithm"
     add("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help=settings)
     length = made.add_mutually_exclusive_group()
     length.add_argument("--steps", type=int, metavar="N", help="environment steps, over all simulations")
@@ -49,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
     add("--resume", action="store_true", help="continue the run in DIR from its latest checkpoint")
     add("--backend", help="simulator, mahimahi, kernel or lab")
     add("--engine", help="native, sb3 or rllib")
-    add("--workers", type=int, metavar="N", help="processes of PPO and of Ray, else simulator threads")
+    add("--workers", type=int, metavar="N", help="processes (PPO, Ray) or simulator threads (others)")
     add("--ray", dest="ray_address", metavar="ADDRESS", help="a Ray cluster; default: this machine")
     add("--track", help="none, tensorboard (default) or wandb (offline unless WANDB_MODE says otherwise)")
     return made
@@ -96,14 +96,14 @@ def run(arguments: list[str]) -> int:
             return stopped(folder, stop)
         except (InputError, OSError) as error:
             failed(folder, error, resume=flags.resume)
-    # A world model such as DreamerV3's is none that can be exported.
+    # Some agents, such as DreamerV3 with its world model, export no policy.
     exported = (folder.policy / "policy.onnx").exists()
     print(f"policy: {folder.policy}" if exported else f"checkpoints: {folder.checkpoints}")
     return 0
 
 
 def stopped(folder: RunFolder, stop: Signals) -> int:
-    """Say how to go on with a run that was asked to stop; return the exit status."""
+    """Print how to resume a stopped run; return the exit status."""
     latest = folder.latest_checkpoint()
     if latest is None:
         folder.discard()
@@ -115,11 +115,11 @@ def stopped(folder: RunFolder, stop: Signals) -> int:
 
 
 def failed(folder: RunFolder, error: InputError | OSError, *, resume: bool) -> NoReturn:
-    """Take back what a run left that could not begin, and raise ``error`` as a line for the user.
+    """Remove a new run that has no checkpoint yet, then raise ``error``.
 
     Raises:
-        InputError: of ``error``, which is one, or says that the disk is full.
-        OSError: any other.
+        InputError: ``error`` is one, or reports a full disk.
+        OSError: any other ``error``.
     """
     if isinstance(error, OSError) and error.errno not in FULL:
         raise error
@@ -136,12 +136,14 @@ def sweep(flags: argparse.Namespace) -> int:
     """Run the sweep that ``flags`` name; return the exit status.
 
     Raises:
-        InputError: a flag that is a single run's, or whatever `run_sweep` finds.
+        InputError: a flag applies to single runs only, or `run_sweep` raises one.
     """
     own = ("sweep", "out", "resume", "ray_address", "workers")
     for name, value in vars(flags).items():
         if name not in own and value not in (None, []):
-            raise InputError(f"--sweep: --{name} is a single run's: write it under settings in {flags.sweep}")
+            raise InputError(
+                f"--sweep: --{name} applies to single runs only: write it under settings in {flags.sweep}"
+            )
     from agents.sweeps.run import run_sweep  # here, because importing Ray takes seconds
 
     out = flags.out or Path("runs") / flags.sweep.stem
@@ -166,7 +168,7 @@ def sweep(flags: argparse.Namespace) -> int:
 
 
 def take_algorithm(flags: argparse.Namespace) -> Scheme | None:
-    """Remove ``algo=NAME`` from the assignments of ``flags`` and return the scheme of that name, if any.
+    """Remove ``algo=NAME`` from the assignments of ``flags``; return that scheme, None without it.
 
     Raises:
         InputError: there is no such scheme.
@@ -177,9 +179,9 @@ def take_algorithm(flags: argparse.Namespace) -> Scheme | None:
 
 
 def task_of(scheme: Scheme, algorithm: Scheme) -> dict[str, Any]:
-    """Return what ``algorithm`` must be told so as to learn the task of ``scheme`` with its own methods.
+    """Return the settings with which ``algorithm`` learns the task of ``scheme``.
 
-    Of a baseline, whose task is everybody's, there is nothing to tell.
+    They are empty for a baseline, which has the default task.
     """
     names = ("spec", "reward", "scenarios", "interval_ms")
     theirs, ours = scheme.settings(agent=scheme.name), TrainSettings(agent=scheme.name)
@@ -191,13 +193,13 @@ def task_of(scheme: Scheme, algorithm: Scheme) -> dict[str, Any]:
 
 
 def overrides(flags: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings that have a flag of their own, as given."""
+    """Return the settings that were given as flags of their own."""
     names = ("steps", "minutes", "seed", "backend", "engine", "workers", "ray_address", "track")
     return {name: getattr(flags, name) for name in names if getattr(flags, name) is not None}
 
 
 def fresh(scheme: Scheme, flags: argparse.Namespace, task: Mapping[str, Any] | None = None) -> TrainSettings:
-    """Return the settings of a new run: the file, ``task``, ``--set``, then flags; later ones win."""
+    """Return the settings of a new run: file, ``task``, ``--set``, then flags; later ones win."""
     source = flags.config or CONFIGS / f"{scheme.name}.yaml"
     data = read_config(source) if flags.config or source.exists() else {}
     data |= task or {}
@@ -207,7 +209,7 @@ def fresh(scheme: Scheme, flags: argparse.Namespace, task: Mapping[str, Any] | N
     if {"steps", "minutes"} & given.keys():
         data.pop("steps", None)
         data.pop("minutes", None)
-    preset = build(scheme.settings, str(source), data)  # for errors that name the file, too
+    preset = build(scheme.settings, str(source), data)  # built first, so errors name the file
     assignments = [parse_assignment(text) for text in flags.set]
     data = copy.deepcopy(data)
     for key, value in assignments:
@@ -223,10 +225,10 @@ def fresh(scheme: Scheme, flags: argparse.Namespace, task: Mapping[str, Any] | N
 
 
 def resumed(scheme: Scheme, flags: argparse.Namespace, out: Path) -> TrainSettings:
-    """Return the settings of the run in ``out``, with the few changes that a resumed run may have.
+    """Return the settings of the run in ``out``, with the changes that `FREE_ON_RESUME` allows.
 
     Raises:
-        InputError: no run there, or a flag that would change what the run is.
+        InputError: there is no run, or a flag changes another setting.
     """
     source = out / "config.yaml"
     if not source.is_file():
@@ -234,7 +236,7 @@ def resumed(scheme: Scheme, flags: argparse.Namespace, out: Path) -> TrainSettin
     data = read_config(source)
     given = overrides(flags)
     if flags.config or flags.set:
-        raise InputError(f"{source}: --config and --set cannot change a run that is resumed")
+        raise InputError(f"{source}: --config and --set cannot change a resumed run: leave them out")
     for name, value in given.items():
         if name not in FREE_ON_RESUME and data.get(name) != value:
             raise InputError(
@@ -248,10 +250,10 @@ def resumed(scheme: Scheme, flags: argparse.Namespace, out: Path) -> TrainSettin
 
 
 def check(settings: TrainSettings) -> None:
-    """Check what only other rooms know.
+    """Validate what the settings' model cannot: length, backend, specification and reward.
 
     Raises:
-        InputError: no length, or a backend, specification or reward that this build does not train with.
+        InputError: there is no length, or this build has no such backend, specification or reward.
     """
     if settings.steps is None and settings.minutes is None:
         raise InputError("train.py: --steps or --minutes: give one")
@@ -273,10 +275,10 @@ def check(settings: TrainSettings) -> None:
 
 
 def trace_hashes(settings: TrainSettings) -> dict[str, str]:
-    """Return the SHA-256 of every path trace that episodes can be drawn on; builds those not built yet.
+    """Return the SHA-256 of every path trace that episodes can use; build missing ones.
 
     Raises:
-        InputError: a trace that is missing or not valid.
+        InputError: a trace file is missing or not valid.
     """
     from envs.sampling import paths  # here, so that --help needs no compiled module
 
@@ -284,7 +286,7 @@ def trace_hashes(settings: TrainSettings) -> dict[str, str]:
     names = {path for ranges in stages for path in paths(ranges)}
     if not names:
         return {}
-    import traces  # here, because it builds orbits: static scenarios do without
+    import traces  # here, because it builds orbits, which static scenarios do not need
 
     traces.load_all(names)
     return {name: traces.sha256(name) for name in sorted(names)}

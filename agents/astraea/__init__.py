@@ -1,22 +1,21 @@
 """Astraea (Liao et al., EuroSys 2024): multi-agent TD3 whose reward sees all flows of the bottleneck.
 
-Every flow runs the same actor on its own observation; in training, twin critics also see the global state of
-the bottleneck. `leosim` computes observation, action, global state and reward; this package learns from them.
+All flows share one actor, which sees the flow's own observation; in training, twin critics also see the
+bottleneck's global state. `leosim` computes observation, action, global state and reward.
 
-Known faults of published implementations, and what is done about them:
+Known faults of published implementations, and their fixes here:
 
-- *The exploration budget burns too fast.* A counter of decisions that all flows share reaches the end of the
-  schedule n times as fast with n flows. Here the schedule counts monitor intervals (`exploration`).
-- *tanh saturates.* With an actor's learning rate of 1e-3 every action is ±1 before the critics are any good,
-  and its gradient is gone. The rate is 5e-5 as released; progress.csv has the share as
-  ``action_saturated``.
-- *The actor follows critics that know nothing.* Where an action is a factor on the window, a first guess that
-  is not 0 floods or starves the path, and the memory holds nothing else: ``output_scale`` begins at 0, and
+- *The exploration schedule ends too soon.* With n flows, a shared counter of decisions ends the schedule n
+  times as fast. Here the schedule counts monitor intervals (`exploration`).
+- *tanh saturates.* With an actor learning rate of 1e-3, every action is ±1, without a gradient, before the
+  critics have learned. The rate is 5e-5 as released; ``action_saturated`` in progress.csv has the share.
+- *The actor follows untrained critics.* Where an action scales the window, initial actions far from 0 flood
+  or starve the path and fill the replay buffer with that: a small ``output_scale`` begins near 0, and
   ``actor_starts`` waits for the critics (`orca-minutes.yaml`).
-- *The delay baseline.* A latency term relative to the one-way delay is positive without any queue, so that
-  starving is optimal. `leosim` takes the round-trip propagation delay.
-- *Replay flooded by slow paths.* Where episodes run in wall time, those on slow links are over sooner and
-  fill the memory. Here all simulations step together, so that each contributes alike.
+- *Wrong delay baseline.* A latency term relative to the one-way delay is positive without any queue, which
+  makes starving optimal. `leosim` uses the round-trip propagation delay.
+- *Slow paths flood the replay buffer.* With episodes in wall time, those on slow links end sooner and fill
+  the buffer. Here all simulations step together and contribute equally.
 """
 
 from agents.astraea.settings import AstraeaSettings

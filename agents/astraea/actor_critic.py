@@ -20,16 +20,14 @@ BATCH_NORM_EPSILON = 1e-3
 class Actor(nn.Module):
     """Maps a flow's observation to its action: 50-256-128-64-1, batch norm and leaky ReLU, tanh at the end.
 
-    Observations are whitened before, if `whiten` was called.
-
-    Batch norm only shifts; it has no scale, as the layer after it would learn the same.
+    Observations are whitened first if `whiten` was called. Batch norm has no scale: the next layer learns it.
 
     Args:
         observation_dim: width of an observation.
         action_dim: width of an action.
         momentum: share of a batch in batch norm's running statistics.
         hidden: widths of the hidden layers.
-        output_scale: factor on the last layer's initial weights; actions begin about as far from 0.
+        output_scale: factor on the last layer's initial weights, and so about on the initial actions.
     """
 
     def __init__(
@@ -59,7 +57,7 @@ class Actor(nn.Module):
             self.last.weight.mul_(output_scale)
 
     def whiten(self, observations: Tensor) -> None:
-        """Whiten observations like those given, (n, observation_dim); what it says of them stays the same."""
+        """Fit the whitening to ``observations`` (n, observation_dim) without changing the actor's actions."""
         first = self.dense[0]
         assert isinstance(first, nn.Linear)
         weight, bias = self.whitening.folded(first.weight, first.bias)
@@ -71,7 +69,7 @@ class Actor(nn.Module):
                 ours.copy_(unfolded)
 
     def before_tanh(self, observation: Tensor) -> Tensor:
-        """Map (n, observation_dim) to (n, action_dim), unbounded."""
+        """Map observations (n, observation_dim) to unbounded outputs (n, action_dim)."""
         x = self.whitening(observation)
         for dense, norm in zip(self.dense, self.norm, strict=True):
             x = functional.leaky_relu(norm(dense(x)), NEGATIVE_SLOPE)
@@ -82,7 +80,7 @@ class Actor(nn.Module):
         return torch.tanh(self.before_tanh(observation))
 
     def folded(self) -> list[tuple[Tensor, Tensor]]:
-        """Return (weight, bias) of each layer, whitening and batch norm's running statistics folded in."""
+        """Return (weight, bias) of each layer with whitening and batch norm's statistics folded in."""
         layers = []
         for dense, norm in zip(self.dense, self.norm, strict=True):
             assert isinstance(dense, nn.Linear)
@@ -105,8 +103,8 @@ class Critic(nn.Module):
         global_dim: width of the global state; 0 without.
         action_dim: width of an action.
         hidden: widths of the hidden layers.
-        layer_norm: whether hidden layers are normalised (Ba, Kiros and Hinton, 2016), before their
-            activation and without a scale: far from what was learned, values then stay what they are.
+        layer_norm: whether to normalise hidden layers before their activation, without a scale (Ba, Kiros and
+            Hinton, 2016). Values then stay bounded far from the training data.
     """
 
     def __init__(
@@ -137,7 +135,7 @@ class Critic(nn.Module):
                     x = functional.layer_norm(x, x.shape[-1:])
                 x = functional.leaky_relu(x, NEGATIVE_SLOPE)
             if layer == 1:
-                # In two products, of which only that of the action has a gradient when the actor learns.
+                # Two products: only the action's needs a gradient when the actor learns.
                 weight, of_action = weight.split([x.shape[1], action.shape[1]])
                 bias = torch.addmm(bias, action, of_action)
             x = torch.addmm(bias, x, weight)
@@ -145,10 +143,10 @@ class Critic(nn.Module):
 
 
 class TwinCritics(nn.ModuleList):
-    """Two critics that share nothing, so that each can be updated in a thread of its own.
+    """Two critics without shared weights, so two threads can update them.
 
     Args:
-        make: draws one.
+        make: returns a critic with random weights.
     """
 
     def __init__(self, make: Callable[[], Critic]) -> None:

@@ -1,4 +1,4 @@
-"""Turns a trained actor into the policy folder that every backend loads."""
+"""Export a trained actor as the policy folder that every backend loads."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from agents.training.onnx_export import perceptron
 from agents.training.run_folder import RunFolder
 
 SPEC_VERSION = 1
-"""Version of the specification's observation and action that this build trains for."""
+"""Version of the specification's observation and action."""
 
 
 def export(actor: Actor, settings: AstraeaSettings, run: RunFolder, steps: int) -> Path:
-    """Write ``actor``, trained for ``steps``, as the run's policy; return the policy's folder."""
+    """Write ``actor``, trained for ``steps``, as the run's policy; return the folder."""
     layers = [(weight.numpy(), bias.numpy()) for weight, bias in actor.folded()]
     description = {
         "agent": settings.spec,

@@ -1,7 +1,7 @@
 """Does training for minutes pay? ``python -m agents.astraea.bench --seeds 3 --minutes M``.
 
-For each seed, a policy is trained with ``configs/agents/astraea-minutes.yaml`` and earns its reward on
-held-out scenarios; the baseline is the same network before training. Prints one JSON object per line.
+For each seed, train a policy with ``configs/agents/astraea-minutes.yaml`` and compare its reward on held-out
+scenarios with that of the untrained network. Prints one JSON object per line.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EPISODES = 12
 
 
 def untrained(settings: AstraeaSettings) -> Td3:
-    """Return the networks that a run with ``settings`` begins with."""
+    """Return the initial networks of a run with ``settings``."""
     batch = Simulations(settings).batch
     dims = (batch.observation_dim, batch.global_dim, batch.action_dim)
     return Td3(settings, *dims, seed=settings.seed)
@@ -45,11 +45,11 @@ def trained(settings: AstraeaSettings, run: RunFolder) -> Td3:
 
 
 def measure(settings: AstraeaSettings) -> dict[str, object]:
-    """Train with ``settings`` and return the benchmark's line."""
+    """Train with ``settings`` and return the benchmark's result."""
     before: Act = untrained(settings).act_as_exported
     with tempfile.TemporaryDirectory(prefix="leogym-bench-") as folder:
         run = RunFolder.create(Path(folder) / "run", settings.to_yaml(), {})
-        with contextlib.redirect_stdout(sys.stderr):  # standard output is for the benchmark's lines
+        with contextlib.redirect_stdout(sys.stderr):  # standard output has only the results
             train(settings, run)
         after: Act = trained(settings, run).act_as_exported
     value, baseline = evaluate(after, settings, EPISODES), evaluate(before, settings, EPISODES)
@@ -67,7 +67,7 @@ def measure(settings: AstraeaSettings) -> dict[str, object]:
 
 @reports_input_errors
 def main() -> int:
-    """Print a line for each seed; exit 1 if any seed learned nothing."""
+    """Print a line for each seed; return 1 if any seed learned nothing."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--minutes", type=float, default=4.0)

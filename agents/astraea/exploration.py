@@ -1,7 +1,7 @@
-"""Exploration by replacement: with a probability that falls, an action is random; others may be noisy.
+"""Exploration: replace actions by random ones with a falling probability; add noise to all.
 
-The schedule counts monitor intervals of the batch, not decisions: with a counter that every flow of every
-simulation advances, 60 flows end a schedule meant for 12.5 hours of a flow's life in 15 minutes.
+The schedule counts monitor intervals, not decisions. If every flow of every simulation advanced the counter,
+60 flows would end a schedule for 12.5 hours of one flow in 15 minutes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from agents.astraea.settings import AstraeaSettings
 class Exploration:
     """Replaces actions of shape (size, slots, action_dim) by random ones.
 
-    An action moves the window by 2.5 % at most, so independent draws cancel out and the window hardly leaves
-    where it was. ``exploration_hold`` > 1 lets one draw act for longer.
+    An action moves the window by at most 2.5 %, so independent draws cancel out and the window hardly moves.
+    ``exploration_hold`` > 1 repeats each draw.
     """
 
     def __init__(self, settings: AstraeaSettings, shape: tuple[int, int, int], seed: int) -> None:
@@ -29,20 +29,20 @@ class Exploration:
         size, slots, _ = shape
         self._replace = np.zeros((size, slots), dtype=bool)
         self._held = np.zeros(shape, dtype=np.float32)
-        # Staggered, so that not all flows change their mind in the same interval.
+        # Staggered, so flows draw in different intervals.
         self._left = self._random.integers(0, settings.exploration_hold, (size, slots))
 
     @property
     def probability(self) -> float:
-        """Share of decisions that are random now."""
+        """Current share of random decisions."""
         settings = self._settings
         progress = min(1.0, self.intervals / settings.exploration_intervals)
         return settings.exploration_start + progress * (settings.exploration_end - settings.exploration_start)
 
     def apply(self, actions: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return ``actions`` with some replaced; call once an interval."""
+        """Return ``actions`` with some replaced; call once per interval."""
         due = self._left <= 0
-        # Every slot draws every time, whether due or not: the stream does not depend on what flows do.
+        # Every slot draws every time, so the random stream does not depend on the flows.
         chance = self._random.random(due.shape)
         fresh = self._random.uniform(-1.0, 1.0, actions.shape).astype(np.float32)
         self._replace = np.where(due, chance < self.probability, self._replace)
@@ -55,7 +55,7 @@ class Exploration:
         return np.where(self._replace[..., None], self._held, actions)
 
     def state(self) -> dict[str, Any]:
-        """Return all that `restore` needs, as JSON types and arrays."""
+        """Return the state for `restore`, as JSON types and arrays."""
         return {
             "random": self._random.bit_generator.state,
             "intervals": self.intervals,

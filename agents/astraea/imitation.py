@@ -1,9 +1,9 @@
-"""Lessons before training: the actor learns to do what a rule would do where the actor itself gets to.
+"""Lessons before training: the actor imitates a rule on observations that it reaches itself (DAgger).
 
-Each lesson steps simulations in which some flows follow the rule and the others the actor, keeps what they
-observed, and fits the actor to the rule's actions on all that was observed so far (DAgger: Ross, Gordon and
-Bagnell, "A reduction of imitation learning and structured prediction to no-regret online learning", AISTATS
-2011). The rule needs no simulation to say what it would do, so that observations are all that is kept.
+Each lesson steps simulations in which some flows follow the rule and the others the actor. It then fits the
+actor to the rule's actions on all observations so far (Ross, Gordon and Bagnell, "A reduction of imitation
+learning and structured prediction to no-regret online learning", AISTATS 2011). The rule is a function of the
+observation, so lessons store only observations.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from agents.astraea.td3 import act
 from agents.training.simulations import Simulations
 
 FIRST_EPISODE = 3_000_000_000
-"""Episodes from here on are lessons; neither training nor what chooses or judges comes here."""
+"""First of the lessons' episodes; training, choosing and evaluation never use them."""
 FOLLOW_THE_RULE = 0.2
-"""Share of the flows that do in a lesson; in the first one all do."""
+"""Share of the flows that follow the rule in a lesson after the first; in the first one all do."""
 SURPRISES = 0.03
-"""Share of the actions that are random instead, so that there is something to recover from."""
+"""Share of random actions, so the actor also sees situations to recover from."""
 KEPT = 0.25
-"""Share of the observations that is kept: those of one flow are alike."""
+"""Share of the observations that a lesson keeps, as those of one flow are similar."""
 
 
 def imitate(
@@ -41,13 +41,13 @@ def imitate(
     """Fit ``actor`` to ``rule`` in ``settings.lessons`` lessons.
 
     Args:
-        actor: learns; its batch norm's statistics, too.
+        actor: the actor, including its batch norm's statistics.
         rule: maps observations (n, observation_dim) to actions (n, action_dim).
-        settings: how many lessons of which length, and on which scenarios.
-        told: gets the number of each lesson and the mean squared error of its fit.
+        settings: define number, length and scenarios of the lessons.
+        told: called with the number of each lesson and the mean squared error of its fit.
 
     Raises:
-        InputError: agents of another specification than Astraea's.
+        InputError: the specification is not Astraea's.
     """
     changes = {"curriculum": [], "num_envs": settings.lesson_envs or settings.num_envs}
     simulations = Simulations(settings.model_copy(update=changes), first_episode=FIRST_EPISODE)
@@ -61,7 +61,7 @@ def imitate(
         seen += _observe(simulations, actor, rule, 1.0 if lesson == 0 else FOLLOW_THE_RULE, settings, rng)
         observations = torch.from_numpy(np.concatenate(seen))
         wanted = rule(observations)
-        if lesson == 0 and settings.start_from is None:  # weights are drawn, for whatever inputs
+        if lesson == 0 and settings.start_from is None:  # random weights suit any inputs
             actor.whitening.fit(observations)
         elif lesson == 0:
             actor.whiten(observations)
@@ -88,7 +88,7 @@ def _observe(
     settings: AstraeaSettings,
     rng: np.random.Generator,
 ) -> list[NDArray[np.float32]]:
-    """Step ``simulations`` for a lesson and return what flows observed, in parts (n, observation_dim)."""
+    """Step ``simulations`` for a lesson; return observations in arrays (n, observation_dim)."""
     batch = simulations.batch
     follows = rng.random((simulations.size, simulations.slots)) < share
     observed: list[NDArray[np.float32]] = []

@@ -1,4 +1,4 @@
-"""Averages of what happened since the last row of progress.csv."""
+"""Averages since the last row of progress.csv."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agents.training.simulations import LEARNER
 from results.measurement import Measurement
 
 SATURATED = 0.99
-"""An action beyond this has next to no gradient through tanh."""
+"""Beyond this magnitude an action has almost no gradient through tanh."""
 
 COLUMNS = (
     "reward",
@@ -29,37 +29,38 @@ COLUMNS = (
 
 
 class Meters:
-    """Means by name, of samples since the last `flush`; nan where there was none.
+    """Means by name over the samples since the last `flush`; nan without samples.
 
-    ``reward`` is per flow and interval, exploration included; the rest is of flows in finished episodes.
+    ``reward`` is per flow and interval and includes exploration. Goodput, delay and loss come from finished
+    episodes.
     """
 
     def __init__(self) -> None:
         self._sums: dict[str, float] = defaultdict(float)
         self._counts: dict[str, int] = defaultdict(int)
         self.last: dict[str, float] = {}
-        """What the last `flush` returned."""
+        """The result of the last `flush`."""
 
     def _add(self, name: str, total: float, count: int = 1) -> None:
         self._sums[name] += total
         self._counts[name] += count
 
     def rewards(self, rewards: NDArray[np.float32]) -> None:
-        """Count the rewards of active flows, any shape."""
+        """Add the rewards of active flows (any shape)."""
         self._add("reward", float(rewards.sum(dtype=np.float64)), rewards.size)
 
     def actions(self, actions: NDArray[np.float32]) -> None:
-        """Count the actor's actions, before exploration, any shape."""
+        """Add the actor's actions before exploration (any shape)."""
         self._add("action_mean", float(actions.sum(dtype=np.float64)), actions.size)
         self._add("action_saturated", float(np.count_nonzero(np.abs(actions) > SATURATED)), actions.size)
 
     def update(self, measured: dict[str, float]) -> None:
-        """Count what an update of the networks measured."""
+        """Add the measurements of a network update."""
         for name, value in measured.items():
             self._add(name, value)
 
     def episode(self, log: leosim.RunLog | Measurement) -> None:
-        """Count the learning flows of a finished episode."""
+        """Add the learning flows of a finished episode."""
         for flow in log.flows:
             if flow["scheme"] == LEARNER:
                 for name in ("normalized_goodput", "delay_inflation", "loss_rate"):
@@ -67,7 +68,7 @@ class Meters:
                         self._add(name, flow[name])
 
     def flush(self) -> dict[str, float]:
-        """Return the means and start over."""
+        """Return the means and reset."""
         counts = self._counts
         self.last = {
             name: self._sums[name] / counts[name] if counts.get(name) else math.nan for name in COLUMNS
@@ -77,7 +78,7 @@ class Meters:
         return self.last
 
     def state(self) -> dict[str, Any]:
-        """Return all that `restore` needs."""
+        """Return the state for `restore`."""
         return {"sums": dict(self._sums), "counts": dict(self._counts), "last": dict(self.last)}
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The replay buffer, and its copy on disk that only ever grows by what is new."""
+"""The replay buffer, and its incremental copy on disk."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from configs.errors import InputError
 
 
 class Transitions(NamedTuple):
-    """Transitions of single flows; n rows each. A flow is cut off, it never fails, so none is terminal."""
+    """Transitions of single flows, n rows each. None is terminal: episodes are truncated."""
 
     state: Tensor
-    """(n, observation_dim + global_dim): the flow's own observation first."""
+    """(n, observation_dim + global_dim), the flow's own observation first."""
     action: Tensor
     """(n, action_dim)."""
     reward: Tensor
@@ -29,18 +29,11 @@ class Transitions(NamedTuple):
 
 
 class ReplayBuffer:
-    """A ring of transitions, one row of float32 each: state, next state, action, reward.
-
-    Args:
-        capacity: transitions kept; older ones are overwritten.
-        state_dim: width of a state.
-        action_dim: width of an action.
-        seed: of the draws.
-    """
+    """A ring of ``capacity`` transitions, one row of float32 each: state, next state, action, reward."""
 
     def __init__(self, capacity: int, state_dim: int, action_dim: int, seed: int) -> None:
         self._state_dim, self._action_dim = state_dim, action_dim
-        # Memory is only taken as rows are written.
+        # The operating system allocates the memory as rows are written.
         self._rows = np.empty((capacity, 2 * state_dim + action_dim + 1), dtype=np.float32)
         self._random = np.random.default_rng([seed, 3])
         self.added = 0
@@ -66,7 +59,7 @@ class ReplayBuffer:
     def sample(self, count: int) -> Transitions:
         """Draw ``count`` transitions uniformly, with replacement."""
         drawn = self._random.integers(len(self), size=count)
-        # torch's memory is aligned, so that products take the same path through it in every run.
+        # torch's memory is aligned, so matrix products use the same kernels in every run.
         rows = torch.empty(count, self._rows.shape[1])
         np.take(self._rows, drawn, axis=0, out=rows.numpy(), mode="clip")
         dim = self._state_dim
@@ -80,10 +73,10 @@ class ReplayBuffer:
     # -- on disk --------------------------------------------------------------------------------------------
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write what was added since the last save as one more chunk file in ``folder``.
+        """Write the transitions since the last save to a new chunk file in ``folder``.
 
         Returns:
-            JSON types: what `load` needs besides the folder.
+            The state for `load`, as JSON types.
         """
         folder.mkdir(exist_ok=True)
         first = max(self._saved, self.added - len(self._rows))
@@ -98,7 +91,7 @@ class ReplayBuffer:
         return {"added": self.added, "random": self._random.bit_generator.state}
 
     def load(self, folder: Path, state: dict[str, Any]) -> None:
-        """Continue from what `save` wrote and returned. Chunks of a time after it are removed.
+        """Continue from what `save` wrote and returned, and remove later chunks.
 
         Raises:
             InputError: a chunk is missing or cannot be read.
@@ -126,14 +119,14 @@ class ReplayBuffer:
 
     @staticmethod
     def prune(folder: Path, oldest_added: int, capacity: int) -> None:
-        """Remove chunks that no checkpoint from ``oldest_added`` transitions on refers to."""
+        """Remove chunks that no checkpoint with at least ``oldest_added`` transitions needs."""
         for _, stop, path in _chunks(folder):
             if stop <= oldest_added - capacity:
                 path.unlink(missing_ok=True)
 
 
 def _chunks(folder: Path) -> list[tuple[int, int, Path]]:
-    """Return first and one-past-last transition and path of every chunk, in order."""
+    """Return first transition, one past the last, and path of every chunk, in order."""
     found = []
     for path in sorted(folder.glob("*.npy")):
         start, _, stop = path.stem.partition("-")

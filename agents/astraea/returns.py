@@ -1,7 +1,7 @@
-"""Rewards of several intervals as one: n-step returns (Sutton, 1988), without correction for exploration.
+"""n-step returns (Sutton, 1988), without correction for exploration.
 
-One action moves a window by 2.5 % and the policy soon takes it back, so what it is worth drowns in what the
-critics do not know. Over n intervals a decision to explore that is held, see `exploration`, shows more of it.
+One action moves a window by 2.5 % and the policy soon reverts it, so its value drowns in the critics' error.
+A random action that is held (`exploration`) has a visible effect over n intervals.
 """
 
 from __future__ import annotations
@@ -14,22 +14,17 @@ from numpy.typing import NDArray
 
 
 class Step(NamedTuple):
-    """One interval of all simulations; rows are (simulation, slot)."""
+    """One interval of all simulations; arrays are (simulations, slots, …)."""
 
     active: NDArray[np.bool_]
-    """Flows that have been there from this interval's start until now."""
+    """Flows that have been active since the start of this interval."""
     states: NDArray[np.float32]
     actions: NDArray[np.float32]
     rewards: NDArray[np.float32]
 
 
 class Returns:
-    """The last intervals, until the reward of ``steps`` of them is known.
-
-    Args:
-        steps: n, at least 1.
-        gamma: discount of an interval.
-    """
+    """The last n = ``steps`` intervals, whose rewards are summed with the discount ``gamma`` per interval."""
 
     def __init__(self, steps: int, gamma: float) -> None:
         self._gamma = gamma
@@ -39,10 +34,10 @@ class Returns:
         """Add an interval, after which the flows in ``still`` are active.
 
         Returns:
-            Once there are n: which flows were there in all of them, and the oldest with the discounted sum of
-            the n rewards.
+            None before n intervals. Then the flows that were active in all of them, and the oldest interval
+            with the discounted sum of the n rewards.
         """
-        # A copy: the simulations write over theirs.
+        # A copy, because the simulations overwrite their arrays.
         self._recent.append(step._replace(active=step.active.copy(), rewards=step.rewards.copy()))
         for known in self._recent:
             known.active[~still] = False
@@ -55,12 +50,12 @@ class Returns:
         return oldest.active, oldest._replace(rewards=total)
 
     def restart(self, simulation: int) -> None:
-        """Forget a simulation: its slots go to other flows."""
+        """Forget the flows of a simulation that restarts."""
         for known in self._recent:
             known.active[simulation] = False
 
     def state(self) -> list[dict[str, Any]]:
-        """Return all that `restore` needs, as arrays."""
+        """Return the state for `restore`, as arrays."""
         return [known._asdict() for known in self._recent]
 
     def restore(self, state: list[dict[str, Any]]) -> None:

@@ -1,8 +1,8 @@
-"""Rounds of updates beside acting: in a thread of their own, with a lag that is counted and not timed.
+"""Rounds of updates in a thread beside acting: the actor lags by one round, so results are deterministic.
 
-Astraea's actors and its learner are processes that do not wait for one another, so that actions come from
-weights of some time ago (Liao et al., EuroSys 2024). Here actions come from the weights that the last round
-left, and it ends for them where the next one begins: the numbers are the same however long a round takes.
+Astraea's actors and learner are processes that do not wait for each other, so actions come from older weights
+(Liao et al., EuroSys 2024). Here each new round makes the weights of the previous one act, however long a
+round takes.
 """
 
 from __future__ import annotations
@@ -25,28 +25,24 @@ from agents.astraea.whitening import with_whitening
 
 
 def one_thread(name: str) -> ThreadPoolExecutor:
-    """Return a thread in which torch has no threads of its own: how many it takes is told to each."""
+    """Return an executor of one thread in which torch uses one thread (torch sets this per thread)."""
     return ThreadPoolExecutor(1, name, initializer=torch.set_num_threads, initargs=(1,))
 
 
 @dataclass(frozen=True)
 class Round:
-    """What a round left."""
+    """The result of a round."""
 
     actor: Actor
-    """Acts with the weights that the learner then had."""
+    """A copy of the learner's actor at the end of the round."""
     updates: int
-    """All updates until then."""
+    """Updates since the start of the run."""
     measured: list[dict[str, float]]
-    """What each of the round's own measured."""
+    """The measurements of each update of the round."""
 
 
 class Rounds:
-    """The rounds of updates of one learner, which nobody else may touch from `begin` to `wait`.
-
-    Args:
-        learner: what learns.
-    """
+    """The rounds of updates of ``learner``, which no other code may use between `begin` and `wait`."""
 
     def __init__(self, learner: Td3) -> None:
         self._learner = learner
@@ -57,22 +53,22 @@ class Rounds:
 
     @property
     def updates(self) -> int:
-        """Updates that the acting weights have had."""
+        """Updates behind the acting weights."""
         return self._adopted.updates
 
     def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Map observations (n, observation_dim) to actions (n, action_dim) of the round last adopted."""
+        """Map observations (n, observation_dim) to actions (n, action_dim) with the adopted weights."""
         return act(self._adopted.actor, observations)
 
     def begin(self, batches: Sequence[Transitions]) -> list[dict[str, float]]:
-        """Begin a round with an update for each of ``batches``; wait for the one before it and adopt that.
+        """Begin a round with an update for each of ``batches``; wait for the previous round and adopt it.
 
         Returns:
-            What the updates of the round before measured.
+            The measurements of the previous round's updates.
         """
         before = self._last
-        # Begun first, so that the learner goes from round to round without waiting for this thread. It leaves
-        # its weights in the actor that does not act: once the round before is adopted, that is today's.
+        # Submitted before the wait, so the learner never idles. The round writes its weights to the actor
+        # that acts now, which is free once the previous round is adopted.
         free = self._spare if before is None else self._adopted.actor
         self._last = self._thread.submit(self._round, batches, free)
         if before is None:
@@ -86,24 +82,24 @@ class Rounds:
         return Round(actor, self._learner.updates, measured)
 
     def wait(self) -> None:
-        """Wait until nothing runs, and go on acting with the weights of before.
+        """Wait for the round that runs, without adopting it.
 
         Raises:
-            Exception: what the round ended with.
+            Exception: an update of the round failed.
         """
         if self._last is not None:
             self._last.result()
 
     def close(self) -> None:
-        """End the thread, after the round that runs."""
+        """End the thread after the round that runs."""
         self._thread.shutdown(cancel_futures=True)
 
     def start(self) -> None:
-        """Act with the weights that the learner has been given."""
+        """Adopt the learner's current weights."""
         self._adopted = Round(_frozen(self._learner.actor), self._learner.updates, [])
 
     def state(self) -> dict[str, Any]:
-        """Return all that `restore` needs besides the learner; nothing may run."""
+        """Return the state for `restore` without the learner's; no round may run."""
         return {
             "acting": self._adopted.actor.state_dict(),
             "updates": self._adopted.updates,
@@ -111,7 +107,7 @@ class Rounds:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from what `state` returned, the learner being restored already."""
+        """Continue from what `state` returned; restore the learner first."""
         self._adopted = Round(_frozen(self._learner.actor), state["updates"], [])
         actor = self._adopted.actor
         actor.load_state_dict(with_whitening(state["acting"], len(actor.whitening.mean)))

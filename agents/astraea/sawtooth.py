@@ -1,11 +1,10 @@
-"""A rule over Astraea's observations that shares a link evenly, for an actor to begin with.
+"""A rule over Astraea's observations that shares a link evenly, for the actor to imitate.
 
-A window grows until packets wait, then shrinks until none does, again and again. What one flow adds to its
-rate in a second does not depend on the rate, and what it takes away is a share of it: as with TCP's additive
-increase and multiplicative decrease, flows that see the same queue come to equal rates (Chiu and Jain, 1989).
-And the queue runs empty in every cycle, so that a flow that joined late sees the path's RTT, too. An
-equilibrium, which a memoryless policy finds when left to itself, offers neither: who joins it takes its queue
-for a part of the path.
+A window grows until packets queue, then shrinks until the queue is empty, in cycles. The increase of the rate
+per second is constant and the decrease is a share of the rate. As with TCP's additive increase and
+multiplicative decrease, flows that see the same queue converge to equal rates (Chiu and Jain, 1989). The
+queue empties in every cycle, so late flows see the base RTT. A memoryless policy that is trained alone
+settles in an equilibrium with a standing queue instead, which late flows take for a part of the base RTT.
 """
 
 from __future__ import annotations
@@ -16,42 +15,38 @@ from torch import Tensor
 from configs.errors import InputError
 
 INTERVALS, FEATURES = 5, 10
-"""Of an observation, and of an interval, the oldest first. See `core/control/src/features/astraea.rs`."""
+"""Per observation (oldest first), and per interval. See `core/control/src/features/astraea.rs`."""
 MBIT = 80.0
-"""Mbit/s in the unit of the maximum throughput, 10 MB/s."""
+"""Unit of the maximum throughput: 10 MB/s in Mbit/s."""
 MILLISECONDS = 500.0
-"""In the unit of the minimum RTT."""
+"""Unit of the minimum RTT in ms."""
 PACKETS = 1e7 * 0.5 * 10 / (1460 * 8)
-"""Window, from the product of the features 3, 4 and 5."""
+"""Packets of a window per product of the features 3, 4 and 5."""
 
 FULL_MS, FULL_POWER, FULL_LEAST_MS = 2.6, 0.6, 2.2
-"""So long packets wait when a flow of 40 Mbit/s backs off. Slower ones let them wait longer, so that faster
-ones back off first: windows are whole packets, and small ones lose as many as large ones."""
+"""Queueing delay at which a flow of 40 Mbit/s backs off. Slower flows wait longer, so faster ones back off
+first: windows are whole packets, so small windows lose as many packets as large ones."""
 EMPTY_MS, EMPTY_POWER, EMPTY_LEAST_MS = 0.33, 1.1, 0.5
-"""So long they still wait when it goes on; faster ones go on last."""
+"""Queueing delay at which a flow grows again; faster flows wait longer."""
 SHRANK = 0.001
-"""A window that became smaller by more is being taken back."""
+"""A flow whose window shrank by more than this share is backing off."""
 RISE_RTT_MS, RISE_PACKETS, RISE_LEAST = 60.0, 0.94, 0.11
-"""A window grows by a packet an interval for every 60 ms of RTT, so that rates grow alike, by one at least,
-and by this share of the largest step at least."""
+"""Growth of a window: 0.94 packets per interval and 60 ms of RTT, so rates grow equally, and at least this
+share of the largest step."""
 STEP = 0.025
-"""Of a window, at most; Astraea's alpha."""
+"""The largest step as a share of the window; Astraea's alpha."""
 FREE_MS, FREE_SHARE = 0.45, 0.97
-"""Nothing waits, and the rate is this share of its highest so far: it grows as fast as it can."""
+"""Below this queueing delay, and above this share of its highest rate, a flow grows by the largest step."""
 FALL_RTT_MS, FALL_LEAST = 67.0, 0.3
-"""Up to this RTT it takes back the largest step, beyond it less: a queue is seen to be empty an RTT late."""
+"""Up to this RTT a flow backs off by the largest step, then by less: it sees an empty queue an RTT late."""
 LOSS = 0.04
-"""Lost a second over the highest rate so far, beyond which a flow backs off however short the queue is."""
+"""Loss rate, relative to the highest rate so far, beyond which a flow backs off even without a queue."""
 LEAST_PACKETS = 5.0
-"""A window of so many packets or fewer is not taken back."""
+"""Windows up to this size do not back off."""
 
 
 def check(observation_dim: int, spec: str) -> None:
-    """Refuse observations that the rule cannot read.
-
-    Raises:
-        InputError: they are of another specification than Astraea's.
-    """
+    """Raise `InputError` if observations are not of Astraea's specification."""
     if observation_dim != INTERVALS * FEATURES:
         raise InputError(f"settings: lessons: the rule reads observations of astraea, not of {spec}")
 
@@ -72,7 +67,7 @@ def action(observation: Tensor) -> Tensor:
     back_off &= window > LEAST_PACKETS
 
     rise = RISE_PACKETS * rtt_ms / RISE_RTT_MS / (STEP * window.clamp(min=1.0))
-    # At its highest rate so far, and nothing waits: nobody else is there, or not yet.
+    # At its highest rate without a queue: the flow is alone or has capacity left.
     free = (queueing.amax(1) < FREE_MS) & (intervals[:, :, 0].amin(1) > FREE_SHARE)
     rise = torch.where(free, torch.ones_like(rise), rise.clamp(RISE_LEAST, 1.0))
     fall = (rtt_ms.clamp(min=5.0) / FALL_RTT_MS).rsqrt().clamp(FALL_LEAST, 1.0)
@@ -80,7 +75,7 @@ def action(observation: Tensor) -> Tensor:
 
 
 def _queueing_ms(intervals: Tensor) -> Tensor:
-    """Map intervals (n, 5, 10) to the time that packets waited (n, 5), in ms; 0 without a sample."""
+    """Map intervals (n, 5, 10) to queueing delays (n, 5) in ms; 0 without a sample."""
     waited = (intervals[:, :, 1] - 1) * intervals[:, :, 5] * MILLISECONDS
     silent = (intervals[:, :, 1] >= 2) & (intervals[:, :, 0] == 0.5)
     return torch.where(silent, torch.zeros_like(waited), waited)

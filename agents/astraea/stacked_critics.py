@@ -1,4 +1,4 @@
-"""Learners of old checkpoints: the weights of both critics were stacked along a leading axis of 2."""
+"""Read old checkpoints, which stack the weights of both critics along a leading axis of 2."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def separated(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state of a learner (`Td3.state`) with its critics apart; they may be apart already."""
+    """Return the state of a learner (`Td3.state`) with separate critics; a new one is only copied."""
     if "critic_optimiser" not in state:
         return dict(state)
     apart = {key: value for key, value in state.items() if key != "critic_optimiser"}

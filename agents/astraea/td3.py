@@ -27,8 +27,8 @@ Result = TypeVar("Result")
 class Td3:
     """Actor, twin critics, their targets and optimisers.
 
-    The actor sees a flow's own observation; the critics see the global state too (centralised training,
-    decentralised execution). All flows share the one actor.
+    All flows share the actor, which sees the flow's own observation; the critics also see the global state
+    (centralised training, decentralised execution).
 
     Args:
         settings: hyperparameters.
@@ -36,7 +36,7 @@ class Td3:
         global_dim: width of the bottleneck's global state.
         action_dim: width of an action.
         seed: of initial weights and target noise.
-        helper: a thread that updates the second critic beside the first; the numbers are the same without.
+        helper: a thread that updates the second critic in parallel; results are the same without it.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Td3:
         self._observation_dim = observation_dim
         if settings.teacher_weight:
             sawtooth.check(observation_dim, settings.spec)
-        # Layers draw their initial weights from torch's global generator; it is left as it was found.
+        # Layers draw their initial weights from torch's global generator, which is restored afterwards.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.actor = Actor(
@@ -68,7 +68,7 @@ class Td3:
         self.target_actor = copy.deepcopy(self.actor).requires_grad_(False).eval()
         self.target_critics = copy.deepcopy(self.critics).requires_grad_(False)
         self.policy = copy.deepcopy(self.actor).requires_grad_(False).eval()
-        """What is exported: the average of the actor, see `AstraeaSettings.policy_average`."""
+        """The exported actor, see `AstraeaSettings.policy_average`."""
         trained = [parameter for parameter in self.actor.parameters() if parameter.requires_grad]
         self._actor_optimiser = _adam(trained, settings.actor_learning_rate)
         self._critic_optimisers = [
@@ -84,13 +84,13 @@ class Td3:
         """Critic updates so far."""
 
     def begin_with_actor(self) -> None:
-        """Let target and exported policy be the actor as it is, which has learned before."""
+        """Copy the actor, which has learned in lessons, to the target and the exported policy."""
         actor, target_actor, policy = self._actor_numbers
         follow(target_actor, actor, 1.0)
         follow(policy, actor, 1.0)
 
     def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Map observations (n, observation_dim) to the actor's actions (n, action_dim), unexplored."""
+        """Map observations (n, observation_dim) to the actor's actions (n, action_dim)."""
         return act(self.actor.eval(), observations)
 
     def act_as_exported(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -98,9 +98,9 @@ class Td3:
         return act(self.policy, observations)
 
     def update(self, batch: Transitions) -> dict[str, float]:
-        """Do one critic update, and every ``policy_delay`` of them one of the actor and the targets.
+        """Update the critics, and every ``policy_delay`` updates the targets and the actor.
 
-        The actor's come after the critics' first ``actor_starts``.
+        The actor's first update follows ``actor_starts`` updates of the critics.
 
         Returns:
             ``critic_loss``, and with an actor update ``value`` (mean of the first critic under the actor).
@@ -123,7 +123,7 @@ class Td3:
                 follow(slow, fast, settings.tau)
             return loss.item()
 
-        # The actor learns from the first critic alone, so that it need not wait for the second.
+        # The actor learns from the first critic alone, so it need not wait for the second.
         second = self._beside(lambda: learn(1))
         measured = {"critic_loss": learn(0)}
         if due:
@@ -131,14 +131,14 @@ class Td3:
                 measured["value"] = self._update_actor(batch)
             actor, target_actor, policy = self._actor_numbers
             follow(target_actor, actor, settings.tau)
-            # The first updates count for more, or the average would remember the untrained actor for long.
+            # The first updates weigh more, or the average would keep the untrained actor for long.
             kept = min(settings.policy_average, 1 - 1 / (1 + self.updates / settings.policy_delay / 5))
             follow(policy, actor, 1 - kept)
         measured["critic_loss"] += second()
         return measured
 
     def _target(self, batch: Transitions) -> Tensor:
-        """Return what critics should say of ``batch``."""
+        """Return the critics' targets for ``batch``."""
         settings = self._settings
         with torch.no_grad():
             proposed = self.target_actor(batch.next_state[:, : self._observation_dim])
@@ -148,11 +148,11 @@ class Td3:
             smoothed = (proposed + noise).clamp_(-1, 1)
 
         def foresee(critic: int) -> Tensor:
-            with torch.no_grad():  # of a thread
+            with torch.no_grad():  # torch sets this per thread
                 return self.target_critics[critic](batch.next_state, smoothed)
 
         second = self._beside(lambda: foresee(1))
-        # Clipped double Q-learning: the lower of the two, against overestimation.
+        # Clipped double Q-learning: the lower value, against overestimation.
         value = torch.minimum(foresee(0), second())
         return batch.reward + settings.gamma**settings.return_steps * value
 
@@ -172,14 +172,14 @@ class Td3:
         return value.item()
 
     def _beside(self, work: Callable[[], Result]) -> Callable[[], Result]:
-        """Begin ``work`` in the helper and return what waits for its result; without one, do it now."""
+        """Start ``work`` in the helper, or run it now without one; return a getter of its result."""
         if self._helper is not None:
             return self._helper.submit(work).result
         result = work()
         return lambda: result
 
     def state(self) -> dict[str, Any]:
-        """Return all that `restore` needs, as `torch.save` takes it."""
+        """Return the state for `restore`, in types that `torch.save` accepts."""
         return {
             "actor": self.actor.state_dict(),
             "critics": self.critics.state_dict(),
@@ -211,30 +211,30 @@ class Td3:
 
 
 def act(actor: Actor, observations: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Map observations (n, observation_dim) to actions (n, action_dim) of ``actor``, which evaluates."""
+    """Map observations (n, observation_dim) to actions (n, action_dim) of ``actor`` in eval mode."""
     with torch.inference_mode():
         return actor(torch.from_numpy(np.ascontiguousarray(observations))).numpy()
 
 
 def numbers(module: nn.Module) -> list[Tensor]:
-    """Return the parameters and statistics of ``module``, in the order of all modules of its kind."""
+    """Return the parameters and statistics of ``module``, in a fixed order."""
     every = itertools.chain(module.parameters(), module.buffers())
     return [tensor.detach() for tensor in every if tensor.is_floating_point()]
 
 
 def follow(slow: list[Tensor], fast: list[Tensor], share: float) -> None:
-    """Move `numbers` by ``share`` of the way to those of another module, batch norm's statistics included."""
+    """Move the `numbers` ``slow`` towards ``fast`` by ``share`` of their difference."""
     for ours, theirs in zip(slow, fast, strict=True):
         ours.lerp_(theirs, share)
 
 
 def _adam(parameters: list[nn.Parameter], learning_rate: float) -> torch.optim.Adam:
-    # Fused, a step is one operation instead of a dozen.
+    # Fused: one operation per step instead of a dozen.
     return torch.optim.Adam(parameters, lr=learning_rate, fused=True)
 
 
 def _restore(optimiser: torch.optim.Adam, saved: dict[str, Any]) -> None:
-    """Continue with the moments of ``saved``; a run that begins with another's networks has its own rate."""
+    """Restore the moments of ``saved``, not its options: with ``start_from``, learning rates may differ."""
     (group,) = optimiser.param_groups
     options = {name: value for name, value in group.items() if name != "params"}
     optimiser.load_state_dict(saved)

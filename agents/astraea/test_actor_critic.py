@@ -12,7 +12,7 @@ def actor():
     torch.manual_seed(1)
     actor = Actor(50, 1, momentum=0.1)
     actor.train()
-    for _ in range(20):  # running statistics that differ from those at birth
+    for _ in range(20):  # running statistics must differ from the initial ones
         actor(torch.randn(64, 50) * 3 + 1)
     return actor.eval()
 
@@ -20,7 +20,7 @@ def actor():
 def test_the_actor_has_the_published_shape(actor):
     trained = sum(p.numel() for p in actor.parameters() if p.requires_grad)
     statistics = 2 * (256 + 128 + 64)
-    # Released checkpoints: 55,617 numbers, running statistics of batch norm included.
+    # Released checkpoints have 55,617 numbers, including batch norm's running statistics.
     assert trained + statistics == 55_617
 
 

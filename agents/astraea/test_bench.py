@@ -25,5 +25,5 @@ def test_standard_output_is_one_json_object_for_each_seed(tmp_path, monkeypatch,
     for line in lines:
         assert {"bench", "value", "unit", "baseline", "ratio"} <= line.keys()
         assert line["value"] == pytest.approx(line["trained"]["reward"], abs=1e-4)
-    # Before the first update the trained policy is the untrained one: nothing was learned, and it says so.
+    # The run ends before the first update, so nothing was learned.
     assert status == 1

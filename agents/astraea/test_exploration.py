@@ -12,7 +12,7 @@ def explorer(seed=1, **settings):
 
 
 def replaced(exploration, intervals):
-    """Return which decisions were random, (intervals, size, slots); the policy's own action is 5."""
+    """Return which decisions were random, (intervals, size, slots); the policy's action is 5."""
     return np.stack([exploration.apply(np.full(SHAPE, 5, np.float32))[..., 0] != 5 for _ in range(intervals)])
 
 

@@ -27,7 +27,7 @@ def settings(**changes):
 
 
 def taught(**changes):
-    """Return an actor that had its lessons, and the errors of its fits."""
+    """Return an actor after its lessons, and the error of each fit."""
     torch.manual_seed(1)
     actor = Actor(50, 1, 0.1, [32, 16])
     errors = []
@@ -38,7 +38,7 @@ def taught(**changes):
 def test_an_actor_learns_what_a_rule_would_do():
     actor, errors = taught()
     assert len(errors) == 3
-    # The rule's actions vary by some 0.4 about their mean.
+    # The rule's actions have a standard deviation of about 0.4.
     assert errors[-1] < 0.15 < errors[0]
     assert all(torch.isfinite(parameter).all() for parameter in actor.parameters())
 

@@ -1,5 +1,3 @@
-"""Astraea goes on learning on the host's real TCP, from where a run in the simulator came to."""
-
 import json
 
 import pytest
@@ -29,7 +27,7 @@ SHORT = {
 
 
 def _settings(**changes):
-    """Return the shipped settings for real TCP, on the smallest scale."""
+    """Return the shipped settings for real TCP, scaled down."""
     shipped = read_config(REPOSITORY / "configs/agents/astraea-real.yaml")
     return build(AstraeaSettings, "test", {**shipped, **SHORT, **changes})
 
@@ -42,7 +40,7 @@ def test_a_policy_is_fine_tuned_on_real_tcp_and_the_run_can_be_resumed(tmp_path)
     train(chosen, run)
     summary = json.loads((run.path / "summary.json").read_text())
     assert summary["updates"] > 0
-    # In an episode's last step there may be nobody left to decide for.
+    # An episode's last step may have no active flow.
     assert 70 - summary["episodes"] - 1 <= summary["decisions"] <= 70
     assert summary["late_decisions"] >= 0
     assert summary["episodes"] >= 1
@@ -54,5 +52,5 @@ def test_a_policy_is_fine_tuned_on_real_tcp_and_the_run_can_be_resumed(tmp_path)
 def test_a_run_that_is_not_there_is_one_line_before_anything_is_started(tmp_path):
     chosen = build(AstraeaSettings, "test", {"steps": 1, "start_from": str(tmp_path), "agent": "astraea"})
     run = RunFolder.create(tmp_path / "run", chosen.to_yaml(), {"seed": 1})
-    with pytest.raises(InputError, match=r"start_from: .*no run with a checkpoint is here"):
+    with pytest.raises(InputError, match=r"start_from: .*no run with a checkpoint"):
         train(chosen, run)

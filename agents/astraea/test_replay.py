@@ -6,7 +6,7 @@ from configs.errors import InputError
 
 
 def fill(buffer, count):
-    """Add ``count`` transitions whose every entry is their own number."""
+    """Add ``count`` transitions; all entries of a transition equal its number."""
     numbers = np.arange(buffer.added, buffer.added + count, dtype=np.float32)
     wide = np.repeat(numbers[:, None], 3, axis=1)
     buffer.add(wide, numbers[:, None], numbers, wide + 0.5)
@@ -44,7 +44,7 @@ def test_what_is_loaded_is_what_was_saved(buffer, tmp_path, parts):
     for part in parts:
         fill(buffer, part)
         state = buffer.save(tmp_path)
-    fill(buffer, 6)  # lost with the process
+    fill(buffer, 6)  # not part of the loaded state
     buffer.save(tmp_path)
     again = ReplayBuffer(10, 3, 1, seed=9)
     again.load(tmp_path, state)

@@ -1,5 +1,3 @@
-"""What n-step returns remember, of whom, and for how long."""
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,7 @@ ALL = np.array([[True, True]])
 
 
 def _step(reward, active=ALL):
-    """Return an interval of one simulation with two slots; the state tells which it was."""
+    """Return an interval of one simulation with two slots; the states equal the reward."""
     states = np.full((1, 2, 3), reward, dtype=np.float32)
     return Step(active, states, states[..., :1], np.full((1, 2), reward, dtype=np.float32))
 
@@ -62,7 +60,7 @@ def test_a_copy_goes_on_as_the_original(before):
     for reward in range(before):
         returns.push(_step(float(reward)), ALL)
     copy.restore(returns.state())
-    returns.restart(0)  # the copy shares nothing with it
+    returns.restart(0)  # must not affect the copy
     for reward in (5.0, 6.0, 7.0):
         returns.push(_step(reward), ALL)
         known = copy.push(_step(reward), ALL)

@@ -32,7 +32,7 @@ def test_acting_lags_by_exactly_one_round(rounds):
         for batch in data:
             inline.update(batch)
         assert not np.array_equal(inline.act(OBSERVATIONS), expected)
-        # What the round before left is acted on, whether the one that begins now runs or has ended.
+        # Actions use the previous round's weights, whether the new round runs or has ended.
         rounds.begin(data)
         assert np.array_equal(rounds.act(OBSERVATIONS), expected)
         rounds.wait()

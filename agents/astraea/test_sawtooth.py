@@ -9,7 +9,7 @@ from configs.scenario import Flow, Link, Scenario
 
 
 def observation(waits_ms, window=200.0, window_before=199.0, *, rtt_ms=60.0, mbit=40.0, share=0.5, lost=0.0):
-    """Five intervals of a flow whose packets wait so long in the last one; windows of the last two."""
+    """Return five intervals of a flow; the last one has ``waits_ms`` of queueing delay and ``window``."""
     most = mbit / share / sawtooth.MBIT
     row = [share, 1 + waits_ms / rtt_ms, 1.0, 0.0, most, rtt_ms / sawtooth.MILLISECONDS, lost, 1.0, 1.0, 0.0]
     rows = np.tile(row, (5, 1))

@@ -135,7 +135,7 @@ def test_a_helper_changes_no_number():
 
 
 def stacked(state):
-    """Return ``state`` as it was while the tensors of both critics were one, along a leading axis."""
+    """Return ``state`` in the old format, with both critics stacked along a leading axis."""
     old = {key: value for key, value in state.items() if key != "critic_optimisers"}
     for name in ("critics", "target_critics"):
         first = {key.removeprefix("0."): value for key, value in state[name].items() if key[0] == "0"}
@@ -187,7 +187,7 @@ def test_critics_bootstrap_from_as_far_ahead_as_returns_reach():
             for critic in (*td3.critics, *td3.target_critics):
                 critic.biases[-1].fill_(1.0)
         values[steps] = td3.update(batch)["critic_loss"]
-    # What is worth 1 now is worth 0.5 an interval ahead, and next to nothing 50 ahead.
+    # A value of 1 is discounted to 0.5 after one interval, and to almost 0 after 50.
     assert values[1] == pytest.approx(2 * 0.5 * 0.5**2, rel=0.01)
     assert values[50] == pytest.approx(2 * 0.5 * 1.0, rel=0.01)
 

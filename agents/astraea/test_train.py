@@ -22,7 +22,7 @@ from agents.training.run_folder import RunFolder
 from agents.training.settings import CONFIGS, build, read_config
 from configs.errors import InputError
 
-pytestmark = pytest.mark.xdist_group("astraea")  # the run that they compare with takes seconds
+pytestmark = pytest.mark.xdist_group("astraea")  # one worker: they share a run that takes seconds
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = {
@@ -73,13 +73,13 @@ def policy(run):
 
 
 def progress(run):
-    """Return progress.csv without its column of wall time."""
+    """Return progress.csv without wall time."""
     with (run.path / "progress.csv").open() as file:
         return [{key: row[key] for key in row if key != "wall_s"} for row in csv.DictReader(file)]
 
 
 def everything(run):
-    """Return the latest checkpoint as plain comparable values, wall time left out."""
+    """Return the latest checkpoint as comparable values, without wall time."""
     latest = run.latest_checkpoint()
     assert latest is not None
     state = read_checkpoint(latest)
@@ -99,13 +99,13 @@ def flatten(value):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A run of 480 steps in one go."""
+    """An uninterrupted run of 480 steps."""
     return start(tmp_path_factory.mktemp("whole") / "run", 480)
 
 
 @pytest.fixture(scope="module")
 def half(tmp_path_factory):
-    """A run of 240 steps; never resumed itself, only in copies."""
+    """A run of 240 steps, of which tests resume copies."""
     return start(tmp_path_factory.mktemp("half") / "run", 240)
 
 
@@ -120,7 +120,7 @@ def test_a_run_leaves_what_it_promises(whole):
     summary = json.loads((whole.path / "summary.json").read_text())
     assert summary["steps"] == 480
     assert summary["updates"] > 30
-    # 3 simulations: the first multiple of 3 from each multiple of 50 on.
+    # 3 simulations: rows at the first multiple of 3 from each multiple of 50.
     steps = [51, 102, 150, 201, 252, 300, 351, 402, 450]
     assert [int(row["steps"]) for row in progress(whole)] == steps
 
@@ -152,7 +152,7 @@ def test_a_run_that_starts_from_another_has_its_networks_and_counts_its_own_upda
     assert latest is not None
     updates = read_checkpoint(latest)["learner"]["updates"]
     assert updates > 10
-    # As many steps again: with the other's updates counted on, the actor would learn from the first one.
+    # If the run counted the other run's updates as well, its actor would learn from the start.
     waiting = start(tmp_path / "waiting", 150, start_from=str(before.path), actor_starts=updates)
     assert policy(waiting) == policy(before)
     assert policy(start(tmp_path / "after", 150, start_from=str(before.path))) != policy(before)
@@ -174,7 +174,7 @@ def test_it_does_not_matter_when_updates_are_done(whole, tmp_path, monkeypatch):
 
         patched.setattr(Rounds, "begin", at_once)
         early = start(tmp_path / "early", 480)
-    # An update waits until someone waits for it: the next round, a checkpoint or the end of the run.
+    # Updates run only once someone waits for them: the next round, a checkpoint or the end of the run.
     due, waited_for = threading.Semaphore(0), []
     with monkeypatch.context() as patched:
         begin, wait, update = Rounds.begin, Rounds.wait, Td3.update
@@ -234,14 +234,14 @@ def test_a_checkpoint_of_before_updates_had_a_thread_is_resumed(half, tmp_path):
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """Simulates a killed process."""
 
 
 OPERATIONS = ((os, "replace"), (os, "fsync"), (torch, "save"), (np, "save"), (shutil, "rmtree"))
 
 
 def killed_at(monkeypatch, count):
-    """Let the run die at its ``count``-th operation on files, from 0; return the list of those done."""
+    """Kill the run at its ``count``-th file operation, from 0; return the list of completed ones."""
     done = []
 
     def dying(operation):
@@ -261,7 +261,7 @@ def killed_at(monkeypatch, count):
 def test_killed_between_any_two_operations_on_files_a_run_can_be_read_and_resumed(
     whole, half, tmp_path, monkeypatch
 ):
-    # From 240 steps on, there is a checkpoint at 270; what one checkpoint does, they all do.
+    # One checkpoint, at 270 steps, is enough: all do the same operations.
     with monkeypatch.context() as patched:
         done = killed_at(patched, -1)
         shutil.copytree(half.path, tmp_path / "counted")
@@ -312,7 +312,7 @@ def test_kill_9_at_any_line_and_resume_end_with_the_same_bytes(whole, tmp_path):
 
 
 class Trap:
-    """What would create a file if it were unpickled."""
+    """Creates a file if it is unpickled."""
 
     def __init__(self, path):
         self.path = path

@@ -5,7 +5,7 @@ from agents.astraea.whitening import Whitening, with_whitening
 
 
 def observations(count=400):
-    """Five columns that are nearly the same, one that is constant."""
+    """Return observations with five nearly equal columns and a constant one."""
     generator = torch.Generator().manual_seed(3)
     common = torch.randn(count, 1, generator=generator)
     alike = common + 0.01 * torch.randn(count, 5, generator=generator)

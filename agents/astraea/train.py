@@ -1,4 +1,4 @@
-"""Astraea's training loop: act, step the simulations, remember, learn; checkpoint and export now and then."""
+"""Astraea's training loop: act, step the simulations, store transitions, learn; checkpoint and export."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ ARRAYS = [
     bytes,
     *(type(np.dtype(kind)) for kind in ("f4", "f8", "i4", "i8", "u4", "u8", "?", "u1")),
 ]
-"""What arrays and their numbers are made of in a checkpoint."""
+"""Types that `torch.load` may unpickle: NumPy arrays, scalars and dtypes."""
 
 
 class Training:
-    """All that a training run changes as it goes; `save` and `load` carry the whole of it."""
+    """The complete state of a training run; `save` and `load` cover all of it."""
 
     def __init__(self, settings: AstraeaSettings) -> None:
         self.settings = settings
@@ -48,7 +48,7 @@ class Training:
         batch = self.simulations.batch
         self._global_dim = batch.global_dim if settings.centralised else 0
         dims = (batch.observation_dim, self._global_dim, batch.action_dim)
-        # Which of them computes what does not change the numbers.
+        # The number of threads does not change the results.
         self._helper = one_thread("second-critic") if settings.workers > 1 else None
         self.learner = Td3(settings, *dims, seed=settings.seed, helper=self._helper)
         self.rounds = Rounds(self.learner)
@@ -62,22 +62,22 @@ class Training:
         """Environment steps: intervals, summed over the simulations."""
 
     def start(self) -> None:
-        """Begin from nothing, or from what the learner has been given."""
+        """Start acting with the learner's current weights."""
         self.rounds.start()
         self.simulations.start()
 
     def close(self) -> None:
-        """End what runs beside the loop."""
+        """End the threads and the simulations."""
         self.rounds.close()
         if self._helper is not None:
             self._helper.shutdown()
         self.simulations.close()
 
     def interval(self) -> None:
-        """Advance every simulation by one monitor interval, and let updates begin that are due.
+        """Start due updates and advance every simulation by one monitor interval.
 
-        They run beside acting until the next are due, and draw from transitions up to the interval before:
-        the same numbers however long either takes.
+        Updates run beside acting until the next are due and use transitions up to the previous interval, so
+        results do not depend on timing.
         """
         self._learn()
         batch = self.simulations.batch
@@ -93,7 +93,7 @@ class Training:
         self.steps += self.settings.num_envs
 
     def _states(self) -> NDArray[np.float32]:
-        """Return (size, slots, state_dim): own observation, then what critics see of the global state."""
+        """Return (size, slots, state_dim): the flow's observation, then the critics' global state."""
         batch = self.simulations.batch
         if not self._global_dim:
             return batch.observations.copy()
@@ -112,7 +112,7 @@ class Training:
     def _remember(
         self, active: NDArray[np.bool_], states: NDArray[np.float32], actions: NDArray[np.float32]
     ) -> None:
-        """Keep the transitions of flows that were active before and after their intervals."""
+        """Store the transitions of flows that were active before and after their intervals."""
         batch = self.simulations.batch
         rewards = batch.rewards_view
         self.meters.rewards(rewards[active])
@@ -149,17 +149,13 @@ class Training:
         )
 
     def load(self, folder: Path, chunks: Path) -> float:
-        """Continue from what `save` wrote; return the seconds of wall time spent until then.
-
-        Raises:
-            InputError: the checkpoint cannot be read.
-        """
+        """Continue from what `save` wrote; return the wall time in s spent until then."""
         state = read_checkpoint(folder)
         self.steps = state["steps"]
         self.learner.restore(state["learner"])
         if "rounds" in state:
             self.rounds.restore(state["rounds"])
-        else:  # older checkpoints: every round had ended
+        else:  # in older checkpoints, no round was pending
             self.rounds.start()
         self.exploration.restore(state["exploration"])
         self.replay.load(chunks, state["replay"])
@@ -170,38 +166,30 @@ class Training:
 
 
 def read_latest(run: Path) -> dict[str, Any]:
-    """Return the latest checkpoint of another run.
-
-    Raises:
-        InputError: there is none, or it cannot be read.
-    """
+    """Return the latest checkpoint of another run; raise `InputError` without a readable one."""
     latest = RunFolder(run, {}).latest_checkpoint() if run.is_dir() else None
     if latest is None:
-        raise InputError(f"start_from: {run}: no run with a checkpoint is here")
+        raise InputError(f"start_from: {run}: no run with a checkpoint: name another folder")
     return read_checkpoint(latest)
 
 
 def read_checkpoint(folder: Path) -> dict[str, Any]:
-    """Return what `Training.save` wrote to ``folder``.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """Return what `Training.save` wrote to ``folder``; raise `InputError` if it cannot be read."""
     path = folder / "training.pt"
     try:
-        # Tensors, arrays, numbers and texts only: nothing in the file is executed.
+        # Only tensors, arrays, numbers and strings: the file cannot execute code.
         with torch.serialization.safe_globals(ARRAYS):
             return torch.load(path, weights_only=True)
-    except Exception as error:  # torch.load raises whatever its unpickler stumbles on
+    except Exception as error:  # torch.load raises many types
         raise InputError(f"{path}: cannot be read: {error}") from None
 
 
 def train(settings: TrainSettings, run: RunFolder) -> None:
-    """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one."""
+    """Train for the length in ``settings``; continue from the latest checkpoint if ``run`` has one."""
     assert isinstance(settings, AstraeaSettings)
-    # These networks are too small for a second thread to help, and sums are the same on every machine.
+    # The networks are too small for a second thread, and one thread gives the same sums on every machine.
     torch.set_num_threads(1)
-    # A product of these takes 30 µs: acting and learning take turns at the interpreter as often.
+    # A matrix product takes about 30 µs here, so acting and learning must switch often.
     sys.setswitchinterval(1e-4)
     training = Training(settings)
     chunks = run.checkpoints / "replay"
@@ -210,7 +198,7 @@ def train(settings: TrainSettings, run: RunFolder) -> None:
     if latest is None:
         if settings.start_from is not None:
             training.learner.restore(read_latest(Path(settings.start_from))["learner"])
-            training.learner.updates = 0  # of this run, whose settings count them
+            training.learner.updates = 0  # settings such as actor_starts count this run's updates
         if settings.lessons:
             imitate(training.learner.actor, sawtooth.action, settings, _told)
             training.learner.begin_with_actor()

@@ -1,10 +1,9 @@
-"""Observations without correlation, for an actor to learn from: its first, fixed layer.
+"""A fixed first layer that decorrelates observations (ZCA: Bell and Sejnowski, 1997).
 
-Five intervals of a flow are nearly the same numbers, and what a rule goes by is how little they differ: by a
-step of a window, by a millisecond of a queue. Gradient descent finds the directions in which observations
-vary most long before those. Whitened (zero-phase component analysis: Bell and Sejnowski, 1997), all
-directions count alike, in lessons and in what comes after them: an actor that takes observations as they are
-forgets a rule by small steps of its weights that mean much to its actions.
+Five intervals of a flow are nearly equal, and a rule depends on their small differences: a window step, a
+millisecond of queue. Gradient descent learns the directions of largest variance long before those. Whitening
+gives all directions equal weight. Without it, small weight changes in training also make an actor forget the
+rule that it learned in lessons.
 """
 
 from __future__ import annotations
@@ -15,15 +14,11 @@ import torch
 from torch import Tensor, nn
 
 LEAST_VARIANCE = 1e-6
-"""Added to every direction's: far less is rounding."""
+"""Added to every direction's variance; much less would be rounding error."""
 
 
 class Whitening(nn.Module):
-    """Maps observations (n, dim) to whitened ones; to themselves before it is fitted.
-
-    Args:
-        dim: width of an observation.
-    """
+    """Whitens observations (n, dim); the identity before `fit`."""
 
     mean: Tensor
     whiten: Tensor
@@ -34,7 +29,7 @@ class Whitening(nn.Module):
         self.register_buffer("whiten", torch.eye(dim))
 
     def fit(self, observations: Tensor) -> None:
-        """Whiten observations like those given, (n, dim), from now on."""
+        """Fit mean and covariance to ``observations`` (n, dim)."""
         exact = observations.double()
         variances, directions = torch.linalg.eigh(torch.cov(exact.T))
         scales = (variances.clamp(min=0) + LEAST_VARIANCE).sqrt()
@@ -42,11 +37,11 @@ class Whitening(nn.Module):
         self.whiten.copy_(directions @ torch.diag(1 / scales) @ directions.T)
 
     def forward(self, observations: Tensor) -> Tensor:
-        """Map observations to whitened ones."""
+        """Whiten observations (n, dim)."""
         return (observations - self.mean) @ self.whiten
 
     def folded(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-        """Return weight and bias of one layer that does what this one and the given one after it do."""
+        """Return weight and bias of one layer equal to this layer followed by the given one."""
         exact = weight.double() @ self.whiten.double().T
         return exact.to(weight.dtype), (bias.double() - exact @ self.mean.double()).to(bias.dtype)
 
@@ -57,6 +52,6 @@ class Whitening(nn.Module):
 
 
 def with_whitening(state: dict[str, Any], dim: int) -> dict[str, Any]:
-    """Return an actor's state that may be of before actors had a whitening, which then does nothing."""
+    """Return an actor's state; add an identity whitening to old states without one."""
     nothing = {f"whitening.{name}": tensor for name, tensor in Whitening(dim).state_dict().items()}
     return nothing | state

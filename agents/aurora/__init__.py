@@ -1,9 +1,9 @@
 """Aurora (Jay et al., ICML 2019): PPO moves a sending rate by at most 2.5 % every half RTT.
 
 `leosim` computes the observation (latency gradient, latency ratio and sending ratio of the last 10
-intervals), the reward and the action, and makes monitor intervals half an RTT long. What differs from the
-release: actions are within [-1, 1], see ``core/control/src/action/rate_step.rs``, which also finds the
-starting rate; and the mean action goes through tanh (`agents.engines.actor`).
+intervals), the reward and the action; monitor intervals are half an RTT long. Differences from the release:
+actions are within [-1, 1] and slow start finds the first rate (``core/control/src/action/rate_step.rs``), and
+the mean action goes through tanh (`agents.engines.actor`).
 """
 
 from agents.aurora.settings import AuroraSettings

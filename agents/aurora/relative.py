@@ -1,12 +1,13 @@
-"""Aurora's reward, relative to what each path allows: the same best policy, learned with far less noise.
+"""Aurora's reward relative to its path: the optimal policy is the same, with far less noise in training.
 
-Aurora's reward counts packets a second and seconds, and its observation tells neither the link's rate nor its
-delay. A critic cannot know, then, whether a reward is large because of the action or of the path, and on
-paths of 100 to 500 packets/s most of it is the path. What is learned from instead is
+Aurora's reward depends on packets per second and on seconds, but its observation has neither the link's rate
+nor its delay. So a critic cannot tell whether the action or the path made a reward large; on paths of 100 to
+500 packets/s it is mostly the path. Training uses
 
-    (reward + cost of the base RTT) / worth of the link's rate,
+    (reward + cost of the base RTT) / worth of the link's rate
 
-an increasing affine function of the reward on each path, under which the same actions are best.
+instead. On each path this is an increasing affine function of the reward, so the optimal actions are the
+same.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepR
 
 PACKET_BITS = 1_500 * 8
 WORTH_PER_PACKET_PER_S = 0.01
-"""Aurora's reward for a packet a second …"""
+"""Aurora's reward per packet/s."""
 COST_PER_S = 1.0
-"""… and its punishment for a second of latency."""
+"""Aurora's penalty per second of latency."""
 
 DELAY_MS, RATE_MBPS = (9, 500.0), (11, 500.0)
-"""Places and scales in the critic's global state, ``core/control/src/global_state.rs``."""
+"""(index, scale) in the critic's global state, ``core/control/src/global_state.rs``."""
 
 
 def relative(rewards: NDArray[np.float32], global_states: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return ``rewards``, (n,), relative to what the paths of ``global_states``, (n, global_dim), allow."""
+    """Return ``rewards`` (n,) relative to the paths in ``global_states`` (n, global_dim)."""
     delay_s, rate_mbps = (
         global_states[:, place].astype(np.float64) * scale for place, scale in (DELAY_MS, RATE_MBPS)
     )
@@ -38,7 +39,7 @@ def relative(rewards: NDArray[np.float32], global_states: NDArray[np.float32]) -
 
 
 class RelativeRewards(VecEnvWrapper):
-    """Makes the rewards of `envs.sb3.LeoVecEnv`, within ``environment``, relative to their paths."""
+    """Makes the rewards of ``environment``, which wraps `envs.sb3.LeoVecEnv`, relative to their paths."""
 
     def __init__(self, environment: VecEnv) -> None:
         super().__init__(environment)
@@ -46,18 +47,18 @@ class RelativeRewards(VecEnvWrapper):
         self._paths = self._global_states.copy()
 
     def reset(self) -> VecEnvObs:
-        """Reset as the environment does."""
+        """Reset the environment."""
         return self.venv.reset()
 
     def step_async(self, actions: NDArray[np.float32]) -> None:
-        """Take the actions, and note which paths they are for."""
+        """Store the current paths and pass on the actions."""
         self._paths = self._global_states.copy()
         self.venv.step_async(actions)
 
     def step_wait(self) -> VecEnvStepReturn:
-        """Step as the environment does, the rewards relative."""
+        """Step the environment; return relative rewards."""
         observations, rewards, dones, infos = self.venv.step_wait()
-        # Where an episode ended, the global state is the next one's already.
+        # After an episode's end, the global state is that of the next episode.
         return (
             observations,
             relative(rewards, np.where(dones[:, None], self._paths, self._global_states)),

@@ -18,30 +18,29 @@ if TYPE_CHECKING:
 class AuroraSettings(PpoSettings):
     """Settings of PPO as in Aurora (Jay et al., ICML 2019).
 
-    Defaults are those of the released training script and, where it says nothing, of the PPO that it calls
-    (Stable Baselines' PPO1).
+    Defaults are those of the released training script, or of the PPO that it calls (Stable Baselines' PPO1).
     """
 
     spec: str = "aurora"
     reward: str = "aurora"
     scenarios: Annotated[Sampling, BeforeValidator(sampler_by_name)] = AuroraSampling()
     interval_ms: Positive = 50.0
-    """Length of the intervals before the first RTT sample, in ms; later ones are half an RTT long."""
+    """Length of the intervals before the first RTT sample in ms; later ones are half an RTT long."""
 
     learning_rate: Positive = 1e-3
     gamma: Fraction = 0.99
     entropy_coefficient: NonNegative = 0.01
     rollout_steps: Count = 512
-    """Published: 8,192 steps an update, which 16 simulations make in 512."""
+    """Published: 8,192 steps per update, which is 512 of 16 simulations."""
     minibatch_size: Count = 2048
     epochs: Count = 4
     hidden: list[Count] = Field(default=[32, 16], min_length=1)
     activation: Literal["leaky_relu", "tanh"] = "tanh"
     relative_rewards: bool = False
-    """Whether sb3 learns from rewards relative to what each path allows, see `agents.aurora.relative`."""
+    """Whether sb3 learns from rewards relative to their path, see `agents.aurora.relative`."""
 
     def wrap(self, environment: VecEnv) -> VecEnv:
-        """Return what is learned on, made of ``environment``."""
+        """Wrap ``environment`` for training."""
         if not self.relative_rewards:
             return environment
         from agents.aurora.relative import RelativeRewards  # here, because its import takes seconds

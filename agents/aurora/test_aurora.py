@@ -15,7 +15,7 @@ PUBLISHED = {"minibatch_size": 2048, "hidden": [32, 16], "gamma": 0.99, "activat
 
 
 def steered(actions, delay_ms: float = 50.0, duration_s: float = 20.0) -> tuple[list[dict], dict]:
-    """Return the reports of a flow that is steered by ``actions(step)``, and its row of the run log."""
+    """Return the reports of a flow with the actions ``actions(step)``, and its row of the run log."""
     scenario = {
         "duration_s": duration_s,
         "links": {"b": {"rate_mbps": 3.6, "delay_ms": delay_ms, "queue": {"packets": 100}}},
@@ -80,7 +80,7 @@ def test_the_ranges_are_those_of_the_released_simulator():
 
 
 def test_relative_rewards_are_an_increasing_affine_function_of_the_reward_on_each_path():
-    # 3.6 Mbit/s are 300 packets/s, worth 3 a second; 100 ms one way cost 0.2.
+    # 3.6 Mbit/s are 300 packets/s, worth 3; 100 ms one way cost 0.2.
     world = np.zeros((2, 12), np.float32)
     world[:, 9], world[:, 11] = 100 / 500, 3.6 / 500
     full = relative(np.array([3.0 - 0.2, 1.5 - 0.2], np.float32), world)

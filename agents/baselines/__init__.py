@@ -1,1 +1,1 @@
-"""Algorithms of Stable-Baselines3 and RLlib to compare with, one folder each."""
+"""Baselines: algorithms of Stable-Baselines3 and RLlib, one folder each."""

@@ -1,11 +1,11 @@
 """Orca (Abbasloo et al., SIGCOMM 2020): CUBIC reacts to every ACK, and TD3 corrects its window every 20 ms.
 
-`leosim` computes the state (7 numbers of each of the last 10 intervals), the reward (power with a margin) and
-the action (CUBIC's window times 4^a), and runs CUBIC beneath; `agents.astraea.train` is the TD3 that learns,
-with critics that see the flow's own observation only.
+`leosim` runs CUBIC and computes the state (7 numbers for each of the last 10 intervals), the reward (power
+with a margin) and the action (CUBIC's window times 4^a). `agents.astraea.train` trains TD3, with critics that
+see only the flow's own observation.
 
-What differs from the release: simulations instead of up to 256 real senders; the loss is Huber's, which is
-the square for errors below 1.
+Differences from the release: simulations replace up to 256 real senders; the loss is Huber's, which is
+quadratic for errors below 1.
 """
 
 from agents.orca.settings import OrcaSettings

@@ -14,11 +14,11 @@ from configs.strict import NonNegative, Positive
 PUBLISHED_RANGES = AstraeaSampling(
     flows=(1, 1), rate_mbps=(6.0, 192.0), base_rtt_ms=(4.0, 400.0), queue_bdp=(0.5, 16.0), duration_s=30.0
 )
-"""Published: 6 to 192 Mbit/s, 4 to 400 ms, buffers of 3 kB to 96 MB; these multiples of a BDP are ours."""
+"""Published: 6 to 192 Mbit/s, 4 to 400 ms, buffers of 3 kB to 96 MB. The buffers in BDPs are ours."""
 
 
 class OrcaSettings(AstraeaSettings):
-    """Settings of TD3 as in Orca (SIGCOMM 2020); defaults are the released ``params.json``."""
+    """Settings of TD3 as in Orca (SIGCOMM 2020); the defaults are those of the released ``params.json``."""
 
     spec: str = "orca"
     reward: str = "orca"
@@ -41,7 +41,7 @@ class OrcaSettings(AstraeaSettings):
     learning_starts: Count = 200
     train_every: Count = 1
     updates_per_training: Count = 4
-    """Published: an update every 5 ms, which are 4 an interval."""
+    """Published: an update every 5 ms, which is 4 per interval."""
 
     exploration_start: Fraction = 0.0
     exploration_end: Fraction = 0.0

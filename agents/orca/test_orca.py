@@ -11,7 +11,7 @@ from agents.astraea.td3 import Td3
 from agents.orca.settings import OrcaSettings
 from agents.training.settings import build, read_config
 
-# The released params.json, in our terms; the interval is the released server's report period.
+# The released params.json with our names; the interval is the released server's report period.
 PUBLISHED = {
     "batch_size": 512,
     "hidden": [256, 256],
@@ -34,7 +34,7 @@ SCENARIO = {
 
 
 def goodput(action: float) -> tuple[float, float]:
-    """Return normalized goodput and delay inflation of a flow with the same action every 20 ms."""
+    """Return normalized goodput and delay inflation of a flow with a constant action every 20 ms."""
     batch = leosim.Batch(1, agent="orca", reward="orca", interval_ms=20.0)
     batch.reset(0, json.dumps(SCENARIO), {})
     while not batch.finished[0]:
@@ -65,7 +65,7 @@ def test_the_networks_have_the_released_shape():
     settings = OrcaSettings(agent="orca")
     actor = Actor(70, 1, settings.batch_norm_momentum, settings.hidden)
     trained = sum(p.numel() for p in actor.parameters() if p.requires_grad)
-    # Two dense layers with biases, a shift for each batch norm, and the output.
+    # Two dense layers with biases, a shift per batch norm, and the output.
     assert trained == (70 * 256 + 256 + 256) + (256 * 256 + 256 + 256) + 256 + 1
     critics = TwinCritics(lambda: Critic(70, 0, 1, settings.hidden))
     assert sum(p.numel() for p in critics.parameters()) == 2 * (70 * 256 + 256 + 257 * 256 + 256 + 256 + 1)
@@ -79,7 +79,7 @@ def test_the_minutes_preset_begins_as_cubic_alone_with_every_seed(seed):
     observations = np.random.default_rng(seed).uniform(0, 1, (500, 70)).astype(np.float32)
     assert np.abs(learner.act(observations)).max() < 0.05
     assert np.abs(Td3(OrcaSettings(agent="orca"), 70, 0, 1, seed).act(observations)).max() > 0.2
-    # The critics have had an episode of every simulation, and their start, before the actor follows them.
+    # Before the actor's first update, the critics have data of a whole episode and ``actor_starts`` updates.
     intervals = settings.scenarios.duration_s * 1e3 / settings.interval_ms
     assert settings.learning_starts >= settings.num_envs * intervals
     assert settings.actor_starts > 0

@@ -119,7 +119,7 @@ def test_a_sweep_that_cannot_run_is_refused_before_anything_starts(file, tmp_pat
 
 def test_a_flag_of_a_single_run_is_refused(file, tmp_path):
     for flag in (["--agent", "ppo"], ["--steps", "5"], ["--set", "seed=1"]):
-        with pytest.raises(InputError, match=f"^--sweep: {flag[0]} is a single run's"):
+        with pytest.raises(InputError, match=f"^--sweep: {flag[0]} applies to single runs only"):
             train_cli.run(["--sweep", str(file), *flag])
     with pytest.raises(InputError, match="--agent or --sweep: give one"):
         train_cli.run(["--steps", "5"])

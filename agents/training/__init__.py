@@ -1,1 +1,1 @@
-"""What every training run has: settings, a folder, simulations, stopping, tracking and judging."""
+"""Code that all training runs share: settings, run folder, simulations, stopping, tracking, evaluation."""

@@ -1,7 +1,7 @@
-"""On how many links a policy does all that users want of it: bars that a reward does not see one by one.
+"""Count the links on which a policy holds all bars: bounds on utilization, fairness and delay.
 
-A reward is a mean over flows and intervals: what it gains where flows are alone it may lose where five share
-a link. A bar is held on a link or not, and a policy is as good as the number of links on which it holds all.
+A reward is a mean over flows and intervals, so gains on links with one flow can hide losses on links that
+five flows share. A link holds a bar or not, so the number of links that hold all bars hides nothing.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from results.measurement import Measurement
 from results.metrics import run_metrics, shared_window_s
 
 DURATION_S, JOINED_SHARE, LAST_S = 60.0, 1 / 3, 30.0
-"""Flows join within this share of a run, none leaves, and its last seconds count."""
+"""Run length (s), the share of it in which flows join (none leaves), and the measured last seconds."""
 SERIES_MS = 100.0
 
 CHOOSING_LINK = 4_000_000_000
-"""Links from here on choose; none of them is among the episodes of training, of lessons or of
-`agents.training.rollout`."""
+"""First of the links that choose checkpoints and seeds; training, lessons and `agents.training.rollout` never
+use these links."""
 JUDGING_LINK = 6_000_000_000
-"""Links from here on judge what was chosen, and have chosen nothing."""
+"""First of the links that evaluate a chosen policy; they never choose one."""
 
 Measured = dict[str, float | None]
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A bound on what is measured on a link.
+    """A bound on a metric of a link.
 
     Attributes:
-        name: of the bar, and of its column in evaluation.csv after ``held_``.
-        of: returns what is bounded, None on a link that the bar says nothing of.
-        holds: whether a value does.
+        name: its column in evaluation.csv is ``held_NAME``.
+        of: returns the bounded metric; None on links that the bar does not apply to.
+        holds: returns whether a value is within the bound.
     """
 
     name: str
@@ -61,29 +61,29 @@ BARS = (
     Bar("jain", lambda measured: measured["jain"], lambda value: value >= 0.95),
     Bar("delay_inflation", lambda measured: measured["delay_inflation"], lambda value: value <= 1.3),
 )
-"""Those of the suite static-grid's table in the README of this folder."""
+"""The bars of the static-grid table in ``agents/README.md``."""
 
 
 def links_held(
     policy: leosim.Policy, settings: TrainSettings, links: int, *, first: int = CHOOSING_LINK
 ) -> dict[str, int]:
-    """Return on how many ``links`` an exported ``policy`` holds its bars.
+    """Count the links on which an exported ``policy`` holds its bars.
 
     Args:
         policy: may be recurrent.
-        settings: the ranges that links are drawn from, specification and interval.
-        links: how many.
-        first: the first of them, `CHOOSING_LINK` or `JUDGING_LINK`.
+        settings: define the ranges of the links, the specification and the interval.
+        links: the number of links.
+        first: the first link, `CHOOSING_LINK` or `JUDGING_LINK`.
 
     Returns:
-        ``links_held``, on which all bars hold, and ``held_…`` for each bar.
+        ``links_held``, the number of links on which all bars hold, and ``held_NAME`` for each bar.
     """
     act = acting(policy, links * settings.scenarios.max_learning_flows)
     return counted(measure(act, settings, links, first=first))
 
 
 def counted(measured: list[Measured]) -> dict[str, int]:
-    """Count the links on which all bars hold, and on which each does; what a bar does not bound it holds."""
+    """Count the links on which all bars hold, and for each bar; a bar holds where it does not apply."""
     verdicts = [{bar.name: _holds(bar, link) for bar in BARS} for link in measured]
     each = {f"held_{bar.name}": sum(verdict[bar.name] for verdict in verdicts) for bar in BARS}
     return {"links_held": sum(all(verdict.values()) for verdict in verdicts), **each}
@@ -119,7 +119,7 @@ def measure(
 
 
 def lasting(ranges: Ranges) -> Ranges:
-    """Return ``ranges`` of links on which flows join early and stay, of one RTT where that can be said."""
+    """Change ``ranges`` so that flows join early and stay, with equal RTTs if the sampler allows."""
     if isinstance(ranges, MixtureSampling):
         parts = [part.model_copy(update={"scenarios": _lasting(part.scenarios)}) for part in ranges.parts]
         return ranges.model_copy(update={"parts": parts})
@@ -142,7 +142,7 @@ def _traces(ranges: Ranges) -> dict[str, leosim.PathTrace]:
     names = set(paths(ranges))
     if not names:
         return {}
-    import traces  # here, because it builds orbits: static links do without
+    import traces  # here, because it builds orbits, which static links do not need
 
     return traces.load_all(names)
 

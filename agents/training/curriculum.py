@@ -1,4 +1,4 @@
-"""What episodes are drawn from as training goes on: stages of ranges, then those of the settings."""
+"""The curriculum: stages of scenario ranges, followed by the ranges of the settings."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Curriculum:
 
     Args:
         settings: the stages, and the ranges after them.
-        learning_flows: as many flows learn in every scenario, whatever the ranges say; None: as they say.
+        learning_flows: overrides the ranges' number of learning flows; None keeps it.
 
     Attributes:
-        steps: environment steps so far, which whoever steps must keep up to date.
-        max_learning_flows: the most learning flows of any scenario of any stage.
+        steps: environment steps so far; the caller must update it.
+        max_learning_flows: the most learning flows in any scenario of any stage.
     """
 
     def __init__(self, settings: TrainSettings, learning_flows: int | None = None) -> None:
@@ -33,11 +33,11 @@ class Curriculum:
 
     @property
     def stage(self) -> int:
-        """The stage that an episode which begins now is of."""
+        """The stage of an episode that begins now."""
         return sum(end <= self.steps for end in self._ends)
 
     def __call__(self, rng: np.random.Generator) -> Scenario:
-        """Draw a scenario of the present stage."""
+        """Draw a scenario of the current stage."""
         return self.draw(rng, self.stage)
 
     def draw(self, rng: np.random.Generator, stage: int) -> Scenario:

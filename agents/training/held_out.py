@@ -1,11 +1,9 @@
-"""Chooses the best of a run's policies: each checkpoint's is tried on scenarios that training never draws.
+"""Choose a run's best checkpoint on held-out scenarios, which training never draws.
 
-The best is the one that earned most, or, with ``held_out_links``, that held all bars on most links.
+The best policy earned the highest reward or, with ``held_out_links``, held all bars on most links. It is best
+partly by chance, so `agents.training.rollout.JUDGING_EPISODE` starts other scenarios to evaluate it.
 
-What was chosen is judged on others (`agents.training.rollout.JUDGING_EPISODE`): by these it is best by
-chance, too.
-
-It draws from no generator of training: a run is the same whether it is judged or not.
+Evaluation uses no random generator of training, so it does not change the run.
 """
 
 from __future__ import annotations
@@ -24,26 +22,26 @@ from configs.errors import InputError
 FILE = "evaluation.csv"
 
 Rank = tuple[int, float]
-"""What policies are compared by: links held (0 without any), then reward."""
+"""(links held, reward), compared in this order; 0 links without ``held_out_links``."""
 
 
 def rank(row: Mapping[str, Any]) -> Rank:
     """Return the rank of a row of evaluation.csv.
 
     Raises:
-        KeyError: it has no reward.
-        ValueError: it has something else than numbers.
+        KeyError: the row has no reward.
+        ValueError: a value is not a number.
     """
     return int(row.get("links_held") or 0), float(row["reward"])
 
 
 class Chooser:
-    """What policies of one run have earned so far, as in its ``evaluation.csv``.
+    """Evaluates a run's policies, keeps the best, and writes ``evaluation.csv``.
 
     Args:
-        settings: how many episodes, and the ranges that they are drawn from.
-        run: where rows and the best policy go.
-        steps: environment steps done before (a resumed run).
+        settings: define the number of episodes and their ranges.
+        run: receives the rows and the best policy.
+        steps: environment steps done before a resume.
     """
 
     def __init__(self, settings: TrainSettings, run: RunFolder, steps: int) -> None:
@@ -54,17 +52,17 @@ class Chooser:
             self._compare(rank(row), int(row["steps"]))
 
     def consider(self, steps: int, wall_s: float) -> dict[str, float]:
-        """Run the policy that was exported last, keep it if it is the best, and return what it earned.
+        """Evaluate the last exported policy, keep it if it is the best, and return its metrics.
 
         Raises:
-            InputError: there is no policy: the agent exports none.
+            InputError: the agent exports no policy.
         """
-        from agents.training.bars import links_held  # here, because they draw scenarios
+        from agents.training.bars import links_held  # here, because both draw scenarios
         from agents.training.rollout import CHOOSING_EPISODE, evaluate_policy
 
         if not (self._run.policy / "policy.onnx").exists():
             agent = self._settings.agent
-            raise InputError(f"settings: held_out_episodes: {agent} exports no policy that could be tried")
+            raise InputError(f"settings: held_out_episodes: {agent} exports no policy: leave it out")
         policy = leosim.Policy.load(str(self._run.policy))
         episodes = self._settings.held_out_episodes
         earned = evaluate_policy(policy, self._settings, episodes, first=CHOOSING_EPISODE)
@@ -89,7 +87,7 @@ class Chooser:
 
 
 def rows(run: Path) -> list[Mapping[str, str]]:
-    """Return what policies of the run in the folder ``run`` have earned, oldest first."""
+    """Return the rows of evaluation.csv in the folder ``run``, oldest first; none without that file."""
     path = run / FILE
     if not path.is_file():
         return []

@@ -1,4 +1,4 @@
-"""Writes multilayer perceptrons as ONNX: one file, and only operators that every runtime has."""
+"""Export perceptrons and LSTMs to one ONNX file each, with operators that every runtime has."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ OPSET = 17
 Layers = Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]]
 """(weight (out, in), bias (out,)) of each dense layer."""
 Cell = tuple[NDArray[np.float32], ...]
-"""An LSTM in PyTorch's order: weights of input and hidden state, (4 hidden, in), then their biases."""
+"""An LSTM as in PyTorch: weights (4 hidden, in) of input and hidden state, then their biases."""
 GATES = (0, 3, 1, 2)
-"""ONNX has the gates in the order input, output, forget, cell; PyTorch input, forget, cell, output."""
+"""PyTorch's index of each ONNX gate: input, output, forget, cell (PyTorch: input, forget, cell, output)."""
 
 
 def perceptron(layers: Layers, negative_slope: float | None, description: str) -> bytes:
@@ -25,10 +25,10 @@ def perceptron(layers: Layers, negative_slope: float | None, description: str) -
     Args:
         layers: weight and bias of each layer.
         negative_slope: of the leaky ReLU; None for tanh.
-        description: goes into the model's documentation string.
+        description: the model's documentation string.
 
     Returns:
-        A serialised model: ``observation`` (batch, in) to ``action`` (batch, out) in [-1, 1], float32.
+        A serialised float32 model from ``observation`` (batch, in) to ``action`` (batch, out) in [-1, 1].
     """
     nodes, initializers = _dense(layers, negative_slope, "observation")
     inputs, outputs = {"observation": layers[0][0].shape[1]}, {"action": layers[-1][0].shape[0]}
@@ -36,10 +36,10 @@ def perceptron(layers: Layers, negative_slope: float | None, description: str) -
 
 
 def recurrent(cell: Cell, layers: Layers, negative_slope: float | None, description: str) -> bytes:
-    """Return an ONNX model of an LSTM and then what `perceptron` makes of ``layers``.
+    """Return an ONNX model of an LSTM followed by the ``layers`` of `perceptron`.
 
     Returns:
-        A serialised model that also maps ``hidden`` and ``cell``, (batch, hidden), zeros at first, to
+        A serialised model that also maps ``hidden`` and ``cell`` (batch, hidden), initially zeros, to
         ``next_hidden`` and ``next_cell``.
     """
     by_input, by_hidden, *biases = (_by_gate(array) for array in cell)
@@ -73,14 +73,14 @@ def recurrent(cell: Cell, layers: Layers, negative_slope: float | None, descript
 
 
 def _by_gate(array: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Put the gates of an LSTM's weights or biases in ONNX's order."""
+    """Reorder the gates of an LSTM's weights or biases for ONNX."""
     return np.concatenate([np.split(array, 4)[gate] for gate in GATES])
 
 
 def _dense(
     layers: Layers, negative_slope: float | None, value: str
 ) -> tuple[list[onnx.NodeProto], list[TensorProto]]:
-    """Return nodes and weights from ``value`` to ``action``."""
+    """Return the nodes and weights of ``layers``, from the tensor ``value`` to ``action``."""
     nodes, initializers = [], []
     for number, (weight, bias) in enumerate(layers, start=1):
         for name, array in ((f"weight_{number}", weight), (f"bias_{number}", bias)):
@@ -106,7 +106,7 @@ def _model(
     outputs: dict[str, int],
     description: str,
 ) -> bytes:
-    """Return a serialised model; inputs and outputs are (batch, size) each."""
+    """Return a serialised model; each input and output is (batch, size)."""
     takes, gives = (
         [
             helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size])
@@ -116,7 +116,7 @@ def _model(
     )
     graph = helper.make_graph(nodes, "policy", takes, gives, initializers)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="leogym")
-    # The oldest version of the file format that has this operator set, for runtimes that lag behind.
+    # The oldest file format that has this operator set, for old runtimes.
     model.ir_version = helper.find_min_ir_version_for(list(model.opset_import))
     model.doc_string = description
     onnx.checker.check_model(model, full_check=True)

@@ -1,4 +1,4 @@
-"""Which schemes there are: every folder of ``agents/`` and ``agents/baselines/`` that defines ``SCHEME``."""
+"""Find schemes: every folder of ``agents/`` and ``agents/baselines/`` that defines ``SCHEME``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from agents.training.scheme import Scheme
 from configs.errors import InputError
 
 HOMES = ("agents", "agents.baselines")
-"""Packages whose folders are schemes."""
+"""Packages whose subpackages can be schemes."""
 
 
 def schemes() -> dict[str, Scheme]:
-    """Return every scheme by name, in alphabetical order. Adding one is adding its folder."""
+    """Return every scheme by name, in alphabetical order."""
     found: dict[str, Scheme] = {}
     for home in HOMES:
         for module in pkgutil.iter_modules(importlib.import_module(home).__path__):
@@ -28,7 +28,7 @@ def get(name: str) -> Scheme:
     """Return the scheme called ``name``.
 
     Raises:
-        InputError: there is none; the line lists those that there are.
+        InputError: there is none; the message lists all schemes.
     """
     known = schemes()
     if name not in known:

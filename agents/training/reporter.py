@@ -1,4 +1,4 @@
-"""What a run says while it trains: progress.csv, the tracker, and a progress bar or plain lines."""
+"""Report a run's progress: progress.csv, the tracker, and a progress bar or plain lines."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from agents.training.stopping import Stopped
 from agents.training.tracking import scalars, tracker
 
 PLAIN_LINE_S = 10.0
-"""Without a terminal, a line of progress at most this often."""
+"""Least time between progress lines without a terminal."""
 
 
 class Reporter:
-    """Use as a context around the training loop; knows when the run's time or steps are over.
+    """Reports progress and tells when the run ends; use it as a context around the training loop.
 
     Args:
-        settings: the run's length and tracker.
-        run: where progress.csv goes.
-        steps: environment steps done before (a resumed run).
-        wall_s: seconds of wall time spent before.
+        settings: define the run's length and tracker.
+        run: receives progress.csv.
+        steps: environment steps done before a resume.
+        wall_s: seconds of wall time spent before a resume.
         shown: columns to show on the terminal, besides steps.
     """
 
@@ -62,18 +62,18 @@ class Reporter:
 
     @property
     def wall_s(self) -> float:
-        """Seconds of wall time, those before a resume included."""
+        """Seconds of wall time, including the time before a resume."""
         return self._before_s + time.monotonic() - self._started_s
 
     def done(self, steps: int) -> float:
-        """Return how much of the run's length is over after ``steps``: 1 or more is all of it."""
+        """Return the share of the run that is done after ``steps``; the run ends at 1 or more."""
         settings = self._settings
         if settings.minutes is not None:
             return self.wall_s / (60 * settings.minutes)
         return steps / settings.steps if settings.steps is not None else 0.0
 
     def row(self, row: Mapping[str, Any]) -> None:
-        """Add a row, which has ``steps``, to progress.csv and the tracker, and show it."""
+        """Add a row with a ``steps`` column to progress.csv and the tracker, and show it."""
         self._run.append_progress(
             {
                 name: float(f"{value:.6g}") if isinstance(value, float) else value
@@ -91,7 +91,7 @@ class Reporter:
             self.say(f"{share:4.0%}  {row['steps']:,} steps  {text}")
 
     def checkpointed(self, steps: int) -> None:
-        """Say that the checkpoint of ``steps`` is on disk (a terminal shows the bar instead); try it."""
+        """Announce the checkpoint of ``steps`` (without a terminal only) and evaluate its policy."""
         if self._bar is None:
             self.say(f"checkpoint {steps}")
         if self._chooser is not None:
@@ -102,11 +102,12 @@ class Reporter:
             self.say(f"held out: {_rank(found, links)}; best: {_rank(self._chooser.best or found, links)}")
 
     def leave_if_asked(self, save: Callable[[], None]) -> None:
-        """Call this where a run can be cut in two, once in a while.
+        """Stop here if the run is asked to; call this at safe points of the training loop.
+
+        It writes no row and evaluates no policy, so a resumed run continues as if it had never stopped.
 
         Args:
-            save: writes the checkpoint; whoever resumes the run goes on as if it had never stopped, so that
-                no row is written and no policy judged here.
+            save: writes the checkpoint.
 
         Raises:
             Stopped: the run is asked to stop, and its checkpoint is written.
@@ -120,7 +121,7 @@ class Reporter:
         if self._bar is not None:
             self._bar.console.print(line, highlight=False)
             return
-        with contextlib.suppress(BrokenPipeError):  # whoever read along has left; progress.csv has it all
+        with contextlib.suppress(BrokenPipeError):  # the reader has left; progress.csv has everything
             print(line, flush=True)
 
     def __enter__(self) -> Reporter:

@@ -1,4 +1,4 @@
-"""What a policy earns on scenarios that no training run has seen."""
+"""Evaluate policies on held-out scenarios, which no training run draws."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Act = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """Maps observations (n, observation_dim) to actions (n, action_dim)."""
 
 Remembering = Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.float32]]
-"""The same, of flows that are told apart by a number each."""
+"""An `Act` with memory: its second argument has the number of each observation's flow."""
 
 CHOOSING_EPISODE = 1_000_000_000
-"""Episodes from here on choose the best checkpoint of a run, and the seed that ships. Training counts its own
-from 0 and never comes here; the scenarios are the same for every seed."""
+"""First of the episodes that choose a run's best checkpoint and the seed to ship. Training counts from 0 and
+never gets here; the scenarios are the same for every seed."""
 JUDGING_EPISODE = 2_000_000_000
-"""Episodes from here on judge what was chosen, and have chosen nothing."""
+"""First of the episodes that evaluate a chosen policy; they never choose one."""
 HELD_OUT_SEED = 0
 
 METRICS = ("power", "normalized_goodput", "delay_inflation", "loss_rate")
 
 
 def acting(policy: leosim.Policy, flows: int) -> Remembering:
-    """Return ``policy`` as what acts on up to ``flows`` flows; it remembers each, if it is recurrent."""
+    """Return a function that acts on up to ``flows`` flows and keeps a recurrent policy's memory of each."""
     memories = np.zeros((flows, policy.memory_dim), np.float32)
 
     def act(observations: NDArray[np.float32], which: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -46,7 +46,7 @@ def acting(policy: leosim.Policy, flows: int) -> Remembering:
 def evaluate_policy(
     policy: leosim.Policy, settings: TrainSettings, episodes: int, *, first: int = JUDGING_EPISODE
 ) -> dict[str, float]:
-    """Return what `evaluate` does, of an exported ``policy``, which may be recurrent."""
+    """Evaluate an exported ``policy``, which may be recurrent; see `evaluate`."""
     flows = episodes * settings.scenarios.max_learning_flows
     return _evaluate(acting(policy, flows), settings, episodes, first)
 
@@ -54,7 +54,7 @@ def evaluate_policy(
 def evaluate_action(
     action: float, settings: TrainSettings, episodes: int, *, first: int = JUDGING_EPISODE
 ) -> dict[str, float]:
-    """Return what `evaluate` does, of the same ``action`` at every interval: 0 leaves all as it is."""
+    """Evaluate the same ``action`` at every interval (0 changes nothing); see `evaluate`."""
 
     def act(observations: NDArray[np.float32], which: NDArray[np.int64]) -> NDArray[np.float32]:
         return np.full((len(observations), 1), action, np.float32)
@@ -65,17 +65,17 @@ def evaluate_action(
 def evaluate(
     act: Act, settings: TrainSettings, episodes: int, *, first: int = JUDGING_EPISODE
 ) -> dict[str, float]:
-    """Run ``act`` without exploration on ``episodes`` held-out scenarios of the kind that ``settings`` draw.
+    """Run ``act`` without exploration on ``episodes`` held-out scenarios from the ranges of ``settings``.
 
     Args:
-        act: what acts.
-        settings: ranges, specification, reward and interval.
-        episodes: how many.
-        first: the first of them, `JUDGING_EPISODE` or `CHOOSING_EPISODE`.
+        act: the policy.
+        settings: define ranges, specification, reward and interval.
+        episodes: the number of scenarios.
+        first: the first episode, `JUDGING_EPISODE` or `CHOOSING_EPISODE`.
 
     Returns:
-        ``reward``: mean per flow and interval; and means over flows of `METRICS` (a flow's normalized goodput
-        is over the whole bottleneck, so that n equal flows have 1/n each).
+        ``reward``, the mean per flow and interval, and the means of `METRICS` over flows. A flow's normalized
+        goodput is relative to the whole bottleneck: n equal flows have 1/n each.
     """
     return _evaluate(lambda observations, which: act(observations), settings, episodes, first)
 

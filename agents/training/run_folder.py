@@ -1,7 +1,7 @@
 """The folder of one training run: config.yaml, progress.csv, checkpoints/, policy/ and summary.json.
 
-Whatever instant the process is killed at, every file here can be read afterwards: a file appears under its
-name only once its bytes are on disk, and `progress.csv` sheds a half-written last line when the run resumes.
+Every file stays readable if the process is killed: a file gets its name only once its bytes are on disk, and
+a resumed run drops a half-written last line of `progress.csv`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from configs.atomic import sync_file, sync_folder, write_atomically
 from configs.errors import InputError
 
 KEPT_CHECKPOINTS = 2
-"""Older checkpoints are removed: the latest, and one more in case a reader holds it."""
+"""The latest checkpoint, and one more in case a reader has it open; older ones are removed."""
 
 
 ALMOST_FULL_BYTES = 1 << 20
-"""With less room than this, a writer that fails without a reason has run out of it."""
+"""Free space below which an unexplained write error is taken for a full disk."""
 
 
 def _json(data: Mapping[str, Any]) -> bytes:
@@ -35,7 +35,7 @@ def _json(data: Mapping[str, Any]) -> bytes:
 
 
 def _finite(value: Any) -> Any:
-    """Write null for nan and infinities, which JSON does not have."""
+    """Replace nan and infinities by null, as JSON has neither."""
     if isinstance(value, Mapping):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -48,7 +48,7 @@ class RunFolder:
 
     Args:
         path: the folder.
-        provenance: what made this run (`results.provenance.describe`); policy and summary repeat it.
+        provenance: from `results.provenance.describe`; goes into policy.json and summary.json.
     """
 
     def __init__(self, path: Path, provenance: Mapping[str, Any]) -> None:
@@ -56,28 +56,27 @@ class RunFolder:
         self.provenance = dict(provenance)
         self._columns: dict[str, list[str]] = {}
         self.notes: dict[str, Any] = {}
-        """What `write_summary` adds to the summary of any engine."""
+        """Entries that `write_summary` adds to the engine's summary."""
         self.stop = Stop()
-        """Whether the run is asked to stop."""
 
     @classmethod
     def create(cls, path: Path, config_yaml: str, provenance: Mapping[str, Any]) -> RunFolder:
-        """Start a new run at ``path``, which may exist only without a run in it.
+        """Start a new run at ``path``.
 
         Args:
-            path: the folder; parents are made.
+            path: the folder, which must not hold a run; it and its parents are created.
             config_yaml: the resolved settings.
-            provenance: what made this run.
+            provenance: see `RunFolder`.
 
         Raises:
-            InputError: there is a run already, or the folder cannot be written.
+            InputError: the folder holds a run or cannot be written.
         """
         if (path / "checkpoints" / "latest").exists() or (path / "summary.json").exists():
             raise InputError(
                 f"{path}: (folder): has a run already; continue it with --resume or name another"
             )
         try:
-            # What a run left that was killed before its first checkpoint is of no use to anyone.
+            # Left by a run that was killed before its first checkpoint.
             for name in ("progress.csv", "evaluation.csv"):
                 (path / name).unlink(missing_ok=True)
             (path / "checkpoints").mkdir(parents=True, exist_ok=True)
@@ -90,7 +89,7 @@ class RunFolder:
         return cls(path, provenance)
 
     def discard(self) -> None:
-        """Take back what `create` made, when the run could not begin; a run with a checkpoint stays."""
+        """Remove what `create` made, unless the run has a checkpoint."""
         if self.latest_checkpoint() is not None:
             return
         for name in ("config.yaml", "progress.csv", "evaluation.csv"):
@@ -101,7 +100,7 @@ class RunFolder:
             self.path / "policy",
             self.path,
         ):
-            with contextlib.suppress(OSError):  # it holds something that is not this run's
+            with contextlib.suppress(OSError):  # the folder holds other files
                 folder.rmdir()
 
     @classmethod
@@ -109,7 +108,7 @@ class RunFolder:
         """Open the run at ``path`` to continue it from its latest checkpoint.
 
         Raises:
-            InputError: there is no run or no checkpoint, or the folder cannot be written.
+            InputError: the folder has no run or no checkpoint, or cannot be written.
         """
         if not (path / "config.yaml").is_file():
             raise InputError(f"{path}: config.yaml: no run to resume here")
@@ -123,7 +122,7 @@ class RunFolder:
 
     @property
     def checkpoints(self) -> Path:
-        """The folder of checkpoints; files that several of them share may lie beside them."""
+        """The folder of checkpoints and of files that several checkpoints share."""
         return self.path / "checkpoints"
 
     @property
@@ -139,14 +138,14 @@ class RunFolder:
     # -- progress.csv -----------------------------------------------------------------------------------
 
     def append_progress(self, row: Mapping[str, Any], name: str = "progress.csv") -> None:
-        """Append ``row`` to progress.csv. Its first row sets the columns; ``steps`` must be one.
+        """Append ``row`` to progress.csv. The first row sets the columns, which must include ``steps``.
 
         Args:
             row: values by column.
-            name: of another file that is written in the same way.
+            name: the file, if not progress.csv.
 
         Raises:
-            ValueError: a key that is not a column.
+            ValueError: a key is not a column.
         """
         path = self.path / name
         columns = self._columns.get(name) or self._read_columns(path)
@@ -156,17 +155,17 @@ class RunFolder:
         self._columns[name] = columns
         if unknown := row.keys() - set(columns):
             raise ValueError(f"{path}: {', '.join(sorted(unknown))}: not a column")
-        # One write of a whole line in append mode: a kill leaves the line out, at worst its end.
+        # One write for a whole line: a kill can lose the line or its end, but no earlier line.
         with path.open("ab", buffering=0) as file:
             file.write(_csv_line([row.get(column, "") for column in columns]))
 
     def rewind_progress(self, steps: int, name: str = "progress.csv") -> None:
-        """Drop the rows after ``steps`` and a half-written last line, as a resumed run writes them again."""
+        """Drop the rows after ``steps`` and a half-written last line: the resumed run writes them again."""
         path = self.path / name
         columns = self._read_columns(path)
         if columns is None:
             return
-        lines = path.read_bytes().split(b"\n")[:-1]  # what follows the last newline is half a line or nothing
+        lines = path.read_bytes().split(b"\n")[:-1]  # the last item is half a line or empty
         at = columns.index("steps")
         rows = list(csv.reader(line.decode() for line in lines[1:]))
         kept = [row for row in rows if len(row) == len(columns) and int(row[at]) <= steps]
@@ -182,11 +181,11 @@ class RunFolder:
     # -- checkpoints ------------------------------------------------------------------------------------
 
     def save_checkpoint(self, steps: int, write: Callable[[Path], None]) -> Path:
-        """Make the checkpoint of ``steps`` the latest.
+        """Write the checkpoint of ``steps`` and make it the latest.
 
         Args:
             steps: environment steps done so far.
-            write: fills the folder that it is given, named only once all of it is on disk.
+            write: fills the folder that it is given; the folder gets its name once all files are on disk.
 
         Returns:
             The checkpoint's folder, ``checkpoints/NNNNNNNNNNNN``.
@@ -198,7 +197,7 @@ class RunFolder:
         try:
             write(temporary)
         except (OSError, RuntimeError) as error:
-            # PyTorch and NumPy say of a full disk only that they could not write all.
+            # PyTorch and NumPy report a full disk without its errno.
             full = not getattr(error, "errno", None) and self._room_bytes() < ALMOST_FULL_BYTES
             shutil.rmtree(temporary, ignore_errors=True)
             if full:
@@ -208,7 +207,7 @@ class RunFolder:
             if path.is_file():
                 sync_file(path)
         sync_folder(temporary)
-        if target.exists():  # a run whose last steps were checkpointed already: same steps, same state
+        if target.exists():  # these steps have a checkpoint already, with the same state
             shutil.rmtree(temporary)
         else:
             os.replace(temporary, target)
@@ -226,17 +225,17 @@ class RunFolder:
                 shutil.rmtree(old, ignore_errors=True)
 
     def keep_best(self, steps: int) -> None:
-        """Keep the checkpoint of ``steps``, and the policy as it is now, whatever comes after them."""
+        """Keep the checkpoint of ``steps`` and copy the current policy to ``best/``."""
         best = self.path / "best"
         best.mkdir(exist_ok=True)
-        # The network last: who sees it sees the description that belongs to it, or at worst an older one.
+        # The network last, so a reader of a new network never finds an older description.
         for name in ("policy.json", "policy.onnx"):
             write_atomically(best / name, (self.policy / name).read_bytes())
         write_atomically(self.checkpoints / "best", f"{steps:012d}\n".encode())
         self._prune()
 
     def best_checkpoint(self) -> Path | None:
-        """Return the folder that ``checkpoints/best`` names, or None if nothing was judged."""
+        """Return the folder that ``checkpoints/best`` names, or None if no checkpoint was evaluated."""
         try:
             name = (self.checkpoints / "best").read_text(encoding="utf-8").strip()
         except FileNotFoundError:
@@ -244,7 +243,7 @@ class RunFolder:
         return self.checkpoints / name if (self.checkpoints / name).is_dir() else None
 
     def checkpoint_path(self, steps: int) -> Path:
-        """Return where the checkpoint of ``steps`` is or would be."""
+        """Return the path of the checkpoint of ``steps``, which may not exist."""
         return self.checkpoints / f"{steps:012d}"
 
     def latest_checkpoint(self) -> Path | None:
@@ -255,7 +254,7 @@ class RunFolder:
             return None
         folder = self.checkpoints / name
         if not name or not folder.is_dir():
-            raise InputError(f"{self.checkpoints / 'latest'}: names {name!r}, which is not there")
+            raise InputError(f"{self.checkpoints / 'latest'}: names {name!r}, which does not exist")
         return folder
 
     def kept_checkpoints(self) -> list[Path]:
@@ -272,9 +271,9 @@ class RunFolder:
 
         Args:
             onnx: the network.
-            description: what policy.json says besides: agent, spec_version, dimensions, interval_ms.
-            steps: environment steps that the policy was trained for; None: unknown.
-            name: of one policy among several, which goes to policies/NAME instead.
+            description: further entries of policy.json: agent, spec_version, dimensions, interval_ms.
+            steps: environment steps of training; None if unknown.
+            name: for one of several policies, which go to policies/NAME instead.
         """
         folder = self.policy if name is None else self.path / "policies" / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -289,7 +288,7 @@ class RunFolder:
         return folder
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
-        """Write summary.json; provenance is added."""
+        """Write summary.json: ``summary``, `notes` and provenance."""
         write_atomically(
             self.path / "summary.json", _json({**summary, **self.notes, "provenance": self.provenance})
         )

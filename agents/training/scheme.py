@@ -1,4 +1,4 @@
-"""What a scheme's folder tells the rest of the project about itself."""
+"""The `Scheme` that each scheme's folder defines."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from agents.training.settings import TrainSettings
 from configs.errors import InputError
 
 Trainer = Callable[..., None]
-"""``train(settings, run)``: trains until ``settings`` say stop, resuming when ``run`` holds a checkpoint."""
+"""``train(settings, run)``: trains for the length in ``settings``, from the checkpoint in ``run`` if any."""
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """One learned scheme, as its folder's ``SCHEME``.
+    """One learned scheme, which its folder defines as ``SCHEME``.
 
-    Trainers are named, not imported, so that listing schemes costs no import of a learning library.
+    Trainers are names, not functions, so listing schemes imports no learning library.
     """
 
     name: str
     summary: str
     settings: type[TrainSettings] = TrainSettings
     departures: str = ""
-    """In a line, what differs from the publication in the policy that comes with the project (``trained/``).
-    Reports, ``evaluate.py --list`` and the README repeat it."""
+    """One line: how the shipped policy (``trained/``) differs from the publication. Reports,
+    ``evaluate.py --list`` and the README show it."""
     trainers: Mapping[str, str] = field(default_factory=dict)
     """Engine to ``module:function``; empty when there is nothing to train."""
 

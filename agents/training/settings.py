@@ -1,7 +1,7 @@
-"""What every training run is told: the settings that all agents and engines share.
+"""The settings that all agents and engines share.
 
-An agent adds its own hyperparameters by subclassing `TrainSettings` in its folder. Files in
-``configs/agents`` hold only what differs from the defaults here.
+An agent adds hyperparameters by subclassing `TrainSettings` in its folder. Files in ``configs/agents`` hold
+only the differences from these defaults.
 """
 
 from __future__ import annotations
@@ -27,35 +27,34 @@ Count = Annotated[int, Field(ge=1)]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 CONFIGS = Path(configs.__file__).parent / "agents"
-"""The shipped configurations, one file or several an agent."""
+"""The shipped configurations, one or more per agent."""
 
 FREE_ON_RESUME = frozenset({"steps", "minutes", "workers", "ray_address", "track", "group"})
-"""Settings that ``--resume`` may change, because they do not change what is learned; ``workers`` that are
-processes change only from how many simulations at a time."""
+"""Settings that ``--resume`` may change, because training stays the same. For engines whose ``workers`` are
+processes, only the number of parallel simulations changes."""
 
 
 def sampler_by_name(value: Any) -> Any:
-    """Take a sampler's name for its default ranges."""
+    """Convert a sampler's name to its default ranges."""
     return {"sampler": value} if isinstance(value, str) else value
 
 
 def _weighted(value: Any) -> Any:
-    """Take a mapping of terms to weights for the text that `leosim` reads."""
+    """Convert a mapping of terms to weights to the text that `leosim` reads."""
     if isinstance(value, dict):
         return ",".join(f"{term}:{weight}" for term, weight in value.items())
     return value
 
 
 class Stage(Strict):
-    """What a curriculum begins with."""
+    """One stage of a curriculum: episodes that begin before step ``until_steps`` use its ``scenarios``."""
 
     until_steps: Count
-    """Episodes that begin before so many environment steps are drawn from …"""
     scenarios: Annotated[Sampling, BeforeValidator(sampler_by_name)]
 
 
 class TrainSettings(Strict):
-    """Settings of one training run, whatever the agent and engine."""
+    """Settings of one training run of any agent and engine."""
 
     agent: str
     """A name that `agents.training.registry` knows, such as ``astraea``."""
@@ -65,48 +64,47 @@ class TrainSettings(Strict):
     steps: Count | None = None
     """Length of the run in environment steps: monitor intervals, summed over all simulations."""
     minutes: Positive | None = None
-    """Length of the run in minutes of wall time, instead of ``steps``; those before a ``--resume`` count."""
+    """Length of the run in minutes of wall time, instead of ``steps``; includes the time before a resume."""
 
     spec: str = "astraea"
-    """The agent specification that `leosim` computes: an agent's name, or ``OBSERVATION+ACTION``. The keys
-    ``observation`` and ``action`` change one half of it: ``--set observation=orca action=cwnd_ratio``."""
+    """The agent specification: an agent's name, or ``OBSERVATION+ACTION``. The keys ``observation`` and
+    ``action`` replace one half: ``--set observation=orca action=cwnd_ratio``."""
     reward: Annotated[str, BeforeValidator(_weighted)] = "astraea"
-    """The reward that `leosim` computes: a name, or terms with weights as in ``throughput:1,delay:-0.5``,
-    which YAML may also write as a mapping."""
+    """The reward: a name, or terms with weights such as ``throughput:1,delay:-0.5`` (in YAML also as a
+    mapping)."""
     scenarios: Annotated[Sampling, BeforeValidator(sampler_by_name)] = AstraeaSampling()
     """The ranges that episodes are drawn from: a sampler's name, or its ranges (`configs.sampling`)."""
     curriculum: list[Stage] = Field(default_factory=list)
-    """What comes before ``scenarios``, in order of ``until_steps``; native and sb3 only."""
+    """Stages before ``scenarios``, in order of ``until_steps``; native and sb3 only."""
     interval_ms: Positive = 30.0
     """The monitor interval in ms."""
     num_envs: Count = 16
-    """Simulations stepped together; per worker where workers are processes."""
+    """Simulations that step together; per worker where workers are processes."""
     workers: Count = 1
-    """Processes of rllib, and of sb3's PPO with and without memory, that sample and learn side by side; else
-    threads that step the simulations. With two and more, Astraea's and Orca's critics have a thread each."""
+    """Processes that sample and learn in parallel (rllib, and PPO and recurrent PPO of sb3), or threads that
+    step the simulations (all others). From two on, each critic of Astraea and Orca has a thread."""
     ray_address: str | None = None
-    """An existing Ray cluster; by default Ray starts on this machine."""
+    """An existing Ray cluster; None starts Ray on this machine."""
 
     held_out_episodes: Annotated[int, Field(ge=0)] = 0
-    """Episodes on scenarios that training never draws, which choose among the checkpoints' policies: rows of
-    evaluation.csv; ``best/`` keeps the policy that earned most. 0: none."""
+    """Held-out episodes that evaluate each checkpoint's policy: rows of evaluation.csv. ``best/`` keeps the
+    policy with the highest reward. 0 disables evaluation."""
     held_out_links: Annotated[int, Field(ge=0)] = 0
-    """Links of the same ranges on which each checkpoint's policy is held to what users want
-    (`agents.training.bars`): where there are any, ``best/`` keeps the policy that holds most of them, and
-    rewards decide ties."""
+    """Held-out links that check each checkpoint's policy against `agents.training.bars`. If there are any,
+    ``best/`` keeps the policy that holds all bars on most links, and rewards decide ties."""
 
     track: Tracker = "tensorboard"
     group: str | None = None
-    """What wandb groups this run under, with the same run of other seeds, or other trials of a sweep."""
+    """The group of this run in wandb, shared with other seeds of the run or other trials of a sweep."""
     progress_steps: Count = 10_000
-    """A row of progress.csv every so many environment steps."""
+    """Environment steps between rows of progress.csv."""
     checkpoint_steps: Count = 100_000
-    """A checkpoint every so many environment steps; the last steps are always followed by one."""
+    """Environment steps between checkpoints; the end of the run always writes one."""
 
     @model_validator(mode="before")
     @classmethod
     def _complete_ranges(cls, data: Any) -> Any:
-        """Take ranges without a sampler's name for changes to the agent's default ranges."""
+        """Complete ranges without a sampler's name with the agent's default ranges."""
         ranges = data.get("scenarios") if isinstance(data, dict) else None
         if not isinstance(ranges, dict) or "sampler" in ranges:
             return data
@@ -117,7 +115,7 @@ class TrainSettings(Strict):
     @model_validator(mode="before")
     @classmethod
     def _compose_spec(cls, data: Any) -> Any:
-        """Replace ``observation`` and ``action`` by the ``spec`` that has them."""
+        """Replace ``observation`` and ``action`` by a ``spec``."""
         if not isinstance(data, dict) or not {"observation", "action"} & data.keys():
             return data
         rest = {key: value for key, value in data.items() if key not in ("observation", "action")}
@@ -136,7 +134,7 @@ class TrainSettings(Strict):
     @model_validator(mode="after")
     def _links_beside_episodes(self) -> TrainSettings:
         if self.held_out_links and not self.held_out_episodes:
-            raise ValueError("held_out_links: needs held_out_episodes, whose rewards decide ties")
+            raise ValueError("held_out_links: needs held_out_episodes: their rewards decide ties")
         return self
 
     @model_validator(mode="after")
@@ -145,7 +143,7 @@ class TrainSettings(Strict):
         if ends != sorted(set(ends)):
             raise ValueError("curriculum: until_steps must rise from stage to stage")
         if ends and self.engine == "rllib":
-            raise ValueError("curriculum: is for the engines native and sb3")
+            raise ValueError("curriculum: needs the engine native or sb3")
         return self
 
     def to_yaml(self) -> str:
@@ -157,10 +155,10 @@ Settings = TypeVar("Settings", bound=TrainSettings)
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Return the mapping in the YAML file at ``path``; an empty file is an empty mapping.
+    """Return the mapping in the YAML file at ``path``; an empty file gives an empty mapping.
 
     Raises:
-        InputError: the file cannot be read or does not hold a mapping.
+        InputError: the file cannot be read or holds no mapping.
     """
     data = with_exponents(load_yaml(path))
     if data is None:
@@ -174,22 +172,22 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     """Return key and value of a ``--set`` argument such as ``batch_size=256``; the value is YAML.
 
     Raises:
-        InputError: no key, no equals sign, or a value that is not YAML.
+        InputError: there is no key or equals sign, or the value is not YAML.
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise InputError(f"--set: {text}: must be KEY=VALUE")
     try:
         return key.strip(), with_exponents(yaml.safe_load(value))
-    except (yaml.YAMLError, ValueError, RecursionError):  # a date that there is not, or brackets without end
+    except (yaml.YAMLError, ValueError, RecursionError):  # invalid dates, deeply nested brackets
         raise InputError(f"--set: {key.strip()}: {value!r} is not YAML") from None
 
 
 def assign(data: dict[str, Any], key: str, value: Any) -> None:
-    """Set ``key`` of ``data`` to ``value``; ``scenarios.duration_s`` names a key of a mapping within.
+    """Set ``key`` of ``data`` to ``value``; dots lead into mappings, as in ``scenarios.duration_s``.
 
     Raises:
-        InputError: the path leads through something that is not a mapping.
+        InputError: a part of the key before a dot is not a mapping.
     """
     *parents, last = key.split(".")
     for parent in parents:
@@ -206,7 +204,7 @@ def build(model: type[Settings], source: str, data: dict[str, Any]) -> Settings:
     """Return ``data`` as settings of type ``model``.
 
     Raises:
-        InputError: one line with ``source``, field and rule.
+        InputError: ``data`` is not valid; the line names ``source``, field and rule.
     """
     try:
         return model.model_validate(data)

@@ -1,4 +1,4 @@
-"""The training worlds: a batch of simulations on one scenario after another, which can be rebuilt exactly."""
+"""The training environments: a batch of simulations that a resumed run rebuilds exactly."""
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ if TYPE_CHECKING:
     from envs.real_tcp import RealTcpBatch
 
 LEARNER = "agent"
-"""The scheme of a flow that is steered from outside."""
+"""The scheme name of learning flows."""
 
 
 class Simulations:
-    """``num_envs`` simulations that step together; a finished one goes on with the next scenario.
+    """``num_envs`` simulations that step together.
 
-    Episode ``k`` of a run is drawn from a generator seeded by (seed, k), so that a counter and the stage of a
-    curriculum are all the state there is to its scenarios. A simulation's own state is rebuilt by repeating
-    the actions since its reset (`envs.history`). Real TCP does not repeat itself: there the next episode
-    begins.
+    Episode ``k`` of a run is drawn from a generator seeded by (seed, k): a counter and the curriculum's stage
+    determine its scenario. A resumed run rebuilds a simulation by repeating the actions since its reset
+    (`envs.history`). Real TCP is not repeatable: a resumed run begins the next episode.
 
     Args:
-        settings: which scenarios, how many simulations, which agent specification.
-        first_episode: episodes are counted from here.
+        settings: define scenarios, number of simulations and agent specification.
+        first_episode: number of the first episode.
     """
 
     def __init__(self, settings: TrainSettings, first_episode: int = 0) -> None:
@@ -47,7 +46,7 @@ class Simulations:
         if settings.backend == "simulator":
             self.batch = leosim.Batch(settings.num_envs, threads=settings.workers, **common)
         else:
-            from envs.real_tcp import RealTcpBatch  # here, because simulations do without
+            from envs.real_tcp import RealTcpBatch  # here, because simulations do not need it
 
             self.batch = RealTcpBatch(settings.num_envs, backend=settings.backend, **common)
         self.size, self.slots = settings.num_envs, self._draw.max_learning_flows
@@ -59,7 +58,7 @@ class Simulations:
         self._traces: dict[str, leosim.PathTrace] = {}
 
     def scenario(self, episode: int, stage: int | None = None) -> Scenario:
-        """Return the scenario of ``episode``, of a curriculum's ``stage``; None: the present one."""
+        """Return the scenario of ``episode`` in a curriculum's ``stage`` (default: the current one)."""
         rng = np.random.default_rng([self._seed, 1, episode])
         return self._draw.draw(rng, self._draw.stage if stage is None else stage)
 
@@ -85,23 +84,23 @@ class Simulations:
 
     @property
     def repeatable(self) -> bool:
-        """Whether the same actions make the same episode again."""
+        """Whether the same actions reproduce an episode."""
         return isinstance(self.batch, leosim.Batch)
 
     def punctuality(self) -> dict[str, Any]:
-        """Return for ``summary.json`` how well real time was kept up with; nothing of simulations."""
+        """Return the real-time statistics for ``summary.json``; empty for simulations."""
         if isinstance(self.batch, leosim.Batch):
             return {}
         names = ("decisions", "late_decisions", "fallbacks", "invalid_episodes", "last_invalid")
         return {name: getattr(self.batch, name) for name in names}
 
     def close(self) -> None:
-        """End what runs in real time."""
+        """Close a real-time backend; do nothing for simulations."""
         if not isinstance(self.batch, leosim.Batch):
             self.batch.close()
 
     def state(self) -> dict[str, Any]:
-        """Return all that `restore` needs: counters and arrays."""
+        """Return the counters and arrays that `restore` needs."""
         return {
             "next_episode": self.next_episode,
             "episodes": list(self._episodes),
@@ -111,10 +110,10 @@ class Simulations:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Rebuild the simulations that `state` described, step by step.
+        """Rebuild the simulations of ``state`` step by step.
 
         Raises:
-            InputError: ``state`` is of an earlier version.
+            InputError: an earlier version wrote ``state``.
         """
         self.next_episode = state["next_episode"]
         self._draw.steps = state.get("steps", 0)  # older checkpoints have no curriculum
@@ -123,14 +122,14 @@ class Simulations:
             self.start()
             return
         if "history" not in state:
-            raise InputError("checkpoint: of an earlier version, whose simulations cannot be rebuilt")
+            raise InputError("checkpoint: written by an earlier version: start a new run")
         self._episodes = list(state["episodes"])
         self._history.rebuild(state["history"], self._reset, self.batch.step)
 
     def _reset(self, index: int) -> None:
         scenario = self.scenario(self._episodes[index], self._stages[index])
         for name in scenario.traces - self._traces.keys():
-            import traces  # here, because it builds orbits: static scenarios do without
+            import traces  # here, because it builds orbits, which static scenarios do not need
 
             self._traces.update(traces.load_all({name}))
         self.batch.reset(index, scenario.to_json(), self._traces)

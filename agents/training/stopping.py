@@ -1,4 +1,4 @@
-"""A run that is asked to stop writes a checkpoint at its next safe point, then leaves."""
+"""Stop requests: the run writes a checkpoint at its next safe point and exits."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ class Stopped(Exception):
 
 
 class Stop:
-    """Whether a run is asked to stop. This one never is."""
+    """Base class of stop requests; it never asks."""
 
     @property
     def asked(self) -> bool:
-        """Whether it is."""
+        """Whether the run is asked to stop."""
         return False
 
     @contextmanager
     def deferred(self) -> Iterator[None]:
-        """Let a training loop come to its safe points, where it looks at `asked`, while the context lasts."""
+        """Defer stopping to safe points, where the training loop checks `asked`."""
         yield
 
 
 class Note(Stop):
-    """The note ``path`` asks: for the trials of a sweep, wherever they run.
+    """A stop request by file: all trials of a sweep see it, on any node.
 
     Args:
-        path: of a file, which `write` makes.
+        path: the file, which `write` creates.
     """
 
     def __init__(self, path: Path) -> None:
@@ -43,26 +43,25 @@ class Note(Stop):
 
     @property
     def asked(self) -> bool:
-        """Whether the note is there."""
+        """Whether the file exists."""
         return self.path.exists()
 
     def write(self) -> None:
-        """Ask."""
+        """Create the file."""
         self.path.touch()
 
     def remove(self) -> None:
-        """Ask no more."""
+        """Delete the file."""
         self.path.unlink(missing_ok=True)
 
 
 class Signals(Stop):
-    """SIGINT (Ctrl-C) and SIGTERM ask, while the context lasts.
+    """A stop request by SIGINT (Ctrl-C) or SIGTERM while the context is open.
 
-    The first one waits for a safe point where the run has some (`deferred`); elsewhere, and the second time,
-    it is a `KeyboardInterrupt`.
+    Within `deferred`, the first signal waits for a safe point. Any other raises `KeyboardInterrupt`.
 
     Args:
-        note: written at the first one, for processes that see no signal.
+        note: written at the first deferred signal, for processes that receive no signal.
     """
 
     NUMBERS = (signal.SIGINT, signal.SIGTERM)
@@ -81,7 +80,7 @@ class Signals(Stop):
 
     @property
     def status(self) -> int:
-        """The exit status of a process that leaves for a signal, as a shell tells it."""
+        """The exit status after the signal, as a shell reports it."""
         return 128 + (self.number or signal.SIGINT)
 
     def __enter__(self) -> Signals:
@@ -97,8 +96,8 @@ class Signals(Stop):
 
     @contextmanager
     def deferred(self) -> Iterator[None]:
-        """Let a signal wait for the next safe point."""
-        self._install()  # again: Ray has put one of its own for SIGTERM
+        """Let the first signal wait for the next safe point."""
+        self._install()  # again, because Ray installs its own SIGTERM handler
         self._deferred = True
         try:
             yield
@@ -115,5 +114,5 @@ class Signals(Stop):
             raise KeyboardInterrupt
         if self._note is not None:
             self._note.write()
-        with suppress(OSError):  # the terminal may be gone; and `print` may be what was interrupted
+        with suppress(OSError):  # the terminal may be gone; not `print`, which may be interrupted itself
             os.write(2, ASKED)

@@ -1,5 +1,3 @@
-"""Which links a policy holds, which links those are, and that they choose among checkpoints and seeds."""
-
 import csv
 import json
 from pathlib import Path
@@ -19,7 +17,7 @@ from configs.errors import InputError
 from envs.sampling import draw
 
 PERCEPTRON = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
-"""A policy of Astraea's, which learned nothing."""
+"""An untrained policy of Astraea."""
 RANGES = {"sampler": "astraea", "flows": [1, 3], "rate_mbps": 10, "base_rtt_ms": [20, 30], "queue_bdp": 1}
 ALONE = {"utilization": 0.95, "goodput_ratio": None, "jain": None, "delay_inflation": 1.1}
 TOGETHER = {"utilization": 0.95, "goodput_ratio": 0.92, "jain": 0.99, "delay_inflation": 1.1}

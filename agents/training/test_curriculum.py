@@ -1,5 +1,3 @@
-"""Curricula: which ranges an episode is drawn from, and that a resumed run remembers it."""
-
 import numpy as np
 import pytest
 
@@ -83,7 +81,7 @@ def test_environments_of_sb3_go_through_the_stages_too_and_resume_in_theirs(step
     ("changes", "message"),
     [
         ({"curriculum": STAGES[::-1]}, "until_steps must rise"),
-        ({"engine": "rllib"}, "curriculum: is for the engines native and sb3"),
+        ({"engine": "rllib"}, "curriculum: needs the engine native or sb3"),
         ({"curriculum": [{"until_steps": 5}]}, r"curriculum\.0\.scenarios: Field required"),
     ],
 )

@@ -1,5 +1,3 @@
-"""Held-out scenarios: what chooses a checkpoint, what judges a policy, and that training notices neither."""
-
 import csv
 import json
 from pathlib import Path
@@ -77,7 +75,7 @@ def test_a_resumed_run_is_judged_as_one_that_was_not_interrupted(tmp_path):
 
 
 class Scripted(Chooser):
-    """A chooser that is told what policies earn."""
+    """A chooser whose rewards the test sets."""
 
     def __init__(self, run: RunFolder, steps: int = 0) -> None:
         super().__init__(TrainSettings(agent="astraea", held_out_episodes=1), run, steps)
@@ -100,7 +98,7 @@ def test_the_best_checkpoint_outlives_later_ones_that_are_worse(tmp_path, monkey
     assert [int(folder.name) for folder in run.kept_checkpoints()] == [20, 40, 50]
     assert (run.path / "best" / "policy.onnx").read_bytes() == b"20"
     assert run.latest_checkpoint() == run.checkpoint_path(50)
-    # After a resume, the best so far is still what the next one is compared with.
+    # A resumed run still compares with the best so far.
     again = RunFolder.open(run.path, {})
     checkpointed(again, Scripted(again, 50), 60, 0.8, monkeypatch)
     assert (run.path / "best" / "policy.onnx").read_bytes() == b"20"
@@ -117,7 +115,7 @@ def test_an_agent_that_exports_no_policy_cannot_be_judged(tmp_path):
 
 RANGES = "scenarios: {sampler: astraea, flows: 2, rate_mbps: 10, base_rtt_ms: 20, duration_s: 1}\n"
 PERCEPTRON = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
-"""A policy of Astraea's without a training run, as an imported one."""
+"""A policy of Astraea without a training run, like an imported one."""
 
 
 def test_no_episode_that_chooses_a_policy_judges_it_or_any_other(tmp_path, monkeypatch):

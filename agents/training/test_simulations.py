@@ -15,7 +15,7 @@ def simulations(**changes):
 
 
 def go(worlds, intervals, rng):
-    """Step with random actions; simulation 1 is restarted in between, so that histories differ in length."""
+    """Step with random actions and restart simulation 1 midway, so histories differ in length."""
     for interval in range(intervals):
         worlds.step(rng.uniform(-1, 1, worlds.action_shape).astype(np.float32))
         for index in np.flatnonzero(worlds.batch.finished):
@@ -25,7 +25,7 @@ def go(worlds, intervals, rng):
 
 
 def seen(worlds):
-    """Return what a training loop looks at; the rows of inactive flows mean nothing."""
+    """Return the arrays that a training loop reads, without inactive flows, whose rows are undefined."""
     views = {name: getattr(worlds.batch, name).copy() for name in VIEWS}
     return views | {name: getattr(worlds.batch, name)[worlds.batch.active] for name in FLOW_VIEWS}
 
@@ -38,7 +38,7 @@ def test_rebuilt_simulations_go_on_as_if_nothing_had_been(intervals):
     second = simulations()
     second.restore(first.state())
     for name, view in seen(first).items():
-        if name != "rewards_view":  # of the step before: a simulation that was just reset has none
+        if name != "rewards_view":  # of the previous step, which a simulation after a reset lacks
             np.testing.assert_array_equal(seen(second)[name], view, err_msg=name)
     go(first, 100, np.random.default_rng(2))
     go(second, 100, np.random.default_rng(2))

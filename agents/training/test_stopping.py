@@ -1,5 +1,3 @@
-"""Ctrl-C and SIGTERM: a checkpoint, one line that says how to go on, and nothing of the run is lost."""
-
 import os
 import signal
 from contextlib import nullcontext
@@ -27,7 +25,7 @@ checkpoint_steps: 100000
 
 
 class Looks(Stop):
-    """Asks a run to stop at its ``count``-th look."""
+    """Asks a run to stop at its ``count``-th check."""
 
     def __init__(self, count: int) -> None:
         self.left = count

@@ -1,5 +1,3 @@
-"""What trackers leave on disk, without a network."""
-
 import json
 
 import pytest

@@ -1,4 +1,4 @@
-"""Experiment trackers: where the numbers of progress.csv go besides."""
+"""Experiment trackers, which also receive the numbers of progress.csv."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from agents.training.settings import TrainSettings
 
 
 class Tracker(Protocol):
-    """Takes scalars by name."""
+    """An experiment tracker."""
 
     def log(self, scalars: Mapping[str, float], steps: int) -> None:
-        """Record ``scalars`` as of environment step ``steps``."""
+        """Record ``scalars`` at environment step ``steps``."""
 
     def close(self) -> None:
-        """Write what is still in memory."""
+        """Flush buffered data."""
 
 
 class NoTracker:
-    """Drops everything."""
+    """Discards all data."""
 
     def log(self, scalars: Mapping[str, float], steps: int) -> None:
         """Do nothing."""
@@ -32,7 +32,7 @@ class NoTracker:
 
 
 class TensorBoard:
-    """Event files in the run folder's ``tensorboard/``; steps after ``start`` of a killed run are hidden."""
+    """Event files in the run folder's ``tensorboard/``; hides a killed run's steps after ``start``."""
 
     def __init__(self, run: RunFolder, start: int) -> None:
         from torch.utils.tensorboard import SummaryWriter  # here, because its import takes seconds
@@ -40,12 +40,12 @@ class TensorBoard:
         self._writer = SummaryWriter(str(run.tensorboard), purge_step=start + 1 if start else None)
 
     def log(self, scalars: Mapping[str, float], steps: int) -> None:
-        """Record ``scalars`` as of environment step ``steps``."""
+        """Record ``scalars`` at environment step ``steps``."""
         for name, value in scalars.items():
             self._writer.add_scalar(name, value, steps)
 
     def close(self) -> None:
-        """Write what is still in memory."""
+        """Flush buffered data."""
         self._writer.close()
 
 
@@ -65,11 +65,11 @@ class WandB:
         )
 
     def log(self, scalars: Mapping[str, float], steps: int) -> None:
-        """Record ``scalars`` as of environment step ``steps``."""
+        """Record ``scalars`` at environment step ``steps``."""
         self._run.log(dict(scalars), step=steps)
 
     def close(self) -> None:
-        """Write what is still in memory."""
+        """Flush buffered data."""
         self._run.finish()
 
 
@@ -83,6 +83,6 @@ def tracker(settings: TrainSettings, run: RunFolder, start: int) -> Tracker:
 
 
 def scalars(row: Mapping[str, Any]) -> dict[str, float]:
-    """Return the finite numbers of a row of progress.csv, the step count left out."""
+    """Return the finite numbers in a row of progress.csv, without the step count."""
     numbers = {name: value for name, value in row.items() if isinstance(value, int | float)}
     return {name: float(value) for name, value in numbers.items() if name != "steps" and math.isfinite(value)}

@@ -1,4 +1,4 @@
-"""PCC Vivace (Dong et al., NSDI 2018): learns online, while it sends, from a utility function."""
+"""PCC Vivace (Dong et al., NSDI 2018): learns online from a utility function."""
 
 from agents.training.scheme import Scheme
 

@@ -1,4 +1,4 @@
-"""APPO's hyperparameters: PPO's, learned from fragments as they come."""
+"""APPO's hyperparameters: those of PPO, with updates on fragments as they arrive."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from agents.training.settings import Count, Engine
 
 
 class AppoSettings(PpoSettings):
-    """Settings of an APPO run. ``minibatch_size`` does not count: an update takes all of its batch."""
+    """Settings of an APPO run. ``minibatch_size`` has no effect: an update uses its whole batch."""
 
     engine: Engine = "rllib"
     rollout_steps: Count = 64
-    """Monitor intervals of each simulation in a fragment, which is what V-trace corrects over."""
+    """Monitor intervals of each simulation per fragment, over which V-trace corrects."""
     epochs: Count = 1

@@ -1,7 +1,7 @@
-"""DreamerV3 on one flow, trained by RLlib: a world model is learned, and the policy within it.
+"""DreamerV3 on one flow, trained by RLlib: it learns a world model, and a policy within it.
 
-Its policy is a recurrent stochastic world model, which the policy runner of `core/control` does not run: a
-run leaves checkpoints, and no ``policy/``.
+The policy runner of `core/control` cannot run the recurrent stochastic world model, so a run has checkpoints
+but no ``policy/``.
 """
 
 from agents.baselines.dreamerv3.settings import DreamerV3Settings

@@ -1,4 +1,4 @@
-"""DreamerV3's hyperparameters; defaults follow Hafner et al. (2023), but for the size."""
+"""DreamerV3's hyperparameters; defaults follow Hafner et al. (2023), except the model's size."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ class DreamerV3Settings(TrainSettings):
     num_envs: Count = 1
 
     model_size: Literal["nano", "micro", "mini", "XXS", "XS", "S", "M", "L", "XL"] = "XXS"
-    """From XS on, those of the paper's table; those below are RLlib's, for small problems and tests."""
+    """Sizes from XS on are the paper's; smaller ones are RLlib's, for small problems and tests."""
     training_ratio: Positive = 32.0
-    """Replayed steps for each step of the environment; the paper's range is 32 to 1,024."""
+    """Replayed steps per environment step; the paper's range is 32 to 1,024."""
     gamma: Fraction = 0.997
     learning_rate: Positive = 3e-5
-    """Of actor and critic."""
+    """Learning rate of actor and critic."""
     world_model_learning_rate: Positive = 1e-4
     batch_size: Count = 16
-    """Sequences in an update …"""
+    """Sequences per update."""
     sequence: Count = 64
-    """… and their length in intervals."""
+    """Length of a sequence in intervals."""
     horizon: Count = 15
-    """Intervals that are dreamed ahead."""
+    """Length of imagined rollouts in intervals."""
     memory: Count = 1_000_000
     """Capacity of the replay buffer in intervals."""

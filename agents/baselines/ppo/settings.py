@@ -1,4 +1,4 @@
-"""PPO's hyperparameters, in the terms that Stable-Baselines3 and RLlib share."""
+"""PPO's hyperparameters that Stable-Baselines3 and RLlib share."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from configs.strict import NonNegative, Positive
 
 
 class PpoSettings(Sb3Settings):
-    """Settings of a PPO run; defaults follow Schulman et al. (2017) where they do not depend on the task."""
+    """Settings of a PPO run; task-independent defaults follow Schulman et al. (2017)."""
 
     gae_lambda: Fraction = 0.95
     clip_range: Positive = 0.2
     entropy_coefficient: NonNegative = 0.0
     max_gradient_norm: Positive = 0.5
     rollout_steps: Count = 256
-    """Monitor intervals that each simulation contributes to an update."""
+    """Monitor intervals of each simulation per update."""
     minibatch_size: Count = 256
     epochs: Count = 10

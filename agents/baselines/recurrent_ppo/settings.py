@@ -7,7 +7,7 @@ from agents.training.settings import Count
 
 
 class RecurrentPpoSettings(PpoSettings):
-    """Settings of a run of recurrent PPO: those of PPO, and the size of the memory."""
+    """Settings of a recurrent PPO run."""
 
     memory_cells: Count = 64
-    """Cells of the actor's LSTM, and of the critic's."""
+    """Cells of the actor's and of the critic's LSTM."""
