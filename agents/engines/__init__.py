@@ -1,1 +1,1 @@
-"""Training loops of other libraries: what ``train.py --engine sb3`` and ``--engine rllib`` run."""
+"""Training with other libraries: ``train.py --engine sb3`` and ``--engine rllib``."""

@@ -1,7 +1,7 @@
-"""The actor that both engines train, and its way into the policy folder.
+"""The actor that both engines train, and its export.
 
-A perceptron whose mean action goes through tanh: it stays within the action's bounds, so that the policy that
-is exported acts as the one that was trained, without a clip that training never saw.
+A perceptron with a tanh on the mean action, which keeps it within the action's bounds: the exported policy
+needs no clip that training never saw.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from agents.training.run_folder import RunFolder
 from agents.training.settings import TrainSettings
 
 NEGATIVE_SLOPE = 0.2
-"""Of the leaky ReLU between layers, as in Astraea's actor."""
+"""Slope of the leaky ReLU between layers, as in Astraea's actor."""
 
 SPEC_VERSION = 1
-"""Version of the specification's observation and action that this build trains for."""
+"""Version of the observation and action specification that this build trains for."""
 
 
 class HiddenActivation(nn.LeakyReLU):
-    """The leaky ReLU between layers; a class, since that is what libraries ask for."""
+    """The leaky ReLU between layers, as a class because libraries require one."""
 
     def __init__(self) -> None:
         super().__init__(NEGATIVE_SLOPE)
 
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"leaky_relu": HiddenActivation, "tanh": nn.Tanh}
-"""What may be between layers, by the name that settings use."""
+"""Hidden activations by their name in settings."""
 
 
 def layers(inputs: int, hidden: Sequence[int], outputs: int, activation: str = "leaky_relu") -> nn.Sequential:
-    """Return dense layers with ``activation`` between them and nothing after the last."""
+    """Return dense layers with ``activation`` between them and none after the last."""
     modules: list[nn.Module] = []
     for width in hidden:
         modules += [nn.Linear(inputs, width), ACTIVATIONS[activation]()]
@@ -51,9 +51,9 @@ def export(
     lstm: nn.LSTM | None = None,
     policy: str | None = None,
 ) -> Path:
-    """Write the actor made of the layers ``dense`` as the run's policy; return the policy's folder.
+    """Write the actor of the layers ``dense`` as the run's policy; return the policy's folder.
 
-    With an ``lstm``, of one layer, the observation goes through it first. ``policy`` names one of several.
+    The observation first passes through the one-layer ``lstm``, if given. ``policy`` names one of several.
     """
     arrays = [(layer.weight.detach().cpu().numpy(), layer.bias.detach().cpu().numpy()) for layer in dense]
     description = {
@@ -70,7 +70,7 @@ def export(
 
 
 def cell(lstm: nn.LSTM) -> Cell:
-    """Return the weights of a one-layer ``lstm``: of its input, of its hidden state, and their biases."""
+    """Return the input and recurrent weights and biases of a one-layer ``lstm``."""
     assert lstm.num_layers == 1
     return tuple(
         getattr(lstm, name).detach().cpu().numpy()
@@ -79,10 +79,8 @@ def cell(lstm: nn.LSTM) -> Cell:
 
 
 def dense_layer(weight: Tensor, bias: Tensor) -> nn.Linear:
-    """Return the dense layer of ``weight`` (out, in) and ``bias``.
-
-    Weights of its own are never drawn: that would change what training draws next.
-    """
+    """Return the dense layer of ``weight`` (out, in) and ``bias``."""
+    # "meta": drawing initial weights would change the random numbers of the training that follows.
     layer = nn.Linear(weight.shape[1], weight.shape[0], device="meta")
     layer.weight, layer.bias = nn.Parameter(weight.detach()), nn.Parameter(bias.detach())
     return layer

@@ -1,8 +1,7 @@
-"""Processes that train one policy: each on simulations of its own, all by the mean of their gradients.
+"""Data-parallel training: each process has its own simulations, and all apply the mean of their gradients.
 
-Their weights stay the same. They speak through pipes of this machine, all with the first. What they wait for
-they wait for asleep: a process that is behind costs the others time, not processors. Sums are made in the
-order of ranks, so that the same seed gives the same bytes.
+Their weights stay identical. Each process has a local pipe to the first and blocks on it, so waiting uses no
+CPU. Sums are in rank order, so the same seed gives the same bytes.
 """
 
 from __future__ import annotations
@@ -24,24 +23,24 @@ from agents.training.stopping import Stopped
 from configs.errors import InputError
 
 JOIN_S = 10.0
-"""How long a process may take to end after its last message."""
+"""Time limit for a process to end after its last message."""
 
 
 class Fault(Exception):
-    """What a rank could not go on for; its message to the first."""
+    """Why a rank stopped, as a message to the first."""
 
 
 class Ended(Exception):
-    """The process at the other end of a pipe is no more."""
+    """The process at the other end of a pipe ended."""
 
 
 class Ranks:
-    """One process among those of a run.
+    """One process of a run.
 
     Args:
         rank: its number; the first, 0, reports and writes.
-        size: how many there are.
-        links: the first's to each of the others, in order, or another's to the first.
+        size: the number of processes.
+        links: in the first process, pipes to the others in order; in the others, the pipe to the first.
     """
 
     def __init__(self, rank: int = 0, size: int = 1, links: Sequence[Connection] = ()) -> None:
@@ -49,14 +48,14 @@ class Ranks:
         self._links = links
 
     def gather(self, value: Any) -> list[Any] | None:
-        """Return what every rank gave, in order, at the first; None at the others."""
+        """Return every rank's value in order on the first, None on the others."""
         if self.rank:
             _send(self._links[0], value, 0)
             return None
         return [value, *(_receive(link, rank) for rank, link in enumerate(self._links, 1))]
 
     def broadcast(self, value: Any) -> Any:
-        """Return what the first gave."""
+        """Return the first rank's value."""
         if self.rank:
             return _receive(self._links[0], 0)
         for rank, link in enumerate(self._links, 1):
@@ -64,7 +63,7 @@ class Ranks:
         return value
 
     def mean(self, values: torch.Tensor) -> torch.Tensor:
-        """Return the mean over all ranks of ``values``, of the same shape everywhere."""
+        """Return the mean of ``values``, of the same shape everywhere, over all ranks."""
         parts = self.gather(values.numpy())
         if parts is None:
             return torch.from_numpy(self.broadcast(None))
@@ -75,17 +74,16 @@ class Ranks:
 
 
 ALONE = Ranks()
-"""The only process of its run."""
+"""The only process of a run."""
 
 
 class MeanGradients:
-    """Replaces the gradients of ``parameters`` by their mean over ``ranks`` once all of them are there.
+    """Replaces the gradients of ``parameters`` by their mean over ``ranks`` as soon as all are accumulated.
 
-    That is before anything looks at them, such as the clipping of their norm. Ranks must make the same
-    number of updates.
+    This precedes anything that reads them, such as norm clipping. Ranks must make the same number of updates.
 
     Raises:
-        RuntimeError: on a step of ``optimizer`` that some parameter had no gradient for.
+        RuntimeError: on a step of ``optimizer`` if some parameter has no gradient.
     """
 
     def __init__(self, ranks: Ranks, parameters: Iterable[nn.Parameter], optimizer: Optimizer) -> None:
@@ -107,23 +105,23 @@ class MeanGradients:
 
     def _require_mean(self, *_: Any) -> None:
         if self._missing:
-            raise RuntimeError(f"{self._missing} parameters without a gradient: ranks would drift apart")
+            raise RuntimeError(f"{self._missing} parameters have no gradient: ranks would diverge")
         self._missing = len(self._parameters)
 
 
 @contextmanager
 def started(size: int, work: Callable[..., None], *arguments: Any) -> Iterator[Ranks]:
-    """Run ``work(ranks, *arguments)`` in ``size`` - 1 processes more; give this one's ranks, the first.
+    """Run ``work(ranks, *arguments)`` in ``size`` - 1 other processes; yield this process's ranks, the first.
 
-    The others are ended with the context, and end by themselves if this process is killed.
+    The others end with the context, and by themselves if this process is killed.
 
     Raises:
-        InputError: one of them ended early or met with an error; one line that says so.
+        InputError: one of them ended early or failed.
     """
     if size == 1:
         yield ALONE
         return
-    # Not forked: this process may have threads, as of Ray or of a tracker.
+    # Do not fork: this process may have threads, for example of Ray or a tracker.
     context = multiprocessing.get_context("spawn")
     links: list[Connection] = []
     processes: list[SpawnProcess] = []
@@ -152,32 +150,32 @@ def started(size: int, work: Callable[..., None], *arguments: Any) -> Iterator[R
 def _how(rank: int, size: int, process: SpawnProcess) -> str:
     code = process.exitcode
     if code is None:
-        how = "answers no more"
+        how = "no longer answers"
     else:
         how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
     return f"process {rank + 1} of {size} {how}"
 
 
 def _run(link: Connection, rank: int, size: int, work: Callable[..., None], arguments: tuple[Any]) -> None:
-    # A terminal, or whoever ends a job, tells all of its processes; the first ends these.
+    # A terminal or job scheduler signals the whole group; only the first process handles it and ends these.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    torch.set_num_threads(1)  # as the first has it
+    torch.set_num_threads(1)  # as in the first process
     try:
         work(Ranks(rank, size, [link]), *arguments)
     except (Ended, Stopped):
-        pass  # the first was killed, or asked to stop
+        pass  # the first process was killed or asked to stop
     except InputError as error:
-        with suppress(OSError):  # the first may have met with the same
+        with suppress(OSError):  # the first process may have failed, too
             link.send_bytes(pickle.dumps(Fault(str(error))))
 
 
 def _send(link: Connection, value: Any, rank: int) -> None:
     try:
-        # By value: `Connection.send` would share tensors, which end with the process that has them.
+        # Pickle by value: `Connection.send` would share tensors, which disappear with their process.
         link.send_bytes(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
     except OSError:
-        # What the other could not go on for may lie here unread.
+        # The other's Fault may be waiting unread.
         _receive(link, rank)
         raise Ended(rank) from None
 

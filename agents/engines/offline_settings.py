@@ -1,4 +1,4 @@
-"""Hyperparameters of the algorithms that learn from Sage's pool."""
+"""Hyperparameters of algorithms that learn from Sage's pool."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from configs.strict import NonNegative, Positive
 
 
 class OfflineSettings(Sb3Settings):
-    """Settings of behavioural cloning, and those that CQL shares.
+    """Settings of behavioural cloning, which CQL extends.
 
-    ``steps`` and everything that counts in steps are updates: there is no environment. ``scenarios`` is not
-    used.
+    There is no environment: all step counts are updates, and ``scenarios`` is not used.
     """
 
     engine: Engine = "rllib"
@@ -22,16 +21,16 @@ class OfflineSettings(Sb3Settings):
 
     pool: PoolRanges = PoolRanges()
     pool_folder: str | None = None
-    """Where the pool is or will be; by default where Sage's training of the same pool has it."""
+    """The pool's folder; by default the same as for Sage's training."""
     resident: Count = 512
-    """Runs of the pool that are in memory at a time; a larger pool passes through, one run an update."""
+    """Runs in memory at a time; if the pool has more, each update replaces one."""
     batch_size: Count = 256
 
     progress_steps: Count = 500
     checkpoint_steps: Count = 5_000
 
     def collector(self) -> SageSettings:
-        """Return settings under which Sage collects the pool."""
+        """Return the settings with which Sage collects the pool."""
         shared = {name: getattr(self, name) for name in ("pool", "pool_folder", "seed", "workers")}
         return SageSettings(
             agent="sage", spec=self.spec, reward=self.reward, interval_ms=self.interval_ms, **shared
@@ -46,6 +45,6 @@ class CqlSettings(OfflineSettings):
     tau: Fraction = 0.005
     """Share of the online weights in the target weights' moving average."""
     conservatism: NonNegative = 5.0
-    """Weight of the term that lowers the value of actions that the pool does not have."""
+    """Weight of the term that lowers the values of actions outside the pool."""
     cloning_steps: Count = 1_000
-    """Updates in which the actor imitates, before it follows the critics."""
+    """Updates in which the actor imitates before it follows the critics."""

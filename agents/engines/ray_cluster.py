@@ -1,4 +1,4 @@
-"""The Ray that a run works on: one that is there already, or one that is started on this machine."""
+"""The Ray cluster of a run: an existing one, or one started on this machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# Ray asks a server for usage statistics by default; a training run talks to nobody unasked.
+# By default Ray sends usage statistics to a server.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 import grpc
@@ -17,27 +17,27 @@ import ray
 from configs.errors import InputError
 
 OBJECT_STORE_BYTES = 256 << 20
-"""Of a Ray that is started here: rollouts are small, and containers have little shared memory."""
+"""For a Ray started here: rollouts are small, and containers have little shared memory."""
 
 CONNECT_S = 5.0
-"""How long a cluster may take to answer."""
+"""Time limit for a cluster to answer."""
 
 
 def not_started(error: Exception) -> InputError:
-    """Return what to tell whose machine was too busy, or too full, for Ray to start on it."""
+    """Return the error to raise when Ray does not start, such as on a busy or full machine."""
     reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-    advice = "end other work here and try again, or name a Ray that runs already by --ray (ray start --head)"
+    advice = "end other work here and retry, or name a running cluster with --ray (ray start --head)"
     return InputError(f"Ray did not start on this machine: {reason}; {advice}")
 
 
 def quieten() -> None:
-    """Keep Ray's advice to its developers, such as which of its interfaces is new, from the terminal."""
+    """Silence Ray's developer warnings, such as those about its new interfaces."""
     for name in ("ray", "ray.rllib", "ray.tune"):
         logging.getLogger(name).setLevel(logging.ERROR)
 
 
 def start_ray(address: str | None) -> None:
-    """Connect to the cluster at ``address``, or start Ray on this machine, unless Ray runs already.
+    """Connect to the cluster at ``address`` or start Ray on this machine, unless Ray already runs.
 
     Raises:
         InputError: the cluster does not answer, or Ray does not start here.
@@ -47,11 +47,11 @@ def start_ray(address: str | None) -> None:
     quieten()
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     if address is None:
-        # Processes that learn together need no other machine, nor a name of this one that is an address.
+        # Use loopback for Gloo: learners on one machine must not depend on resolving its host name.
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         try:
             ray.init("local", include_dashboard=False, object_store_memory=OBJECT_STORE_BYTES, **quiet)
-        except Exception as error:  # where a process of Ray's is late it raises just that
+        except Exception as error:  # Ray raises a bare Exception if one of its processes is late
             raise not_started(error) from None
         return
     _require_cluster(address)
@@ -63,7 +63,7 @@ def start_ray(address: str | None) -> None:
 
 @contextmanager
 def running(address: str | None) -> Iterator[None]:
-    """Have Ray run as `start_ray` does; one that was started for this is ended afterwards."""
+    """Call `start_ray`; afterwards shut Ray down if this started it."""
     ours = not ray.is_initialized()
     start_ray(address)
     try:
@@ -74,15 +74,15 @@ def running(address: str | None) -> Iterator[None]:
 
 
 def _require_cluster(address: str) -> None:
-    """Check that something at ``address``, ``[ray://]host:port``, speaks gRPC: Ray would try for minutes.
+    """Check that ``address``, ``[ray://]host:port``, speaks gRPC: Ray itself would retry for minutes.
 
     Raises:
-        InputError: nothing does.
+        InputError: it does not.
     """
     where = address.removeprefix("ray://")
     host, colon, port = where.rpartition(":")
     if not colon or not port.isdigit():
-        return  # "auto" and the like, which Ray knows how to look up
+        return  # such as "auto", which Ray resolves
     if not host or int(port) >= 1 << 16:
         raise InputError(f"--ray: {address}: must be HOST:PORT")
     with grpc.insecure_channel(where) as channel:

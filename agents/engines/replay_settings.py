@@ -8,7 +8,7 @@ from configs.strict import NonNegative
 
 
 class ReplaySettings(Sb3Settings):
-    """Settings of SAC, and those that TD3 shares; defaults follow Haarnoja et al. (2018)."""
+    """Settings of SAC, which TD3 and TQC extend; defaults follow Haarnoja et al. (2018)."""
 
     tau: Fraction = 0.005
     """Share of the online weights in the target weights' moving average."""
@@ -26,9 +26,9 @@ class TqcSettings(ReplaySettings):
     """Settings of TQC; defaults follow Kuznetsov et al. (2020)."""
 
     quantiles: Count = 25
-    """Of each critic's distribution of returns."""
+    """Quantiles of each critic's distribution of returns."""
     dropped_quantiles: Count = 2
-    """The highest of each critic, against overestimation."""
+    """Highest quantiles of each critic to drop, against overestimation."""
 
 
 class Td3Settings(ReplaySettings):
@@ -40,4 +40,4 @@ class Td3Settings(ReplaySettings):
     """Standard deviation of the target policy's smoothing noise, in actions."""
     target_noise_clip: NonNegative = 0.5
     exploration_noise: NonNegative = 0.1
-    """Standard deviation of the noise on every action, in actions."""
+    """Standard deviation of the exploration noise, in actions."""

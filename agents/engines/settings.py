@@ -1,4 +1,4 @@
-"""Settings that the algorithms of Stable-Baselines3 and RLlib share."""
+"""Settings shared by the algorithms of Stable-Baselines3 and RLlib."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ if TYPE_CHECKING:
 
 
 class Sb3Settings(TrainSettings):
-    """What `agents.engines.sb3.loop` and `agents.engines.rllib.online` ask of a run's settings."""
+    """Settings that `agents.engines.sb3.loop` and `agents.engines.rllib.online` need."""
 
     engine: Engine = "sb3"
 
     learning_rate: Positive = 3e-4
     gamma: Fraction = 0.98
     hidden: list[Count] = Field(default=[64, 64], min_length=1)
-    """Widths of the hidden layers of actor and critic."""
+    """Widths of the hidden layers of actor and critic, with ``activation`` between them."""
     activation: Literal["leaky_relu", "tanh"] = "leaky_relu"
-    """Between layers."""
     policies: Literal["shared", "separate"] = "shared"
-    """With rllib, whether all flows act and learn through one policy, or the first, the second and so on each
-    through its own; ``policy/`` is the first's, ``policies/`` has all of them."""
+    """With rllib, whether all flows share one policy or each has its own by its number. ``policy/`` holds the
+    first policy, ``policies/`` all of them."""
     reward_scale: Positive = 1.0
-    """Factor on the rewards that sb3 learns from, so that values are within its critic's reach; progress.csv
-    has rewards as they are."""
+    """Factor on the rewards that sb3 learns from, for values in its critic's range; progress.csv has unscaled
+    rewards."""
 
     def wrap(self, environment: VecEnv) -> VecEnv:
-        """Return what is learned on, made of ``environment``; rewards are scaled afterwards."""
+        """Return ``environment`` as the algorithm should see it; rewards are scaled afterwards."""
         return environment

@@ -1,5 +1,3 @@
-"""Processes that learn together: the same steps by the mean of their gradients, a clear end if one dies."""
-
 import os
 import select
 import signal
@@ -19,7 +17,7 @@ LIMIT_S = 60.0
 
 
 def together(size: int, work):
-    """Return what ``work(ranks)`` returned in each of ``size`` threads."""
+    """Return the results of ``work(ranks)`` in ``size`` threads."""
     ends = [Pipe() for _ in range(size - 1)]
     ranks = [Ranks(0, size, [ours for ours, _ in ends])]
     ranks += [Ranks(rank, size, [theirs]) for rank, (_, theirs) in enumerate(ends, 1)]
@@ -81,7 +79,7 @@ def test_a_step_without_all_gradients_is_refused_since_ranks_would_drift_apart()
     adam = torch.optim.Adam(parameters)
     MeanGradients(Ranks(), parameters, adam)
     part(torch.ones(1, 2)).sum().backward()
-    with pytest.raises(RuntimeError, match=r"^2 parameters without a gradient"):
+    with pytest.raises(RuntimeError, match=r"^2 parameters have no gradient"):
         adam.step()
 
 

@@ -1,5 +1,3 @@
-"""One tiny training run of each engine, with everything that a run of hours does."""
-
 import csv
 import json
 from pathlib import Path
@@ -57,7 +55,7 @@ def observations() -> np.ndarray:
 
 
 def exported(run: RunFolder) -> np.ndarray:
-    """Return the actions of the run's policy, which the simulator's own runtime must agree on."""
+    """Return the actions of the run's policy, checked in both runtimes."""
     session = onnxruntime.InferenceSession(run.policy / "policy.onnx")
     actions = np.asarray(session.run(["action"], {"observation": observations()})[0])
     policy = leosim.Policy.load(str(run.policy))
@@ -68,7 +66,7 @@ def exported(run: RunFolder) -> np.ndarray:
 
 
 def beginning(model) -> np.ndarray:
-    """Return what a model's simulations show in their first intervals."""
+    """Return the observations of the first intervals of a model's simulations."""
     model.env.reset()
     return np.stack([model.env.step(np.zeros((2, 1), np.float32))[0] for _ in range(20)])
 
@@ -92,7 +90,7 @@ def test_sb3_trains_checkpoints_exports_and_resumes(tmp_path):
     after = exported(run)
     assert not np.array_equal(after, before)
 
-    # Resumed once more with nothing left to do, after a kill between checkpoint and export.
+    # As after a kill between checkpoint and export: resume with nothing left to train.
     (run.policy / "policy.onnx").unlink()
     run = trained(ppo, "sb3", tmp_path / "run", 128, resume=True)
     assert len(rows(run)) == 4
@@ -110,7 +108,7 @@ def test_sb3_repeats_itself_with_the_same_seed(tmp_path):
 
 def test_sb3_resumes_and_repeats_itself_to_the_byte_with_two_processes(tmp_path):
     whole = trained(ppo, "sb3", tmp_path / "whole", 128, workers=2)
-    # A rollout of 16 intervals, of 2 simulations in each process.
+    # A rollout is 16 intervals of 2 simulations in each process.
     assert [row["steps"] for row in rows(whole)] == ["64", "128"]
     assert json.loads((whole.path / "summary.json").read_text())["steps"] == 128
 
@@ -118,7 +116,6 @@ def test_sb3_resumes_and_repeats_itself_to_the_byte_with_two_processes(tmp_path)
         trained(ppo, "sb3", tmp_path / "parts", 128, workers=2, stop=Looks(2))
     parts = trained(ppo, "sb3", tmp_path / "parts", 128, resume=True, workers=2)
     np.testing.assert_array_equal(exported(parts), exported(whole))
-    # Everything but the time that it took.
     assert [{**row, "wall_s": ""} for row in rows(parts)] == [{**row, "wall_s": ""} for row in rows(whole)]
 
 

@@ -8,7 +8,7 @@ from agents.training.settings import build
 from agents.training.stopping import Stopped
 from agents.training.test_stopping import Looks
 
-# Episodes of 3 s are under way at most checkpoints, and end between them.
+# At most checkpoints, episodes of 3 s are running; they end between checkpoints.
 SHORT = {
     "engine": "sb3",
     "num_envs": 2,
@@ -55,6 +55,6 @@ def test_a_run_that_was_stopped_or_ended_and_resumed_is_the_run_that_never_was(t
     trained(agent, tmp_path / "parts", 256, resume=True)
     parts = trained(agent, tmp_path / "parts", 512, resume=True)
     assert (parts.policy / "policy.onnx").read_bytes() == (whole.policy / "policy.onnx").read_bytes()
-    # Rows after the resume; the first part ended with one of its own.
+    # Compare only the rows after the resume: the first part wrote an extra row at its end.
     assert curve(parts)[-2:] == curve(whole)[-2:]
     assert int(curve(whole)[-1]["episodes"]) > 0

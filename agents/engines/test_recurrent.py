@@ -1,5 +1,3 @@
-"""Recurrent PPO: a tiny run, whose policy remembers the same in PyTorch and in the native runner."""
-
 import leosim
 import numpy as np
 import pytest
@@ -34,7 +32,7 @@ def test_the_exported_policy_remembers_as_the_trained_one_does(tmp_path, activat
     latest = run.latest_checkpoint()
     assert latest is not None
     model, _ = loop.load(recurrent_ppo.ALGORITHM, latest, settings)
-    with torch.no_grad():  # memory that matters more than after a few updates
+    with torch.no_grad():  # make memory matter more than after a few updates
         for weight in model.policy.lstm_actor.parameters():
             weight.mul_(3)
         for weight in model.policy.action_net.parameters():

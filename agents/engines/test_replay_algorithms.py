@@ -1,5 +1,3 @@
-"""SAC, TD3 and TQC: one tiny run of each, with everything that a run of hours does."""
-
 import csv
 import json
 
@@ -44,13 +42,13 @@ def test_it_trains_checkpoints_exports_and_resumes(tmp_path, agent):
     assert latest is not None
     model, state = loop.load(algorithm, latest, settings)
     assert state["steps"] == 64
-    assert model.replay_buffer.pos == 32  # of two simulations each
+    assert model.replay_buffer.pos == 32  # rows of two simulations each
     np.testing.assert_array_equal(model.replay_buffer.rewards[32:], 0)
     actions = leosim.Policy.load(str(run.policy)).act(OBSERVATIONS)
     expected = model.predict(OBSERVATIONS, deterministic=True)[0]
     np.testing.assert_allclose(actions, expected, atol=1e-5)
 
-    # Beyond the memory's 60 rows of two transitions each.
+    # Train beyond the buffer's 60 rows of two transitions each.
     run, _ = trained(agent, tmp_path / "run", 160, resume=True)
     with (run.path / "progress.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

@@ -1,5 +1,3 @@
-"""One tiny training run of each of RLlib's algorithms, over flows that come and go, in one Ray."""
-
 import gc
 import importlib
 import os
@@ -57,16 +55,16 @@ def trained(
 
 @pytest.fixture(scope="module")
 def _ray_once():
-    """One Ray for several runs, since it takes seconds to start."""
+    """Start one Ray for several runs; starting takes seconds."""
     with ray_cluster.running(None):
         yield
 
 
 @pytest.fixture(autouse=True)
 def _no_learner_outlives_its_run():
-    """One that does starts a Ray of its own, whenever Python comes to collect it."""
+    """Check that no learner survives: its garbage collection would start another Ray."""
     yield
-    # Not isinstance, which asks objects for their class: some of others' answer with an error.
+    # Not isinstance, which reads `__class__`: some libraries' objects raise on it.
     left = [thing for thing in gc.get_objects() if type(thing) is LearnerGroup]
     assert all(group._is_shut_down for group in left)
 
@@ -80,13 +78,13 @@ def means(learner, names) -> dict[str, torch.Tensor]:
 
 @pytest.fixture
 def weights(monkeypatch):
-    """Collect the mean actions of every policy that is exported, by RLlib's own module."""
+    """Collect the mean actions of every exported policy as RLlib's module computes them."""
     seen: list[dict[str, np.ndarray]] = []
     export = online.export_policy
 
     def remember(algorithm, settings, *rest):
         raw = learner_checkpoint.ask(algorithm, partial(means, names=algorithms.builder(settings).modules))
-        # SAC's module gives the mean before the tanh that squashes its actions.
+        # SAC's module returns the mean before tanh.
         squashed = "sac" in settings.agent
         seen.append({name: (torch.tanh(mean) if squashed else mean).numpy() for name, mean in raw.items()})
         export(algorithm, settings, *rest)
@@ -115,7 +113,7 @@ def test_rllib_trains_checkpoints_exports_and_resumes(agent, tmp_path, weights):
     assert len(more) > len(steps)
     after = exported(run)
     assert not np.array_equal(after, before)
-    # A few more small updates: the weights were restored, not drawn anew.
+    # The difference of a few small updates: the weights were restored, not redrawn.
     assert np.abs(after - before).max() < 0.1
 
 
@@ -135,7 +133,7 @@ def test_ppo_learns_in_as_many_processes_as_sample_until_one_is_killed(tmp_path,
 
     monkeypatch.setattr(online, "save", remember)
     run = trained("ppo", tmp_path / "run", 64, workers=2)
-    # A rollout of 16 intervals, of 2 simulations in each process.
+    # A rollout is 16 intervals of 2 simulations in each process.
     assert [row["steps"] for row in rows(run)] == ["64"]
     np.testing.assert_allclose(exported(run), weights[-1]["shared"], atol=1e-5)
     before = exported(run)
@@ -149,12 +147,12 @@ def test_ppo_learns_in_as_many_processes_as_sample_until_one_is_killed(tmp_path,
         return result
 
     monkeypatch.setattr(online, "iterate", kill_one_after_the_first)
-    with pytest.raises(InputError, match=r"^--workers: a Ray process that learns ended$"):
+    with pytest.raises(InputError, match=r"^--workers: a Ray learner process ended$"):
         trained("ppo", tmp_path / "run", 1_000, resume=True, workers=2)
     first, last = learned[0], learned[-1]
     assert torch.equal(*first)
     assert torch.equal(*last)
-    # A few more small updates: the weights were restored, not drawn anew.
+    # The difference of a few small updates: the weights were restored, not redrawn.
     assert 0 < np.abs(exported(run) - before).max() < 0.1
     latest = run.latest_checkpoint()
     assert latest is not None

@@ -1,5 +1,3 @@
-"""Behavioural cloning and CQL on a pool of six short runs."""
-
 import csv
 from pathlib import Path
 
@@ -96,12 +94,12 @@ def test_a_pool_of_another_reward_is_refused(tiny, tmp_path):
 def test_a_checkpoint_of_other_networks_is_refused(tiny, tmp_path):
     trained(settings_of("bc", tiny, steps=20), tmp_path / "run")
     for changes in ({"hidden": [9]}, {"hidden": [8, 8]}):
-        with pytest.raises(InputError, match=r"learner\.pt: cannot be read: is of other networks"):
+        with pytest.raises(InputError, match=r"learner\.pt: cannot be read: has other networks"):
             trained(settings_of("bc", tiny, steps=40, **changes), tmp_path / "run", resume=True)
 
 
 def test_the_actor_follows_the_critics_once_it_has_cloned_enough(tiny, tmp_path):
-    # With the values of critics in it, the actor's loss is another than that of a likelihood.
+    # Critics' values in the actor's loss make it differ from a likelihood.
     runs = {
         cloning: trained(settings_of("cql", tiny, steps=30, cloning_steps=cloning), tmp_path / str(cloning))
         for cloning in (20, 1000)

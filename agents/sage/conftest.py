@@ -1,4 +1,4 @@
-"""A pool that is small enough to be collected for tests."""
+"""A pool small enough to collect in tests."""
 
 import pytest
 
@@ -38,7 +38,7 @@ TINY = {
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
-    """Settings whose pool is there: six runs, of which four are in memory at a time."""
+    """Return settings with a collected pool of six runs, at most four of them in memory."""
     folder = tmp_path_factory.mktemp("sage") / "pool"
     settings = SageSettings(**TINY, pool_folder=str(folder))
     pool.collect(settings, folder, lambda line: None)

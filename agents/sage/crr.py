@@ -14,20 +14,14 @@ from agents.sage.sequences import Batch
 from agents.sage.settings import SageSettings
 
 RATE_LAST = 0.02
-"""Share of a learning rate that is left where it falls."""
+"""Share of a learning rate that remains after its decay."""
 
 
 def project(rewards: Tensor, gamma: float, probabilities: Tensor, atoms: Tensor) -> Tensor:
-    """Return the distribution of reward + γ · return on the atoms.
+    """Project rewards (...) + γ · return, distributed by ``probabilities`` (..., atoms), onto the atoms.
 
-    Source: Bellemare, Dabney and Munos (ICML 2017), algorithm 1: what falls between two atoms is divided
-    between them by its distance, what falls outside goes to the first or the last.
-
-    Args:
-        rewards: (...).
-        gamma: the discount.
-        probabilities: of the return, (..., atoms).
-        atoms: (atoms,), evenly spaced.
+    Bellemare, Dabney and Munos (ICML 2017), algorithm 1: mass between two of the evenly spaced ``atoms`` is
+    divided between them by distance; mass outside goes to the first or the last.
     """
     spacing = atoms[1] - atoms[0]
     moved = (rewards.unsqueeze(-1) + gamma * atoms).clamp(atoms[0], atoms[-1])
@@ -40,18 +34,13 @@ def project(rewards: Tensor, gamma: float, probabilities: Tensor, atoms: Tensor)
 
 
 def before(memories: Tensor, first: Tensor | None = None) -> Tensor:
-    """Return the memory (n, length, gru) that each interval began with: at first ``first`` or zeros."""
+    """Shift memories (n, length, gru) by one interval, starting with ``first`` or zeros."""
     began = torch.zeros_like(memories[:, :1]) if first is None else first.unsqueeze(1)
     return torch.cat([began, memories[:, :-1]], dim=1)
 
 
 class Crr:
-    """Policy and critic, their targets and their optimisers.
-
-    Args:
-        settings: hyperparameters.
-        observation_dim: signals in an observation.
-    """
+    """Policy and critic with their targets and optimisers."""
 
     def __init__(self, settings: SageSettings, observation_dim: int) -> None:
         self.settings = settings
@@ -66,11 +55,11 @@ class Crr:
         self._critic_optimiser = torch.optim.Adam(self.critic.parameters(), lr=settings.critic_learning_rate)
         self._generator = torch.Generator().manual_seed(settings.seed)
         self._memories: dict[str, Tensor] = {}
-        """What each recurrent network remembers at the end of the last batch's sequences, by its name."""
+        """Each network's recurrent state at the end of the last batch's sequences, by network name."""
         self.updates = 0
 
     def normalise(self, mean: Tensor, deviation: Tensor) -> None:
-        """Give every network the moments of the signals."""
+        """Set the signals' mean and deviation in every network."""
         for network in (
             self.policy,
             self.critic,
@@ -81,7 +70,7 @@ class Crr:
             network.normaliser.fit(mean, deviation)
 
     def update(self, batch: Batch) -> dict[str, float]:
-        """Learn from ``batch`` once; return what to report."""
+        """Make one update on ``batch``; return the metrics to report."""
         observations = torch.from_numpy(batch.observation)
         actions, rewards = torch.from_numpy(batch.action), torch.from_numpy(batch.reward)
         self._begin(torch.from_numpy(batch.fresh), len(observations))
@@ -113,7 +102,7 @@ class Crr:
     def _judge(
         self, observations: Tensor, actions: Tensor, rewards: Tensor, sample: Any
     ) -> tuple[Tensor, dict[str, float]]:
-        """Let the critic learn once; return the actions' weights by it as it was, and what to report."""
+        """Update the critic; return the actions' weights by the critic before the update, and metrics."""
         first = self._memories["critic"]
         memories = self.critic.remember(observations, actions, first)
         self._end("critic", memories)
@@ -136,7 +125,7 @@ class Crr:
 
     @torch.no_grad()
     def _targets(self, observations: Tensor, actions: Tensor, rewards: Tensor) -> Tensor:
-        """Return the distributions (n, length - 1, atoms) that the critic is to have."""
+        """Return the critic's target distributions (n, length - 1, atoms)."""
         distribution, memories = self.target_policy(observations, self._memories["target_policy"])
         self._end("target_policy", memories)
         following = distribution.sample(1, self._generator)[:, :, 1:]
@@ -148,13 +137,13 @@ class Crr:
 
     @torch.no_grad()
     def _advantage(self, observations: Tensor, sample: Any, logits: Tensor, earlier: Tensor) -> Tensor:
-        """Return how much better each action (n, length) was than what the policy would do."""
+        """Return the advantage (n, length) of each action over actions sampled from the policy."""
         tried = sample(self.settings.action_samples, self._generator)
         others = self.critic.tried(observations, tried, earlier)
         return self.critic.mean(logits) - self.critic.mean(others).mean(dim=0)
 
     def _begin(self, fresh: Tensor, count: int) -> None:
-        """Forget what was remembered of sequences that do not go on."""
+        """Reset the recurrent states of sequences that start fresh."""
         for name in ("policy", "critic", "target_policy", "target_critic"):
             memory = self._memories.get(name)
             if memory is None or len(memory) != count:
@@ -175,7 +164,7 @@ class Crr:
                 group["lr"] = rate * (1 - (1 - RATE_LAST) * done)
 
     def state(self) -> dict[str, Any]:
-        """Return all that `restore` needs."""
+        """Return the state for `restore`."""
         return {
             "updates": self.updates,
             "generator": self._generator.get_state(),
@@ -184,7 +173,7 @@ class Crr:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on as after `state`."""
+        """Continue from what `state` returned."""
         self.updates = state["updates"]
         self._generator.set_state(state["generator"])
         self._memories = dict(state["memories"])

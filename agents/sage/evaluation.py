@@ -1,7 +1,7 @@
-"""How a policy does beside the pool's schemes: ``python -m agents.sage.evaluation POLICY``.
+"""Compare a policy with the pool's schemes: ``python -m agents.sage.evaluation POLICY``.
 
-The measure is power (normalized goodput over delay inflation, `docs/metrics.md`) of a flow that is alone,
-as a ratio to that of the best pool scheme of the same scenario, averaged over held-out scenarios.
+The measure is the power of a lone flow (normalized goodput over delay inflation, `docs/metrics.md`) over that
+of the scenario's best pool scheme, averaged over held-out scenarios.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAME = "sage"
 def powers(
     situations: Sequence[Situation], scheme: str, policy: leosim.Policy | None = None, threads: int = 1
 ) -> list[float]:
-    """Return the power of a flow of ``scheme``, which ``policy`` steers if it is given, in each situation."""
+    """Return the power of a flow of ``scheme`` in each situation; ``policy``, if given, controls it."""
     traces = {name: trace for situation in situations for name, trace in situation.traces().items()}
     logs = leosim.run(
         [situation.scenario(scheme).to_json() for situation in situations],
@@ -41,7 +41,7 @@ def powers(
 def best_of_pool(
     situations: Sequence[Situation], ranges: PoolRanges, threads: int = 1
 ) -> list[tuple[str, float]]:
-    """Return the pool's best scheme in each situation and its power."""
+    """Return the pool's best scheme and its power in each situation."""
     by_scheme = {scheme: powers(situations, scheme, threads=threads) for scheme in ranges.schemes}
     found = []
     for index in range(len(situations)):
@@ -51,7 +51,7 @@ def best_of_pool(
 
 
 def ratios(measured: Sequence[float], best: Sequence[tuple[str, float]]) -> list[float]:
-    """Return power over the best scheme's; a flow that measured nothing has none."""
+    """Return power over the best scheme's power; 0 for a flow that measured nothing."""
     return [
         power / other if np.isfinite(power) and other > 0 else 0.0
         for power, (_, other) in zip(measured, best, strict=True)
@@ -59,7 +59,7 @@ def ratios(measured: Sequence[float], best: Sequence[tuple[str, float]]) -> list
 
 
 def load(folder: Path) -> leosim.Policy:
-    """Return the policy in ``folder``.
+    """Read the policy in ``folder``.
 
     Raises:
         InputError: it cannot be read or is not for Sage's specification.
@@ -75,11 +75,11 @@ def load(folder: Path) -> leosim.Policy:
 
 @reports_input_errors
 def main() -> int:
-    """Print a line for each held-out scenario and one for all of them, as JSON."""
+    """Print a JSON line for each held-out scenario and one for their mean."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("policy", type=Path)
     parser.add_argument("--scenarios", type=int, default=20)
-    parser.add_argument("--duration", type=float, default=28.0, help="length of a run in s")
+    parser.add_argument("--duration", type=float, default=28.0, help="seconds per run")
     parser.add_argument("--threads", type=int, default=1)
     flags = parser.parse_args()
     policy = load(flags.policy)

@@ -13,10 +13,10 @@ from agents.sage.pool import ACTION_ENTRY, ACTION_MAX
 from agents.sage.settings import SageSettings
 
 CLIP = 10.0
-"""A normalised signal is within this many deviations of its mean."""
+"""Bound on a normalised signal, in deviations from its mean."""
 
 FLOOR = 1e-3
-"""What is added to a signal before its logarithm is taken."""
+"""Added to a signal before taking its logarithm."""
 
 
 class Encoder(nn.Module):
@@ -33,12 +33,7 @@ class Encoder(nn.Module):
 
 
 class Block(nn.Module):
-    """Two dense layers with ReLU between them, added to their input, and layer norm.
-
-    Args:
-        width: of every layer.
-        layer_norm: whether what ReLU takes is normalised, too.
-    """
+    """A residual block: dense, ReLU (its input normalised if ``layer_norm``), dense, skip, layer norm."""
 
     def __init__(self, width: int, *, layer_norm: bool = False) -> None:
         super().__init__()
@@ -58,11 +53,8 @@ class Block(nn.Module):
 class Torso(nn.Module):
     """Encoder, gated recurrent unit, encoder, dense layer and residual blocks, in this order.
 
-    Args:
-        inputs: width of what it takes.
-        settings: sizes.
-        layer_norm: whether every layer's outputs are normalised (Ba, Kiros and Hinton, 2016): as published,
-            those of the dense layer and within the blocks are not.
+    ``layer_norm`` normalises every layer's outputs (Ba, Kiros and Hinton, 2016); the published network does
+    not normalise those of the dense layer and within the blocks.
     """
 
     def __init__(self, inputs: int, settings: SageSettings, *, layer_norm: bool = False) -> None:
@@ -77,7 +69,7 @@ class Torso(nn.Module):
         )
 
     def remember(self, x: Tensor, memory: Tensor | None = None) -> Tensor:
-        """Map (n, length, inputs) and a memory (n, gru), by default zeros, to memories (n, length, gru)."""
+        """Map inputs (n, length, inputs) and a memory (n, gru), zeros by default, to (n, length, gru)."""
         memories, _ = self.gru(self.before(x), None if memory is None else memory.unsqueeze(0).contiguous())
         return memories
 
@@ -92,10 +84,9 @@ class Torso(nn.Module):
 
 
 class Normaliser(nn.Module):
-    """Each signal, or its logarithm, less its mean over its deviation, within bounds; as it is until `fit`.
+    """Standardises each signal, or its logarithm, and clips it to ±`CLIP`; the identity unless ``active``.
 
-    A logarithm is that of the signal and `FLOOR`; that of the action before, of the action and what makes the
-    smallest one positive.
+    `FLOOR` is added before the logarithm, and `ACTION_MAX` to the previous action, which may be negative.
     """
 
     def __init__(self, dim: int, *, active: bool, logarithms: bool = False) -> None:
@@ -110,12 +101,12 @@ class Normaliser(nn.Module):
         self.register_buffer("deviation", torch.ones(dim))
 
     def fit(self, mean: Tensor, deviation: Tensor) -> None:
-        """Take the moments of the signals."""
+        """Set the signals' mean and deviation."""
         self.mean.copy_(mean)
         self.deviation.copy_(deviation)
 
     def scaled(self, x: Tensor) -> Tensor:
-        """Map signals (..., dim) to what has moments: themselves, or their logarithms."""
+        """Return the signals (..., dim) or their logarithms, as `logarithms` says."""
         return (x + self.shift).clamp(min=FLOOR).log() if self.logarithms else x
 
     def forward(self, x: Tensor) -> Tensor:
@@ -135,13 +126,13 @@ class Mixture:
     scales: Tensor
 
     def log_prob(self, action: Tensor) -> Tensor:
-        """Return the logarithm of the density at ``action`` (...)."""
+        """Return the log density at ``action`` (...)."""
         deviation = (action.unsqueeze(-1) - self.means) / self.scales
         densities = -0.5 * deviation.square() - self.scales.log() - 0.5 * math.log(2 * math.pi)
         return torch.logsumexp(functional.log_softmax(self.logits, dim=-1) + densities, dim=-1)
 
     def mean(self) -> Tensor:
-        """Return the mean (...), which is what the policy does when it does not explore."""
+        """Return the mean (...), the policy's action without exploration."""
         return (functional.softmax(self.logits, dim=-1) * self.means).sum(dim=-1)
 
     def sample(self, count: int, generator: torch.Generator) -> Tensor:
@@ -155,7 +146,7 @@ class Mixture:
 
 
 class Policy(nn.Module):
-    """Maps a flow's observations so far to a distribution of its action."""
+    """Maps a flow's observations so far to a distribution over actions."""
 
     def __init__(self, observation_dim: int, settings: SageSettings) -> None:
         super().__init__()
@@ -190,27 +181,24 @@ class Critic(nn.Module):
         )
 
     def remember(self, observations: Tensor, actions: Tensor, memory: Tensor | None = None) -> Tensor:
-        """Map (n, length, dim), (n, length) and a memory (n, gru), by default zeros, to all memories."""
+        """Map observations (n, length, dim), actions (n, length) and a memory (n, gru) to all memories."""
         inputs = torch.cat([self.normaliser(observations), self._seen(actions)], dim=-1)
         return self.torso.remember(inputs, memory)
 
     def _seen(self, actions: Tensor) -> Tensor:
-        """Map actions (...) to what the network takes, (..., 1)."""
+        """Map actions (...) to the network's input (..., 1)."""
         if self._action_scale is not None:
             actions = torch.asinh(actions / self._action_scale)
         return actions.unsqueeze(-1)
 
     def logits(self, memories: Tensor) -> Tensor:
-        """Map memories (..., gru), of which each has seen its action, to logits (..., atoms)."""
+        """Map memories (..., gru), each after its action, to logits (..., atoms)."""
         return self.head(self.torso.read(memories))
 
     def tried(self, observations: Tensor, actions: Tensor, before: Tensor) -> Tensor:
-        """Return logits (count, n, length, atoms) of actions that were not taken.
+        """Return logits (count, n, length, atoms) of alternative actions (count, n, length).
 
-        Args:
-            observations: (n, length, dim).
-            actions: (count, n, length).
-            before: memories (n, length, gru) of everything before each observation.
+        ``before`` are the memories (n, length, gru) before each of the observations (n, length, dim).
         """
         count = len(actions)
         observations = self.normaliser(observations).expand(count, -1, -1, -1)

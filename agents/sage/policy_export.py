@@ -1,4 +1,4 @@
-"""Turns a trained policy into the policy folder that every backend loads."""
+"""Exports a trained policy to the policy folder that every backend loads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agents.training.onnx_export import OPSET
 
 
 class _Graph:
-    """Nodes and weights, each value named for the node that computes it."""
+    """Nodes and weights; each value is named after its node."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
@@ -50,23 +50,17 @@ class _Graph:
 
 
 def gates(tensor: Any) -> NDArray[np.float32]:
-    """Return a gated unit's weights in the order of ONNX, z r n; PyTorch's is r z n."""
+    """Reorder a GRU's weights from PyTorch's gates (r z n) to ONNX's (z r n)."""
     reset, update, candidate = tensor.detach().numpy().astype(np.float32).reshape(3, -1, *tensor.shape[1:])
     return np.concatenate([update, reset, candidate])
 
 
 def to_onnx(policy: Policy, description: str, *, reset_first: bool = False) -> bytes:
-    """Return ``policy`` as an ONNX model.
+    """Return ``policy`` as a serialised ONNX model.
 
-    Args:
-        policy: the network.
-        description: goes into the model's documentation string.
-        reset_first: whether the weights are of a recurrent unit whose reset gate comes before the recurrent
-            weights, and not behind them as PyTorch's.
-
-    Returns:
-        A serialised model: ``observation`` (batch, dim) and ``state`` (batch, gru), at first zeros, to
-        ``action`` (batch, 1), half the mean of the mixture, in [-1, 1], and ``next_state`` (batch, gru).
+    It maps ``observation`` (batch, dim) and ``state`` (batch, gru), initially zeros, to ``next_state`` and
+    ``action`` (batch, 1), half the mixture's mean, in [-1, 1]. With ``reset_first`` the GRU applies its reset
+    gate before the recurrent weights; PyTorch's applies it after them.
     """
     graph = _Graph()
     torso, size = policy.torso, policy.torso.gru.hidden_size
@@ -136,7 +130,7 @@ def to_onnx(policy: Policy, description: str, *, reset_first: bool = False) -> b
     )
     shares = graph.node("Softmax", [logits], "shares", axis=-1)
     weighted = graph.node("Mul", [shares, means], "weighted")
-    # The mean over the largest action: an action is within [-1, 1].
+    # Divide by the largest action, to scale actions to [-1, 1].
     total = np.full((components, 1), 1 / ACTION_MAX, np.float32)
     mean = graph.node("MatMul", [weighted, graph.weight("total", total)], "mean_action")
     graph.node("Clip", [mean, low, high], "action")
@@ -159,7 +153,7 @@ def to_onnx(policy: Policy, description: str, *, reset_first: bool = False) -> b
 
 
 def description(policy: Policy, settings: SageSettings) -> dict[str, object]:
-    """Return what policy.json says of ``policy`` besides its provenance."""
+    """Return the contents of policy.json except its provenance."""
     return {
         "agent": settings.spec,
         "spec_version": SPEC_VERSION,

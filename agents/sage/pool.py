@@ -1,9 +1,8 @@
-"""Collects the pool: what kernel schemes saw, did and earned, as a Parquet dataset.
+"""Collects the pool: observations, actions and rewards of kernel schemes, as a Parquet dataset.
 
-A pool is a folder with a file for each situation, ``situation-NNNNN.parquet``, one for each run that was
-repeated on the lab's Linux, ``situation-NNNNN-lab-SCHEME.parquet``, and ``pool.json``, which appears when
-all are there and lists the latter. In a file every scheme's run is a row group of its own, and a row is an
-interval that brought a delivery:
+A pool is a folder with a file for each situation (``situation-NNNNN.parquet``), one for each run repeated on
+the lab's Linux (``situation-NNNNN-lab-SCHEME.parquet``), and ``pool.json``, written last, which lists the
+lab's files. A file has a row group for each scheme and a row for each interval that brought a delivery:
 
 - ``observation``: the 69 signals at its end (float32);
 - ``action``: base-2 logarithm of the window at the end of the next such interval over the window now, in
@@ -11,7 +10,7 @@ interval that brought a delivery:
 - ``reward``: of that next interval (float32);
 - ``backend``: ``simulator`` or ``lab``.
 
-What is collected does not depend on how often it was interrupted: files that are there are kept.
+Collection resumes: it keeps existing files, and interruptions do not change the result.
 """
 
 from __future__ import annotations
@@ -41,18 +40,18 @@ from results.provenance import describe
 FORMAT, VERSION = "leogym-pool", 1
 SIMULATOR = "simulator"
 SPEC_VERSION = 1
-"""Version of the specification ``sage`` whose signals and actions are stored."""
+"""Version of the specification ``sage`` that defines the stored signals and actions."""
 
 ACTION_MAX = 2.0
 ACTION_ENTRY = 68
-"""The entry of an observation that is the action before it."""
+"""Index of the previous action in an observation."""
 
 Run = dict[str, NDArray[np.float32]]
-"""Columns of one scheme's run."""
+"""One scheme's run, by column."""
 
 
 def schema(observation_dim: int) -> pa.Schema:
-    """Return the schema of a file."""
+    """Return the Parquet schema."""
     return pa.schema(
         [
             pa.field("observation", pa.list_(pa.float32(), observation_dim), nullable=False),
@@ -64,14 +63,14 @@ def schema(observation_dim: int) -> pa.Schema:
 
 
 def default_folder(settings: SageSettings) -> Path:
-    """Return where the pool of ``settings`` is unless they say: another pool has another folder."""
+    """Return the default folder of the pool of ``settings``; different pools have different folders."""
     said = [settings.pool.model_dump(mode="json"), settings.seed, settings.interval_ms]
     text = json.dumps([VERSION, SPEC_VERSION, leosim.__version__, settings.reward, *said])
     return Path("runs/pools") / f"sage-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 def watch(situation: Situation, schemes: tuple[str, ...], settings: SageSettings) -> dict[str, Run]:
-    """Run every scheme in ``situation`` and return what an agent in its place would have seen and earned."""
+    """Run every scheme in ``situation``; return what an agent in its place would observe and earn."""
     slots = 2 if situation.shared else 1
     batch = leosim.Batch(
         len(schemes),
@@ -81,7 +80,7 @@ def watch(situation: Situation, schemes: tuple[str, ...], settings: SageSettings
         interval_ms=settings.interval_ms,
         threads=settings.workers,
         watch=True,
-        # Whom it competes with is the host's own.
+        # The competing flow is never held.
         hold=1 if settings.pool.hold else 0,
     )
     traces = situation.traces()
@@ -106,10 +105,7 @@ def watch(situation: Situation, schemes: tuple[str, ...], settings: SageSettings
 def transitions(
     heard: NDArray[np.bool_], observations: NDArray[np.float32], rewards: NDArray[np.float32]
 ) -> Run:
-    """Return the columns of a run from what each interval brought, of those with a delivery (``heard``).
-
-    The last has no action.
-    """
+    """Return a run's columns from the intervals with a delivery (``heard``); the last has no action."""
     observations, rewards = observations[heard], rewards[heard]
     return {
         "observation": observations[:-1],
@@ -121,7 +117,7 @@ def transitions(
 def write(
     path: Path, runs: dict[str, Run], situation: Situation, more: Mapping[str, str] | None = None
 ) -> None:
-    """Write one file, whole or not at all; it says of itself ``more`` than what all do."""
+    """Write one file atomically, with ``more`` added to its metadata."""
     dim = next(iter(runs.values()))["observation"].shape[1]
     says = {"situation": situation.name, "schemes": ",".join(runs), "spec_version": str(SPEC_VERSION)}
     says = {"backend": SIMULATOR, **says, **(more or {})}
@@ -132,7 +128,7 @@ def write(
             backends = pa.array([says["backend"]] * len(run["action"]))
             columns = [observations, pa.array(run["action"]), pa.array(run["reward"]), backends]
             table = pa.Table.from_arrays(columns, schema=schema(dim))
-            # A row group has at most a million rows: no run is as long.
+            # A run must be a single row group.
             writer.write_table(table, row_group_size=max(1, len(run["action"])))
     sync_file(temporary)
     temporary.replace(path)
@@ -140,17 +136,14 @@ def write(
 
 
 def collect(settings: SageSettings, folder: Path, say: Callable[[str], None] = print) -> Path:
-    """Collect the pool of ``settings`` in ``folder``, unless it is there; return ``folder``.
+    """Collect the pool of ``settings`` in ``folder``, unless it exists; return ``folder``.
 
-    Args:
-        settings: ranges, seed, interval, reward and how many of the lab's runs.
-        folder: where; a folder that an earlier call was interrupted in is completed, and a pool that is of
-            the same settings but has fewer of the lab's runs gets the others.
-        say: takes lines about how long it will take.
+    An interrupted collection is completed, and a pool of the same settings with fewer lab runs is extended.
+    ``say`` receives progress lines with time estimates.
 
     Raises:
-        InputError: a scheme that a backend lacks, no lab where it is wanted, a run of the lab's that failed,
-            or a folder that cannot be written.
+        InputError: a backend lacks a scheme, the lab is needed and missing, one of its runs failed, or the
+            folder cannot be written.
     """
     ranges = settings.pool
     if unknown := sorted(set(ranges.schemes) - set(leosim.schemes())):
@@ -183,7 +176,7 @@ def collect(settings: SageSettings, folder: Path, say: Callable[[str], None] = p
 
 
 def _made_of(settings: SageSettings) -> dict[str, Any]:
-    """Return what decides which runs are in a pool, as its index has it."""
+    """Return the settings that determine a pool's runs, as its index stores them."""
     return {
         "spec": settings.spec,
         "spec_version": SPEC_VERSION,
@@ -195,7 +188,7 @@ def _made_of(settings: SageSettings) -> dict[str, Any]:
 
 
 def _lacks_lab_runs(index: dict[str, Any], settings: SageSettings) -> bool:
-    """Return whether a pool has fewer of the lab's runs than it would have, collected with ``settings``."""
+    """Return whether a pool matches ``settings`` except that it has fewer lab runs."""
     same = all(index.get(name) == value for name, value in _made_of(settings).items())
     return same and len(index.get("lab", [])) < settings.lab_runs
 
@@ -203,7 +196,7 @@ def _lacks_lab_runs(index: dict[str, Any], settings: SageSettings) -> bool:
 def _collect_simulated(
     settings: SageSettings, folder: Path, situations: list[Situation], say: Callable[[str], None]
 ) -> None:
-    """Write the files of all situations that are not there."""
+    """Write the missing files of the situations."""
     schemes = settings.pool.schemes
     simulated_h = len(situations) * len(schemes) * settings.pool.duration_s / 3600
     say(f"pool: {len(situations)} situations with {len(schemes)} schemes, {simulated_h:.3g} h simulated")
@@ -230,7 +223,7 @@ def _collect_lab(
     repeated: list[LabRun],
     say: Callable[[str], None],
 ) -> None:
-    """Write the files of the lab's runs that are not there, as many at a time as there are workers."""
+    """Write the missing files of the lab's runs, in parallel on all workers."""
     missing = [run for run in repeated if not (folder / run.file).is_file()]
     if not missing:
         return
@@ -257,15 +250,15 @@ def _collect_lab(
 
 
 def part(folder: Path, number: int) -> Path:
-    """Return the file of situation ``number``."""
+    """Return the path of situation ``number``'s file."""
     return folder / f"situation-{number:05d}.parquet"
 
 
 def read_index(folder: Path) -> dict[str, Any]:
-    """Return what ``pool.json`` says.
+    """Read ``pool.json``.
 
     Raises:
-        InputError: it is not there, cannot be read or is of another version.
+        InputError: it is missing, cannot be read or has another version.
     """
     path = folder / "pool.json"
     try:
@@ -281,10 +274,10 @@ def read_index(folder: Path) -> dict[str, Any]:
 
 
 def files(folder: Path, index: dict[str, Any], lab_runs: int) -> list[list[Path]]:
-    """Return the files of each situation: the simulator's, and those of the first ``lab_runs`` of the lab's.
+    """Return the files of each situation: the simulator's and those of the first ``lab_runs`` lab runs.
 
     Raises:
-        InputError: the pool has fewer of the lab's.
+        InputError: the pool has fewer lab runs.
     """
     found = [[part(folder, number)] for number in range(len(index["situations"]))]
     listed = index.get("lab", [])
@@ -296,12 +289,12 @@ def files(folder: Path, index: dict[str, Any], lab_runs: int) -> list[list[Path]
 
 
 def ranges_of(index: dict[str, Any]) -> PoolRanges:
-    """Return the ranges of a pool by its index."""
+    """Return a pool's ranges from its index."""
     return PoolRanges.model_validate(index["ranges"])
 
 
 def _packets(situation: Situation) -> float:
-    """Return what a run costs, about: packets, and a little for every interval."""
+    """Estimate a run's cost: its packets, plus a little for every interval."""
     return situation.duration_s * ((1 + situation.step) / 2 * situation.rate_mbps + 10)
 
 

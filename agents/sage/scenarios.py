@@ -1,4 +1,4 @@
-"""Sage's scenarios: the pool's, those that choose the best policy and those that judge it."""
+"""Sage's scenarios: for the pool, for choosing the best policy, and for the final evaluation."""
 
 from __future__ import annotations
 
@@ -19,17 +19,14 @@ COMPETITOR = "cubic"
 
 @dataclass(frozen=True)
 class Situation:
-    """One bottleneck, to be run with any scheme.
+    """One bottleneck that any scheme can run on.
 
     Attributes:
-        rate_mbps: the rate at first.
-        one_way_ms: propagation one way.
-        queue_bdp: the buffer, in products of the first rate and the base RTT.
-        step: factor on the rate in every second period.
-        step_s: length of a period in s.
-        duration_s: length of a run in s.
-        shared: whether a CUBIC flow is there already.
-        seed: of the simulation.
+        rate_mbps: the initial rate.
+        one_way_ms: one-way propagation delay.
+        queue_bdp: the buffer, in BDPs at the initial rate and base RTT.
+        step: factor on the rate in every second period of ``step_s``.
+        shared: whether a CUBIC flow competes.
     """
 
     rate_mbps: float
@@ -43,13 +40,13 @@ class Situation:
 
     @property
     def name(self) -> str:
-        """A name that says what it is."""
+        """A name made of the parameters."""
         change = "" if self.step == 1 else f"-x{self.step:g}"
         beside = "-shared" if self.shared else ""
         return f"{self.rate_mbps:.4g}mbps{change}-{self.one_way_ms:.4g}ms-{self.queue_bdp:.3g}bdp{beside}"
 
     def scenario(self, scheme: str) -> Scenario:
-        """Return the scenario with a flow of ``scheme``, which is the first flow."""
+        """Return the scenario; its first flow runs ``scheme``."""
         queue = Queue(bdp=self.queue_bdp)
         if self.step == 1:
             link = Link(rate_mbps=self.rate_mbps, delay_ms=self.one_way_ms, queue=queue)
@@ -67,11 +64,11 @@ class Situation:
         )
 
     def traces(self) -> dict[str, leosim.PathTrace]:
-        """Return the path trace of a rate that steps, by the name that the scenario has for it."""
+        """Return the path trace of a stepping rate by its name in the scenario."""
         return {name: leosim.PathTrace.parse(text, name) for name, text in self.trace_files().items()}
 
     def trace_files(self) -> dict[str, str]:
-        """Return the same as it is in a file."""
+        """Return the same traces as CSV text."""
         if self.step == 1:
             return {}
         header = json.dumps({"format": "leogym-path-trace", "version": 1, "made_by": "agents.sage"})
@@ -88,7 +85,7 @@ class Situation:
 
 
 def pool(ranges: PoolRanges, seed: int) -> list[Situation]:
-    """Return the pool's situations in the order in which they are run."""
+    """Return the pool's situations in the order of their runs."""
     combinations = [
         combination
         for combination in itertools.product(
@@ -118,12 +115,9 @@ def pool(ranges: PoolRanges, seed: int) -> list[Situation]:
 
 
 def held_out(ranges: PoolRanges, count: int, *, judge: bool) -> list[Situation]:
-    """Return situations of one flow that no pool has: between the pool's values, and the same for every seed.
+    """Return ``count`` situations of one flow, between the pool's values and the same for every seed.
 
-    Args:
-        ranges: the ends of the ranges, and the steps.
-        count: how many.
-        judge: those that judge, and not those that choose.
+    With ``judge``, they are those of the final evaluation; otherwise they choose the best policy.
     """
     rng = np.random.default_rng([0, 4 if judge else 3])
 

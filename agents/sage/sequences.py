@@ -1,8 +1,8 @@
 """Draws training sequences from a pool of any size in bounded memory.
 
-At most ``resident`` runs are in memory, and those that a stream is in. If the pool has more, one of them is
-replaced after every batch, in an order that passes through the whole pool before any run comes again.
-Batches depend on the seed and on how many were drawn before, and on nothing else.
+Memory holds ``resident`` runs, plus those that streams are in. If the pool has more, each batch replaces one
+of them, in an order that visits the whole pool before it repeats a run. Batches depend only on the seed and
+on the number drawn before.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Batch:
     """Sequences: ``observation`` (n, length, 69), ``action`` and ``reward`` (n, length).
 
     Attributes:
-        fresh: whether a sequence (n,) does not go on where the one of the last batch in its place ended.
+        fresh: (n,), whether a sequence does not continue the previous batch's sequence at its index.
     """
 
     observation: NDArray[np.float32]
@@ -41,18 +41,18 @@ class Sequences:
     Args:
         folder: the pool.
         length: intervals in a sequence.
-        resident: how many runs are in memory at a time.
-        seed: of the order of the runs and of the places in them.
-        schemes: whose runs; all by default.
-        reward_share: a run's mean reward is at least this share of the best of theirs in its situation.
-        streams: whether the sequences of a batch go on where those of the last one ended. At first they begin
-            anywhere; a run that is at its end is followed by another, from its beginning.
-        lab_runs: how many of the lab's runs, the first in the pool's index, beside all of the simulator's.
-        stay: sequences after which a stream leaves its run for another, half of the time for its beginning
-            and else for anywhere in it; by default it stays to the end.
+        resident: runs in memory at a time.
+        seed: determines the order of the runs and the positions in them.
+        schemes: use only these schemes' runs; all by default.
+        reward_share: use only runs whose mean reward is at least this share of their situation's best.
+        lab_runs: how many lab runs to use, in the index's order, besides all of the simulator's.
+        streams: whether sequences continue those of the last batch. Streams first start at a random position;
+            after a run's end they start another run at its beginning.
+        stay: sequences after which a stream moves to another run, half of the time to its beginning and
+            otherwise to a random position; by default it stays until the run ends.
 
     Raises:
-        InputError: the pool cannot be read, or no run in it is asked for and long enough.
+        InputError: the pool cannot be read, or no selected run is long enough.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class Sequences:
         self._loaded = [self._load(run) for run in self._resident]
         self._stay = stay
         self._streams: list[tuple[int, int, int]] | None = [] if streams else None
-        """Run and place of each, and how many sequences it has had of the run."""
+        """For each stream: the run, the position in it, and the sequences drawn from it so far."""
         self._streamed: list[Run] = []
 
     def _long_enough(self, path: Path, schemes: tuple[str, ...] | None) -> list[tuple[Path, int]]:
-        """Return the runs of the schemes in a file that a sequence fits into."""
+        """Return the schemes' runs in a file that are long enough for a sequence."""
         try:
             file = pq.ParquetFile(path)
         except (OSError, ValueError) as error:
@@ -101,15 +101,14 @@ class Sequences:
 
     @property
     def observation_dim(self) -> int:
-        """Return how many signals an observation has."""
+        """Signals in an observation."""
         return self._loaded[0]["observation"].shape[1]
 
     def __len__(self) -> int:
-        """Return how many runs the pool has that are long enough."""
         return len(self._runs)
 
     def draw(self, count: int) -> Batch:
-        """Return ``count`` sequences; every resident run is as likely, and every place in it."""
+        """Draw ``count`` sequences, uniformly over the resident runs and the positions in a run."""
         parts: list[Run] = []
         if self._streams is None:
             fresh = np.ones(count, np.bool_)
@@ -130,7 +129,7 @@ class Sequences:
         return {name: column[first : first + self._length] for name, column in run.items()}
 
     def _advance(self, stream: int) -> bool:
-        """Take a stream to its next sequence; return whether that is in another run."""
+        """Move a stream to its next sequence; return whether that starts another run."""
         assert self._streams is not None
         begins_anywhere = stream >= len(self._streams)
         if not begins_anywhere:
@@ -156,17 +155,17 @@ class Sequences:
     def moments(
         self, scaled: Callable[[NDArray[np.float32]], NDArray[np.float32]] | None = None
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return mean and deviation of each signal, ``scaled`` if it is given, over the runs in memory."""
+        """Return each signal's mean and deviation over the runs in memory, after ``scaled`` if given."""
         rows = np.concatenate([run["observation"] for run in self._loaded])
         if scaled is not None:
             rows = scaled(rows)
         deviation = rows.std(axis=0, dtype=np.float64)
-        # A signal that is the same everywhere says nothing: it is only centred.
+        # Only centre constant signals: their deviation is 0.
         deviation[deviation < 1e-6] = 1.0
         return rows.mean(axis=0, dtype=np.float64).astype(np.float32), deviation.astype(np.float32)
 
     def state(self) -> dict[str, Any]:
-        """Return all that `restore` needs."""
+        """Return the state for `restore`."""
         return {
             "rng": self._rng.bit_generator.state,
             "order": list(self._order),
@@ -175,7 +174,7 @@ class Sequences:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on as after `state`."""
+        """Continue from what `state` returned."""
         self._rng.bit_generator.state = state["rng"]
         self._order = list(state["order"])
         self._resident = list(state["resident"])
@@ -204,7 +203,7 @@ class Sequences:
 
 
 def _best(runs: list[tuple[Path, int]], reward_share: float) -> list[tuple[Path, int]]:
-    """Return those of a situation's runs whose mean reward is at least this share of the best of them."""
+    """Return a situation's runs whose mean reward is at least this share of the best one's."""
     if reward_share <= 0 or not runs:
         return runs
     earned = [_mean_reward(path, group) for path, group in runs]

@@ -1,4 +1,4 @@
-"""Sage's hyperparameters and the ranges of its pool; the defaults are the published ones."""
+"""Sage's hyperparameters and the ranges of its pool, by default as published."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from configs.strict import Positive, Strict
 
 
 def _sequence(value: Any) -> Any:
-    """Take YAML's list for a tuple."""
+    """Convert YAML's lists to tuples."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -37,10 +37,10 @@ SCHEMES = (
 
 
 class PoolRanges(Strict):
-    """What the pool's scenarios are made of: every combination, or some of them.
+    """Parameter ranges of the pool's scenarios, which are all combinations or a sample of them.
 
-    Published (the released traces and evaluation scripts): rates, delays and buffers, steps every 7 s. Not
-    published, and our choice: the length of a run and how many runs share their link.
+    Rates, delays, buffers and steps every 7 s are those of the released traces and evaluation scripts. The
+    length of a run and the share of runs with competition are unpublished; their defaults are ours.
     """
 
     schemes: Names = SCHEMES
@@ -48,23 +48,22 @@ class PoolRanges(Strict):
     one_way_ms: Numbers = (5.0, 10.0, 20.0, 40.0, 80.0)
     queue_bdp: Numbers = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
     steps: Numbers = (1.0, 2.0, 4.0, 0.5, 0.25)
-    """The rate is multiplied by such a factor every other ``step_s``; 1 leaves it. Never above 192 Mbit/s."""
+    """Factors on the rate in every other ``step_s``; 1 keeps it constant. Never above 192 Mbit/s."""
     step_s: Positive = 7.0
     duration_s: Positive = 28.0
     hold: bool = False
-    """Whether the schemes are in an agent's place: their windows move only where an agent's would, at the end
-    of an interval that brought a delivery, and are paced as an agent's. Ours, not as published."""
+    """Whether schemes act like an agent: their windows change only at the end of an interval that brought a
+    delivery, and they are paced as an agent is. Ours, not published."""
     scenarios: Count | None = None
-    """How many of the combinations, drawn without replacement; all by default."""
+    """Number of combinations, drawn without replacement; all by default."""
     shared: Fraction = 0.25
-    """Share of the scenarios in which the scheme competes with a CUBIC flow on a steady link."""
+    """Share of scenarios in which the scheme competes with a CUBIC flow on a steady link."""
 
 
 class SageSettings(TrainSettings):
     """Settings of recurrent critic regularised regression; defaults are Sage's released configuration.
 
-    ``steps`` and everything that counts in steps are updates of the networks: there is no environment.
-    ``scenarios`` is not used, the pool has ranges of its own.
+    There is no environment: all step counts are network updates, and ``pool`` replaces ``scenarios``.
     """
 
     spec: str = "sage"
@@ -73,29 +72,26 @@ class SageSettings(TrainSettings):
 
     pool: PoolRanges = PoolRanges()
     pool_folder: str | None = None
-    """Where the pool is or will be; by default runs/pools/ and a digest of its ranges, the seed and the
-    build."""
+    """The pool's folder; by default runs/pools/ and a digest of its ranges, the seed and the build."""
 
     lab_runs: Annotated[int, Field(ge=0)] = 0
-    """So many of the pool's runs, drawn with the seed, are repeated on the lab's Linux and learned from, too.
-    It takes QEMU, and seconds of a core for each of a run. Ours: all of the published pool is a kernel's."""
+    """Number of the pool's runs, drawn with the seed, to repeat on the lab's Linux and learn from as well.
+    Needs QEMU and some CPU seconds per run second. Ours: the whole published pool comes from a kernel."""
     imitated: Names | None = None
-    """Schemes of the pool that are learned from, all by default as published. Ours; a scheme whose window is
-    not what limits it (BBR) shows nothing of how to steer by one."""
+    """Schemes of the pool to learn from; all by default, as published. Ours: a scheme that its window does
+    not limit (BBR) does not show how to control by window."""
     reward_share: Fraction = 0.0
-    """Only those of their runs are learned from whose mean reward is at least this share of the best of them
-    in the same situation. Ours, 0 (all) as published."""
+    """Learn only from runs whose mean reward is at least this share of the situation's best. Ours; 0 (all)
+    as published."""
     carry: bool = False
-    """Whether a sequence begins with the recurrent states that the one before it in the same run ended with
-    (stored states, Kapturowski et al., ICLR 2019), so that memories are as old as in use. Ours; else each
-    sequence begins with zeros, as published."""
+    """Whether a sequence starts with the final recurrent states of the run's previous sequence (stored
+    states, Kapturowski et al., ICLR 2019), as in deployment. Ours; zeros as published."""
 
     stay: Count | None = None
-    """Sequences after which it goes on in another run, half of the time from its beginning: of a long run,
-    most is the same. Ours; by default it stays to the end."""
+    """With ``carry``, sequences after which to move to another run, half of the time to its beginning: most
+    of a long run is repetitive. Ours; by default a run is read to its end."""
 
     gru: Count = 1024
-    """Numbers that the recurrent layers remember."""
     width: Count = 256
     """Width of every other layer."""
     blocks: Count = 2
@@ -103,58 +99,53 @@ class SageSettings(TrainSettings):
     mixture: Count = 5
     """Gaussians in the policy's distribution of actions."""
     scale_min: Positive = 1e-3
-    """Smallest deviation of a Gaussian; ours: actions are whole thousandths."""
+    """Smallest deviation of a Gaussian. Ours: actions are whole thousandths."""
     atoms: Annotated[int, Field(ge=2)] = 101
-    """Values that the critic's distribution of returns is over, evenly spaced from …"""
+    """Return values in the critic's distribution, evenly spaced from ``value_min`` to ``value_max``."""
     value_min: float = 0.0
     value_max: float = 500.0
     normalise: bool = False
-    """Whether the networks take each signal less its mean over its deviation in the pool; ours, not as
-    published."""
+    """Whether to standardise each signal by its mean and deviation in the pool. Ours, not published."""
     logarithms: bool = False
-    """Whether the networks take each signal's logarithm instead, before that: a flow of ten packets is then
-    as easy to see as one of a thousand. Ours, not as published."""
+    """Whether to take each signal's logarithm before that: flows of ten packets are then as visible as flows
+    of a thousand. Ours, not published."""
     critic_layer_norm: bool = False
-    """Whether every hidden layer of the critic is normalised. Ours; as published, all but the dense layer and
-    those within the residual blocks are."""
+    """Whether to normalise every hidden layer of the critic. Ours; as published, the dense layer and those
+    within the residual blocks are not normalised."""
     action_scale: Positive | None = None
-    """Where the critic sees actions half as on a linear and half as on a logarithmic scale: most windows
-    change by thousandths of an octave, some by a whole one. Ours, it sees them as they are as published."""
+    """Action at which the critic's input, asinh(action / scale), turns from linear to logarithmic: most
+    windows change by thousandths of an octave, some by a whole one. Ours; unscaled as published."""
 
     policy_learning_rate: Positive = 5e-6
     critic_learning_rate: Positive = 5e-5
     decay_steps: Count | None = None
-    """Updates over which both learning rates fall, as a straight line, to 2 % of themselves. Ours, they stay
-    as published."""
+    """Updates over which both learning rates fall linearly to 2 %. Ours; constant as published."""
     policy_average: Fraction = 0.0
-    """Share that the exported policy, an average of the policy's weights, keeps at each update: evens out
-    what the last updates happened to do (Polyak and Juditsky, 1992). Ours, 0 (the last) as published."""
+    """Decay per update of the exported moving average of the policy's weights, which evens out the noise of
+    the last updates (Polyak and Juditsky, 1992). Ours; 0 (export the last weights) as published."""
     gamma: Fraction = 0.95
     batch_size: Count = 256
-    """Sequences in an update."""
+    """In sequences."""
     sequence: Annotated[int, Field(ge=2)] = 50
-    """Intervals in a sequence; the recurrent states begin as zeros."""
+    """In intervals."""
     action_samples: Count = 4
-    """Actions whose mean value is the baseline of an advantage."""
+    """Actions sampled from the policy; their mean value is the baseline of an advantage."""
     beta: Positive | None = 1.0
-    """An action is imitated with the weight exp(advantage / beta) …; none of ours: every action is imitated
-    alike, and no critic is learned."""
+    """An action is imitated with weight exp(advantage / beta), at most ``weight_max``. None is ours: every
+    action has the same weight, and there is no critic."""
     standardise: bool = False
-    """Whether ``beta`` counts in deviations of the batch's advantages and not in returns. Ours: actions of
-    thousandths of an octave are worth little beside a return of 500."""
+    """Whether ``beta`` is in deviations of the batch's advantages instead of in returns. Ours: actions of
+    thousandths of an octave change a return of 500 very little."""
     weight_max: Positive = 20.0
-    """… which is bounded by this."""
     target_steps: Count = 100
-    """Updates from one copy of the networks into their targets to the next."""
+    """Updates between copies of the networks into their targets."""
     gradient_max: Positive = 40.0
-    """Largest norm of all gradients of a network together."""
 
     resident: Count = 512
-    """Runs of the pool that are in memory at a time; a larger pool passes through, one run an update."""
+    """Runs in memory at a time; if the pool has more, each update replaces one."""
     evaluate_steps: Count = 1000
-    """Updates from one evaluation to the next."""
     evaluate_scenarios: Count = 10
-    """Scenarios that choose the best policy; as many others judge it at the end."""
+    """Scenarios that choose the best policy; as many others evaluate it at the end."""
 
     progress_steps: Count = 100
     checkpoint_steps: Count = 1000

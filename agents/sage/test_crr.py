@@ -96,12 +96,12 @@ def test_the_critic_learns_the_discounted_sum_of_a_steady_reward():
     learner = Crr(settings, 69)
     data = batch()
     value = [learner.update(data)["value"] for _ in range(150)][-1]
-    # 2 + 0.5 · 2 + … = 4.
+    # The discounted sum is 2 + 0.5 · 2 + … = 4.
     assert abs(value - 4.0) < 0.4, value
 
 
 def test_the_policy_imitates_what_paid_and_not_the_average():
-    # Half of the actions are 1 and earn 10, half are -1 and earn nothing, whatever is observed.
+    # Half of the actions are 1 and earn 10; half are -1 and earn 0. Observations are constant.
     rng = np.random.default_rng(3)
     good = rng.random((32, 8)) < 0.5
     observation = np.zeros((32, 8, 69), np.float32)
@@ -133,7 +133,7 @@ def test_with_logarithms_a_signal_that_doubles_looks_the_same_whatever_its_size(
         steps.append((normaliser(two) - normaliser(one))[:68])
     torch.testing.assert_close(steps[0], steps[2], atol=0.01, rtol=0)
     torch.testing.assert_close(steps[1], torch.full((68,), 0.6926), atol=0.001, rtol=0)
-    # The action before has a sign.
+    # The previous action may be negative.
     actions = torch.zeros(3, 69)
     actions[:, 68] = torch.tensor([-2.0, 0.0, 2.0])
     assert normaliser(actions)[:, 68].diff().min() > 0.5
@@ -168,7 +168,7 @@ def test_a_restored_learner_goes_on_to_the_same_bits():
     first, second = Crr(SMALL, 69), Crr(SMALL.model_copy(update={"seed": 9}), 69)
     for seed in range(3):
         first.update(batch(seed=seed))
-    # As through a file: what is shared would be learned twice.
+    # Deep copy, as through a file: both learners would update shared tensors.
     second.restore(copy.deepcopy(first.state()))
     for seed in range(3, 6):
         assert first.update(batch(seed=seed)) == second.update(batch(seed=seed))
@@ -212,7 +212,7 @@ def test_a_critic_with_a_scale_for_actions_tells_thousandths_of_an_octave_from_n
 
 
 def test_a_normalised_critic_says_the_same_of_layers_that_are_a_thousand_times_as_large():
-    # Far from what was learned, layers are: values then grow with them, or stay what they are.
+    # Layers can become this large far from the training data; without normalisation, values grow with them.
     read = {}
     for normalised in (False, True):
         critic = Crr(SMALL.model_copy(update={"critic_layer_norm": normalised}), 69).critic

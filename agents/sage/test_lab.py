@@ -1,5 +1,3 @@
-"""The pool's runs on the lab's Linux: what is drawn, what is seen, and how near the simulator's it is."""
-
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +21,7 @@ needs_lab = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 
 
 def _simulated_reports(situation, scheme):
-    """Return of each interval the report, the observation and the reward."""
+    """Return each interval's report, observation and reward."""
     batch = leosim.Batch(1, slots=2, agent="sage", reward="sage", interval_ms=10.0, watch=True)
     batch.reset(0, situation.scenario(scheme).to_json(), situation.traces())
     rows = []
@@ -50,8 +48,8 @@ def test_of_the_same_reports_the_lab_sees_and_earns_what_the_simulator_does(situ
     heard, seen, earned = lab.look(reports, planned, SageSettings(agent="sage"))
     np.testing.assert_array_equal(heard, reports[:, 2] > 0)
     np.testing.assert_array_equal(seen, observations)
-    # The simulator has no reward before there was a first report to act on; in the end no flow runs any more,
-    # so that its last one is of a flow that is alone.
+    # The simulator has no reward before the first report. At the end no flow runs any more, so its last
+    # reward is that of a lone flow.
     np.testing.assert_array_equal(earned[1:-1], rewards[1:-1])
     assert earned[-2] > 0
 
@@ -82,7 +80,7 @@ def test_bbr_runs_for_bbr3_and_says_so():
 
 @pytest.fixture
 def made_up_lab(monkeypatch):
-    """A lab whose Linux does what the simulator does, and counts how often."""
+    """Replace the lab by the simulator; return the list of runs made."""
     runs = []
 
     def watch(situation, scheme, settings):
@@ -98,7 +96,7 @@ def made_up_lab(monkeypatch):
 
 
 def _copied(tiny, tmp_path, **more):
-    """Return settings of the tiny pool whose folder, a copy, is `tmp_path`."""
+    """Return the tiny pool's settings for a copy of it in `tmp_path`."""
     for path in sorted(Path(tiny.pool_folder).iterdir()):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     return tiny.model_copy(update={"pool_folder": str(tmp_path), **more})
@@ -128,7 +126,7 @@ def test_a_pool_gets_the_labs_runs_beside_its_own_and_both_are_learned_from(tiny
     assert [len(Sequences(tmp_path, 10, 8, 1, lab_runs=count)) for count in (0, 1, 2)] == [6, 7, 8]
     with pytest.raises(InputError, match=r"pool.json: lab: has 2 runs, not 3"):
         Sequences(tmp_path, 10, 8, 1, lab_runs=3)
-    # What the lab did is as good as what the simulator did, so it is among the best of its situation, too.
+    # The fake lab's runs equal the simulator's, so they are among the best of their situation, too.
     best = [len(Sequences(tmp_path, 10, 8, 1, lab_runs=count, reward_share=1.0)) for count in (0, 2)]
     assert best[0] == 3 <= best[1] <= 5
 
@@ -184,14 +182,14 @@ def test_what_the_lab_cannot_collect_is_refused_before_anything_is_run(
     assert not (tmp_path / "pool").exists()
 
 
-# What an entry of the observation is (docs/sage.md): means and extremes of six signals over three windows.
+# Indices into the observation (docs/sage.md): means and extremes of six signals over three windows.
 VARIATION = [1, *range(31, 40)]
-# Entry 61 is over the largest sending rate of any interval, 20 or 22 packets in 10 ms of slow start.
+# Entry 61 is relative to the largest sending rate of any interval: 20 or 22 packets in 10 ms of slow start.
 EXTREMES = [*(3 * n + which for n in range(1, 19) for which in (2, 3)), 61]
-# The extremes of delivery rates, each that of a single interval.
+# Extremes of delivery rates, which come from single intervals.
 RATES = [3 * n + which for n in (4, 5, 6) for which in (2, 3)]
 TWO_PACKETS = 2 * 1448 * 8 / 10e-3 / 100e6
-"""In an interval, in units of 100 Mbit/s."""
+"""Per interval, in units of 100 Mbit/s."""
 MEANS = sorted(set(range(69)) - set(EXTREMES) - set(VARIATION))
 
 
@@ -199,7 +197,7 @@ MEANS = sorted(set(range(69)) - set(EXTREMES) - set(VARIATION))
 @pytest.mark.parametrize(
     ("situation", "scheme"),
     [
-        # Linux's own queueing disciplines, and mm-leo, which it takes where a rate steps.
+        # The lab uses Linux's own queueing disciplines for a steady rate, and mm-leo for one that steps.
         (Situation(12.0, 10.0, 2.0, 1.0, 2.0, 10.0, False, 5), "cubic"),
         (Situation(24.0, 10.0, 2.0, 2.0, 2.0, 6.0, False, 5), "vegas"),
     ],
@@ -212,15 +210,15 @@ def test_an_agent_sees_on_the_labs_linux_what_it_does_in_the_simulator(situation
     assert abs(len(on_linux["action"]) / len(simulated["action"]) - 1) < 0.02
     assert abs(on_linux["reward"].mean() / simulated["reward"].mean() - 1) < 0.1
     got, must = (np.median(run["observation"], axis=0) for run in (on_linux, simulated))
-    # A link of Linux's lets the first two packets of a burst pass at once, so that its smallest RTT is
-    # without a transmission: 1 ms of 21.
+    # Linux's link lets the first two packets of a burst pass at once, so its smallest RTT lacks one
+    # transmission time: 1 ms of 21.
     np.testing.assert_allclose(got[MEANS], must[MEANS], rtol=0.06, atol=1e-3)
     steady = sorted(set(EXTREMES) - set(VARIATION) - set(RATES))
     np.testing.assert_allclose(got[steady], must[steady], rtol=0.2, atol=0.01)
-    # Releases of one kernel differ here: in its slowest interval Linux 6.1.0-50 delivers two packets more
-    # than 6.1.0-56, whose bursts the simulator has.
+    # Kernel releases differ here: in its slowest interval Linux 6.1.0-50 delivers two packets more than
+    # 6.1.0-56, whose bursts the simulator reproduces.
     np.testing.assert_allclose(got[RATES], must[RATES], rtol=0.2, atol=TWO_PACKETS)
-    # RTTs of a simulated queue are all but smooth, those of a kernel's jitter by less than a packet's time.
+    # RTTs of a simulated queue are almost smooth; a kernel's jitter by less than a packet's transmission.
     now_and_means = [entry for entry in VARIATION if entry not in EXTREMES]
     got, must = (run["observation"][:, now_and_means].mean(axis=0) for run in (on_linux, simulated))
     np.testing.assert_allclose(got, must, rtol=0, atol=0.25)

@@ -14,7 +14,7 @@ from configs.errors import InputError
 def test_the_published_pool_has_thirteen_schemes_and_every_combination_up_to_192_mbps():
     ranges = PoolRanges()
     situations = scenarios.pool(ranges, 1)
-    # 5 rates × 5 delays × 6 buffers × 5 steps, but not 192 Mbit/s × 2, 192 × 4 and 96 × 4.
+    # 5 rates × 5 delays × 6 buffers × 5 steps, without 192 Mbit/s × 2, 192 × 4 and 96 × 4.
     assert len(SCHEMES) == 13
     assert len(situations) == 5 * 6 * (25 - 3)
     assert len({situation.seed for situation in situations}) == len(situations)
@@ -67,7 +67,7 @@ def test_an_action_is_what_the_next_observation_says_was_done_and_the_reward_fol
 def test_rows_are_of_the_scheme_whose_window_they_tell(tiny):
     situation = scenarios.Situation(12.0, 10.0, 2.0, 1.0, 1.0, 4.0, False, 5)
     runs = pool.watch(situation, ("reno", "vegas"), tiny)
-    # Vegas keeps the queue short: minimum over smoothed RTT is entry 59. Both have some 4 s of intervals.
+    # Entry 59 is minimum over smoothed RTT; Vegas keeps the queue short. Each run has about 4 s of intervals.
     queues = {scheme: run["observation"][200:, 59].mean() for scheme, run in runs.items()}
     assert queues["vegas"] > 0.8 > queues["reno"]
     assert all(300 < len(run["action"]) < 400 for run in runs.values())
@@ -84,7 +84,7 @@ def test_the_first_action_of_a_scheme_that_is_held_is_its_first_doubling(tiny):
         # Entry 63: largest delivered of the last 200 × minimum RTT / window.
         delivered = run["observation"][0, 67] * 1e8 * run["observation"][0, 11] * 0.1
         first[hold] = delivered / run["observation"][0, 63] / window, run["action"][0]
-    # All ten packets of the first window arrive in one interval: who is not held has doubled it by its end.
+    # All ten packets of the first window arrive in one interval: an unheld scheme doubles its window in it.
     assert abs(first[False][0] - 2) < 0.1
     assert abs(first[True][0] - 1) < 0.1
     assert first[True][1] == 1.0

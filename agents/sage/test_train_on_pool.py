@@ -30,7 +30,7 @@ def policy_folder(learner, settings, folder):
 
 @pytest.fixture(params=[False, True], ids=["signals", "logarithms"])
 def exported(request, tmp_path):
-    """A policy whose weights are larger than at first, so that it does something, and its folder."""
+    """Return a learner with perturbed weights, so that its actions are not 0, and its policy folder."""
     settings = SageSettings(agent="sage", steps=1, gru=32, width=24, normalise=True, logarithms=request.param)
     learner = Crr(settings, 69)
     torch.manual_seed(5)
@@ -171,5 +171,5 @@ def test_the_trained_policy_has_nine_tenths_of_the_best_schemes_power():
     situations = scenarios.held_out(ranges, 5, judge=True)
     policy = evaluation.load(Path(__file__).parent / "trained" / "policy")
     best = evaluation.best_of_pool(situations, ranges)
-    # A rate of each step; 0.99 over forty.
+    # One scenario per step factor; over forty scenarios the ratio is 0.99.
     assert np.mean(evaluation.ratios(evaluation.powers(situations, "sage", policy), best)) >= 0.9

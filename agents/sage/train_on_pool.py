@@ -1,4 +1,4 @@
-"""Sage's training: collect the pool if there is none, then learn from it; evaluate, checkpoint and export."""
+"""Sage's training: collect the pool if it is missing, learn from it, evaluate, checkpoint and export."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from configs.errors import InputError
 
 
 class Judge:
-    """Measures a policy on held-out scenarios beside the pool's best scheme in each."""
+    """Measures a policy on held-out scenarios against the pool's best scheme in each."""
 
     def __init__(self, settings: SageSettings, *, judge: bool) -> None:
         self._situations = scenarios.held_out(settings.pool, settings.evaluate_scenarios, judge=judge)
@@ -31,7 +31,7 @@ class Judge:
         self.best = evaluation.best_of_pool(self._situations, settings.pool, settings.workers)
 
     def ratios(self, onnx: bytes, described: dict[str, object]) -> dict[str, float]:
-        """Return the power of the policy over the best scheme's, by the scenario's name."""
+        """Return the policy's power over the best scheme's, by scenario name."""
         with tempfile.TemporaryDirectory(prefix="leogym-sage-") as name:
             folder = Path(name)
             (folder / "policy.onnx").write_bytes(onnx)
@@ -44,7 +44,7 @@ class Judge:
 
 
 class Training:
-    """All that a training run changes as it goes; `save` and `load` carry the whole of it."""
+    """The complete state of a training run; `save` and `load` checkpoint all of it."""
 
     def __init__(self, settings: SageSettings, folder: Path) -> None:
         self.settings = settings
@@ -80,7 +80,7 @@ class Training:
         return self.learner.updates
 
     def start(self) -> None:
-        """Begin from nothing."""
+        """Initialise a new run."""
         if self.settings.normalise:
             self.learner.normalise(*map(torch.from_numpy, self.sequences.moments(self._scaled)))
 
@@ -88,14 +88,14 @@ class Training:
         return self.learner.policy.normaliser.scaled(torch.from_numpy(signals)).numpy()
 
     def update(self) -> None:
-        """Learn from one batch."""
+        """Make one update."""
         numbers = self.learner.update(self.sequences.draw(self.settings.batch_size))
         for name, number in numbers.items():
             self._sums[name] = self._sums.get(name, 0.0) + number
         self._count += 1
 
     def flush(self) -> dict[str, float]:
-        """Return means since the last call."""
+        """Return and reset the metrics' means since the last call."""
         means = {name: total / self._count for name, total in self._sums.items()} if self._count else {}
         self._sums, self._count = {}, 0
         return means
@@ -114,14 +114,14 @@ class Training:
         )
 
     def load(self, folder: Path) -> float:
-        """Continue from what `save` wrote; return the seconds of wall time spent until then.
+        """Read what `save` wrote; return the wall time spent until then in seconds.
 
         Raises:
             InputError: the checkpoint cannot be read.
         """
         path = folder / "training.pt"
         try:
-            # Numbers, tensors and texts only: nothing in the file is executed.
+            # weights_only: load only tensors, numbers and strings; execute nothing.
             state: dict[str, Any] = torch.load(path, weights_only=True)
             self.learner.restore(state["learner"])
             self.sequences.restore(state["sequences"])
@@ -130,18 +130,18 @@ class Training:
             self._sums = dict(sums)
         except InputError:
             raise
-        except Exception as error:  # torch.load raises whatever it stumbles on
+        except Exception as error:  # torch.load raises exceptions of any type
             raise InputError(f"{path}: cannot be read: {error}") from None
         return state["wall_s"]
 
 
 def train(settings: TrainSettings, run: RunFolder) -> None:
-    """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one.
+    """Train as long as ``settings`` say, from the latest checkpoint of ``run`` if there is one.
 
-    ``policy/`` holds the best policy so far by the scenarios that choose.
+    ``policy/`` holds the best policy so far on the choosing scenarios.
     """
     assert isinstance(settings, SageSettings)
-    # Sums are the same on every machine, and the layers of small presets too small for a second thread.
+    # One thread makes sums reproducible on every machine; small presets gain nothing from a second.
     torch.set_num_threads(1)
     folder = Path(settings.pool_folder) if settings.pool_folder else pool.default_folder(settings)
     pool.collect(settings, folder, lambda line: print(line, flush=True))

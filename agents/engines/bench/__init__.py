@@ -1,1 +1,1 @@
-"""``python -m agents.engines.bench``: whether the engines train the same specification alike."""
+"""``python -m agents.engines.bench``: compare the engines on the same specification."""

@@ -1,8 +1,7 @@
-"""Do the engines train the same specification alike? ``python -m agents.engines.bench --seeds 3``.
+"""Check that the engines learn the same specification equally well: ``python -m agents.engines.bench``.
 
-Astraea's observation, action and reward on one flow of a small static link, learned by PPO of
-Stable-Baselines3, by PPO of RLlib and by the native TD3. Each run's policy is judged on the same held-out
-scenarios.
+PPO of Stable-Baselines3, PPO of RLlib and the native TD3 learn Astraea's observation, action and reward on
+one flow over a small static link. All policies are evaluated on the same held-out scenarios.
 """
 
 from __future__ import annotations
@@ -42,34 +41,34 @@ ENGINES: dict[str, tuple[str, dict[str, Any]]] = {
     "native": ("astraea", TD3),
 }
 TOLERANCE = 0.1
-"""Of the reward: engines whose intervals do not meet differ by chance no more than by this share."""
+"""Share of the best reward that an engine may fall short by, even if confidence intervals are disjoint."""
 
 
 def earned(engine: str, seed: int, steps: int) -> float:
-    """Train with ``engine`` and return the reward per flow and interval on held-out scenarios."""
+    """Train with ``engine``; return the reward per flow and interval on held-out scenarios."""
     agent, own = ENGINES[engine]
     scheme = registry.get(agent)
     common = {"agent": agent, "engine": engine, "seed": seed, "steps": steps, "scenarios": SCENARIOS}
     settings = build(scheme.settings, "bench", {**common, "track": "none", **own})
     with tempfile.TemporaryDirectory(prefix="leogym-bench-") as folder:
         run = RunFolder.create(Path(folder) / "run", settings.to_yaml(), {})
-        with contextlib.redirect_stdout(sys.stderr):  # standard output is for the benchmark's lines
+        with contextlib.redirect_stdout(sys.stderr):  # stdout is for the benchmark's lines
             scheme.trainer(engine)(settings, run)
         return evaluate_policy(leosim.Policy.load(str(run.policy)), settings, EPISODES)["reward"]
 
 
 def spread(mean: Interval) -> dict[str, Any]:
-    """Return how many seeds the mean is of and its interval, which one seed cannot give."""
+    """Return the number of seeds and the confidence interval, None for one seed."""
     if mean.n == 1:
         return {"n": 1, "ci": None}
     return {"n": mean.n, "ci": [round(mean.low, 5), round(mean.high, 5)]}
 
 
 def positive(text: str) -> int:
-    """Return the number of seeds that a flag names.
+    """Parse a whole number above 0.
 
     Raises:
-        argparse.ArgumentTypeError: there are none.
+        argparse.ArgumentTypeError: it is not one.
     """
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text}: must be a whole number above 0")
@@ -78,9 +77,9 @@ def positive(text: str) -> int:
 
 @reports_input_errors
 def main() -> int:
-    """Print a line for each engine; exit 1 if one does not agree with the best."""
+    """Print a line for each engine; return 1 if one does not agree with the best."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seeds", type=positive, default=3, help="of each engine; an interval takes two")
+    parser.add_argument("--seeds", type=positive, default=3, help="per engine; an interval needs two")
     parser.add_argument("--steps", type=int, default=60_000)
     parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=list(ENGINES))
     flags = parser.parse_args()
@@ -92,7 +91,7 @@ def main() -> int:
     best, _ = max(found.values(), key=lambda pair: pair[0].mean)
     agree = True
     for engine, (mean, rewards) in found.items():
-        # NaN, as of one seed, meets nothing: then the tolerance alone decides.
+        # With one seed the interval is NaN, and the tolerance alone decides.
         near = mean.high >= best.low or best.mean - mean.mean <= TOLERANCE * abs(best.mean)
         agree &= near
         line = {

@@ -1,1 +1,1 @@
-"""Training with RLlib, online and from a pool."""
+"""Training with RLlib, online and offline."""

@@ -1,4 +1,4 @@
-"""A run's settings in RLlib's words: one builder for each algorithm, on the new API stack."""
+"""Translates a run's settings to RLlib's new API stack, with one builder per algorithm."""
 
 from __future__ import annotations
 
@@ -33,26 +33,25 @@ if TYPE_CHECKING:
 
 PpoOrAppo = TypeVar("PpoOrAppo", PPOConfig, APPOConfig)
 Own = TypeVar("Own", bound=TrainSettings)
-"""An algorithm's own settings."""
 OwnFlows = TypeVar("OwnFlows", bound=Sb3Settings)
 OwnPpo = TypeVar("OwnPpo", bound=PpoSettings)
 
 SHARED = "shared"
-"""Name of the module that all flows act through, unless each has its own."""
+"""Name of the module of all flows, unless each has its own."""
 
 
 def to_shared(agent_id: Any, episode: Any, **kwargs: Any) -> str:
-    """Return the module that flow ``agent_id`` acts through: every flow the same."""
+    """Map every flow to the shared module."""
     return SHARED
 
 
 def to_own(agent_id: Any, episode: Any, **kwargs: Any) -> str:
-    """Return the module that flow ``agent_id`` acts through: its own."""
+    """Map flow ``agent_id`` to its own module."""
     return str(agent_id)
 
 
 def environment(settings: TrainSettings) -> dict[str, Any]:
-    """Return the arguments of the environment by name."""
+    """Return the environment's keyword arguments."""
     return {
         "scenario": settings.scenarios.model_dump(),
         "agent": settings.spec,
@@ -63,11 +62,11 @@ def environment(settings: TrainSettings) -> dict[str, Any]:
 
 
 class Builder(ABC, Generic[Own]):
-    """Makes one of RLlib's algorithms of a run's settings.
+    """Makes an RLlib algorithm from a run's settings.
 
     Attributes:
-        settings: the run's.
-        runners: how many processes sample besides this one; 0: this one does.
+        settings: the run's settings.
+        runners: number of sampling processes; with 0 this process samples.
     """
 
     def __init__(self, settings: Own) -> None:
@@ -77,41 +76,41 @@ class Builder(ABC, Generic[Own]):
     @property
     @abstractmethod
     def modules(self) -> list[str]:
-        """The names of the modules that are trained."""
+        """Names of the trained modules."""
 
     @property
     def learners(self) -> int:
-        """How many processes learn besides this one, by the mean of their gradients; 0: this one does."""
+        """Number of data-parallel learner processes; with 0 this process learns."""
         return 0
 
     @abstractmethod
     def hyperparameters(self) -> AlgorithmConfig:
-        """Return the algorithm's configuration with its hyperparameters, and nothing else set."""
+        """Return the algorithm's configuration with only its hyperparameters set."""
 
     @abstractmethod
     def config(self) -> AlgorithmConfig:
         """Return `hyperparameters` with environment and modules."""
 
     def finish(self, algorithm: Algorithm) -> None:
-        """Change of the built ``algorithm`` what its configuration cannot say."""
+        """Change what the configuration cannot express in the built ``algorithm``."""
 
 
 class FlowsBuilder(Builder[OwnFlows]):
-    """Makes an algorithm that all flows of a simulation act and learn through."""
+    """Makes an algorithm that controls all flows of a simulation."""
 
     @property
     def modules(self) -> list[str]:
-        """One module that flows share, or one each."""
+        """One shared module, or one for each flow."""
         if self.settings.policies == "shared":
             return [SHARED]
         return [f"flow_{slot}" for slot in range(self.settings.scenarios.max_learning_flows)]
 
     def module(self) -> RLModuleSpec:
-        """Return the networks of each module."""
+        """Return a module's networks."""
         return flow_module(self.settings)
 
     def config(self) -> AlgorithmConfig:
-        """Return `hyperparameters` with the flows and a module for each of `modules`."""
+        """Return `hyperparameters` with the environment and `modules`."""
         config, names = self.hyperparameters(), self.modules
         config.environment(MultiFlowEnv, env_config=environment(self.settings))
         config.multi_agent(policies=set(names), policy_mapping_fn=to_shared if names == [SHARED] else to_own)
@@ -122,10 +121,10 @@ class FlowsBuilder(Builder[OwnFlows]):
 
 
 class PolicyGradientBuilder(FlowsBuilder[OwnPpo]):
-    """What PPO and APPO share."""
+    """The common part of PPO and APPO."""
 
     def policy_gradient(self, config: PpoOrAppo) -> PpoOrAppo:
-        """Set the hyperparameters that both have on ``config``, and return it."""
+        """Set the common hyperparameters on ``config`` and return it."""
         settings = self.settings
         return config.training(
             lr=settings.learning_rate,
@@ -145,15 +144,15 @@ class PpoBuilder(PolicyGradientBuilder[PpoSettings]):
 
     @property
     def learners(self) -> int:
-        """As many as sample, of a policy that all flows share.
+        """As many as sample, for a policy that all flows share.
 
-        With ``policies: separate`` this process learns, since a flow may be in one part of a batch and not in
-        another, whose process would then wait for the gradients of a module that it has nothing to learn for.
+        With ``policies: separate`` this process learns: a flow may be missing from one learner's part of the
+        batch, and the others would wait for its module's gradients.
         """
         settings = self.settings
-        # RLlib counts how many minibatches each part has by the whole, and where that is none, each by its
-        # own: parts that end at different times would wait for one another. Flows that are not there count as
-        # nothing.
+        # RLlib derives each learner's number of minibatches from the whole batch, but if that gives 0, from
+        # the learner's own part: learners would finish at different times and wait forever. Absent flows
+        # contribute no rows.
         enough = settings.epochs * settings.rollout_steps * settings.num_envs >= 4 * settings.minibatch_size
         return settings.workers if settings.workers > 1 and settings.policies == "shared" and enough else 0
 
@@ -165,7 +164,7 @@ class PpoBuilder(PolicyGradientBuilder[PpoSettings]):
                 settings.rollout_steps * settings.num_envs * max(1, self.runners) // max(1, self.learners)
             ),
             minibatch_size=settings.minibatch_size,
-            use_kl_loss=False,  # clipping alone, as with the other engine
+            use_kl_loss=False,  # clip only, as in the sb3 engine
             vf_clip_param=math.inf,
         )
 
@@ -174,7 +173,7 @@ class AppoBuilder(PolicyGradientBuilder[AppoSettings]):
     """Makes APPO."""
 
     def module(self) -> RLModuleSpec:
-        """Return the networks with the older actor that APPO clips against."""
+        """Return the networks with the target actor that APPO clips against."""
         return flow_module(self.settings, AsynchronousFlowModule)
 
     def hyperparameters(self) -> AlgorithmConfig:
@@ -182,7 +181,7 @@ class AppoBuilder(PolicyGradientBuilder[AppoSettings]):
         settings = self.settings
         config = self.policy_gradient(APPOConfig()).training(
             train_batch_size_per_learner=settings.rollout_steps * settings.num_envs,
-            # Fragments that sampling processes have sent are learned from as they come.
+            # Learn from fragments as they arrive.
             num_aggregator_actors_per_learner=0,
         )
         config.env_runners(rollout_fragment_length=settings.rollout_steps)
@@ -211,7 +210,7 @@ class SacBuilder(FlowsBuilder[ReplaySettings]):
             target_entropy="auto",
             n_step=1,
             num_steps_sampled_before_learning_starts=settings.learning_starts,
-            # As many updates an interval of all simulations as the other engine makes.
+            # As many updates per interval of all simulations as in the sb3 engine.
             training_intensity=(
                 settings.batch_size
                 * settings.updates_per_training
@@ -226,18 +225,18 @@ class SacBuilder(FlowsBuilder[ReplaySettings]):
         return config.reporting(min_sample_timesteps_per_iteration=settings.progress_steps)
 
     def finish(self, algorithm: Algorithm) -> None:
-        """Give ``algorithm`` a replay buffer in which flows come and go; RLlib makes none but its own."""
+        """Set a replay buffer that supports joining and leaving flows; RLlib's configuration accepts none."""
         algorithm.local_replay_buffer = FlowReplayBuffer(  # type: ignore[assignment]
             capacity=self.settings.memory
         )
 
 
 class DreamerV3Builder(Builder[DreamerV3Settings]):
-    """Makes DreamerV3, which has one flow in each simulation."""
+    """Makes DreamerV3, which controls one flow per simulation."""
 
     @property
     def modules(self) -> list[str]:
-        """RLlib's only module."""
+        """RLlib's single module."""
         return ["default_policy"]
 
     def hyperparameters(self) -> AlgorithmConfig:
@@ -257,14 +256,14 @@ class DreamerV3Builder(Builder[DreamerV3Settings]):
         )
 
     def config(self) -> AlgorithmConfig:
-        """Return `hyperparameters` with the flow."""
+        """Return `hyperparameters` with the environment."""
         return self.hyperparameters().environment(SingleFlowEnv, env_config=environment(self.settings))
 
 
 def dreamerv3_config() -> DreamerV3Config:
-    """Return RLlib's configuration of DreamerV3, imported for its runs only, and without what it warns of.
+    """Import RLlib's DreamerV3 on demand, without its warnings, and return its configuration.
 
-    Its import makes RLlib's own environments to debug with, whose observations are not within their spaces.
+    The import creates RLlib's debugging environments, whose observations are outside their spaces.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=UserWarning, module="gymnasium")
@@ -278,17 +277,17 @@ BUILDERS: dict[type[TrainSettings], type[Builder[Any]]] = {
     ReplaySettings: SacBuilder,
     DreamerV3Settings: DreamerV3Builder,
 }
-"""The builder of each kind of settings, and of kinds that are made of it, such as Aurora's of PPO's."""
+"""The builder of each settings class and its subclasses; Aurora's, for example, extend PPO's."""
 
 
 def builder(settings: TrainSettings) -> Builder[Any]:
-    """Return the builder of the algorithm that ``settings`` are of."""
+    """Return the builder for ``settings``."""
     kind = next(kind for kind in type(settings).__mro__ if kind in BUILDERS)
     return BUILDERS[kind](settings)
 
 
 def build(settings: TrainSettings, steps: int) -> Algorithm:
-    """Return the untrained algorithm that ``settings`` are of; episodes are seeded by seed and ``steps``."""
+    """Build the untrained algorithm; the run's seed and ``steps`` seed its episodes."""
     algorithm = make_config(settings, steps).build_algo()
     assert isinstance(algorithm, Algorithm)
     if (learner := learner_of(algorithm)) is not None:
@@ -298,18 +297,18 @@ def build(settings: TrainSettings, steps: int) -> Algorithm:
 
 
 def make_config(settings: TrainSettings, steps: int) -> AlgorithmConfig:
-    """Return RLlib's configuration for ``settings``; episodes are seeded by seed and ``steps``."""
+    """Return RLlib's configuration; the run's seed and ``steps`` seed the episodes."""
     made = builder(settings)
     return (
         made.config()
         .framework("torch")
         .callbacks(FlowRewards)
         .env_runners(num_env_runners=made.runners, num_envs_per_env_runner=settings.num_envs)
-        # While they learn, the runners rest: processors need not be set aside for them.
+        # Runners are idle while learners learn, so learners need no CPUs of their own.
         .learners(num_learners=made.learners, num_cpus_per_learner=0)
         .fault_tolerance(restart_failed_env_runners=True)
         .debugging(
-            # A resumed run must not see the episodes of the run's beginning again.
+            # A resumed run must not repeat the run's first episodes.
             seed=int(np.random.SeedSequence([settings.seed, steps]).generate_state(1)[0] >> 1),
             log_level="ERROR",
         )

@@ -1,4 +1,4 @@
-"""A replay buffer of RLlib for episodes whose agents come and go."""
+"""An RLlib replay buffer for episodes whose agents join and leave."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ray.rllib.utils.replay_buffers.multi_agent_episode_buffer import MultiAgent
 
 
 class FlowReplayBuffer(MultiAgentEpisodeReplayBuffer):
-    """RLlib 2.60's buffer, which fails on an agent that joins with the last step of a sampled fragment.
+    """RLlib 2.60's buffer, fixed for an agent that joins at the last step of a sampled fragment.
 
-    The next fragment then has a reward of 0 for the agent and no action that it would be of, and the buffer
-    looks for that action when it puts both fragments together. That reward is none, and is left out.
+    The next fragment then has a reward of 0 for the agent without the action, and RLlib's buffer fails to
+    find the action when it joins both fragments. This buffer drops that reward.
     """
 
     def add(self, episodes: Any) -> None:
-        """Take fragments of episodes, and put them together with those that are here."""
+        """Add fragments of episodes, joined with the stored ones."""
         for episode in episodes if isinstance(episodes, list) else [episodes]:
             if isinstance(episode, MultiAgentEpisode):
                 leave_out_rewards_of_nothing(episode)
@@ -24,7 +24,7 @@ class FlowReplayBuffer(MultiAgentEpisodeReplayBuffer):
 
 
 def leave_out_rewards_of_nothing(episode: MultiAgentEpisode) -> None:
-    """Remove rewards of 0 that wait for the observation after an action which was never taken."""
+    """Remove pending rewards of 0 that belong to no action."""
     rewards, actions = episode._hanging_rewards_end, episode._hanging_actions_end
     for agent in [agent for agent in rewards if agent not in actions and not rewards[agent]]:
         del rewards[agent]

@@ -1,7 +1,7 @@
-"""What a checkpoint of an RLlib run holds: weights and the state of optimisers, and nothing that is executed.
+"""Checkpoints of RLlib runs: weights and optimiser states, without executable content.
 
-RLlib's own checkpoints are pickles, which may run anything when they are read. Here one file has the tensors,
-and `torch.load` reads tensors only.
+Reading RLlib's own checkpoints, which are pickles, may execute code. Here one file has the tensors, and
+`torch.load` reads only tensors.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ Answer = TypeVar("Answer")
 
 
 def save(algorithm: Algorithm, folder: Path) -> None:
-    """Write what ``algorithm`` has learned to ``folder``."""
+    """Write the learned state of ``algorithm`` to ``folder``."""
     torch.save(ask(algorithm, state_of), folder / FILE)
 
 
 def restore(algorithm: Algorithm, folder: Path) -> None:
-    """Give ``algorithm`` what `save` wrote to ``folder``.
+    """Restore into ``algorithm`` what `save` wrote to ``folder``.
 
     Raises:
-        InputError: it cannot be read, or is of another algorithm or other networks.
+        InputError: it cannot be read, or belongs to another algorithm or other networks.
     """
     with _reading(folder / FILE) as state:
         tell(algorithm, partial(_take, state=state))
@@ -43,26 +43,26 @@ def restore(algorithm: Algorithm, folder: Path) -> None:
 
 
 def write(learner: Any, folder: Path) -> None:
-    """Write what ``learner`` has learned to ``folder``."""
+    """Write the learned state of ``learner`` to ``folder``."""
     torch.save(state_of(learner), folder / FILE)
 
 
 def read(learner: Any, folder: Path) -> None:
-    """Give ``learner`` what `write` wrote to ``folder``.
+    """Restore into ``learner`` what `write` wrote to ``folder``.
 
     Raises:
-        InputError: it cannot be read, or is of another algorithm or other networks.
+        InputError: it cannot be read, or belongs to another algorithm or other networks.
     """
     with _reading(folder / FILE) as state:
         _take(learner, state)
 
 
 def state_of(learner: Any) -> dict[str, Any]:
-    """Return what ``learner`` has learned, as tensors and Python's own types."""
+    """Return the learned state of ``learner`` as tensors and built-in types."""
     state = {
         "modules": learner.module.get_state(),
         "optimizers": learner._get_optimizer_state(),
-        # SAC's weight of the entropy, which RLlib keeps outside its modules.
+        # SAC's entropy weight, which RLlib stores outside its modules.
         "entropy": {name: value.detach() for name, value in _entropy(learner).items()},
     }
     return _to_tensors(state)
@@ -81,16 +81,16 @@ def _take(learner: Any, state: Mapping[str, Any]) -> None:
 def _reading(path: Path) -> Iterator[dict[str, Any]]:
     try:
         yield torch.load(path, weights_only=True)
-    except Exception as error:  # whatever torch and RLlib stumble on
+    except Exception as error:  # torch and RLlib raise exceptions of any type
         reason, *_ = str(error).splitlines() or [type(error).__name__]
         raise InputError(f"{path}: cannot be read: {reason}") from None
 
 
 def _require_same_shapes(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
-    """Check that two states are of the same networks, which RLlib takes for granted.
+    """Check that two states have the same networks; RLlib does not.
 
     Raises:
-        ValueError: they are not.
+        ValueError: they differ.
     """
     for name in sorted(ours.keys() | theirs.keys()):
         weights = [
@@ -98,13 +98,13 @@ def _require_same_shapes(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> 
         ]
         if weights[0] != weights[1]:
             odd = sorted(set(weights[0].items()) ^ set(weights[1].items()))
-            raise ValueError(f"is of other networks than these settings make: {name}: {odd[0][0]}")
+            raise ValueError(f"has other networks than these settings make: {name}: {odd[0][0]}")
 
 
 def ask(algorithm: Algorithm, question: Callable[[Any], Answer]) -> Answer:
-    """Return ``question(learner)`` of the learner of ``algorithm``, which does not change meanwhile.
+    """Return ``question(learner)``, computed in the learner's process while the learner does not change.
 
-    It is asked in the learner's process; of several learners, which have the same weights, the first is.
+    Several learners have the same weights; only the first is asked.
 
     Raises:
         InputError: its process ended.
@@ -114,7 +114,7 @@ def ask(algorithm: Algorithm, question: Callable[[Any], Answer]) -> Answer:
 
 
 def tell(algorithm: Algorithm, order: Callable[[Any], Answer], **options: Any) -> list[Answer]:
-    """Return ``order(learner)`` of every learner of ``algorithm``, in their processes.
+    """Return ``order(learner)`` of every learner, computed in their processes.
 
     Raises:
         InputError: one of these ended.
@@ -132,27 +132,27 @@ def tell(algorithm: Algorithm, order: Callable[[Any], Answer], **options: Any) -
 
 
 def require_learners(algorithm: Algorithm) -> None:
-    """Check that no process that learns for ``algorithm`` was found dead.
+    """Check that all learner processes of ``algorithm`` are alive.
 
     Raises:
-        InputError: one was.
+        InputError: one is not.
     """
     group = algorithm.learner_group
     assert group is not None
     manager = group._worker_manager
     if manager is not None and manager.num_healthy_actors() < manager.num_actors():
-        raise InputError("--workers: a Ray process that learns ended")
+        raise InputError("--workers: a Ray learner process ended")
 
 
 def learner_of(algorithm: Algorithm) -> Any | None:
-    """Return the learner of ``algorithm`` if it is in this process."""
+    """Return the learner of ``algorithm`` if it runs in this process."""
     group = algorithm.learner_group
     assert group is not None
     return group._learner
 
 
 def lock_updates(learner: Any) -> None:
-    """Let `at_rest` work on a ``learner`` that learns in a thread of its own, as APPO's does."""
+    """Make `at_rest` work for a ``learner`` with its own learning thread, such as APPO's."""
     thread = getattr(learner, "_learner_thread", None)
     if thread is None:
         return
@@ -181,7 +181,7 @@ def _entropy(learner: Any) -> Mapping[str, torch.Tensor]:
 
 
 def _to_tensors(value: Any) -> Any:
-    """Turn arrays within ``value`` into tensors, and numbers of NumPy into Python's."""
+    """Convert NumPy arrays in ``value`` to tensors and NumPy scalars to Python's."""
     if isinstance(value, Mapping):
         return {key: _to_tensors(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

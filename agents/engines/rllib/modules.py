@@ -20,7 +20,7 @@ from agents.engines.settings import Sb3Settings
 
 
 class FlowModule(TorchRLModule, ValueFunctionAPI):
-    """Actor and critic with separate perceptrons and a free standard deviation."""
+    """Actor and critic with separate perceptrons and a state-independent standard deviation."""
 
     def setup(self) -> None:
         """Build the networks from the spaces and ``model_config``."""
@@ -44,10 +44,10 @@ class FlowModule(TorchRLModule, ValueFunctionAPI):
 
 
 class AsynchronousFlowModule(FlowModule, TargetNetworkAPI):
-    """`FlowModule` with the older actor that APPO clips against."""
+    """`FlowModule` with the target actor that APPO clips against."""
 
     def make_target_networks(self) -> None:
-        """Copy the actor; RLlib keeps the copy behind it."""
+        """Copy the actor; RLlib updates the copy with a delay."""
         self.old_actor = make_target_network(self.actor)
 
     def get_target_network_pairs(self) -> list[tuple[nn.Module, nn.Module]]:
@@ -55,12 +55,12 @@ class AsynchronousFlowModule(FlowModule, TargetNetworkAPI):
         return [(self.actor, self.old_actor)]
 
     def forward_target(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """Return what the older actor would have done."""
+        """Return the target actor's action distribution."""
         return {TARGET_NETWORK_ACTION_DIST_INPUTS: self._distribution(self.old_actor, batch)}
 
 
 def flow_module(settings: Sb3Settings, kind: type[FlowModule] = FlowModule) -> RLModuleSpec:
-    """Return a `FlowModule`, or a kind of it, with the layers of ``settings``."""
+    """Return the spec of a `FlowModule` or subclass with the layers of ``settings``."""
     return RLModuleSpec(
         module_class=kind,
         model_config={"hidden": list(settings.hidden), "activation": settings.activation},
@@ -68,7 +68,7 @@ def flow_module(settings: Sb3Settings, kind: type[FlowModule] = FlowModule) -> R
 
 
 def own_module(settings: Sb3Settings) -> RLModuleSpec:
-    """Return RLlib's own module, as SAC and CQL have it, with the layers of ``settings``."""
+    """Return the spec of RLlib's own module (SAC, CQL) with the layers of ``settings``."""
     model = DefaultModelConfig(
         fcnet_hiddens=list(settings.hidden),
         fcnet_activation=ACTIVATIONS[settings.activation],  # type: ignore[arg-type] (a class will do)
@@ -82,6 +82,6 @@ def actor_layers(module: Any) -> list[nn.Linear]:
         return dense_layers(module.actor)
     assert isinstance(module, DefaultSACTorchRLModule)
     *hidden, last = dense_layers(module.pi_encoder, module.pi)
-    # The upper half is the mean before tanh, the lower the logarithm of the deviation.
+    # The first half is the mean before tanh, the second the log deviation.
     actions = last.out_features // 2
     return [*hidden, dense_layer(last.weight[:actions], last.bias[:actions])]

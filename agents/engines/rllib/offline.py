@@ -1,8 +1,7 @@
 """Behavioural cloning and CQL on Sage's pool, with RLlib's learners: ``train.py --agent bc`` or ``cql``.
 
-Learners take batches of the pool's transitions as they are, without Ray's own data pipeline, so that no Ray
-runs. Signals are of very different sizes: networks see them less their mean over their deviation in the pool,
-which the exported policy has in its first layer.
+Learners take batches directly from the pool instead of Ray's data pipeline, so no Ray runs. Networks see each
+signal standardised by its mean and deviation in the pool; export folds this into the policy's first layer.
 """
 
 from __future__ import annotations
@@ -42,17 +41,17 @@ from configs.errors import InputError
 from envs.flow import action_space, observation_space
 
 LOSSES = {"policy_loss": "policy_loss", "value_loss": "qf_loss", "conservative_loss": "cql_loss"}
-"""Columns of progress.csv, and what RLlib calls them."""
+"""Columns of progress.csv and RLlib's names for them."""
 
 
 class PhasedCqlLearner(CQLTorchLearner):
-    """RLlib's learner, told when to stop cloning: RLlib 2.60 counts its updates anew at every one."""
+    """RLlib's learner with an external switch for cloning: RLlib 2.60 resets its update count every time."""
 
     clones: bool = True
-    """Whether the actor imitates; else it follows the critics."""
+    """Whether the actor imitates; otherwise it follows the critics."""
 
     def compute_loss_for_module(self, *, module_id: Any, config: Any, batch: Any, fwd_out: Any) -> Any:
-        """Return the loss as RLlib does."""
+        """Return RLlib's loss for the current phase."""
         if not hasattr(self, "_phases"):
             self._phases = {clones: config.copy(copy_frozen=False) for clones in (True, False)}
             self._phases[True].bc_iters, self._phases[False].bc_iters = sys.maxsize, 0
@@ -63,7 +62,7 @@ class PhasedCqlLearner(CQLTorchLearner):
 
 
 class Training:
-    """A learner and the transitions that it learns from."""
+    """A learner and its transitions."""
 
     def __init__(self, settings: OfflineSettings, folder: Path) -> None:
         self.settings = settings
@@ -73,11 +72,11 @@ class Training:
         spaces = (observation_space(self.transitions.observation_dim), action_space(1))
         self.learner: Any = make_config(settings).build_learner(spaces={DEFAULT_MODULE_ID: spaces})
         self.steps = 0
-        """Updates so far."""
+        """Updates made."""
         self._seen: dict[str, list[float]] = {name: [] for name in LOSSES}
 
     def batch(self) -> SampleBatch:
-        """Return transitions; actions are those of the specification, within [-1, 1]."""
+        """Draw transitions; actions are scaled to the specification's [-1, 1]."""
         drawn = self.transitions.draw(self.settings.batch_size)
         observations = self._normal(drawn.observation)
         none = np.zeros(len(observations), bool)
@@ -87,14 +86,14 @@ class Training:
                 Columns.NEXT_OBS: observations[:, 1],
                 Columns.ACTIONS: drawn.action[:, :1] / np.float32(ACTION_MAX),
                 Columns.REWARDS: drawn.reward[:, 0],
-                # A run of the pool ends because it was stopped: its last state has a future like any other.
+                # Runs end because they were stopped, so their last states are not terminal.
                 Columns.TERMINATEDS: none,
                 Columns.TRUNCATEDS: none,
             }
         )
 
     def update(self) -> None:
-        """Learn from one batch."""
+        """Make one update."""
         size = self.settings.batch_size
         batch = MultiAgentBatch({DEFAULT_MODULE_ID: self.batch()}, env_steps=size)
         if isinstance(self.settings, CqlSettings):
@@ -110,14 +109,14 @@ class Training:
                 self._seen[column].append(float(getattr(value, "peek", lambda value=value: value)()))
 
     def flush(self) -> dict[str, float]:
-        """Return mean losses since the last call; nan for what the algorithm does not have."""
+        """Return and reset the mean losses since the last call; nan for losses the algorithm lacks."""
         means = {name: float(np.mean(seen)) if seen else math.nan for name, seen in self._seen.items()}
         for seen in self._seen.values():
             seen.clear()
         return means
 
     def dense(self) -> list[nn.Linear]:
-        """Return the actor's dense layers, the first of them taking signals as they are."""
+        """Return the actor's dense layers, with the standardisation folded into the first."""
         first, *rest = actor_layers(self.learner.module[DEFAULT_MODULE_ID])
         mean, deviation = (torch.from_numpy(array) for array in (self.mean, self.deviation))
         return [
@@ -140,7 +139,7 @@ class Training:
         (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
 
     def load(self, folder: Path) -> float:
-        """Continue from what `save` wrote; return the seconds of wall time spent until then.
+        """Read what `save` wrote; return the wall time spent until then in seconds.
 
         Raises:
             InputError: the checkpoint cannot be read.
@@ -153,7 +152,7 @@ class Training:
             self.transitions.restore(state["transitions"])
             self.mean, self.deviation = (np.array(state[name], np.float32) for name in ("mean", "deviation"))
             torch.set_rng_state(torch.tensor(state["torch"], dtype=torch.uint8))
-            self._seen |= state.get("since_row", {})  # older checkpoints were written with a row
+            self._seen |= state.get("since_row", {})  # older checkpoints lack it
             return float(state["wall_s"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path}: cannot be read: {error}") from None
@@ -163,7 +162,7 @@ class Training:
 
 
 def make_config(settings: OfflineSettings) -> AlgorithmConfig:
-    """Return RLlib's configuration of the learner that ``settings`` are of."""
+    """Return RLlib's configuration for ``settings``."""
     if isinstance(settings, CqlSettings):
         config: AlgorithmConfig = CQLConfig().training(
             gamma=settings.gamma,
@@ -187,10 +186,10 @@ def make_config(settings: OfflineSettings) -> AlgorithmConfig:
 
 
 def train(settings: TrainSettings, run: RunFolder) -> None:
-    """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one."""
+    """Train as long as ``settings`` say, from the latest checkpoint of ``run`` if there is one."""
     assert isinstance(settings, OfflineSettings)
     quieten()
-    torch.set_num_threads(1)  # networks too small for a second thread to help
+    torch.set_num_threads(1)  # the networks are too small to gain from a second thread
     collector = settings.collector()
     folder = Path(settings.pool_folder) if settings.pool_folder else pool.default_folder(collector)
     pool.collect(collector, folder, lambda line: print(line, flush=True))

@@ -1,10 +1,10 @@
 """PPO, APPO, SAC and DreamerV3 on RLlib's new API stack: ``train.py --agent ppo --engine rllib``.
 
-Flows act through one policy that they share, or each through its own. ``workers`` above 1 sample in as many
-Ray processes, else this process does; one that dies is replaced. PPO of a policy that all flows share learns
-in as many processes besides: each takes its part of a batch, in minibatches of its own, and all of them every
-step with the mean of their gradients. A resumed run continues with the weights and optimisers of its
-checkpoint, on new episodes; algorithms that replay fill their memory anew before they learn.
+Flows share one policy or have one each. With ``workers`` above 1, as many Ray processes sample, and RLlib
+replaces those that die; otherwise this process samples. PPO with a shared policy also learns in as many
+processes: each takes part of a batch in minibatches of its own, and all apply the mean of their gradients. A
+resumed run continues with the checkpoint's weights and optimisers on new episodes; algorithms with a replay
+buffer refill it before they learn.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from configs.errors import InputError
 
 
 def train(settings: TrainSettings, run: RunFolder) -> None:
-    """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one.
+    """Train as long as ``settings`` say, from the latest checkpoint of ``run`` if there is one.
 
-    A run ends with the iteration in which its steps are complete.
+    A run ends with the iteration that completes its steps.
     """
-    torch.set_num_threads(1)  # networks too small for a second thread to help
+    torch.set_num_threads(1)  # the networks are too small to gain from a second thread
     with running(settings.ray_address):
         _train(settings, run)
 
@@ -88,31 +88,31 @@ def _learn(algorithm: Algorithm, settings: TrainSettings, run: RunFolder, state:
                 checkpoint()
             if not over:
                 reporter.leave_if_asked(write)
-        # Again, for a run that was killed after its last checkpoint and before its export.
+        # Export again, in case the run was killed between its last checkpoint and the export.
         export_policy(algorithm, settings, run, state["steps"])
         run.write_summary({"agent": settings.agent, "engine": settings.engine, **state})
 
 
 @contextmanager
 def stopped_after(algorithm: Algorithm) -> Iterator[Algorithm]:
-    """Stop ``algorithm`` however the block ends.
+    """Stop ``algorithm`` when the block ends.
 
-    Learners that are collected unstopped stop themselves, and start a Ray for it where none runs any more.
+    Otherwise garbage collection stops its learners, and starts a new Ray for that if none runs any more.
     """
     try:
         yield algorithm
     except BaseException:
-        with suppress(RayError):  # the user is told what came first
+        with suppress(RayError):  # report the first error
             algorithm.stop()
         raise
     algorithm.stop()
 
 
 def iterate(algorithm: Algorithm) -> Mapping[str, Any]:
-    """Sample and learn once; return what RLlib says of it.
+    """Sample and learn once; return RLlib's results.
 
     Raises:
-        InputError: a process that learns ended.
+        InputError: a learner process ended.
     """
     try:
         return algorithm.train()
@@ -122,13 +122,13 @@ def iterate(algorithm: Algorithm) -> Mapping[str, Any]:
 
 
 def count(sampled: Mapping[str, Any], name: str) -> int:
-    """Return how many of ``name`` an iteration had; where none came to its end, RLlib says nan."""
+    """Return an iteration's count ``name``; RLlib's nan means 0."""
     value = float(sampled.get(name, 0))
     return int(value) if math.isfinite(value) else 0
 
 
 class Episodes:
-    """What episodes were like since the last row; RLlib tells it only in the iteration in which one ended."""
+    """Episode statistics since the last row; RLlib reports them only in iterations in which one ended."""
 
     NAMES = ("episode_return_mean", "episode_len_mean")
 
@@ -136,14 +136,14 @@ class Episodes:
         self._values: dict[str, list[float]] = {name: [] for name in self.NAMES}
 
     def add(self, sampled: Mapping[str, Any]) -> None:
-        """Take what an iteration's env runners say."""
+        """Add the results of an iteration's env runners."""
         for name, values in self._values.items():
             value = float(sampled.get(name, math.nan))
             if math.isfinite(value):
                 values.append(value)
 
     def flush(self) -> dict[str, float]:
-        """Return means over iterations, nan where no episode ended, and start over."""
+        """Return and reset the means over iterations, nan if no episode ended."""
         means = {
             name: sum(values) / len(values) if values else math.nan for name, values in self._values.items()
         }
@@ -157,13 +157,13 @@ LOSSES = {
     "value_loss": ("vf_loss", "qf_loss", "CRITIC_L_total"),
     "entropy": ("entropy", "ACTOR_action_entropy"),
 }
-"""Columns of progress.csv, and what RLlib's algorithms call them."""
+"""Columns of progress.csv and the names that RLlib's algorithms have for them."""
 
 
 def make_row(
     state: Mapping[str, Any], reward: float, episodes: Mapping[str, float], learned: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return a row of progress.csv; nan for what RLlib does not have yet."""
+    """Return a row of progress.csv, with nan for values that RLlib does not have yet."""
     losses = {
         column: next((float(learned[name]) for name in names if name in learned), math.nan)
         for column, names in LOSSES.items()
@@ -173,7 +173,7 @@ def make_row(
         "wall_s": round(state["wall_s"], 3),
         "episodes": state["episodes"],
         "reward": reward,
-        # The sum over all flows of an episode, and over its intervals.
+        # Summed over an episode's flows and intervals.
         "episode_reward_mean": episodes["episode_return_mean"],
         "episode_length_mean": episodes["episode_len_mean"],
         **losses,
@@ -187,7 +187,7 @@ def save(algorithm: Algorithm, folder: Path, state: dict[str, Any]) -> None:
 
 
 def read_state(folder: Path) -> dict[str, Any]:
-    """Return the counters that `save` wrote to ``folder``.
+    """Read the counters that `save` wrote to ``folder``.
 
     Raises:
         InputError: they cannot be read.
@@ -200,7 +200,7 @@ def read_state(folder: Path) -> dict[str, Any]:
 
 
 def export_policy(algorithm: Algorithm, settings: TrainSettings, run: RunFolder, steps: int) -> None:
-    """Write the actors of ``algorithm`` as the run's policies; DreamerV3's is none that the runner runs."""
+    """Write the actors as the run's policies, except DreamerV3's, which the native runner cannot run."""
     if not isinstance(settings, Sb3Settings):
         return
     names = builder(settings).modules
@@ -213,6 +213,6 @@ def export_policy(algorithm: Algorithm, settings: TrainSettings, run: RunFolder,
 
 
 def actors_of(learner: Any, names: Sequence[str]) -> dict[str, list[nn.Linear]]:
-    """Return copies of the dense layers of every actor among the modules ``names`` of ``learner``."""
-    # Several learners have wrapped their modules, so as to average gradients.
+    """Return copies of the actor's dense layers for each of the modules ``names``."""
+    # With several learners, modules are wrapped to average gradients.
     return {name: copy.deepcopy(actor_layers(learner.module[name].unwrapped())) for name in names}

@@ -1,8 +1,4 @@
-"""What RLlib's samplers are to tell besides their own metrics: rewards before any episode ends.
-
-RLlib's own means are of whole episodes. Where episodes are longer than a row of progress.csv,
-it has none.
-"""
+"""Logs rewards before episodes end; RLlib's own means need whole episodes, which may outlast a row."""
 
 from __future__ import annotations
 
@@ -17,10 +13,10 @@ SUM, COUNT = "flow_reward_sum", "flow_reward_count"
 
 
 class FlowRewards(RLlibCallback):
-    """Logs the rewards of every fragment that was sampled, over all of its flows and intervals."""
+    """Logs the rewards of every sampled fragment over its flows and intervals."""
 
     def on_sample_end(self, *, metrics_logger: Any = None, samples: Any, **kwargs: Any) -> None:
-        """Log the sum of the rewards of ``samples``, a list of episodes, and how many there are."""
+        """Log the sum and number of the rewards in ``samples``, a list of episodes."""
         records = [
             record
             for episode in samples
@@ -40,13 +36,13 @@ class Rewards:
         self._sum, self._count = 0.0, 0.0
 
     def add(self, sampled: Mapping[str, Any]) -> None:
-        """Take what an iteration's env runners say."""
+        """Add the results of an iteration's env runners."""
         total, count = (float(sampled.get(name, math.nan)) for name in (SUM, COUNT))
         if math.isfinite(total) and math.isfinite(count):
             self._sum, self._count = self._sum + total, self._count + count
 
     def flush(self) -> float:
-        """Return the mean, nan where nothing was sampled, and start over."""
+        """Return and reset the mean, nan if nothing was sampled."""
         mean = self._sum / self._count if self._count else math.nan
         self._sum, self._count = 0.0, 0.0
         return mean

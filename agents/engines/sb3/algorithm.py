@@ -1,4 +1,4 @@
-"""What the loop around an algorithm of Stable-Baselines3 knows of it, and simulations that it is given."""
+"""The training loop's interface to an algorithm of Stable-Baselines3, and its environments."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ def _nothing(model: Any, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """What the loop must know of an algorithm."""
+    """The training loop's interface to an algorithm."""
 
     make: Callable[[Any, VecEnv], BaseAlgorithm]
-    """``make(settings, environment)``: untrained."""
+    """``make(settings, environment)`` returns an untrained model."""
     dense: Callable[[Any], list[nn.Linear]]
-    """The actor's dense layers, in order; the action is the tanh of the last."""
+    """Returns the actor's dense layers in order; the action is the tanh of the last."""
     columns: Mapping[str, str]
-    """Columns of progress.csv, with the names under which the model logs them."""
+    """Columns of progress.csv and the names under which the model logs them."""
     lstm: Callable[[Any], nn.LSTM | None] = _no_lstm
-    """The actor's LSTM before its dense layers; None without one."""
+    """Returns the LSTM before the actor's dense layers, or None."""
     write: Callable[[Any, Path], None] = _nothing
-    """``write(model, folder)``: what there is besides weights, optimisers and counters."""
+    """``write(model, folder)`` saves state other than weights, optimisers and counters."""
     read: Callable[[Any, Path], None] = _nothing
-    """``read(model, folder)``: the same, into an untrained model."""
+    """``read(model, folder)`` restores it into an untrained model."""
     data_parallel: bool = False
-    """Whether ``workers`` are processes that learn together; else they are threads of the simulations."""
+    """Whether ``workers`` are data-parallel processes; otherwise they are simulation threads."""
 
     def processes(self, settings: Sb3Settings) -> int:
-        """Return in how many processes ``settings`` train; on real TCP, one scenario runs at a time."""
+        """Return the number of training processes; on real TCP only one scenario runs at a time."""
         return settings.workers if self.data_parallel and settings.backend == "simulator" else 1
 
 
 class ScaledRewards(VecEnvWrapper):
-    """Multiplies rewards by a factor, and tells the curriculum of steps, those of all processes."""
+    """Scales rewards, and counts the steps of all processes for the curriculum."""
 
     def __init__(self, environment: VecEnv, factor: float, curriculum: Curriculum, processes: int) -> None:
         super().__init__(environment)
@@ -59,11 +59,11 @@ class ScaledRewards(VecEnvWrapper):
         self._steps = self.num_envs * processes
 
     def reset(self) -> VecEnvObs:
-        """Reset as the environment does."""
+        """Reset the environment."""
         return self.venv.reset()
 
     def step_wait(self) -> VecEnvStepReturn:
-        """Step as the environment does, the rewards scaled."""
+        """Step the environment and scale the rewards."""
         self.curriculum.steps += self._steps
         observations, rewards, dones, infos = self.venv.step_wait()
         return observations, rewards * self._factor, dones, infos
@@ -72,7 +72,7 @@ class ScaledRewards(VecEnvWrapper):
 def make_environment(settings: Sb3Settings, steps: int, processes: int = 1) -> ScaledRewards:
     """Return ``settings.num_envs`` simulations of one learning flow each, after ``steps`` of the run.
 
-    They are stepped by ``settings.workers`` threads, those of all ``processes`` together.
+    All ``processes`` together step their simulations in ``settings.workers`` threads.
     """
     curriculum = Curriculum(settings, learning_flows=1)
     curriculum.steps = steps

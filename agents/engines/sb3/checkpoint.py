@@ -1,4 +1,4 @@
-"""Checkpoints of a Stable-Baselines3 run: weights, optimisers, generators; nothing that is executed."""
+"""Checkpoints of Stable-Baselines3 runs: weights, optimisers and generators, without executable content."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from configs.errors import InputError
 
 
 def seed_episodes(environment: VecEnv, settings: Sb3Settings, steps: int, rank: int) -> int:
-    """Seed the episodes that process ``rank`` begins after ``steps``; return the seed.
+    """Seed the episodes that process ``rank`` starts after ``steps``; return the seed.
 
-    A resumed run must not see the episodes of the run's beginning again, nor one process another's.
+    Neither a resumed run nor another process may repeat episodes.
     """
     entropy = [settings.seed, steps, rank] if rank else [settings.seed, steps]
     seed = int(np.random.SeedSequence(entropy).generate_state(1)[0] >> 1)
@@ -42,13 +42,13 @@ def save(
 ) -> None:
     """Write ``model``, its episodes, the state of its random generators and ``counters`` to ``folder``.
 
-    The other processes of the run, which call `save_beside`, write what is their own beneath it.
+    The run's other processes call `save_beside`, which writes their state to subfolders.
 
     Raises:
         OSError: this process or another could not write.
     """
     ranks.broadcast(str(folder))
-    # Tensors only: the library's own files are pickles, which may run anything when they are read.
+    # Tensors only: reading the library's own files, which are pickles, may execute code.
     _, variables = model._get_torch_save_params()
     torch.save(
         {
@@ -73,7 +73,7 @@ def save(
 
 
 def save_beside(ranks: Ranks, model: BaseAlgorithm, counters: Mapping[str, Any]) -> None:
-    """Write what is this process's own, and not the first one's, to where the first one is in `save`."""
+    """Write this process's own state beneath the folder that the first process passes to `save`."""
     folder = _beneath(Path(ranks.broadcast(None)), ranks.rank)
     try:
         folder.mkdir()
@@ -81,7 +81,7 @@ def save_beside(ranks: Ranks, model: BaseAlgorithm, counters: Mapping[str, Any])
         state = {**counters, "numpy": _numpy_state(), "torch": torch.get_rng_state().tolist()}
         (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
         sync_folder(folder)
-    except OSError as error:  # a full disk, say, which is the first one's to report
+    except OSError as error:  # such as a full disk; the first process reports it
         ranks.gather(error)
     else:
         ranks.gather(None)
@@ -90,7 +90,7 @@ def save_beside(ranks: Ranks, model: BaseAlgorithm, counters: Mapping[str, Any])
 def load(
     algorithm: Algorithm, folder: Path, settings: Sb3Settings, ranks: Ranks = ALONE
 ) -> tuple[BaseAlgorithm, dict[str, Any]]:
-    """Return what `save` wrote to ``folder``: the model, in the middle of its episodes, and its counters.
+    """Read what `save` wrote to ``folder``: the model, in the middle of its episodes, and its counters.
 
     Raises:
         InputError: the checkpoint cannot be read.
@@ -108,7 +108,7 @@ def load(
         generator = tensors["torch"]
         if ranks.rank:
             folder = _beneath(folder, ranks.rank)
-            # Without one the run had fewer processes, and this one is new.
+            # If the file is missing, the run had fewer processes, and this one is new.
             written = (folder / "state.json").exists()
             own = json.loads((folder / "state.json").read_text(encoding="utf-8")) if written else {}
             generator = torch.tensor(own.get("torch", []), dtype=torch.uint8)
@@ -123,7 +123,7 @@ def load(
             torch.set_rng_state(generator)
     except InputError:
         raise
-    except Exception as error:  # whatever the library stumbles on
+    except Exception as error:  # the library raises exceptions of any type
         reason, *_ = str(error).splitlines() or [type(error).__name__]
         raise InputError(f"{folder}: cannot be read: {reason}") from None
     return model, state

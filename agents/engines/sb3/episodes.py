@@ -1,8 +1,7 @@
-"""Episodes under way, in a checkpoint of Stable-Baselines3: a resumed run goes on in the middle of them.
+"""Running episodes in checkpoints of Stable-Baselines3, so that a resumed run continues them.
 
-Beside `LeoVecEnv.state` it is what the library keeps between two rollouts: the last observations, memories,
-and what it knows of episodes. Numbers and texts are JSON, arrays plain NumPy: nothing is executed when they
-are read.
+Besides `LeoVecEnv.state`, it saves what the library keeps between rollouts: the last observations, recurrent
+states and episode statistics. The files are JSON and plain NumPy; reading them executes nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ TEXT, ARRAYS = "episodes.json", "episodes.npz"
 
 
 def save(model: BaseAlgorithm, folder: Path) -> None:
-    """Write the episodes that ``model`` learns in to ``folder``; nothing of those on real TCP."""
+    """Write the running episodes of ``model`` to ``folder``, except those on real TCP."""
     environment, monitor = _parts(model)
     if not environment.repeatable:
         return
@@ -49,10 +48,10 @@ def save(model: BaseAlgorithm, folder: Path) -> None:
 
 
 def restore(model: BaseAlgorithm, folder: Path) -> bool:
-    """Bring back what `save` wrote to ``folder``, into a model that has not learned yet.
+    """Restore what `save` wrote to ``folder`` into an untrained model.
 
     Returns:
-        Whether there was something; otherwise the model begins new episodes.
+        Whether episodes were saved; otherwise the model begins new ones.
     """
     if not (folder / TEXT).exists():
         return False
@@ -75,7 +74,7 @@ def restore(model: BaseAlgorithm, folder: Path) -> bool:
     monitor.episode_returns, monitor.episode_lengths = arrays["returns"], arrays["lengths"]
     model.action_space.np_random.bit_generator.state = text["action_rng"]
     ended = [{"r": total, "l": length} for total, length in text["ended"]]
-    # The library makes both where one is missing.
+    # The library resets both if either is missing.
     model.ep_info_buffer = deque(ended, maxlen=model._stats_window_size)
     model.ep_success_buffer = deque(maxlen=model._stats_window_size)
     if "memory_0" in arrays:
@@ -96,7 +95,7 @@ def _parts(model: BaseAlgorithm) -> tuple[LeoVecEnv, VecMonitor]:
 
 
 def _memories(model: BaseAlgorithm) -> dict[str, Any]:
-    """Return the LSTMs' states of actor and critic by place, empty without LSTMs."""
+    """Return the LSTM states of actor and critic by index, empty without LSTMs."""
     states = getattr(model, "_last_lstm_states", None)
     if states is None:
         return {}

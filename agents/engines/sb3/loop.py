@@ -1,14 +1,12 @@
 """The training loop around an algorithm of Stable-Baselines3: rows, checkpoints, resume.
 
-Every simulation has one learning flow; the other flows of its scenario run the background schemes of the
-ranges. A resumed run does what one that was never interrupted would have done, byte for byte; on real TCP it
-goes on with new episodes.
+Every simulation has one learning flow; its scenario's other flows run the background schemes of the ranges. A
+resumed run gives the same bytes as an uninterrupted one; on real TCP it begins new episodes.
 
-Algorithms that learn from what they just sampled do so in ``workers`` processes
-(`agents.engines.data_parallel`): each has ``num_envs`` simulations, a rollout and minibatches of its own, and
-all take every step with the mean of their gradients. W of them are the same algorithm with W times the
-simulations and minibatches W times as large, but that advantages are normalised within each one's part of a
-minibatch. The first one reports and writes.
+On-policy algorithms train in ``workers`` processes (`agents.engines.data_parallel`): each has ``num_envs``
+simulations, a rollout and minibatches of its own, and all apply the mean of their gradients. W processes are
+equivalent to one with W times the simulations and W times larger minibatches, except that each normalises
+advantages within its own part of a minibatch. The first process reports and writes.
 """
 
 from __future__ import annotations
@@ -41,20 +39,20 @@ from agents.training.stopping import Stopped
 
 @dataclass
 class Seen:
-    """What one process saw since the last row."""
+    """Statistics of one process since the last row."""
 
     rewards: list[float] = field(default_factory=list)
-    """Means over simulations, of every interval."""
+    """Mean over simulations of each interval."""
     goodput_mbps: list[float] = field(default_factory=list)
     episodes: int = 0
-    """That ended."""
+    """Number of finished episodes."""
 
 
 class Chores(BaseCallback):
-    """Between updates: rows of progress.csv, checkpoints, exports, and the end of the run.
+    """Writes rows of progress.csv, checkpoints and exports between updates, and ends the run.
 
-    Every process of a run has its own; all but the first, which have neither ``run`` nor ``reporter``, tell
-    the first what they saw when it is due.
+    Every process has its own; only the first has ``run`` and ``reporter``, and the others send it their
+    statistics for each row.
     """
 
     def __init__(
@@ -72,35 +70,35 @@ class Chores(BaseCallback):
         self._row_due = Every(settings.progress_steps, state["steps"])
         self._checkpoint_due = Every(settings.checkpoint_steps, state["steps"])
         self.episodes: int = state["episodes"]
-        """Of all processes, as of the last row."""
+        """Finished episodes of all processes up to the last row."""
         self._seen = Seen(**state.get("since_row", {}))
         self._over = False
 
     def _on_step(self) -> bool:
-        """Count one interval of all simulations; return whether there is time to go on."""
+        """Count one interval of all simulations; return whether time is left."""
         seen = self._seen
         seen.rewards.append(float(np.mean(self.training_env.get_attr("rewards_as_given", [0])[0])))
         seen.goodput_mbps.append(float(np.mean([info["goodput_mbps"] for info in self.locals["infos"]])))
         seen.episodes += int(np.count_nonzero(self.locals["dones"]))
-        # The model has counted its own simulations; every process counts the run's steps.
+        # The model counts only its own simulations; add those of the other processes.
         self.model.num_timesteps += (self._ranks.size - 1) * self.training_env.num_envs
         if self._ranks.size == 1:
             self._over = self._time_is_up()
         return not self._over
 
     def _time_is_up(self) -> bool:
-        # A run of a number of steps ends after the rollout is learned from, and not here.
+        # A run limited by steps ends only after it has learned from the rollout.
         minutes, reporter = self._settings.minutes, self._reporter
         return minutes is not None and reporter is not None and reporter.done(self.num_timesteps) >= 1
 
     def _on_rollout_start(self) -> None:
-        """Here the last rollout has been learned from, so that steps and weights belong together."""
+        """Write what is due: here the last rollout has been learned from, so weights match the step count."""
         steps = self.model.num_timesteps
         if self._row_due.due(steps):
             self.row()
         if self._checkpoint_due.due(steps):
             self.checkpoint()
-        # Processes must agree on the end, or one would wait for another's gradients.
+        # Processes must agree on the end, or some would wait for the others' gradients.
         asked = self._run is not None and self._run.stop.asked
         self._over, asked = self._ranks.broadcast((self._time_is_up(), asked))
         if asked:
@@ -108,7 +106,7 @@ class Chores(BaseCallback):
             raise Stopped
 
     def row(self) -> None:
-        """Add a row to progress.csv: means since the last one; losses are the first process's."""
+        """Add a row of means since the last one to progress.csv; losses are the first process's."""
         latest = [(float(episode["r"]), float(episode["l"])) for episode in self.model.ep_info_buffer or []]
         told = self._ranks.gather((self._seen, latest))
         self._seen = Seen()
@@ -132,13 +130,13 @@ class Chores(BaseCallback):
         )
 
     def checkpoint(self) -> None:
-        """Write a checkpoint and the policy as of now, and tell the reporter."""
+        """Write a checkpoint and the current policy, and notify the reporter."""
         self.save()
         if self._reporter is not None:
             self._reporter.checkpointed(self.model.num_timesteps)
 
     def save(self) -> None:
-        """Write a checkpoint and the policy as of now."""
+        """Write a checkpoint and the current policy."""
         model, steps = self.model, self.model.num_timesteps
         own = {"since_row": asdict(self._seen)}
         if self._run is None or self._reporter is None:
@@ -158,14 +156,14 @@ def export_policy(algorithm: Algorithm, model: BaseAlgorithm, settings: Sb3Setti
 
 
 def train(algorithm: Algorithm, settings: Sb3Settings, run: RunFolder) -> None:
-    """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one.
+    """Train as long as ``settings`` say, from the latest checkpoint of ``run`` if there is one.
 
-    A run ends with the rollout in which its steps are complete.
+    A run ends with the rollout that completes its steps.
 
     Raises:
         InputError: the checkpoint cannot be read, or one of the run's processes ended.
     """
-    torch.set_num_threads(1)  # networks too small for a second thread to help
+    torch.set_num_threads(1)  # the networks are too small to gain from a second thread
     latest = run.latest_checkpoint()
     with data_parallel.started(
         algorithm.processes(settings), _train_beside, algorithm, settings, latest
@@ -181,7 +179,7 @@ def _train_first(
     with Reporter(settings, run, steps=state["steps"], wall_s=state["wall_s"], shown=shown) as reporter:
         chores = Chores(algorithm, settings, state, ranks, run, reporter)
         _learn(model, settings, state, chores)
-        # Again, for a run that was killed after its last checkpoint and before its export.
+        # Export again, in case the run was killed between its last checkpoint and the export.
         export_policy(algorithm, model, settings, run)
         run.write_summary(
             {
@@ -195,7 +193,7 @@ def _train_first(
 
 
 def _train_beside(ranks: Ranks, algorithm: Algorithm, settings: Sb3Settings, latest: Path | None) -> None:
-    """Train as all processes of a run but the first do."""
+    """Train in a process other than the first."""
     model, state = _begin(algorithm, settings, latest, ranks)
     _learn(model, settings, state, Chores(algorithm, settings, state, ranks))
 
@@ -203,17 +201,17 @@ def _train_beside(ranks: Ranks, algorithm: Algorithm, settings: Sb3Settings, lat
 def _begin(
     algorithm: Algorithm, settings: Sb3Settings, latest: Path | None, ranks: Ranks
 ) -> tuple[BaseAlgorithm, dict[str, Any]]:
-    """Return the model and the counters that a process begins with, those of ``latest`` if there is one."""
+    """Return a process's initial model and counters, from ``latest`` if given."""
     if latest is not None:
         model, state = load(algorithm, latest, settings, ranks)
     else:
         environment = make_environment(settings, 0, ranks.size)
-        # Every process draws the same weights, and only then what is its own.
+        # Every process draws the same weights before it seeds its own generators.
         model = algorithm.make(settings, environment)
         if ranks.rank:
             set_random_seed(seed_episodes(environment, settings, 0, ranks.rank))
         state = {"steps": 0, "wall_s": 0.0, "episodes": 0}
-    model.set_logger(Logger(folder=None, output_formats=[]))  # rows of progress.csv say it all
+    model.set_logger(Logger(folder=None, output_formats=[]))  # progress.csv has everything
     if ranks.size > 1:
         policy = model.policy
         assert isinstance(policy, BasePolicy)

@@ -1,4 +1,4 @@
-"""SAC, TD3 and TQC on one flow with Stable-Baselines3: algorithms that learn from a replay buffer."""
+"""SAC, TD3 and TQC on one flow with Stable-Baselines3."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from agents.training.run_folder import RunFolder
 from agents.training.settings import TrainSettings
 
 ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
-"""What a replay buffer holds, each (capacity, simulations, …)."""
+"""Arrays of a replay buffer, each (capacity, simulations, …)."""
 
 
 def make_model(settings: ReplaySettings, environment: VecEnv) -> OffPolicyAlgorithm:
-    """Return the untrained algorithm that ``settings`` are of."""
+    """Return an untrained SAC, TD3 or TQC, by the type of ``settings``."""
     common: dict[str, Any] = {
         "learning_rate": settings.learning_rate,
         "buffer_size": settings.memory,
@@ -39,7 +39,7 @@ def make_model(settings: ReplaySettings, environment: VecEnv) -> OffPolicyAlgori
             "activation_fn": ACTIVATIONS[settings.activation],
         },
         "seed": settings.seed,
-        "device": "cpu",  # networks too small for a GPU to help
+        "device": "cpu",  # the networks are too small to gain from a GPU
     }
     if isinstance(settings, Td3Settings):
         size = (environment.action_space.shape or (1,))[0]
@@ -70,7 +70,7 @@ def write(model: OffPolicyAlgorithm, folder: Path) -> None:
 
 
 def read(model: OffPolicyAlgorithm, folder: Path) -> None:
-    """Give ``model`` what `write` wrote to ``folder``."""
+    """Restore into ``model`` what `write` wrote to ``folder``."""
     buffer = model.replay_buffer
     assert buffer is not None
     with np.load(folder / "replay.npz", allow_pickle=False) as stored:
@@ -81,13 +81,13 @@ def read(model: OffPolicyAlgorithm, folder: Path) -> None:
 
 
 def dense(model: Any) -> list[nn.Linear]:
-    """Return the actor's dense layers, in order."""
+    """Return the actor's dense layers in order."""
     actor = model.policy.actor
     return dense_layers(actor.mu) if isinstance(model, TD3) else dense_layers(actor.latent_pi, actor.mu)
 
 
 def algorithm(settings: ReplaySettings) -> loop.Algorithm:
-    """Return what the loop must know of the algorithm that ``settings`` are of."""
+    """Return the loop's interface to the algorithm."""
     return loop.Algorithm(
         make=make_model,
         read=read,
@@ -98,6 +98,6 @@ def algorithm(settings: ReplaySettings) -> loop.Algorithm:
 
 
 def train(settings: TrainSettings, run: RunFolder) -> None:
-    """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one."""
+    """Train as long as ``settings`` say, from the latest checkpoint of ``run`` if there is one."""
     assert isinstance(settings, ReplaySettings)
     loop.train(algorithm(settings), settings, run)

@@ -20,7 +20,7 @@ from agents.training.settings import TrainSettings
 
 
 class BoundedActorCritic(ActorCriticPolicy):
-    """Actor and critic whose mean action is within [-1, 1], see `agents.engines.actor`."""
+    """Actor and critic with a mean action within [-1, 1] (see `agents.engines.actor`)."""
 
     def _get_action_dist_from_latent(self, latent_pi: torch.Tensor) -> Distribution:
         mean = torch.tanh(self.action_net(latent_pi))
@@ -28,7 +28,7 @@ class BoundedActorCritic(ActorCriticPolicy):
 
 
 def hyperparameters(settings: PpoSettings) -> dict[str, Any]:
-    """Return the hyperparameters of ``settings`` under the names that PPO has, with memory or without."""
+    """Return ``settings`` under the parameter names that PPO and RecurrentPPO share."""
     return {
         "learning_rate": settings.learning_rate,
         "n_steps": settings.rollout_steps,
@@ -40,18 +40,18 @@ def hyperparameters(settings: PpoSettings) -> dict[str, Any]:
         "ent_coef": settings.entropy_coefficient,
         "max_grad_norm": settings.max_gradient_norm,
         "seed": settings.seed,
-        "device": "cpu",  # networks too small for a GPU to help
+        "device": "cpu",  # the networks are too small to gain from a GPU
     }
 
 
 def make_model(settings: PpoSettings, environment: VecEnv) -> PPO:
-    """Return untrained PPO with the hyperparameters of ``settings``."""
+    """Return an untrained model."""
     network = {"net_arch": list(settings.hidden), "activation_fn": ACTIVATIONS[settings.activation]}
     return PPO(BoundedActorCritic, environment, policy_kwargs=network, **hyperparameters(settings))
 
 
 def dense(model: PPO) -> list[nn.Linear]:
-    """Return the actor's dense layers, in order."""
+    """Return the actor's dense layers in order."""
     policy = model.policy
     assert isinstance(policy, ActorCriticPolicy)
     return dense_layers(policy.mlp_extractor.policy_net, policy.action_net)
@@ -70,7 +70,7 @@ ALGORITHM = loop.Algorithm(
 
 
 def load(folder: Path, settings: PpoSettings) -> tuple[Any, dict[str, Any]]:
-    """Return the model that a checkpoint holds, in the middle of its episodes, and its counters.
+    """Read a checkpoint's model, in the middle of its episodes, and its counters.
 
     Raises:
         InputError: the checkpoint cannot be read.
@@ -79,6 +79,6 @@ def load(folder: Path, settings: PpoSettings) -> tuple[Any, dict[str, Any]]:
 
 
 def train(settings: TrainSettings, run: RunFolder) -> None:
-    """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one."""
+    """Train as long as ``settings`` say, from the latest checkpoint of ``run`` if there is one."""
     assert isinstance(settings, PpoSettings)
     loop.train(ALGORITHM, settings, run)

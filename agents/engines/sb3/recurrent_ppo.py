@@ -18,7 +18,7 @@ from agents.training.settings import TrainSettings
 
 
 class BoundedRecurrent(RecurrentActorCriticPolicy):
-    """Actor and critic whose mean action is within [-1, 1], see `agents.engines.actor`."""
+    """Actor and critic with a mean action within [-1, 1] (see `agents.engines.actor`)."""
 
     def _get_action_dist_from_latent(self, latent_pi: torch.Tensor) -> Distribution:
         mean = torch.tanh(self.action_net(latent_pi))
@@ -26,7 +26,7 @@ class BoundedRecurrent(RecurrentActorCriticPolicy):
 
 
 def make_model(settings: RecurrentPpoSettings, environment: VecEnv) -> RecurrentPPO:
-    """Return untrained PPO with the hyperparameters of ``settings``."""
+    """Return an untrained model."""
     network = {
         "net_arch": list(settings.hidden),
         "activation_fn": ACTIVATIONS[settings.activation],
@@ -36,7 +36,7 @@ def make_model(settings: RecurrentPpoSettings, environment: VecEnv) -> Recurrent
 
 
 def dense(model: RecurrentPPO) -> list[nn.Linear]:
-    """Return the actor's dense layers behind its LSTM, in order."""
+    """Return the dense layers after the actor's LSTM in order."""
     policy = model.policy
     assert isinstance(policy, RecurrentActorCriticPolicy)
     return dense_layers(policy.mlp_extractor.policy_net, policy.action_net)
@@ -63,6 +63,6 @@ ALGORITHM = loop.Algorithm(
 
 
 def train(settings: TrainSettings, run: RunFolder) -> None:
-    """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one."""
+    """Train as long as ``settings`` say, from the latest checkpoint of ``run`` if there is one."""
     assert isinstance(settings, RecurrentPpoSettings)
     loop.train(ALGORITHM, settings, run)
