@@ -67,9 +67,8 @@ def opportunities_ms(series: Series, direction: str) -> Iterator[NDArray[np.int6
     """Yield the delivery opportunities of ``direction`` in ascending order, piece by piece.
 
     The capacity adds up, exactly, and an opportunity comes in the millisecond in which another whole packet
-    is there, rounded up. The whole period has the nearest whole number of packets, at least one, and its
-    last is at the period's end: where the last rows have no capacity, the first packet of the next round is
-    it.
+    is there, rounded up. The whole period has the nearest whole number of packets, at least one, and its last
+    is at the period's end: where the last rows have no capacity, the first packet of the next round is it.
 
     Args:
         series: its period is a whole number of milliseconds, and one of its two ends has capacity.
