@@ -254,7 +254,7 @@ def test_leoems_faults_are_warned_of_at_import_and_found_by_check(monkeypatch, c
     # The path trace that comes of it fails too: outages too short. It claims no grid that it does not have.
     assert _run(monkeypatch, "check", out) == 1
     found = capsys.readouterr().err
-    assert "outage below 11.008 ms: its user links are shorter than satellites are high" in found
+    assert "outage below 11.008 ms: its user links are shorter than the satellites' altitude" in found
     assert "re-selection grid" not in found
     assert _run(monkeypatch, "check", log, "--format", "leoem") == 1
     assert capsys.readouterr().err.count("\n") == 55

@@ -9,7 +9,7 @@ LIGHT_KM_PER_S = 299_792.458
 """Speed of light in vacuum, exact by definition."""
 
 EARTH_RADIUS_KM = 6_378.135
-"""Equatorial radius of WGS 72. Altitudes count from it, so no leg to the ground is shorter than the altitude."""
+"""Equatorial radius of WGS 72. Altitudes count from it, so they bound legs to the ground from below."""
 
 FLATTENING = 1 / 298.26
 """Flattening of WGS 72: the poles are 21 km nearer to the centre than the equator."""

@@ -21,7 +21,7 @@ class Visibility:
     def __init__(
         self, *, min_elevation_deg: float, max_slant_km: float | None = None, epoch: datetime | None = None
     ) -> None:
-        """Store the rule: ``max_slant_km``, if given, replaces the elevation, but the horizon still limits sight.
+        """Store the rule. ``max_slant_km`` replaces the elevation, but the horizon still limits sight.
 
         Args:
             min_elevation_deg: over the true horizon.
@@ -35,7 +35,7 @@ class Visibility:
             raise ValueError("max_slant_km needs an epoch")
 
     def slant_km(self, station: Stations, satellite_km: Floats) -> Floats:
-        """Return the distances, (...), of Earth-fixed satellites, (..., 3), from one site; inf out of reach."""
+        """Return the distances, (...), from a site to Earth-fixed satellites, (..., 3); inf out of reach."""
         ray = satellite_km - station.position_km
         length = np.linalg.norm(ray, axis=-1)
         seen = self._high_enough(length, np.einsum("...i,i->...", ray, station.up))
