@@ -79,7 +79,7 @@ class Sharing:
         return shared_ns / self.spans[-1].end_ns
 
     def changes(self) -> list[tuple[int, bool]]:
-        """Return the times in ns at which sharing starts (True) or stops (False), and the state at 0 first."""
+        """Return the state at 0 ns, and the times in ns at which sharing starts (True) or stops (False)."""
         states = [(span.start_ns, bool(span.nodes)) for span in self.spans]
         return states[:1] + [late for early, late in pairwise(states) if early[1] != late[1]]
 
