@@ -22,7 +22,7 @@ from traces.path import batch, cache, named_paths, path_trace, physics, shared, 
 
 
 class _Parser(argparse.ArgumentParser):
-    """Bad usage is one line and exit status 2."""
+    """Report bad usage in one line, with exit status 2."""
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{self.prog}: {message}")
@@ -40,12 +40,12 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m traces", description="Path traces: orbits to delay, outages and capacity."
     )
     commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
-    commands.add_parser("list", help="named paths, constellations and cities", allow_abbrev=False)
+    commands.add_parser("list", help="list named paths, constellations and cities", allow_abbrev=False)
 
     build = commands.add_parser("build", help="build a path trace", allow_abbrev=False)
     build.add_argument("name", nargs="?", help="a named path")
     build.add_argument("--all", action="store_true", help="every named path, to NAME.csv in the folder --out")
-    build.add_argument("--jobs", type=int, metavar="N", help="processes for --all, default one a core")
+    build.add_argument("--jobs", type=int, metavar="N", help="processes for --all, default one per core")
     build.add_argument("--from", dest="origin", metavar="LAT,LON", help="degrees, or a city's key")
     build.add_argument("--to", dest="destination", metavar="LAT,LON")
     build.add_argument("--constellation", metavar="NAME|FILE", help="default starlink-1")
@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument(
         "--delays",
         choices=get_args(Delays),
-        help="default straight; leoem-flat: ground legs without the z axis, as LeoEM has them (faulty)",
+        help="default straight; leoem-flat: ground legs without the z axis, LeoEM's fault",
     )
     build.add_argument(
         "--reattach-s",
@@ -66,12 +66,12 @@ def _parser() -> argparse.ArgumentParser:
         "--reattach-phase-s",
         type=_number,
         metavar="S",
-        help="re-selections come this much after the multiples of the period, default 0 (Starlink: 12)",
+        help="offset of re-selections from multiples of the period, default 0 (Starlink: 12)",
     )
     build.add_argument("--route-s", type=_number, metavar="S", help="route update period, default 1")
     reach = build.add_mutually_exclusive_group()
     reach.add_argument("--min-elevation", type=_number, metavar="DEG", help="default: the constellation's")
-    reach.add_argument("--max-slant-km", type=_number, metavar="KM", help="reach as a distance instead")
+    reach.add_argument("--max-slant-km", type=_number, metavar="KM", help="limit reach by distance instead")
     build.add_argument("--epoch", metavar="ISO", help="default 2000-01-01T00:00:00Z")
     build.add_argument(
         "--start", type=_number, metavar="S", help="first row, in s since the epoch, default 0"
@@ -82,21 +82,21 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument(
         "--report-error",
         metavar="normal:SIGMA|uniform:T|empirical:FILE",
-        help="error of the predicted times of handovers in s, default 90 percent within 0.6 s",
+        help="error of predicted handover times in s, default 90 percent within 0.6 s",
     )
     capacity_spec.add_arguments(build)
     build.add_argument(
-        "--out", type=Path, metavar="FILE", help="default NAME.csv, or path.csv without a name"
+        "--out", type=Path, metavar="FILE", help="default NAME.csv; path.csv if the path has no name"
     )
 
     check = commands.add_parser(
-        "check", help="check format and physics; exit status 1 with line and rule", allow_abbrev=False
+        "check", help="check format and physics; exit with 1 and name line and rule", allow_abbrev=False
     )
     check.add_argument("file", type=Path)
     check.add_argument("--format", choices=exchange_cli.CHECKS, help="check another tool's log instead")
 
     pairs = commands.add_parser(
-        "shared", help="two user pairs that share links: traces and a scenario", allow_abbrev=False
+        "shared", help="build traces and a scenario for two paths that share links", allow_abbrev=False
     )
     shared.add_arguments(pairs, _number)
 
@@ -131,7 +131,7 @@ def _list() -> int:
             f"{shell.inclination_deg:>11g}° {data.min_elevation_deg:>9g}°"
         )
     print()
-    # Blanks that do not break keep a city on one line.
+    # Non-breaking spaces keep each city on one line.
     cities = ", ".join(f"{key} ({site.name})".replace(" ", "\xa0") for key, site in ground.cities().items())
     print(textwrap.fill(f"cities: {cities}", 100, subsequent_indent="  ").replace("\xa0", " "))
     print(f"gateways: {len(ground.gateways())}")
@@ -222,14 +222,14 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _spec_of(trace: leosim.PathTrace) -> spec.PathSpec | None:
-    """Return what a trace was built from, or None and a word on stderr where only its rows are known."""
+    """Return the spec from a trace's build command, or None (with a note on stderr if it is invalid)."""
     words = shlex.split(str(json.loads(trace.metadata).get("command", "")))
     if words[:4] != ["python", "-m", "traces", "build"]:
         return None
     try:
         return _spec(_parser().parse_args(words[3:]))
     except InputError as error:
-        print(f"no chains are drawn: the trace's command cannot be read: {error}", file=sys.stderr)
+        print(f"no chains are drawn: cannot parse the trace's build command: {error}", file=sys.stderr)
         return None
 
 
@@ -241,7 +241,7 @@ def _plot(arguments: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    """Run one command; return its exit status."""
+    """Run one command and return its exit status."""
     arguments = _parser().parse_args()
     if arguments.command == "list":
         return _list()
@@ -249,7 +249,7 @@ def main() -> int:
     try:
         return {**runs, **exchange_cli.RUNS}[arguments.command](arguments)
     except KeyboardInterrupt:
-        # Files and folders appear whole or not at all.
+        # All writers are atomic.
         print(f"{arguments.command}: interrupted: nothing is half-written", file=sys.stderr)
         return 130
 

@@ -1,5 +1,3 @@
-"""The command line: exit statuses, one-line errors, pictures."""
-
 import sys
 
 import pytest

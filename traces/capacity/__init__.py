@@ -1,1 +1,1 @@
-"""Capacity, loss and weather: what happens on a path besides its geometry. One model per file."""
+"""Models of capacity, loss and weather on a path, one per file."""

@@ -1,7 +1,7 @@
-"""Loss that has nothing to do with congestion: constant, and in bursts.
+"""Non-congestion loss: constant, or in bursts.
 
-Gilbert, "Capacity of a burst-noise channel" (1960), and Elliott, "Estimates of error rates for codes on
-burst-noise channels" (1963): two states, each with its own loss, and memoryless changes between them.
+Bursts follow Gilbert, "Capacity of a burst-noise channel" (1960), and Elliott, "Estimates of error rates for
+codes on burst-noise channels" (1963): two states with a loss rate each, and memoryless transitions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _STREAM = 3
 
 
 class ConstantLoss:
-    """The same independent loss for every packet."""
+    """Independent loss at a constant rate."""
 
     def __init__(self, loss: float) -> None:
         self._loss = loss
@@ -33,7 +33,7 @@ class ConstantLoss:
 
 
 class GilbertElliott:
-    """Bursts of loss; the first state is drawn from how long each lasts."""
+    """Bursts of loss. The first state is drawn from the share of time that each state takes."""
 
     def __init__(self, burst: LossBurst, seed: int) -> None:
         self._burst = burst
@@ -44,11 +44,11 @@ class GilbertElliott:
 
     def _draw(self, bad: bool) -> int:
         mean_ms = self._burst.burst_ms if bad else self._burst.pause_ms
-        # A microsecond at least, so that no state is lost to rounding.
+        # At least 1 µs: rounding must not drop a state.
         return self._rows[-1][0] + max(round(self._rng.exponential(mean_ms) * NS_PER_MS), 1000)
 
     def window(self, view: View) -> Span:
-        """Return the states of the stretch. Stretches must come in order."""
+        """Return the loss states in the view. Views must come in order."""
         while self._next_ns < view.end_ns:
             bad = not self._rows[-1][1]
             self._rows.append((self._next_ns, bad))

@@ -1,4 +1,4 @@
-"""From signal to rate: DVB-S2's modulations and codes (ETSI EN 302 307-1, table 13, normal frames)."""
+"""Map signal to rate with DVB-S2's modulations and codes (ETSI EN 302 307-1, table 13, normal frames)."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ _TABLE = (
     (15.69, 4.397854),  # 32APSK 8/9
     (16.05, 4.453027),  # 32APSK 9/10
 )
-"""Those that no other beats with less signal."""
+"""Without the codes that another code beats at a weaker signal."""
 
 THRESHOLD_DB: Floats = np.array([row[0] for row in _TABLE])
 BITS_PER_SYMBOL: Floats = np.array([row[1] for row in _TABLE])
 
 _DB_PER_DECADE = 0.05
-"""Steepness of the decoder's waterfall: 0.35 dB below its threshold a code loses everything. Of the order of
-published curves of these codes; the standard only gives the threshold."""
+"""Steepness of the decoder's waterfall: 0.35 dB below its threshold a code loses every packet. The standard
+gives only the threshold; published curves of these codes are about this steep."""
 
 
 def best(snr_db: Floats) -> NDArray[np.intp]:
-    """Return the fastest usable row at each Es/N0; -1 where there is none."""
+    """Return the index of the fastest usable code at each Es/N0, or -1."""
     return np.searchsorted(THRESHOLD_DB, snr_db, side="right") - 1
 
 
 def residual_loss(row: NDArray[np.intp], snr_db: Floats) -> Floats:
-    """Return the packet error rate of rows used at an Es/N0: 1e-7 at the threshold, 1 well below it."""
+    """Return the packet error rate of each code at an Es/N0: 1e-7 at its threshold, 1 well below it."""
     margin_db = snr_db - THRESHOLD_DB[np.maximum(row, 0)]
     return 10 ** np.minimum(-7 - margin_db / _DB_PER_DECADE, 0.0)

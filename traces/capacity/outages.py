@@ -1,8 +1,4 @@
-"""Outages at equal intervals: the end of every period is silent.
-
-Valentine and Parisis, "LeoTCP", section IV-D: hard handovers every 5 s, each a complete disconnection of
-20 to 200 ms.
-"""
+"""Periodic outages (Valentine and Parisis, "LeoTCP", section IV-D: one of 20 to 200 ms every 5 s)."""
 
 from __future__ import annotations
 
@@ -14,14 +10,14 @@ from traces.capacity.span import NS_PER_MS, Grid, SlotModel, Span, span
 
 
 class Outages(SlotModel):
-    """Nothing passes for the last part of every slot."""
+    """An outage at the end of every slot."""
 
     def __init__(self, grid: Grid, outage_ms: float) -> None:
         super().__init__(grid)
         self._outage_ms = outage_ms
 
     def draw(self, slot: int) -> Span:
-        """Return a slot's two rows."""
+        """Return a slot: a row that is up and a row that is down."""
         begin_ns = self.grid.period_ns - round(self._outage_ms * NS_PER_MS)
         return span(np.array([0, begin_ns], dtype=np.int64), up=np.array([True, False]))
 

@@ -1,16 +1,16 @@
-"""Rain fade on a user link: ITU-R attenuation over time, and what adaptive coding makes of it.
+"""Rain fade on a user link: ITU-R attenuation over time, and the rate that adaptive coding gets.
 
-Attenuation exceeded for p % of an average year: ITU-R P.618 (rain rates P.837, rain heights P.839, specific
-attenuation P.838) from the library ITU-Rpy, for the site and the link's elevation at every row. Its course
-over time: the lognormal process of ITU-R P.1853-1, annex 1, section 2. A rain asked for as ``P%`` begins at
-the level that is exceeded P % of the year, one asked for in mm/h at the level that is exceeded as often as
-that rain rate is at the site, ``any`` at a moment drawn from the whole year (mostly dry).
+ITU-Rpy computes the attenuation exceeded for p % of an average year by ITU-R P.618 (rain rates P.837, rain
+heights P.839, specific attenuation P.838), for the site and the link's elevation at every row. Over time the
+attenuation follows the lognormal process of ITU-R P.1853-1, annex 1, section 2. ``P%`` starts at the level
+that is exceeded P % of the year, mm/h at the level exceeded as often as that rain rate is at the site, and
+``any`` at a random moment of the year (mostly dry).
 
-Signal: 12.5 dB of Es/N0 under a clear sky at every elevation (an assumption: power control and beam steering
-level it), less the attenuation, and downwards less the rain's own noise (a medium of 275 K before a receiver
-of 200 K). Rate: the fastest row of DVB-S2 whose threshold lies 0.5 dB below the signal of a second ago,
-relative to that of the clear sky. The loop's delay is what loses packets: a handover to a lower satellite in
-rain does.
+The signal is 12.5 dB of Es/N0 under a clear sky at every elevation (assumed: power control and beam steering
+level it), minus the attenuation and, on the downlink, minus the rain's own noise (275 K medium, 200 K
+receiver). The rate is that of the fastest DVB-S2 code whose threshold lies 0.5 dB below the signal one second
+ago, relative to the clear-sky rate. Packets are lost while the rate lags: after a handover to a lower
+satellite in rain.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _STREAM = 4
 
 def exceeded_db(site: Site, ghz: float, elevation_deg: Floats, percent: float) -> Floats:
     """Return the rain attenuation exceeded for ``percent`` of an average year at a site at sea level."""
-    # The library takes two seconds to load, which only rain has to wait for.
+    # The library takes two seconds to load, so only rain imports it.
     from itur.models.itu618 import rain_attenuation
 
     with warnings.catch_warnings():
-        # It warns below 5° and beyond its range of frequencies; neither happens here.
+        # The library warns below 5° and outside its frequency range; neither happens here.
         warnings.simplefilter("ignore")
         found = rain_attenuation(
             site.lat_deg, site.lon_deg, ghz, elevation_deg, hs=0.0, p=percent, tau=_CIRCULAR_DEG
@@ -59,14 +59,14 @@ def exceeded_db(site: Site, ghz: float, elevation_deg: Floats, percent: float) -
 
 
 def rainy_percent(site: Site) -> float:
-    """Return for how much of an average year it rains at a site (P.837)."""
+    """Return the percentage of an average year in which it rains at a site (P.837)."""
     from itur.models.itu837 import rainfall_probability
 
     return float(np.asarray(rainfall_probability(site.lat_deg, site.lon_deg)))
 
 
 def percent_of_rate(site: Site, mm_per_h: float) -> float:
-    """Return for how much of an average year a rain rate is exceeded at a site (P.837)."""
+    """Return the percentage of an average year in which rain at a site exceeds a rate (P.837)."""
     from itur.models.itu837 import unavailability_from_rainfall_rate
 
     return float(np.asarray(unavailability_from_rainfall_rate(site.lat_deg, site.lon_deg, mm_per_h)))
@@ -74,9 +74,9 @@ def percent_of_rate(site: Site, mm_per_h: float) -> float:
 
 @lru_cache(maxsize=16)
 def _lognormal(lat_deg: float, lon_deg: float, ghz: float) -> NDArray[np.float64]:
-    """Return (3, elevations): mean and deviation of the attenuation's logarithm, and its offset in dB.
+    """Return mean and deviation of the log attenuation, and its offset in dB, shape (3, elevations).
 
-    P.1853-1, annex 1, section 2.2, steps A1 to A4 and C: a straight line through (Q⁻¹(p), ln A(p)).
+    P.1853-1, annex 1, section 2.2, steps A1 to A4 and C: fit a line to (Q⁻¹(p), ln A(p)).
     """
     site = Site(name="", lat_deg=lat_deg, lon_deg=lon_deg)
     rainy = rainy_percent(site)
@@ -89,7 +89,7 @@ def _lognormal(lat_deg: float, lon_deg: float, ghz: float) -> NDArray[np.float64
 
 
 def attenuation_db(site: Site, ghz: float, deviate: Floats, elevation_deg: Floats) -> Floats:
-    """Return the attenuation when the Gaussian process behind it stands at ``deviate``. Shapes (rows,)."""
+    """Return the attenuation for values ``deviate`` of the underlying Gaussian process. Shapes (rows,)."""
     mean, deviation, offset_db = (
         np.interp(elevation_deg, ELEVATIONS_DEG, column)
         for column in _lognormal(site.lat_deg, site.lon_deg, ghz)
@@ -101,10 +101,10 @@ class Rain:
     """Rain at one end of a path."""
 
     def __init__(self, text: str, site: Site, at: End, seed: int, duration_s: float) -> None:
-        """Draw the process for the whole trace, a value a second.
+        """Draw the process for the whole trace, one value per second.
 
         Raises:
-            ValueError: it never rains as asked at the site.
+            ValueError: such rain does not occur at the site.
         """
         self._text, self._site = text, site
         self._at: End = at
@@ -128,13 +128,13 @@ class Rain:
         noise = rng.normal(size=int(np.ceil(duration_s)))
         later, _ = lfilter([np.sqrt(1 - keep**2)], [1, -keep], noise, zi=np.array([keep * first]))
         self._deviate = np.concatenate([[first], later])
-        # What the rate follows: the signal of the last second, and before the first row that of the first.
+        # The rate follows the signal one second ago; before the first row, that of the first row.
         self._seen_ns: Ints = np.array([-LOOP_NS])
         self._seen_db: Floats = np.empty((2, 0))
         self._elevation_deg = 90.0
 
     def window(self, view: View) -> Span:
-        """Return the shares of the capacity that are left, and the residual loss."""
+        """Return the remaining share of capacity each way, and the residual loss."""
         time_ns = view.time_ns
         elevation_deg = view.elevation_deg(self._at)
         if elevation_deg is None:
@@ -155,16 +155,16 @@ class Rain:
         down, up = share
         forward, backward = (down, up) if self._at == "to" else (up, down)
         usable = np.all(row >= 0, axis=0)
-        # Below 1e-6 loss says nothing any more.
+        # Traces store loss to 1e-6.
         loss = np.where(usable & (loss >= 1e-6), loss, 0.0)
         return span(time_ns, forward=forward, backward=backward, loss=loss, up=usable)
 
     def snr_db(self, time_ns: Ints, elevation_deg: Floats) -> Floats:
-        """Return Es/N0 of the downlink and the uplink, shape (2, rows)."""
+        """Return Es/N0 of downlink and uplink, shape (2, rows)."""
         deviate = self._deviate[np.minimum(time_ns // NS_PER_S, len(self._deviate) - 1)]
         down_db = attenuation_db(self._site, DOWN_GHZ, deviate, elevation_deg)
         up_db = attenuation_db(self._site, UP_GHZ, deviate, elevation_deg)
-        # P.618, section 3: sky noise of an attenuating medium.
+        # Sky noise of an attenuating medium (P.618, section 3).
         noise_db = 10 * np.log10(1 + MEDIUM_K * (1 - 10 ** (-down_db / 10)) / RECEIVER_K)
         return CLEAR_SKY_DB - np.stack([down_db + noise_db, up_db])
 

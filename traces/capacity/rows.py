@@ -1,4 +1,4 @@
-"""A path's rows once capacity, loss and weather are on them, and their text."""
+"""Apply capacity, loss and weather models to a path's rows, and format the rows as CSV."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Rows:
     time_ns: Ints
     delay_ns: Ints
     forward_bps: Ints
-    """From → to: the column ``uplink_mbps``."""
+    """Capacity from → to: the column ``uplink_mbps``."""
     backward_bps: Ints
     loss: Floats
     connected: NDArray[np.bool_]
@@ -53,15 +53,15 @@ def decimal(value: int, places: int) -> str:
 
 
 def loss_text(loss: float) -> str:
-    """Return a loss to a millionth, without an exponent."""
+    """Format a loss to a millionth, without an exponent."""
     return decimal(round(loss * 1_000_000), 6)
 
 
 class Overlay:
-    """Puts models on a path's rows, stretch after stretch."""
+    """Apply models to a path's rows, one stretch after the other."""
 
     def __init__(self, models: Sequence[Model], base_mbps: float) -> None:
-        """Keep the models; ``base_mbps`` is the capacity that they take from (1 where a model gives it)."""
+        """Store the models and the capacity that they scale (``base_mbps`` is 1 if a model gives Mbit/s)."""
         self._models = models
         self._base_mbps = base_mbps
         self._arrival_ns = 0
@@ -70,18 +70,18 @@ class Overlay:
     def rows(
         self, view: View, delay_ns: Ints, connected: NDArray[np.bool_], path_id: int, event: str
     ) -> Rows:
-        """Return a stretch's rows: its own, and one wherever a model changes something.
+        """Return a stretch's rows: the path's own, plus one wherever a model's value changes.
 
         Args:
             view: the stretch.
-            delay_ns: (rows,), propagation.
-            connected: (rows,).
-            path_id: of the stretch.
-            event: of its first row.
+            delay_ns: propagation, shape (rows,).
+            connected: shape (rows,).
+            path_id: the stretch's path.
+            event: the first row's event.
         """
         total = combined([model.window(view) for model in self._models], view.time_ns)
         own = np.searchsorted(view.time_ns, total.time_ns, side="right") - 1
-        # First in, first out: what leaves later arrives no earlier, so arrival times may only rise.
+        # The path is first in, first out, so arrival times never fall.
         arrival_ns = np.maximum(total.time_ns + delay_ns[own] + total.extra_ns, self._arrival_ns)
         arrival_ns = np.maximum.accumulate(arrival_ns)
         self._arrival_ns = int(arrival_ns[-1])
@@ -90,7 +90,7 @@ class Overlay:
         before = np.concatenate([[self._connected], usable[:-1]])
         self._connected = bool(usable[-1])
         for row in np.flatnonzero(before & ~usable):
-            # Rain that silences the link begins an outage of its own.
+            # A model took the link down (rain, for instance).
             events[row] = events[row] or UNREACHABLE
         return Rows(
             total.time_ns,

@@ -1,4 +1,4 @@
-"""What may be asked for on top of a path's geometry, and its flags."""
+"""Settings of the capacity, loss and rain models, and their command line flags."""
 
 from __future__ import annotations
 
@@ -19,26 +19,25 @@ FLAGS = {
     "rain": "--rain",
     "rain_at": "--rain-at",
 }
-"""Field to flag."""
 
 
 class ConditionsSpec(Strict):
     """Capacity, loss and rain of a path."""
 
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    """Of everything that is drawn."""
+    """Seed of all random draws."""
     capacity: Literal["constant", "starlink", "uniform-steps"] = "constant"
-    """The model of capacity over time; each file of `traces.capacity` documents its own."""
+    """Capacity model, documented in its file in `traces.capacity`."""
     terminal_at: Literal["from", "to"] = "to"
-    """At which end the user terminal of the ``starlink`` model is: ``to`` makes from → to a download."""
+    """The end with the ``starlink`` model's user terminal: ``to`` makes from → to a download."""
     loss: Probability = 0.0
-    """Independent loss per packet, all the time."""
+    """Constant independent loss per packet."""
     loss_burst: str | None = None
-    """``MEAN,BURST_MS[,LOSS]``: bursts of loss, see `LossBurst`."""
+    """Bursts of loss as ``MEAN,BURST_MS[,LOSS]``, see `LossBurst`."""
     rain: str | None = None
     """``MM_PER_H``, ``P%`` or ``any``: see `traces.capacity.rain`."""
     rain_at: Literal["from", "to"] = "to"
-    """At which end it rains."""
+    """The end where it rains."""
 
     @model_validator(mode="after")
     def _texts(self) -> ConditionsSpec:
@@ -56,12 +55,12 @@ class ConditionsSpec(Strict):
 
 @dataclass(frozen=True)
 class LossBurst:
-    """Gilbert-Elliott loss in continuous time: bursts and the time between them are exponential."""
+    """Gilbert-Elliott loss in continuous time: burst lengths and pauses are exponential."""
 
     mean: float
-    """Of the loss over a long time."""
+    """Long-term mean loss."""
     burst_ms: float
-    """Mean length of a burst."""
+    """Mean burst length."""
     burst_loss: float
     """Loss per packet during a burst."""
 
@@ -72,11 +71,7 @@ class LossBurst:
 
 
 def parse_loss_burst(text: str) -> LossBurst:
-    """Return the bursts that ``MEAN,BURST_MS[,LOSS]`` means; LOSS is 1 unless given.
-
-    Raises:
-        ValueError: it means none.
-    """
+    """Parse ``MEAN,BURST_MS[,LOSS]``, with LOSS 1 by default; raise ValueError if the text is not valid."""
     rule = "loss_burst: must be MEAN,BURST_MS[,LOSS] with 0 < MEAN < LOSS <= 1 and 0.1 <= BURST_MS <= 60000"
     try:
         mean, burst_ms, *rest = map(float, text.split(","))
@@ -89,11 +84,7 @@ def parse_loss_burst(text: str) -> LossBurst:
 
 
 def parse_rain(text: str) -> tuple[Literal["mm_per_h", "percent", "any"], float]:
-    """Return what a ``--rain`` means.
-
-    Raises:
-        ValueError: it means nothing.
-    """
+    """Parse a ``--rain`` into kind and value; raise ValueError if the text is not valid."""
     if text == "any":
         return "any", 0.0
     kind, limit = ("percent", 10.0) if text.endswith("%") else ("mm_per_h", 250.0)
@@ -110,24 +101,24 @@ def parse_rain(text: str) -> tuple[Literal["mm_per_h", "percent", "any"], float]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of `FLAGS`."""
+    """Add the flags in `FLAGS`."""
     parser.add_argument(
         "--capacity",
         choices=["constant", "starlink", "uniform-steps"],
-        help="how capacity varies, default constant",
+        help="capacity model, default constant",
     )
-    parser.add_argument("--terminal-at", choices=["from", "to"], help="where starlink's dish is, default to")
-    parser.add_argument("--seed", type=int, metavar="N", help="of everything that is drawn, default 0")
+    parser.add_argument("--terminal-at", choices=["from", "to"], help="end with starlink's dish, default to")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of all random draws, default 0")
     parser.add_argument("--loss", type=_number, metavar="P", help="loss per packet, 0 to 1, default 0")
     parser.add_argument(
         "--loss-burst", metavar="MEAN,BURST_MS[,LOSS]", help="Gilbert-Elliott bursts, such as 0.01,40"
     )
-    parser.add_argument("--rain", metavar="MM_PER_H|P%|any", help="rain fade after ITU-R P.618 and P.1853")
-    parser.add_argument("--rain-at", choices=["from", "to"], help="where it rains, default to")
+    parser.add_argument("--rain", metavar="MM_PER_H|P%|any", help="rain fade by ITU-R P.618 and P.1853")
+    parser.add_argument("--rain-at", choices=["from", "to"], help="end where it rains, default to")
 
 
 def fields(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return what those flags gave, None where they were not given."""
+    """Return the flags' values, None for those not given."""
     return {field: getattr(arguments, field) for field in FLAGS}
 
 

@@ -1,4 +1,4 @@
-"""What every model returns: values that hold from row to row, over a stretch of a trace."""
+"""Piecewise constant values over a stretch of a trace: the result type of every model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 End = Literal["from", "to"]
-"""Of a path."""
 
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
@@ -21,14 +20,14 @@ NS_PER_S = 1_000_000_000
 
 @dataclass(frozen=True)
 class View:
-    """The stretch of a path that models are asked about. Stretches come in order, without gaps."""
+    """A stretch of a path, as passed to models. Stretches come in order, without gaps."""
 
     time_ns: Ints
-    """The path's own rows, since the trace's start."""
+    """Times of the path's own rows, since the trace's start."""
     end_ns: int
-    """Where the stretch ends; the time of its only row for the trace's last row."""
+    """End of the stretch; for the trace's last row, the time of that row."""
     elevation_deg: Callable[[End], Floats | None]
-    """(rows,): at which a user sees its satellite, None while it has none."""
+    """Elevation of the satellite at an end, shape (rows,); None while the end has no satellite."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +35,20 @@ class Span:
     """Piecewise constant values. All arrays have shape (rows,); a row holds until the next."""
 
     time_ns: Ints
-    """Strictly increasing; the first is the stretch's start."""
+    """Strictly increasing, from the stretch's start."""
     forward: Floats
-    """Capacity from → to, in Mbit/s or, for models that only take away, as a share."""
+    """Capacity from → to, in Mbit/s or, for models that only reduce it, as a share."""
     backward: Floats
     """The same, to → from."""
     extra_ns: Ints
-    """Delay on top of propagation, one way."""
+    """One-way delay on top of propagation."""
     loss: Floats
     """0 to 1."""
     up: NDArray[np.bool_]
     """Whether the link is usable at all."""
 
     def at(self, time_ns: Ints) -> Span:
-        """Return the values at other times, none of them before the first."""
+        """Return the values at other times, none before the first row."""
         rows = np.searchsorted(self.time_ns, time_ns, side="right") - 1
         return Span(
             time_ns,
@@ -61,7 +60,7 @@ class Span:
         )
 
     def cut(self, start_ns: int, end_ns: int) -> Span:
-        """Return the part from ``start_ns`` on and before ``end_ns``, a row at its start."""
+        """Return the part in [``start_ns``, ``end_ns``), with a row at its start."""
         inside = self.time_ns[(self.time_ns > start_ns) & (self.time_ns < end_ns)]
         return self.at(np.concatenate([[start_ns], inside]).astype(np.int64))
 
@@ -75,7 +74,7 @@ def span(
     loss: Floats | float = 0.0,
     up: NDArray[np.bool_] | bool = True,
 ) -> Span:
-    """Return a span; what is not given changes nothing."""
+    """Return a span. The defaults change nothing."""
     rows = len(time_ns)
     return Span(
         time_ns,
@@ -88,7 +87,7 @@ def span(
 
 
 def combined(spans: Sequence[Span], time_ns: Ints) -> Span:
-    """Return what several models do together, with a row at each of theirs and at ``time_ns``."""
+    """Combine several models, with a row at each of their times and at ``time_ns``."""
     times = np.unique(np.concatenate([time_ns, *(one.time_ns for one in spans)]))
     total = span(times)
     for one in (part.at(times) for part in spans):
@@ -104,49 +103,49 @@ def combined(spans: Sequence[Span], time_ns: Ints) -> Span:
 
 
 class Model(Protocol):
-    """A model of capacity, loss or weather. The same seed gives the same values however a trace is cut."""
+    """A model of capacity, loss or weather. Its values depend on the seed, not on how a trace is cut."""
 
     def window(self, view: View) -> Span:
-        """Return what holds from the view's first row to its end."""
+        """Return the values from the view's first row to its end."""
         ...
 
     def metadata(self) -> dict[str, Any]:
-        """Return the model's parameters and source, for the trace's first line."""
+        """Return the model's parameters and source, for the trace's metadata."""
         ...
 
 
 @dataclass(frozen=True)
 class Grid:
-    """When a model's slots begin: those of re-selections, so that both happen at the same instant."""
+    """A model's slots. They start with the path's re-selections, so both happen at the same instant."""
 
     period_ns: int
     origin_ns: int = 0
-    """The time of the trace's first row, counted from any slot's begin."""
+    """Time from the start of any slot to the trace's first row."""
 
     def slots(self, start_ns: int, end_ns: int) -> range:
-        """Return the numbers of the slots that the stretch touches, times counted from the first row."""
+        """Return the slots that overlap a stretch; times count from the trace's first row."""
         first = (start_ns + self.origin_ns) // self.period_ns
         last = (max(end_ns, start_ns + 1) - 1 + self.origin_ns) // self.period_ns
         return range(first, last + 1)
 
     def begin_ns(self, slot: int) -> int:
-        """Return when a slot begins, counted from the trace's first row."""
+        """Return a slot's start, counted from the trace's first row."""
         return slot * self.period_ns - self.origin_ns
 
 
 class SlotModel:
-    """A model whose slots are drawn independently, each from its own generator."""
+    """A model that draws each slot independently, from a generator of its own."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
         self._last: tuple[int, Span] | None = None
 
     def draw(self, slot: int) -> Span:
-        """Return a slot's values, times counted from its begin."""
+        """Return a slot's values; times count from the slot's start."""
         raise NotImplementedError
 
     def window(self, view: View) -> Span:
-        """Return what holds from the view's first row to its end."""
+        """Return the values from the view's first row to its end."""
         start_ns = int(view.time_ns[0])
         parts: list[Span] = []
         for slot in self.grid.slots(start_ns, view.end_ns):
@@ -156,7 +155,7 @@ class SlotModel:
             times = own.time_ns + begin_ns
             moved = Span(times, own.forward, own.backward, own.extra_ns, own.loss, own.up)
             next_ns = self.grid.begin_ns(slot + 1)
-            # A stretch of no length, the trace's last row, still has one row.
+            # The trace's last row is a stretch of zero length; it still gets a row.
             parts.append(moved.cut(max(start_ns, begin_ns), min(next_ns, view.end_ns)))
         return Span(
             *(

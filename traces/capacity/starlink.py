@@ -1,17 +1,17 @@
-"""Measured-style Starlink: what a terminal sees besides geometry, in the style of published measurements.
+"""Capacity, delay and loss of a Starlink terminal besides geometry, in the style of published measurements.
 
-- Capacity: drawn anew every 15 s, for each direction on its own. Downlink from the LeoReplayer's example
-  trace (LeoCC, commit 867e673): 48.7 Mbit/s on average, 30 to 73. Uplink: the same shape, scaled by Ookla's
-  medians for Starlink in the United States, first quarter of 2025: 14.84 up against 104.71 down.
+- Capacity: drawn every 15 s, independently per direction. Downlink: 48.7 Mbit/s on average, 30 to 73, from
+  LeoReplayer's example trace (LeoCC, commit 867e673). Uplink: the same shape, scaled by Ookla's medians for
+  Starlink in the United States, first quarter of 2025: 14.84 up, 104.71 down.
 - Reconfigurations, every 15 s: no capacity for 59 to 135 ms, then 31 to 68 ms of extra delay for 20 to 110 ms
-  (the same trace, eight reconfigurations). The extra delay then falls as fast as time runs, so that no packet
+  (the same trace, eight reconfigurations). The extra delay then falls as fast as time runs: no packet
   overtakes.
 - Loss: a burst of 30 to 50 ms when capacity returns (3 to 5 probes in a row at 10 ms; LEOViz, sample of
-  2025-05-29), and all the time 0.0001 towards the terminal or 0.002 from it (LeoReplayer's suggestion).
-- Frames of 4/3 ms, silent for up to 15 ms in between (Garcia, Sundberg and Brunstrom, "TCP Congestion Control
-  Performance over Starlink", ANRW 2025, sections 1 and 4). A row each for silence and for transmission, not
-  one a frame: 0 to 11 frames off, then 1 to 4 on, uniform, both directions at the same time; some 190 rows a
-  second. Capacity while on is scaled so that every such cycle carries the slot's capacity.
+  2025-05-29), and a constant 0.0001 towards the terminal or 0.002 from it (LeoReplayer's suggestion).
+- Frames of 4/3 ms with up to 15 ms of silence in between (Garcia, Sundberg and Brunstrom, "TCP Congestion
+  Control Performance over Starlink", ANRW 2025, sections 1 and 4): 0 to 11 frames off, then 1 to 4 on,
+  uniform, both directions together. Silence and transmission take one row each, about 190 rows a second.
+  Capacity while on is scaled so that every cycle carries the slot's capacity.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ import numpy as np
 from traces.capacity.span import NS_PER_MS, End, Floats, Grid, Ints, SlotModel, Span, combined, span
 
 DOWNLINK_MBPS = (30.0, 48.7, 73.0)
-"""Least, mean, most."""
+"""Minimum, mean, maximum."""
 UPLINK_SHARE = 14.84 / 104.71
 _SPREAD_MBPS = 8.0
-"""Standard deviation before the limits, which move the mean by less than 0.3 Mbit/s."""
+"""Standard deviation before truncation, which moves the mean by less than 0.3 Mbit/s."""
 GAP_MS = (59.0, 135.0)
 SPIKE_MS = (20.0, 110.0)
 SPIKE_DELAY_MS = (31.0, 68.0)
@@ -34,7 +34,7 @@ BURST_MS = (30.0, 50.0)
 BURST_LOSS = 1.0
 LOSS_DOWN, LOSS_UP = 1e-4, 2e-3
 BASE_DELAY_MS = (7.0, 14.0)
-"""One way, without an orbit: the example trace's least is 7 ms and its mean 10.7 ms, spikes included."""
+"""One way, without an orbit. The example trace has a minimum of 7 and a mean of 10.7 ms, spikes included."""
 
 ON_FRAMES, OFF_FRAMES = (1, 4), (0, 11)
 _RAMP_MS = 2
@@ -54,12 +54,14 @@ class Starlink(SlotModel):
         base_delay_ms: tuple[float, float] | None = None,
         scale: float = 1.0,
     ) -> None:
-        """With ``base_delay_ms`` a delay is drawn for every slot, instead of a path's propagation.
+        """Store the parameters.
 
-        Capacities are those of `DOWNLINK_MBPS` times ``scale``.
-
-        Raises:
-            ValueError: slots too short for a reconfiguration.
+        Args:
+            grid: slots of at least 1 s (ValueError otherwise: a reconfiguration would not fit).
+            seed: of the draws.
+            terminal_at: the end with the terminal.
+            base_delay_ms: draw a base delay per slot from this range, instead of a path's propagation.
+            scale: multiplies the capacities of `DOWNLINK_MBPS`.
         """
         if grid.period_ns < 1000 * NS_PER_MS:
             raise ValueError("capacity: starlink needs at least 1 s between re-selections")
@@ -121,7 +123,7 @@ def _ns(rng: np.random.Generator, range_ms: tuple[float, float]) -> int:
 
 
 def _frames(rng: np.random.Generator, period_ns: int) -> tuple[Ints, Floats]:
-    """Return when silence and transmission begin, and capacity as a multiple of the slot's."""
+    """Return the starts of silence and transmission, and capacity as a multiple of the slot's."""
     frames = period_ns * 3 // (4 * NS_PER_MS) + 1
     cycles = frames // (ON_FRAMES[0] + OFF_FRAMES[0]) + 1
     on = rng.integers(*ON_FRAMES, size=cycles, endpoint=True)
@@ -132,6 +134,6 @@ def _frames(rng: np.random.Generator, period_ns: int) -> tuple[Ints, Floats]:
     frame = np.stack([begins, begins + off], axis=1).ravel()
     share = np.stack([np.zeros(kept), (on + off) / on], axis=1).ravel()
     time_ns = frame * (4 * NS_PER_MS) // 3
-    # Without silence both rows of a cycle begin together, and the one that transmits counts.
+    # A cycle without silence has two rows at the same time; keep the one that transmits.
     real = np.append(np.diff(time_ns) > 0, True) & (time_ns < period_ns)
     return time_ns[real].astype(np.int64), share[real]

@@ -1,5 +1,3 @@
-"""Capacity and loss models against the numbers that they were made from."""
-
 import itertools
 
 import numpy as np
@@ -36,14 +34,14 @@ def _mean(one: Span, values, start_ns=0):
 
 
 def _gap_ns(one: Span) -> int:
-    # The burst of loss begins when capacity returns.
+    # The loss burst starts when capacity returns.
     return int(one.time_ns[np.flatnonzero(one.loss == starlink.BURST_LOSS)[0]])
 
 
 def test_starlinks_capacity_lies_in_the_measured_range_and_its_uplink_is_the_smaller(slots):
     down = np.array([_mean(one, one.forward, _gap_ns(one)) for one in slots])
     up = np.array([_mean(one, one.backward, _gap_ns(one)) for one in slots])
-    # The cycle that the gap or the slot's end cuts moves a slot's mean by at most 0.5 %.
+    # The cycle cut by the gap or the slot's end moves a slot's mean by at most 0.5 %.
     assert 30 * 0.995 < down.min() < 38
     assert 60 < down.max() < 73 * 1.005
     # Four standard errors of the mean of 300 slots.
@@ -88,7 +86,7 @@ def test_starlinks_silence_is_whole_frames_of_at_most_15_ms(slots):
     assert np.abs(frames - np.rint(frames)).max() < 1e-5
     begins_silent = bool(silent[0])
     quiet = lengths_ns[0 if begins_silent else 1 :: 2]
-    # Eleven frames are 14.67 ms, twelve would be 16.
+    # 11 frames take 14.67 ms, 12 would take 16 ms.
     assert 13 * NS_PER_MS < quiet.max() < 15 * NS_PER_MS
 
 
@@ -111,7 +109,7 @@ def test_uniform_steps_fill_their_ranges_evenly():
         assert 0 <= share.min() < 0.01
         assert 0.99 < share.max() <= 1
         counts, _ = np.histogram(share, bins=10, range=(0, 1))
-        # Chi-square with 9 degrees of freedom: 27.9 is exceeded once in a thousand seeds.
+        # Chi-square with 9 degrees of freedom exceeds 27.9 for one seed in a thousand.
         assert ((counts - 200) ** 2 / 200).sum() < 27.9
         assert abs(np.corrcoef(share[1:], share[:-1])[0, 1]) < 4 / 2000**0.5
 
@@ -133,10 +131,10 @@ def test_bursts_have_their_mean_length_and_the_loss_asked_for(burst):
     length_ns = np.diff(np.append(bursts.time_ns, end_ns))
     bad = bursts.loss > 0
     assert set(bursts.loss.tolist()) == {0, burst.burst_loss}
-    # Some 20,000 of each: four standard errors are below 3 %, of a quotient of two below 5 %.
+    # With about 20,000 of each, four standard errors are below 3 %, and below 5 % for a quotient.
     assert length_ns[bad].mean() / NS_PER_MS == pytest.approx(burst.burst_ms, rel=0.03)
     assert (length_ns * bursts.loss).sum() / end_ns == pytest.approx(burst.mean, rel=0.05)
-    # Memoryless: the deviation of an exponential is its mean.
+    # The standard deviation of an exponential equals its mean.
     assert length_ns[bad].std() == pytest.approx(length_ns[bad].mean(), rel=0.05)
 
 

@@ -1,5 +1,3 @@
-"""Rain against the ITU's own examples, a second implementation, and common sense."""
-
 import numpy as np
 import pytest
 
@@ -39,7 +37,7 @@ def test_attenuation_is_that_of_the_itus_worked_example(percent, expected_db):
 def test_the_rain_rate_is_that_of_the_itus_worked_example():
     from itur.models.itu837 import rainfall_rate
 
-    # The same examples, P.837-7: Kuala Lumpur, exceeded for 0.01 % of the year.
+    # The same examples, P.837-7: Kuala Lumpur, 0.01 % of the year.
     assert float(np.asarray(rainfall_rate(3.133, 101.7, 0.01))) == pytest.approx(99.15117186, rel=1e-4)
     kuala_lumpur = Site(name="Kuala Lumpur", lat_deg=3.133, lon_deg=101.7)
     assert rain.percent_of_rate(kuala_lumpur, 99.15117186) == pytest.approx(0.01, rel=1e-2)
@@ -54,7 +52,7 @@ def test_attenuation_over_time_is_that_of_the_librarys_own_synthesis():
         NEW_YORK.lat_deg, NEW_YORK.lon_deg, 14.25, 40.0, 0.0, len(noise), Ts=1, tau=45, n=noise
     )
     keep = np.exp(-2e-4)
-    # The library's line runs over the other tail of the deviate, so its noise has the other sign.
+    # The library fits the other tail of the deviate, so its noise has the opposite sign.
     deviate = -lfilter([np.sqrt(1 - keep**2)], [1, -keep], noise)
     ours = rain.attenuation_db(NEW_YORK, 14.25, deviate, np.full(len(noise), 40.0))
     theirs = np.asarray(theirs)
@@ -67,7 +65,7 @@ def test_rain_asked_for_as_a_share_of_the_year_begins_at_the_attenuation_exceede
     model = Rain(f"{percent}%", NEW_YORK, "to", 1, 60.0)
     snr_db = model.snr_db(np.zeros(1, dtype=np.int64), np.array([40.0]))[:, 0]
     exceeded = rain.exceeded_db(NEW_YORK, rain.UP_GHZ, np.array([40.0]), percent)[0]
-    # The lognormal line through P.618's points misses each by at most a fifth.
+    # The lognormal fit to P.618's points misses each by at most a fifth.
     assert rain.CLEAR_SKY_DB - snr_db[1] == pytest.approx(exceeded, rel=0.2)
     down_db = rain.exceeded_db(NEW_YORK, rain.DOWN_GHZ, np.array([40.0]), percent)[0]
     assert down_db * 0.8 < rain.CLEAR_SKY_DB - snr_db[0] < down_db * 1.2 + 3.8

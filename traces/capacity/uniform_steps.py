@@ -1,8 +1,8 @@
-"""Uniform steps: the papers' responsiveness. Every 15 s capacity, base RTT and loss are drawn anew.
+"""Uniform steps, the papers' responsiveness test: capacity, base RTT and loss are redrawn every 15 s.
 
 Mazilu, Valentine and Parisis, "Evaluating Learning Congestion Control Schemes for LEO Constellations",
-section IV-A: 50 to 100 Mbit/s, 10 to 100 ms, 0 to 1 % loss. Valentine and Parisis, "LeoTCP", section
-IV-B: 5 to 100 ms.
+section IV-A: 50 to 100 Mbit/s, 10 to 100 ms, 0 to 1 % loss. Valentine and Parisis, "LeoTCP", section IV-B: 5
+to 100 ms.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ RTT_MS = (10.0, 100.0)
 MAX_LOSS = 0.0
 
 _STREAM = 1
-"""Tells this model's draws from the others' with the same seed."""
+"""Separates this model's draws from those of the others with the same seed."""
 
 
 class UniformSteps(SlotModel):
-    """Capacity, and where asked delay and loss, uniform and independent in every slot."""
+    """Capacity, and optionally delay and loss, drawn uniformly and independently in every slot."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class UniformSteps(SlotModel):
         rtt_ms: tuple[float, float] | None = None,
         max_loss: float = MAX_LOSS,
     ) -> None:
-        """Keep the ranges; without ``rtt_ms`` the delay stays that of the path."""
+        """Store the ranges; without ``rtt_ms`` the path's delay stays."""
         super().__init__(grid)
         self._seed = seed
         self._capacity_mbps = capacity_mbps
@@ -41,8 +41,8 @@ class UniformSteps(SlotModel):
         self._max_loss = max_loss
 
     def draw(self, slot: int) -> Span:
-        """Return a slot's one row."""
-        # Always the same draws in the same order: paths with and without loss share their capacities.
+        """Return a slot's single row."""
+        # Always draw all three, so traces with and without loss have the same capacities.
         share = np.random.default_rng([self._seed, _STREAM, slot]).random(3)
         low, high = self._capacity_mbps
         mbps = low + (high - low) * share[0]

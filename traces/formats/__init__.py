@@ -1,1 +1,1 @@
-"""Exchange formats: other tools' traces in and out. One file a format."""
+"""Import and export of other tools' traces, one file per format."""

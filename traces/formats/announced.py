@@ -1,4 +1,4 @@
-"""What an imported trace announces to schemes that ask: the grid of re-selections, and handovers."""
+"""The re-selection grid and handovers that an imported trace announces to handover-aware schemes."""
 
 from __future__ import annotations
 
@@ -18,23 +18,19 @@ from traces.path.announcement import ReportError
 
 MAX_REATTACH_S = 3600.0
 _LINE_S = 1.0
-"""LeoEM's logs have a line a second."""
+"""LeoEM's logs have one line per second."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """What the user says of the re-selections; it goes before what the data show."""
+    """The user's settings of re-selections, which override the data."""
 
     reattach_s: float | None = None
     phase_s: float | None = None
     """Since the file's first row."""
 
     def phase_below(self, period_s: float) -> float | None:
-        """Return the phase that was told, checked against its period.
-
-        Raises:
-            InputError: it is not below the period.
-        """
+        """Return the user's phase; raise InputError unless it is below the period."""
         if self.phase_s is not None and self.phase_s >= period_s:
             raise InputError(
                 f"import: --reattach-phase-s: {self.phase_s:g} is not below the period of {period_s:g} s"
@@ -46,10 +42,10 @@ NOTHING_TOLD = Told()
 
 
 def of_changes(changes: Sequence[Change], told: Told) -> tuple[dict[str, Any], list[str]]:
-    """Return metadata and notes for a log that names every change of the path.
+    """Return metadata and notes for a log that marks every change of the path.
 
     Raises:
-        InputError: a phase without a period.
+        InputError: there is a phase, but no period.
     """
     hard = [change for change in changes if change.end]
     ends = [
@@ -85,12 +81,12 @@ def of_changes(changes: Sequence[Change], told: Told) -> tuple[dict[str, Any], l
 
 
 def of_series(series: Series, told: Told) -> tuple[dict[str, Any], list[str]]:
-    """Return metadata and notes for a measured path, which does not name its changes.
+    """Return metadata and notes for a measured path, which does not mark its changes.
 
-    Every re-selection of a grid that is told or found is announced: at each the path may change.
+    All re-selections on the user's or the detected grid are announced, because the path may change at each.
 
     Raises:
-        InputError: a phase without a period.
+        InputError: there is a phase, but no period.
     """
     resolution_s = float(np.median(series.end_ns - series.time_ns)) / NS_PER_S
     found = grid.find_measured(series, resolution_s)
@@ -108,14 +104,14 @@ def of_series(series: Series, told: Told) -> tuple[dict[str, Any], list[str]]:
 
 
 def of_export(sidecar: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the trace announced that a folder was exported from; empty where that is not known."""
+    """Return the announcements of the trace that an export came from, or an empty dictionary."""
     trace = sidecar.get("trace")
     keys = ("reattach_s", "reattach_phase_s", "start_s", "off_grid_handovers_s", "report_error", "handovers")
     return {key: trace[key] for key in keys if key in trace} if isinstance(trace, dict) else {}
 
 
 def _settled(period_s: float | None, found: Grid | None, time_s: grid.Seconds, told: Told) -> Grid | None:
-    """Return the grid by what is told, or else by what is found."""
+    """Return the user's grid, or else the detected one."""
     if told.reattach_s is None and found is not None:
         phase_s = told.phase_below(found.period_s)
         return found if phase_s is None else Grid(found.period_s, phase_s, 0, 0)

@@ -18,7 +18,7 @@ _OPTIONS = (
     *("reattach_s", "reattach_phase_s"),
 )
 _ALWAYS = {"reattach_s", "reattach_phase_s"}
-"""The options that every format takes."""
+"""Options of all formats."""
 _TAKES = {
     "leoem": {"capacity_mbps"},
     "hypatia": {"capacity_mbps"},
@@ -26,14 +26,14 @@ _TAKES = {
     "mahimahi": {"uplink", "downlink", "delay_ms", "bin_ms"},
     "starlink-csv": {"terminal_at", "columns", "delay_ms", "capacity_mbps", "bin_ms"},
 }
-"""The options that mean something for each format."""
+"""Further options of each format."""
 
 CHECKS = ("leoem",)
-"""Formats of others that ``check --format`` knows faults of."""
+"""Formats that ``check --format`` supports."""
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add both subcommands to the command line."""
+    """Add both subcommands."""
     out = commands.add_parser(
         "export", help="write a path trace in another tool's format", allow_abbrev=False
     )
@@ -42,7 +42,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     out.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new or empty folder")
 
     into = commands.add_parser(
-        "import", help="turn another tool's trace into a path trace", allow_abbrev=False
+        "import", help="convert another tool's trace to a path trace", allow_abbrev=False
     )
     into.add_argument("file", type=Path, help="a file, or for mahimahi and leoreplayer an exported folder")
     into.add_argument("--format", required=True, choices=exchange.IMPORTS)
@@ -51,35 +51,35 @@ def add(commands: argparse._SubParsersAction) -> None:
         "--uplink", type=Path, metavar="FILE", help="mahimahi and leoreplayer: the uplink's own trace"
     )
     into.add_argument("--downlink", type=Path, metavar="FILE")
-    into.add_argument("--delay-ms", type=float, metavar="MS", help="one way, for files that have no delay")
+    into.add_argument("--delay-ms", type=float, metavar="MS", help="one-way delay, for files without it")
     into.add_argument(
         "--capacity-mbps",
         type=float,
         metavar="MBPS",
-        help="both ways, for files that have none, default 100",
+        help="capacity both ways, for files without it, default 100",
     )
-    into.add_argument("--bin-ms", type=int, metavar="MS", help="mahimahi and starlink-csv, default 100")
+    into.add_argument("--bin-ms", type=int, metavar="MS", help="mahimahi, starlink-csv: row, default 100")
     into.add_argument(
         "--terminal-at",
         choices=["from", "to"],
-        help="starlink-csv: where the user is; to, the default, makes from → to the download",
+        help="starlink-csv: the user's end; to, the default, makes from → to the download",
     )
     into.add_argument(
         "--reattach-s",
         type=float,
         metavar="S",
-        help="period of the re-selections, where the data do not show it or show another",
+        help="period of re-selections, instead of the one found in the data",
     )
     into.add_argument(
         "--reattach-phase-s",
         type=float,
         metavar="S",
-        help="the first re-selection, since the file's first row",
+        help="time from the file's first row to the first re-selection",
     )
     into.add_argument(
         "--columns",
         metavar="FIELD=COLUMN,…",
-        help=f"starlink-csv: which column is which of {', '.join(starlink_csv.FIELDS)}",
+        help=f"starlink-csv: columns of the fields {', '.join(starlink_csv.FIELDS)}",
     )
 
 
@@ -122,7 +122,7 @@ def _options(arguments: argparse.Namespace) -> exchange.Options:
 
 
 def run_import(arguments: argparse.Namespace) -> int:
-    """Run ``import``; notes and warnings go to standard error."""
+    """Run ``import``. Notes and warnings go to standard error."""
     words = ["python", "-m", "traces", "import", str(arguments.file), "--format", arguments.format]
     for name in _OPTIONS:
         value = getattr(arguments, name)

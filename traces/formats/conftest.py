@@ -1,4 +1,4 @@
-"""Series for the tests of the formats, made by hand and at random."""
+"""Series for the tests of formats."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -28,7 +28,7 @@ def make_series(rows, period_ms, loss=0.0):
 
 @st.composite
 def random_series(draw, unit_ms=1):
-    """Series with up to 12 rows at odd times; their period is a multiple of ``unit_ms``."""
+    """Draw a series with up to 12 rows at odd times, and a period that is a multiple of ``unit_ms``."""
     count = draw(st.integers(1, 12))
     gaps_us = draw(st.lists(st.integers(1, 400_000), min_size=count, max_size=count))
     time_us = np.concatenate([[0], np.cumsum(gaps_us)])

@@ -1,4 +1,4 @@
-"""Export to and import from files: which file holds what, and what a format cannot say."""
+"""Export to and import from files: their names and contents, and what a format cannot express."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from traces.path import cache
 EXPORTS = ("mahimahi", "leoreplayer", "netem-trace")
 IMPORTS = ("leoem", "hypatia", "leoreplayer", "mahimahi", "starlink-csv")
 SIDECAR = "export.json"
-"""What every exported folder says about itself."""
+"""File in exported folders that describes them."""
 
 _SHOWN_FAULTS = 20
 _SHOWN_RANGES = 12
@@ -47,7 +47,7 @@ _FAULTS = {
 
 @dataclass(frozen=True)
 class Options:
-    """What an import cannot take from the file."""
+    """Options of an import, for what the file does not state."""
 
     uplink: Path | None = None
     downlink: Path | None = None
@@ -57,17 +57,17 @@ class Options:
     columns: str | None = None
     told: Told = NOTHING_TOLD
     terminal_at: str = "to"
-    """Where the user is that up and down are seen from."""
+    """The user's end, from which up and down are seen."""
 
 
 def export(name_or_file: str, kind: str, out: Path) -> list[str]:
-    """Write a path trace in another format into the folder ``out``, whole or not at all.
+    """Write a path trace in another format into the folder ``out``, atomically.
 
     Returns:
-        What was written, a line each.
+        One line per written file.
 
     Raises:
-        InputError: the trace cannot be read or expressed, or ``out`` exists or cannot be written.
+        InputError: the trace cannot be read or expressed, or ``out`` is not empty or cannot be written.
     """
     path = cache.file(name_or_file)
     data = cache.read_bytes(path)
@@ -165,7 +165,7 @@ def _write_folder(
 def _delay_sidecar(
     series: Series, kind: str, folder: Path, sidecar: dict[str, Any], said: dict[str, str]
 ) -> list[str]:
-    """Write what the format can of the delay; return what it cannot."""
+    """Write the delay as far as the format can express it; return notes on the rest."""
     lengths = series.end_ns - series.time_ns
     order = np.argsort(series.delay_ns, kind="stable")
     half = int(np.searchsorted(np.cumsum(lengths[order]), series.period_ns / 2))
@@ -204,7 +204,7 @@ def _sidecar(folder: Path) -> dict[str, Any]:
 
 
 def _unrotated(series: Series, sidecar: dict[str, Any]) -> Series:
-    """Undo what the export did to an outage across the wrap, to the rows' own resolution."""
+    """Undo the export's rotation of an outage across the wrap, to the resolution of the rows."""
     offset = sidecar.get("offset_s", 0)
     if not isinstance(offset, int | float) or not 0 <= offset < series.period_ns / 1e9:
         return series
@@ -216,13 +216,13 @@ def _unrotated(series: Series, sidecar: dict[str, Any]) -> Series:
 def read(
     path: Path, kind: str, options: Options
 ) -> tuple[Series, dict[str, Any], list[str], list[leoem.Fault]]:
-    """Read a file (or, as exported, a folder) of another tool.
+    """Read another tool's file, or an exported folder.
 
     Returns:
-        Its rows, what the metadata says of it, notes for the user, and LeoEM's faults.
+        Rows, metadata, notes for the user, and LeoEM's faults.
 
     Raises:
-        InputError: file, line and the rule that is broken; or an option is missing.
+        InputError: the file is not valid, or an option is missing.
     """
     notes: list[str] = []
     faults: list[leoem.Fault] = []
@@ -270,7 +270,7 @@ def read(
             series = replace(series, uplink_bps=series.downlink_bps, downlink_bps=series.uplink_bps)
         if "_mbps" in note:
             way = "from → to" if options.terminal_at == "to" else "to → from"
-            notes.append(f"the user is at {options.terminal_at!r}: what goes down to it goes {way}")
+            notes.append(f"the user is at {options.terminal_at!r}: its download goes {way}")
     series, raised = rows.without_overtaking(series)
     if raised:
         notes.append(
@@ -305,7 +305,7 @@ def _read_mahimahi(path: Path, options: Options, bin_ms: int, notes: list[str]) 
 
 
 def _whole(series: Series, sidecar: dict[str, Any]) -> Series:
-    """Return the series repeated to the period of the trace that it was exported from."""
+    """Repeat the series to the period of the trace that it was exported from."""
     period_s = sidecar.get("period_s")
     if not isinstance(period_s, int | float) or not 0 < period_s <= rows.MAX_PERIOD_S:
         return series
@@ -314,7 +314,7 @@ def _whole(series: Series, sidecar: dict[str, Any]) -> Series:
 
 
 def line_ranges(lines: list[int], shown: int = _SHOWN_RANGES) -> str:
-    """Return ascending line numbers as ranges, such as ``1-3, 7``, the first few of them."""
+    """Format the first ``shown`` ranges of ascending line numbers, such as ``1-3, 7``."""
     ranges: list[list[int]] = []
     for line in lines:
         if ranges and line <= ranges[-1][1] + 1:
@@ -326,7 +326,7 @@ def line_ranges(lines: list[int], shown: int = _SHOWN_RANGES) -> str:
 
 
 def fault_lines(faults: list[leoem.Fault], path: Path, listing: Path | None) -> list[str]:
-    """Return one warning a kind of fault, with the lines that have it, and where all of them are listed."""
+    """Return a warning per kind of fault, with its lines, and the name of the file that lists them all."""
     warnings = []
     for kind, what in _FAULTS.items():
         found = [fault for fault in faults if fault.kind == kind]
@@ -335,18 +335,18 @@ def fault_lines(faults: list[leoem.Fault], path: Path, listing: Path | None) -> 
             lines = line_ranges([fault.line for fault in found], _SHOWN_RANGES if listing else len(found))
             warnings.append(f"{path}: {len(found)} rows with {what}: lines {lines}; the first: {first}")
     if listing is not None:
-        warnings.append(f"{path}: every one of them is listed in {listing.name}")
+        warnings.append(f"{path}: {listing.name} lists all of them")
     return warnings
 
 
 def import_file(path: Path, kind: str, options: Options, command: str, out: Path) -> tuple[str, list[str]]:
-    """Turn another tool's file into a path trace.
+    """Convert another tool's file to a path trace.
 
     Returns:
-        What was written, and warnings.
+        A summary and warnings.
 
     Raises:
-        InputError: the file breaks its format, or ``out`` cannot be written.
+        InputError: the file is not valid, or ``out`` cannot be written.
     """
     series, extra, notes, faults = read(path, kind, options)
     listing = out.with_name(f"{out.name}.faults.csv")

@@ -1,4 +1,4 @@
-"""The grid of re-selections that a path's changes lie on, as found in the data."""
+"""Detect the re-selection grid in a path's data."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ from traces.formats.series import NS_PER_S, Series
 Seconds = NDArray[np.float64]
 
 PERIODS_S = range(2, 61)
-"""Periods that are looked for: whole seconds."""
+"""Candidate periods."""
 FEWEST = 5
-"""With fewer changes on it, a grid is not told from chance."""
+"""A grid with fewer changes on it may be chance."""
 _MAJORITY = 0.5
 _NEARLY = 0.8
-"""A grid's divisors hold all of its changes, so the longest period that holds nearly as many is the one."""
+"""Divisors of the period fit as well as the period, so take the longest with this part of the best share."""
 _HIGHEST_SHARES = (0.002, 0.005, 0.01)
 _APART_S = 1.0
 MEASURED_S = 0.5
-"""How far apart the beginnings of a measured path's changes may be on its grid."""
+"""Tolerance of the start of a change on a measured path's grid."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Re-selections come at ``phase_s`` after the first row and every ``period_s`` from there."""
+    """Re-selections at ``phase_s`` after the first row, and every ``period_s`` from there."""
 
     period_s: float
     phase_s: float
     on: int
-    """Changes that were found on it."""
+    """Number of changes on the grid."""
     of: int
-    """All changes that were looked at."""
+    """Number of all changes."""
 
     def holds(self, time_s: Seconds, width_s: float = 0.0) -> NDArray[np.bool_]:
-        """Return which times are on the grid, or up to ``width_s`` after it; a millisecond is rounding."""
+        """Return which times are at most ``width_s`` after the grid, with a tolerance of 1 ms."""
         return (time_s - self.phase_s + 1e-3) % self.period_s <= width_s + 2e-3
 
 
 def phase(time_s: Seconds, period_s: float, width_s: float) -> Grid:
-    """Return the phase that most of the times share: they begin within ``width_s`` from it on.
+    """Return the grid with the phase that most of the times share, up to ``width_s`` after it.
 
     Args:
-        time_s: (n,), n at least 1.
-        period_s: of the grid.
-        width_s: 0 where times are exact.
+        time_s: shape (n,), n at least 1.
+        period_s: the grid's period.
+        width_s: 0 if the times are exact.
     """
-    # To the microsecond, so that multiples of a period are equal again.
+    # Rounding to a microsecond makes multiples of a period equal again.
     residue = np.sort(np.round(time_s % period_s, 6) % period_s)
     around = np.concatenate([residue, residue + period_s])
     counts = np.searchsorted(around, residue + width_s + 1e-6, side="right") - np.arange(len(residue))
@@ -58,12 +58,12 @@ def phase(time_s: Seconds, period_s: float, width_s: float) -> Grid:
 
 
 def find(time_s: Seconds, width_s: float, resolution_s: float) -> Grid | None:
-    """Return the grid that a majority of the times lies on, beyond what chance explains, or None.
+    """Return the grid that a majority of the times, corrected for chance, lies on, or None.
 
     Args:
-        time_s: (n,) when the path's changes begin.
-        width_s: how far apart they may be on the grid.
-        resolution_s: of the times.
+        time_s: starts of the path's changes, shape (n,).
+        width_s: tolerance after the grid.
+        resolution_s: resolution of the times.
     """
     if len(time_s) < FEWEST:
         return None
@@ -76,12 +76,12 @@ def find(time_s: Seconds, width_s: float, resolution_s: float) -> Grid | None:
 def find_exact(ends: Sequence[Seconds], resolution_s: float) -> tuple[float | None, Grid | None]:
     """Return the period of the path's ends, and the grid that most of their changes lie on.
 
-    The period is the longest that most intervals between an end's changes are multiples of. The grid is None
-    where the ends start over so often, each for itself, that no phase holds a majority of the changes.
+    The period is the longest that divides most intervals between an end's changes. The grid is None if the
+    ends restart their periods so often that no phase has a majority of the changes.
 
     Args:
-        ends: for each end (n,) when it changes its satellite, exact to their resolution.
-        resolution_s: of the times.
+        ends: for each end, the times of its changes of satellite, shape (n,).
+        resolution_s: resolution of the times, which are exact otherwise.
     """
     apart_s = np.concatenate([np.round(np.diff(end) / resolution_s) * resolution_s for end in ends])
     if len(apart_s) < FEWEST:
@@ -95,7 +95,7 @@ def find_exact(ends: Sequence[Seconds], resolution_s: float) -> tuple[float | No
 
 
 def _longest(shares: Mapping[float, float], slack_s: float) -> float | None:
-    """Return the longest period whose share, less what chance explains, is nearly the best one."""
+    """Return the longest period whose share, corrected for chance, is close to the best one."""
     beyond = {
         period_s: (share - slack_s / period_s) / (1 - slack_s / period_s)
         for period_s, share in shares.items()
@@ -108,9 +108,9 @@ def _longest(shares: Mapping[float, float], slack_s: float) -> float | None:
 
 
 def find_measured(series: Series, resolution_s: float) -> Grid | None:
-    """Return the grid of a measured path's outages, or else of its peaks of delay, or None.
+    """Return the grid of a measured path's outages, or else of its highest delays, or None.
 
-    Peaks are the highest delays: LeoCC's own search takes the highest hundred of 12,000.
+    LeoCC's own search takes the highest hundred of 12,000 delays.
     """
     begin_s = series.time_ns / NS_PER_S
     lost = ~series.connected & np.concatenate([[True], series.connected[:-1]])
@@ -120,7 +120,7 @@ def find_measured(series: Series, resolution_s: float) -> Grid | None:
 
 
 def _highest(series: Series, share: float) -> NDArray[np.bool_]:
-    """Return the rows with the highest delays, which hold for this share of the period."""
+    """Return the rows with the highest delays, which last for this share of the period."""
     order = np.argsort(series.delay_ns, kind="stable")[::-1]
     held_ns = np.cumsum((series.end_ns - series.time_ns)[order])
     least_ns = series.delay_ns[order[int(np.searchsorted(held_ns, share * series.period_ns))]]
@@ -128,5 +128,5 @@ def _highest(series: Series, share: float) -> NDArray[np.bool_]:
 
 
 def _beginnings(time_s: Seconds) -> Seconds:
-    """Return the first of each run of times that are less than `_APART_S` apart."""
+    """Return the first time of each run of times less than `_APART_S` apart."""
     return time_s[np.concatenate([[True], np.diff(time_s) >= _APART_S])] if len(time_s) else time_s

@@ -1,7 +1,7 @@
-"""Hypatia's round-trip times over satellites: ``time_ns,rtt_ns`` a line, 0 while unreachable.
+"""Hypatia's round-trip times: one ``time_ns,rtt_ns`` per line, 0 while unreachable.
 
-Facts of the format: satgenpy's analysis of a pair of ground stations (snkas/hypatia, commit 0ac531c) writes
-the RTT of the shortest path at fixed steps, 100 ms as a rule, without a header.
+satgenpy's analysis of a pair of ground stations (snkas/hypatia, commit 0ac531c) writes the RTT of the
+shortest path at fixed steps, usually 100 ms, without a header.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _MAX_RTT_NS = 2 * rows.MAX_DELAY_MS * NS_PER_MS
 
 
 def read(path: Path, capacity_mbps: float) -> Series:
-    """Return the file's rows, half of each RTT as the delay; the last one lasts as long as the one before.
+    """Read a file. The delay is half the RTT, and the last row lasts as long as the previous one.
 
-    The format does not say which satellites are in use: there is one ``path_id`` and no handover.
+    The format does not name satellites, so there is one ``path_id`` and no handover.
 
     Raises:
-        InputError: file, line and the rule that is broken.
+        InputError: the file is not valid; the message names line and rule.
     """
     source, number = Source(path), 0
     time_ns: list[int] = []
@@ -47,7 +47,7 @@ def read(path: Path, capacity_mbps: float) -> Series:
     rtts = np.array(rtt_ns)
     connected = rtts > 0
     if not connected.any():
-        raise source.error(number, "rtt_ns", "is 0 in every row: the pair never reaches each other")
+        raise source.error(number, "rtt_ns", "is 0 in every row: the pair is never connected")
     delay_ns = rows.held_delays(np.round(rtts / 2).astype(np.int64), connected)
     period_ns = int(2 * times[-1] - times[-2])
     series = rows.constant(times, period_ns, delay_ns, capacity_mbps)

@@ -1,13 +1,14 @@
-"""LeoEM's path logs, and what is wrong with the published ones.
+"""LeoEM's path logs, and the faults of the published ones.
 
-Facts of the format (XuyangCaoUCSD/LeoEM, commit 4488b00): a line a second, ``cycle$[-1, nodes, -2]$number
-of nodes$[delay of each hop in s]$their sum``, or ``cycle$NULL`` without a path. -1 and -2 are the users,
-satellites come next, and numbers from the constellation's size (1,584) on are gateways. Its emulator takes
-the path down for 1.5 round trips over the old and 1.5 over the new user link when an end changes its
-satellite, and not at all for other changes.
+Format (XuyangCaoUCSD/LeoEM, commit 4488b00): one line per second, ``cycle$[-1, nodes, -2]$number of
+nodes$[delay of each hop in s]$their sum``, or ``cycle$NULL`` without a path. -1 and -2 are the users, numbers
+below the size of the constellation (1,584) are satellites, numbers from there on gateways. When an end
+changes its satellite, the emulator takes the path down for 1.5 round trips over the old and 1.5 over the new
+user link. Other changes have no outage.
 
-The published logs leave out the z axis, so that most legs to the ground are shorter than the satellites are
-high; their user legs stand still between re-selections; and those come every 16 s instead of 15.
+The published logs have three faults: they leave out the z axis, which makes most legs to the ground shorter
+than the satellites' altitude; user legs are constant between re-selections; and these come every 16 s instead
+of 15.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ SATELLITES = 1584
 ALTITUDE_KM = 550.0
 REATTACH_S = 15
 FROZEN_S = 3
-"""Satellites move 7 km a second; a user leg that stands still over this many seconds was not updated."""
+"""Satellites move at 7 km/s, so a user leg that is constant for this many seconds was not updated."""
 
 _NULL = "NULL"
 _ORIGIN, _DESTINATION = -1, -2
 _MAX_CYCLE = round(rows.MAX_PERIOD_S)
 _MAX_HOPS = 10_000
-# Sums and delays are printed as floating point; they agree to better than a nanosecond a hop.
+# Sums and delays are printed floating-point numbers; they agree to better than a nanosecond per hop.
 _SUM_TOLERANCE_S = 1e-9
 
 
@@ -45,19 +46,19 @@ class Second:
     line: int
     cycle: int
     nodes: tuple[int, ...]
-    """From the one user to the other; empty without a path."""
+    """From user to user; empty without a path."""
     delay_s: tuple[float, ...]
-    """Of each hop."""
+    """Per hop."""
 
     @property
     def ends(self) -> tuple[int, int]:
-        """The satellites that the users hold."""
+        """The users' satellites."""
         return self.nodes[1], self.nodes[-2]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A rule of physics or of the log's own claims that a line breaks."""
+    """A violation of physics, or of the log's own claims, in a line."""
 
     line: int
     kind: str
@@ -100,11 +101,7 @@ def _second(source: Source, number: int, line: str) -> Second:
 
 
 def read_log(path: Path) -> list[Second]:
-    """Return a log's lines.
-
-    Raises:
-        InputError: file, line and the rule that is broken.
-    """
+    """Read a log's lines; raise InputError with line and rule if the file is not valid."""
     source, seconds, number = Source(path), [], 0
     for number, line in source.lines():
         second = _second(source, number, line)
@@ -117,7 +114,7 @@ def read_log(path: Path) -> list[Second]:
 
 
 def _ground_legs(second: Second, satellites: int) -> list[int]:
-    """Return the hops that have the ground at one end or the other."""
+    """Return the hops with an end on the ground."""
     ground = [node < 0 or node >= satellites for node in second.nodes]
     return [hop for hop in range(len(second.delay_s)) if ground[hop] or ground[hop + 1]]
 
@@ -125,7 +122,7 @@ def _ground_legs(second: Second, satellites: int) -> list[int]:
 def below_floor(
     seconds: Sequence[Second], altitude_km: float = ALTITUDE_KM, satellites: int = SATELLITES
 ) -> list[Fault]:
-    """Return every line with legs to the ground that are shorter than the satellites are high."""
+    """Return the lines with legs to the ground that are shorter than the satellites' altitude."""
     floor_s = altitude_km / LIGHT_KM_PER_S
     faults = []
     for second in seconds:
@@ -142,7 +139,7 @@ def below_floor(
 
 
 def frozen_legs(seconds: Sequence[Second]) -> list[Fault]:
-    """Return the lines at which a user leg has stood still for `FROZEN_S` over the same satellite."""
+    """Return the lines at which a user leg has been constant for `FROZEN_S` over the same satellite."""
     faults = []
     for side, name in ((0, "first"), (1, "last")):
         still_s, last = 0, None
@@ -160,7 +157,7 @@ def frozen_legs(seconds: Sequence[Second]) -> list[Fault]:
 
 
 def off_grid(seconds: Sequence[Second], reattach_s: int = REATTACH_S) -> list[Fault]:
-    """Return the lines in which an end changes its satellite off the grid that the first change sets."""
+    """Return the lines in which an end changes its satellite off the grid of the first change."""
     faults, first = [], None
     for before, after in pairwise(seconds):
         if not before.nodes or not after.nodes or before.ends == after.ends:
@@ -173,24 +170,20 @@ def off_grid(seconds: Sequence[Second], reattach_s: int = REATTACH_S) -> list[Fa
 
 
 def faults(seconds: Sequence[Second]) -> list[Fault]:
-    """Return every fault of a log, in the order of its lines."""
+    """Return all faults of a log, ordered by line."""
     found = [*below_floor(seconds), *frozen_legs(seconds), *off_grid(seconds)]
     return sorted(found, key=lambda fault: fault.line)
 
 
 def read(path: Path, capacity_mbps: float) -> tuple[Series, list[Second]]:
-    """Return a log as rows, with the emulator's outages, and its lines.
-
-    Raises:
-        InputError: file, line and the rule that is broken.
-    """
+    """Read a log; return rows with the emulator's outages, and the log's lines (see `read_log`)."""
     seconds = read_log(path)
     known = np.array([bool(second.nodes) for second in seconds])
     sums_ns = np.array([round(sum(second.delay_s) * NS_PER_S) for second in seconds], dtype=np.int64)
     held_ns = rows.held_delays(sums_ns, known)
     start = seconds[0].cycle
     spans = [(second.cycle - start) * NS_PER_S for second in seconds]
-    # A row lasts a second; the period ends with the last one's.
+    # The last row lasts a second.
     period_ns = spans[-1] + NS_PER_S
     time_ns: list[int] = []
     columns: list[tuple[int, bool, int, str]] = []
@@ -224,18 +217,18 @@ def read(path: Path, capacity_mbps: float) -> tuple[Series, list[Second]]:
 
 @dataclass(frozen=True)
 class Change:
-    """A change of the path, as handovers are announced."""
+    """A change of the path, for announcements."""
 
     time_s: float
     """Since the log's first line."""
     kind: str
     """``hard`` or ``soft``."""
     end: str | None
-    """Whose satellite changed: ``from``, ``to`` or ``both``; None for soft ones."""
+    """The end whose satellite changed: ``from``, ``to`` or ``both``; None if soft."""
 
 
 def changes(seconds: Sequence[Second]) -> list[Change]:
-    """Return every change of the path; after a span without a path the one before it counts."""
+    """Return all changes of the path. After a gap, the path before it counts."""
     found, last = [], None
     for second in seconds:
         if last is not None and second.nodes and second.nodes != last.nodes:
@@ -248,9 +241,9 @@ def changes(seconds: Sequence[Second]) -> list[Change]:
 
 
 def _change(old: Second, new: Second) -> tuple[str, int]:
-    """Return the event and the outage of the change from one path to another."""
+    """Return event and outage of the change from one path to another."""
     sums_s = [old.delay_s[-side] + new.delay_s[-side] for side in (0, 1) if old.ends[side] != new.ends[side]]
     if not sums_s:
         return "soft_handover", 0
-    # Both ends hand over side by side, so the path is down for the longer of the two.
+    # Both ends hand over in parallel, so the longer outage counts.
     return "hard_handover", max(1, round(3 * max(sums_s) * NS_PER_S))

@@ -1,8 +1,8 @@
-"""LeoReplayer's pairs of a delay and a bandwidth trace (LeoCC), a fork of mahimahi with a delay that changes.
+"""Delay and bandwidth traces of LeoReplayer (LeoCC), a fork of mahimahi with variable delay.
 
-Facts of the format (SpaceNetLab/LeoCC, commit 867e673): the delay file has one integer a line, the one-way
-delay in ms for one interval of 10 ms; it starts over after its last line and serves both directions.
-Bandwidth files are mahimahi traces. LeoReplayer lets packets overtake each other when the delay falls.
+Format (SpaceNetLab/LeoCC, commit 867e673): each line of the delay file is an integer, the one-way delay in ms
+for an interval of 10 ms. It repeats after its last line, and applies to both directions. Bandwidth files are
+mahimahi traces. LeoReplayer lets packets overtake each other when the delay falls.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ _MAX_DELAY_MS = int(rows.MAX_DELAY_MS)
 
 
 def delays_ms(series: Series) -> NDArray[np.int64]:
-    """Return the delay at the start of each interval, to the nearest millisecond.
+    """Return the delay at the start of each interval, rounded to a millisecond.
 
-    LeoReplayer lets packets overtake when the delay falls faster than time runs, so a delay that would fall
-    faster between two samples is raised to what does not.
+    LeoReplayer lets packets overtake when the delay falls faster than time runs, so such delays are raised.
     """
     start_ns = np.arange(0, series.period_ns, INTERVAL_MS * NS_PER_MS, dtype=np.int64)
     row = np.searchsorted(series.time_ns, start_ns, side="right") - 1
@@ -37,18 +36,14 @@ def delays_ms(series: Series) -> NDArray[np.int64]:
 
 
 def write_delays(series: Series, file: IO[str]) -> int:
-    """Write the delay file; return its number of intervals."""
+    """Write the delay file and return its number of intervals."""
     delays = delays_ms(series)
     file.write("\n".join(map(str, delays.tolist())) + "\n")
     return len(delays)
 
 
 def read_delays_ms(path: Path) -> NDArray[np.int64]:
-    """Return the delay of each interval, in ms.
-
-    Raises:
-        InputError: file, line and the rule that is broken.
-    """
+    """Read the delay of each interval, in ms; raise InputError with line and rule if the file is invalid."""
     source = Source(path)
     delays = []
     for number, line in source.lines():
@@ -59,13 +54,13 @@ def read_delays_ms(path: Path) -> NDArray[np.int64]:
 
 
 def read(delay: Path, uplink: Path | None, downlink: Path | None, capacity_mbps: float) -> Series:
-    """Return the rows of a delay file and two bandwidth files, one row an interval.
+    """Read a delay file and up to two bandwidth files, one row per interval.
 
-    Bandwidth traces replay on their own; one of another length than the delays is cut or starts over. Without
-    them the capacity is constant. A delay of 0 ms becomes a nanosecond, for path traces have none of 0.
+    Bandwidth traces are cut or repeated to the length of the delays; without one, capacity is constant. A
+    delay of 0 ms becomes a nanosecond, because path traces have no delay of 0.
 
     Raises:
-        InputError: file, line and the rule that is broken.
+        InputError: a file is not valid; the message names line and rule.
     """
     delay_ms = read_delays_ms(delay)
     time_ns = np.arange(len(delay_ms), dtype=np.int64) * INTERVAL_MS * NS_PER_MS
@@ -84,7 +79,7 @@ def _replayed_bps(path: Path, intervals: int) -> NDArray[np.int64]:
     if rounds * len(opportunity_ms) > 1 << 28:
         raise InputError(f"{path}: period: {period_ms} ms are too short against the delays' {wanted_ms} ms")
     if period_ms != wanted_ms:
-        # Time 0 is the round's end, where another round follows.
+        # Time 0 is the end of the previous round.
         first = np.where(opportunity_ms == 0, period_ms, opportunity_ms)
         repeated = np.concatenate([first + index * period_ms for index in range(rounds)])
         opportunity_ms = repeated[repeated <= wanted_ms]

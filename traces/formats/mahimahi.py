@@ -1,10 +1,10 @@
-"""Mahimahi's link traces: one line a delivery opportunity, in milliseconds.
+"""Mahimahi's link traces: one delivery opportunity per line, in milliseconds.
 
-Facts of the format (mahimahi's mm-link, commit ae477d4): a line is a non-negative integer and lines never
-decrease; each is an opportunity to deliver one 1,504-byte frame, which is an IP packet of 1,500 bytes and
-four bytes of tunnel header; unused opportunities are lost; after the last line the trace starts over with
-the last line's time as its period, so that time 0 and the period are the same moment. Every trace therefore
-needs an opportunity at its very end, and an outage there would have a hole.
+Format (mahimahi's mm-link, commit ae477d4): lines are non-negative integers that never decrease. Each is an
+opportunity to deliver a frame of 1,504 bytes, that is, an IP packet of 1,500 bytes and four bytes of tunnel
+header. Unused opportunities are lost. The trace repeats after the last line, whose time is the period, so
+time 0 and the period are the same moment. Every trace therefore needs an opportunity at its very end, even
+during an outage.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from traces.formats.series import NS_PER_MS, Series
 from traces.formats.source import Source
 
 PACKET_BITS = 12_000
-"""Of an opportunity that count as capacity: a whole IP packet of 1,500 bytes."""
+"""Bits of an opportunity that count as capacity: an IP packet of 1,500 bytes."""
 
 DIRECTIONS = ("uplink", "downlink")
 _COLUMNS = (
@@ -34,22 +34,22 @@ _COLUMNS = (
 DEFAULT_BIN_MS = 100
 MAX_PERIOD_MS = round(rows.MAX_PERIOD_S * 1000)
 MAX_OPPORTUNITIES = 1 << 29
-"""A day at 70 Mbit/s; mahimahi keeps all of them in memory."""
+"""A day at 70 Mbit/s. Mahimahi keeps all of them in memory."""
 
-# Capacities are in bit/s and times in ns: one opportunity is this many of their products.
+# An opportunity in bit/s × ns.
 _OPPORTUNITY = PACKET_BITS * rows.NS_PER_S
 _CHUNK_NS = rows.NS_PER_S
 _INT64_MAX = 2**63 - 1
 
 
 def starting_offset_ns(series: Series, source: str) -> int:
-    """Return when the exported period should start, in ns into the trace: 0 unless an outage spans the wrap.
+    """Return the start of the exported period, in ns into the trace: 0 unless an outage spans the wrap.
 
-    Such an outage would have a hole, for the last opportunity ends the period. The export then starts where
-    the outage ends.
+    The period ends with an opportunity, which must not fall into an outage. The export then starts where the
+    outage ends.
 
     Raises:
-        InputError: a direction never has capacity, or there is no moment at which both have.
+        InputError: a direction never has capacity, or there is no time at which both have it.
     """
     has = {direction: series.capacity_bps(direction) > 0 for direction in DIRECTIONS}
     for direction, capacity in has.items():
@@ -64,15 +64,14 @@ def starting_offset_ns(series: Series, source: str) -> int:
 
 
 def opportunities_ms(series: Series, direction: str) -> Iterator[NDArray[np.int64]]:
-    """Yield the delivery opportunities of ``direction`` in ascending order, piece by piece.
+    """Yield the delivery opportunities of ``direction`` in ascending order, in pieces.
 
-    The capacity adds up, exactly, and an opportunity comes in the millisecond in which another whole packet
-    is there, rounded up. The whole period has the nearest whole number of packets, at least one, and its
-    last is at the period's end: where the last rows have no capacity, the first packet of the next round is
-    it.
+    Capacity accumulates exactly. An opportunity comes, rounded up to a millisecond, whenever a whole packet
+    has accumulated. The period has the nearest whole number of packets, at least one, and the last is at its
+    end: if the last rows have no capacity, this is the first packet of the next round.
 
     Args:
-        series: its period is a whole number of milliseconds, and one of its two ends has capacity.
+        series: with a period in whole milliseconds, and capacity at its start or its end.
         direction: ``uplink`` or ``downlink``.
     """
     capacity = series.capacity_bps(direction)
@@ -80,13 +79,13 @@ def opportunities_ms(series: Series, direction: str) -> Iterator[NDArray[np.int6
     lengths = (series.end_ns - series.time_ns).tolist()
     total = sum(bps * length for bps, length in zip(capacity.tolist(), lengths, strict=True))
     count = max(1, (2 * total + _OPPORTUNITY) // (2 * _OPPORTUNITY))
-    # What is missing to a whole number of packets is there before the period starts.
+    # The initial credit rounds the total to whole packets.
     credit = count * _OPPORTUNITY - total
     ends_with_capacity = bool(capacity[-1])
-    # The last packet is due at the very end, and is set apart: it comes there in either case.
+    # The last packet always comes at the very end.
     left = count - 1
     if not ends_with_capacity:
-        # It stands for the packet at time 0 of the next round; the others follow it at whole packets.
+        # It is the packet at time 0 of the next round; the others follow at whole packets.
         credit = 0
     for start_ns, bps, length in zip(series.time_ns.tolist(), capacity.tolist(), lengths, strict=True):
         if bps == 0:
@@ -103,15 +102,12 @@ def opportunities_ms(series: Series, direction: str) -> Iterator[NDArray[np.int6
                 yield np.minimum(np.maximum(-(-time_ns // NS_PER_MS), 1), period_ms)
             left -= due
             credit = gained - due * _OPPORTUNITY
-    # Rounding up to whole packets can leave some for the end.
+    # Rounding up can leave some packets for the end.
     yield np.full(left + 1, period_ms, dtype=np.int64)
 
 
 def write(series: Series, direction: str, file: IO[str], told: Callable[[int], None] | None = None) -> int:
-    """Write a direction's trace; return how many opportunities it has.
-
-    ``told`` is called with the number of opportunities of each piece once it is written.
-    """
+    """Write a direction's trace; return its number of opportunities, and call ``told`` with each piece's."""
     count = 0
     for piece in opportunities_ms(series, direction):
         file.write("\n".join(map(str, piece.tolist())) + "\n")
@@ -122,7 +118,7 @@ def write(series: Series, direction: str, file: IO[str], told: Callable[[int], N
 
 
 def size(series: Series) -> tuple[int, int]:
-    """Return about how many opportunities and bytes both directions' traces have."""
+    """Estimate the number of opportunities and bytes of both directions' traces."""
     ends_ms = np.maximum(series.end_ns // NS_PER_MS, 1)
     line_bytes = np.floor(np.log10(ends_ms)) + 2
     lengths_s = (series.end_ns - series.time_ns) / rows.NS_PER_S
@@ -131,15 +127,15 @@ def size(series: Series) -> tuple[int, int]:
 
 
 def repetition(series: Series, unit_ms: int = 1) -> Series:
-    """Return the shortest series of a second or more that repeats to ``series`` exactly, or it itself.
+    """Return the shortest series of a second or more that repeats to exactly ``series``, or ``series``.
 
-    Mahimahi starts over at a trace's end, so a link that never changes needs only a few of its packets: as
-    many as come in whole milliseconds in both directions. Delay and loss are not in these files.
+    Mahimahi repeats traces, so a constant link needs only as many packets as fill whole milliseconds in both
+    directions. Delay and loss are not in these files.
     """
     capacities = [series.capacity_bps(direction) for direction in DIRECTIONS]
     if any((capacity != capacity[0]).any() for capacity in capacities):
         return series
-    # bit/s times ms: a whole packet is this much.
+    # A packet in bit/s × ms.
     packet = PACKET_BITS * 1000
     whole_ms = math.lcm(unit_ms, *(packet // math.gcd(int(capacity[0]), packet) for capacity in capacities))
     period_ms = series.period_ns // NS_PER_MS
@@ -160,12 +156,10 @@ def repetition(series: Series, unit_ms: int = 1) -> Series:
 
 
 def check(series: Series, source: str, unit_ms: int = 1) -> None:
-    """Refuse what cannot be expressed.
+    """Raise InputError if the format cannot express the series.
 
-    Raises:
-        InputError: the period is no multiple of ``unit_ms``, so that replay would drift away from the
-        trace; or
-            there would be more than `MAX_OPPORTUNITIES`.
+    The period must be a multiple of ``unit_ms``, or replay drifts away from the trace, and there must be at
+    most `MAX_OPPORTUNITIES`.
     """
     seconds = (series.end_ns - series.time_ns) / 1e9
     for direction in DIRECTIONS:
@@ -182,11 +176,7 @@ def check(series: Series, source: str, unit_ms: int = 1) -> None:
 
 
 def read_ms(path: Path) -> NDArray[np.int64]:
-    """Return a trace's opportunities in ms.
-
-    Raises:
-        InputError: file, line and the rule that is broken.
-    """
+    """Read a trace's opportunities, in ms; raise InputError with line and rule if the file is not valid."""
     source, pieces, piece, last, number = Source(path), [], [], 0, 0
     for number, line in source.lines():
         value = source.integer(number, "opportunity", line, 0, MAX_PERIOD_MS)
@@ -203,9 +193,9 @@ def read_ms(path: Path) -> NDArray[np.int64]:
 
 
 def capacity_bps(opportunity_ms: NDArray[np.int64], period_ms: int, bin_ms: int) -> NDArray[np.int64]:
-    """Return the mean capacity in bins of ``bin_ms``, the last of which may be shorter.
+    """Return the mean capacity in bins of ``bin_ms``; the last bin may be shorter.
 
-    The opportunity at ``t`` counts for the millisecond that ends there, and one at 0 for the period's last.
+    The opportunity at ``t`` counts for the millisecond that ends at ``t``, one at 0 for the period's last.
     """
     bins = -(-period_ms // bin_ms)
     index = np.where(opportunity_ms == 0, period_ms, opportunity_ms) - 1
@@ -216,12 +206,12 @@ def capacity_bps(opportunity_ms: NDArray[np.int64], period_ms: int, bin_ms: int)
 
 
 def read(uplink: Path, downlink: Path, delay_ms: float, bin_ms: int = DEFAULT_BIN_MS) -> Series:
-    """Return a pair of traces as rows of ``bin_ms`` with a constant delay.
+    """Read a pair of traces as rows of ``bin_ms`` with a constant delay.
 
-    A bin without an opportunity has capacity 0 and stays connected: the trace does not say why.
+    A bin without opportunities has capacity 0 and is connected, because the trace does not state the cause.
 
     Raises:
-        InputError: a file breaks the format, or the two have different periods.
+        InputError: a file is not valid, or the periods differ.
     """
     traces = {uplink: read_ms(uplink)}
     traces.setdefault(downlink, traces[uplink] if downlink == uplink else read_ms(downlink))

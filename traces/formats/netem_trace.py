@@ -1,9 +1,8 @@
 """JSON for the netem-trace crate and for rattan: capacity, delay and loss as repeated patterns.
 
-Facts of the format (netem-trace 0.5, features ``serde`` and ``human``): a model is an object whose only key
-is the name of its configuration type; bandwidths and durations are texts with units; ``count`` 0 repeats
-forever. Delay and loss have a static and a repeated model only, so each span of constant delay is an object
-of its own.
+Format (netem-trace 0.5, features ``serde`` and ``human``): a model is an object whose only key is the name of
+its configuration type; bandwidths and durations are strings with units; ``count`` 0 repeats forever. Delay
+and loss have only static and repeated models, so each span of constant delay is an object.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from traces.formats.series import Series
 
 
 def _spans(series: Series, values: NDArray[Any]) -> tuple[list[Any], list[int]]:
-    """Return the values and lengths in ns of the spans in which ``values`` does not change."""
+    """Return values and lengths in ns of the spans in which ``values`` is constant."""
     starts = np.concatenate([[True], values[1:] != values[:-1]])
     edges = np.append(series.time_ns[starts], series.period_ns)
     return values[starts].tolist(), np.diff(edges).tolist()
 
 
 def _write_repeated(file: IO[str], kind: str, models: list[dict[str, Any]]) -> int:
-    # One model a line: files stay readable and differences small.
+    # One model per line keeps files readable and diffs small.
     lines = ",\n".join(json.dumps({f"Static{kind}Config": model}) for model in models)
     name = f"Repeated{kind}PatternConfig"
     file.write(f'{{"{name}": {{"pattern": [\n{lines}\n], "count": 0}}}}\n')

@@ -1,4 +1,4 @@
-"""A path trace's rows as arrays, on their way to or from another format."""
+"""A path trace's rows as arrays, for conversion to and from other formats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NS_PER_S = 1_000_000_000
 MAX_ROWS = 10_000_000
 MAX_PERIOD_S = 1e7
 MAX_DELAY_MS = 9_999.0
-"""Delays of path traces are below 10 s."""
+"""Path traces have delays below 10 s."""
 MIN_DELAY_NS = 1
 MAX_MBPS = 1e6
 
@@ -34,7 +34,7 @@ class Series:
     period_ns: int
     time_ns: NDArray[np.int64]
     delay_ns: NDArray[np.int64]
-    """One way, above 0 also while disconnected."""
+    """One way; above 0 even while disconnected."""
     uplink_bps: NDArray[np.int64]
     downlink_bps: NDArray[np.int64]
     loss: NDArray[np.float64]
@@ -44,7 +44,7 @@ class Series:
 
     @property
     def end_ns(self) -> NDArray[np.int64]:
-        """When each row's span ends."""
+        """End of each row's span."""
         return np.append(self.time_ns[1:], self.period_ns)
 
     def capacity_bps(self, direction: str) -> NDArray[np.int64]:
@@ -53,11 +53,7 @@ class Series:
         return np.where(self.connected, capacity, 0)
 
     def rotated(self, offset_ns: int) -> Series:
-        """Return the same period, starting at the row that begins at ``offset_ns``.
-
-        Raises:
-            ValueError: no row begins there.
-        """
+        """Return the period rotated to start at ``offset_ns``; raise ValueError if no row begins there."""
         if offset_ns == 0:
             return self
         row = int(np.searchsorted(self.time_ns, offset_ns))
@@ -80,7 +76,7 @@ class Series:
         )
 
     def tiled(self, times: int) -> Series:
-        """Return this period so many times over."""
+        """Repeat the period."""
         starts_ns = np.arange(times, dtype=np.int64)[:, None] * self.period_ns
         return Series(
             times * self.period_ns,
@@ -98,7 +94,7 @@ class Series:
 def constant(
     time_ns: NDArray[np.int64], period_ns: int, delay_ns: NDArray[np.int64], capacity_mbps: float
 ) -> Series:
-    """Return rows with these delays and otherwise nothing that changes, connected throughout."""
+    """Return connected rows with these delays, and everything else constant."""
     rows = len(time_ns)
     capacity = np.full(rows, round(capacity_mbps * 1e6), dtype=np.int64)
     return Series(
@@ -115,7 +111,7 @@ def constant(
 
 
 def from_trace(trace: leosim.PathTrace) -> Series:
-    """Return a parsed path trace's rows."""
+    """Convert a parsed path trace."""
     return Series(
         trace.period_ns,
         trace.time_ns.astype(np.int64),
@@ -130,11 +126,7 @@ def from_trace(trace: leosim.PathTrace) -> Series:
 
 
 def held_delays(delay_ns: NDArray[np.int64], known: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the delays with unknown ones replaced by the last known before, or else the first known.
-
-    Raises:
-        ValueError: none is known.
-    """
+    """Replace unknown delays by the last known one, or else the first; raise ValueError if none is known."""
     if not known.any():
         raise ValueError("no delay is known")
     rows = np.maximum.accumulate(np.where(known, np.arange(len(known)), -1))
@@ -142,10 +134,10 @@ def held_delays(delay_ns: NDArray[np.int64], known: NDArray[np.bool_]) -> NDArra
 
 
 def without_overtaking(series: Series) -> tuple[Series, int]:
-    """Return the lowest delays that no packet overtakes another with, and how many rows were raised.
+    """Raise delays until no packet overtakes another; return the series and the number of raised rows.
 
-    Path traces are first in, first out: delay never falls faster than time runs. Measured series do fall
-    faster, for their probes wait in queues that path traces leave to the simulator.
+    Path traces are first in, first out: delay never falls faster than time runs. Measured delays do, because
+    probes wait in queues, which path traces leave to the simulator.
     """
     arrival_ns = np.maximum.accumulate(series.time_ns + series.delay_ns)
     delay_ns = arrival_ns - series.time_ns
@@ -153,17 +145,13 @@ def without_overtaking(series: Series) -> tuple[Series, int]:
 
 
 def unreachable_events(connected: NDArray[np.bool_]) -> list[str]:
-    """Return ``unreachable`` for the first row of every span without connection, else nothing."""
+    """Return ``unreachable`` for the first row of every disconnected span, and an empty string otherwise."""
     starts = ~connected & np.concatenate([[True], connected[:-1]])
     return ["unreachable" if start else "" for start in starts]
 
 
 def write(series: Series, metadata: dict[str, Any], out: Path) -> None:
-    """Write a path trace file, whole or not at all.
-
-    Raises:
-        InputError: ``out`` cannot be written.
-    """
+    """Write a path trace file atomically; raise InputError if that fails."""
     head = {"format": FORMAT, "version": VERSION, **metadata}
     columns = zip(
         series.time_ns.tolist(),

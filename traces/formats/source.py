@@ -1,4 +1,4 @@
-"""Reading what others wrote: bounded, line by line, and every complaint one line with file, line and rule."""
+"""Bounded reading of other tools' files, line by line. Each error is one line with file, line and rule."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from configs.errors import InputError
 from traces.path.cache import MAX_BYTES
 
 MAX_LINE_BYTES = 1 << 20
-"""Longer lines are refused: no format has any, and a file without line breaks must not fill the memory."""
+"""No format has longer lines, and a file without line breaks must not fill the memory."""
 
 
 class Source:
@@ -20,14 +20,14 @@ class Source:
         self.path = path
 
     def error(self, line: int, field: str, rule: str) -> InputError:
-        """Return the complaint about ``field`` in ``line`` (from 1)."""
+        """Return an error about ``field`` in ``line`` (from 1)."""
         return InputError(f"{self.path}:{line}: {field}: {rule}")
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Yield line numbers, from 1, and lines without their ends.
+        """Yield line numbers, from 1, and lines without line breaks.
 
         Raises:
-            InputError: the file cannot be read, is empty, larger than `MAX_BYTES` or not UTF-8.
+            InputError: the file is unreadable, empty, larger than `MAX_BYTES`, or not UTF-8.
         """
         number = 0
         for number, raw in self._raw_lines():
@@ -51,7 +51,7 @@ class Source:
                     number, read = number + 1, read + len(raw)
                     if len(raw) > MAX_LINE_BYTES:
                         raise self.error(number, "file", f"the line is longer than {MAX_LINE_BYTES} bytes")
-                    # A pipe or device has no size beforehand.
+                    # A pipe or device reports no size.
                     if read > MAX_BYTES:
                         raise self.error(number, "file", f"more than {MAX_BYTES} bytes")
                     yield number, raw.rstrip(b"\r\n")
@@ -59,13 +59,9 @@ class Source:
             raise InputError(f"{self.path}: file: cannot be read: {error.strerror}") from None
 
     def number(self, line: int, field: str, text: str, low: float, high: float) -> float:
-        """Return a finite number in [``low``, ``high``].
-
-        Raises:
-            InputError: it is none.
-        """
+        """Parse a finite number in [``low``, ``high``]; raise InputError otherwise."""
         try:
-            # float() also takes digit groups and signs of other scripts, which no tool writes.
+            # float() also accepts digit groups and digits of other scripts, which no tool writes.
             value = float(text) if text.isascii() and "_" not in text else math.nan
         except ValueError:
             value = math.nan
@@ -74,11 +70,7 @@ class Source:
         return value
 
     def integer(self, line: int, field: str, text: str, low: int, high: int) -> int:
-        """Return an integer in [``low``, ``high``].
-
-        Raises:
-            InputError: it is none.
-        """
+        """Parse an integer in [``low``, ``high``]; raise InputError otherwise."""
         digits = text.removeprefix("-")
         value = int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 20 else None
         if value is None or not low <= value <= high:

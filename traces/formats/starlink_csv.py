@@ -1,13 +1,11 @@
-"""CSV of measured Starlink series: probes of delay, rates of capacity, or both, told apart by their header.
+"""CSV of Starlink measurements: delay probes, capacity, or both, according to the header.
 
-Known headers: LENS's IRTT (``timestamp,rtt,uplink,downlink``: time in ns, the rest in ms; -1 in any of them
-is a probe that was lost both ways, on the way up or on the way down) and its ping (``timestamp,rtt``: s and
-ms; clarkzjw/LENS, scripts/convert_csv.py), and columns that go by the names and units of `FIELDS`. Any
-other header needs a mapping.
+Known headers are LENS's IRTT (``timestamp,rtt,uplink,downlink``: time in ns, the rest in ms; -1 in them is a
+probe lost both ways, on the way up or on the way down), LENS's ping (``timestamp,rtt``: s and ms;
+clarkzjw/LENS, scripts/convert_csv.py), and the names and units in `FIELDS`. Any other header needs a mapping.
 
-Samples are gathered in bins: delay is half of the median RTT (probes travel the queues that others fill,
-and the two ways differ), loss the share of lost probes, capacity the mean; a bin in which every probe was
-lost is an outage.
+Samples are grouped into bins. Delay is half the median RTT (an approximation: probes wait in queues, and the
+two ways differ), loss the share of lost probes, capacity the mean. A bin with only lost probes is an outage.
 """
 
 from __future__ import annotations
@@ -57,11 +55,7 @@ _MAX_TIME_NS = 1 << 62
 
 
 def parse_mapping(text: str) -> dict[str, str]:
-    """Return the mapping ``field=column,…`` as field to column.
-
-    Raises:
-        InputError: an unknown field, or one without a column.
-    """
+    """Parse a mapping ``field=column,…``; raise InputError if a field is unknown or has no column."""
     mapping = {}
     for part in text.split(","):
         field, _, column = part.partition("=")
@@ -72,7 +66,7 @@ def parse_mapping(text: str) -> dict[str, str]:
 
 
 def _mapping(source: Source, header: list[str], wanted: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Return what the columns are called, and the field that each column is."""
+    """Return the name of the mapping, and the column of each field."""
     if wanted:
         found, name = dict(wanted), "--columns"
     else:
@@ -105,7 +99,7 @@ def _time_ns(source: Source, line: int, field: str, text: str) -> int:
     if field == "time_ns":
         return source.integer(line, field, text, 0, _MAX_TIME_NS)
     scale = _TIMES[field]
-    # Seconds since 1970 in floating point are good to 0.2 µs.
+    # Floating-point seconds since 1970 are exact to 0.2 µs.
     return round(source.number(line, field, text, 0, _MAX_TIME_NS / scale) * scale)
 
 
@@ -127,17 +121,17 @@ def read(
     capacity_mbps: float,
     bin_ms: int = DEFAULT_BIN_MS,
 ) -> tuple[Series, str]:
-    """Return the file's series in bins of ``bin_ms``, and which columns were read as what.
+    """Read a file in bins of ``bin_ms``; return the series and a note on the columns.
 
     Args:
         path: a CSV file with a header.
-        columns: field to column; empty to go by the header.
-        delay_ms: the one-way delay of a file that has none.
-        capacity_mbps: the capacity of directions that have none.
-        bin_ms: length of a row; bins without a sample hold the one before.
+        columns: column of each field; empty to use the header.
+        delay_ms: one-way delay for a file without delays.
+        capacity_mbps: capacity for directions without it.
+        bin_ms: length of a row; bins without samples repeat the previous one.
 
     Raises:
-        InputError: file, line and the rule that is broken.
+        InputError: the file is not valid; the message names line and rule.
     """
     source = Source(path)
     lines = source.lines()
@@ -181,7 +175,7 @@ def _binned(
     bin_ns: int,
     path: Path,
 ) -> Series:
-    # Only bins with a sample become rows: a row holds until the next one.
+    # Only bins with samples become rows; a row holds until the next one.
     bins, index = np.unique(time_ns // bin_ns, return_inverse=True)
     counts = np.bincount(index)
     starts_ns = bins * bin_ns
@@ -217,7 +211,7 @@ def _binned(
 
 
 def _medians(index: NDArray[np.int64], values: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
-    """Return the median of each bin's values, nan for those without."""
+    """Return the median of each bin's values, nan for empty bins."""
     order = np.lexsort((values, index))
     ordered = values[order]
     counts = np.bincount(index, minlength=bins)

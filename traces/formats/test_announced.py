@@ -1,5 +1,3 @@
-"""What imported traces announce: grids as found or told, and handovers."""
-
 import json
 import math
 import sys
@@ -27,7 +25,7 @@ def _import(monkeypatch, tmp_path, text, kind, *words):
 
 
 def _leoem(seconds, slot_s):
-    """A log from second 1 on, as the published ones, whose first end changes satellite every ``slot_s``."""
+    """Return a log from second 1, as published, whose first end changes satellite every ``slot_s``."""
     return "".join(
         _line(second + 1, [second // slot_s, 900 + second // 7, 60], [2 + second / 1000, 4, 4, 2])
         for second in range(seconds)
@@ -43,7 +41,7 @@ def test_a_leoem_log_announces_its_handovers_and_the_grid_that_they_are_on(monke
     assert {one["end"] for one in hard} == {"from"}
     soft = [one["time_s"] for one in about["handovers"] if one["kind"] == "soft"]
     assert soft == [7.0 * change for change in range(1, 23) if change != 16]
-    # SaTCP's error of prediction, as of built traces: 0.365 s.
+    # SaTCP's prediction error, as in built traces: 0.365 s.
     errors = [abs(one["predicted_s"] - one["time_s"]) for one in about["handovers"]]
     assert 0.1 < float(np.mean(errors)) < 0.6
     said = capsys.readouterr().err
@@ -61,7 +59,7 @@ def test_satcp_and_leocc_find_what_they_need_on_an_imported_leoem_log(monkeypatc
 def test_a_log_whose_ends_start_over_again_and_again_announces_handovers_and_no_grid(
     monkeypatch, tmp_path, capsys
 ):
-    # Multiples of 16 s, and every third one 5 s late: no phase has more than a third.
+    # Multiples of 16 s with every third 5 s late: no phase has more than a third.
     lines, second = [], 1
     for slot in range(36):
         for _ in range(16 + 5 * (slot % 3 == 2)):

@@ -1,5 +1,3 @@
-"""What goes down to the user is what a plain flow gets, from the file to the simulator."""
-
 import json
 import sys
 
@@ -12,7 +10,7 @@ from traces.__main__ import main
 
 
 def _goodputs_mbps(trace):
-    """Two seconds of a plain flow and of one the other way, each alone."""
+    """Run a plain flow and a backward flow for two seconds, each alone."""
     found = []
     for direction in ("forward", "backward"):
         data = {
@@ -50,4 +48,4 @@ def test_named_columns_mean_what_they_say_to_a_flow(monkeypatch, tmp_path, capsy
     assert forward == pytest.approx(0.95 * data_mbps, rel=0.08)
     assert backward == pytest.approx(0.95 * (44 - data_mbps), rel=0.08)
     assert json.loads(trace.metadata)["terminal_at"] == ("to" if data_mbps == 40 else "from")
-    assert "what goes down to it goes" in capsys.readouterr().err
+    assert "its download goes" in capsys.readouterr().err

@@ -1,5 +1,3 @@
-"""Export and import from the command line: folders whole or not at all, sidecars, notes, one-line errors."""
-
 import json
 import os
 import sys
@@ -68,7 +66,7 @@ def test_an_outage_across_the_wrap_comes_back_where_it_was(monkeypatch, capsys, 
     assert "note: delay_ms: 20, from" in capsys.readouterr().err
     series = rows.from_trace(cache.load(str(back)))
     has = series.uplink_bps > 0
-    # The opportunity that ends the exported period is the one with which the outage ends.
+    # The outage ends with the opportunity that ends the exported period.
     expected = (series.time_ns >= 40_000_000) & (series.time_ns < 300_000_000)
     assert has.tolist() == expected.tolist()
 
@@ -235,7 +233,7 @@ def _leoem_line(cycle, satellite, leg_ms):
 
 def test_leoems_faults_are_warned_of_at_import_and_found_by_check(monkeypatch, capsys, tmp_path):
     log, out = tmp_path / "log.txt", tmp_path / "o.csv"
-    # No z axis, a user leg that stands still, and a slot of 16 s.
+    # The three faults: no z axis, constant user legs, slots of 16 s.
     log.write_text("".join(_leoem_line(cycle, cycle // 16, 0.5 + cycle // 16 / 100) for cycle in range(50)))
     assert _run(monkeypatch, "import", log, "--format", "leoem", "--out", out) == 0
     said = capsys.readouterr().err.splitlines()
@@ -247,14 +245,14 @@ def test_leoems_faults_are_warned_of_at_import_and_found_by_check(monkeypatch, c
         f"note: {log}: 3 rows with user legs that stand still although the satellites move: lines 4,"
     )
     assert said[2].startswith(f"note: {log}: 2 rows with handovers off the re-selection grid: lines 33, 49;")
-    assert said[3] == f"note: {log}: every one of them is listed in o.csv.faults.csv"
+    assert said[3] == f"note: {log}: o.csv.faults.csv lists all of them"
     listed = (tmp_path / "o.csv.faults.csv").read_text().splitlines()
     assert listed[0] == "line,kind,field,rule"
     assert len(listed) == 1 + 50 + 3 + 2
-    # The path trace that comes of it fails too: outages too short. It claims no grid that it does not have.
+    # The imported trace fails too, with outages that are too short. It claims no grid.
     assert _run(monkeypatch, "check", out) == 1
     found = capsys.readouterr().err
-    assert "outage below 11.008 ms: its user links are shorter than satellites are high" in found
+    assert "outage below 11.008 ms: its user links are shorter than the satellites' altitude" in found
     assert "re-selection grid" not in found
     assert _run(monkeypatch, "check", log, "--format", "leoem") == 1
     assert capsys.readouterr().err.count("\n") == 55

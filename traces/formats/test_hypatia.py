@@ -1,5 +1,3 @@
-"""Hypatia's RTT files."""
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -53,7 +51,7 @@ def test_a_round_trip_keeps_every_rtt_to_a_nanosecond(tmp_path_factory, rtts, st
         ("0,20\nx,20\n", ":2: time_ns: must be an integer from 0 to"),
         ("0,20\n1,nan\n", ":2: rtt_ns: must be a number from 0 to 1.9998e+10, not 'nan'"),
         ("0,20\n1,-1\n", ":2: rtt_ns: must be a number from 0 to"),
-        ("0,0\n1,0\n", ":2: rtt_ns: is 0 in every row: the pair never reaches each other"),
+        ("0,0\n1,0\n", ":2: rtt_ns: is 0 in every row: the pair is never connected"),
     ],
 )
 def test_a_malformed_file_is_named_with_line_and_rule(tmp_path, text, message):

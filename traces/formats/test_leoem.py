@@ -1,5 +1,3 @@
-"""LeoEM's logs: rows, the emulator's outages, and the faults of the published ones."""
-
 import pytest
 
 from configs.errors import InputError
@@ -27,7 +25,7 @@ def test_a_log_becomes_rows_with_the_emulators_outages(tmp_path):
         + _line(5, [7, 8], [2.6, 4, 2])
     )
     series, _ = _read(tmp_path, text)
-    # 1.5 round trips are three times one way: 3 (2 + 2.5) ms, then 3 (3 + 2) ms after the gap.
+    # 1.5 round trips are three times the delay: 3 (2 + 2.5) ms, then 3 (3 + 2) ms after the gap.
     assert series.time_ns.tolist() == [
         *(0, 1_000_000_000, 2_000_000_000, 2_013_500_000),
         *(3_000_000_000, 4_000_000_000, 5_000_000_000, 5_015_000_000),
@@ -44,7 +42,7 @@ def test_every_row_with_a_leg_below_the_floor_is_found(tmp_path):
     text = (
         _line(0, [5, 6], [1.84, 4, 1.9])
         + _line(1, [5, 6], [1.82, 4, 1.9])
-        # A gateway between satellites: two more legs to the ground; the laser before them may be short.
+        # A gateway between satellites adds two legs to the ground; the laser before them may be short.
         + _line(2, [5, 4, 1600, 6], [1.9, 0.3, 1.9, 0.5, 0.018])
         + "3$NULL\n"
     )

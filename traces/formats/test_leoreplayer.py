@@ -1,5 +1,3 @@
-"""LeoReplayer's delay files and their bandwidth traces."""
-
 import io
 
 import numpy as np
@@ -36,7 +34,7 @@ def test_a_round_trip_gives_the_same_delays(tmp_path_factory, series):
     back = leoreplayer.read(folder / "delay.txt", None, None, 100.0)
     assert back.period_ns == series.period_ns == count * 10_000_000
     assert back.delay_ns.tolist() == (leoreplayer.delays_ms(series) * 1_000_000).tolist()
-    # Nothing was raised, so a second round trip changes nothing.
+    # No delay was raised, so a second export and import changes nothing.
     assert rows.without_overtaking(back)[1] == 0
     again = io.StringIO()
     leoreplayer.write_delays(back, again)

@@ -1,5 +1,3 @@
-"""Delivery opportunities: whole packets, the end of the period, outages across the wrap."""
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -37,7 +35,7 @@ def test_the_last_line_is_the_period_even_if_an_outage_ends_it():
     series = make_series([(0, 20, 12, 12, 1), (60, 20, 12, 12, 0)], period_ms=100)
     assert mahimahi.starting_offset_ns(series, "x") == 0
     found = _opportunities(series)
-    # The packet at 100 ms is the one that is due when the next round starts.
+    # The packet at 100 ms is due at the start of the next round.
     assert found.tolist() == [*range(1, 60), 100]
 
 
@@ -47,7 +45,7 @@ def test_an_outage_over_the_wrap_moves_the_start_to_its_end():
     assert offset_ns == 30_000_000
     found = _opportunities(series.rotated(offset_ns))
     assert found.tolist() == [*range(1, 30), 100]
-    # Replayed twice from 30 ms on, the 70 ms outage has no opportunity.
+    # Replayed twice from 30 ms, the outage of 70 ms has no opportunity.
     twice = np.concatenate([found, found + 100]) + 30
     assert not ((twice > 60) & (twice < 130)).any()
 
@@ -91,13 +89,13 @@ def test_opportunities_carry_the_capacity_of_every_span_to_within_a_packet(serie
     capacity = series.capacity_bps(direction)
     due = np.cumsum(capacity * ((series.end_ns - series.time_ns) / 1e9)) / 12_000
     assert abs(len(found) - due[-1]) <= max(0.5, 1 - due[-1]) + 1e-6
-    # Up to the end of every row, in whole milliseconds: the packets that are due, two at most early or late
-    # for the two roundings (to whole packets over the period, and to the packet at the wrap).
+    # At the end of every row, the packets due have come, up to two for the two roundings (to whole packets
+    # over the period, and to the packet at the wrap).
     for end_ns, packets in zip(series.end_ns, due, strict=True):
         assert np.searchsorted(found * 1_000_000, end_ns, side="right") <= packets + 2
         if end_ns < series.period_ns:
             assert packets - 2 <= np.searchsorted(found, -(-end_ns // 1_000_000), side="right")
-    # An outage of whole milliseconds has none.
+    # Whole milliseconds of an outage have no opportunity.
     for start_ns, end_ns, bps in zip(series.time_ns, series.end_ns, capacity, strict=True):
         if bps == 0:
             inside = (found * 1_000_000 > start_ns + 1_000_000) & (found * 1_000_000 < end_ns)
@@ -153,7 +151,7 @@ def test_a_trace_for_both_directions_is_read_into_bins(tmp_path):
     (tmp_path / "up").write_text("".join(f"{ms}\n" for ms in [*range(101), *range(151, 251)]))
     series = mahimahi.read(tmp_path / "up", tmp_path / "up", 20)
     assert series.time_ns.tolist() == [0, 100_000_000, 200_000_000]
-    # Time 0 is the period's end.
+    # Time 0 is the end of the period.
     assert series.uplink_bps.tolist() == [12_000_000, 6_000_000, round(51 * 12_000 / 0.05)]
     assert series.downlink_bps.tolist() == series.uplink_bps.tolist()
     assert set(series.delay_ns.tolist()) == {20_000_000}

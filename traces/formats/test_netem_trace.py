@@ -1,4 +1,4 @@
-"""netem-trace JSON: the bytes that ``core/link/tests/netem_trace.rs`` plays with the real crate."""
+"""These are the bytes that ``core/link/tests/netem_trace.rs`` plays with the real netem-trace crate."""
 
 import json
 from pathlib import Path

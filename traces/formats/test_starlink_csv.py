@@ -1,5 +1,3 @@
-"""Measured series: what each header means, lost probes, bins."""
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -36,7 +34,7 @@ def test_lens_irtt_has_nanoseconds_and_minus_one_for_lost_probes(tmp_path):
         "downlink as downlink_lost (negative if the probe was lost on the way down)"
     )
     assert series.time_ns.tolist() == [0, 100_000_000, 200_000_000]
-    # The median of those that came back; a bin without any holds it and is an outage.
+    # The median of the probes that returned; a bin without any repeats it and is an outage.
     assert series.delay_ns.tolist() == [21_000_000, 21_000_000, 21_000_000]
     assert series.connected.tolist() == [True, False, True]
     assert series.event == ["", "unreachable", ""]

@@ -1,5 +1,3 @@
-"""Large exports: as short as the format lets them be, said before, shown as they go, and never half there."""
-
 import errno
 import json
 import os

@@ -1,4 +1,4 @@
-"""Saying how large an export will be before it is written, and how far it is."""
+"""Announce the size of a large export, and report its progress."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pathlib import Path
 from configs.errors import InputError
 
 SAID_BYTES = 10_000_000
-"""Smaller exports are done at once."""
+"""Smaller exports are fast, and report nothing."""
 _STEPS = 10
 
 
 def progress(folder: Path, lines: int, size_bytes: int) -> Callable[[int], None]:
-    """Say what will be written into ``folder``, on standard error; return what says how far it is.
+    """Print the size of an export on standard error, and return a callback that reports progress.
 
     Args:
-        folder: where the disk must have room.
-        lines: about how many will be written; what is returned is called with the number of each piece.
-        size_bytes: about how much that is.
+        folder: where the export goes.
+        lines: estimated number of lines; the callback takes the number of lines just written.
+        size_bytes: estimated size.
 
     Raises:
-        InputError: the disk has no room for it.
+        InputError: the disk has too little free space.
     """
     if size_bytes < SAID_BYTES:
         return lambda _: None

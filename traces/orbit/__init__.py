@@ -1,1 +1,1 @@
-"""Earth, ground sites and satellites: where they are, and who sees whom."""
+"""Positions of ground sites and satellites, and visibility between them."""

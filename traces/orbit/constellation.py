@@ -1,4 +1,4 @@
-"""Constellations as data: Walker shells or two-line elements, from ``data/constellations`` or a file."""
+"""Constellations: Walker shells or two-line elements, from ``data/constellations`` or a file."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Floats = NDArray[np.float64]
 _J2000 = datetime(2000, 1, 1, 12, tzinfo=UTC)
 _JULIAN_YEAR_S = 365.25 * 86_400
 _TLE_ECCENTRICITY = 1e-7
-"""The least that two-line elements can state."""
+"""The smallest above 0 that two-line elements can state."""
 _TLE_DECIMALS = 4
-"""Of angles in degrees."""
+"""Decimals of angles in degrees."""
 _TLE_SUFFIXES = {".tle", ".txt", ".3le", ".2le"}
 _TLE_MIN_ELEVATION_DEG = 25.0
 
@@ -36,25 +36,25 @@ Elevation = Annotated[float, Field(ge=0, lt=90, allow_inf_nan=False)]
 
 
 class Shell(Strict):
-    """Satellites on circular orbits of one altitude and inclination, evenly over evenly spread planes."""
+    """Circular orbits of one altitude and inclination: evenly spread planes, evenly spread satellites."""
 
     planes: Annotated[int, Field(ge=1, le=1000)]
     satellites_per_plane: Annotated[int, Field(ge=1, le=1000)]
     altitude_km: Altitude
     inclination_deg: Degrees
     raan_span_deg: Annotated[float, Field(gt=0, le=360, allow_inf_nan=False)] = 360.0
-    """The planes' ascending nodes share this angle evenly: 360 for a Walker delta, 180 for a Walker star."""
+    """Angle over which the ascending nodes spread: 360 for a Walker delta, 180 for a Walker star."""
     phasing: Annotated[int, Field(ge=0)] | Literal["alternate"] = 0
-    """Walker's F: a satellite leads its neighbour in the plane to the west by F / planes of a slot.
-    ``alternate``: every odd plane leads by half a slot."""
+    """Walker's F: a satellite leads its western neighbour by F / planes slots.
+    ``alternate``: odd planes lead by half a slot."""
     isl_slot_shift: int = 0
-    """Slot of the laser neighbour in the next plane, minus one's own."""
+    """Slot of the laser neighbour in the next plane minus the satellite's own slot."""
     mean_motion_rev_per_day: Annotated[float, Field(gt=0.01, le=18, allow_inf_nan=False)] | None = None
-    """For SGP4 orbits: Kozai's mean motion as two-line elements state it. Kepler's by default."""
+    """For SGP4 orbits: Kozai's mean motion, as in two-line elements. Kepler's by default."""
 
     @property
     def radius_km(self) -> float:
-        """Distance of the satellites from the Earth's centre."""
+        """Distance from the Earth's centre."""
         return EARTH_RADIUS_KM + self.altitude_km
 
     @property
@@ -64,24 +64,24 @@ class Shell(Strict):
 
     @property
     def period_s(self) -> float:
-        """Time of one revolution against the stars."""
+        """Sidereal orbital period."""
         return 2 * np.pi / self.motion_rad_per_s
 
     def slot_offsets(self) -> Floats:
-        """Return each plane's lead in slots, shape (planes,)."""
+        """Return each plane's lead, in slots, shape (planes,)."""
         plane = np.arange(self.planes)
         if self.phasing == "alternate":
             return (plane % 2).astype(np.float64) / 2
         return plane * self.phasing / self.planes
 
     def seam_slots(self) -> int:
-        """Return the slots that the planes gain on the way round and a link over the seam must take back."""
+        """Return the slots by which the planes' leads add up, which links over the seam must take back."""
         return 0 if self.phasing == "alternate" else self.phasing
 
 
 @dataclass(frozen=True)
 class Elements:
-    """Orbital elements of every satellite at the epoch; all arrays have shape (satellites,)."""
+    """Orbital elements of all satellites at the epoch. All arrays have shape (satellites,)."""
 
     radius_km: Floats
     inclination_rad: Floats
@@ -93,34 +93,34 @@ class Elements:
 
 
 class Constellation(Strict):
-    """Shells that serve the same users, or the satellites of a file, and what applies to all of them."""
+    """Shells, or the satellites of a file, with their common settings."""
 
     name: str
     source: str
     min_elevation_deg: Elevation
-    """For users and gateways alike."""
+    """For users and gateways."""
     orbits: Literal["circular", "sgp4"] = "circular"
-    """``sgp4``: shells too are propagated by SGP4, from elements of eccentricity 1e-7 (Hypatia's way)."""
+    """``sgp4`` propagates shells by SGP4 too, from elements with eccentricity 1e-7, as Hypatia does."""
     isl: Literal["plus-grid", "none"] = "plus-grid"
-    """``plus-grid``: lasers to two neighbours in the plane and one in each plane beside it."""
+    """``plus-grid``: lasers to two neighbours in the plane and one in each adjacent plane."""
     isl_max_km: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    """The longest laser link, where the equipment rather than the horizon limits it."""
+    """Maximum length of a laser link, if the equipment rather than the horizon limits it."""
     isl_min_altitude_km: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 80.0
-    """Laser links stay above this altitude: the atmosphere would bend and absorb them."""
+    """Laser links stay above this altitude, because the atmosphere bends and absorbs them."""
     shells: list[Shell] = Field(default=[])
     tle_file: str | None = None
-    """Two-line elements instead of shells; the name counts from the YAML file's folder."""
+    """Two-line elements instead of shells; the path is relative to the YAML file's folder."""
     _tles: tle.TleFile | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _one_of(self) -> Constellation:
         if bool(self.shells) == bool(self.tle_file):
-            raise ValueError("give shells or tle_file, one of them")
+            raise ValueError("give shells or tle_file, not both or neither")
         return self
 
     @property
     def tles(self) -> tle.TleFile | None:
-        """The satellites of ``tle_file``, once `load` has read it."""
+        """The satellites of ``tle_file``, after `load` has read it."""
         return self._tles
 
     @property
@@ -130,12 +130,12 @@ class Constellation(Strict):
 
     @cached_property
     def altitude_km(self) -> float:
-        """The lowest satellite's nominal altitude: its shell's, or its perigee's."""
+        """The lowest nominal altitude: of the shells, or of the perigees."""
         return float(self.elements.radius_km.min()) - EARTH_RADIUS_KM
 
     @cached_property
     def elements(self) -> Elements:
-        """Elements of all satellites: shell by shell, plane by plane, slot by slot."""
+        """Elements of all satellites, ordered by shell, plane and slot."""
         if self._tles is not None:
             return _tle_elements(self._tles.tles)
         columns: list[list[Floats]] = [[], [], [], [], []]
@@ -152,12 +152,9 @@ class Constellation(Strict):
         return Elements(*(np.concatenate(column) for column in columns))
 
     def mean_elements(self, epoch: datetime) -> tuple[Floats, Floats]:
-        """Return what SGP4 starts from: `leosim.Sgp4`'s columns, and minutes from own epochs to ``epoch``.
+        """Return `leosim.Sgp4`'s columns, (satellites, 8), and minutes from own epochs to ``epoch``.
 
-        Shells have their epoch at ``epoch``; their angles are rounded to the decimals of two-line elements.
-
-        Returns:
-            Shapes (satellites, 8) and (satellites,).
+        Shells have their epoch at ``epoch``, and angles rounded to the decimals of two-line elements.
         """
         if self._tles is not None:
             rows = [
@@ -199,18 +196,14 @@ class Constellation(Strict):
         return columns, np.zeros(len(columns))
 
     def read_tles(self, folder: Path) -> None:
-        """Read ``tle_file``, if there is one, from ``folder``.
-
-        Raises:
-            InputError: file, line and rule.
-        """
+        """Read ``tle_file``, if any, from ``folder``; raise InputError if it is invalid."""
         if self.tle_file is not None:
             self._tles = tle.read(folder / self.tle_file)
 
 
 def _tle_elements(tles: list[tle.Tle]) -> Elements:
     motion = np.array([own.motion_rad_per_min for own in tles]) / 60
-    # The perigee stands for the orbit: what clears the atmosphere there does so everywhere.
+    # Use the perigee: a link that clears the atmosphere there clears it everywhere.
     radius_km = np.cbrt(EARTH_MU_KM3_PER_S2 / motion**2) * (1 - np.array([own.eccentricity for own in tles]))
     return Elements(
         radius_km,
@@ -227,10 +220,10 @@ def names() -> list[str]:
 
 
 def load(name_or_file: str) -> Constellation:
-    """Return a constellation that comes with LeoGym, or that of a YAML or two-line element file.
+    """Load a constellation that comes with LeoGym, or one from a YAML or two-line element file.
 
     Raises:
-        InputError: no such name and no such file, or the file breaks the schema.
+        InputError: there is no such name or file, or the file is invalid.
     """
     known = names()
     if name_or_file in known:

@@ -1,4 +1,4 @@
-"""The Earth as the builder sees it: the turning ellipsoid of WGS 72, the model behind two-line elements."""
+"""The rotating Earth: the WGS 72 ellipsoid, the model behind two-line elements."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import math
 from datetime import UTC, datetime
 
 LIGHT_KM_PER_S = 299_792.458
-"""Speed of light in vacuum, exact by the definition of the metre; radio and lasers in space run at it."""
+"""Speed of light in vacuum, exact by definition."""
 
 EARTH_RADIUS_KM = 6_378.135
-"""Equatorial radius of WGS 72. Satellites' altitudes count from here: no site is nearer than the altitude."""
+"""Equatorial radius of WGS 72. Altitudes count from it, so they bound legs to the ground from below."""
 
 FLATTENING = 1 / 298.26
-"""Of WGS 72: the poles are 21 km nearer to the centre than the equator."""
+"""Flattening of WGS 72: the poles are 21 km nearer to the centre than the equator."""
 
 EARTH_MU_KM3_PER_S2 = 398_600.8
 """Gravitational parameter of WGS 72."""
@@ -26,11 +26,8 @@ _J2000 = datetime(2000, 1, 1, 12, tzinfo=UTC)
 def sidereal_angle_rad(instant: datetime) -> float:
     """Return Greenwich mean sidereal time at ``instant`` as an angle in [0, 2π).
 
-    IAU 1982 model (Aoki et al., Astronomy and Astrophysics 105, 1982), with UT1 taken as UTC: they differ by
-    less than 0.9 s, under 0.4 km at the equator, the same for every satellite and site.
-
-    Args:
-        instant: a time with a zone.
+    IAU 1982 model (Aoki et al., Astronomy and Astrophysics 105, 1982), with UTC for UT1: they differ by less
+    than 0.9 s, or 0.4 km at the equator, equally for every satellite and site. ``instant`` needs a time zone.
     """
     days = (instant - _J2000).total_seconds() / 86_400
     centuries = days / 36_525

@@ -1,4 +1,4 @@
-"""Ground sites: cities, gateways and any latitude and longitude, at sea level."""
+"""Ground sites at sea level: cities, gateways, and any latitude and longitude."""
 
 from __future__ import annotations
 
@@ -43,28 +43,25 @@ def _site(name: str, lat: str, lon: str) -> Site:
 
 @cache
 def cities() -> dict[str, Site]:
-    """Return the user sites by key, such as ``sd``. See ``data/cities.csv`` for their source."""
+    """Return the user sites by key, such as ``sd`` (``data/cities.csv`` names the source)."""
     return {row["key"]: _site(row["name"], row["lat_deg"], row["lon_deg"]) for row in _rows("cities.csv")}
 
 
 @cache
 def gateways() -> list[Site]:
-    """Return the gateways that bent-pipe paths go through. See ``data/gateways.csv`` for their source."""
+    """Return the gateways of bent-pipe paths (``data/gateways.csv`` names the sources)."""
     return [_site(row["name"], row["lat_deg"], row["lon_deg"]) for row in _rows("gateways.csv")]
 
 
 @cache
 def coastlines() -> list[Floats]:
-    """Return the world's coasts as lines of (longitude, latitude) in degrees, each of shape (points, 2).
-
-    Fit for a map of the whole Earth: the source's scale is 1 to 110 million.
-    """
+    """Return the world's coasts, at 1 to 110 million, as (longitude, latitude) lines of shape (points, 2)."""
     with (FOLDER / "coastlines.json").open(encoding="utf-8") as file:
         return [np.array(line) for line in json.load(file)["lines"]]
 
 
 def _folded(text: str) -> str:
-    """Return a name as it is compared: without case, accents and runs of blanks."""
+    """Normalize a name for comparison: drop case, accents and repeated blanks."""
     plain = "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))
     return " ".join(plain.casefold().split())
 
@@ -76,12 +73,10 @@ def _by_text() -> dict[str, Site]:
 
 
 def parse(text: str, field: str) -> Site:
-    """Return the site that ``text`` means: a city's key or name, or ``LAT,LON`` in degrees.
-
-    Case and accents do not matter: ``sd``, ``San Diego``, ``sao paulo``.
+    """Parse a site: a city's key or name, ignoring case and accents, or ``LAT,LON`` in degrees.
 
     Raises:
-        InputError: none of them; the line names ``field``.
+        InputError: the text is none of these; the message names ``field``.
     """
     city = _by_text().get(_folded(text))
     if city is not None:
@@ -101,22 +96,22 @@ def parse(text: str, field: str) -> Site:
 
 @dataclass(frozen=True)
 class Stations:
-    """Sites as vectors in the frame that turns with the Earth; both arrays have shape (sites, 3)."""
+    """Earth-fixed positions of sites. Both arrays have shape (sites, 3)."""
 
     position_km: Floats
     up: Floats
-    """Unit vectors to the zenith, square to the ellipsoid."""
+    """Unit vectors to the zenith, normal to the ellipsoid."""
 
     def __getitem__(self, index: Any) -> Stations:
         return Stations(self.position_km[index], self.up[index])
 
 
 def stations(sites: list[Site]) -> Stations:
-    """Return where sites are, their latitudes being geodetic as on every map."""
+    """Return the positions of sites with geodetic latitudes, as on maps."""
     lat = np.radians(np.array([site.lat_deg for site in sites]))
     lon = np.radians(np.array([site.lon_deg for site in sites]))
     up = np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=-1)
-    # The normal's length from the ellipsoid to the polar axis (geodesy's prime vertical radius of curvature).
+    # Prime vertical radius of curvature: the normal's length from the ellipsoid to the polar axis.
     eccentricity2 = FLATTENING * (2 - FLATTENING)
     normal_km = EARTH_RADIUS_KM / np.sqrt(1 - eccentricity2 * np.sin(lat) ** 2)
     position_km = normal_km[:, None] * up

@@ -1,4 +1,4 @@
-"""Laser links between satellites: the +Grid of four neighbours each."""
+"""Laser links between satellites: the +Grid with four neighbours each."""
 
 from __future__ import annotations
 
@@ -15,25 +15,22 @@ Floats = NDArray[np.float64]
 _SHELL_INCLINATION_DEG = 0.5
 _SHELL_RADIUS_KM = 10.0
 _PLANE_NODE_DEG = 1.0
-"""Sorted satellites that are further apart than these belong to different shells and planes: satellites are
-kept within a small part of them, and planes are 5° apart and more."""
+"""Gaps between sorted satellites that separate shells and planes. Satellites deviate by a small part of
+these, and planes are at least 5° apart."""
 
 _PREFERRED_LEAD_DEG = 0.5
-"""Well over what the orbits' own irregularity moves satellites by, well under half a slot."""
+"""Well above the orbits' irregularity, well below half a slot."""
 
 _NEXT_PLANE_DEG = 60.0
-"""Planes further apart meet over the seam of a Walker star, or in a shell that is still being filled."""
+"""Adjacent planes further apart are the seam of a Walker star, or a gap in an incomplete shell."""
 
 
 def plus_grid(constellation: Constellation, orbits: Sgp4Orbits | None = None) -> Ints:
     """Return the links as pairs of satellite indices, shape (links, 2), each link once.
 
-    A satellite is linked to its neighbours ahead and behind in its plane and to one in each plane beside it.
-    Shells are not linked with each other.
-
-    Args:
-        constellation: its shells, or the grid that its file of two-line elements states.
-        orbits: for two-line elements without a stated grid: the grid is found from where satellites are.
+    A satellite has links to its neighbours ahead and behind in its plane, and to one in each adjacent plane.
+    Shells have no links with each other. Two-line elements that state no grid need ``orbits`` to infer it
+    (`grid_of`).
     """
     if constellation.isl == "none":
         return np.empty((0, 2), dtype=np.int64)
@@ -58,13 +55,13 @@ def _shell_links(shell: Shell) -> Ints:
     plane, slot = (axis.ravel() for axis in np.mgrid[0:planes, 0:slots])
     own = plane * slots + slot
     ahead = plane * slots + (slot + 1) % slots
-    # Over the seam from the last plane to the first, the slots gained on the way round are taken back, so
-    # that the link there has the same geometry as everywhere else.
+    # Links over the seam, from the last plane to the first, take back the accumulated lead. This gives them
+    # the same geometry as all others.
     seam = np.where(plane == planes - 1, shell.seam_slots(), 0)
     beside = (plane + 1) % planes * slots + (slot + shell.isl_slot_shift + seam) % slots
     links = np.concatenate([np.stack([own, ahead], axis=1), np.stack([own, beside], axis=1)])
     if shell.raan_span_deg < 360:
-        # The first and last planes of a Walker star move against each other: no link holds between them.
+        # The first and last planes of a Walker star move in opposite directions, so they have no links.
         over_seam = np.concatenate([np.zeros(len(own), dtype=bool), plane == planes - 1])
         links = links[~over_seam]
     links.sort(axis=1)
@@ -72,14 +69,11 @@ def _shell_links(shell: Shell) -> Ints:
 
 
 def grid_of(orbits: Sgp4Orbits) -> Ints:
-    """Return the +Grid of satellites whose planes nobody states, from their motion at the epoch.
+    """Infer the +Grid from the satellites' motion at the epoch; return links as in `plus_grid`.
 
-    Satellites of like inclination and height are a shell, those of like ascending node in it a plane. Links
-    go to the next satellite ahead, and to the one in the next plane that is least ahead or behind: it stays
-    so, for satellites of a shell move alike.
-
-    Returns:
-        Shape (links, 2), each link once.
+    Satellites of similar inclination and height form a shell; those of a shell with similar ascending nodes
+    form a plane. A satellite has links to the next one ahead, and to the nearest along the orbit in the next
+    plane, which stays the nearest because satellites of a shell move alike.
     """
     now, soon = orbits.inertial_km(0.0), orbits.inertial_km(1.0)
     normal = np.cross(now, soon)
@@ -107,7 +101,7 @@ def grid_of(orbits: Sgp4Orbits) -> Ints:
 
 
 def _split(members: Ints, value: Floats, gap: float, *, around: bool = False) -> list[Ints]:
-    """Split satellites where their sorted values leave a gap; ``around``: values are degrees on a circle."""
+    """Split satellites at gaps in their sorted values; with ``around``, values are degrees on a circle."""
     order = members[np.argsort(value[members], kind="stable")]
     parts = np.split(order, np.flatnonzero(np.diff(value[order]) > gap) + 1)
     if around and len(parts) > 1 and value[parts[0][0]] + 360 - value[parts[-1][-1]] <= gap:
@@ -116,9 +110,9 @@ def _split(members: Ints, value: Floats, gap: float, *, around: bool = False) ->
 
 
 def _between(plane: Ints, east: Ints, ahead: Floats) -> list[tuple[int, int]]:
-    """Return the pairs of two planes in which each is the other's nearest along the orbit.
+    """Return the pairs of satellites of two planes that are each other's nearest along the orbit.
 
-    Where planes lead each other by half a slot, two are equally near: the one ahead by a little is preferred.
+    If one plane leads by half a slot, two satellites are equally near; the one ahead is preferred.
     """
     apart = np.abs((ahead[east][None, :] - ahead[plane][:, None] - _PREFERRED_LEAD_DEG + 180) % 360 - 180)
     nearest, back = apart.argmin(axis=1), apart.argmin(axis=0)
@@ -128,9 +122,9 @@ def _between(plane: Ints, east: Ints, ahead: Floats) -> list[tuple[int, int]]:
 
 
 def horizon_km(constellation: Constellation) -> NDArray[np.float64]:
-    """Return each satellite's distance to where its ray grazes ``isl_min_altitude_km``, shape (satellites,).
+    """Return each satellite's distance to its horizon at ``isl_min_altitude_km``, shape (satellites,).
 
-    A link may be as long as the sum of its ends' distances.
+    The maximum length of a link is the sum of its ends' distances.
     """
     floor = EARTH_RADIUS_KM + constellation.isl_min_altitude_km
     return np.sqrt(np.maximum(constellation.elements.radius_km**2 - floor**2, 0))

@@ -1,4 +1,4 @@
-"""Where satellites are, over a turning Earth: circular two-body orbits, or SGP4."""
+"""Satellite positions over the rotating Earth: circular two-body orbits, or SGP4."""
 
 from __future__ import annotations
 
@@ -17,37 +17,33 @@ Floats = NDArray[np.float64]
 
 
 class Orbits(Protocol):
-    """Positions of a constellation's satellites in the frame that turns with the Earth."""
+    """Positions of a constellation's satellites in the Earth-fixed frame."""
 
     count: int
 
     def positions_km(self, time_s: ArrayLike, satellite: ArrayLike | None = None) -> Floats:
         """Return Earth-fixed positions; x points to 0° N 0° E, z to the north pole.
 
-        Args:
-            time_s: seconds since the epoch.
-            satellite: indices; all satellites by default. Broadcast against ``time_s``.
-
-        Returns:
-            Positions, of the broadcast shape with a last axis of 3.
+        ``time_s`` counts from the epoch. It broadcasts against the indices ``satellite`` (all by default),
+        and the result adds a last axis of 3.
         """
         ...
 
     def lowest_km(self) -> float:
-        """Return an altitude over the equatorial radius below which no satellite comes."""
+        """Return a lower bound of all altitudes over the equatorial radius."""
         ...
 
 
 def propagator(constellation: Constellation, epoch: datetime) -> Orbits:
-    """Return the orbits that a constellation asks for, with time counted from ``epoch``."""
+    """Return a constellation's orbits, with time counted from ``epoch``."""
     return Sgp4Orbits(constellation, epoch) if constellation.sgp4 else CircularOrbits(constellation, epoch)
 
 
 class CircularOrbits:
-    """Positions of a constellation's satellites in the frame that turns with the Earth.
+    """Two-body motion without perturbations.
 
-    Two-body motion without perturbations. Over one revolution the oblateness of the Earth turns the real
-    planes by about 0.3° and every plane of a shell alike, so the shell keeps its shape.
+    Over one revolution the Earth's oblateness turns real planes by about 0.3°. It turns all planes of a shell
+    alike, so the shell keeps its shape.
     """
 
     def __init__(self, constellation: Constellation, epoch: datetime) -> None:
@@ -82,15 +78,15 @@ class CircularOrbits:
 
 
 _LOWEST_SAMPLES = 48
-"""A revolution in steps of two minutes: the radius bends by far less than the margin in between."""
+"""Steps of two minutes: between them the radius changes by far less than the margin."""
 _LOWEST_MARGIN_KM = 5.0
 
 
 class Sgp4Orbits:
-    """Positions by SGP4: two-line elements, or shells turned into such.
+    """Positions by SGP4, from two-line elements or from shells converted to them.
 
-    The frame of SGP4 (true equator, mean equinox) is turned by mean sidereal time alone: the motion of the
-    pole moves satellites by less than 20 m.
+    The rotation from SGP4's frame (true equator, mean equinox) uses mean sidereal time only, because polar
+    motion moves satellites by less than 20 m.
     """
 
     def __init__(self, constellation: Constellation, epoch: datetime) -> None:
@@ -106,7 +102,7 @@ class Sgp4Orbits:
             raise InputError(f"constellation: {self._name}: {error}") from None
 
     def inertial_km(self, time_s: ArrayLike, satellite: ArrayLike | None = None) -> Floats:
-        """Return positions in the frame that does not turn, shaped as those of `positions_km`.
+        """Return inertial positions, shaped as those of `positions_km`.
 
         Raises:
             InputError: a satellite has decayed by then.
@@ -136,7 +132,7 @@ class Sgp4Orbits:
         return position
 
     def lowest_km(self) -> float:
-        """Return the least altitude over the first revolution, less a margin."""
+        """Return the minimum altitude over the first revolution minus a margin."""
         period_s = 60 * 2 * np.pi / self._motion_rad_per_min.min()
         times = np.linspace(0, period_s, _LOWEST_SAMPLES)[:, None]
         radius = np.linalg.norm(self.inertial_km(times), axis=-1)

@@ -1,8 +1,8 @@
-"""Where PyEphem sees sites: the points from which Hypatia measures its slant ranges.
+"""PyEphem's positions of sites, from which Hypatia measures slant ranges.
 
-Hypatia (Kassing et al., IMC 2020) lets a site use a satellite when PyEphem's range between them is short
-enough. PyEphem's ground is up to 60 m from that of WGS 72: enough to gain or lose a satellite 10 ms earlier,
-and so to decide now and then about a row of a trace. Only reach is measured from here; delays never are.
+Hypatia (Kassing et al., IMC 2020) lets a site use a satellite if PyEphem's range between them is short
+enough. PyEphem's ground is up to 60 m from that of WGS 72. This shifts the gain or loss of a satellite by up
+to 10 ms, and so sometimes changes a row of a trace. Only reach is measured from here, never delays.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from traces.orbit.earth import EARTH_RADIUS_KM, sidereal_angle_rad
 Floats = NDArray[np.float64]
 
 _RADIUS_KM = 6_378.16
-"""PyEphem's equatorial radius. It scales SGP4's positions, given in Earth radii, by it as well."""
+"""PyEphem's equatorial radius, by which it also scales SGP4's positions in Earth radii."""
 
 _FLATTENING = 1 / 298.25
 
 SATELLITE_SCALE = _RADIUS_KM / EARTH_RADIUS_KM
-"""PyEphem's distance of a satellite from the Earth's centre over SGP4's own."""
+"""PyEphem's distance of a satellite from the Earth's centre over that of SGP4."""
 
 _NEWCOMB_EPOCH = datetime(1899, 12, 31, 12, tzinfo=UTC)
 
 
 def newcomb_angle_rad(instant: datetime) -> float:
-    """Return PyEphem's sidereal angle for satellites: Newcomb's formula at 0h, then the Earth's turn since.
+    """Return PyEphem's sidereal angle for satellites: Newcomb's formula at 0h plus the rotation since.
 
-    It trails the sidereal time of IAU 1982 by 0.07 s in 2000 (the equinox correction of the FK5).
+    In 2000 it is 0.07 s behind the sidereal time of IAU 1982 (the equinox correction of the FK5).
     """
     midnight = instant.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     centuries = (midnight - _NEWCOMB_EPOCH).total_seconds() / 86_400 / 36_525
@@ -41,15 +41,15 @@ def newcomb_angle_rad(instant: datetime) -> float:
 
 
 def measured_from_km(up: Floats, epoch: datetime) -> Floats:
-    """Return where PyEphem places sites, (sites, 3), scaled so that satellites need not be.
+    """Return PyEphem's positions of sites divided by `SATELLITE_SCALE`, shape (sites, 3).
 
-    A range to SGP4's position from here, times `SATELLITE_SCALE`, is PyEphem's.
+    The range from here to SGP4's position times `SATELLITE_SCALE` is PyEphem's range.
 
     Args:
-        up: (sites, 3), unit vectors to the zenith.
+        up: unit vectors to the zenith, shape (sites, 3).
         epoch: a time with a zone.
     """
-    # PyEphem steepens the geodetic latitude by 1 / (1 - f²) before it places the site.
+    # PyEphem scales the tangent of the geodetic latitude by 1 / (1 - f²) before it places the site.
     lat = np.arctan2(up[..., 2] / (1 - _FLATTENING**2), np.hypot(up[..., 0], up[..., 1]))
     lon = np.arctan2(up[..., 1], up[..., 0]) + newcomb_angle_rad(epoch) - sidereal_angle_rad(epoch)
     normal_km = _RADIUS_KM / np.sqrt(1 - _FLATTENING * (2 - _FLATTENING) * np.sin(lat) ** 2)

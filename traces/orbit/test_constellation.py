@@ -1,5 +1,3 @@
-"""Shells as data: counts, phasing, and the grid of laser links between them."""
-
 from datetime import UTC, datetime
 
 import numpy as np
@@ -70,7 +68,7 @@ def test_links_are_no_longer_than_a_constellation_says(tmp_path):
 
 def test_no_two_satellites_of_starlinks_shell_come_close():
     orbits = CircularOrbits(constellation.load("starlink-1"), EPOCH)
-    # The shell looks alike from each of its satellites, so one of them stands for all.
+    # The shell looks the same from each satellite, so checking one is enough.
     closest_km = np.inf
     for time_s in np.linspace(0, 5739, 4000):
         positions = orbits.positions_km(time_s)
@@ -93,7 +91,8 @@ def test_the_seam_between_last_and_first_plane_is_like_everywhere_else(name):
     shell, links = data.shells[0], isl.plus_grid(data)
     plane = links // shell.satellites_per_plane
     seam = links[np.ptp(plane, axis=1) > 1]
-    # Planes of odd number lead by half a slot in Kuiper's shell: plane 1 is to 2 as the last plane is to 0.
+    # In Kuiper's shell odd planes lead by half a slot, so planes 1 and 2 relate as the last plane and plane
+    # 0.
     inside = links[(plane[:, 0] == 1) & (plane[:, 1] == 2)]
     assert len(seam) == len(inside) == shell.satellites_per_plane
     orbits = CircularOrbits(data, EPOCH)

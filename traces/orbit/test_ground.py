@@ -1,5 +1,3 @@
-"""Sites: the cities and gateways that come with LeoGym, and what users may write for one."""
-
 import csv
 import re
 from itertools import combinations
@@ -21,7 +19,7 @@ def _rows(name: str) -> list[dict[str, str]]:
 
 
 def _km(first: ground.Site, second: ground.Site) -> float:
-    """Great-circle distance by the haversine formula: an oracle that shares nothing with `ground`."""
+    """Great-circle distance by the haversine formula, independent of `ground`."""
     lat = [radians(site.lat_deg) for site in (first, second)]
     half_lon = radians(second.lon_deg - first.lon_deg) / 2
     chord = sin((lat[1] - lat[0]) / 2) ** 2 + cos(lat[0]) * cos(lat[1]) * sin(half_lon) ** 2
@@ -36,7 +34,7 @@ def test_there_are_at_least_100_sites_each_with_a_country_and_a_source(name):
     head = "".join(line for line in (DATA / name).read_text(encoding="utf-8").splitlines() if line[0] == "#")
     for row in rows:
         assert re.fullmatch("[A-Z]{2}", row["country"])
-        # The head of the file says what every source is.
+        # The head of the file explains every source.
         assert row["source"].partition(":")[0] in head
         assert -60 < float(row["lat_deg"]) < 75
         assert -180 <= float(row["lon_deg"]) <= 180
@@ -60,7 +58,7 @@ def test_the_cities_of_the_papers_are_there(name):
 @pytest.mark.parametrize(
     ("first", "second", "km"),
     [
-        # Great-circle distances as atlases print them.
+        # Great-circle distances from atlases.
         ("New York", "London", 5570),
         ("San Diego", "New York", 3900),
         ("Tokyo", "Osaka", 400),
@@ -83,7 +81,7 @@ def test_no_two_cities_and_no_two_gateways_are_one_place():
                 assert _km(first, second) > apart_km, (first, second)
 
 
-# South, north, west and east of each country that has gateways, in degrees, with a margin.
+# South, north, west and east limits of each country with gateways, in degrees, with a margin.
 _COUNTRIES = {
     "AR": (-55, -21, -74, -53),
     "AU": (-44, -10, 113, 154),
@@ -150,7 +148,7 @@ def test_coasts_are_lines_on_the_map_and_pass_by_coastal_cities():
         site = ground.parse(city, "city")
         away = np.hypot(points[:, 0] - site.lon_deg, points[:, 1] - site.lat_deg).min()
         assert away < 2, city
-    # Borders between countries were left out: Lawrence, Almaty and Nairobi are far from any coast.
+    # Inland cities are far from any line because the data has no borders between countries.
     for city in ("Lawrence", "Almaty", "Brasília"):
         site = ground.parse(city, "city")
         assert np.hypot(points[:, 0] - site.lon_deg, points[:, 1] - site.lat_deg).min() > 3, city

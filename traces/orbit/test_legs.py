@@ -33,7 +33,7 @@ def test_faulty_user_links_are_shorter_than_satellites_are_high(links: str) -> N
         legs_km = [row for row in path.leg_km if len(row)]
         below.append(np.mean([row[0] < altitude_km for row in legs_km]))
         assert path.delay_ns[0] == pytest.approx(legs_km[0].sum() / LIGHT_KM_PER_S * 1e9, abs=2)
-    # LeoEM's own logs have 92 to 97 % of them.
+    # In LeoEM's own logs, 92 to 97 % of user links are too short.
     assert below[0] == 0.0
     assert below[1] > 0.5
 

@@ -1,5 +1,3 @@
-"""Orbits, sidereal time and ground sites against other people's implementations."""
-
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -28,7 +26,7 @@ def test_sidereal_time_agrees_with_skyfields(year):
     scale = skyfield_load.timescale(builtin=True)
     instant = datetime(year, 3, 21, 7, 30, tzinfo=UTC)
     theirs = np.radians(scale.from_datetime(instant).gmst * 15)
-    # UT1 and UTC differ by up to 0.9 s of time, that is 6.5e-5 rad of rotation.
+    # UT1 and UTC differ by up to 0.9 s, or 6.5e-5 rad of rotation.
     assert abs(np.angle(np.exp(1j * (earth.sidereal_angle_rad(instant) - theirs)))) < 7e-5
 
 
@@ -63,8 +61,8 @@ def test_circular_orbits_stay_near_sgp4_over_a_revolution():
         error_km = np.linalg.norm(
             orbits.positions_km(time_s, np.full(len(time_s), index)) - _turned(theirs, time_s), axis=1
         )
-        # The oblateness of the Earth, which the circular model leaves out, moves satellites by up to 32 km in
-        # a revolution, most of it alike for all; the first minutes differ by its short-period terms alone.
+        # The circular model leaves out the Earth's oblateness, which moves satellites by up to 32 km in a
+        # revolution, mostly alike; in the first minutes only its short-period terms differ.
         assert error_km.max() < 33
         assert error_km[time_s <= 200].max() < 13
 
@@ -76,7 +74,7 @@ def test_satellites_keep_their_height_and_return_after_a_period():
     now, then = orbits.positions_km(0.0), orbits.positions_km(period_s)
     radius = np.linalg.norm(then, axis=1)
     assert radius == pytest.approx(earth.EARTH_RADIUS_KM + 550)
-    # A revolution later the satellites are where they were, but the ground below has turned on.
+    # After a revolution the satellites are back, but the ground has turned.
     turned = earth.SIDEREAL_RATE_RAD_PER_S * period_s
     cos, sin = np.cos(turned), np.sin(turned)
     back = then @ np.array([[cos, sin, 0], [-sin, cos, 0], [0, 0, 1]])
@@ -105,7 +103,7 @@ def test_shells_by_sgp4_are_where_the_reference_implementation_has_them():
             np.radians(round(np.degrees(elements.node_rad[index]), 4)),
         )
         _, theirs, _ = satellite.sgp4_array(np.full(len(time_s), 2_451_544.5), time_s / 86_400)
-        # Both follow the same published algorithm: a centimetre is rounding.
+        # Both implement the same published algorithm; a centimetre is rounding.
         assert orbits.inertial_km(time_s, index) == pytest.approx(theirs, abs=1e-5)
         ours = orbits.positions_km(time_s, index)
         assert ours == pytest.approx(_turned(theirs, time_s), abs=1e-5)
@@ -124,7 +122,7 @@ def test_leaving_out_the_oblateness_costs_a_user_link_70_us_in_a_revolution():
         slant = [np.linalg.norm(where - station, axis=1) for where in (ours, theirs)]
         near = slant[0] < 1100
         leg_ms.append(np.abs(slant[0] - slant[1])[near].max() / earth.LIGHT_KM_PER_S * 1000)
-    # What README.md says: position and the delay of one user link over the same satellite.
+    # The README states these: position, and delay of one user link over the same satellite.
     assert 30 < max(apart_km) < 33
     assert 0.04 < max(leg_ms) < 0.07
 

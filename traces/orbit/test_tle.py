@@ -1,5 +1,3 @@
-"""Two-line elements against the reference implementation, and every way in which a file can be wrong."""
-
 from datetime import UTC, datetime
 
 import numpy as np
@@ -36,7 +34,7 @@ def _file(tmp_path, *lines, name="own.tle"):
 
 
 def _shell_lines(name, header=False):
-    """Return a shell as Hypatia writes it: names and two-line elements."""
+    """Return a shell's names and two-line elements in Hypatia's format."""
     data = constellation.load(name)
     elements, shell = data.elements, data.shells[0]
     lines = [f"{shell.planes} {shell.satellites_per_plane}"] if header else []
@@ -66,7 +64,7 @@ def test_satellites_of_a_file_are_where_the_reference_implementation_has_them(tm
     day, fraction = jday(epoch.year, epoch.month, epoch.day, 0, 0, 0)
     errors, theirs, _ = reference.sgp4_array(np.full(len(time_s), day), fraction + time_s / 86_400)
     assert not errors.any()
-    # 1e-4 km: the epoch is kept to a microsecond, in which these satellites move a centimetre.
+    # 1e-4 km: epochs are rounded to a microsecond, in which these satellites move a centimetre.
     assert orbits.inertial_km(time_s, 0) == pytest.approx(theirs, abs=1e-4)
 
 
@@ -132,7 +130,7 @@ def test_a_yaml_file_may_name_a_file_of_elements_beside_it(tmp_path):
     own.write_text("{name: own, source: test, min_elevation_deg: 5, isl: none, tle_file: vanguard.tle}")
     data = constellation.load(str(own))
     assert data.sgp4
-    # 10.82 revolutions a day make half the axis 8,632.5 km; the perigee is at 1 - 0.186 of it.
+    # At 10.82 revolutions a day the semi-major axis is 8,632.5 km; the perigee is at 1 - 0.186 of it.
     assert data.altitude_km == pytest.approx(8632.5 * (1 - 0.1859667) - 6378.1, abs=0.5)
     own.write_text("{name: own, source: test, min_elevation_deg: 5}")
     with pytest.raises(InputError, match="give shells or tle_file"):

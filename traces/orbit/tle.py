@@ -1,6 +1,7 @@
-"""Two-line element sets: the format in which operators and trackers publish orbits.
+"""Parser of two-line element sets.
 
-Columns as in Hoots and Roehrich, Spacetrack Report No. 3 (1980), and on CelesTrak's page on the format.
+Columns are those of Hoots and Roehrich, Spacetrack Report No. 3 (1980), and of CelesTrak's page on the
+format.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from configs.errors import InputError
 
 MAX_BYTES = 64 << 20
-"""Over 300,000 satellites: larger files are refused rather than read into memory."""
+"""Enough for over 300,000 satellites. Larger files are refused, because a file is read into memory whole."""
 
 _LENGTH = 69
 _GRID = re.compile(r"([1-9]\d{0,4}) +([1-9]\d{0,4})")
@@ -43,24 +44,20 @@ class Tle:
 
 @dataclass(frozen=True)
 class TleFile:
-    """The satellites of a file, in its order."""
+    """The satellites of a file, in file order."""
 
     tles: list[Tle]
     grid: tuple[int, int] | None
-    """Planes and satellites per plane, where the file's first line has these two numbers (as in Hypatia)."""
+    """Planes and satellites per plane, if the first line states them (as in Hypatia)."""
 
 
 def checksum(line: str) -> int:
-    """Return the last digit that a line must have: the sum of its digits, and 1 for each minus, modulo 10."""
+    """Return the checksum that ends a line: the sum of its digits, plus 1 per minus sign, modulo 10."""
     return sum(int(c) if c in "0123456789" else c == "-" for c in line[: _LENGTH - 1]) % 10
 
 
 def read(path: Path) -> TleFile:
-    """Return what a file holds.
-
-    Raises:
-        InputError: file, line and rule.
-    """
+    """Read and `parse` a file; raise InputError if it cannot be read or is invalid."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise InputError(
@@ -72,10 +69,10 @@ def read(path: Path) -> TleFile:
 
 
 def parse(data: bytes, source: str) -> TleFile:
-    """Return the satellites in two- or three-line sets; blank lines and lines that start with # are skipped.
+    """Parse two- or three-line sets, skipping blank lines and lines that start with #.
 
     Raises:
-        InputError: ``source``, line and rule: length, checksum, numbers, order of lines.
+        InputError: wrong length, checksum, number or order of lines; the message names source and line.
     """
     try:
         text = data.decode("ascii")
@@ -140,7 +137,7 @@ def _tle(name: str, first: str, second: str, source1: str, source2: str) -> Tle:
 
 
 def _number(text: str, field: str, source: str, least: float, most: float) -> float:
-    # Only blanks may pad a field; strip() alone takes control characters that float() refuses.
+    # Only blanks may pad a field; a plain strip() also removes control characters.
     if not _NUMBER.fullmatch(text.strip(" ")):
         raise InputError(f"{source}: {field}: {text!r} is not a number")
     value = float(text.strip(" "))
@@ -156,7 +153,7 @@ def _digits(text: str, field: str, source: str) -> int:
 
 
 def _exponential(text: str, field: str, source: str) -> float:
-    """Return a number like `` 28098-4``: the point before the digits and the power of ten are left out."""
+    """Parse a number like `` 28098-4``: the point before the digits and the ten of the power are implied."""
     parts = _EXPONENTIAL.fullmatch(text.replace(" ", "") or "00000+0")
     if parts is None:
         raise InputError(f"{source}: {field}: {text!r} is not a number like ' 28098-4'")
@@ -165,7 +162,7 @@ def _exponential(text: str, field: str, source: str) -> float:
 
 
 def _epoch(text: str, source: str) -> datetime:
-    """Return the instant of a two-digit year (57 to 99 mean the 20th century) and a day from 1 on."""
+    """Parse a two-digit year (57 to 99 are in the 20th century) and a fractional day that counts from 1."""
     year = _digits(text[:2], "epoch", source)
     day = _number(text[2:], "epoch", source, 1, 367)
     start = datetime(year + (1900 if year >= 57 else 2000), 1, 1, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Which satellites a site on the ground can talk to: by elevation, or by slant range where asked."""
+"""Satellites in reach of a site: by elevation, or by slant range on request."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Visibility:
     def __init__(
         self, *, min_elevation_deg: float, max_slant_km: float | None = None, epoch: datetime | None = None
     ) -> None:
-        """Take the slant range instead of the elevation where it is given, but never below the horizon.
+        """Store the rule. ``max_slant_km`` replaces the elevation, but the horizon still limits sight.
 
         Args:
             min_elevation_deg: over the true horizon.
-            max_slant_km: Hypatia's rule, measured from where `slant` says.
-            epoch: the instant that decides the frame of ``max_slant_km``.
+            max_slant_km: Hypatia's rule, measured from the points in `slant`.
+            epoch: fixes the frame of ``max_slant_km``, which requires it.
         """
         self._sine = math.sin(math.radians(min_elevation_deg)) if max_slant_km is None else 0.0
         self._max_slant_km = None if max_slant_km is None else max_slant_km / slant.SATELLITE_SCALE
@@ -35,15 +35,7 @@ class Visibility:
             raise ValueError("max_slant_km needs an epoch")
 
     def slant_km(self, station: Stations, satellite_km: Floats) -> Floats:
-        """Return the distance from one station (arrays of shape (3,)) to satellites; inf out of reach.
-
-        Args:
-            station: a single site.
-            satellite_km: (..., 3), Earth-fixed.
-
-        Returns:
-            Shape (...).
-        """
+        """Return the distances, (...), from a site to Earth-fixed satellites, (..., 3); inf out of reach."""
         ray = satellite_km - station.position_km
         length = np.linalg.norm(ray, axis=-1)
         seen = self._high_enough(length, np.einsum("...i,i->...", ray, station.up))
@@ -52,7 +44,7 @@ class Visibility:
         return np.where(seen, length, np.inf)
 
     def each(self, stations: Stations, satellite_km: Floats) -> Bools:
-        """Return shape (pairs,): whether each site sees the satellite beside it; positions are (pairs, 3)."""
+        """Return whether each site sees the satellite in the same row, (pairs, 3); shape (pairs,)."""
         ray = satellite_km - stations.position_km
         seen = self._high_enough(np.linalg.norm(ray, axis=-1), np.einsum("pi,pi->p", ray, stations.up))
         if self._max_slant_km is not None:
@@ -60,7 +52,7 @@ class Visibility:
         return seen
 
     def pairs(self, stations: Stations, satellite_km: Floats) -> Bools:
-        """Return shape (sites, satellites): which site sees which satellite, of positions (satellites, 3)."""
+        """Return which site sees which satellite, (satellites, 3); shape (sites, satellites)."""
         site_km = stations.position_km
         height = _dots(stations.up, satellite_km) - np.einsum("si,si->s", stations.up, site_km)[:, None]
         seen = self._high_enough(np.sqrt(_squares(site_km, satellite_km)), height)
@@ -69,29 +61,29 @@ class Visibility:
         return seen
 
     def _high_enough(self, length_km: Floats, height_km: Floats) -> Bools:
-        """Return whether satellites this far away and this high over the horizon's plane are in reach."""
+        """Return whether satellites at a distance and a height over the horizon's plane are in reach."""
         return height_km >= self._sine * length_km
 
     def _from_km(self, stations: Stations) -> Floats:
-        assert self._epoch is not None  # the constructor asks for it
+        assert self._epoch is not None  # the constructor requires it
         return slant.measured_from_km(stations.up, self._epoch)
 
 
 def elevation_deg(station: Stations, satellite_km: Floats) -> Floats:
-    """Return the angle above the horizon of one station at which satellites (..., 3) stand."""
+    """Return the elevation of satellites, (..., 3), over the horizon of one station."""
     ray = satellite_km - station.position_km
     sine = np.einsum("...i,i->...", ray, station.up) / np.linalg.norm(ray, axis=-1)
     return np.degrees(np.arcsin(np.clip(sine, -1, 1)))
 
 
 def _dots(left: Floats, right: Floats) -> Floats:
-    """Return the dot products of (m, 3) with (n, 3), shape (m, n); BLAS would start threads for so little."""
+    """Return the dot products of (m, 3) and (n, 3), shape (m, n), without BLAS, which would start threads."""
     columns = np.ascontiguousarray(right.T)
     return left[:, 0, None] * columns[0] + left[:, 1, None] * columns[1] + left[:, 2, None] * columns[2]
 
 
 def _squares(left: Floats, right: Floats) -> Floats:
-    """Return the squared distances of (m, 3) from (n, 3), shape (m, n)."""
+    """Return the squared distances between (m, 3) and (n, 3), shape (m, n)."""
     return (
         np.einsum("si,si->s", left, left)[:, None]
         + np.einsum("ni,ni->n", right, right)

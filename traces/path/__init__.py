@@ -1,1 +1,1 @@
-"""From a spec to a path trace: attachment, routes, handovers, rows, and the traces that are kept."""
+"""Build path traces from specs: attachments, routes, handovers, rows, files and their cache."""

@@ -1,7 +1,7 @@
-"""When a handover is announced: the error of the predictions that handover-aware schemes work with.
+"""Errors of the handover times that handover-aware schemes predict.
 
-SaTCP (Cao and Zhang, INFOCOM 2023, section V-B) predicts from public orbits of three hours before, and finds
-that about 90 % of the predicted times are within 0.6 s of the true ones.
+SaTCP (Cao and Zhang, INFOCOM 2023, section V-B) predicts from public orbits that are three hours old. About
+90 % of its predicted times are within 0.6 s of the true ones.
 """
 
 from __future__ import annotations
@@ -25,28 +25,30 @@ Draw = Callable[[np.random.Generator], float]
 
 
 class ReportError:
-    """Errors of predicted times, drawn so that the same event always gets the same one."""
+    """Errors of predicted times. The same event always gets the same error."""
 
     def __init__(self, text: str, seed: int) -> None:
-        """Take the distribution that ``text`` names.
+        """Parse the distribution.
 
         Args:
             text: ``normal:SIGMA``, ``uniform:T`` (within ±T) or ``empirical:FILE``, all in seconds. The file
-                has one signed error a line, drawn with equal chances; lines that start with # are skipped.
-            seed: of everything that is drawn.
+                has one signed error per line, drawn with equal probability; lines that start with # are
+                skipped.
+            seed: of all draws.
 
         Raises:
-            InputError: none of these, or a file that breaks the format, with its line.
+            InputError: the text or the file is not valid.
         """
         self._seed = seed
         self._draw = _distribution(text)
 
     def predicted_s(self, time_s: float, instant_ns: int) -> float:
-        """Return when an event at ``time_s`` is expected, to the millisecond.
+        """Return the predicted time of an event, rounded to a millisecond.
 
         Args:
             time_s: since the trace's first row.
-            instant_ns: since the epoch, which decides the draw: a trace that starts later has the same.
+            instant_ns: since the epoch. It seeds the draw, so traces with different starts get the same
+                errors.
         """
         random = np.random.default_rng([self._seed, instant_ns])
         return round(time_s + self._draw(random), 3)

@@ -1,4 +1,4 @@
-"""Which satellite each end uses: chosen on the re-selection grid, held in between."""
+"""Choice of each end's satellite: on the re-selection grid, and held in between."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ NONE = -1
 """No satellite in reach."""
 
 _SLOTS_AT_ONCE = 32
-"""Slots computed together: enough to amortise the calls, few enough to stay in the cache."""
+"""Slots per batch: enough to amortise the calls, few enough to fit in the cache."""
 
 
 @dataclass(frozen=True)
 class Hold:
-    """From ``first_step`` until ``end_step``, the two ends use these satellites."""
+    """The two ends' satellites from ``first_step`` until ``end_step``."""
 
     first_step: int
     end_step: int
     ingress: int
     egress: int
     chain: Chain | None = None
-    """The route at ``first_step``, where it decided the satellites."""
+    """The route at ``first_step``, if it decided the satellites."""
 
 
 def nearest(
     station: Stations, orbits: Orbits, visibility: Visibility, clock: Clock, delays: Delays = "straight"
 ) -> Iterator[tuple[int, int]]:
-    """Yield (step, satellite) of one site's choices: the nearest satellite in reach, or `NONE`.
+    """Yield a site's choices as (step, satellite): the nearest satellite in reach, or `NONE`.
 
-    A choice is made at every re-selection and, when the chosen satellite leaves the site's reach in between,
-    at the first step at which it is gone. A site without a satellite waits for the next re-selection.
+    The site chooses at every re-selection, and as soon as its satellite leaves its reach. Without a satellite
+    it waits for the next re-selection.
     """
     stride = clock.reattach_steps * _SLOTS_AT_ONCE
     for first in range(clock.first_slot_step, clock.end_step, stride):
@@ -102,7 +102,7 @@ def sets_at(
 def holds(
     ingress: Iterator[tuple[int, int]], egress: Iterator[tuple[int, int]], end_step: int
 ) -> Iterator[Hold]:
-    """Merge the choices of both ends into holds, a new one wherever either end's satellite changes."""
+    """Merge the choices of both ends into holds; each change of either satellite starts a new one."""
     ends = [ingress, egress]
     ahead = [next(choices, None) for choices in ends]
     current = [NONE, NONE]

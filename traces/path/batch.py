@@ -1,4 +1,4 @@
-"""Many path traces at once, one process a core."""
+"""Build many path traces in parallel."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def write_all(specs: list[PathSpec], folder: Path, jobs: int | None = None) -> I
     """Write each spec's trace to ``folder``/NAME.csv; yield file and summary in the order of ``specs``.
 
     Args:
-        specs: with names that differ.
-        folder: made if it is not there.
-        jobs: processes; one a core by default.
+        specs: with unique names.
+        folder: created if missing.
+        jobs: number of processes; one per core by default.
 
     Raises:
-        InputError: a folder that cannot be written, or a path that cannot be built.
+        InputError: the folder cannot be written, or a path cannot be built.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -30,7 +30,7 @@ def write_all(specs: list[PathSpec], folder: Path, jobs: int | None = None) -> I
         raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
     files = [folder / f"{spec.name}.csv" for spec in specs]
     workers = min(len(specs), jobs or len(os.sched_getaffinity(0)))
-    # Spawned, for a forked process would inherit threads' locks without the threads.
+    # Spawn: a forked process would inherit locks of threads that do not exist in it.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
         yield from zip(files, pool.map(_write, specs, files), strict=True)

@@ -1,4 +1,4 @@
-"""From a spec to a path: constellation, attachments, routes, handovers, rows."""
+"""Build a path from a spec: constellation, attachments, routes, handovers, rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from traces.path.spec import PathSpec
 
 
 class Builder:
-    """Everything that stays the same while a path is built."""
+    """The constant parts of a build."""
 
     def __init__(self, spec: PathSpec) -> None:
         self.spec = spec
@@ -54,10 +54,10 @@ class Builder:
         )
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the path's rows in order, a block for each stretch with one route.
+        """Yield the path's rows in order, one block per stretch with one route.
 
         Raises:
-            InputError: a user never sees a satellite, or no route ever joins them.
+            InputError: a user never sees a satellite, or there is never a route.
         """
         holds = self._nearest() if self.spec.attach == "nearest" else self._shortest()
         segments = handover.segments(self.network, holds, self.clock, released=self.spec.released)
@@ -101,7 +101,7 @@ class Builder:
             last = self.network.route_freely(clock.seconds(step), clock.seconds(until), last)
             ends = (attachment.NONE, attachment.NONE) if last is None else (last[1], last[-2])
             if last is not None:
-                # The first of the two ends to lose its satellite makes both choose again.
+                # When either end loses its satellite, both choose again.
                 for side, satellite in enumerate(ends):
                     station = self.network.stations[side]
                     gone = attachment.sets_at(
@@ -123,13 +123,13 @@ class Path:
     path_id: NDArray[np.int64]
     event: list[str]
     chains: dict[int, Chain | None]
-    """The chain of nodes of each path_id: user, satellites (and gateways), user."""
+    """The chain of each path_id: user, satellites (and gateways), user."""
     leg_km: list[NDArray[np.float64]]
-    """Per row, the length of every leg of its chain; empty without a chain and in the last row."""
+    """Per row, the lengths of the chain's legs; empty without a chain and in the last row."""
 
 
 def collect(spec: PathSpec, parts: Iterator[Block]) -> Path:
-    """Return the path that ``parts`` make up."""
+    """Concatenate ``parts`` into a path."""
     all_parts = list(parts)
     event: list[str] = []
     chains: dict[int, Chain | None] = {}
@@ -151,9 +151,5 @@ def collect(spec: PathSpec, parts: Iterator[Block]) -> Path:
 
 
 def build(spec: PathSpec) -> Path:
-    """Build a path in memory.
-
-    Raises:
-        InputError: unknown constellation, a user that never sees a satellite, no route at all.
-    """
+    """Build a path in memory; raise InputError as `Builder` does."""
     return collect(spec, Builder(spec).blocks())

@@ -1,4 +1,4 @@
-"""Path traces by name or file. A named path is built once and kept."""
+"""Load path traces by name or file. Named ones are built once and cached."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from configs.errors import InputError
 from traces.path import named_paths, path_trace, shared, synth
 
 MAX_BYTES = 1 << 30
-"""Larger files are refused rather than read into memory."""
+"""Larger files are refused, because files are read into memory whole."""
 
 
 def folder() -> Path:
-    """Return where built traces are kept: ``$LEOGYM_CACHE/traces``, or ``~/.cache/leogym/traces``."""
+    """Return the cache folder: ``$LEOGYM_CACHE/traces``, or ``~/.cache/leogym/traces``."""
     root = os.environ.get("LEOGYM_CACHE")
     return (Path(root) if root else Path.home() / ".cache" / "leogym") / "traces"
 
 
 @cache
 def _builder_digest() -> str:
-    """Return a digest of this package, data included: a changed builder never meets an old trace."""
+    """Return a digest of this package and its data, so that a change to them invalidates cached traces."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*")):
@@ -39,10 +39,10 @@ def _builder_digest() -> str:
 
 
 def file(name_or_file: str) -> Path:
-    """Return the file of a path trace; a named path is built if it is not there yet.
+    """Return the file of a path trace; build a named one that is not cached.
 
     Raises:
-        InputError: neither a named path nor a file, or the cache folder cannot be written.
+        InputError: there is no such name or file, or the cache folder cannot be written.
     """
     owner = shared.pairs_of_trace(name_or_file)
     if owner is not None:
@@ -58,7 +58,7 @@ def file(name_or_file: str) -> Path:
     if not path.is_file():
         _make_folder(path.parent)
         with _locked(path.with_suffix(".lock")):
-            # Another process may have built it while this one waited.
+            # Another process may have built it during the wait.
             if not path.is_file():
                 if synthetic is None:
                     path_trace.write(named_paths.spec(name_or_file), path)
@@ -68,14 +68,14 @@ def file(name_or_file: str) -> Path:
 
 
 def _stretch(owner: str, name: str) -> Path:
-    """Return the file of a stretch of shared paths; all stretches are built together."""
+    """Return the file of a stretch of shared paths; build all stretches together."""
     path = folder() / f"{owner}-{_builder_digest()}" / f"{name.partition('/')[2]}.csv"
     if not path.parent.is_dir():
         _make_folder(folder())
         with _locked(path.parent.with_suffix(".lock")):
             if not path.parent.is_dir():
                 wanted = shared.named(owner)
-                # A folder of its own first, so that the name stands for a complete set only.
+                # Build in a temporary folder: the final name must only appear with all files.
                 with tempfile.TemporaryDirectory(dir=folder(), prefix=f".{owner}-") as temporary:
                     whole = Path(temporary) / "whole"
                     whole.mkdir()
@@ -106,11 +106,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return a trace file's bytes.
-
-    Raises:
-        InputError: it cannot be read, or is larger than `MAX_BYTES`.
-    """
+    """Read a trace file; raise InputError if it cannot be read or is larger than `MAX_BYTES`."""
     try:
         size = path.stat().st_size
         if size > MAX_BYTES:
@@ -121,18 +117,14 @@ def read_bytes(path: Path) -> bytes:
             data = opened.read(MAX_BYTES + 1)
     except OSError as error:
         raise InputError(f"{path}: file: cannot be read: {error.strerror}") from None
-    # A pipe or device has no size beforehand.
+    # A pipe or device reports no size.
     if len(data) > MAX_BYTES:
         raise InputError(f"{path}: file: more than the {MAX_BYTES} bytes that a trace may have")
     return data
 
 
 def parse(data: bytes, source: str) -> leosim.PathTrace:
-    """Return the path trace in ``data``.
-
-    Raises:
-        InputError: ``source``, line, field and rule.
-    """
+    """Parse a path trace; raise InputError with ``source``, line, field and rule."""
     try:
         return leosim.PathTrace.parse(data.decode("utf-8"), source)
     except UnicodeDecodeError as error:
@@ -143,17 +135,13 @@ def parse(data: bytes, source: str) -> leosim.PathTrace:
 
 
 def load(name_or_file: str) -> leosim.PathTrace:
-    """Return a named path or the path trace in a file.
-
-    Raises:
-        InputError: neither a named path nor a file, or the file breaks the format.
-    """
+    """Load a named path or a trace file; raise InputError if there is none or the file is invalid."""
     path = file(name_or_file)
     return parse(read_bytes(path), str(path))
 
 
 def load_all(names_or_files: Iterable[str]) -> dict[str, leosim.PathTrace]:
-    """Return every trace of a scenario (``scenario.traces``) by the name it goes by there."""
+    """Load the traces of a scenario (``scenario.traces``), keyed by their names there."""
     return {name: load(name) for name in sorted(names_or_files)}
 
 

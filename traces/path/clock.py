@@ -1,4 +1,4 @@
-"""The grids of a build: steps, re-selections and route updates, all counted from the epoch."""
+"""Grids of steps, re-selections and route updates, all counted from the epoch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Clock:
-    """Integer steps since the epoch: a trace that starts later is the tail of one that starts earlier."""
+    """Integer steps since the epoch, so a trace that starts later is the tail of one that starts earlier."""
 
     step_ms: int
     first_step: int
@@ -15,11 +15,10 @@ class Clock:
     end_step: int
     """The step of the trace's last row."""
     reattach_steps: int
-    """Users choose their satellite at every multiple of this, and ``reattach_phase_steps`` more."""
+    """Users choose satellites at multiples of this plus ``reattach_phase_steps``."""
     route_steps: int
-    """Routes are chosen anew at every multiple of this."""
+    """Routes are updated at multiples of this."""
     reattach_phase_steps: int = 0
-    """Re-selections are this much later than the multiples."""
 
     def seconds(self, step: int) -> float:
         """Return the time of ``step`` since the epoch."""
@@ -27,7 +26,7 @@ class Clock:
 
     @property
     def first_slot_step(self) -> int:
-        """The re-selection that is in force at the first row."""
+        """The last re-selection at or before the first row."""
         return self.next_reattach(self.first_step) - self.reattach_steps
 
     def next_reattach(self, step: int) -> int:

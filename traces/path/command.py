@@ -1,4 +1,4 @@
-"""The command line that builds a spec: the same for every way of asking for it."""
+"""The canonical command line of a spec."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FLAGS = {
 
 
 def place(site: ground.Site) -> str:
-    """Return a site as ``--from`` and ``--to`` take it."""
+    """Format a site for ``--from`` and ``--to``."""
     for key, city in ground.cities().items():
         if city == site:
             return key
@@ -44,14 +44,14 @@ def canonical(spec: PathSpec) -> str:
         words.append(spec.name)
     else:
         default = PathSpec(name=spec.name, from_site=spec.from_site, to_site=spec.to_site)
-        # With =, so that a negative latitude is not taken for a flag.
+        # The = keeps argparse from taking a negative latitude for a flag.
         words += [f"--from={place(spec.from_site)}", f"--to={place(spec.to_site)}"]
     words += flags(spec, default)
     return shlex.join(words)
 
 
 def flags(spec: PathSpec, default: PathSpec) -> list[str]:
-    """Return the flags for what differs from ``default``, sites and name aside."""
+    """Return the flags for fields that differ from ``default``, except sites and name."""
     words = []
     for field, flag in _FLAGS.items():
         value = getattr(spec, field)

@@ -1,4 +1,4 @@
-"""Capacity, loss and weather of a built path: which models its spec asks for, put on its blocks."""
+"""Apply a spec's models of capacity, loss and weather to the blocks of a built path."""
 
 from __future__ import annotations
 
@@ -20,18 +20,14 @@ if TYPE_CHECKING:
     from traces.path.path import Block
 
 SLOT_S = 15
-"""Where a path has no re-selections of its own (``--attach shortest``)."""
+"""Slot length for a path without re-selections (``--attach shortest``)."""
 
 
 class Conditions:
     """The models of one path."""
 
     def __init__(self, builder: Builder) -> None:
-        """Choose the models.
-
-        Raises:
-            InputError: a model that cannot work here.
-        """
+        """Create the models; raise InputError if one does not fit the path."""
         spec, clock = builder.spec, builder.clock
         self._builder = builder
         self._origin_ns = clock.first_step * clock.step_ms * NS_PER_MS
@@ -51,7 +47,7 @@ class Conditions:
             if spec.loss_burst is not None:
                 self._models["loss_burst"] = GilbertElliott(parse_loss_burst(spec.loss_burst), spec.seed)
             if spec.rain is not None:
-                # Rain brings libraries that take a while to load.
+                # Rain imports libraries that load slowly.
                 from traces.capacity.rain import Rain
 
                 site = spec.from_site if spec.rain_at == "from" else spec.to_site
@@ -62,7 +58,6 @@ class Conditions:
         self._overlay = Overlay(list(self._models.values()), base_mbps)
         self._waiting: Block | None = None
         self.rows = 0
-        """Written so far, as the next two."""
         self.down_s = 0.0
         self.max_delay_ms = 0.0
 
@@ -71,12 +66,12 @@ class Conditions:
         return {name: model.metadata() for name, model in self._models.items()}
 
     def add(self, block: Block) -> str:
-        """Take the next block; return the lines of the one before, whose end is now known."""
+        """Take the next block, and return the lines of the previous one, whose end is now known."""
         before, self._waiting = self._waiting, block
         return "" if before is None else self._rows(before, int(block.time_ns[0])).text()
 
     def end(self) -> str:
-        """Return the lines of the last block, the row that ends the period."""
+        """Return the lines of the last block, which only ends the period."""
         if self._waiting is None:
             return ""
         return self._rows(self._waiting, int(self._waiting.time_ns[-1])).text()
@@ -85,7 +80,7 @@ class Conditions:
         def elevation_deg(end: End) -> Floats | None:
             if block.chain is None:
                 return None
-            # Chains begin and end with a user, next to its satellite.
+            # Chains start and end with a user next to its satellite.
             user, satellite = (0, 1) if end == "from" else (-1, -2)
             times_s = (block.time_ns + self._origin_ns) / NS_PER_S
             positions = self._builder.network.chain_positions_km(block.chain, times_s)

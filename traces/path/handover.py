@@ -1,4 +1,4 @@
-"""What happens when the satellites or the route change: the events of a path and the outages they bring."""
+"""Handovers: the events at changes of satellites or route, and their outages."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SOFT = "soft_handover"
 UNREACHABLE = "unreachable"
 
 _ROUND_TRIPS = 1.5
-"""Round trips over the user link, with the old and again with the new satellite, that a hard handover takes
+"""Round trips that a hard handover takes over the old user link, and again over the new one
 (Maattanen et al., "5G NR communication over GEO or LEO satellite systems", GLOBECOM 2019; SaTCP, III-B)."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A span of steps with one chain of nodes, or with none."""
+    """A span of steps with one chain of nodes or none."""
 
     first_step: int
     end_step: int
@@ -35,18 +35,18 @@ class Segment:
     event: str
     """The event at its first step, or an empty string."""
     outage_ns: int
-    """How long the path is down from its first step on, if it has a chain."""
+    """Outage from the first step on, if there is a chain."""
     side: str = ""
-    """Whose satellite changes at a hard handover: ``from``, ``to`` or ``both``."""
+    """The end whose satellite changes at a hard handover: ``from``, ``to`` or ``both``."""
 
 
 def is_soft(event: str) -> bool:
-    """Return whether an event is a soft handover, with or without a dismantled stretch."""
+    """Return whether an event is a soft handover, with or without lost packets."""
     return event.startswith(SOFT)
 
 
 def outage_ns(legs_km: float) -> int:
-    """Return the outage for one end, given the summed length of its old (if any) and new user link."""
+    """Return an end's outage, given the summed length of its old (if any) and new user link."""
     return round(_ROUND_TRIPS * 2 * legs_km / LIGHT_KM_PER_S * 1e9)
 
 
@@ -55,13 +55,13 @@ def segments(
 ) -> Iterator[Segment]:
     """Yield the path's segments from the trace's first step to its last.
 
-    The route between the held satellites is chosen anew at every hold and on the route grid.
+    The route between the ends' satellites is updated at every hold and on the route grid.
 
     Args:
-        network: of the path.
-        holds: which satellites the ends use.
-        clock: of the build.
-        released: sites talk to all satellites in reach at once, so that no change of satellite is an outage.
+        network: the path's network.
+        holds: the ends' satellites.
+        clock: the build's clock.
+        released: sites use all satellites in reach at once, so a change of satellite is no outage.
     """
     last: Chain | None = None
     held: tuple[int, int] | None = None
@@ -99,22 +99,22 @@ def _transition(
     held: tuple[int, int] | None,
     users: tuple[int, int],
 ) -> tuple[str, int, str]:
-    """Return the event, the outage and the side of the step from one chain to the next."""
+    """Return event, outage and side of the change from one chain to the next."""
     if after is None:
         return ("" if before is None else UNREACHABLE), 0, ""
     if held is None or held == users:
         return ("" if before == after else soft(network, time_s, before, after)), 0, ""
-    # Both ends hand over side by side, so the path is down for the longer of the two.
+    # Both ends hand over in parallel, so the longer outage counts.
     outages = [_end_outage_ns(network, time_s, side, held[side], users[side]) for side in (0, 1)]
     side = "both" if all(outages) else "from" if outages[0] else "to"
     return HARD, max(outages), side
 
 
 def soft(network: Network, time_s: float, before: Chain | None, after: Chain) -> str:
-    """Return the event of a soft handover: ``soft_handover(A..B)`` with the stretch that is dismantled.
+    """Return the event of a soft handover: ``soft_handover(A..B)`` with the dismantled stretch.
 
-    A and B are one-way ms from the first site along the old route: from the last node before the change that
-    both routes share to the first one after it. What is in flight between them is lost.
+    A and B are one-way ms from the first site along the old route: A at the last common node before the
+    change, B at the first one after it. Packets in flight between them are lost.
     """
     if before is None:
         return SOFT

@@ -1,4 +1,4 @@
-"""The paths that scenarios call by name."""
+"""Paths that scenarios use by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PAIRS = {
     "sd-sha-isl": ("sd", "sha", "isl"),
     "sea-ba-isl": ("sea", "ba", "isl"),
 }
-"""Name to user sites and links: the pairs that SaTCP's evaluation runs over (Cao and Zhang, INFOCOM 2023)."""
+"""User sites and links by name: the pairs in SaTCP's evaluation (Cao and Zhang, INFOCOM 2023)."""
 
 
 def names() -> list[str]:
@@ -27,21 +27,18 @@ def names() -> list[str]:
 
 
 def is_named(text: str) -> bool:
-    """Return whether ``text`` is a named path, or a variant of one: ``sd-ny-bp@oneweb`` over another shell.
-
-    ``sd-ny-bp~leoem-flat`` and ``sd-ny-bp@oneweb~leoem-flat`` have LeoEM's faulty delays.
-    """
+    """Return whether ``text`` is a named path or a variant of one (see `spec`)."""
     return text.partition("~")[0].partition("@")[0] in _PAIRS
 
 
 def spec(name: str) -> PathSpec:
-    """Return what a named path is built from: `PathSpec`'s defaults, over one revolution.
+    """Return the spec of a named path: `PathSpec`'s defaults, over one revolution.
 
-    After an at comes the constellation that takes the default's place; ``~leoem-flat`` at the end asks for
-    LeoEM's faulty delays.
+    Variants: ``sd-ny-bp@oneweb`` uses another constellation, ``sd-ny-bp~leoem-flat`` and
+    ``sd-ny-bp@oneweb~leoem-flat`` have LeoEM's faulty delays.
 
     Raises:
-        InputError: there is no path or constellation of this name.
+        InputError: there is no such path, constellation or variant.
     """
     place, tilde, delays = name.partition("~")
     path, at, shell = place.partition("@")

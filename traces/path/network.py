@@ -1,4 +1,4 @@
-"""The moving network between two users: who may link with whom, and the shortest route at an instant."""
+"""The moving network between two users: usable links, and the shortest route at an instant."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Links = Literal["isl", "bent-pipe"]
 
 
 class Network:
-    """Nodes are numbered: satellites first, then gateways (bent-pipe only), then the two users."""
+    """Nodes are numbered in this order: satellites, gateways (bent-pipe only), the two users."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Network:
         self._grid_max_km = np.minimum(self._horizon_km[self._grid].sum(axis=1), self._isl_max_km)
 
     def node_name(self, node: int) -> str:
-        """Return a readable name of a node."""
+        """Return a node's readable name."""
         return f"satellite {node}" if node < self.orbits.count else self._names[node - self.orbits.count]
 
     def positions_km(self, time_s: float) -> Floats:
@@ -60,7 +60,7 @@ class Network:
         return np.concatenate([self.orbits.positions_km(time_s), self._ground_km])
 
     def chain_positions_km(self, chain: Chain, time_s: Floats) -> Floats:
-        """Return the positions of a chain's nodes over time, shape (times, nodes of the chain, 3)."""
+        """Return the positions of a chain's nodes over time, shape (times, nodes, 3)."""
         nodes = np.array(chain)
         space = nodes < self.orbits.count
         positions = np.empty((len(time_s), len(nodes), 3))
@@ -69,20 +69,20 @@ class Network:
         return positions
 
     def legs_km(self, chain: Chain, time_s: Floats) -> Floats:
-        """Return the lengths of a chain's legs over time, shape (times, nodes of the chain - 1)."""
+        """Return the lengths of a chain's legs over time, shape (times, nodes - 1)."""
         in_space = np.array(chain) < self.orbits.count
         return legs.legs_km(self.chain_positions_km(chain, time_s), in_space, self.delays)
 
     def route(
         self, ingress: int, egress: int, time_s: float, until_s: float, last: Chain | None
     ) -> Chain | None:
-        """Return the shortest chain from user to user over the satellites they hold, or None.
+        """Return the shortest chain from user to user over their current satellites, or None.
 
-        Every link of the chain but the users' own is usable at ``time_s`` and at ``until_s``: a pass is one
-        interval, so it is usable in between too. ``last`` is the chain in force so far; it only spares work.
+        All links but the users' own are usable at ``time_s`` and ``until_s``, and in between, because a pass
+        is a single interval. ``last`` is the previous chain; it only saves work.
         """
         positions = self.positions_km(time_s)
-        # Over gateways all legs are to the ground, over lasers none between the users' satellites.
+        # Between the users' satellites, bent-pipe legs all touch the ground, laser legs never do.
         measured = legs.measured_km(positions, self.delays) if self.bent_pipe else positions
         inner = self._candidate(last, ingress, egress)
         bound = np.inf
@@ -114,7 +114,7 @@ class Network:
     def _transit_links(
         self, positions: Floats, inside: NDArray[np.bool_], until_s: float
     ) -> NDArray[np.int64]:
-        """Return the links between the nodes ``inside`` that carry traffic between satellites."""
+        """Return the usable links between the nodes ``inside``, except the users' own."""
         if not self.bent_pipe:
             within_reach = inside[self._grid[:, 0]] & inside[self._grid[:, 1]]
             links, longest = self._grid[within_reach], self._grid_max_km[within_reach]
@@ -130,12 +130,12 @@ class Network:
         return np.stack([satellites[satellite], gateways[gateway] + self.first_gateway], axis=1)
 
     def _usable(self, chain: Chain, positions: Floats, until_s: float) -> bool:
-        """Return whether the links of a chain between satellites are usable now and at ``until_s``."""
+        """Return whether all links of a chain between two satellites are usable now and at ``until_s``."""
         if len(chain) < 2:
             return True
         if not self.bent_pipe:
             return self._lasers_hold(chain, positions)
-        # Gateways stand at every second place.
+        # Every second node is a gateway.
         satellites, gateways = np.array(chain[0::2]), np.array(chain[1::2])
         later_km = self.orbits.positions_km(until_s, satellites)
         stations = self._gateways[gateways - self.first_gateway]
@@ -153,13 +153,13 @@ class Network:
         return bool((length <= np.minimum(horizon[1:] + horizon[:-1], self._isl_max_km)).all())
 
     def _candidate(self, last: Chain | None, ingress: int, egress: int) -> Chain | None:
-        """Return a likely chain between two satellites, made of the last one: not yet known to be usable."""
+        """Guess a chain between two satellites from the last chain; it may not be usable."""
         if last is None:
             return None
         if ingress in last and egress in last:
             first, end = last.index(ingress), last.index(egress)
             return last[first : end + 1] if first <= end else None
         if self.bent_pipe and len(last) > 4:
-            # A user's next satellite usually sees the gateway that its last one used.
+            # A user's next satellite usually sees the previous one's gateway.
             return (ingress, *last[2:-2], egress)
         return None

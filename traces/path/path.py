@@ -1,4 +1,4 @@
-"""From segments to rows: delay along the chain, outages, events, in integer nanoseconds."""
+"""Compute rows from segments: delay along the chain, outages and events, in integer nanoseconds."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ Ints = NDArray[np.int64]
 
 
 class NoRouteError(Exception):
-    """No segment has a chain, so that there is no delay to write."""
+    """No segment has a chain, so there is no delay to write."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of a path that share one chain of nodes. All arrays have shape (rows,)."""
+    """Rows of a path with the same chain of nodes. All arrays have shape (rows,)."""
 
     time_ns: Ints
     """Since the trace's first row."""
     delay_ns: Ints
-    """One way, rounded up so that no printed delay is below its straight line."""
+    """One way, rounded up: a printed delay is never below the straight line's."""
     connected: NDArray[np.bool_]
     path_id: int
     event: str
-    """The event of the first row; the others have none."""
+    """The event of the first row; the other rows have none."""
     chain: Chain | None
     leg_km: NDArray[np.float64]
-    """(rows, legs): every leg of the chain; no columns without a chain."""
+    """Lengths of the chain's legs, shape (rows, legs); no columns without a chain."""
     side: str = ""
-    """Whose satellite changes at a hard handover: ``from``, ``to`` or ``both``."""
+    """The end whose satellite changes at a hard handover: ``from``, ``to`` or ``both``."""
 
 
 def blocks(network: Network, segments: Iterable[Segment], clock: Clock) -> Iterator[Block]:
-    """Yield a block for each segment, and at the end one for the last row, which only ends the period.
+    """Yield a block per segment, and one for the last row, which only ends the period.
 
     Raises:
         NoRouteError: no segment has a chain.
@@ -51,7 +51,7 @@ def blocks(network: Network, segments: Iterable[Segment], clock: Clock) -> Itera
     for segment in segments:
         if rows.started or segment.chain is not None:
             if not rows.started:
-                # Before the first route there is no delay to hold: take the one that comes next.
+                # Rows before the first route take its delay.
                 rows.start(segment)
                 yield from map(rows.add, waiting)
             yield rows.add(segment)
@@ -63,7 +63,7 @@ def blocks(network: Network, segments: Iterable[Segment], clock: Clock) -> Itera
 
 
 class _Rows:
-    """The state that rows carry over from one segment to the next."""
+    """The state that carries over between segments."""
 
     def __init__(self, network: Network, clock: Clock) -> None:
         self._network = network
@@ -78,7 +78,7 @@ class _Rows:
         self.started = False
 
     def start(self, segment: Segment) -> None:
-        """Take the delay before ``segment`` from its first row."""
+        """Set the delay before ``segment`` to that of its first row."""
         self.started = True
         legs_km = self._legs_km(segment.chain, np.array([segment.first_step * self._step_ns]))
         self._delay_ns = int(_delay_ns(legs_km)[0])
@@ -91,7 +91,7 @@ class _Rows:
         if segment.outage_ns:
             self._down_until_ns = max(self._down_until_ns, first_ns + segment.outage_ns)
         if first_ns < self._down_until_ns < segment.end_step * self._step_ns:
-            # The outage ends between two steps: a row of its own says when.
+            # The outage ends between two steps: add a row there.
             time_ns = np.union1d(time_ns, [self._down_until_ns])
         if self._path_id < 0 or segment.chain != self._chain:
             self._path_id += 1
@@ -104,7 +104,7 @@ class _Rows:
             delay_ns = _delay_ns(leg_km)
             connected = time_ns >= self._down_until_ns
         time_ns -= origin_ns
-        # First in, first out: what leaves later arrives no earlier, so arrival times may only rise.
+        # The path is first in, first out, so arrival times never fall.
         arrival_ns = np.maximum.accumulate(np.maximum(time_ns + delay_ns, self._arrival_ns))
         self._arrival_ns = int(arrival_ns[-1])
         delay_ns = arrival_ns - time_ns
@@ -114,7 +114,7 @@ class _Rows:
         )
 
     def end(self) -> Block:
-        """Return the last row: a copy of the one before."""
+        """Return the last row, a copy of the previous one."""
         time_ns = np.array([(self._clock.end_step - self._clock.first_step) * self._step_ns])
         delay_ns, connected = np.array([self._delay_ns]), np.array([self._connected])
         legs_km = np.empty((1, 0))

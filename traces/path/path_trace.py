@@ -1,4 +1,4 @@
-"""Writing path traces: CSV, format version 1. `leosim.PathTrace` is the format's parser."""
+"""Write path traces: CSV, format version 1. `leosim.PathTrace` is the parser."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PROVENANCE = (
 
 @dataclass
 class Summary:
-    """What a trace contains, gathered while it is written."""
+    """Statistics of a trace, collected during writing."""
 
     rows: int = 0
     min_delay_ms: float = float("inf")
@@ -46,13 +46,13 @@ class Summary:
     down_s: float = 0.0
     """Time without connection: outages and unreachable spans."""
     off_grid_s: list[float] = field(default_factory=list)
-    """Hard handovers between re-selections, because a satellite went out of reach."""
+    """Times of hard handovers between re-selections, because a satellite went out of reach."""
     handovers: list[dict[str, Any]] = field(default_factory=list)
-    """Every handover with the time at which handover-aware schemes expect it."""
+    """All handovers with their predicted times."""
     _last: tuple[int, bool] = (0, True)
 
     def add(self, block: Block, clock: Clock, report: ReportError) -> None:
-        """Count a block's rows; they end where the next block's begin."""
+        """Add a block, which ends where the next one starts."""
         step_ns = clock.step_ms * 1_000_000
         last_ns, last_connected = self._last
         time_ns = np.concatenate([[last_ns], block.time_ns])
@@ -95,7 +95,7 @@ def _site(site: Site) -> dict[str, Any]:
 
 
 def metadata(builder: Builder, summary: Summary, conditions: Conditions | None = None) -> dict[str, Any]:
-    """Return what a trace's first line says. Nothing in it depends on when or where it was built."""
+    """Return the metadata of a trace. It does not depend on when or where the trace is built."""
     spec, clock = builder.spec, builder.clock
     return {
         "format": FORMAT,
@@ -147,9 +147,9 @@ def rows_text(block: Block, capacity_mbps: float) -> str:
 
 
 def write(spec: PathSpec, out: Path) -> Summary:
-    """Build a path and write it to ``out``, whole or not at all.
+    """Build a path and write it to ``out`` atomically.
 
-    Rows go to a temporary file as they come, since the first line says what is in them.
+    Rows first go to a temporary file, because the metadata in the first line depends on them.
 
     Raises:
         InputError: the folder cannot be written, or the path cannot be built.
@@ -181,7 +181,7 @@ def write(spec: PathSpec, out: Path) -> Summary:
 
 @contextmanager
 def _temporary(out: Path, part: str) -> Iterator[IO[str]]:
-    """Open a temporary file beside ``out`` that is gone afterwards, unless it was renamed."""
+    """Open a temporary file beside ``out``, and delete it afterwards unless it was renamed."""
     path = out.with_name(f".{out.name}.{os.getpid()}.{part}.tmp")
     try:
         with path.open("w+", encoding="utf-8", newline="\n") as file:

@@ -1,4 +1,4 @@
-"""What no path trace may break: the speed of light, first in first out, and its own re-selection grid."""
+"""Check path traces against the speed of light, first in first out, and their own re-selection grid."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from traces.orbit.earth import EARTH_RADIUS_KM, LIGHT_KM_PER_S
 from traces.orbit.legs import FLAT
 
 FROZEN_S = 2.0
-"""Satellites move 7 km a second: a delay that stands still for this long has a leg that was not updated."""
+"""Satellites move at 7 km/s, so a delay that is constant for this long has a leg that was not updated."""
 
 _ROUNDING_NS = 1
 _GRID_TOLERANCE_NS = 1_000_000
@@ -34,13 +34,13 @@ class _Place(BaseModel):
 
 
 class TraceMetadata(BaseModel):
-    """The part of a trace's metadata that its checks need. What is missing is not checked."""
+    """The metadata that the checks use. Missing fields skip their checks."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
     origin: _Place | None = Field(default=None, alias="from")
     to: _Place | None = None
     altitude_km: float | None = Field(default=None, gt=0, le=1e6, allow_inf_nan=False)
-    # At least a nanosecond, and at most what nanoseconds in 64 bits can count.
+    # From one nanosecond to the range of 64-bit nanoseconds.
     reattach_s: float | None = Field(default=None, ge=1e-9, le=_MAX_S, allow_inf_nan=False)
     reattach_phase_s: float = Field(default=0.0, ge=0, le=_MAX_S, allow_inf_nan=False)
     start_s: float = Field(default=0.0, ge=0, le=_MAX_S, allow_inf_nan=False)
@@ -53,7 +53,7 @@ class TraceMetadata(BaseModel):
 
 @dataclass(frozen=True)
 class Violation:
-    """A rule that a trace breaks: the first row (from 0) that does, and how many do."""
+    """A broken rule, with the first row (from 0) that breaks it and the number of such rows."""
 
     row: int
     field: str
@@ -62,11 +62,7 @@ class Violation:
 
 
 def metadata(trace: leosim.PathTrace, source: str) -> TraceMetadata:
-    """Return a trace's metadata.
-
-    Raises:
-        InputError: a field of it is out of range.
-    """
+    """Parse a trace's metadata; raise InputError if a field is out of range."""
     fields: dict[str, Any] = json.loads(trace.metadata)
     try:
         return TraceMetadata.model_validate(fields)
@@ -75,11 +71,10 @@ def metadata(trace: leosim.PathTrace, source: str) -> TraceMetadata:
 
 
 def floor_ns(data: TraceMetadata) -> tuple[int, str] | None:
-    """Return the shortest delay that geometry allows and its reason, or None if nothing is known.
+    """Return the minimum delay that geometry allows and its reason, or None without sites and altitude.
 
-    With the altitude: from one site to any one point at that height and on to the other site. Every path over
-    satellites passes such a point, and by the triangle inequality detours only add to it. Without the sites:
-    up and down once.
+    With the altitude, it is the shortest way from one site over a point at that height to the other site:
+    every path over satellites passes such a point. Without the sites, it is the way up and down once.
     """
     if data.origin is None or data.to is None:
         if data.altitude_km is None:
@@ -100,7 +95,7 @@ def floor_ns(data: TraceMetadata) -> tuple[int, str] | None:
 
 
 def _over_altitude_km(start: NDArray[np.float64], end: NDArray[np.float64], altitude_km: float) -> float:
-    # The best point lies in the plane of both sites and the centre: leaving it lengthens both parts.
+    # The best point lies in the plane of both sites and the Earth's centre.
     radius = EARTH_RADIUS_KM + altitude_km
     foot = np.array([np.linalg.norm(start), np.linalg.norm(end)])
     angle = math.acos(float(np.clip(start @ end / foot.prod(), -1, 1)))
@@ -112,11 +107,7 @@ def _over_altitude_km(start: NDArray[np.float64], end: NDArray[np.float64], alti
 
 
 def check(trace: leosim.PathTrace, source: str) -> list[Violation]:
-    """Return every rule that ``trace`` breaks, in the order of the first rows that do.
-
-    Raises:
-        InputError: its metadata is out of range.
-    """
+    """Return the rules that ``trace`` breaks, ordered by row; raise InputError if its metadata is invalid."""
     data = metadata(trace, source)
     rules: list[Callable[[leosim.PathTrace, TraceMetadata], Iterator[tuple[NDArray[np.bool_], str, str]]]] = [
         _faulty,
@@ -136,7 +127,7 @@ def check(trace: leosim.PathTrace, source: str) -> list[Violation]:
 
 def _faulty(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
     if data.delays == FLAT:
-        # No leg can be told from a path's sum alone, so the rule goes by what the trace says of itself.
+        # The delay is the sum of all legs and does not show the fault, so go by the metadata.
         rule = f"faulty by choice: built with --delays {FLAT}, whose legs to the ground lose the z axis"
         yield np.arange(len(trace.time_ns)) == 0, "delay_ms", rule
 
@@ -183,20 +174,20 @@ def _handovers(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[N
 
 
 def _outages(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
-    """A hard handover's outage tells how long the user links are: three times the old one and the new one."""
+    """Check outages of hard handovers, which take three times the length of the old and new user links."""
     if data.altitude_km is None:
         return
     leg_ns = math.floor(3 * data.altitude_km / LIGHT_KM_PER_S * 1e9) - _ROUNDING_NS
     time_ns, connected = trace.time_ns.astype(np.int64), trace.connected
     hard = np.array(trace.event, dtype=object) == "hard_handover"
-    # The next row with a connection; an outage that the period cuts off has none.
+    # The next connected row; an outage cut off by the end of the period has none.
     back = np.minimum.accumulate(np.where(connected, np.arange(len(connected)), len(connected))[::-1])[::-1]
     ends_ns = np.append(time_ns, np.iinfo(np.int64).max)[back]
-    # After a span without a path there is no old user link.
+    # After an unreachable span there is no old user link.
     was_connected = np.concatenate([[False], connected[:-1]])
     least_ns = np.where(was_connected, 2 * leg_ns, leg_ns)
     rule = (
-        f"outage below {2 * leg_ns / 1e6:.3f} ms: its user links are shorter than satellites are high, "
+        f"outage below {2 * leg_ns / 1e6:.3f} ms: its user links are shorter than the satellites' altitude, "
         f"{data.altitude_km:g} km"
     )
     yield hard & ~connected & (ends_ns - time_ns < least_ns), "connected", rule
@@ -206,7 +197,7 @@ def _frozen(trace: leosim.PathTrace, data: TraceMetadata) -> Iterator[tuple[NDAr
     if data.constellation is None:
         return
     time_ns, delay_ns = trace.time_ns.astype(np.int64), trace.delay_ns.astype(np.int64)
-    # A row stands still when the rows of the last FROZEN_S, and at least three of them, have its delay.
+    # A row is frozen if all rows of the last FROZEN_S, at least three, have its delay.
     start = np.searchsorted(time_ns, time_ns - round(FROZEN_S * 1e9), side="right") - 1
     moved = np.concatenate([[0], np.cumsum((np.diff(delay_ns) != 0) | ~trace.connected[1:])])
     rows = np.arange(len(time_ns))

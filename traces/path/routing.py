@@ -11,18 +11,18 @@ Floats = NDArray[np.float64]
 Chain = tuple[int, ...]
 
 _ROUNDING = 1 + 1e-9
-"""Widens bounds on lengths, which are sums taken in different orders."""
+"""Tolerance of bounds: lengths are summed in different orders."""
 
 
 def chain_km(position_km: Floats, chain: Chain) -> float:
-    """Return the length of a chain of nodes; positions have shape (nodes, 3)."""
+    """Return the length of a chain, given positions of shape (nodes, 3)."""
     return float(np.linalg.norm(np.diff(position_km[list(chain)], axis=0), axis=1).sum())
 
 
 def within(position_km: Floats, source: int, target: int, bound_km: float) -> NDArray[np.bool_]:
     """Return which nodes can lie on a chain from source to target of at most ``bound_km``, shape (nodes,).
 
-    They fill an ellipsoid with the two as foci: nothing is shorter than the straight lines to a node.
+    These are the nodes in an ellipsoid with source and target as foci.
     """
     if np.isinf(bound_km):
         return np.ones(len(position_km), dtype=bool)
@@ -34,19 +34,19 @@ def within(position_km: Floats, source: int, target: int, bound_km: float) -> ND
 def shortest(
     position_km: Floats, links: NDArray[np.int64], source: int, target: int, bound_km: float = np.inf
 ) -> Chain | None:
-    """Return the shortest chain from source to target, both included, or None where there is none.
+    """Return the shortest chain from source to target, both included, or None.
 
     Args:
-        position_km: (nodes, 3).
-        links: (links, 2), usable in both directions.
+        position_km: shape (nodes, 3).
+        links: pairs of nodes, usable in both directions, shape (links, 2).
         source: index of the first node.
         target: index of the last node.
-        bound_km: the length of a chain known to exist; only spares work.
+        bound_km: length of a chain that exists; only saves work.
     """
     if source == target:
         return (source,)
     length = np.linalg.norm(position_km[links[:, 0]] - position_km[links[:, 1]], axis=1)
-    # Both directions, so that scipy need not build the transposed graph at every call.
+    # Store both directions, or scipy builds the transposed graph at every call.
     row, column = np.concatenate([links, links[:, ::-1]]).T
     order = np.argsort(row, kind="stable")
     start = np.zeros(len(position_km) + 1, dtype=np.int32)

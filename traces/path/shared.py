@@ -1,4 +1,4 @@
-"""Two user pairs that share links now and then: their path traces and a scenario that runs over them."""
+"""Two user pairs that share links part of the time: their path traces and a scenario over them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from traces.path.spec import PathSpec, parse, parse_epoch
 
 DEFAULT_DURATION_S = 300.0
 ANY_SCHEME = "$scheme"
-"""In a scenario: every scheme that the evaluation is asked for, one after the other."""
+"""Placeholder in scenarios for the schemes under evaluation."""
 
 _PACKET_BITS = 12_000
 
@@ -32,17 +32,16 @@ _NAMED = {
     "shared-ny-ldn-yyt": ("ny,ldn", "ny,yyt", {"attach": "shortest", "reattach_s": 15.0}),
     "shared-sd-lwc-ny": ("sd,ny", "lwc,ny", {}),
 }
-"""The two pairs of pairs that LeoTCP's evaluation runs over; configs/scenarios has their scenarios."""
+"""The pairs of LeoTCP's evaluation, whose scenarios are in configs/scenarios."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Two paths that differ in nothing but their sites, and what to call them."""
+    """Two paths that differ only in their sites, with their labels and the scenario's name."""
 
     specs: tuple[PathSpec, PathSpec]
     labels: tuple[str, str]
     name: str
-    """The scenario's name."""
 
 
 def names() -> list[str]:
@@ -51,27 +50,27 @@ def names() -> list[str]:
 
 
 def pairs_of_trace(name: str) -> str | None:
-    """Return which of `names` the stretch ``NAME/LINK`` belongs to, or None."""
+    """Return the name of the pairs that the stretch ``NAME/LINK`` belongs to, or None."""
     owner, _, link = name.partition("/")
     return owner if owner in _NAMED and link else None
 
 
 def named(name: str) -> Pairs:
-    """Return the pairs of one of `names`."""
+    """Return the pairs with a name from `names`."""
     first, second, fields = _NAMED[name]
     return replace(pairs(first, second, fields), name=name)
 
 
 def pairs(first: str, second: str, fields: dict[str, Any]) -> Pairs:
-    """Return two paths, each a named path or ``FROM,TO``, over the same constellation.
+    """Return two paths over the same constellation.
 
     Args:
-        first: such as ``sd-ny-isl``, ``ny,St. John's`` or ``40.7,-74,ldn``.
-        second: likewise.
-        fields: what differs from the named path that is given, or else from `PathSpec`'s defaults.
+        first: a named path or ``FROM,TO``: ``sd-ny-isl``, ``ny,St. John's`` or ``40.7,-74,ldn``.
+        second: the same for the other path.
+        fields: override those of the named path, or else `PathSpec`'s defaults.
 
     Raises:
-        InputError: one that is neither, pairs that are one and the same, or a field out of range.
+        InputError: a path is not valid, both are the same, or a field is out of range.
     """
     given = {"duration_s": DEFAULT_DURATION_S, **fields}
     base: dict[str, Any] = {}
@@ -97,7 +96,7 @@ def pairs(first: str, second: str, fields: dict[str, Any]) -> Pairs:
 
 
 def add_arguments(parser: argparse.ArgumentParser, number: Callable[[str], float]) -> None:
-    """Add what ``python -m traces shared`` takes; ``number`` reads a number or says what is wrong with it."""
+    """Add the arguments of ``python -m traces shared``; ``number`` is the argparse type of numbers."""
     parser.add_argument("first", metavar="A", help="a named path, or FROM,TO: cities or LAT,LON")
     parser.add_argument("second", metavar="B")
     parser.add_argument("--constellation", metavar="NAME|FILE", help="default starlink-1")
@@ -109,19 +108,19 @@ def add_arguments(parser: argparse.ArgumentParser, number: Callable[[str], float
         ("--min-elevation", "DEG", "default: the constellation's"),
         ("--start", "S", "first row, in s since the epoch, default 0"),
         ("--duration", "S", f"default {DEFAULT_DURATION_S:g}"),
-        ("--capacity-mbps", "MBPS", "of every link, default 100"),
+        ("--capacity-mbps", "MBPS", "capacity of every link, default 100"),
     ):
         parser.add_argument(flag, type=number, metavar=unit, help=help_text)
     parser.add_argument("--epoch", metavar="ISO", help="default 2000-01-01T00:00:00Z")
     parser.add_argument("--step-ms", type=int, metavar="MS", help="default 100")
     parser.add_argument(
-        "--scheme", default=ANY_SCHEME, help="of both flows; by default whatever evaluate.py --schemes names"
+        "--scheme", default=ANY_SCHEME, help="scheme of both flows, default those of evaluate.py --schemes"
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write what the command line asks for and say what it is; return the exit status."""
+    """Run the subcommand and return its exit status."""
     fields = {
         "constellation": arguments.constellation,
         "links": arguments.links,
@@ -168,7 +167,7 @@ def _keys(origin: ground.Site, destination: ground.Site) -> str | None:
 
 
 def stretches(wanted: Pairs, sharing: Sharing) -> dict[str, Stretch]:
-    """Return the stretches by link: ``shared``, and ``-up``, ``-alone`` and ``-rest`` of each pair."""
+    """Return the stretches by link name: ``shared``, and ``-up``, ``-alone`` and ``-rest`` of each pair."""
     links: dict[str, Stretch] = {}
     for label, side in zip(wanted.labels, sharing.sides, strict=True):
         for part in ("up", "alone", "rest"):
@@ -181,9 +180,9 @@ def stretches(wanted: Pairs, sharing: Sharing) -> dict[str, Stretch]:
 
 
 def command_line(wanted: Pairs) -> str:
-    """Return the command that writes the same again, without its folder."""
+    """Return the command that writes the same traces, without its folder."""
     words = [",".join(command.place(site) for site in (own.from_site, own.to_site)) for own in wanted.specs]
-    # A latitude south of the equator must not be taken for a flag.
+    # Without --, argparse takes a negative latitude for a flag.
     dashes = ["--"] if any(word.startswith("-") for word in words) else []
     first = wanted.specs[0]
     default = PathSpec(
@@ -196,15 +195,10 @@ def command_line(wanted: Pairs) -> str:
 
 
 def scenario(wanted: Pairs, sharing: Sharing, traces: dict[str, str], scheme: str) -> dict[str, Any]:
-    """Return the scenario, one flow a pair, all links of the pairs' capacity.
+    """Return the scenario: one flow per pair, and the same capacity on all links.
 
-    Queues hold the bandwidth-delay product of the longer path, as in LeoTCP's evaluation.
-
-    Args:
-        wanted: the pairs.
-        sharing: the pairs split.
-        traces: link name to the trace's name or file.
-        scheme: congestion control of both flows.
+    Queues hold the bandwidth-delay product of the longer path, as in LeoTCP's evaluation. ``traces`` maps
+    each link to its trace's name or file.
     """
     spec = wanted.specs[0]
     rtt_s = max(2 * _mean_delay_ns(side, sharing) / 1e9 for side in sharing.sides)
@@ -214,7 +208,7 @@ def scenario(wanted: Pairs, sharing: Sharing, traces: dict[str, str], scheme: st
         "name": wanted.name,
         "duration_s": spec.duration_s,
         "links": {
-            # The offset is stated so that an evaluation's repeats keep it: events go by the traces' times.
+            # A stated offset stays the same in all repeats; the events' times depend on it.
             link: {
                 "trace": trace,
                 "offset_s": 0.0,
@@ -238,12 +232,12 @@ def _route(label: str, shared: bool) -> list[str]:
 
 def _mean_delay_ns(side: Side, sharing: Sharing) -> float:
     length_ns = np.diff(np.append(side.time_ns, sharing.spans[-1].end_ns))
-    # As floats: the products' sum is beyond 64-bit integers.
+    # Floats: the sum of products exceeds 64-bit integers.
     return float(np.average(side.delay_ns, weights=length_ns.astype(np.float64)))
 
 
 def scenario_text(wanted: Pairs, sharing: Sharing, traces: dict[str, str], scheme: str) -> str:
-    """Return the scenario as YAML, its first lines saying what it is."""
+    """Return the scenario as YAML, with a description in its first lines."""
     first, second = ([spec.from_site.name, spec.to_site.name] for spec in wanted.specs)
     starts = sum(shared for _, shared in sharing.changes())
     lines = [
@@ -263,7 +257,7 @@ def scenario_text(wanted: Pairs, sharing: Sharing, traces: dict[str, str], schem
 
 
 def named_scenario_text(name: str) -> str:
-    """Return what configs/scenarios has for one of `names`: traces go by name and are built when needed."""
+    """Return the text in configs/scenarios for a name from `names`, whose traces are built when needed."""
     wanted = named(name)
     sharing = split(wanted.specs)
     traces = {link: f"{name}/{link}" for link in stretches(wanted, sharing)}
@@ -278,7 +272,7 @@ def _flow_style(value: Any) -> str:
 def trace_text(wanted: Pairs, link: str, stretch: Stretch) -> str:
     """Return the path trace of one stretch."""
     spec = wanted.specs[0]
-    # No "from" and "to": a stretch is shorter than any path between its pair's sites may be.
+    # No "from" and "to": `physics` would check the stretch against the distance of the whole path.
     about = {
         "format": FORMAT,
         "version": VERSION,
@@ -313,7 +307,7 @@ def write(wanted: Pairs, folder: Path, scheme: str) -> Sharing:
     """Write a path trace for every stretch and ``scenario.yaml`` into ``folder``.
 
     Raises:
-        InputError: a path that cannot be built, or the folder cannot be written.
+        InputError: a path cannot be built, or the folder cannot be written.
     """
     sharing = split(wanted.specs)
     try:
@@ -323,12 +317,12 @@ def write(wanted: Pairs, folder: Path, scheme: str) -> Sharing:
     files = {link: folder / f"{link}.csv" for link in stretches(wanted, sharing)}
     write_traces(wanted, sharing, folder)
     text = scenario_text(wanted, sharing, {link: file.as_posix() for link, file in files.items()}, scheme)
-    # Last, so that a scenario never names a trace that is not there.
+    # Last, so a scenario never names a missing trace.
     write_file(folder / "scenario.yaml", text.encode())
     return sharing
 
 
 def write_traces(wanted: Pairs, sharing: Sharing, folder: Path) -> None:
-    """Write a path trace for every stretch into ``folder``, which exists."""
+    """Write a path trace for every stretch into an existing ``folder``."""
     for link, stretch in stretches(wanted, sharing).items():
         write_file(folder / f"{link}.csv", trace_text(wanted, link, stretch).encode())

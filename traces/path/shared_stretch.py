@@ -1,13 +1,13 @@
-"""What two paths over one constellation share at every moment, and their delays split at it.
+"""Split two paths over one constellation at the hops that they share.
 
-A path is split into stretches, each of which becomes a traced link of its own:
+Each path is split into stretches, and each stretch becomes a traced link:
 
     alone:    sender ── up ── alone ───────────── receiver
     sharing:  sender ── up ── shared ── rest ──── receiver
 
-``up`` is the sender's link to its satellite. It is always on the route, so what waits there stays in order
-when sharing starts or stops. ``shared`` is the run of hops that both paths take, in the same direction.
-``rest`` is everything else. The delays of a route's stretches add up to the path's delay at every instant.
+``up`` is the sender's link to its satellite. It is always on the route, so packets that wait there stay in
+order when sharing starts or stops. ``shared`` is the run of hops that both paths take in the same direction,
+``rest`` everything after it. The delays of a route's stretches add up to the path's delay at every instant.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Span:
-    """Until ``end_ns`` both paths take the hops between ``nodes``; () if they share none."""
+    """A time span in which both paths take the hops between ``nodes``; () if they share none."""
 
     start_ns: int
     end_ns: int
@@ -40,7 +40,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Rows of one stretch; all arrays have shape (rows,). The last row only ends the period."""
+    """Rows of one stretch. All arrays have shape (rows,); the last row only ends the period."""
 
     time_ns: Ints
     delay_ns: Ints
@@ -51,12 +51,12 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two paths, split. ``alone`` or ``rest`` is None if the path is never in that state."""
+    """One of the two paths. ``alone`` or ``rest`` is None if the path is never in that state."""
 
     spec: PathSpec
     time_ns: Ints
     delay_ns: Ints
-    """The whole path's, (rows,) each, without the row that ends the period."""
+    """The whole path's delay at ``time_ns``, without the row that ends the period."""
     up: Stretch
     alone: Stretch | None
     rest: Stretch | None
@@ -64,7 +64,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Sharing:
-    """Two paths split at what they share."""
+    """Two paths, split at the hops that they share."""
 
     sides: tuple[Side, Side]
     shared: Stretch | None
@@ -74,21 +74,21 @@ class Sharing:
 
     @property
     def share(self) -> float:
-        """The part of the time in which the paths share at least one hop."""
+        """The fraction of time in which the paths share at least one hop."""
         shared_ns = sum(span.end_ns - span.start_ns for span in self.spans if span.nodes)
         return shared_ns / self.spans[-1].end_ns
 
     def changes(self) -> list[tuple[int, bool]]:
-        """Return when sharing starts (True) and stops (False), in ns; the first entry is the state at 0."""
+        """Return the state at 0 ns, and the times in ns at which sharing starts (True) or stops (False)."""
         states = [(span.start_ns, bool(span.nodes)) for span in self.spans]
         return states[:1] + [late for early, late in pairwise(states) if early[1] != late[1]]
 
 
 def common_run(first: Chain | None, second: Chain | None, first_user: int) -> Chain:
-    """Return the nodes of the longest run of hops that both chains take one after the other, or ().
+    """Return the nodes of the longest common run of hops of two chains, or ().
 
-    Users' own links are never shared: two terminals at one place are two, each with slots of its own. Nodes
-    from ``first_user`` on are users.
+    Users' own links are never shared: two terminals at one place have slots of their own. Nodes from
+    ``first_user`` on are users.
     """
     if first is None or second is None:
         return ()
@@ -104,11 +104,7 @@ def common_run(first: Chain | None, second: Chain | None, first_user: int) -> Ch
 
 
 def split(specs: tuple[PathSpec, PathSpec]) -> Sharing:
-    """Build two paths that differ in nothing but their sites, and split them at what they share.
-
-    Raises:
-        InputError: a path that cannot be built.
-    """
+    """Build and split two paths that differ only in their sites; raise InputError if one cannot be built."""
     builders = (Builder(specs[0]), Builder(specs[1]))
     blocks = (list(builders[0].blocks()), list(builders[1].blocks()))
     network, clock = builders[0].network, builders[0].clock
@@ -171,21 +167,21 @@ def _side(spec: PathSpec, blocks: list[Block], spans: list[Span], shared: Stretc
     rest = None
     if shared is not None:
         held = np.searchsorted(shared.time_ns, time_ns, side="right") - 1
-        # A change of either the path or the shared stretch is a change of the rest.
+        # The rest changes whenever the path or the shared stretch does.
         state = chain * len(spans) + span_of
         rest = _held(time_ns, elsewhere_ns - shared.delay_ns[held], sharing, arrives, state, events, end_ns)
     return Side(spec, time_ns, total_ns, up, alone, rest)
 
 
 def _each(blocks: list[Block], values: list[int]) -> Ints:
-    """Return a value for every row, given one for every block."""
+    """Repeat each block's value for its rows."""
     return np.repeat(np.array(values, dtype=np.int64), [len(block.time_ns) for block in blocks])
 
 
 def _handovers(blocks: list[Block]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return for every row whether the last hard handover was the sender's, and whether the receiver's.
+    """Return per row whether the last hard handover was the sender's, and whether it was the receiver's.
 
-    An outage takes what is on the link that goes down: the sender's ``up``, or all that comes after it.
+    The sender's outages take down ``up``, the receiver's everything after it.
     """
     near, far = [], []
     ends, now = None, (True, True)
@@ -208,16 +204,13 @@ def _light_ns(km: NDArray[np.float64]) -> Ints:
 
 
 def _fill(values: Ints, known: NDArray[np.bool_]) -> Ints:
-    """Return the values with the last known one, or before the first the next one, where none is known."""
+    """Replace unknown values by the last known one, or by the first one before that."""
     at = np.flatnonzero(known)
     return values[at[np.maximum(np.searchsorted(at, np.arange(len(values)), side="right") - 1, 0)]]
 
 
 def _fifo(time_ns: Ints, delay_ns: Ints) -> Ints:
-    """Return delays with which nothing that leaves later arrives earlier.
-
-    Between steps of 100 ms a stretch would have to shorten by 30,000 km to need it.
-    """
+    """Raise delays so that no packet overtakes (only needed if a stretch shortens by 30,000 km in 100 ms)."""
     return np.maximum.accumulate(time_ns + delay_ns) - time_ns
 
 
@@ -230,12 +223,12 @@ def _held(
     events: dict[int, str],
     end_ns: int,
 ) -> Stretch | None:
-    """Return a stretch that is in use in some rows only and keeps its delay in the others."""
+    """Return a stretch that is in use only in some rows, and keeps its delay in the others."""
     if not used.any():
         return None
     delay_ns = _fifo(time_ns, _fill(delay_ns, used))
     state = np.where(used, state, -1)
-    # Rows that say nothing new are left out.
+    # Drop rows that repeat the previous one.
     kept = used | np.concatenate([[True], np.diff(state) != 0])
     connected = connected | ~used
     return _rows(time_ns[kept], delay_ns[kept], connected[kept], state[kept], events, end_ns)
@@ -249,9 +242,9 @@ def _rows(
     events: dict[int, str],
     end_ns: int,
 ) -> Stretch:
-    """Return the rows, and one more that ends the period; a change of ``state`` is a change of path_id.
+    """Return the rows plus one that ends the period; path_id changes with ``state``.
 
-    An event that is no outage is a soft handover that loses nothing: what is on its way arrives.
+    Changes without an outage are soft handovers that lose no packets.
     """
     changed = np.concatenate([[False], np.diff(state) != 0])
     event = []

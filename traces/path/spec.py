@@ -1,4 +1,4 @@
-"""What to build: every choice that decides a path trace's bytes."""
+"""Specs of path traces: all parameters that determine a trace's bytes."""
 
 from __future__ import annotations
 
@@ -14,45 +14,45 @@ from traces.orbit.legs import FLAT, Delays
 from traces.path import announcement
 
 DEFAULT_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
-"""Plane 0's ascending node points to the vernal equinox then; any other instant would do as well."""
+"""Arbitrary: plane 0's ascending node points to the vernal equinox at this instant."""
 
 DEFAULT_DURATION_S = 5731.0
 """One revolution at 550 km, rounded up to a second."""
 
 DEFAULT_REATTACH_S = 15.0
-"""Starlink chooses each terminal's satellite anew every 15 s (Tanveer et al., CoNEXT 2023)."""
+"""Starlink re-selects each terminal's satellite every 15 s (Tanveer et al., CoNEXT 2023)."""
 
 DEFAULT_ROUTE_S = 1.0
-"""How often the route between the held satellites is chosen anew."""
+"""Period of route updates between the ends' satellites."""
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class PathSpec(ConditionsSpec):
-    """A path to build. `python -m traces build` has one flag for every field."""
+    """A path to build. `python -m traces build` has a flag for every field."""
 
     name: str
     from_site: Site
     to_site: Site
     constellation: str = "starlink-1"
-    """A name that comes with LeoGym, or a YAML file."""
+    """A name that comes with LeoGym, or a file (YAML or two-line elements)."""
     links: Literal["isl", "bent-pipe"] = "isl"
     attach: Literal["nearest", "shortest"] = "nearest"
     """``nearest``: each end uses the nearest satellite in reach. ``shortest``: both ends use the satellites
     of the shortest path (Hypatia's rule)."""
     delays: Delays = "straight"
-    """``leoem-flat``: legs to the ground lose the z axis, as in LeoEM's published paths; see
-    `traces.orbit.legs`. ``traces check`` refuses such a trace."""
+    """``leoem-flat``: legs to the ground lose the z axis, as in LeoEM's published paths
+    (`traces.orbit.legs`). ``traces check`` refuses such traces."""
     reattach_s: Annotated[Finite, Field(gt=0, le=3600)] | None = None
-    """Seconds between re-selections: 15 for ``nearest`` and every step for ``shortest`` unless given."""
+    """Seconds between re-selections; by default 15 for ``nearest``, and one step for ``shortest``."""
     reattach_phase_s: Annotated[Finite, Field(ge=0, lt=3600)] = 0.0
-    """Re-selections are this much later than the multiples of ``reattach_s``: 12 for Starlink's :12 :27 :42
-    :57, with an epoch at a full minute."""
+    """Offset of re-selections from multiples of ``reattach_s``: 12 gives Starlink's :12 :27 :42 :57 if the
+    epoch is a full minute."""
     route_s: Annotated[Finite, Field(gt=0, le=60)] = DEFAULT_ROUTE_S
     min_elevation_deg: Annotated[Finite, Field(ge=0, lt=90)] | None = None
-    """The constellation's own by default."""
+    """The constellation's by default."""
     max_slant_km: Annotated[Finite, Field(gt=0)] | None = None
-    """Reach as a distance instead of an elevation."""
+    """Limits reach by distance instead of elevation."""
     epoch: AwareDatetime = DEFAULT_EPOCH
     start_s: Annotated[Finite, Field(ge=0, le=1e8)] = 0.0
     """The trace's first row, in seconds since the epoch."""
@@ -61,7 +61,7 @@ class PathSpec(ConditionsSpec):
     capacity_mbps: Annotated[Finite, Field(gt=0, le=1e6)] = 100.0
     """Both ways."""
     report_error: str = announcement.DEFAULT
-    """The error of handovers' predicted times: see `traces.path.announcement.ReportError`."""
+    """Error of predicted handover times, see `traces.path.announcement.ReportError`."""
 
     @model_validator(mode="after")
     def _grids(self) -> PathSpec:
@@ -89,7 +89,7 @@ class PathSpec(ConditionsSpec):
         return self
 
     def steps(self, seconds: float) -> int:
-        """Return a time as a number of steps."""
+        """Convert seconds to steps."""
         return round(seconds * 1000 / self.step_ms)
 
     @property
@@ -101,12 +101,12 @@ class PathSpec(ConditionsSpec):
 
     @property
     def reattach_phase_steps(self) -> int:
-        """Steps by which re-selections are later than the multiples of `reattach_steps`."""
+        """Offset of re-selections from multiples of `reattach_steps`."""
         return self.steps(self.reattach_phase_s)
 
     @property
     def released(self) -> bool:
-        """Whether sites hold no satellite but talk to all in reach (Hypatia's rule as a whole)."""
+        """Whether sites use all satellites in reach at once (Hypatia's complete rule)."""
         return self.attach == "shortest" and self.reattach_s is None
 
     @property
@@ -116,27 +116,19 @@ class PathSpec(ConditionsSpec):
 
 
 def parse(fields: dict[str, Any], source: str) -> PathSpec:
-    """Return the spec with these fields; those that are None keep their defaults.
-
-    Raises:
-        InputError: one line with ``source``, field and rule.
-    """
+    """Return the spec with these fields, where None means the default; raise InputError if one is invalid."""
     try:
         return PathSpec.model_validate({key: value for key, value in fields.items() if value is not None})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         if not first["loc"]:
-            # A rule over several fields: its message names them.
+            # Rules over several fields name them in their messages.
             raise InputError(f"{source}: {first['msg'].removeprefix('Value error, ')}") from None
         raise InputError(one_line(source, error)) from None
 
 
 def parse_epoch(text: str, source: str) -> datetime:
-    """Return the instant that an ISO 8601 text with a zone names.
-
-    Raises:
-        InputError: not ISO 8601, or without a zone.
-    """
+    """Parse an ISO 8601 time; raise InputError if it is invalid or has no zone."""
     try:
         epoch = datetime.fromisoformat(text)
     except ValueError:

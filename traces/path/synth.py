@@ -1,4 +1,4 @@
-"""Path traces without an orbit: what papers and operators describe by numbers alone."""
+"""Path traces without an orbit, from the numbers in papers and of operators."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _STEPS: dict[str, Any] = {"capacity_mbps": uniform_steps.CAPACITY_MBPS, "rtt_ms"
 _DELAYS_MS = starlink.BASE_DELAY_MS
 PRESETS: dict[str, dict[str, Any]] = {
     "uniform-steps": _STEPS,
-    # With loss, the same capacities and delays as without.
+    # The same capacities and delays as without loss.
     "uniform-steps-lossy": {**_STEPS, "max_loss": 0.01},
     "starlink": {"rtt_ms": (2 * _DELAYS_MS[0], 2 * _DELAYS_MS[1])},
-    # The same with five times the capacity and RTTs to a server that is farther away; both are assumed.
+    # Five times the capacity, and a server farther away; both are assumptions.
     "starlink-fast": {"rtt_ms": (30.0, 45.0), "capacity_scale": 5.0},
     # A geostationary path; 144 Mbit/s is Viasat's downstream in "Evaluation of TCP HyStart over satellite".
     "geo": {"capacity_mbps": (144.0, 144.0), "rtt_ms": (600.0, 600.0), "period_s": 300.0},
-    # Hard handovers at equal intervals, as "LeoTCP", section IV-D, has them: 20 to 200 ms every 5 s.
+    # "LeoTCP", section IV-D: hard handovers of 20 to 200 ms every 5 s.
     "outages": {
         "capacity_mbps": (100.0, 100.0),
         "rtt_ms": (50.0, 50.0),
@@ -47,7 +47,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "duration_s": 100.0,
     },
 }
-"""Name to what differs from `SynthSpec`'s defaults."""
+"""Fields by preset name that differ from `SynthSpec`'s defaults."""
 
 _FLAGS = {
     "seed": "--seed",
@@ -65,26 +65,26 @@ _FLAGS = {
 
 
 class SynthSpec(Strict):
-    """What a trace without an orbit is made of. `python -m traces synth` has one flag for every field."""
+    """Parameters of a trace without an orbit. `python -m traces synth` has a flag for every field."""
 
     name: str
     """One of `PRESETS`."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     duration_s: Annotated[float, Field(gt=0, le=86_400)] = 300.0
     period_s: Annotated[float, Field(ge=1, le=86_400)] = 15.0
-    """Everything is drawn anew this often."""
+    """Period of all draws."""
     rtt_ms: tuple[Positive, Positive]
-    """Least and most base RTT; uniform in between, the one-way delay is half of it."""
+    """Minimum and maximum base RTT, drawn uniformly; the one-way delay is half of it."""
     capacity_mbps: tuple[NonNegative, NonNegative] | None = None
-    """Least and most capacity, both ways; ``starlink`` has its own."""
+    """Minimum and maximum capacity, both ways; ``starlink`` has its own."""
     capacity_scale: Annotated[float, Field(ge=0.01, le=100)] = 1.0
-    """What ``starlink``'s own capacity is multiplied by."""
+    """Multiplies ``starlink``'s capacity."""
     max_loss: Probability = 0.0
-    """Loss per packet, uniform from 0 to this."""
+    """Loss per packet, drawn uniformly from 0 to this."""
     outage_ms: NonNegative = 0.0
-    """For so long at the end of every period nothing passes; announced like a hard handover."""
+    """Outage at the end of every period, announced as a hard handover."""
     terminal_at: Literal["from", "to"] = "to"
-    """At which end ``starlink``'s terminal is: ``to`` makes from → to a download."""
+    """The end with ``starlink``'s terminal: ``to`` makes from → to a download."""
     loss: Probability = 0.0
     loss_burst: str | None = None
 
@@ -109,19 +109,15 @@ class SynthSpec(Strict):
 
     @property
     def is_starlink(self) -> bool:
-        """Whether it is a terminal's trace, with frames and reconfigurations."""
+        """Whether the trace is a Starlink terminal's, with frames and reconfigurations."""
         return self.name in ("starlink", "starlink-fast")
 
 
 def parse(fields: dict[str, Any], source: str) -> SynthSpec:
-    """Return the spec with these fields; those that are None are the preset's.
-
-    Raises:
-        InputError: one line with ``source``, field and rule.
-    """
+    """Return the spec with these fields (None means the preset's); raise InputError if one is invalid."""
     given = {field: value for field, value in fields.items() if value is not None}
     try:
-        # An unknown name gets the ranges of any preset, so that its own error is the one reported.
+        # Any preset's ranges will do for an unknown name, so the error reported is the name's.
         return SynthSpec.model_validate({**PRESETS.get(str(fields.get("name")), _STEPS), **given})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
@@ -131,10 +127,10 @@ def parse(fields: dict[str, Any], source: str) -> SynthSpec:
 
 
 def named(text: str) -> SynthSpec | None:
-    """Return what ``NAME[@SEED][:FIELD=VALUE…]`` means where a trace is named, or None if it is no preset.
+    """Parse a trace name ``NAME[@SEED][:FIELD=VALUE…]``, or return None if NAME is no preset.
 
     Raises:
-        InputError: a preset with a seed or field that is none.
+        InputError: the seed or a field is invalid.
     """
     called, *given = text.split(":")
     name, at, seed = called.partition("@")
@@ -155,7 +151,7 @@ def named(text: str) -> SynthSpec | None:
 
 
 def command(spec: SynthSpec) -> str:
-    """Return the shortest command that makes ``spec``'s trace, without its output file."""
+    """Return the shortest command that builds ``spec``'s trace, without its output file."""
     preset = parse({"name": spec.name}, spec.name)
     words = ["python", "-m", "traces", "synth", spec.name]
     for field, flag in _FLAGS.items():
@@ -166,7 +162,7 @@ def command(spec: SynthSpec) -> str:
 
 
 def models(spec: SynthSpec) -> dict[str, Model]:
-    """Return the models that make up a trace."""
+    """Return a trace's models."""
     grid = Grid(round(spec.period_s * NS_PER_S))
     chosen: dict[str, Model] = {}
     if spec.is_starlink:
@@ -196,7 +192,7 @@ def models(spec: SynthSpec) -> dict[str, Model]:
 
 
 def reselections(spec: SynthSpec) -> dict[str, Any]:
-    """Return what a trace announces: its grid of re-selections, at which the path changes or breaks."""
+    """Return the metadata that announces a trace's re-selections or outages."""
     phase_s = spec.period_s - spec.outage_ms / 1e3 if spec.outage_ms else 0.0
     slots = range(math.ceil((spec.duration_s - phase_s) / spec.period_s))
     times_s = [slot * spec.period_s + phase_s for slot in slots]
@@ -211,13 +207,9 @@ def reselections(spec: SynthSpec) -> dict[str, Any]:
 
 
 def write(spec: SynthSpec, out: Path) -> int:
-    """Write a trace to ``out``, whole or not at all; return its number of rows.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
+    """Write a trace to ``out`` atomically and return its number of rows; raise InputError if that fails."""
     chosen = models(spec)
-    # The format's own names; `traces.path.path_trace`, which writes built paths, is not needed here.
+    # Literals instead of `traces.path.path_trace`, which only built paths need.
     metadata = {
         "format": "leogym-path-trace",
         "version": 1,
@@ -225,7 +217,7 @@ def write(spec: SynthSpec, out: Path) -> int:
         "links": "synthetic",
         "duration_s": spec.duration_s,
         "period_s": spec.period_s,
-        # Re-selections and handovers are known beforehand; the steps of uniform-steps are nobody's.
+        # Re-selections and handovers are announced; the steps of uniform-steps are not.
         **(reselections(spec) if spec.is_starlink or spec.outage_ms else {}),
         "command": command(spec),
         "seed": spec.seed,
@@ -253,20 +245,20 @@ def add(commands: Any) -> None:
     parser.add_argument("name", help=", ".join(PRESETS))
     parser.add_argument("--seed", type=int, metavar="N", help="default 0")
     parser.add_argument("--duration", type=_number, dest="duration_s", metavar="S", help="default 300")
-    parser.add_argument("--period-s", type=_number, metavar="S", help="drawn anew this often, default 15")
+    parser.add_argument("--period-s", type=_number, metavar="S", help="period of all draws, default 15")
     parser.add_argument("--rtt-ms", type=_range, metavar="LOW,HIGH", help="base RTT")
     parser.add_argument("--capacity-mbps", type=_range, metavar="LOW,HIGH", help="both ways")
-    parser.add_argument("--capacity-scale", type=_number, metavar="X", help="starlink's capacity times this")
+    parser.add_argument("--capacity-scale", type=_number, metavar="X", help="multiply starlink's capacity")
     parser.add_argument("--max-loss", type=_number, metavar="P", help="loss uniform from 0 to this")
-    parser.add_argument("--outage-ms", type=_number, metavar="MS", help="at the end of every period")
-    parser.add_argument("--terminal-at", choices=["from", "to"], help="where starlink's dish is, default to")
+    parser.add_argument("--outage-ms", type=_number, metavar="MS", help="outage at the end of every period")
+    parser.add_argument("--terminal-at", choices=["from", "to"], help="end with starlink's dish, default to")
     parser.add_argument("--loss", type=_number, metavar="P", help="loss per packet, default 0")
     parser.add_argument("--loss-burst", metavar="MEAN,BURST_MS[,LOSS]", help="Gilbert-Elliott bursts")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default NAME.csv")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the subcommand; return its exit status."""
+    """Run the subcommand and return its exit status."""
     spec = parse({"name": arguments.name} | {field: getattr(arguments, field) for field in _FLAGS}, "synth")
     out = arguments.out or Path(f"{spec.name}.csv")
     print(f"{out}: {write(spec, out)} rows")
@@ -298,4 +290,4 @@ _NAMED: dict[str, Callable[[str], Any]] = {
     "outage_ms": _number,
     "loss": _number,
 }
-"""Fields that a trace's name may give, and how to read them."""
+"""Parsers of the fields that a trace's name may set."""

@@ -1,5 +1,3 @@
-"""Predicted times of handovers: the distribution of their errors, and what it may be."""
-
 import numpy as np
 import pytest
 
@@ -14,7 +12,7 @@ def _errors(text, seed=1, count=4000):
 
 def test_nine_in_ten_reports_are_within_600_ms():
     errors = _errors(DEFAULT)
-    # 4,000 draws: the share is within 0.02 of 0.9, four standard errors.
+    # With 4,000 draws, 0.02 is four standard errors.
     assert np.mean(np.abs(errors) <= 0.6) == pytest.approx(0.9, abs=0.02)
     assert errors.mean() == pytest.approx(0, abs=0.03)
 

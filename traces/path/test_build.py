@@ -1,5 +1,3 @@
-"""Built paths: geometry, attachments, handovers, events."""
-
 import re
 from datetime import UTC, datetime
 from functools import cache
@@ -18,7 +16,7 @@ from traces.path import attachment, handover, named_paths
 from traces.path.build import Builder, Path, build
 from traces.path.spec import PathSpec
 
-# A path is built once, by the worker that has all its tests.
+# All tests run in one worker, which builds each path once.
 PATHS = [
     pytest.param(name, marks=pytest.mark.xdist_group(name))
     for name in ("sd-ny-isl", "sd-ny-bp", "ny-ldn-isl")
@@ -45,7 +43,7 @@ def _spec(**changes) -> PathSpec:
 def test_no_leg_is_faster_than_light_over_a_whole_revolution(name):
     builder, path = _revolution(name)
     floor_km = builder.constellation.altitude_km
-    # The oracle places nodes one at a time and measures with Python's own arithmetic.
+    # The oracle places nodes one by one and uses plain Python arithmetic.
     for row in range(0, len(path.time_ns) - 1, 997):
         chain = path.chains[path.path_id[row]]
         positions = [builder.network.positions_km(path.time_ns[row] / 1e9)[node].tolist() for node in chain]
@@ -54,7 +52,7 @@ def test_no_leg_is_faster_than_light_over_a_whole_revolution(name):
         ]
         assert path.leg_km[row] == pytest.approx(straight_km, rel=1e-12)
     for legs_km, delay_ns in zip(path.leg_km[:-1], path.delay_ns[:-1], strict=True):
-        # Half a nanosecond is 15 cm: the sum of the legs at light speed never exceeds the printed delay.
+        # Printed delays are rounded up, so the legs at light speed never exceed them.
         assert legs_km.sum() / LIGHT_KM_PER_S * 1e9 <= delay_ns + 1e-3
         assert min(legs_km[0], legs_km[-1]) >= floor_km
 
@@ -108,7 +106,7 @@ def test_hard_handovers_take_one_and_a_half_round_trips_over_old_and_new_user_li
         back = row + 1 + np.argmax(path.connected[row + 1 :])
         assert not path.connected[row:back].any()
         assert path.time_ns[back] - path.time_ns[row] == pytest.approx(max(ends_ns), abs=1)
-        # Two user links of 550 to 1,123 km, old and new, there and back one and a half times.
+        # One and a half round trips over two user links, old and new, of 550 to 1,123 km.
         assert 11_000_000 < path.time_ns[back] - path.time_ns[row] < 22_500_000
 
 
@@ -147,7 +145,7 @@ def test_soft_handovers_name_the_stretch_of_the_old_route_that_the_new_one_leave
         from_ms, to_ms = map(float, path.event[row].partition("(")[2].rstrip(")").split(".."))
         first, last = (int(np.argmin(np.abs(np.array(reached_ms) - at))) for at in (from_ms, to_ms))
         assert [reached_ms[first], reached_ms[last]] == pytest.approx([from_ms, to_ms], abs=6e-4)
-        # Up to there and from there on both routes have the same nodes, right beside them they differ.
+        # Outside the stretch both routes have the same nodes; next to its ends they differ.
         assert old[: first + 1] == new[: first + 1]
         assert old[first + 1] != new[first + 1]
         assert old[last:] == new[len(new) - (len(old) - last) :]
@@ -248,7 +246,7 @@ def test_steps_finer_than_an_outage_are_disconnected_throughout_it():
 
 
 def test_a_satellite_that_sets_is_replaced_at_once():
-    # Ten minutes between re-selections are longer than any pass.
+    # A pass is shorter than ten minutes.
     spec = _spec(duration_s=2000.0, reattach_s=600.0)
     builder = Builder(spec)
     station = builder.network.stations[0]
@@ -263,7 +261,7 @@ def test_a_satellite_that_sets_is_replaced_at_once():
 
 
 def test_spans_without_a_satellite_are_recorded_and_hold_the_last_delay(tmp_path):
-    # One plane of eight satellites leaves gaps in time.
+    # One plane of eight satellites leaves gaps in coverage.
     sparse = tmp_path / "sparse.yaml"
     sparse.write_text(
         "{name: sparse, source: test, min_elevation_deg: 10, shells: [{planes: 1, satellites_per_plane: 8, "
@@ -294,7 +292,7 @@ def test_spans_without_a_satellite_are_recorded_and_hold_the_last_delay(tmp_path
 
 
 def _path_or_none(spec) -> Path | None:
-    """Return a path, or None where the sites see no satellite or no route joins them."""
+    """Return a path, or None if a site sees no satellite or there is no route."""
     try:
         return build(spec)
     except InputError as error:
@@ -352,7 +350,7 @@ def test_anywhere_and_at_any_time_legs_are_real_and_satellites_high_enough(
         for side, satellite in enumerate(users):
             assert elevation_deg(builder.network.stations[side], where_km[satellite]) >= least_deg - 1e-9
         if before is not None and users != before and (time_s - phase_s) % 15:
-            # Off the grid only because a satellite is gone now.
+            # Off the grid, a satellite must be out of reach.
             gone = [
                 elevation_deg(builder.network.stations[side], where_km[satellite]) < least_deg
                 for side, satellite in enumerate(before)

@@ -20,7 +20,7 @@ ST_PETERSBURG = ground.Site(name="St Petersburg", lat_deg=59.929858, lon_deg=30.
 
 @cache
 def _rtt_ms(origin, destination):
-    """Return the RTT at every 100 ms of 200 s; nan while unreachable."""
+    """Return RTTs every 100 ms for 200 s, nan while unreachable."""
     sites = {site.name: site for site in (MANILA, DALIAN, ST_PETERSBURG)}
     path = build(
         PathSpec(
@@ -42,7 +42,7 @@ def test_manila_to_dalian_matches_every_published_row():
     if not PUBLISHED.is_file():
         pytest.skip(f"Hypatia's reference data is not at {PUBLISHED}")
     theirs_ms = np.loadtxt(PUBLISHED, delimiter=",")[:, 1] / 1e6
-    # Must hold: 0.1 ms. Measured: 0.0005 ms.
+    # The requirement is 0.1 ms; 0.0005 ms was measured.
     assert _rtt_ms("Manila", "Dalian") == pytest.approx(theirs_ms, abs=0.001)
 
 

@@ -1,5 +1,3 @@
-"""The written file: read back by the format's parser, whole or not at all, the same bytes every time."""
-
 import json
 import tracemalloc
 
@@ -103,7 +101,7 @@ def test_every_handover_is_in_the_metadata_with_a_time_at_which_it_is_expected(t
     errors = [event["predicted_s"] - event["time_s"] for event in handovers]
     assert len(set(errors)) > len(errors) // 2
     assert 0 < np.abs(errors).max() < 3
-    # A trace that starts later has the same errors; another seed has others.
+    # A later start keeps the errors; another seed changes them.
     path_trace.write(wanted.model_copy(update={"start_s": 300.0, "duration_s": 600.0}), tmp_path / "y.csv")
     later = json.loads(leosim.PathTrace.read(str(tmp_path / "y.csv")).metadata)["handovers"]
     again = {event["time_s"]: event["predicted_s"] for event in handovers}
@@ -125,7 +123,7 @@ def test_memory_does_not_grow_with_the_duration(tmp_path):
         return peak
 
     peak_bytes(15.0)  # fills caches
-    # 18,000 more rows are 0.7 MB of text: only the list of handovers may grow, by some 80 of 500 bytes.
+    # 18,000 more rows are 0.7 MB of text, but only the list of handovers may grow, by about 80 of 500 bytes.
     assert peak_bytes(2400.0) < peak_bytes(600.0) + 100_000
 
 

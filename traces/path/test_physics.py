@@ -1,5 +1,3 @@
-"""Each rule of ``check``, broken once in a trace that is otherwise right."""
-
 import re
 
 import leosim
@@ -39,7 +37,7 @@ def test_a_built_trace_breaks_no_rule(text):
 
 def test_a_delay_below_the_speed_of_light_is_found(text):
     [first, *_] = _check(_edit(text, 7, delay_ms="14"))
-    # San Diego and New York are 3,900 km apart: 13.9 ms over a satellite at 550 km.
+    # San Diego and New York are 3,900 km apart, or 13.9 ms over a satellite at 550 km.
     assert (first.row, first.field) == (7, "delay_ms")
     assert first.rule.startswith("faster than light: below 14.0")
 
@@ -54,7 +52,7 @@ def test_short_paths_still_have_two_user_links_of_the_satellites_altitude():
     place = physics._Place(name="x", lat_deg=10, lon_deg=10)
     data = physics.TraceMetadata(origin=place, to=place, altitude_km=550)
     floor_ns, _ = physics.floor_ns(data)
-    # Two times 550 km and the little that the Earth is flatter at 10° north than at the equator.
+    # Twice 550 km, plus a little because the Earth is flatter at 10° north than at the equator.
     assert 2 * 550 / 299_792.458e-9 < floor_ns < 2 * 551 / 299_792.458e-9
 
 
@@ -128,7 +126,7 @@ def test_the_grid_counts_from_the_re_selection_phase(text):
 
 
 def test_an_outage_too_short_for_its_user_links_is_found(text):
-    # LeoEM's dropped z axis: user links of 0.1 to 2.7 ms make outages of 5 to 9 ms, where 11 are the least.
+    # LeoEM's missing z axis gives user links of 0.1 to 2.7 ms and outages of 5 to 9 ms; the minimum is 11 ms.
     row = _hard_row(text)
     time_s = float(text.split("\n")[2 + row].split(",")[0])
     [violation] = _check(_edit(text, row + 1, time_s=f"{time_s + 0.0109:.4f}"))

@@ -1,5 +1,3 @@
-"""Shortest routes: the pruned search against the full one, and the published routes of Hypatia."""
-
 from datetime import UTC, datetime
 from itertools import pairwise
 

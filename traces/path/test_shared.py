@@ -1,5 +1,3 @@
-"""Two pairs that share links: what they share, how delays add up, and the scenario that runs over them."""
-
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -27,7 +25,7 @@ def _pairs(name: str) -> shared.Pairs:
     if name == "bent-pipe":
         return shared.pairs("sd,ny", "lwc,ny", BENT_PIPE)
     if name == "sometimes unreachable":
-        # Near the equator a shell of 53° is thin, the more so above 40° of elevation.
+        # A shell of 53° is sparse near the equator, and more so above 40° of elevation.
         return shared.pairs("bog,ny", "mia,ny", {"duration_s": 120.0, "min_elevation_deg": 40.0})
     return shared.named(name)
 
@@ -41,7 +39,7 @@ ALL = [*shared.names(), "bent-pipe", "sometimes unreachable"]
 
 
 def _value_at(stretch, time_ns):
-    """The value that holds at each time: rows hold until the next row."""
+    """Return the delay at each time."""
     return stretch.delay_ns[np.searchsorted(stretch.time_ns, time_ns, side="right") - 1]
 
 
@@ -50,7 +48,7 @@ def test_the_stretches_of_a_route_add_up_to_the_path_at_every_instant(name):
     sharing = _split(name)
     stretches = shared.stretches(_pairs(name), sharing)
     every_row = np.unique(np.concatenate([stretch.time_ns[:-1] for stretch in stretches.values()]))
-    # Off the rows too: 1 ns before each of them, and in the middle between two.
+    # Between the rows too: 1 ns before each row, and halfway to the next.
     between = (every_row[1:] + every_row[:-1]) // 2
     instants = np.unique(np.concatenate([every_row, every_row[1:] - 1, between]))
     starts = np.array([span.start_ns for span in sharing.spans])
@@ -97,7 +95,7 @@ def test_spans_of_sharing_are_those_that_comparing_all_hops_step_by_step_finds(n
     assert found == expected
     assert sharing.share == pytest.approx(np.mean(expected), abs=1e-12)
     for at, first, second in zip(index.tolist(), *hops, strict=True):
-        # Shortest ways between the same two nodes are the same, so what is shared is one run.
+        # Shortest ways between two nodes are equal, so the shared hops form one run.
         assert set(pairwise(sharing.spans[at].nodes)) == first & second
 
 
@@ -125,7 +123,7 @@ def test_an_outage_takes_down_the_link_of_the_user_that_hands_over():
         for part in parts:
             hard = np.array([kind == "hard_handover" for kind in part.event])
             assert not part.connected[hard].any()
-    # The New York satellite is one for both pairs, so both lose it at once.
+    # Both pairs use the same satellite over New York, so they lose it together.
     assert far_outages >= 2
     assert sharing.shared.connected.all()
 
@@ -146,7 +144,7 @@ def test_common_runs_have_one_direction_and_leave_users_out(first, second, run):
 
 @pytest.mark.parametrize("name", shared.names())
 def test_the_scenario_that_comes_with_leogym_is_what_the_command_makes(name):
-    # After a change of the model: write `shared.named_scenario_text(name)` to the file anew.
+    # After a change of the model, write `shared.named_scenario_text(name)` to the file.
     assert (SCENARIOS / f"{name}.yaml").read_text() == shared.named_scenario_text(name)
 
 
@@ -157,7 +155,7 @@ def test_queues_hold_the_longer_path_and_repeats_do_not_move_traces_under_the_ev
     longest_ms = max(float(np.mean(side.delay_ns)) / 1e6 for side in _split(name).sides)
     (case,) = loaded.cases("cubic")
     for link in case.scenario.links.values():
-        # 100 Mbit/s are 25 packets each 3 ms; rows are close to evenly spaced.
+        # 100 Mbit/s is 25 packets per 3 ms; rows are almost evenly spaced.
         assert link.queue.packets == pytest.approx(2 * longest_ms * 25 / 3, abs=2)
 
 
@@ -181,10 +179,10 @@ def test_a_written_scenario_runs_and_both_flows_get_through(tmp_path):
     (log,) = leosim.run([loaded.to_json()], traces.load_all(loaded.traces))
     assert len(log.flows) == 2
     for flow in log.flows:
-        # Half of the link at the least: the two never have less between them.
+        # Half of an even share of 20 Mbit/s.
         assert flow["goodput_mbps"] > 5
     assert sum(link["delivered_packets"] > 0 for link in log.links) == len(loaded.links)
-    # The simulator's own base RTT, over all reroutes, is twice the path's delay wherever that stands still.
+    # Over all reroutes, the simulator's base RTT is twice the path's delay wherever that is constant.
     series = log.flow_series
     for flow, side in enumerate(sharing.sides):
         own = series["flow"] == flow
@@ -193,7 +191,7 @@ def test_a_written_scenario_runs_and_both_flows_get_through(tmp_path):
             2 * side.delay_ns[np.searchsorted(side.time_ns, at_ns - back_ns, side="right") - 1] / 1e6
             for back_ns in (250_000_000, 0)
         )
-        # At the very end the traces start over.
+        # The traces repeat at the very end.
         steady = (np.abs(early - late) < 0.05) & np.isfinite(base_ms) & (at_ns < 60_000_000_000)
         assert steady.mean() > 0.8
         assert base_ms[steady] == pytest.approx(late[steady], abs=0.05)

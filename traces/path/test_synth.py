@@ -1,5 +1,3 @@
-"""Traces without an orbit, and capacity, loss and rain on those with one."""
-
 import json
 import shlex
 import sys
@@ -103,7 +101,7 @@ def test_outages_silence_the_end_of_every_period_and_are_announced(tmp_path):
     trace = _trace(_made(_spec("outages", outage_ms=20.0), tmp_path))
     down = trace.time_ns[~np.asarray(trace.connected, dtype=bool)]
     assert (down / 1e9).tolist() == pytest.approx([5 * slot + 4.98 for slot in range(20)])
-    # 20 ms of every 5 s are lost.
+    # The link is down for 20 ms of every 5 s.
     assert _carried_mbit(trace, trace.uplink_bps) == pytest.approx(100 * 100 * (1 - 0.02 / 5))
     about = json.loads(trace.metadata)
     assert [one["predicted_s"] for one in about["handovers"]] == pytest.approx((down / 1e9).tolist())
@@ -113,7 +111,7 @@ def test_outages_silence_the_end_of_every_period_and_are_announced(tmp_path):
 def test_starlinks_rows_never_let_a_packet_overtake_and_carry_what_was_measured(tmp_path):
     trace = _trace(_made(_spec("starlink", duration_s=1500.0), tmp_path))
     assert (np.diff(trace.time_ns.astype(np.int64) + trace.delay_ns.astype(np.int64)) >= 0).all()
-    # 48.7 Mbit/s less a gap of 97 ms in every 15 s; four standard errors over 100 slots.
+    # 48.7 Mbit/s minus a gap of 97 ms every 15 s; four standard errors over 100 slots.
     expected = 48.7 * (1 - 0.097 / 15)
     assert _carried_mbit(trace, trace.uplink_bps) / 1500 == pytest.approx(expected, abs=4 * 8 / 100**0.5)
     assert _carried_mbit(trace, trace.downlink_bps) / 1500 < 12
@@ -215,7 +213,7 @@ def test_conditions_on_a_path_are_repeatable_break_no_rule_and_leave_its_outages
     assert physics.check(trace, "here") == []
     assert (np.diff(trace.time_ns.astype(np.int64) + trace.delay_ns.astype(np.int64)) >= 0).all()
     at = np.searchsorted(trace.time_ns, plain.time_ns)
-    # Every row of the path is still there, as connected as before or less, with its route and event.
+    # All rows of the path remain, with route and event; none becomes connected.
     assert np.array_equal(trace.time_ns[at], plain.time_ns)
     assert not (trace.connected[at] & ~plain.connected).any()
     assert np.array_equal(trace.path_id[at], plain.path_id)
@@ -243,7 +241,7 @@ def test_the_metadata_of_a_path_has_its_conditions_and_the_command_that_builds_t
 
 def test_starlinks_gaps_begin_with_the_re_selections(tmp_path):
     trace = _trace(_built(tmp_path, capacity="starlink", start_s=100.0, reattach_phase_s=12.0))
-    # Seconds 102, 117 and 132 of the minute-aligned epoch: :42, :57 and :12.
+    # 102, 117 and 132 s after an epoch at a full minute: :42, :57 and :12.
     for boundary_s in (2, 17, 32):
         inside = (trace.time_ns >= boundary_s * 10**9) & (trace.time_ns < boundary_s * 10**9 + 59_000_000)
         assert inside.any()

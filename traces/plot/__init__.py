@@ -1,4 +1,4 @@
-"""Pictures of a path trace: a figure (PNG, SVG, PDF) or a globe that plays it (HTML)."""
+"""Pictures of a path trace: a figure (PNG, SVG, PDF) or an animated globe (HTML)."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ FORMATS = (*figure.FORMATS, "html")
 
 
 def save(trace: leosim.PathTrace, source: str, out: Path, spec: PathSpec | None = None) -> None:
-    """Draw a trace into ``out``, whole or not at all; its ending decides the format.
+    """Draw a trace into ``out``, atomically and in the format of its suffix.
 
     Args:
         trace: the path trace.
         source: its name or file, for messages and titles.
         out: the picture.
-        spec: what the trace was built from; without it no chains are drawn.
+        spec: the trace's spec; without it, the picture has no chains.
 
     Raises:
-        InputError: another ending than `FORMATS`, or the file cannot be written.
+        InputError: the suffix is not in `FORMATS`, or the file cannot be written.
     """
     kind = out.suffix.removeprefix(".").lower()
     if kind not in FORMATS:

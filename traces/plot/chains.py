@@ -1,4 +1,4 @@
-"""Where a path's nodes were, moment by moment: built again from the spec that the trace was built from."""
+"""Positions of a path's nodes over time, rebuilt from the trace's spec."""
 
 from __future__ import annotations
 
@@ -13,33 +13,29 @@ from traces.path.network import Network
 from traces.path.spec import PathSpec
 
 SAMPLE_S = 10.0
-"""Satellites bow away from the straight line between samples by 0.1 km at the most."""
+"""Between samples, satellites deviate from a straight line by at most 0.1 km."""
 
 Kind = Literal["user", "satellite", "gateway"]
 
 
 @dataclass(frozen=True)
 class ChainSpan:
-    """A chain of nodes and where its nodes were while the path used it."""
+    """A chain of nodes, with their positions while the path used it."""
 
     start_s: float
     end_s: float
     event: str
-    """The event that brought this chain, or an empty string."""
+    """The event at the start of the chain, or an empty string."""
     kinds: list[Kind]
     names: list[str]
     sample_s: NDArray[np.float64]
-    """(samples,): from ``start_s`` to ``end_s``."""
+    """From ``start_s`` to ``end_s``, shape (samples,)."""
     position_km: NDArray[np.float64]
-    """(samples, nodes, 3), in the frame that turns with the Earth."""
+    """Earth-fixed, shape (samples, nodes, 3)."""
 
 
 def chain_spans(spec: PathSpec) -> list[ChainSpan]:
-    """Return the chains of a path in order; there is none while no route joins its users.
-
-    Raises:
-        InputError: the path cannot be built.
-    """
+    """Return a path's chains, without times that have no route; raise InputError if it cannot be built."""
     builder = Builder(spec)
     network, clock = builder.network, builder.clock
     blocks = list(builder.blocks())
@@ -71,7 +67,7 @@ def _kind(network: Network, node: int) -> Kind:
 
 
 def lon_lat_deg(position_km: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return longitude and geocentric latitude in degrees of positions (…, 3)."""
+    """Return longitude and geocentric latitude, in degrees, of positions (…, 3)."""
     lon = np.degrees(np.arctan2(position_km[..., 1], position_km[..., 0]))
     lat = np.degrees(np.arctan2(position_km[..., 2], np.hypot(position_km[..., 0], position_km[..., 1])))
     return lon, lat

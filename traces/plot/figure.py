@@ -1,4 +1,4 @@
-"""The still picture of a path trace: delay, capacity and handovers over time, and a map."""
+"""Figure of a path trace: delay, capacity and handovers over time, and a map."""
 
 from __future__ import annotations
 
@@ -19,15 +19,11 @@ FORMATS = ("png", "svg", "pdf")
 
 
 def figure(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> Figure:
-    """Return the figure of a trace; ``spans`` are its chains, if they are known.
-
-    Raises:
-        InputError: its metadata is out of range.
-    """
+    """Return the figure of a trace with its chains ``spans``; raise InputError if its metadata is invalid."""
     data = physics.metadata(trace, source)
     floor = physics.floor_ns(data)
     places = sites(data)
-    # Imported and synthetic traces happen nowhere: a map of the world would show nothing of them.
+    # Imported and synthetic traces have no place on a map.
     has_map = bool(places or spans)
     chart = Figure(figsize=(10, 10.5 if has_map else 6.5), layout="constrained")
     rows = [3, 1, 1, 3.6] if has_map else [3, 1, 1]
@@ -53,7 +49,7 @@ def figure(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> Figu
 
 
 def sites(data: physics.TraceMetadata) -> list[ground.Site]:
-    """Return the two sites that a trace's metadata names, or none."""
+    """Return the two sites in a trace's metadata, or an empty list."""
     if data.origin is None or data.to is None:
         return []
     return [
@@ -63,20 +59,16 @@ def sites(data: physics.TraceMetadata) -> list[ground.Site]:
 
 
 def connected_share(trace: leosim.PathTrace) -> float:
-    """Return the part of the period in which the path is connected."""
+    """Return the fraction of the period in which the path is connected."""
     length_ns = np.diff(np.append(trace.time_ns, np.uint64(trace.period_ns)).astype(np.int64))
     return float((length_ns * trace.connected).sum() / trace.period_ns)
 
 
 def render(trace: leosim.PathTrace, source: str, spans: list[ChainSpan], kind: str) -> bytes:
-    """Return the picture as a file of one of `FORMATS`; the same trace gives the same bytes.
-
-    Raises:
-        InputError: the trace's metadata is out of range.
-    """
+    """Return the bytes of the figure in one of `FORMATS`. The same trace always gives the same bytes."""
     chart = figure(trace, source, spans)
     file = io.BytesIO()
-    # No date in the file and fixed ids in SVG.
+    # Leave out dates and fix SVG ids, so the output is reproducible.
     with mpl.rc_context({"svg.hashsalt": "leogym"}):
         stamp = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
         chart.savefig(file, format=kind, dpi=120, metadata=stamp)

@@ -1,5 +1,5 @@
 "use strict";
-// Plays a path trace on a globe: orthographic projection, everything drawn on two canvases.
+// Plays a path trace on a globe in orthographic projection, drawn on two canvases.
 const data = JSON.parse(document.getElementById("data").textContent);
 const element = (id) => document.getElementById(id);
 const globe = element("globe"), timeline = element("timeline");
@@ -40,7 +40,7 @@ const state = { time: 0, playing: true, speed: 10, lon: 0, lat: 0, zoom: 1, last
 const reduced = matchMedia("(prefers-reduced-motion: reduce)").matches;
 if (reduced) state.playing = false;
 
-// The last entry of a list sorted by key that is not after the given time; -1 before the first.
+// Return the index of the last entry at or before a time in a list sorted by key, or -1.
 function lastBefore(list, key, time) {
   let low = 0, high = list.length;
   while (low < high) {
@@ -55,7 +55,7 @@ function spanAt(time) {
   return index >= 0 && time < data.chains.spans[index].end_s ? index : -1;
 }
 
-// Where the chain's nodes are: straight between samples, which are close together.
+// Interpolate the positions of a chain's nodes linearly between samples.
 function positions(span, time) {
   const along = ((time - span.start_s) / (span.end_s - span.start_s)) * (span.samples - 1);
   const first = Math.max(0, Math.min(span.samples - 2, Math.floor(along)));
@@ -99,7 +99,7 @@ function projector(width, height) {
   const project = ([x, y, z]) => {
     const towards = x * cosLon + y * sinLon, right = y * cosLon - x * sinLon;
     const up = z * cosLat - towards * sinLat, depth = towards * cosLat + z * sinLat;
-    // Behind the Earth is what lies on the far side and within its disc.
+    // Points on the far side and within the Earth's disc are hidden.
     const seen = depth > 0 || Math.hypot(right, up) > 1;
     return [width / 2 + right * radius, height / 2 - up * radius, seen];
   };
@@ -177,7 +177,7 @@ function line(context, project, points, colour, thickness, dash) {
   context.strokeStyle = colour;
   context.lineWidth = thickness;
   for (let i = 1; i < all.length; i++) {
-    // What the Earth hides is faint.
+    // Hidden lines are faint.
     context.globalAlpha = all[i - 1][2] && all[i][2] ? 1 : 0.15;
     context.beginPath();
     context.moveTo(all[i - 1][0], all[i - 1][1]);
@@ -264,7 +264,7 @@ function draw() {
 
 function frame(now) {
   if (state.playing) {
-    // A tab that comes back from the background goes on where it was.
+    // A tab that returns from the background continues where it stopped.
     const passed = Math.min(100, now - state.last) / 1000;
     state.time = (state.time + passed * state.speed) % data.period_s;
     draw();

@@ -1,4 +1,4 @@
-"""A page with a globe that plays a path trace: one file that needs no network."""
+"""HTML page with a globe that plays a path trace, in a single file that needs no network."""
 
 from __future__ import annotations
 
@@ -19,15 +19,11 @@ from traces.plot.figure import sites
 
 _FOLDER = Path(__file__).parent
 _SERIES_POINTS = 4000
-"""More rows than a screen has columns would only make the file larger."""
+"""More than a screen's columns would only make the file larger."""
 
 
 def page(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> str:
-    """Return the page.
-
-    Raises:
-        InputError: the trace's metadata is out of range.
-    """
+    """Return the page; raise InputError if the trace's metadata is invalid."""
     data = physics.metadata(trace, source)
     places = sites(data)
     has_map = bool(places or spans)
@@ -40,7 +36,7 @@ def page(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> str:
         "gateways": [[site.lon_deg, site.lat_deg] for site in ground.gateways()]
         if has_map and data.links == "bent-pipe"
         else [],
-        # A tenth of a degree is less than a pixel of the globe.
+        # A tenth of a degree is less than a pixel.
         "coasts": [
             np.rint(coast * 10).astype(int).ravel().tolist() for coast in ground.coastlines() if has_map
         ],
@@ -53,11 +49,11 @@ def page(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> str:
         ],
     }
     template = (_FOLDER / "globe.html").read_text(encoding="utf-8")
-    # Inside a script element, only a "<" could end the element early.
+    # Only a "<" could end the script element early.
     payload = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
     script = (_FOLDER / "globe.js").read_text(encoding="utf-8")
     for mark, text in (
-        # A path that happens nowhere has no globe; its time line takes the room.
+        # Without a place there is no globe, and the time line fills the page.
         ("{{map}}", "" if has_map else "no-map"),
         ("{{title}}", html.escape(f"{content['name']}: path trace")),
         ("{{data}}", payload),
@@ -68,7 +64,7 @@ def page(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> str:
 
 
 def _chains(spans: list[ChainSpan]) -> dict[str, Any]:
-    """Return the chains with their nodes by number, and every node's name and kind once."""
+    """Return the chains as node numbers, and each node's name and kind."""
     numbers: dict[str, int] = {}
     nodes: list[list[str]] = []
     chains = []
@@ -84,7 +80,7 @@ def _chains(spans: list[ChainSpan]) -> dict[str, Any]:
                 "event": span.event,
                 "nodes": [numbers[name] for name in span.names],
                 "samples": len(span.sample_s),
-                # Whole kilometres: a pixel is ten of them.
+                # A pixel is ten kilometres.
                 "km": np.rint(span.position_km).astype(int).ravel().tolist(),
             }
         )
@@ -95,7 +91,7 @@ def _series(trace: leosim.PathTrace) -> dict[str, list[float]]:
     rows = np.arange(len(trace.time_ns))
     stride = max(1, len(rows) // _SERIES_POINTS)
     changes = np.flatnonzero(np.diff(trace.connected.astype(int), prepend=0) != 0)
-    # Every stride-th row, and all where the connection comes or goes.
+    # Keep every stride-th row, and all changes of the connection.
     kept = np.union1d(rows[::stride], changes)
 
     def column(values: NDArray[Any], digits: int) -> list[float]:

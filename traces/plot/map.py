@@ -1,4 +1,4 @@
-"""A map of a path: coasts, gateways, both sites and the chains that joined them."""
+"""Map of a path: coasts, gateways, both sites and the chains between them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Floats = NDArray[np.float64]
 _COAST, _GATEWAY = "#b7b7b7", "#7a7a7a"
 _MARGIN_DEG = 6.0
 _FEWEST_DEG = 40.0
-"""A map shows at least this much from side to side."""
+"""Minimum width of a map."""
 
 
 class Map:
-    """Longitudes run half a turn each way from a middle meridian, so that no path is cut at the date line."""
+    """A map centred on a meridian near the path, so the date line does not cut the path."""
 
     def __init__(self, axes: Axes, middle_deg: float) -> None:
         self._axes = axes
@@ -35,7 +35,7 @@ class Map:
         return (np.asarray(lon_deg) - self._middle_deg + 180) % 360 - 180 + self._middle_deg
 
     def line(self, lon_deg: Floats, lat_deg: Floats) -> list[Floats]:
-        """Return a line as parts of shape (points, 2) that do not cross the map's edge."""
+        """Split a line at the map's edge into parts of shape (points, 2)."""
         points = np.stack([self.unwrapped(lon_deg), lat_deg], axis=1)
         return np.split(points, np.flatnonzero(np.abs(np.diff(points[:, 0])) > 180) + 1)
 
@@ -45,7 +45,7 @@ class Map:
         self._axes.add_collection(LineCollection(parts, colors=_COAST, linewidths=0.5, zorder=0))
 
     def gateways(self, used: set[str]) -> None:
-        """Draw all gateways, those with a name in ``used`` stronger."""
+        """Draw all gateways, and emphasize those named in ``used``."""
         for sites, colour, size, label in (
             ([site for site in ground.gateways() if site.name not in used], _GATEWAY, 5, "gateway"),
             ([site for site in ground.gateways() if site.name in used], DARK, 16, "gateway in use"),
@@ -55,13 +55,9 @@ class Map:
             self._axes.scatter(lon, lat, s=size, color=colour, marker="^", label=label, linewidths=0)
 
     def chains(self, spans: list[ChainSpan]) -> list[Line2D]:
-        """Draw every chain where it was when it came, in the colour of the event that brought it.
-
-        Returns:
-            Entries for the legend.
-        """
+        """Draw every chain at its first position, in its event's colour; return entries for the legend."""
         entries = []
-        # Few chains are drawn strongly, many thinly, so that their bundle can be read.
+        # Many chains are drawn faintly, to keep their bundle readable.
         alpha = float(np.clip(12 / max(1, len(spans)), 0.12, 0.9))
         for kind, (label, colour) in {"": ("first route", DELAY), **EVENTS}.items():
             own = [span for span in spans if span.event == kind]
@@ -116,7 +112,7 @@ class Map:
         )
 
     def frame(self) -> None:
-        """Show what was drawn and a margin; the whole Earth if there is neither site nor chain."""
+        """Zoom to the drawn sites and chains with a margin, or to the whole Earth without any."""
         axes = self._axes
         low, high = -180.0, 180.0
         if self._lon:
@@ -135,10 +131,10 @@ class Map:
 
 
 def draw(axes: Axes, sites: list[ground.Site], spans: list[ChainSpan], bent_pipe: bool) -> None:
-    """Draw the map of a path; without chains, its sites alone."""
+    """Draw the map of a path."""
     middle_deg = 0.0
     if sites:
-        # The meridian through the middle of the sites' chord: no pair is more than half a turn apart.
+        # The meridian through the middle of the sites' chord.
         lon, _ = lon_lat_deg(ground.stations(sites).position_km.mean(axis=0))
         middle_deg = float(lon)
     chart = Map(axes, middle_deg)

@@ -1,4 +1,4 @@
-"""Colours that mean the same in every picture of a path trace."""
+"""Colours of all pictures of path traces."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ EVENTS = {
     handover.SOFT: ("soft handover", SOFT),
     handover.UNREACHABLE: ("unreachable", DARK),
 }
-"""Label and colour of every kind of event."""
+"""Label and colour by kind of event."""

@@ -1,5 +1,3 @@
-"""Pictures of a path: the chains behind them, the map, and the globe in a browser."""
-
 from __future__ import annotations
 
 import json
@@ -109,7 +107,7 @@ def _open(browser: Browser, file: Path, width: int, scheme: str) -> tuple[Page, 
 
 
 def _ink(page: Page, canvas: str) -> list[int]:
-    """The colours on a canvas, how many there are of each unlike the next: a picture's fingerprint."""
+    """Return the sorted pixel counts of a canvas's colours, as a fingerprint."""
     return page.evaluate(
         """id => { const from = document.getElementById(id), to = document.createElement("canvas");
         [to.width, to.height] = [from.width, from.height];
@@ -135,7 +133,7 @@ def test_the_globe_plays_on_a_laptop_and_a_phone(page_file: Path, browser: Brows
         assert box
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width
-    # A click on the time line goes there, the globe follows, and the words say what the trace says.
+    # A click on the time line moves the globe, and the text matches the trace.
     before = _ink(page, "globe")
     page.click("#timeline", position={"x": 56 + (width - 66) * 0.5, "y": 40})
     assert _ink(page, "globe") != before

@@ -15,7 +15,7 @@ from traces.plot.style import DELAY, DOWN, EVENTS, HARD
 def _series(
     trace: leosim.PathTrace, values: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return a row's values and the period's end, ready to be drawn as steps."""
+    """Return times and values up to the period's end, for step plots."""
     time_s, end_s = trace.time_ns / 1e9, trace.period_ns / 1e9
     if time_s[-1] < end_s:
         return np.append(time_s, end_s), np.append(values, values[-1])
@@ -23,7 +23,7 @@ def _series(
 
 
 def delay(axes: Axes, trace: leosim.PathTrace, floor_ms: float | None) -> None:
-    """Draw the one-way delay and, where it is known, what geometry allows at the least."""
+    """Draw the one-way delay and, if known, the minimum that geometry allows."""
     time_s, delay_ms = _series(trace, trace.delay_ns / 1e6)
     axes.step(time_s, delay_ms, where="post", color=DELAY, linewidth=0.9, label="propagation, one way")
     if floor_ms is not None:
@@ -35,13 +35,13 @@ def delay(axes: Axes, trace: leosim.PathTrace, floor_ms: float | None) -> None:
 
 
 def _legend(axes: Axes) -> None:
-    # Above the panel, where it hides nothing.
+    # Above the panel, where it hides no data.
     axes.legend(loc="lower right", bbox_to_anchor=(1, 0.98), fontsize=8, frameon=False, ncols=2)
 
 
 def capacity(axes: Axes, trace: leosim.PathTrace) -> None:
     """Draw the capacity of both ways."""
-    # While connected; outages of a few ms would be a wall of ink here and are marked below.
+    # Ignore outages: many of a few ms would fill the panel, and events mark them.
     up, down = trace.uplink_bps / 1e6, trace.downlink_bps / 1e6
     same = bool((up == down).all())
     axes.step(
@@ -55,7 +55,7 @@ def capacity(axes: Axes, trace: leosim.PathTrace) -> None:
 
 
 def events(axes: Axes, trace: leosim.PathTrace) -> None:
-    """Draw a stroke for every event, a row for each kind."""
+    """Draw a stroke per event, with one row per kind."""
     time_s, kind_of = trace.time_ns / 1e9, np.array([event.partition("(")[0] for event in trace.event])
     labels = []
     for height, (kind, (label, colour)) in enumerate(EVENTS.items()):
@@ -68,7 +68,7 @@ def events(axes: Axes, trace: leosim.PathTrace) -> None:
 
 
 def shade_down(axes: Axes, trace: leosim.PathTrace) -> None:
-    """Shade spans without connection that are long enough to be seen."""
+    """Shade disconnected spans that are long enough to be visible."""
     time_s, connected = _series(trace, trace.connected.astype(float))
     edges = np.flatnonzero(np.diff(connected) != 0) + 1
     bounds = np.concatenate([[0], edges, [len(time_s) - 1]])
