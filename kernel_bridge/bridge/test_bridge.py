@@ -258,7 +258,7 @@ def test_the_socket_refuses_other_users():
     [
         (
             ["run"],
-            "leo-bridge: the right to load it: it takes root, or CAP_BPF and CAP_NET_ADMIN: run it with sudo",
+            "leo-bridge: the right to load it: it needs root, or CAP_BPF and CAP_NET_ADMIN: run it with sudo",
         ),
         (["status", "--socket", "@nobody-is-here"], "leo-bridge: @nobody-is-here: no bridge answers there"),
     ],

@@ -153,7 +153,7 @@ def test_a_scheme_that_daemon_and_guardian_left_is_taken_away_by_clean_and_no_ot
         assert select.select([end], [], [], LIMIT_S)[0]
         os.close(end)
         assert SCHEME in congestion_controls(), "nobody was there to take it away"
-        assert clean() == [f"took away {SCHEME}, a congestion control that nobody served"]
+        assert clean() == [f"removed {SCHEME}, a congestion control that nobody served"]
         assert SCHEME not in congestion_controls()
         _keeps_moving(pair)
         assert clean() == []
@@ -172,7 +172,7 @@ def test_a_daemon_that_could_not_keep_up_says_that_the_run_does_not_count(pair):
         os.kill(bridge.pid, signal.SIGSTOP)
         time.sleep(stopped_s)
         os.kill(bridge.pid, signal.SIGCONT)
-        rule = rf"{SCHEME}: (\d+) of \d+ intervals ended unnoticed: the machine is too slow or too busy"
+        rule = rf"{SCHEME}: (\d+) of \d+ intervals were missed: the machine is too slow or too busy"
         # A slow agent would be another reason, until the daemon has noticed what it missed.
         (why,) = eventually(bridge.too_late, "reasons", lambda whys: whys and re.fullmatch(rule, whys[0]))
     missed = re.fullmatch(rule, why)[1]
