@@ -1,6 +1,6 @@
-"""Telling SaTCP flows of the handovers that their paths announce; `kernel_bridge.runner.handovers` says when.
+"""Report announced handovers to SaTCP flows; `kernel_bridge.runner.handovers` computes when.
 
-Nothing but the standard library and the bridge's client: the lab's guest has no more.
+Imports only the standard library and the bridge's client, because the lab's guest has nothing else.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from kernel_bridge.bridge.client import Bridge, BridgeError, Closed, Opened
 
 NS_PER_MS, NS_PER_S = 1_000_000, 1_000_000_000
 LATE_NS = 100 * NS_PER_MS
-"""A report that comes later than this is not the one asked for."""
+"""A later report makes the run invalid."""
 
 
 class Announcer(threading.Thread):
-    """Reports to flows as long as the bridge runs.
+    """Report handovers to flows for as long as the bridge runs.
 
     Args:
         client: a connection that has subscribed to the flows' scheme.
-        reports: from when to when reports hold, in ns from the run's start, by the port that a flow goes to.
+        reports: begin and end of each report, in ns from the run's start, by the flow's destination port.
         origin_ns: the run's start, on the monotonic clock.
     """
 
@@ -36,10 +36,9 @@ class Announcer(threading.Thread):
         self._over = threading.Event()
         self.worst_late_ns = 0
         self.reported = 0
-        """Reports that were made."""
 
     def run(self) -> None:
-        """Report until `end`, or until the bridge goes."""
+        """Report until `end` is called or the bridge ends."""
         try:
             while not self._over.is_set():
                 due = [reports[0][0] for reports in self._open.values() if reports]
@@ -48,7 +47,7 @@ class Announcer(threading.Thread):
                 if isinstance(message, Opened):
                     port = int(message.flow.remote.rpartition(":")[2])
                     now_ns = self._now_ns()
-                    # Of reports from before the connection, what is left of them.
+                    # A report that began before the connection counts from now on.
                     left = [(max(begin, now_ns), end) for begin, end in self._reports[port] if end > now_ns]
                     self._open[message.flow.id] = left
                 elif isinstance(message, Closed):
@@ -63,7 +62,7 @@ class Announcer(threading.Thread):
         self.join()
 
     def fault(self) -> str | None:
-        """Say that reports were too late to count, or None."""
+        """Return why reports were too late, or None."""
         if self.worst_late_ns <= LATE_NS:
             return None
         return f"satcp: a handover was reported {self.worst_late_ns / NS_PER_MS:.0f} ms late"

@@ -1,4 +1,4 @@
-//! Compile the eBPF programs, so that the binary carries them.
+//! Compile the eBPF programs that the binary embeds.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,7 +12,7 @@ fn main() {
         return;
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    // libbpf's headers, of the very version that loads the programs.
+    // The headers of the same libbpf version that loads the programs.
     let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
     for name in PROGRAMS {

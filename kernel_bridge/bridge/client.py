@@ -1,6 +1,6 @@
-"""A client of ``leo-bridge``: see real TCP flows, get their interval reports, set their window and pacing.
+"""A client of ``leo-bridge``: list real TCP flows, get their interval reports, set window and pacing.
 
-The protocol is one JSON object a line over a Unix socket; ``kernel_bridge/bridge/README.md`` describes it.
+``kernel_bridge/bridge/README.md`` describes the protocol: one JSON object a line over a Unix socket.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 SOCKET = "@leo-bridge"
-"""Where a bridge listens unless told otherwise: a path or, after an @, an abstract name."""
+"""The default socket: a path or, after an @, an abstract name."""
 PROTOCOL = 1
 REPORT_FIELDS = (
     "time_ns",
@@ -36,16 +36,16 @@ REPORT_FIELDS = (
     "ssthresh_packets",
     "rtt_slope",
 )
-"""What a report's values are, in their order; the same as a simulated flow's."""
+"""The names of a report's values in order, as for simulated flows."""
 
 
 class BridgeError(RuntimeError):
-    """The bridge refused a request, or went away."""
+    """The bridge refused a request or ended."""
 
 
 @dataclass(frozen=True)
 class Flow:
-    """A TCP connection, seen from its sender."""
+    """A TCP connection, as its sender sees it."""
 
     id: int
     scheme: str
@@ -56,10 +56,9 @@ class Flow:
     """Inode of the network namespace, as in ``/proc/PID/ns/net``."""
     uid: int
     opened_us: int
-    """When it opened, on the monotonic clock; a report's ``time_ns`` counts from there."""
+    """Opening time on the monotonic clock: the origin of a report's ``time_ns``."""
     mode: str
-    """Who sets the window: ``held`` (nobody yet), ``steered``, ``fallen_back`` (the kernel's Cubic) or
-    ``its_own`` (SaTCP)."""
+    """What sets the window: ``held``, ``steered``, ``fallen_back`` (Cubic) or ``its_own`` (SaTCP)."""
     cwnd_packets: int
     pacing_bytes_per_s: int
     """0: unpaced."""
@@ -71,27 +70,27 @@ class Flow:
 
 @dataclass(frozen=True)
 class Opened:
-    """A flow opened, or was open when the subscription began."""
+    """A flow opened or was open at subscription."""
 
     flow: Flow
 
 
 @dataclass(frozen=True)
 class Closed:
-    """The flow of that id closed."""
+    """A flow closed."""
 
     flow: int
 
 
 @dataclass(frozen=True)
 class Report:
-    """A monitor interval of the flow of that id ended."""
+    """A monitor interval of a flow ended."""
 
     flow: int
     values: tuple[float, ...]
     """In the order of `REPORT_FIELDS`."""
     late_us: int
-    """From the interval's end until the bridge reported it."""
+    """Time from the interval's end until the bridge reported it."""
 
     def __getitem__(self, name: str) -> float:
         return self.values[REPORT_FIELDS.index(name)]
@@ -99,7 +98,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Refused:
-    """A command was not carried out, most often because its flow has just closed."""
+    """The bridge refused a command, most often because its flow has just closed."""
 
     reason: str
 
@@ -111,7 +110,7 @@ class Bridge:
     """A connection to a running bridge; a context manager.
 
     Args:
-        address: where it listens.
+        address: the bridge's socket.
         timeout_s: how long to wait for an answer.
 
     Raises:
@@ -125,7 +124,7 @@ class Bridge:
             self._socket.connect("\0" + address[1:] if address.startswith("@") else address)
         except OSError as error:
             self._socket.close()
-            from configs.errors import InputError  # here, because the lab's guest has nothing but this file
+            from configs.errors import InputError  # not above: the lab's guest does not have it
 
             raise InputError(
                 f"{address}: no bridge answers there: {error.strerror}: start one with `leo-bridge run`"
@@ -149,7 +148,7 @@ class Bridge:
         return self._socket.fileno()
 
     def status(self) -> Mapping[str, Any]:
-        """Return what the bridge says of itself: its schemes, the intervals it served, how late it was."""
+        """Return the bridge's state: its schemes, the intervals that it served, how late it was."""
         return self._request({"op": "status"}, "status")
 
     def flows(self) -> list[Flow]:
@@ -157,7 +156,7 @@ class Bridge:
         return [_flow(fields) for fields in self._request({"op": "flows"}, "flows")["flows"]]
 
     def subscribe(self, scheme: str, *, interval_ms: float | None = None) -> None:
-        """Ask for what happens to a scheme's flows from now on, beginning with `Opened` for each open one.
+        """Subscribe to a scheme's flows; the first messages are an `Opened` for each open flow.
 
         ``interval_ms`` sets the monitor interval of an offered scheme.
         """
@@ -167,22 +166,22 @@ class Bridge:
         self._request(request, "done")
 
     def command(self, flow: int, cwnd_packets: int, pacing_bytes_per_s: int = 0) -> None:
-        """Set a flow's window (0 leaves it) and pacing rate (0: unpaced). It holds until the next command.
+        """Set a flow's window (0: unchanged) and pacing rate (0: unpaced) until the next command.
 
-        Without a command for four intervals or two smoothed RTTs, whichever is longer, the flow is Cubic's.
+        After four intervals or two smoothed RTTs without a command, whichever is longer, Cubic takes over.
         """
         request = {"op": "command", "flow": flow, "cwnd": cwnd_packets}
         self._send({**request, "pacing_bytes_per_s": pacing_bytes_per_s})
 
     def freeze(self, flow: int, for_ms: float) -> None:
-        """Tell a SaTCP flow that an announced handover explains its losses from now on, for so long."""
+        """Have a SaTCP flow attribute its losses to an announced handover for ``for_ms`` from now on."""
         self._send({"op": "freeze", "flow": flow, "for_ms": for_ms})
 
     def message(self, timeout_s: float | None = None) -> Message | None:
-        """Return the next message; None when none came within ``timeout_s`` (default: the connection's).
+        """Return the next message, or None if none comes within ``timeout_s`` (default: the connection's).
 
         Raises:
-            BridgeError: the bridge went away.
+            BridgeError: the bridge ended.
         """
         if self._messages:
             return self._messages.popleft()
@@ -207,7 +206,7 @@ class Bridge:
             self._socket.settimeout(self._timeout_s)
             self._socket.sendall(json.dumps(request).encode() + b"\n")
         except BrokenPipeError:
-            # Why it ended the connection may still be there to be read.
+            # The reason why the bridge closed the connection may still be unread.
             if (line := self._line(0)) is not None:
                 raise BridgeError(f"bridge: {json.loads(line).get('reason', 'went away')}") from None
             raise BridgeError("bridge: it went away") from None

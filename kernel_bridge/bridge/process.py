@@ -1,4 +1,4 @@
-"""Starting ``leo-bridge`` and being sure that it ends."""
+"""Start ``leo-bridge`` and make sure that it ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kernel_bridge.bridge.client import Bridge
 
 
 def program() -> str | None:
-    """Return the path of ``leo-bridge``: ``$LEO_BRIDGE``, or beside this Python, or on the PATH."""
+    """Return the path of ``leo-bridge``: ``$LEO_BRIDGE``, else beside this Python, else on the PATH."""
     if named := os.environ.get("LEO_BRIDGE"):
         return named
     beside = Path(sys.executable).parent / "leo-bridge"
@@ -24,7 +24,7 @@ def program() -> str | None:
 
 
 def missing() -> str | None:
-    """Say in one line what this machine lacks for a bridge, or None."""
+    """Return in one line what this machine lacks for a bridge, or None."""
     if (path := program()) is None:
         return "leo-bridge: is not built: `make kernel` as root builds it"
     check = subprocess.run([path, "check"], capture_output=True, text=True, check=False)
@@ -33,7 +33,7 @@ def missing() -> str | None:
 
 
 def clean() -> list[str]:
-    """Take congestion controls away that killed bridges left; return a line about each."""
+    """Remove congestion controls that killed bridges left; return a line about each."""
     if os.geteuid() != 0 or (path := program()) is None:
         return []
     return subprocess.run([path, "clean"], capture_output=True, text=True, check=False).stdout.splitlines()
@@ -41,19 +41,19 @@ def clean() -> list[str]:
 
 @dataclass(frozen=True)
 class Offered:
-    """Flows offered to clients as an agent of that specification, of `core/control`, wants them."""
+    """Flows offered to clients, adapted to an agent's specification (`core/control`)."""
 
     agent: str
 
 
 OVER_CUBIC = "over-cubic"
-"""Offered to clients, and Cubic moves the window between their commands, as Orca wants it."""
+"""Flows offered to clients, with Cubic between their commands, as Orca needs it."""
 SCHEMES = ("copa", "satcp", "vivace", "vivace-kernel", "vivace-proteus")
-"""Schemes that a bridge brings along."""
+"""Schemes that the bridge itself implements."""
 
 
 def options(schemes: Mapping[str, Path | str | Offered | None]) -> list[str]:
-    """Return the options of ``leo-bridge run`` that register congestion controls, as of `BridgeProcess`."""
+    """Return the options of ``leo-bridge run`` that register congestion controls (see `BridgeProcess`)."""
     found = []
     for name, decider in schemes.items():
         if decider is None:
@@ -72,18 +72,17 @@ def options(schemes: Mapping[str, Path | str | Offered | None]) -> list[str]:
 
 
 class BridgeProcess:
-    """A bridge that runs as long as the ``with`` block; it ends with this process, however that ends.
+    """A bridge that runs as long as the ``with`` block; it ends with this process, even if that is killed.
 
     Args:
-        schemes: congestion controls by name (1 to 15 letters, digits, _ and .): the folder of a policy that
-            decides for their flows, one of `SCHEMES`, or None, `OVER_CUBIC` or an `Offered` to offer them to
-            clients.
+        schemes: congestion controls by name (1 to 15 letters, digits, _ and .): a policy's folder, one of
+            `SCHEMES`, or None, `OVER_CUBIC` or an `Offered` to offer the flows to clients.
         interval_ms: monitor interval of flows without a policy.
-        seed: of what is random in a scheme.
-        address: where it listens.
-        user: whom it becomes after loading, and who may connect besides root; default: who called sudo, else
-            nobody.
-        link: False does without links that the kernel has, as before Linux 6.4.
+        seed: seed of the schemes' random decisions.
+        address: the socket to listen on.
+        user: user to become after loading, who may connect besides root; default: the user who called sudo,
+            else nobody.
+        link: False ignores the kernel's links, as if it were older than Linux 6.4.
 
     Raises:
         InputError: the machine lacks something, or a policy is wrong.
@@ -114,8 +113,7 @@ class BridgeProcess:
     def __enter__(self) -> Self:
         if (path := program()) is None:
             raise InputError(str(missing()))
-        # Its messages go to our standard error only when it does not come up. A terminal's Ctrl-C is ours to
-        # answer.
+        # Show its messages only if it does not start. Its own session keeps a terminal's Ctrl-C away from it.
         self.process = subprocess.Popen(
             [path, *self._arguments],
             stdout=subprocess.PIPE,
@@ -127,7 +125,7 @@ class BridgeProcess:
         if not self.process.stdout.readline():
             _, why = self.process.communicate()
             self.process = None
-            raise InputError(" ".join(why.split()) or "leo-bridge: it ended without a word")
+            raise InputError(" ".join(why.split()) or "leo-bridge: ended without a message")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -137,16 +135,16 @@ class BridgeProcess:
 
     @property
     def pid(self) -> int:
-        """Return the process's number."""
+        """Return the process id."""
         assert self.process is not None, "outside of its with block"
         return self.process.pid
 
     def client(self) -> Bridge:
-        """Return a new connection to it."""
+        """Return a new connection to the bridge."""
         return Bridge(self.address)
 
     def too_late(self) -> list[str]:
-        """Say why what its flows did until now does not count: decisions came too late. Empty: it counts."""
+        """Return why the run so far is invalid (late decisions); empty if it is valid."""
         with self.client() as client:
             schemes = client.status()["schemes"]
         return [f"{scheme['scheme']}: {scheme['too_late']}" for scheme in schemes if scheme["too_late"]]

@@ -1,4 +1,4 @@
-"""Agents on real TCP: commands, policies, schemes, outages, and who may ask for what.
+"""Agents on real TCP: commands, policies, outages, access control.
 
 Flows run between two network namespaces over a veth pair, or behind mahimahi's delay.
 """
@@ -62,7 +62,7 @@ def test_ss_shows_the_window_and_the_pacing_rate_that_were_commanded(pair):
         wanted = {"cwnd:37", "pacing_rate 10000000bps"}
         eventually(pair.sockets, "ss", lambda shown: all(f" {words} " in shown for words in wanted))
         assert steered_flow(client, 37).pacing_bytes_per_s == 1_250_000
-        # The first interval may have begun before anybody asked for 20 ms.
+        # The first interval may have begun before the client asked for 20 ms.
         eventually(lambda: intervals_ended(steering.reports[1:], 20), "intervals", lambda ends: 1 in ends)
 
 
@@ -84,14 +84,14 @@ def test_a_flow_held_at_a_window_carries_a_window_a_round_trip_within_3_percent(
         [report for report in steering.reports if skip < report["time_ns"] / 1e9 < seconds], cwnd, one_way_ms
     )
     held_s = sum(report["interval_ns"] for report in held) / 1e9
-    # mm-delay holds packets for longer by as much as it wakes late.
+    # mm-delay holds packets longer if it wakes late.
     lateness.skip_above(one_way_ms / 2)
     assert held_s >= least_s
     delivered_bytes = sum(report["delivered_bytes"] for report in held)
     mbps = 8e3 * delivered_bytes / sum(report["interval_ns"] for report in held)
-    # Little's law wants the mean over packets. Where one ACK covers several, as behind a shell that is late,
-    # the kernel's samples for congestion control are those of the last, and the smoothed RTT is fed with
-    # those of the first (tcp_clean_rtx_queue()): the mean is in between; on a quiet machine all agree.
+    # Little's law needs the mean RTT over packets. When one ACK covers several packets, as behind a late
+    # shell, congestion control gets the last packet's RTT and the smoothed RTT the first one's
+    # (tcp_clean_rtx_queue()). The mean lies in between; on a quiet machine all agree.
     samples = sum(report["rtt_samples"] for report in held)
     last_us = sum(report["avg_rtt_us"] * report["rtt_samples"] for report in held) / samples
     first_us = sum(report["srtt_us"] * report["rtt_samples"] for report in held) / samples
@@ -101,10 +101,10 @@ def test_a_flow_held_at_a_window_carries_a_window_a_round_trip_within_3_percent(
 
 
 def _undisturbed(reports, cwnd, one_way_ms):
-    """Return the longest run of reports in which nobody stood still.
+    """Return the longest run of reports in which no process stalled.
 
-    Who does makes a queue, leaves the flow to Cubic, or leaves it without data: then four intervals, two
-    round trips, see hardly anything delivered.
+    A stall builds a queue, leaves the flow to Cubic or starves it: then four intervals (two RTTs) deliver
+    hardly anything.
     """
     edge = 4
     runs = [[]]
@@ -130,8 +130,8 @@ def test_a_policy_in_the_daemon_steers_its_flows(pair):
                 reports.append(message)
                 ends = intervals_ended(reports, 30)
         flow = eventually(lambda: flow_of(client), "flow", lambda flow: flow.mode == "steered")
-        # An action moves the window by at most 2.5 %, and by a packet at least. Where the daemon stood still
-        # for four intervals, the window was Cubic's.
+        # An action moves the window by at most 2.5 % or one packet. After four intervals of a stalled daemon,
+        # Cubic has moved it.
         for before, after in itertools.pairwise(reports):
             if after["interval_ns"] < 4 * 30e6:
                 window = before["cwnd_packets"]
@@ -150,7 +150,7 @@ def test_a_silent_agents_flow_is_cubics_until_commands_come_again(pair):
             assert steering.steered.wait(LIMIT_S)
         fallen = eventually(lambda: flow_of(client), "flow", lambda flow: flow and flow.mode == "fallen_back")
         assert fallen.fallbacks > 0
-        # Cubic goes on from there, and grows.
+        # Cubic continues from this window and grows.
         eventually(lambda: flow_of(client), "flow", lambda flow: flow.cwnd_packets > 10)
         with Steering(bridge.address, cwnd=6) as steering:
             assert steering.steered.wait(LIMIT_S)
@@ -161,7 +161,7 @@ def test_a_silent_agents_flow_is_cubics_until_commands_come_again(pair):
 def test_without_an_agent_a_flow_is_cubics_from_its_first_packet(pair):
     with BridgeProcess({SCHEME: None}, interval_ms=10_000) as bridge, bridge.client() as client:
         with pair.transfer(SCHEME):
-            # Long before the 40 s that a new flow waits for an agent that is there.
+            # Without an agent the flow does not wait for 40 s (four intervals).
             alone = eventually(lambda: flow_of(client), "flow", lambda flow: flow and flow.sent_packets > 100)
             assert alone.mode == "fallen_back"
             eventually(lambda: flow_of(client), "flow", lambda flow: flow.cwnd_packets > 20)
@@ -188,7 +188,7 @@ def test_an_agents_window_survives_a_timeout(pair):
         pair.cut()
         timed_out = steered_flow(client, 24, lambda flow: flow.timeouts >= 2)
         eventually(pair.sockets, "ss", lambda shown: " cwnd:24 " in shown)
-        # A command that comes in the outage holds at its next timeout, without any ACK.
+        # A command during the outage takes effect at the next timeout, without an ACK.
         steering.answer = (31, 2_500_000)
         seen = timed_out.timeouts
         told = steered_flow(client, 31, lambda flow: flow.timeouts >= seen + 2)
@@ -234,7 +234,7 @@ def test_a_flow_is_shown_with_both_its_ends_its_user_and_its_namespace(family, h
 
 @needs_bridge
 def test_the_socket_refuses_other_users():
-    # Imported by root: other users need not be able to read the folder that the project is in.
+    # Root imports the client, because other users may not be able to read the project's folder.
     code = (
         "import os, pwd, sys\nfrom kernel_bridge.bridge.client import Bridge\n"
         "os.setgroups([])\nos.setuid(pwd.getpwnam(sys.argv[2]).pw_uid)\nprint(Bridge(sys.argv[1]).status())"
@@ -258,7 +258,7 @@ def test_the_socket_refuses_other_users():
     [
         (
             ["run"],
-            "leo-bridge: the right to load it: it takes root, or CAP_BPF and CAP_NET_ADMIN: run it with sudo",
+            "leo-bridge: the right to load it: it needs root, or CAP_BPF and CAP_NET_ADMIN: run it with sudo",
         ),
         (["status", "--socket", "@nobody-is-here"], "leo-bridge: @nobody-is-here: no bridge answers there"),
     ],

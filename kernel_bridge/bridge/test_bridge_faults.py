@@ -1,4 +1,4 @@
-"""Daemons and agents that are killed at any moment: their flows keep moving, and nothing stays behind."""
+"""Kill daemons and agents at any moment: flows keep moving and nothing stays behind."""
 
 import contextlib
 import os
@@ -55,7 +55,7 @@ def pair():
 
 
 def _settings():
-    """Return what a bridge might change on the machine, without the names of others' schemes."""
+    """Return the machine's settings that a bridge might change, without other schemes' names."""
     folder = Path("/proc/sys/net/ipv4")
     values = {}
     for path in sorted(folder.glob("tcp_*")):
@@ -70,7 +70,7 @@ def _settings():
 
 
 def _acked(pair):
-    # ss leaves out what is 0 yet.
+    # ss omits the field while it is 0.
     found = re.search(r"bytes_acked:(\d+)", pair.sockets())
     return int(found[1]) if found else 0
 
@@ -83,7 +83,7 @@ def _keeps_moving(pair):
 def _assert_gone(address, objects):
     left = eventually(lambda: bpf_objects.still_there(objects), "BPF objects", lambda left: not left)
     assert not left
-    # Where a guardian has to do it, a moment later.
+    # A guardian removes the scheme a moment later.
     eventually(congestion_controls, "schemes", lambda names: SCHEME not in names)
     eventually(Path("/proc/net/unix").read_text, "sockets", lambda sockets: address not in sockets)
     with pytest.raises(InputError, match="no bridge answers there"):
@@ -153,7 +153,7 @@ def test_a_scheme_that_daemon_and_guardian_left_is_taken_away_by_clean_and_no_ot
         assert select.select([end], [], [], LIMIT_S)[0]
         os.close(end)
         assert SCHEME in congestion_controls(), "nobody was there to take it away"
-        assert clean() == [f"took away {SCHEME}, a congestion control that nobody served"]
+        assert clean() == [f"removed {SCHEME}, a congestion control that nobody served"]
         assert SCHEME not in congestion_controls()
         _keeps_moving(pair)
         assert clean() == []
@@ -172,8 +172,8 @@ def test_a_daemon_that_could_not_keep_up_says_that_the_run_does_not_count(pair):
         os.kill(bridge.pid, signal.SIGSTOP)
         time.sleep(stopped_s)
         os.kill(bridge.pid, signal.SIGCONT)
-        rule = rf"{SCHEME}: (\d+) of \d+ intervals ended unnoticed: the machine is too slow or too busy"
-        # A slow agent would be another reason, until the daemon has noticed what it missed.
+        rule = rf"{SCHEME}: (\d+) of \d+ intervals were missed: the machine is too slow or too busy"
+        # Until the daemon has noticed the missed intervals, a slow agent may be the reason.
         (why,) = eventually(bridge.too_late, "reasons", lambda whys: whys and re.fullmatch(rule, whys[0]))
     missed = re.fullmatch(rule, why)[1]
     assert int(missed) >= stopped_s * 1e3 / interval_ms - 2

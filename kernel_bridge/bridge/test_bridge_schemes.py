@@ -1,4 +1,4 @@
-"""Schemes that a bridge brings along, on real TCP: the simulator's, SaTCP, and agents over Cubic."""
+"""The bridge's schemes on real TCP: the simulator's, SaTCP, and agents over Cubic."""
 
 import itertools
 import json
@@ -28,11 +28,11 @@ from tests.support.veth import Pair
 pytestmark = pytest.mark.real_time
 
 LATE_MS = 50.0
-"""A flow whose ends or shells sleep for so long may time out (Linux: 200 ms at least after a round trip)."""
+"""A flow may time out if an end or a shell sleeps for so long (Linux: at least 200 ms after a round trip)."""
 QUEUE_MS = 10.0
-"""Packets that wait in a shell for so long are a queue to a scheme that goes by delay, and it gives way."""
+"""A delay-based scheme backs off if packets wait in a shell for so long."""
 NO_THRESHOLD = 2**31 - 1
-"""TCP_INFINITE_SSTHRESH: no loss and no command has set one yet."""
+"""TCP_INFINITE_SSTHRESH: no loss and no command has set a threshold yet."""
 
 
 @pytest.fixture
@@ -64,45 +64,44 @@ def test_a_scheme_of_the_simulators_uses_a_real_path_and_paces(scheme, least_mbp
     assert finished.status == 0, finished.stdout + finished.stderr
     assert status["controller"] == "scheme"
     late = [report for report in reports if skip < report["time_ns"] / 1e9 < seconds]
-    # The other end of iperf3's connection sends nothing worth a report.
+    # The other end of iperf3's connection sends hardly any data.
     delivered_bits = 8 * sum(report["delivered_bytes"] for report in late)
     mbps = 1e3 * delivered_bits / sum(report["interval_ns"] for report in late)
     print(f"{scheme}: {mbps:.2f} of {capacity_mbps:.2f} Mbit/s")
     lateness.skip_above(QUEUE_MS)
-    # How well is asked in run/test_laws.py. Behind mahimahi's clock of 1 ms Vivace-Latency, for which any
-    # slope of the RTT counts, gives way down to its least, 1.3 Mbit/s of whole packets.
+    # runner/test_laws.py has tighter bounds. Vivace-Latency reacts to every slope of the RTT: behind
+    # mahimahi's clock of 1 ms it backs off to its minimum, 1.3 Mbit/s of whole packets.
     assert least_mbps * MSS / 1500 < mbps < 1.05 * capacity_mbps
     assert all(report["pacing_rate_bytes_per_s"] > 0 for report in late)
-    # A rate that is tried is not one that is held.
+    # A scheme that probes rates does not hold one.
     assert len({report["pacing_rate_bytes_per_s"] for report in late}) > 5
 
 
 class OnceSmaller(threading.Thread):
-    """Leaves the window to Cubic, but commands 20 packets once it has grown to 100, until it is smaller."""
+    """Leave the window to Cubic, but command 20 packets from 100 on, until the window is smaller."""
 
     def __init__(self, address):
         super().__init__(daemon=True)
         self.bridge = Bridge(address)
         self.bridge.subscribe(SCHEME, interval_ms=20)
         self.before, self.after = [], []
-        """Reports until the window was smaller than in the one before, and from then on."""
+        """Reports before and from the first one with a smaller window than the last."""
         self.timeouts = 0
         self.over = threading.Event()
 
     def run(self):
-        """Steer until it is over."""
         commanded = False
         while not self.over.is_set():
             message = self.bridge.message(0.1)
             if not isinstance(message, Report):
                 continue
             if not self.after:
-                # A timeout is what makes a window smaller on a machine that stands still.
+                # On a machine that stalls, a timeout may shrink the window instead.
                 self.timeouts += sum(flow.timeouts for flow in self.bridge.flows())
             window = message["cwnd_packets"]
             fell = bool(self.before) and window < self.before[-1]["cwnd_packets"]
             (self.after if self.after or fell else self.before).append(message)
-            # One command might be overtaken by the next before the connection has done anything.
+            # Repeat the command: another one might replace it before the connection takes a step.
             commanded |= window > 100
             self.bridge.command(message.flow, 20 if commanded and not self.after else 0)
 
@@ -132,7 +131,7 @@ def test_over_cubic_a_command_is_what_cubic_goes_on_from():
     assert not agent.timeouts
     # Cubic's slow start from the initial window, without any command.
     assert agent.before[-1]["cwnd_packets"] > 100
-    # It grows from there at once, by the ACKs of the hundred packets that are still under way.
+    # The window grows from there at once, by the ACKs of the hundred packets still in flight.
     windows = [report["cwnd_packets"] for report in agent.after]
     assert 20 <= windows[0] <= 20 + agent.after[0]["delivered_bytes"] / MSS
     assert max(windows) > windows[0]
@@ -173,9 +172,9 @@ def test_a_policy_with_orcas_action_acts_over_cubic(pair, tmp_path):
         pair.mend()
         eventually(lambda: flow_of(client), "flow", lambda flow: flow.sent_packets > sent + 100)
         while client.message(0) is not None:
-            pass  # in an outage a window that is commanded waits, and its threshold is the one before
+            pass  # drop reports of the outage: they have the commanded window and the old threshold
         reports = (message for message in iter(client.message, None) if isinstance(message, Report))
-        # With nothing beneath it an agent's window is its threshold, too; Cubic's is its own.
+        # Without Cubic beneath, the agent's window is also the threshold; Cubic sets its own.
         pairs = ((report["ssthresh_packets"], report["cwnd_packets"]) for report in reports)
         assert any(
             threshold not in {window, NO_THRESHOLD} for threshold, window in itertools.islice(pairs, 100)
@@ -183,7 +182,7 @@ def test_a_policy_with_orcas_action_acts_over_cubic(pair, tmp_path):
 
 
 def _times_to_come_back(folder, frozen):
-    """Return how long a SaTCP flow's window took to come back to 95 % of each peak of its sawtooth, in s."""
+    """Return how long, in s, a SaTCP flow's window took to return to 95 % of each peak of its sawtooth."""
     seconds, skip = 12, 2
     trace = folder / "12.trace"
     trace.write_text("1\n")  # an opportunity a millisecond: 12 Mbit/s
@@ -217,10 +216,10 @@ def _times_to_come_back(folder, frozen):
     times, peak, highest, reduced_s = [], 0, 0, None
     for time_s, window in windows:
         if window < 0.5 * highest:
-            # A timeout, as on a machine that stands still: from there Cubic comes back in another way.
+            # A timeout, as on a machine that stalls: Cubic recovers from it in another way.
             peak, highest, reduced_s = 0, window, None
         elif window < 0.8 * highest:
-            # Reduced: again, perhaps, before it was back.
+            # A reduction, perhaps before the window had recovered from the last one.
             peak, highest, reduced_s = highest, window, time_s
         elif reduced_s is not None and window >= 0.95 * peak:
             times.append(time_s - reduced_s)
@@ -233,15 +232,15 @@ def _times_to_come_back(folder, frozen):
 @pytest.mark.soak
 @pytest.mark.skipif(mahimahi.missing() is not None, reason=mahimahi.missing() or "")
 def test_a_frozen_satcp_flow_is_back_at_its_window_in_a_fraction_of_cubics_time(tmp_path):
-    # Algorithm 1: K <- K / 9. Some 110 packets fit in pipe and queue. So Cubic takes K = 4.4 s, the cube root
-    # of 0.3 x 110 / 0.4, from a loss back to where it happened, and to 95 % of that the cube root of
-    # 0.05 x 110 / 0.4 less: 2 s. Frozen, K is 0.5 s and the way to 95 % as fast as Cubic ever grows.
+    # Algorithm 1: K <- K / 9. Pipe and queue hold some 110 packets, so Cubic returns to the lossy window
+    # after K = 4.4 s, the cube root of 0.3 x 110 / 0.4, and to 95 % of it after 2 s, the cube root of 0.05 x
+    # 110 / 0.4 earlier. Frozen, K is 0.5 s and Cubic reaches 95 % as fast as it ever grows.
     with Lateness(prompt=False) as lateness:
         found = [_times_to_come_back(tmp_path, frozen=frozen) for frozen in (False, True)]
     lateness.skip_above(LATE_MS)
     assert all(found), found
     usual, frozen = map(statistics.median, found)
     print(f"back at 95 % after {usual:.2f} s usually, {frozen:.2f} s frozen")
-    # A machine that is busy has losses of its own, from which the way back is another.
+    # A busy machine causes more losses, with other recovery times.
     assert usual > 0.6
     assert frozen < usual / 2

@@ -1,4 +1,4 @@
-"""Astraea as the project trained it, in the daemon, on real TCP over a path of its ranges."""
+"""The project's trained Astraea in the daemon, on real TCP over a path within its training ranges."""
 
 import itertools
 from pathlib import Path
@@ -15,12 +15,12 @@ pytestmark = pytest.mark.real_time
 
 TRAINED = Path(agents.__file__).parent / "astraea/trained/policy"
 INTERVAL_NS = 30_000_000
-"""Of its decisions: policy.json's interval_ms."""
+"""The policy's interval (policy.json: interval_ms)."""
 LATE_MS = 20.0
-"""Of a round trip of 40 ms a shell that sleeps for so long makes one half as long again."""
+"""A shell that sleeps for so long makes the RTT of 40 ms half as long again."""
 OFTEN_LATE_MS = 1.0
-"""RTTs that are so uneven look like a queue, and the policy gives way to them: in the simulator a
-millisecond takes a third of this path's throughput. mm-leo allows no more, either."""
+"""Such jitter looks like a queue and the policy backs off: in the simulator, 1 ms costs a third of the
+throughput on this path. mm-leo has the same limit."""
 
 
 @needs_bridge
@@ -44,7 +44,7 @@ def test_trained_astraea_uses_a_real_path_and_leaves_most_of_its_queue_empty(tmp
         (status,) = client.status()["schemes"]
     assert finished.status == 0, finished.stdout + finished.stderr
     assert status["controller"] == "policy"
-    # The other end of iperf3's connection sends nothing worth a report.
+    # Leave out the other end of iperf3's connection, which sends hardly any data.
     data = [report for report in reports if report["delivered_bytes"] > 10 * MSS]
     late = [report for report in data if skip < report["time_ns"] / 1e9 < seconds]
     mbps = 8 * sum(report["delivered_bytes"] for report in late) / 1e6 / (seconds - skip)
@@ -53,12 +53,11 @@ def test_trained_astraea_uses_a_real_path_and_leaves_most_of_its_queue_empty(tmp
     window = late[-1]["cwnd_packets"]
     print(f"{mbps:.2f} of {capacity_mbps:.2f} Mbit/s, RTT {rtt_ms:.1f} ms, window {window} packets")
     lateness.skip_above(LATE_MS, often_ms=OFTEN_LATE_MS)
-    # It may still be on its way up, by less than 2.5 % an interval.
+    # The rate may still be growing, by less than 2.5 % an interval.
     assert 0.4 * capacity_mbps < mbps < 1.05 * capacity_mbps
-    # A full queue makes it 200 ms.
+    # A full queue would make the RTT 200 ms.
     assert rtt_ms < 100
-    # Actions alone move the window: by 2.5 % at most, and by a packet at least. Between two reports of
-    # deliveries may lie one of none.
+    # Only actions move the window, by at most 2.5 % or one packet. `late` lacks reports without deliveries.
     for before, after in itertools.pairwise(late):
         low = high = before["cwnd_packets"]
         for _ in range(max(1, round((after["time_ns"] - before["time_ns"]) / INTERVAL_NS))):

@@ -1,5 +1,5 @@
-"""What runs inside private namespaces and inside the lab's guest: programs that `python -m` starts as root.
+"""Programs that run as root inside private namespaces and the lab's guest, started with `python -m`.
 
-They import the standard library, this package and leo-bridge's client, and nothing else: a namespace has no
-site-packages, and the guest has no more than its image.
+They import only the standard library, this package and leo-bridge's client: namespaces run without
+site-packages, and the guest has only its image.
 """

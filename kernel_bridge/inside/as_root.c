@@ -1,5 +1,5 @@
-// Stands in for iptables, which since 1.8.8 refuses to run with real and effective user apart. mahimahi 0.98 calls it
-// from a setuid process; making both root first is what mahimahi itself does since 2022.
+// Run iptables with real and effective user root. Since 1.8.8 iptables refuses to run if they differ, as they do in
+// mahimahi 0.98, which calls it from a setuid process. mahimahi itself sets both since 2022.
 #include <unistd.h>
 
 int main(int argc, char **argv) {

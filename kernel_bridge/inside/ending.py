@@ -1,34 +1,34 @@
-"""How the programs in here end: their exit statuses, the time limits, and errors in one line."""
+"""Exit statuses, time limits and one-line errors of this package's programs."""
 
 from __future__ import annotations
 
 import signal
 
 FAILED = 125
-"""Exit status for a session that could not be set up."""
+"""Exit status if the session cannot be set up."""
 TOO_SLOW = 124
-"""Exit status for a machine that did not come that far in time."""
+"""Exit status if the machine exceeds a time limit."""
 LATE = 75
-"""Exit status of mm-leo when it was too late, which its log tells and the caller judges."""
+"""Exit status of mm-leo if it was too late; its log has the details, which the caller judges."""
 
 SETUP_S = 30.0
-"""How long shells may take to be there."""
+"""Limit for shells to start."""
 GRACE_S = 10.0
-"""How long flows' ends and shells may take to leave."""
+"""Limit for flows' ends and shells to stop."""
 
 
 class TooSlowError(RuntimeError):
-    """The machine did not keep up."""
+    """The machine exceeded a time limit."""
 
 
 def explained(error: Exception) -> str:
-    """Return an error's message, with what a failed command wrote to standard error."""
+    """Return an error's message and the failed command's standard error, if any."""
     detail: bytes | None = getattr(error, "stderr", None)
     return f"{error}{': ' + detail.decode(errors='replace').strip() if detail else ''}"
 
 
 def left(status: int) -> str:
-    """Say how a process ended."""
+    """Describe how a process ended."""
     if status < 0:
         return f"was ended by {signal.Signals(-status).name}"
-    return f"left with exit status {status}"
+    return f"ended with exit status {status}"

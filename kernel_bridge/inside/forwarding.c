@@ -1,6 +1,6 @@
-// Turns forwarding on in the network namespace that it is called in, then runs a command as the caller. Each shell
-// makes a new namespace, where forwarding is as on the host, usually off; a shell nested in it asks for it to be on.
-// Set user ID root, on a file system that only a session's private mount namespace has.
+// Turn on forwarding in the current network namespace, then run a command as the calling user. Each shell makes a new
+// namespace with forwarding as on the host, usually off, but a nested shell needs it. The program is setuid root, on
+// a file system that exists only in a session's private mount namespace.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-"""What the guest does: stop until there is a job, run it, send the results to the host.
+"""The guest's main program: stop until there is a job, run it, send the results to the host.
 
-The host's half is `kernel_bridge.lab.machine`.
+The host's side is `kernel_bridge.lab.machine`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from kernel_bridge.inside.session import GuestJob, GuestJobResult
 PROGRESS = "org.leogym.progress"
 RESULT = "org.leogym.result"
 JOB = "opt/org.leogym/job"
-"""Where the job is in QEMU's firmware configuration, which the reading instructions themselves fetch."""
+"""The job's path in QEMU's firmware configuration, which reads the job only when the guest does."""
 STOP_PORT = 0x505
-"""Of pvpanic: writing 1 there stops the guest."""
+"""The port of pvpanic: writing 1 stops the guest."""
 PROGRESS_FD = "LEOGYM_PROGRESS_FD"
-"""Environment variable: the descriptor on which the job may tell, in lines of JSON, how far it is."""
+"""Environment variable with the descriptor on which the job may report progress, in lines of JSON."""
 
 # <linux/random.h>
 _RNDADDENTROPY, _RNDRESEEDCRNG = 0x40085203, 0x5207
@@ -33,7 +33,7 @@ def main() -> int:
     ports = _ports()
     with ports[PROGRESS].open("wb", buffering=0) as progress, ports[RESULT].open("wb") as result:
         stop()
-        # Not before: it keeps how large the job is.
+        # Only now, because the module keeps the size that the job has at loading.
         subprocess.run(["insmod", "/modules/qemu_fw_cfg.ko"], check=True)
         job, data = _job()
         _seed(bytes.fromhex(job["seed"]))
@@ -64,21 +64,21 @@ def main() -> int:
 
 
 def stop() -> None:
-    """Stop the guest; it goes on from here in every run."""
+    """Stop the guest; every run continues from here."""
     ports = os.open("/dev/port", os.O_WRONLY)
     os.pwrite(ports, b"\1", STOP_PORT)
     os.close(ports)
 
 
 def _job() -> tuple[GuestJob, bytes]:
-    """Return what to do, and the bytes of the files."""
+    """Return the job and its files' bytes."""
     data = Path("/sys/firmware/qemu_fw_cfg/by_name", JOB, "raw").read_bytes()
     head, _, rest = data.partition(b"\n")
     return json.loads(head), rest
 
 
 def _seed(seed: bytes) -> None:
-    """Seed the kernel's randomness: all runs come from one boot."""
+    """Seed the kernel's random numbers, because all runs continue from one boot."""
     counted = (8 * len(seed)).to_bytes(4, "little") + len(seed).to_bytes(4, "little")
     with Path("/dev/random").open("wb") as random:
         fcntl.ioctl(random, _RNDADDENTROPY, counted + seed)
@@ -86,7 +86,7 @@ def _seed(seed: bytes) -> None:
 
 
 def _put(job: GuestJob, data: bytes) -> None:
-    """Put the job's folders and files in place."""
+    """Create the job's folders and files."""
     for name, mode in job["folders"].items():
         Path(name).mkdir(parents=True)
         Path(name).chmod(mode)
@@ -108,7 +108,7 @@ def _ports() -> dict[str, Path]:
 
 
 def _wanted(results: list[str]) -> list[str]:
-    """Return the files under the paths that the job asks for, in order."""
+    """Return the files under the paths that the job asks for, sorted."""
     found = []
     for result in map(Path, results):
         inside = result.rglob("*") if result.is_dir() else [result]

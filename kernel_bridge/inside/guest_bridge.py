@@ -1,6 +1,6 @@
-"""leo-bridge inside the guest: schemes and policies that the kernel does not have itself.
+"""leo-bridge inside the guest: schemes and policies that the kernel itself does not have.
 
-The host's half is `kernel_bridge.lab.served_in_guest`, which says what to start and judges what is told.
+The host's side is `kernel_bridge.lab.served_in_guest`, which chooses the options and judges the result.
 """
 
 from __future__ import annotations
@@ -16,27 +16,23 @@ PROGRAM = "/bin/leo-bridge"
 
 
 class Daemon:
-    """The bridge of a run, as ``served`` in its session describes it."""
+    """The bridge that ``served`` in a run's session describes."""
 
     def __init__(self, served: ServedSession) -> None:
         self._served = served
         self._announcer: Announcer | None = None
 
     def start(self) -> None:
-        """Start it; return once its schemes can be chosen."""
+        """Start it; return once its schemes are registered."""
         line = [PROGRAM, "run", "--with-parent", "--socket", ADDRESS, *self._served["options"]]
         process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert process.stdout is not None
         if not process.stdout.readline():
             _, why = process.communicate()
-            raise RuntimeError(" ".join(why.split()) or "leo-bridge: it ended without a word")
+            raise RuntimeError(" ".join(why.split()) or "leo-bridge: ended without a message")
 
     def announce(self, origin_ns: int) -> None:
-        """From now on tell SaTCP flows of their paths' handovers.
-
-        Args:
-            origin_ns: the run's start, on the monotonic clock.
-        """
+        """Report handovers to SaTCP flows from now on; ``origin_ns`` is the run's start (monotonic clock)."""
         satcp = self._served["satcp"]
         if satcp is None:
             return
@@ -47,7 +43,7 @@ class Daemon:
         self._announcer.start()
 
     def status(self) -> ServedResult:
-        """Return what the bridge says of its schemes, and how many handovers were reported."""
+        """Return the bridge's status of its schemes, and the number of reported handovers."""
         reported, fault = 0, None
         if self._announcer is not None:
             self._announcer.end()
@@ -56,5 +52,5 @@ class Daemon:
             with Bridge(ADDRESS) as client:
                 return {"schemes": client.status()["schemes"], "reported": reported, "fault": fault}
         except (ImportError, OSError, ValueError, BridgeError):
-            # ImportError: nobody listens, and the error for it is not in the image.
+            # ImportError: nobody listens, and the image lacks the module of the error for that.
             raise RuntimeError("leo-bridge: it went away during the run") from None

@@ -1,6 +1,6 @@
-"""A run inside the guest: `kernel_bridge.inside.scenario` with what the image brings.
+"""A run inside the guest: `kernel_bridge.inside.scenario` with the image's programs.
 
-Where no link varies, Linux's own queueing disciplines take the place of shells.
+If no link varies, Linux's own queueing disciplines replace the shells.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TOLD_EVERY_S = 1.0
 
 
 def _daemon(served: ServedSession) -> Daemon:
-    # Importing its client takes an emulated processor long, and most runs have no daemon.
+    # Importing the client takes long on an emulated processor, and most runs have no daemon.
     from kernel_bridge.inside.guest_bridge import Daemon
 
     return Daemon(served)
@@ -37,7 +37,7 @@ class GuestRun(scenario.Run):
     """A run in the guest, behind shells."""
 
     def __init__(self, session: GuestSession) -> None:
-        # Nobody but the host waits for the start, and it is told otherwise.
+        # Only the host waits for the start, and progress messages tell it.
         self.guest = session.copy()
         self.guest["told"] = os.open("/dev/null", os.O_WRONLY)
         super().__init__(self.guest)
@@ -45,12 +45,12 @@ class GuestRun(scenario.Run):
         self.daemon = _daemon(served) if served is not None else None
 
     def carry_out(self) -> GuestResult:
-        """Return what the run found, and what leo-bridge says of it."""
+        """Return the run's result with leo-bridge's."""
         found = super().carry_out()
         return {**found, "served": self.daemon.status() if self.daemon is not None else None}
 
     def prepare(self) -> None:
-        """Take the programs from the image; the machine is the run's own."""
+        """Take the programs from the image; the guest needs no private mounts or priority."""
         preparation.prepare_network()
         self.traffic = Path("/bin/traffic")
         self.private.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ class GuestRun(scenario.Run):
             self.daemon.start()
 
     def origin_ns(self) -> int:
-        """Return the run's start; from then on tell how far it is."""
+        """Return the run's start, and report progress from then on."""
         origin = super().origin_ns()
         if self.daemon is not None:
             self.daemon.announce(origin)
@@ -73,12 +73,7 @@ class GuestRun(scenario.Run):
 
 
 class WiredRun(GuestRun):
-    """A run whose links are Linux's.
-
-    Args:
-        session: the run.
-        queue_logs: files for the counters of each link's queueing disciplines.
-    """
+    """A run whose links are Linux's; ``queue_logs`` are files for the counters of each link's disciplines."""
 
     def __init__(self, session: GuestSession, queue_logs: list[str]) -> None:
         super().__init__(session)
@@ -86,7 +81,7 @@ class WiredRun(GuestRun):
         self.wires = Wires(scenario.address)
 
     def start_shells(self) -> subprocess.Popen[bytes]:
-        """Make the links, and start what logs them."""
+        """Make the links and start their logger."""
         self.wires.begin()
         self.prepare_level(0)
         for level, [[_, wire]] in enumerate(self.session["shells"]):
@@ -97,28 +92,28 @@ class WiredRun(GuestRun):
         return self.start_shell(["/bin/queue_log", *logged])
 
     def start_branch(self, branch: Branch) -> subprocess.Popen[bytes]:
-        """Make a link beside others."""
+        """Make a branch's link."""
         _, wire = branch["shell"]
         self.prepare_level(self.wires.add_level(branch["level"], json.loads(wire)))
         return self.start_shell(["/bin/busybox", "cat"])
 
     def enter(self, level: int) -> list[str]:
-        """Return what makes a command run in the network namespace of a level."""
+        """Return the prefix that runs a command in a level's network namespace."""
         return ["nsenter", f"--net={namespace(self.wires.levels[level].name)}", "--"]
 
     def environment(self, flow: SessionFlow, role: Role) -> dict[str, str]:
-        """Let the end that wakes most often keep the processor awake."""
+        """Have the first flow's receiver, which wakes most often, keep the processor awake."""
         return {"AWAKE": "1"} if role == "receive" and flow is self.session["flows"][0] else {}
 
     def prepare_level(self, level: int) -> None:
-        """Give a level's namespace the settings of its TCP, and make it forward."""
+        """Set a level's TCP settings and turn on forwarding."""
         settings = scenario.SETTINGS | self.session["settings"] | {"ip_forward": "1"}
         script = [f"echo {value} >/proc/sys/net/ipv4/{name}" for name, value in settings.items()]
         preparation.call(*self.enter(level), "/bin/sh", "-ec", "\n".join(script))
 
 
 def _tell(origin_ns: int, duration_ns: int) -> None:
-    """Tell the host each second how far the run is."""
+    """Report progress to the host every second."""
     told = 0.0
     with os.fdopen(int(os.environ[PROGRESS_FD]), "wb", buffering=0, closefd=False) as progress:
         while told < duration_ns / 1e9:
@@ -129,7 +124,7 @@ def _tell(origin_ns: int, duration_ns: int) -> None:
 
 
 def run(session: GuestSession) -> GuestRun:
-    """Return a session's run: behind Linux's own links where it names logs for them, else behind shells."""
+    """Return a session's run: on Linux's own links if the session names logs for them, else behind shells."""
     logs = session["queue_logs"]
     return WiredRun(session, logs) if logs is not None else GuestRun(session)
 

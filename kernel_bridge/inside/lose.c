@@ -1,9 +1,9 @@
-// Makes a program for the traffic control of a device that loses given packets and lets all others pass.
+// Make an eBPF program for a device's traffic control that drops given packets and passes all others.
 //
 //   lose FILE <LOSSES
 //
-// LOSSES are the packets' numbers in the order in which they come, from 0, ascending, a line each. FILE is where the program
-// is to be in the BPF file system.
+// LOSSES are the packets' numbers in order of arrival, from 0, ascending, one per line. FILE is the program's path in
+// the BPF file system.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/bpf.h>
@@ -17,7 +17,7 @@
 
 enum { MOST = 1 << 20, LOG_BYTES = 1 << 16 };
 
-// What the program keeps between packets: the number of the next packet, and of the next of the losses.
+// The program's state: the number of the next packet, and the index of the next loss.
 struct state {
     uint32_t packet, loss;
 };
@@ -41,7 +41,7 @@ static int array(uint32_t value_bytes, uint32_t entries) {
     return map;
 }
 
-// linux/bpf.h, "instruction set": r0 is what a call returns, r1 to r5 are its arguments, r6 to r9 outlive it, r10 is the frame.
+// eBPF registers: r0 is a call's result, r1 to r5 are its arguments, it preserves r6 to r9, and r10 is the frame.
 #define INSN(op, dst, src, offset, value) \
     ((struct bpf_insn){.code = (op), .dst_reg = (dst), .src_reg = (src), .off = (offset), .imm = (value)})
 #define LOAD(dst, src, offset) INSN(BPF_LDX | BPF_MEM | BPF_W, dst, src, offset, 0)
@@ -58,15 +58,15 @@ static int array(uint32_t value_bytes, uint32_t entries) {
 
 static int program(int state, int losses) {
     const struct bpf_insn code[] = {
-        // r6 = the state; r7 = this packet's number, and the next one's is one more.
+        // r6 = the state; r7 = this packet's number; store the next packet's number.
         STORE_ZERO(10, -4), MAP(1, state), MOVE(2, 10), ADD(2, -4), LOOK_UP, IF_ZERO(0, 20), MOVE(6, 0), LOAD(7, 6, 0),
         MOVE(1, 7), ADD(1, 1), STORE(6, 0, 1),
-        // r0 = the next loss, if there is one more.
+        // r0 = the next loss; without one, pass the packet.
         LOAD(1, 6, 4), STORE(10, -4, 1), MAP(1, losses), MOVE(2, 10), ADD(2, -4), LOOK_UP, IF_ZERO(0, 7), LOAD(1, 0, 0),
         IF_DIFFERENT(1, 7, 5),
-        // It is this one.
+        // The next loss is this packet: drop it.
         LOAD(1, 6, 4), ADD(1, 1), STORE(6, 4, 1), SET(0, TC_ACT_SHOT), RETURN,
-        // All others.
+        // Pass all others.
         SET(0, TC_ACT_OK), RETURN};
     static char log[LOG_BYTES];
     union bpf_attr loaded = {

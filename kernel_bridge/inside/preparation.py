@@ -1,4 +1,4 @@
-"""Preparing private namespaces: a network that forwards, and programs of the session's own.
+"""Prepare private namespaces: a network that forwards, and the session's own programs.
 
 Mounts, interfaces, routes, iptables rules, sysctls and processes belong to the namespaces and end with them.
 """
@@ -15,12 +15,12 @@ SOURCES = Path(__file__).parent
 
 
 def call(*command: str | Path, given: str = "") -> None:
-    """Run a command that must succeed, with ``given`` as its standard input."""
+    """Run a command that must succeed; ``given`` is its standard input."""
     subprocess.run(command, input=given.encode(), check=True, capture_output=True)
 
 
 def prepare_network() -> None:
-    """Make the private network a host that forwards, with a loopback interface; it has no other."""
+    """Turn on forwarding and the loopback interface, the private network's only one."""
     call("ip", "link", "set", "lo", "up")
     Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
 
@@ -31,28 +31,28 @@ def mount_private(private: Path) -> None:
 
 
 def wrap_iptables(private: Path) -> None:
-    """Put a stand-in over the iptables program, in this mount namespace only."""
+    """Mount `as_root.c` over the iptables program, in this mount namespace only."""
     found = shutil.which("iptables") or "/usr/sbin/iptables"
     program = Path(os.path.realpath(found))
-    real = private / "iptables"  # it chooses its task by its name
+    real = private / "iptables"  # the program chooses its function by its name
     shutil.copy(program, real)
     stand_in = compiled(private, "as_root", f'-DREAL_PROGRAM="{real}"')
     call("mount", "--bind", stand_in, program)
 
 
 def make_forwarding(private: Path) -> None:
-    """Make the program that stands before nested shells."""
+    """Make `forwarding.c`, the setuid prefix of nested shells."""
     compiled(private, "forwarding").chmod(0o4755)
 
 
 def make_setuid(private: Path, program: Path) -> None:
-    """Copy a program that sets up a shell as root for an ordinary user, as mahimahi's do."""
+    """Copy a shell's program and make it setuid root, as mahimahi's programs are."""
     copy = private / program.name
     shutil.copy(program, copy)
     copy.chmod(0o4755)
 
 
 def compiled(private: Path, name: str, *options: str) -> Path:
-    """Compile a C program of this package, static; return where it is now."""
+    """Compile a C program of this package statically; return its path."""
     call("cc", "-O2", "-static", *options, "-o", private / name, SOURCES / f"{name}.c")
     return private / name

@@ -1,9 +1,9 @@
-// Logs queueing disciplines' own counters, every SAMPLE_NS of the monotonic clock, until standard input ends.
+// Log queueing disciplines' counters every SAMPLE_NS of the monotonic clock, until standard input ends.
 //
 //   queue_log [NAMESPACE DEVICE MAJOR LOG]…
 //
-// NAMESPACE is a file, MAJOR the discipline's handle, hexadecimal. Records are five 64-bit integers of the machine:
-// time (ns), packets and bytes that left, packets dropped, packets queued.
+// NAMESPACE is a file, MAJOR the discipline's handle in hexadecimal. A record is five host-endian 64-bit integers:
+// time (ns), packets and bytes sent, packets dropped, packets queued.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +66,7 @@ static void sample(struct watched *one) {
         struct nlmsghdr header;
         struct tcmsg body;
     } asked = {
-        // The kernel answers only those that ask for an echo.
+        // The kernel answers only requests with NLM_F_ECHO.
         .header = {.nlmsg_len = sizeof asked, .nlmsg_type = RTM_GETQDISC, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ECHO},
         .body = {.tcm_family = AF_UNSPEC, .tcm_ifindex = one->device, .tcm_handle = one->handle},
     };

@@ -1,10 +1,10 @@
-"""The first process of a run's private namespaces: starts the shells, then both ends of every flow.
+"""The first process of a run's private namespaces: start the shells, then both ends of every flow.
 
-Runs as root; what it starts runs as an ordinary user, the flows' ends from their first packet on. It holds
-the whole run: when it ends, so does everything else in the namespaces.
+It runs as root, its children as an ordinary user (flows' ends from their first packet on). When it ends,
+everything else in the namespaces ends.
 
-A shell's command marks its level (writes it and its process to a named pipe), then starts the next level's
-shells. The innermost reads standard input to its end, which comes when this process closes it.
+A shell's command marks its level (writes level and process id to a named pipe), then starts the next level's
+shells. The innermost command reads standard input until this process closes it.
 """
 
 from __future__ import annotations
@@ -35,24 +35,20 @@ from kernel_bridge.inside.session import Branch, Role, RunResult, RunSession, Se
 from kernel_bridge.inside.shell_logs import wait_until_begun
 
 START_S = 0.05
-"""From the last preparation to the run's start, unless the run asks for more."""
+"""Time from the last preparation to the run's start, unless the run asks for more."""
 
 MARK = 'echo "$0 $$" >"$1"; shift; "$@"; status=$?; [ $status = 75 ] || exit $status'
 SETTINGS = {
-    # Long paths need windows of megabytes. The kernel grows them as needed, up to these.
+    # Long paths need windows of megabytes. The kernel grows buffers as needed, up to these limits.
     "tcp_rmem": "4096 131072 67108864",
     "tcp_wmem": "4096 16384 67108864",
-    # What earlier flows to the same address saw is no business of the next.
+    # Flows must not inherit metrics of earlier flows to the same address.
     "tcp_no_metrics_save": "1",
 }
 
 
 def main(make: Callable[[Any], Run] | None = None) -> int:
-    """Carry out the run that the JSON file of the first argument describes.
-
-    Args:
-        make: makes a run of a session; default: `Run`.
-    """
+    """Carry out the session in the JSON file of the first argument as a ``make(session)`` (default: `Run`)."""
     session = json.loads(Path(sys.argv[1]).read_text())
     try:
         told = (make or Run)(session).carry_out()
@@ -67,7 +63,7 @@ def main(make: Callable[[Any], Run] | None = None) -> int:
 
 
 class Run:
-    """One run. ``levels[n]`` is a process inside n of the chain's links."""
+    """One run. ``levels[n]`` is a process inside the chain's n outermost links."""
 
     def __init__(self, session: RunSession) -> None:
         self.session = session
@@ -76,7 +72,7 @@ class Run:
         self.levels = [os.getpid()]
 
     def carry_out(self) -> RunResult:
-        """Return when the run began, by two clocks, and what the flows' ends said."""
+        """Carry out the run and return its result."""
         self.prepare()
         shells = self.start_shells()
         branches = [self.start_branch(branch) for branch in self.session["branches"]]
@@ -102,7 +98,7 @@ class Run:
         }
 
     def prepare(self) -> None:
-        """Make the programs that the run needs."""
+        """Set up the network and the run's programs."""
         preparation.prepare_network()
         preparation.mount_private(self.private)
         preparation.wrap_iptables(self.private)
@@ -113,7 +109,7 @@ class Run:
         keep_up()
 
     def start_shells(self) -> subprocess.Popen[bytes]:
-        """Start the chain of shells; return its outermost once every level is there."""
+        """Start the chain of shells; return the outermost once every level has started."""
         self.prepare_level(0)
         pipe = Path(self.session["folder"]) / "marks"
         os.mkfifo(pipe)
@@ -131,7 +127,7 @@ class Run:
         return process
 
     def start_branch(self, branch: Branch) -> subprocess.Popen[bytes]:
-        """Start a shell beside others, in the namespace of a level; its inside becomes one more level."""
+        """Start a shell in the namespace of a level; its inside becomes another level."""
         pipe = Path(self.session["folder"]) / f"branch-{len(self.levels)}"
         os.mkfifo(pipe)
         os.chown(pipe, self.session["uid"], self.session["gid"])
@@ -145,7 +141,7 @@ class Run:
         return process
 
     def start_shell(self, line: list[str]) -> subprocess.Popen[bytes]:
-        """Start a command line whose end comes with that of its standard input."""
+        """Start a command line that ends when its standard input ends."""
         return subprocess.Popen(
             line,
             stdin=subprocess.PIPE,
@@ -156,12 +152,12 @@ class Run:
         )
 
     def as_ordinary_user(self) -> list[str]:
-        """Return what makes a command run as the ordinary user."""
+        """Return the prefix that runs a command as the ordinary user."""
         ids = ["--reuid", str(self.session["uid"]), "--regid", str(self.session["gid"])]
         return ["setpriv", *ids, "--clear-groups"]
 
     def read_mark(self, marks: IO[bytes], process: subprocess.Popen[bytes], level: int) -> int:
-        """Return the process that marked a level."""
+        """Return the id of the process that marked a level."""
         ended = os.pidfd_open(process.pid)
         line = b""
         try:
@@ -174,7 +170,7 @@ class Run:
                     why = "; ".join(stderr.decode(errors="replace").strip().splitlines())
                     raise RuntimeError(f"a shell ended before its command: {why}")
                 elif not ready:
-                    raise TooSlowError(f"the shells were not there after {SETUP_S:g} s")
+                    raise TooSlowError(f"the shells did not start within {SETUP_S:g} s")
         finally:
             os.close(ended)
         marked, pid = map(int, line.split())
@@ -183,11 +179,11 @@ class Run:
         return pid
 
     def enter(self, level: int) -> list[str]:
-        """Return what makes a command run in the network namespace of a level."""
+        """Return the prefix that runs a command in a level's network namespace."""
         return ["nsenter", f"--net=/proc/{self.levels[level]}/ns/net", "--"]
 
     def prepare_level(self, level: int) -> None:
-        """Give a level's namespace its own address, and the settings of its TCP."""
+        """Set a level's address and TCP settings."""
         script = ["ip link set lo up", f"ip address add {address(level)}/32 dev lo"]
         settings = SETTINGS | self.session["settings"]
         script += [f"echo {value} >/proc/sys/net/ipv4/{name}" for name, value in settings.items()]
@@ -212,7 +208,7 @@ class Run:
         )
 
     def environment(self, flow: SessionFlow, role: Role) -> dict[str, str]:
-        """Return what a flow's end finds in its environment beside what this process did."""
+        """Return a flow's end's environment variables besides this process's own."""
         del flow, role
         return {}
 
@@ -224,23 +220,23 @@ class Run:
             raise RuntimeError(stderr.decode(errors="replace").strip() or "a flow's end did not start")
 
     def origin_ns(self) -> int:
-        """Return the run's start, on the monotonic clock: soon, or when the links' traces get there."""
+        """Return the run's start on the monotonic clock: ``lead_ns`` into the aligned traces, else soon."""
         soon = time.monotonic_ns() + round(self.session["start_s"] * 1e9)
         begins = [wait_until_begun(Path(log)) for log in self.session["aligned"]]
         if not begins:
             return soon
         origin = max(begins) + self.session["lead_ns"]
         if origin < soon:
-            raise TooSlowError(f"preparing the flows took {(soon - origin) / 1e9:.1f} s more than there were")
+            raise TooSlowError(f"preparing the flows took {(soon - origin) / 1e9:.1f} s too long")
         return origin
 
     def wait(self, end: subprocess.Popen[bytes], origin_ns: int) -> str:
-        """Return what a flow's end said on standard error once it is done."""
+        """Wait for a flow's end and return its standard error."""
         limit_s = (origin_ns + self.session["duration_ns"] - time.monotonic_ns()) / 1e9 + GRACE_S
         ended = os.pidfd_open(end.pid)
         ready, _, _ = select.select([ended, *self.watched], [], [], max(0, limit_s))
         os.close(ended)
-        # One shell takes others along, in either direction; which was first is known only to who is quick.
+        # A shell that ends takes others along, in either direction, so several may have ended by now.
         if gone := sorted({self.watched[shell] for shell in self.watched if shell in ready}):
             raise RuntimeError(f"{', '.join(gone)}: killed, or ended before the run did")
         if not ready:
@@ -264,7 +260,7 @@ class Run:
 
 
 def shells_here() -> dict[int, str]:
-    """Return a descriptor of every shell's process in this PID namespace, with its name."""
+    """Return the names of all shells in this PID namespace, by a descriptor of their process."""
     found = {}
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -274,16 +270,13 @@ def shells_here() -> dict[int, str]:
 
 
 def keep_up() -> None:
-    """Let this process, and what it starts from now on, go before whatever else the machine does.
-
-    Shells and flows sleep most of the time; on a busy machine they would be late instead.
-    """
-    with contextlib.suppress(PermissionError):  # in a container that may not
+    """Take real-time priority, which children inherit: shells and flows must wake on time on a busy machine."""
+    with contextlib.suppress(PermissionError):  # in an unprivileged container
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 
 
 def address(level: int) -> str:
-    """Return a level's own address: of RFC 2544's block for tests of networks, which no shell hands out."""
+    """Return a level's address, in RFC 2544's block for network tests, which no shell uses."""
     return f"198.18.{level // 250}.{level % 250 + 1}"
 
 

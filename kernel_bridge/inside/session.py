@@ -1,6 +1,6 @@
-"""Sessions: what the programs in here are told, as JSON that both ends share.
+"""Types of the JSON sessions and results that the programs of this package exchange with their callers.
 
-Times are in ns: flows' from the run's start, of which a `RunResult` says when it was. Paths are absolute.
+Times are in ns; flows' times count from the run's start (see `RunResult`). Paths are absolute.
 """
 
 from __future__ import annotations
@@ -11,26 +11,25 @@ Role = Literal["send", "receive"]
 
 
 class Server(TypedDict):
-    """A program outside the shells that the command inside talks to."""
+    """A program outside the shells that listens on a TCP port for the command inside."""
 
     command: list[str]
     port: int
-    """The TCP port that it listens on."""
 
 
 class CommandSession(TypedDict):
     """A command inside shells, for `kernel_bridge.inside.shelled_command`."""
 
     private: str
-    """The folder to mount the session's own programs on."""
+    """Mount point for the session's own programs."""
     folder: str
-    """Where the command runs."""
+    """Working directory of the command."""
     uid: int
     gid: int
     env: dict[str, str]
     servers: list[Server]
     setuid: list[str]
-    """Programs to copy to ``private``, where they set up a shell as root for an ordinary user."""
+    """The shells' programs, to copy to ``private`` and make setuid root."""
     command: list[str]
     """The shells and the command, as one command line."""
 
@@ -40,7 +39,7 @@ class End(TypedDict):
 
     level: int
     scheme: str
-    """As the kernel names it."""
+    """The kernel's name for it."""
     log: str
 
 
@@ -52,20 +51,20 @@ class SessionFlow(TypedDict):
     start_ns: int
     stop_ns: int
     rate_bps: int
-    """Of a udp flow, or of what a TCP flow's application writes; 0: no limit."""
+    """Sending rate of a udp flow, or writing rate of a TCP flow's application; 0: no limit."""
     bytes: int
-    """After which a TCP flow stops; 0: at its time only."""
+    """A TCP flow stops after so many bytes; 0: only at ``stop_ns``."""
     periods: str | None
-    """The file of a udp flow's sending periods."""
+    """File with a udp flow's sending periods."""
     send: End
     receive: End
 
 
 class Branch(TypedDict):
-    """A shell beside others; its inside is one more level."""
+    """A shell outside the chain; its inside is another level."""
 
     level: int
-    """The level that it starts in."""
+    """The level in which it starts."""
     shell: list[str]
 
 
@@ -73,21 +72,21 @@ class WireCapacity(TypedDict):
     """A wire's capacity and queue."""
 
     rate_bps: int
-    """Of Ethernet frames."""
+    """Rate of Ethernet frames."""
     burst_bytes: int
-    """What the token bucket holds."""
+    """Size of the token bucket."""
     apart_bytes: int
-    """The largest bucket that takes apart what a sender's stack hands over in one piece."""
+    """Largest bucket that splits the segments which a sender's stack passes on as one."""
     queue: list[str]
-    """The queueing discipline, as tc's words."""
+    """The queueing discipline, as arguments of tc."""
 
 
 class Wire(TypedDict):
-    """A link of Linux's queueing disciplines; it stands in the place of a shell's command line, as JSON."""
+    """A link of Linux's queueing disciplines; a session has it as JSON in place of a shell's command line."""
 
     delay_us: float
     losses: list[int]
-    """Which of the packets that leave the queue are lost, from 0 on."""
+    """Indices, from 0, of lost packets among those that leave the queue."""
     capacity: WireCapacity | None
     """None: no limit."""
 
@@ -96,86 +95,86 @@ class RunSession(TypedDict):
     """A run, for `kernel_bridge.inside.scenario`."""
 
     private: str
-    """The folder to mount the run's own programs on."""
+    """Mount point for the run's own programs."""
     programs: list[str]
-    """Programs to copy there, where they set up a shell as root for an ordinary user."""
+    """The shells' programs, to copy there and make setuid root."""
     folder: str
-    """What shells read and write."""
+    """Working directory of the shells."""
     result: str
-    """The file that the `RunResult` goes to."""
+    """File for the `RunResult`."""
     told: int
-    """The descriptor that the run's start is written to."""
+    """Descriptor to which the run's start is written."""
     uid: int
     gid: int
     env: dict[str, str]
     """The shells' environment."""
     shells: list[list[list[str]]]
-    """Of each link of the chain its shells, the outermost first."""
+    """The shells of each link of the chain, outermost first."""
     branches: list[Branch]
     flows: list[SessionFlow]
     aligned: list[str]
-    """Logs of the shells whose traces must have begun by the run's start."""
+    """Logs of the shells whose traces must begin before the run's start."""
     lead_ns: int
-    """How far into their traces the run starts."""
+    """Time from the traces' begin to the run's start."""
     start_s: float
-    """From the last preparation to the run's start."""
+    """Time from the last preparation to the run's start."""
     duration_ns: int
     settings: dict[str, str]
-    """Settings of every level's TCP beside `kernel_bridge.inside.scenario.SETTINGS`, by sysctl name."""
+    """TCP settings of every level besides `kernel_bridge.inside.scenario.SETTINGS`, by sysctl name."""
 
 
 class RunResult(TypedDict):
-    """What a run found."""
+    """The result of a run."""
 
     origin_ns: int
     """The run's start, on the monotonic clock."""
     origin_epoch_ns: int
     """The run's start, since 1970."""
     senders: list[str]
-    """What each flow's sender said on standard error."""
+    """Standard error of each flow's sender."""
 
 
 class ServedSession(TypedDict):
     """leo-bridge in the guest."""
 
     options: list[str]
-    """Of ``leo-bridge run``."""
+    """Options of ``leo-bridge run``."""
     satcp: str | None
-    """The name under which SaTCP is registered, if a flow has it."""
+    """The registered name of SaTCP, if a flow uses it."""
     reports: dict[str, list[tuple[int, int]]]
-    """From when to when reports of handovers hold, by the port that a SaTCP flow goes to."""
+    """Begin and end of each handover report, by a SaTCP flow's destination port."""
 
 
 class GuestSession(RunSession):
     """A run in the lab's guest, for `kernel_bridge.inside.guest_scenario`."""
 
     served: ServedSession | None
-    """None where no flow needs leo-bridge."""
+    """None if no flow needs leo-bridge."""
     tcp_cubic: dict[str, int]
     """Parameters of the module tcp_cubic."""
     queue_logs: list[str] | None
-    """Files for the counters of Linux's queueing disciplines; None where the links are mm-leo's."""
+    """Files for the counters of Linux's queueing disciplines; None if the links are mm-leo's."""
 
 
 class ServedResult(TypedDict):
-    """What leo-bridge did in the guest."""
+    """leo-bridge's result in the guest."""
 
     schemes: list[dict[str, Any]]
     """Its status of each scheme."""
     reported: int
-    """How many reports of handovers SaTCP flows were given."""
+    """Number of handover reports to SaTCP flows."""
     fault: str | None
-    """Why its flows were not served as they should have been."""
+    """Why the run is invalid, if handovers were reported too late."""
 
 
 class GuestResult(RunResult):
-    """What a run in the guest found."""
+    """The result of a run in the guest."""
 
     served: ServedResult | None
 
 
 class GuestJob(TypedDict):
-    """A job for `kernel_bridge.inside.guest_boot`; the files' bytes follow it in their order."""
+    """A job for `kernel_bridge.inside.guest_boot`, followed by the files' bytes in order."""
 
     seed: str
     """32 bytes, in hex."""
@@ -183,18 +182,18 @@ class GuestJob(TypedDict):
     folders: dict[str, int]
     """Folders to make, with their modes."""
     files: dict[str, tuple[int, int]]
-    """Of each file, how many bytes it has, and its mode."""
+    """Size in bytes and mode of each file."""
     results: list[str]
-    """Files and folders that come back."""
+    """Files and folders to return."""
 
 
 class GuestJobResult(TypedDict):
-    """How a job ended; the files' bytes follow it in their order."""
+    """The result of a job, followed by the files' bytes in order."""
 
     status: int
     virtual_s: float
-    """From the guest's start to the job's end."""
+    """Time from the guest's start to the job's end."""
     stdout: str
     stderr: str
     files: dict[str, int]
-    """Of each file, how many bytes it has."""
+    """Size of each file in bytes."""

@@ -1,4 +1,4 @@
-"""When a shell's trace began, which its log tells."""
+"""Read from a shell's log when its trace began."""
 
 from __future__ import annotations
 
@@ -11,26 +11,23 @@ from kernel_bridge.inside.ending import SETUP_S, TooSlowError
 
 
 def wait_until_begun(log: Path) -> int:
-    """Return when the trace of mm-link or mm-leo began, once its log tells.
+    """Wait until the log of mm-link or mm-leo has its trace's begin; return it as `began_ns` does.
 
     mm-link's two directions are processes of their own, which may begin after the command inside.
 
     Raises:
-        TooSlowError: it does not tell.
+        TooSlowError: the trace has not begun within `SETUP_S`.
     """
-    pause = select.poll()  # nothing tells of a line in a file: look again every 10 ms
+    pause = select.poll()  # there is no event for a new line in a file, so poll every 10 ms
     for _ in range(round(SETUP_S / 0.01)):
         if (found := began_ns(log)) is not None:
             return found
         pause.poll(10)
-    raise TooSlowError(f"a shell had not begun after {SETUP_S:g} s")
+    raise TooSlowError(f"a shell did not begin its trace within {SETUP_S:g} s")
 
 
 def began_ns(log: Path) -> int | None:
-    """Return when the trace of mm-link or mm-leo began, on the monotonic clock, from its log's header.
-
-    None: it is not there yet.
-    """
+    """Return when the trace of mm-link or mm-leo began (monotonic clock); None: its log has no header yet."""
     try:
         text = log.read_text(errors="replace")
     except FileNotFoundError:

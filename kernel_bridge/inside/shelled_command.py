@@ -1,6 +1,6 @@
 """The first process of a command's private namespaces: set them up, start servers, then the shells.
 
-Runs as root; what it starts runs as an ordinary user. The namespaces end with this process.
+It runs as root, its children as an ordinary user. The namespaces end with it.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ def main() -> int:
 
 
 def wait_until_listening(process: subprocess.Popen[Any], name: str, port: int) -> None:
-    """Return once a TCP port of this namespace is listened on.
+    """Return once the server listens on its TCP port.
 
     Raises:
-        RuntimeError: the server ended instead.
+        RuntimeError: the server ended before.
     """
     while not is_listening(port):
         if process.poll() is not None:

@@ -1,4 +1,4 @@
-"""What runs inside namespaces and the guest needs nothing but Python's library and leo-bridge's client."""
+"""Programs inside namespaces and the guest import only the standard library and leo-bridge's client."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""When shells began, from their logs; and how processes ended."""
+"""Reading a shell's begin from its log, and describing how processes ended."""
 
 import json
 import time
@@ -18,7 +18,7 @@ def test_a_log_tells_when_its_shell_began_only_once_its_header_is_whole(tmp_path
         assert began_ns(log) is None
     log.write_text(header + "# base timestamp: 33\n40 # 1504\n")
     found = began_ns(log)
-    # 1,033 ms after 1970, on the clock that began when the machine did.
+    # 1,033 ms after 1970, on the monotonic clock.
     assert found is not None
     assert found + time.time_ns() - time.monotonic_ns() == pytest.approx(1_033_000_000, abs=1e8)
 
@@ -33,7 +33,7 @@ def test_mm_leos_log_tells_it_in_its_first_line(tmp_path):
 
 @pytest.mark.parametrize(
     ("status", "told"),
-    [(-9, "was ended by SIGKILL"), (-15, "was ended by SIGTERM"), (3, "left with exit status 3")],
+    [(-9, "was ended by SIGKILL"), (-15, "was ended by SIGTERM"), (3, "ended with exit status 3")],
 )
 def test_how_a_process_ended_is_told_in_words(status, told):
     assert left(status) == told

@@ -1,21 +1,23 @@
-// One end of one flow on the host's real stack. Started as root, which may choose any congestion control and open its
-// log; it gives root up before the first packet.
+// One end of a flow on the host's TCP stack. It starts as root, to choose any congestion control and open its log, and
+// gives up root before the first packet.
 //
 //   traffic receive tcp|udp ADDRESS PORT SCHEME LOG UID GID START_NS STOP_NS
 //   traffic send tcp … RATE_BPS BYTES
 //   traffic send udp … RATE_BPS PERIODS
 //
-// A tcp sender's application writes BYTES (0: without end) at RATE_BPS, a segment at a time (0: as fast as they are taken);
-// rates count a packet of 1,500 bytes for each 1,448. It stops when all of its BYTES are acknowledged. When it is done it says on standard error how late it was: "late_ns N".
-// It says "ready" on standard output and reads the run's origin, in ns of the monotonic clock, from standard input;
-// START_NS and STOP_NS count from there. PERIODS is a file of pairs of 64-bit integers: from when to when, in ns from the
-// origin, a udp sender sends.
+// A tcp sender's application writes BYTES (0: unlimited) at RATE_BPS, a segment at a time (0: as fast as possible). Rates
+// count a packet of 1,500 bytes for each 1,448. The sender stops when all of its BYTES are acknowledged.
 //
-// With AWAKE in its environment a second thread, at the lowest priority, keeps the processor from halting.
+// The program prints "ready" on standard output and reads the run's origin, in ns of the monotonic clock, from standard
+// input; START_NS and STOP_NS count from it. PERIODS is a file of pairs of 64-bit integers, begin and end of a udp
+// sender's sending periods in ns from the origin. At its end a program prints on standard error how late it was
+// ("late_ns N") and, if all BYTES are acknowledged, when ("completed_ns N").
 //
-// Logs are records of host-endian integers. A tcp sender's, every SAMPLE_NS: time (ns from the origin), size of tcp_info,
-// size of tcp_cc_info, then both, in fields of INFO_BYTES and CC_BYTES. All others, at most every millisecond: time of
-// the last event, and bytes read, or datagrams sent or received, up to then.
+// With AWAKE in its environment, a second thread at the lowest priority keeps the processor from halting.
+//
+// Logs are records of host-endian integers. A tcp sender logs every SAMPLE_NS: time (ns from the origin), sizes of
+// tcp_info and tcp_cc_info, then both in fields of INFO_BYTES and CC_BYTES. All others log at most every millisecond:
+// time of the last event, and the total of bytes read, or of datagrams sent or received.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -59,7 +61,7 @@ struct count {
 static int64_t origin_ns;
 static FILE *log_file;
 static struct count counted;
-// For how long a sender was to be awake and was not: of every time that it woke up later than LATE_NS, how much.
+// Sum of a sender's wake-up delays above LATE_NS.
 static int64_t late_ns;
 
 static void fail(const char *format, ...) {
@@ -92,7 +94,7 @@ static void note_late(int64_t due) {
     }
 }
 
-// Wait for an event on a socket, at most until a time. False: that time has come.
+// Wait for an event on a socket until a time; false at that time.
 static int wait_for(int fd, short events, int64_t until_ns) {
     int64_t left = until_ns - now_ns();
     if (left <= 0) {
@@ -109,7 +111,7 @@ static void write_log(const void *record, size_t bytes) {
     }
 }
 
-// Count an event, and log what was counted before it if that was in another millisecond.
+// Count an event; first log the count so far if the last event was in another millisecond.
 static void count(int64_t amount) {
     int64_t now = now_ns();
     if (counted.count && now / LOG_NS != counted.time_ns / LOG_NS) {
@@ -144,19 +146,19 @@ static void sample(int fd, int64_t now) {
     write_log(&taken, sizeof taken);
 }
 
-// What an application has yet to write, and when it may write the next segment.
+// An application's progress, and when it may write the next segment.
 struct application {
     int64_t rate_bps, bytes, written, due_ns, remainder;
 };
 
-// How much the application can write now.
+// Return how many bytes the application can write now.
 static int64_t writable(const struct application *from, int64_t now) {
     int64_t left = from->bytes ? from->bytes - from->written : CHUNK_BYTES, most = CHUNK_BYTES;
     if (from->rate_bps) {
         if (now < from->due_ns) {
             return 0;
         }
-        // All segments that were due meanwhile, in one call.
+        // Write all segments that are due in one call.
         most = ((now - from->due_ns) * from->rate_bps / (PACKET_BITS * NS) + 1) * SEGMENT_BYTES;
         most = most < CHUNK_BYTES ? most : CHUNK_BYTES / SEGMENT_BYTES * SEGMENT_BYTES;
     }
@@ -187,7 +189,7 @@ static void send_stream(int fd, const struct sockaddr_in *to, int64_t stop, stru
     if (connect(fd, (const struct sockaddr *)to, sizeof *to) && errno != EINPROGRESS) {
         fail("connect");
     }
-    // The end of a transfer is no full segment, and is to leave at once.
+    // Send the last, partial segment of a transfer at once.
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     int64_t next = now_ns() / SAMPLE_NS * SAMPLE_NS + SAMPLE_NS, now;
     int connected = 0;
@@ -203,7 +205,7 @@ static void send_stream(int fd, const struct sockaddr_in *to, int64_t stop, stru
         int64_t until = next < stop ? next : stop, bytes = writable(&from, now);
         if (from.bytes && from.written == from.bytes) {
             if (is_acknowledged(fd)) {
-                // What its receiver has yet to read is to stay.
+                // Close without a reset, so that the receiver can read the rest.
                 at_end.l_onoff = 0;
                 setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_end, sizeof at_end);
                 break;
@@ -220,7 +222,7 @@ static void send_stream(int fd, const struct sockaddr_in *to, int64_t stop, stru
         }
         ssize_t sent = send(fd, chunk, bytes, MSG_NOSIGNAL);
         if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-            // The kernel gave the connection up, as after minutes without an acknowledgement: the flow ends early.
+            // The kernel gave up the connection, for instance after minutes without an ACK: the flow ends early.
             fprintf(stderr, "send: %s\n", strerror(errno));
             return;
         }
@@ -246,7 +248,7 @@ static void receive_stream(int listener, int64_t stop) {
         fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
     }
     while (wait_for(fd, POLLIN, stop)) {
-        // Takes the bytes without copying them.
+        // MSG_TRUNC discards the bytes without copying them.
         ssize_t bytes = recv(fd, NULL, 1 << 30, MSG_TRUNC);
         if (bytes == 0 || (bytes < 0 && errno != EAGAIN && errno != EINTR)) {
             return;
@@ -264,7 +266,7 @@ static void send_datagrams(int fd, const struct sockaddr_in *to, int64_t rate_bp
         fail("%s", periods);
     }
     prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-    // What divisions left, and what was left of a gap when a period ended: the long-run rate is exact.
+    // Carry over division remainders and the gap left at a period's end, so that the long-run rate is exact.
     int64_t period[2], gap = 0, remainder = 0;
     while (fread(period, sizeof period, 1, file) == 1) {
         int64_t due = period[0] + gap;
@@ -292,9 +294,8 @@ static void receive_datagrams(int fd, int64_t stop) {
     }
 }
 
-// Does nothing, for ever. An emulator that counts instructions (kernel_bridge/lab) pays for a processor that halts with
-// two switches between threads, and next to nothing for a block of instructions without effect: 511 are its longest. In
-// a process of its own this would cost a change of address space for every packet.
+// Loop forever. In an emulator that counts instructions (kernel_bridge/lab), a halt costs two thread switches, a block of
+// no-ops (511 at most) next to nothing. In a process of its own the loop would cost an address space switch per packet.
 static void *stay_awake(void *unused) {
     (void)unused;
     if (sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){0})) {
@@ -321,7 +322,7 @@ int main(int argc, char **argv) {
     if (fd < 0) {
         fail("socket");
     }
-    // The machine's default may be any scheme: both ends get the flow's.
+    // Set the flow's scheme at both ends, because the machine's default may be any.
     if (stream && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, argv[5], strlen(argv[5]))) {
         fail("scheme %s", argv[5]);
     }
@@ -349,7 +350,7 @@ int main(int argc, char **argv) {
     printf("ready\n");
     fflush(stdout);
     if (scanf("%" SCNd64, &origin_ns) != 1) {
-        return 3;  // whoever started this has gone
+        return 3;  // the parent process has ended
     }
     if (sends) {
         sleep_until(start);

@@ -1,6 +1,6 @@
 """The first process of a tunnel's private namespaces: server, client, and a flow from client to server.
 
-It carries out a run as `kernel_bridge.inside.scenario` does. Levels 1 and 2 are the namespaces of the ends.
+It carries out a run as `kernel_bridge.inside.scenario` does, with the ends' namespaces as levels 1 and 2.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class TunnelRun(scenario.Run):
     server: subprocess.Popen[bytes]
 
     def start_shells(self) -> subprocess.Popen[bytes]:
-        """Start server and client; return the client, once both ends are there."""
+        """Start server and client; return the client once both have started."""
         self.prepare_level(0)
         server, server_marks = self.start_tunnel("server", [], level=1)
         assert server.stdout is not None
@@ -41,15 +41,11 @@ class TunnelRun(scenario.Run):
     def start_tunnel(
         self, end: str, arguments: list[str], level: int
     ) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
-        """Start one end around a command that marks its level and ends with its standard input.
-
-        Returns:
-            The end, and the pipe that the mark comes through.
-        """
+        """Start an end whose command marks its level; return the end and the pipe for the mark."""
         folder = Path(self.session["folder"])
         pipe, script = folder / f"{end}.mark", folder / f"{end}.sh"
         os.mkfifo(pipe)
-        # It takes only a command without options.
+        # The tunnel's programs accept only a command without options.
         script.write_text(f'#!/bin/sh\necho "{level} $$" >"{pipe}"\nexec /bin/cat\n')
         script.chmod(0o755)
         os.chown(pipe, self.session["uid"], self.session["gid"])

@@ -1,16 +1,15 @@
-"""Links of Linux's own queueing disciplines: network namespaces, pairs of virtual Ethernet devices, tc.
+"""Links made of Linux's queueing disciplines: network namespaces, pairs of virtual Ethernet devices, tc.
 
-A link from a level to the one outside it is a pair of devices. Its data meets, in this order,
+A link from a level to the one outside it is a pair of devices. Its data passes, in this order,
 
-- netem: the propagation delay. Equal delays keep packets in order. It stands before the queue, not behind
-  it, so that its sender's stack learns of drops as of those in the middle of a network, by their absence;
-  for the flows it is the same, since both add up to the same round trip.
-- tbf: the capacity, and inside it the link's queue. A bucket smaller than two packets takes apart what the
-  sender's stack hands over in one piece, as hardware would. Before a larger one stands a second tbf, which
-  does nothing else: in pieces of 45 packets a queue would count each as one.
+- netem: the propagation delay. Equal delays keep packets in order. It comes before the queue, so that the
+  sender's stack does not learn of drops at once; the RTT is the same either way.
+- tbf: the capacity, with the link's queue inside. A bucket smaller than two packets splits the segments that
+  the sender's stack passes on as one, as hardware would. Before a larger bucket, a second tbf only splits:
+  otherwise a queue would count up to 45 packets as one.
 
-A link with random loss goes through a namespace of its own, which loses packets behind the queue, one by
-one: those that the simulator's link loses, by their place in the order in which they leave it (`lose.c`).
+A link with random loss passes a namespace of its own, which drops packets after the queue (`lose.c`): those
+that the simulator's link loses, by their index in the order in which they leave the queue.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from kernel_bridge.inside.session import Wire
 
 NAMESPACES = "/run/netns"
 PROGRAMS = "/run/programs"
-"""A BPF file system; in a namespace of its own, ip has another /sys."""
+"""A BPF file system. Not /sys/fs/bpf: ip mounts another /sys in each namespace."""
 CLSACT = "ffff"
-"""The handle of what programs are attached to."""
+"""Handle of the discipline to which programs are attached."""
 ENDLESS, ENDLESS_BYTES = 1_000_000, 1_000_000_000
-"""What is on the way, at most: more than any path here holds."""
+"""Limits above what any path here holds, in packets and bytes."""
 AT_ONCE = "100gbit"
-"""The rate of what only takes pieces apart."""
+"""Rate of a tbf that only splits segments."""
 OUTER, INNER = 1, 2
-"""The ends of a pair."""
+"""The last address byte of a pair's ends."""
 
 
 class Level(NamedTuple):
@@ -40,11 +39,11 @@ class Level(NamedTuple):
 
     name: str
     outside: int
-    """The level that its way out leads to."""
+    """The next level outside."""
 
 
 class Hop(NamedTuple):
-    """A way into a namespace that lies farther in."""
+    """A route into a namespace farther inside."""
 
     space: str
     gateway: str
@@ -52,33 +51,31 @@ class Hop(NamedTuple):
 
 
 def namespace(name: str) -> str:
-    """Return the file of a network namespace."""
+    """Return the path of a network namespace's file."""
     return f"{NAMESPACES}/{name}"
 
 
 class Wires:
-    """The run's namespaces, from the receivers' side on. Level 0 is named ``l0``."""
+    """The run's namespaces. Level 0, at the receivers' side, is named ``l0``."""
 
     def __init__(self, address: Callable[[int], str]) -> None:
         self.levels: list[Level] = []
         self.logged: list[tuple[str, str, str]] = []
-        """Namespace, device and handle of each link's queue, and of its losses if it has some."""
+        """Namespace, device and handle of each link's queue, and of its losses if it has any."""
         self._address = address
-        self._hops: list[list[Hop]] = [[]]
-        """Of each level, the ways in to it from the level outside it."""
+        self._hops: list[list[Hop]] = [[]]  # each level's hops from the level outside it
         self._pairs = 0
-        self._lines: list[tuple[str, str, str]] = []
-        """Program, namespace and command, yet to be carried out."""
+        self._lines: list[tuple[str, str, str]] = []  # program, namespace and command to run
 
     def begin(self) -> None:
-        """Make level 0."""
+        """Create level 0."""
         self.levels.append(Level("l0", 0))
         self._add_namespaces("l0")
         self._ip("l0", f"address add {self._address(0)}/32 dev lo")
         self._carry_out()
 
     def add_level(self, outside: int, wire: Wire) -> int:
-        """Add a level behind a link to another; return its number."""
+        """Add a level with a link to the level ``outside``; return its number."""
         level = len(self.levels)
         name, lossy, beyond = f"l{level}", f"m{level}", self.levels[outside].name
         self.levels.append(Level(name, outside))
@@ -116,7 +113,7 @@ class Wires:
             self._qdisc(name, out, "parent 2:1 handle 3:", " ".join(capacity["queue"]))
             self.logged += [(namespace(name), out, "2"), *losses]
         self._hops.append(hops)
-        # Every level farther out must know the way in.
+        # Every level farther outside needs a route to the new one.
         while outside:
             for space, gateway, device in self._hops[outside]:
                 self._ip(space, f"route add {own}/32 via {gateway} dev {device}")
@@ -131,7 +128,7 @@ class Wires:
             self._ip(name, "link set lo up")
 
     def _pair(self, inner: str, outer: str, own: str) -> tuple[str, str, Hop]:
-        """Join two namespaces; return their devices, inner and outer, and the way in."""
+        """Connect two namespaces; return the inner device, the outer device and the hop inside."""
         number = self._pairs
         self._pairs += 1
         inner_device, outer_device = f"out{number}", f"in{number}"
@@ -143,7 +140,7 @@ class Wires:
         ):
             self._ip(space, f"link set {device} address {_hardware(number, end)} up")
             self._ip(space, f"address add {_between(number, end)}/30 dev {device}")
-            # Nothing has to be asked for on the way: the first packet is like all others.
+            # Permanent neighbours avoid ARP, so that the first packet is like all others.
             hardware = _hardware(number, other)
             self._ip(
                 space, f"neighbour add {_between(number, other)} lladdr {hardware} nud permanent dev {device}"
@@ -161,7 +158,7 @@ class Wires:
         self._lines.append(("tc", space, f"qdisc add dev {device} {where} {what}"))
 
     def _carry_out(self) -> None:
-        """Carry out the commands, with one process for those that follow one another in one namespace."""
+        """Run the commands, with one process for consecutive commands in one namespace."""
         for (program, space), lines in itertools.groupby(self._lines, lambda line: line[:2]):
             within = ["-n", space] if space else []
             batch = "".join(f"{line}\n" for _, _, line in lines)

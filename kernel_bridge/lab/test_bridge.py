@@ -118,6 +118,6 @@ def test_all_its_schemes_run_on_the_distributions_kernel_and_go_when_it_is_kille
     assert not names["killed"] & SCHEMES.keys()
     if re.match(r"6\.[123]\.", told):
         assert names["left"] >= SCHEMES.keys(), "the guardian was killed, too"
-        taken_away = re.findall(r"^took away (\w+), a congestion control that nobody served$", told, re.M)
+        taken_away = re.findall(r"^removed (\w+), a congestion control that nobody served$", told, re.M)
         assert sorted(taken_away) == sorted(SCHEMES)
     assert not names["clean"] & SCHEMES.keys()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Every ACK, for schemes that the daemon runs packet by packet as the simulator does: Vivace, Copa.
+/* Record every ACK for schemes that the daemon runs ACK by ACK, as the simulator does: Vivace, Copa.
  *
- * Nobody is woken: the daemon looks every millisecond. Totals and not differences, so that one that found no room
- * is made up for by the next. The layout is mirrored in bridge/src/ack_record.rs, which checks its size. */
+ * A record does not wake the daemon, which polls every millisecond. Records hold totals, not differences, so the next
+ * one makes up for one that found no room. bridge/src/ack_record.rs mirrors the layout and checks its size. */
 #pragma once
 
 #include "flow.h"
@@ -15,7 +15,7 @@ struct ack_record {
 	s64 rtt_us; /* negative: no sample */
 	s64 rate_interval_us;
 	s32 rate_delivered; /* packets */
-	u32 prior_delivered; /* packets delivered when the newest packet was sent that is delivered now */
+	u32 prior_delivered; /* `delivered` at the time when the newest packet delivered now was sent */
 	u32 prior_in_flight;
 	u32 in_flight;
 	u32 delivered;

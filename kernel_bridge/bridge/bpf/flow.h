@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What the programs and the daemon share: one slot a flow, in two arrays that the daemon maps into its memory.
+/* Memory shared with the daemon: one slot per flow, in two arrays that the daemon maps.
  *
- * The program counts and never resets; the daemon reads at its own interval ends and takes differences. So no
- * interval needs an ACK to end, none is lost when the daemon is late, and the packet path makes no system call,
- * wakes nobody and allocates nothing. Layouts are mirrored in bridge/src/slot.rs, which checks their sizes. */
+ * The program counts and never resets; the daemon reads at its interval ends and takes differences. So intervals end
+ * without an ACK, no count is lost when the daemon is late, and the packet path makes no system call, wakes no process
+ * and allocates no memory. bridge/src/slot.rs mirrors the layouts and checks their sizes. */
 #pragma once
 
 #include "kernel.h"
 
 enum { SLOTS = 1024 };
 
-/* Who sets the window. */
+/* What sets the window. */
 enum { HELD, STEERED, FALLEN_BACK, ITS_OWN };
 
-/* Written by the program only. */
+/* Only the program writes it. */
 struct flow {
-	u64 sequence; /* odd while the rest is being written */
+	u64 sequence; /* odd while the program writes the other fields */
 	u64 opened_us; /* CLOCK_MONOTONIC */
 	u64 updated_us;
 	u64 rtt_sum_us;
 	u64 rtt_samples;
 	u64 rate_sum; /* of delivery-rate samples, bytes/s */
 	u64 rate_samples;
-	/* Sums over RTT samples for a regression of RTT on time. They wrap; differences do not mind. */
+	/* Sums over RTT samples for a regression of RTT on time. They wrap, but their differences are right. */
 	u64 time_sum_us;
 	u64 time_rtt_sum;
 	u64 time_square_sum;
 	u64 bytes_acked;
 	u64 bytes_sent;
 	u64 pacing_rate; /* bytes/s; ~0: unpaced */
-	u64 applied_ns; /* CLOCK_MONOTONIC of the latest command's first effect */
+	u64 applied_ns; /* CLOCK_MONOTONIC when the latest command took effect */
 	u64 applied_command; /* its sequence */
-	u64 cookie; /* SO_COOKIE where somebody asked for it before the connection, else 0 */
+	u64 cookie; /* SO_COOKIE if a process asked for it before the connection, else 0 */
 	u32 generation; /* odd while the slot is in use */
-	u32 delivered; /* packets, cumulative; likewise lost, sent, retransmitted */
+	u32 delivered; /* total packets, as are lost, sent, retransmitted */
 	u32 lost;
 	u32 sent;
 	u32 retransmitted;
@@ -59,18 +59,18 @@ struct flow {
 	u8 remote[16];
 } __attribute__((aligned(64)));
 
-/* Written by the daemon only. */
+/* Only the daemon writes it. */
 struct command {
-	u64 sequence; /* odd while the rest is being written */
+	u64 sequence; /* odd while the daemon writes the other fields */
 	u64 time_us; /* CLOCK_MONOTONIC of the command */
-	u64 patience_us; /* silence after which the flow falls back, unless 2 sRTT is longer */
+	u64 patience_us; /* time without a command after which the flow falls back, unless 2 sRTT is longer */
 	u64 pacing_rate; /* bytes/s; 0: unpaced */
-	u64 frozen_until_us; /* SaTCP: an announced handover explains losses until then */
-	u32 cwnd; /* packets; 0 leaves it */
-	u32 generation; /* of the flow that is meant */
+	u64 frozen_until_us; /* SaTCP attributes losses until then to an announced handover */
+	u32 cwnd; /* packets; 0 leaves it unchanged */
+	u32 generation; /* of the flow that the command is for */
 } __attribute__((aligned(64)));
 
-/* What a socket keeps itself, behind Cubic's own state (18 words at most) in icsk_ca_priv. */
+/* State per socket, after Cubic's own state (at most 18 words) in icsk_ca_priv. */
 struct private {
 	u32 prr_delivered;
 	u8 ca_state;
@@ -78,7 +78,7 @@ struct private {
 	u8 mode;
 	u8 has_obeyed;
 	u32 generation;
-	u32 slot_plus_one; /* 0: none was free */
+	u32 slot_plus_one; /* 0: no slot was free */
 };
 enum { PRIVATE_AT = 11 };
 
@@ -90,8 +90,8 @@ struct {
 	__type(value, struct flow);
 } flows SEC(".maps");
 
-/* Behind the last slot's: what holds for flows that have no command yet, of which the patience matters. 0: nobody is
- * there to command, and they are Cubic's from the start. */
+/* The extra last command holds the patience of flows that have no command yet. 0: nobody gives commands, and flows run
+ * Cubic from the start. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -100,25 +100,25 @@ struct {
 	__type(value, struct command);
 } commands SEC(".maps");
 
-/* Slots in no use. The daemon fills it before it registers the scheme. */
+/* Free slots. The daemon fills it before it registers the scheme. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, SLOTS);
 	__type(value, u32);
 } vacant SEC(".maps");
 
-/* A slot's number whenever its flow opens or closes. */
+/* The slot's number whenever a flow opens or closes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 * 1024);
 } changes SEC(".maps");
 
-/* Set before loading. */
+/* The daemon sets them before loading. */
 struct settings {
-	u32 cong_control_arguments; /* from Linux 6.10 on (sk, ack, flag, rs), before (sk, rs) */
-	u32 tells_acks; /* whether the daemon wants to hear of every ACK */
-	u32 least_burst; /* packets that are sent at once though pacing would allow for fewer */
-	u32 over_cubic; /* Cubic moves the window always, and a command is what it goes on from */
+	u32 cong_control_arguments; /* 4 from Linux 6.10 on (sk, ack, flag, rs), 2 before (sk, rs) */
+	u32 tells_acks; /* whether to record every ACK */
+	u32 least_burst; /* minimum packets per burst, even if pacing allows fewer */
+	u32 over_cubic; /* Cubic always moves the window; a command sets the value from which it continues */
 };
 const volatile struct settings settings;
 
@@ -157,7 +157,7 @@ static __always_inline u32 in_flight(const struct tcp_sock *tp)
 	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 }
 
-/* A full barrier on every machine: BPF's fetching atomics are. */
+/* BPF's fetching atomics are full barriers on every architecture. */
 static __always_inline void begin_write(struct flow *flow)
 {
 	__sync_fetch_and_add(&flow->sequence, 1);
@@ -168,7 +168,7 @@ static __always_inline void end_write(struct flow *flow)
 	__sync_fetch_and_add(&flow->sequence, 1);
 }
 
-/* What the kernel counts itself. */
+/* Copy the kernel's own counters. */
 static __always_inline void copy_counters(struct tcp_sock *tp, struct flow *flow)
 {
 	struct sock *sk = (struct sock *)tp;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* The parts of the kernel's types that our programs touch.
+/* The parts of the kernel's types that our programs use.
  *
- * preserve_access_index makes every access a CO-RE relocation: the loader finds the field's place in the running
- * kernel's BTF, so that neither order nor completeness matters here and no generated vmlinux.h is needed. */
+ * preserve_access_index makes every access a CO-RE relocation: the loader takes field offsets from the running
+ * kernel's BTF. So fields may be missing or in any order here, and no generated vmlinux.h is needed. */
 #pragma once
 
 #include <stdbool.h>
@@ -146,7 +146,7 @@ struct ack_sample {
 
 #pragma clang attribute pop
 
-/* Matched with the kernel's by member name when the map is created. */
+/* The loader matches members with the kernel's by name when it creates the map. */
 struct tcp_congestion_ops {
 	u32 (*ssthresh)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
@@ -171,6 +171,6 @@ extern void cubictcp_cwnd_event(struct sock *sk, enum tcp_ca_event event) __ksym
 extern void cubictcp_acked(struct sock *sk, const struct ack_sample *sample) __ksym;
 extern u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
 
-/* The macros of bpf_tracing.h want registers of a machine that a struct_ops program never names. */
+/* bpf_tracing.h's definition needs an architecture's registers, which a struct_ops program does not use. */
 #undef barrier
 #define barrier() asm volatile("" ::: "memory")

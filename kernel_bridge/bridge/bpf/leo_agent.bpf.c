@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* A congestion control that does as the daemon says, and as the kernel's Cubic does when the daemon says nothing.
+/* A congestion control that obeys the daemon, and runs the kernel's Cubic when the daemon is silent.
  *
- * A command takes effect at whatever the connection does next: an ACK, a timeout, a write by the application, a
- * pacing timer. While no command has come for longer than max(patience, 2 sRTT) the flow is Cubic's, and from the start
- * where nobody is there to command; the next command takes it back.
+ * A command takes effect at the connection's next step: an ACK, a timeout, a write by the application, a pacing timer.
+ * A flow runs Cubic when no command has come for max(patience, 2 sRTT), and from the start if nobody gives commands.
+ * The next command takes it back.
  *
- * Over Cubic (Orca, SIGCOMM 2020) the window is Cubic's all the time, and a command sets once what Cubic goes on from. */
+ * Over Cubic (Orca, SIGCOMM 2020), Cubic always moves the window; a command sets it once and Cubic continues from it. */
 #include "ack.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -14,8 +14,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define PACED_BELOW 1250000000ULL
 #define UNCHANGED_US 100
 
-/* RFC 6937, section 3.1, with the slow-start reduction bound: the kernel leaves the window in recovery to a scheme
- * that has cong_control, so a Cubic inside one has to bring its own. */
+/* Proportional rate reduction (RFC 6937, section 3.1, with the slow-start reduction bound). The kernel leaves the window
+ * in recovery to schemes with cong_control, so Cubic inside this one needs its own. */
 static __always_inline void reduce_proportionally(struct tcp_sock *tp, struct private *private, u32 delivered)
 {
 	u32 pipe = in_flight(tp), ssthresh = tp->snd_ssthresh, prior = tp->prior_cwnd, send;
@@ -35,15 +35,14 @@ static __always_inline void reduce_proportionally(struct tcp_sock *tp, struct pr
 		limit = (limit > delivered ? limit : delivered) + 1;
 		send = ssthresh - pipe < limit ? ssthresh - pipe : limit;
 	}
-	/* The first retransmission always goes out. */
+	/* Always send the first retransmission. */
 	if (!send && !tp->prr_out)
 		send = 1;
 	tp->snd_cwnd = pipe + send ? pipe + send : 1;
 }
 
-/* What the kernel does after each ACK for a scheme without cong_control: 200 % of a window a round trip in slow
- * start, else 120 % (net.ipv4.tcp_pacing_ss_ratio, tcp_pacing_ca_ratio). It matters for the size of bursts and for
- * sockets that pace. */
+/* Set the pacing rate as the kernel does for schemes without cong_control: 200 % of a window per RTT in slow start, else
+ * 120 % (net.ipv4.tcp_pacing_ss_ratio, tcp_pacing_ca_ratio). It affects burst sizes and sockets that pace. */
 static __always_inline void pace_as_kernel(struct sock *sk, struct tcp_sock *tp)
 {
 	u32 window = tp->snd_cwnd > tp->packets_out ? tp->snd_cwnd : tp->packets_out;
@@ -68,7 +67,7 @@ static __always_inline void fall_back(struct sock *sk, struct private *private, 
 	if (!settings.over_cubic) {
 		private->reducing = 0;
 		cubictcp_init(sk);
-		/* Cubic goes on from the agent's window; a flow that never had an agent starts slowly, as any. */
+		/* Cubic continues from the agent's window; a flow that never had an agent begins in slow start. */
 		if (private->has_obeyed)
 			tp->snd_ssthresh = tp->snd_cwnd > 2 ? tp->snd_cwnd : 2;
 	}
@@ -78,7 +77,7 @@ static __always_inline void fall_back(struct sock *sk, struct private *private, 
 	}
 }
 
-/* Make window and pacing those commanded, unless the daemon is silent. */
+/* Apply the command, or fall back if the daemon is silent. */
 static __always_inline void obey(struct sock *sk, struct private *private, struct flow *flow)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -103,7 +102,7 @@ static __always_inline void obey(struct sock *sk, struct private *private, struc
 		cwnd = 0;
 	}
 	barrier();
-	/* Half a command is none: what held until now holds until the next occasion. */
+	/* Ignore a torn command; the previous one holds until the next step. */
 	if (sequence & 1 || sequence != *(volatile u64 *)&command->sequence)
 		return;
 	if (patience && patience < tp->srtt_us / 4)
@@ -127,14 +126,14 @@ static __always_inline void obey(struct sock *sk, struct private *private, struc
 	if (settings.over_cubic)
 		return;
 	tp->snd_cwnd = cwnd;
-	/* A window that the agent holds is not one to return to from below. */
+	/* Slow start must not raise a window that the agent set. */
 	tp->snd_ssthresh = cwnd > 2 ? cwnd : 2;
 	if (!rate) {
 		sk->sk_pacing_rate = ~0UL;
 	} else {
 		sk->sk_pacing_rate = rate < sk->sk_max_pacing_rate ? rate : sk->sk_max_pacing_rate;
-		/* A socket may come from a scheme that did not pace; without this the rate would be a wish. But above
-		 * 10 Gbit/s a full burst (64 KB) lasts less than 50 us: a timer for each would only cost. */
+		/* If the socket's earlier scheme did not pace, the rate has no effect without this. Above 10 Gbit/s a
+		 * full burst (64 KB) lasts less than 50 us, so a timer for each is not worth its cost. */
 		if (sk->sk_pacing_status != SK_PACING_FQ)
 			sk->sk_pacing_status = rate < PACED_BELOW ? SK_PACING_NEEDED : SK_PACING_NONE;
 	}
@@ -191,7 +190,7 @@ void BPF_PROG(leo_init, struct sock *sk)
 	private->reducing = 0;
 	private->mode = HELD;
 	private->has_obeyed = 0;
-	/* The scheme before this one may have left any rate; unpaced until told otherwise. */
+	/* The socket's earlier scheme may have left any rate; start unpaced. */
 	sk->sk_pacing_rate = ~0UL;
 	if (settings.over_cubic) {
 		cubictcp_init(sk);
@@ -231,7 +230,7 @@ u32 BPF_PROG(leo_undo, struct sock *sk)
 	return tcp_sk(sk)->snd_cwnd;
 }
 
-/* Comes after the kernel has set the window to one packet on a timeout, so an agent's window survives it. */
+/* Runs after the kernel has set the window to one packet on a timeout, so obey() restores an agent's window. */
 SEC("struct_ops")
 void BPF_PROG(leo_state, struct sock *sk, u8 new_state)
 {
@@ -248,7 +247,7 @@ void BPF_PROG(leo_state, struct sock *sk, u8 new_state)
 		cubictcp_state(sk, new_state);
 		if (reducing && !private->reducing)
 			private->prr_delivered = 0;
-		/* tcp_end_cwnd_reduction() leaves this to a scheme with cong_control, too. */
+		/* tcp_end_cwnd_reduction() skips this for schemes with cong_control. */
 		if (!reducing && private->reducing && new_state != TCP_CA_Loss &&
 		    tp->snd_ssthresh < TCP_INFINITE_SSTHRESH)
 			tp->snd_cwnd = tp->snd_ssthresh;
@@ -277,7 +276,7 @@ void BPF_PROG(leo_acked, struct sock *sk, const struct ack_sample *sample)
 		cubictcp_acked(sk, sample);
 }
 
-/* The kernel asks before each attempt to send, whatever caused it: the place to obey between ACKs. */
+/* The kernel calls this before each attempt to send, whatever caused it, so commands take effect between ACKs. */
 SEC("struct_ops")
 u32 BPF_PROG(leo_min_tso_segs, struct sock *sk)
 {
@@ -286,7 +285,7 @@ u32 BPF_PROG(leo_min_tso_segs, struct sock *sk)
 	struct command *command = command_of(private);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	/* Most attempts follow an ACK, and nothing has happened since. */
+	/* Most attempts follow an ACK directly; skip them unless something has changed since. */
 	if (flow && command &&
 	    (*(volatile u64 *)&command->sequence != flow->applied_command || tp->data_segs_out != flow->sent ||
 	     tp->tcp_mstamp > flow->updated_us + UNCHANGED_US)) {
@@ -309,7 +308,7 @@ struct tcp_congestion_ops leo_scheme = {
 	.pkts_acked = (void *)leo_acked,
 	.min_tso_segs = (void *)leo_min_tso_segs,
 	.cong_control = (void *)leo_control,
-	/* Any process may choose it: no sysctl need change, and nothing is left when it goes. */
+	/* Any process may choose the scheme, so no sysctl needs to change. */
 	.flags = TCP_CONG_NON_RESTRICTED,
 	.name = "leo_agent",
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* SaTCP (Cao and Zhang, INFOCOM 2023, Algorithm 1): the kernel's Cubic, except that what is lost around an announced
- * handover is taken for the handover's. Until `frozen_until_us` of its command
+/* SaTCP (Cao and Zhang, INFOCOM 2023, Algorithm 1): the kernel's Cubic, except that it attributes losses around an
+ * announced handover to the handover. Until `frozen_until_us` of its command
  *   - a new epoch of growth aims at the old maximum in a ninth of the time (K <- K / 9),
  *   - a timeout does not forget that maximum ("if satcp_flag then return", before cubic_reset()).
- * It has no cong_control: recovery and pacing are the kernel's own. The daemon only announces, and reads. */
+ * It has no cong_control: recovery and pacing are the kernel's own. The daemon only announces handovers and reads. */
 #include "flow.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -108,7 +108,7 @@ void BPF_PROG(satcp_acked, struct sock *sk, const struct ack_sample *sample)
 		return;
 	begin_write(flow);
 	add_rtt(tp, sample->rtt_us, flow);
-	/* The rate sample of the ACK before: this one's is taken later. */
+	/* This is the previous ACK's rate sample: the kernel takes this one's later. */
 	add_rate(tp, tp->rate_delivered, tp->rate_interval_us, flow);
 	copy_counters(tp, flow);
 	end_write(flow);

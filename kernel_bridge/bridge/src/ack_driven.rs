@@ -1,7 +1,5 @@
-//! A scheme of `core/cc` on a live flow: it hears every ACK as in the simulator, a millisecond later at the most, and
-//! what it wants goes to the kernel as a command.
-//!
-//! Only for schemes that pace themselves and leave recovery's window alone: for the others a millisecond is too late.
+//! Run a scheme of `core/cc` on a live flow. The scheme gets every ACK at most 1 ms late; its window and rate
+//! become a command. This suits only schemes that pace and do not reduce the window during recovery.
 
 use leo_cc::{
     Ack, AtSending, Congestion, CongestionControl, Context, NEVER, Nanos, RateSample, Recovery,
@@ -11,17 +9,17 @@ use leo_cc::{
 use crate::ack_record::{AckRecord, Kind};
 use crate::slot::Flow;
 
-/// Schemes that can be run so.
+/// Schemes that can run this way.
 pub const NAMES: [&str; 4] = ["copa", "vivace", "vivace-kernel", "vivace-proteus"];
 
 const NANOS_PER_US: u64 = 1_000;
-/// include/net/tcp.h: `enum tcp_ca_state`.
+// `enum tcp_ca_state` (include/uapi/linux/tcp.h).
 const CA_DISORDER: u8 = 1;
 const CA_CWR: u8 = 2;
 const CA_RECOVERY: u8 = 3;
 const CA_LOSS: u8 = 4;
 
-/// Whether a scheme of [`NAMES`] sends packet by packet.
+/// Whether a scheme of [`NAMES`] paces single packets rather than bursts.
 #[must_use]
 pub fn paces_by_one(name: &str) -> bool {
     Scheme::by_name(name, &Context::default()).is_some_and(|scheme| scheme.paces_single_packets())
@@ -34,19 +32,19 @@ pub struct AckDriven {
     origin_us: u64,
     mss: u32,
     ca_state: u8,
-    /// Totals of the last record.
+    // The last record's totals, which wrap.
     delivered: u32,
     lost: u32,
     bytes_acked: u64,
-    /// The same, without wrapping.
+    // The same totals without wrapping.
     total_delivered: u64,
     total_lost: u64,
-    /// When the newest packet that was delivered had been sent.
+    /// Estimated send time of the newest delivered packet.
     newest_sent_at: Nanos,
 }
 
 impl AckDriven {
-    /// The scheme of that name on a flow that opened; `seed` is for what is random in the scheme.
+    /// Start the scheme `name` on a new flow; `seed` seeds its random decisions.
     ///
     /// # Panics
     /// When the name is not one of [`NAMES`].
@@ -70,17 +68,17 @@ impl AckDriven {
         }
     }
 
-    /// Window in packets and pacing rate in bytes/s that it wants now (0: unpaced).
+    /// Return the scheme's window in packets and its pacing rate in bytes/s (0: unpaced).
     #[must_use]
     pub fn wanted(&self) -> (u32, u64) {
-        // It counts in segments of 1,448 bytes.
+        // Schemes assume segments of 1,448 bytes.
         let rate = self.scheme.pacing_rate().map_or(0, |rate| {
             (u128::from(rate) * u128::from(self.mss) / u128::from(SEGMENT_BYTES)).max(1) as u64
         });
         (self.scheme.window().max(1), rate)
     }
 
-    /// When [`on_time`](Self::on_time) must be called, `CLOCK_MONOTONIC` in µs.
+    /// Return the time at which [`on_time`](Self::on_time) is due, `CLOCK_MONOTONIC` in µs.
     #[must_use]
     pub fn next_timer_us(&self) -> u64 {
         match self.scheme.next_timer() {
@@ -89,7 +87,7 @@ impl AckDriven {
         }
     }
 
-    /// That much later: what its timer asks for.
+    /// Run the scheme's timer if it is due.
     pub fn on_time(&mut self, now_us: u64) {
         let now = self.since_origin(now_us);
         if self.scheme.next_timer() <= now {
@@ -97,7 +95,7 @@ impl AckDriven {
         }
     }
 
-    /// An ACK came, recovery began or ended, or a timer of the connection ran out.
+    /// Pass a record (an ACK, a change of the congestion state, an undo) to the scheme.
     pub fn hear(&mut self, record: &AckRecord) {
         let now = self.since_origin(record.time_us);
         if record.mss > 0 {
@@ -137,7 +135,7 @@ impl AckDriven {
         self.total_lost += u64::from(lost);
         let srtt = u64::from(record.srtt_us_8) * NANOS_PER_US / 8;
         let rtt = u64::try_from(record.rtt_us).ok().map(|us| us * NANOS_PER_US);
-        // The kernel does not tell programs when a packet was sent. Where it was sent only once its RTT says so.
+        // The kernel does not give programs the send time; for a packet sent once, the RTT yields it.
         let sent_at = now.saturating_sub(rtt.unwrap_or(srtt)).max(self.newest_sent_at);
         let at_sending = AtSending {
             delivered: self
@@ -151,7 +149,7 @@ impl AckDriven {
         if delivered > 0 {
             self.newest_sent_at = sent_at;
         }
-        // Nor which packets are lost: those sent shortly before the newest that arrived.
+        // Nor does it say which packets are lost: assume those sent just before the newest delivered one.
         for _ in 0..lost {
             self.scheme.on_packet_lost(now, &AtSending { sent_at: self.newest_sent_at, ..at_sending });
         }
@@ -193,7 +191,7 @@ impl AckDriven {
             window_limited: record.prior_in_flight >= self.scheme.window(),
             may_grow: recovery == Recovery::Open,
             recovery,
-            // The record has no timestamps, nor what was disordered; no scheme that sets a rate asks for them.
+            // The record has neither timestamps nor reordering; no scheme that sets a rate uses them.
             ..Ack::default()
         });
     }
@@ -218,7 +216,7 @@ mod tests {
         }
     }
 
-    /// A path of that many bytes/s without a queue: what is sent beyond it is lost.
+    /// Mean rate over a path of `capacity` bytes/s without a queue: it drops everything above its capacity.
     fn rate_after(name: &str, capacity: f64, seconds: u64) -> f64 {
         let mut driven = AckDriven::new(name, 1, &opened());
         let (mut delivered, mut lost, mut carry) = (1_u32, 0_u32, 0.0);
@@ -276,7 +274,7 @@ mod tests {
             });
             let (window, rate) = driven.wanted();
             assert!(window >= 2 && rate > 0, "{name}: {window} {rate}");
-            // What the daemon relies on: nobody reduces the window in recovery but the scheme.
+            // The daemon relies on this: only the scheme may reduce the window in recovery.
             assert!(!driven.scheme.wants_rate_reduction(), "{name}");
         }
     }
@@ -316,7 +314,7 @@ mod tests {
     fn any_record() -> impl Strategy<Value = AckRecord> {
         prop::collection::vec(any::<u8>(), size_of::<AckRecord>()).prop_map(|bytes| {
             let record = AckRecord::from_bytes(&bytes).expect("long enough");
-            // The kernel counts time from its start: half a year of it.
+            // 2^44 µs: half a year since boot.
             AckRecord {
                 time_us: record.time_us % (1 << 44),
                 rtt_us: record.rtt_us % (1 << 44),
@@ -339,7 +337,7 @@ mod tests {
             name in prop::sample::select(&NAMES[..]),
         ) {
             let mut driven = AckDriven::new(name, 1, &opened());
-            // Losses only ever grow by a little.
+            // The loss total grows in small steps.
             let mut lost = 0_u32;
             for record in records {
                 lost = lost.wrapping_add(record.lost);

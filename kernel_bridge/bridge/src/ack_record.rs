@@ -1,19 +1,19 @@
-//! What the eBPF program tells of each ACK. The layout mirrors `kernel_bridge/bridge/bpf/ack.h`.
+//! The record that the eBPF program writes for each ACK. Its layout mirrors `kernel_bridge/bridge/bpf/ack.h`.
 
 use std::ptr;
 
-/// What a record tells of.
+/// Kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An ACK.
     Acknowledged,
-    /// Recovery or a timeout, or the end of either: `ca_state` is the new state.
+    /// Recovery or a timeout began or ended; `ca_state` is the new state.
     StateChanged,
-    /// The last reduction was a mistake.
+    /// The kernel undid the last window reduction.
     Undone,
 }
 
-/// One record. Counters are totals of the connection, which wrap: one that was dropped is made up for by the next.
+/// One record. Counters are totals of the connection and wrap, so the next record makes up for a dropped one.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckRecord {
@@ -23,39 +23,39 @@ pub struct AckRecord {
     pub bytes_acked: u64,
     /// RTT of the newest packet delivered; negative: no sample.
     pub rtt_us: i64,
-    /// Interval of the delivery-rate sample.
+    /// Interval of the delivery-rate sample, in µs.
     pub rate_interval_us: i64,
-    /// Packets delivered over it; negative: no sample.
+    /// Packets delivered in that interval; negative: no sample.
     pub rate_delivered: i32,
-    /// Packets delivered when the newest packet was sent that is delivered now.
+    /// `delivered` at the time when the newest packet delivered now was sent.
     pub prior_delivered: u32,
     /// Packets in flight before this ACK.
     pub prior_in_flight: u32,
-    /// Packets in flight after it.
+    /// Packets in flight after this ACK.
     pub in_flight: u32,
     /// Packets delivered.
     pub delivered: u32,
     /// Packets deemed lost.
     pub lost: u32,
-    /// Packets sent, again or for the first time.
+    /// Packets sent, retransmissions included.
     pub sent: u32,
-    /// Packets sent and not acknowledged cumulatively.
+    /// Packets sent but not yet acknowledged cumulatively.
     pub packets_out: u32,
     /// Smoothed RTT, in eighths of a µs.
     pub srtt_us_8: u32,
-    /// Smallest RTT of the last 300 s; `u32::MAX` before the first sample.
+    /// Smallest RTT of the last 300 s, in µs; `u32::MAX` before the first sample.
     pub min_rtt_us: u32,
     /// Payload of a full packet, in bytes.
     pub mss: u32,
-    /// Of the flow.
+    /// The flow's generation.
     pub generation: u32,
-    /// Of the flow.
+    /// The flow's slot.
     pub slot: u16,
     /// See [`AckRecord::kind`].
     pub kind: u8,
     /// The kernel's `tcp_ca_state`.
     pub ca_state: u8,
-    /// Whether the application limited what the rate sample is of.
+    /// Whether the application limited the rate sample.
     pub app_limited: u8,
     pub(crate) unused: [u8; 3],
 }
@@ -63,14 +63,14 @@ pub struct AckRecord {
 const _: () = assert!(size_of::<AckRecord>() == 88);
 
 impl AckRecord {
-    /// From the bytes that the program wrote; `None` where they are too few.
+    /// Parse the bytes that the program wrote; `None` if there are too few.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        // SAFETY: long enough, and every pattern of bits is a record: it is made of integers without padding.
+        // SAFETY: long enough, and every bit pattern is valid: the record is integers without padding.
         (bytes.len() >= size_of::<Self>()).then(|| unsafe { ptr::read_unaligned(bytes.as_ptr().cast()) })
     }
 
-    /// What it tells of.
+    /// Return the kind of this record.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         match self.kind {

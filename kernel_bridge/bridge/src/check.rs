@@ -1,19 +1,19 @@
-//! `leo-bridge check`: what this machine lacks, in plain words.
+//! `leo-bridge check`: report what this machine lacks.
 
 use std::fmt;
 use std::fs;
 
-/// The first kernel that the programs are tried on.
+/// The oldest kernel that the programs are tested on.
 const OLDEST: (u32, u32) = (6, 1);
 
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
-/// One thing that the bridge needs.
+/// A requirement of the bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
-    /// What, in a few words.
+    /// The requirement in a few words.
     pub what: &'static str,
-    /// What is wrong and how to get it right; `None` when it is there.
+    /// What is missing and how to fix it; `None` if the requirement is met.
     pub lack: Option<String>,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for Need {
     }
 }
 
-/// Everything, in the order in which one would put it right.
+/// Check all requirements, in the order in which to fix them.
 #[must_use]
 pub fn needs() -> Vec<Need> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -49,7 +49,7 @@ fn need(what: &'static str, holds: bool, lack: impl FnOnce() -> String) -> Need 
 
 fn loader(built_in: bool) -> Need {
     need("a build with the eBPF programs", built_in, || {
-        "this one has none: `make kernel` as root installs clang, libelf and zlib and builds one".to_owned()
+        "this one has none: `make kernel` as root installs clang, libelf and zlib and builds it".to_owned()
     })
 }
 
@@ -59,7 +59,7 @@ fn kernel(release: &str) -> Need {
     need("Linux 6.1 or later", version >= OLDEST, || format!("this is {}", release.trim()))
 }
 
-/// Whether a scheme can be tied to a process by a link (`BPF_F_LINK`, since 6.4), so that it goes with the process.
+/// Whether the kernel can remove a scheme with its process, through a link (`BPF_F_LINK`, since 6.4).
 #[must_use]
 pub fn has_links() -> bool {
     fs::read(BTF).is_ok_and(|btf| has_name(&btf, "bpf_struct_ops_link"))
@@ -67,16 +67,16 @@ pub fn has_links() -> bool {
 
 fn end(btf: &[u8]) -> Need {
     let what = if has_name(btf, "bpf_struct_ops_link") {
-        "an end of schemes with their process: by the kernel"
+        "removal of schemes with their process: by the kernel"
     } else {
-        "an end of schemes with their process: by a second process (by the kernel from Linux 6.4 on)"
+        "removal of schemes with their process: by a second process (by the kernel from Linux 6.4 on)"
     };
     need(what, true, String::new)
 }
 
-/// Whether a type or member of that name is in the kernel's type information.
+/// Whether the kernel's type information has a type or member `name`.
 fn has_name(btf: &[u8], name: &str) -> bool {
-    // Names in BTF end with a 0 byte.
+    // BTF terminates names with a 0 byte.
     let bytes: Vec<u8> = [b"\0", name.as_bytes(), b"\0"].concat();
     btf.windows(bytes.len()).any(|window| window == bytes)
 }
@@ -121,7 +121,7 @@ fn capabilities(status: &str) -> Need {
         .unwrap_or(0);
     let may = effective & SYS_ADMIN != 0 || effective & (BPF | NET_ADMIN) == BPF | NET_ADMIN;
     need("the right to load it", may, || {
-        "it takes root, or CAP_BPF and CAP_NET_ADMIN: run it with sudo (it drops them once it has loaded)"
+        "it needs root, or CAP_BPF and CAP_NET_ADMIN: run it with sudo (it drops them after loading)"
             .to_owned()
     })
 }

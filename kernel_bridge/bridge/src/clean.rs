@@ -1,6 +1,6 @@
-//! `leo-bridge clean`: schemes that nobody serves any more.
+//! `leo-bridge clean`: remove schemes that no process serves.
 //!
-//! With a link there can be none. Without (before Linux 6.4) a scheme stays when daemon and guardian are killed together.
+//! Links prevent such schemes. Before Linux 6.4, killing daemon and guardian together leaves one.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,12 +14,9 @@ use crate::ebpf::SCHEME_MAP;
 
 const KEY: [u8; 4] = [0; 4];
 
-/// Take them away; their names.
-///
-/// # Errors
-/// The kernel refuses: one line.
+/// Remove the schemes and return their names.
 pub fn clean() -> Result<Vec<String>, String> {
-    // Whoever begins to serve from now on is not among them.
+    // List the schemes before the descriptors, so that a bridge that starts in between keeps its own.
     let schemes: Vec<u32> = MapInfoIter::default()
         .filter(|map| map.ty == MapType::StructOps && map.name == SCHEME_MAP)
         .map(|map| map.id)
@@ -27,10 +24,10 @@ pub fn clean() -> Result<Vec<String>, String> {
     let served = maps_with_descriptors()?;
     let mut taken_away = Vec::new();
     for id in schemes.into_iter().filter(|id| !served.contains(id)) {
-        // It may have gone meanwhile.
+        // The map may be gone by now.
         let Ok(map) = MapHandle::from_map_id(id) else { continue };
         let name = name_of(&map).unwrap_or_else(|| format!("map {id}"));
-        // One that is not registered, but that flows still use, has nothing to delete.
+        // Deleting fails for a scheme that is not registered but still in use by flows.
         if map.delete(&KEY).is_ok() {
             taken_away.push(name);
         }
@@ -38,13 +35,13 @@ pub fn clean() -> Result<Vec<String>, String> {
     Ok(taken_away)
 }
 
-/// The maps that some process has a descriptor of.
+/// Return the ids of the maps to which a process holds a descriptor.
 fn maps_with_descriptors() -> Result<BTreeSet<u32>, String> {
     let failed = |error: std::io::Error| format!("/proc: cannot be read: {error}");
     let mut found = BTreeSet::new();
     for process in fs::read_dir("/proc").map_err(failed)? {
         let folder = process.map_err(failed)?.path().join("fdinfo");
-        // Not a process, or one that has just ended.
+        // Not a process, or a process that has just ended.
         let Ok(descriptors) = fs::read_dir(folder) else { continue };
         for descriptor in descriptors.flatten() {
             let Ok(text) = fs::read_to_string(descriptor.path()) else { continue };
@@ -55,7 +52,7 @@ fn maps_with_descriptors() -> Result<BTreeSet<u32>, String> {
     Ok(found)
 }
 
-/// The name that connections choose it by.
+/// Return the scheme's name (`TCP_CONGESTION`).
 fn name_of(map: &MapHandle) -> Option<String> {
     let btf = Btf::from_vmlinux().ok()?;
     let begin = offset(&btf, "bpf_struct_ops_tcp_congestion_ops", "data")?
@@ -66,7 +63,7 @@ fn name_of(map: &MapHandle) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// Where a member is in a type of the kernel's, in bytes.
+/// Return the byte offset of a member in a kernel type.
 fn offset(btf: &Btf<'_>, name: &str, member: &str) -> Option<usize> {
     let found = btf.type_by_name::<Struct<'_>>(name)?;
     let member = found.iter().find(|one| one.name.is_some_and(|name| name == member))?;

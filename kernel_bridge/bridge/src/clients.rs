@@ -1,4 +1,4 @@
-//! The socket's clients: who may connect, what they said, what waits for them.
+//! The socket's clients: access control, received requests and messages to send.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -13,11 +13,11 @@ use nix::unistd::{Gid, Uid};
 
 use crate::protocol::{MAX_REQUEST, Message};
 
-/// What may wait for a client, in bytes: more than a second of reports of 200 flows. A client that lets more pile
-/// up is not steering; it is dropped, and its flows fall back.
+/// Limit of unsent bytes per client: more than a second of reports from 200 flows. The bridge drops a client
+/// above it, because such a client no longer steers; its flows fall back.
 const MAX_WAITING: usize = 4 << 20;
 
-/// Where a bridge listens. A path is removed with it.
+/// The socket on which a bridge listens. Dropping it removes its path, if it has one.
 #[derive(Debug)]
 pub struct Listener {
     socket: UnixListener,
@@ -25,11 +25,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listen at `name`: with an `@` before it a name in the network namespace's abstract space, which nobody has to
-    /// clean up, else a path, which becomes `owner`'s alone. A path that a killed bridge left is taken over.
-    ///
-    /// # Errors
-    /// As the kernel says.
+    /// Listen at `name`: after an `@`, an abstract name in the network namespace, which needs no cleaning up;
+    /// else a path that only `owner` may access. A path that a killed bridge left is replaced.
     pub fn new(name: &str, owner: (Uid, Gid)) -> io::Result<Self> {
         let (socket, path) = match name.strip_prefix('@') {
             Some(name) => (UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?, None),
@@ -44,10 +41,7 @@ impl Listener {
         Ok(listener)
     }
 
-    /// The next connection that waits.
-    ///
-    /// # Errors
-    /// There is none, or as the kernel says.
+    /// Accept the next waiting connection without blocking.
     pub fn accept(&self) -> io::Result<UnixStream> {
         self.socket.accept().map(|(stream, _)| stream)
     }
@@ -62,7 +56,7 @@ impl AsFd for Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // Where the folder does not let us any more, the next bridge there takes it over.
+            // If this fails (the process is no longer root), the next bridge at this path replaces the file.
             let _ = fs::remove_file(path);
         }
     }
@@ -82,10 +76,7 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     }
 }
 
-/// Connect to a bridge that listens at `name`.
-///
-/// # Errors
-/// As the kernel says.
+/// Connect to the bridge that listens at `name`.
 pub fn connect(name: &str) -> io::Result<UnixStream> {
     match name.strip_prefix('@') {
         Some(name) => UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?),
@@ -104,10 +95,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// Take a connection if its user is root or one of `allowed`; else tell it so and let it go.
+    /// Admit a connection whose user is root or in `allowed`; send any other the reason and close it.
     ///
     /// # Errors
-    /// The connection broke, or its user may not: one line.
+    /// The connection broke, or its user is not allowed.
     pub fn admit(stream: UnixStream, allowed: &[u32]) -> Result<Self, String> {
         stream.set_nonblocking(true).map_err(|error| error.to_string())?;
         let peer =
@@ -123,12 +114,12 @@ impl Client {
         Ok(client)
     }
 
-    /// Its descriptor.
+    /// The connection's descriptor.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
 
-    /// Read what has come; `false` when the connection is over.
+    /// Read what has arrived; `false` when the connection ended or a request is too long.
     pub fn hear(&mut self) -> bool {
         let mut buffer = [0; 4096];
         loop {
@@ -146,7 +137,7 @@ impl Client {
         self.heard.iter().take(MAX_REQUEST + 1).any(|byte| *byte == b'\n') || self.heard.len() <= MAX_REQUEST
     }
 
-    /// The next whole line that was heard.
+    /// Return the next complete line.
     pub fn line(&mut self) -> Option<Vec<u8>> {
         let end = self.heard.iter().position(|byte| *byte == b'\n')?;
         let rest = self.heard.split_off(end + 1);
@@ -155,12 +146,12 @@ impl Client {
         Some(line)
     }
 
-    /// Put a message behind those that wait.
+    /// Queue a message.
     pub fn send(&mut self, message: &Message<'_>) {
         self.waiting.extend_from_slice(&message.line());
     }
 
-    /// Write what waits as far as the client takes it; `false` when the connection is over or the client asleep.
+    /// Write queued messages without blocking; `false` when the connection ended or too much is queued.
     pub fn flush(&mut self) -> bool {
         while !self.waiting.is_empty() {
             match self.stream.write(&self.waiting) {
@@ -173,7 +164,7 @@ impl Client {
         self.waiting.len() <= MAX_WAITING
     }
 
-    /// Whether something waits.
+    /// Whether messages are queued.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
@@ -195,7 +186,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("leo-bridge-test-{}", std::process::id()));
         let name = path.to_str().unwrap();
         let me = (nix::unistd::geteuid(), nix::unistd::getegid());
-        // What a bridge leaves that was killed.
+        // The file that a killed bridge leaves behind.
         drop(UnixListener::bind(&path).unwrap());
         let listener = Listener::new(name, me).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);

@@ -5,7 +5,7 @@ use nix::time::{ClockId, clock_gettime};
 /// `CLOCK_MONOTONIC`, in µs: what `tcp_mstamp` counts.
 #[must_use]
 pub fn monotonic_us() -> u64 {
-    // It fails only for a clock that does not exist.
+    // Fails only for clocks that do not exist.
     clock_gettime(ClockId::CLOCK_MONOTONIC)
         .map_or(0, |now| now.tv_sec() as u64 * 1_000_000 + now.tv_nsec() as u64 / 1_000)
 }

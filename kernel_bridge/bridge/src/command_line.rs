@@ -1,4 +1,4 @@
-//! `leo-bridge run|status|check`, as data.
+//! Parse the command line `leo-bridge run|status|check|clean`.
 
 use std::path::PathBuf;
 
@@ -6,13 +6,13 @@ use leo_control::AgentSpec;
 
 use crate::ack_driven;
 
-/// The longest name of a congestion control: the kernel's 16 bytes with a 0 at the end.
+/// Longest name of a congestion control: the kernel has 16 bytes, the last one 0.
 pub const MAX_NAME: usize = 15;
 
-/// Where the bridge listens unless told otherwise: in the abstract namespace, so that nothing is left behind.
+/// The default socket: an abstract name, which leaves no file behind.
 pub const SOCKET: &str = "@leo-bridge";
 
-/// What to print where the command line is wrong or asks for it.
+/// The usage.
 pub const USAGE: &str = "\
 usage: leo-bridge run [--policy NAME=FOLDER]… [--scheme NAME=SCHEME]… [--satcp NAME]…
                       [--offer NAME[=AGENT]]… [--offer-over-cubic NAME]…
@@ -21,66 +21,66 @@ usage: leo-bridge run [--policy NAME=FOLDER]… [--scheme NAME=SCHEME]… [--sat
        leo-bridge check
        leo-bridge clean
 
-run     loads the eBPF programs and serves flows until it is ended.
-        --policy NAME=FOLDER  flows of the congestion control NAME follow the policy in FOLDER
-        --scheme NAME=SCHEME  flows of NAME are steered by vivace, vivace-kernel, vivace-proteus or copa
-        --offer NAME          flows of NAME are offered on the socket (with nothing else given: leo_agent)
-        --offer NAME=AGENT    the same, as that agent's specification wants it: over Cubic for Orca's
-                              action, every half RTT for Aurora's observation, paced packet by packet
-                              for an action that is a rate
+run     loads the eBPF programs and serves flows until SIGINT or SIGTERM.
+        --policy NAME=FOLDER  the policy in FOLDER steers flows of the congestion control NAME
+        --scheme NAME=SCHEME  vivace, vivace-kernel, vivace-proteus or copa steers flows of NAME
+        --offer NAME          clients of the socket steer flows of NAME (default scheme: leo_agent)
+        --offer NAME=AGENT    the same, adapted to that agent's specification: over Cubic for Orca's
+                              action, intervals of half an RTT for Aurora's observation, packets paced
+                              one by one for an action that sets a rate
         --offer-over-cubic NAME
-                              offered, but Cubic moves the window between commands
-        --satcp NAME          flows of NAME are SaTCP's: Cubic that clients warn of handovers
-        --interval-ms MS      monitor interval of flows without a policy (30); a policy brings its own
-        --seed N              of what is random in a scheme (1)
-        --socket NAME         a path or, after an @, an abstract name (@leo-bridge)
-        --user USER           whom to become after loading, and who may use the socket besides root
-                              (who called sudo, else nobody)
-        --with-parent         end when the process that started it ends
-        --no-link             as on kernels before 6.4: a second process takes the schemes away
-status  prints what a running bridge says of itself, as JSON.
-check   says what this machine lacks.
-clean   takes schemes away that nobody serves any more, and says which.
+                              as --offer, and Cubic moves the window between commands
+        --satcp NAME          flows of NAME run SaTCP: Cubic that clients warn of handovers
+        --interval-ms MS      monitor interval of flows without a policy (default 30); a policy has its own
+        --seed N              seed of the schemes' random decisions (default 1)
+        --socket NAME         a path or, after an @, an abstract name (default @leo-bridge)
+        --user USER           user to become after loading, who may use the socket besides root
+                              (default: the user who called sudo, else nobody)
+        --with-parent         end when the parent process ends
+        --no-link             as on kernels before 6.4, let a second process remove the schemes
+status  prints the state of a running bridge as JSON.
+check   reports what this machine lacks.
+clean   removes schemes that no process serves, and names them.
 A congestion control's name has at most 15 letters, digits, _ and .";
 
-/// What to do.
+/// A parsed command line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// Serve.
+    /// Serve flows.
     Run(Run),
-    /// Ask a running bridge.
+    /// Print the state of a running bridge.
     Status {
-        /// Where it listens.
+        /// Its socket.
         socket: String,
     },
-    /// Look at the machine.
+    /// Report what the machine lacks.
     Check,
-    /// Take away what killed bridges left.
+    /// Remove what killed bridges left.
     Clean,
     /// Print the usage.
     Help,
 }
 
-/// What `run` serves.
+/// Options of `run`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// Congestion controls by name.
     pub schemes: Vec<(String, Decider)>,
     /// Monitor interval of flows without a policy, in µs.
     pub interval_us: u64,
-    /// Of what is random in a scheme.
+    /// Seed of the schemes' random decisions.
     pub seed: u64,
-    /// Where to listen.
+    /// Socket to listen on.
     pub socket: String,
-    /// Whom to become.
+    /// User to become after loading.
     pub user: Option<String>,
-    /// Whether to end with the process that started it.
+    /// Whether to end with the parent process.
     pub with_parent: bool,
-    /// Whether to do without links that the kernel has.
+    /// Whether to ignore that the kernel has links.
     pub no_link: bool,
 }
 
-/// Who decides for a scheme.
+/// What decides for the flows of a scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decider {
     /// The policy in that folder.
@@ -89,18 +89,18 @@ pub enum Decider {
     Scheme(String),
     /// A client of the socket.
     Offered,
-    /// A client of the socket, which is an agent of that specification.
+    /// A client of the socket, an agent with that specification.
     OfferedTo(AgentSpec),
-    /// A client of the socket, and Cubic between its commands.
+    /// A client of the socket, with Cubic between its commands.
     OfferedOverCubic,
-    /// The eBPF program itself, which clients warn of handovers.
+    /// The eBPF program itself; clients warn it of handovers.
     SaTcp,
 }
 
-/// Parse the arguments behind the program's name.
+/// Parse the arguments after the program's name.
 ///
 /// # Errors
-/// One line that names the argument and the rule.
+/// One line with the argument and the rule that it breaks.
 pub fn parse(arguments: &[String]) -> Result<Command, String> {
     let mut arguments = arguments.iter().map(String::as_str);
     match arguments.next() {
@@ -206,7 +206,7 @@ fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<Command, Stri
     Ok(Command::Run(run))
 }
 
-/// What the kernel takes in the name of a congestion control that eBPF brings (`bpf_obj_name_cpy()`).
+/// Whether the kernel accepts a byte in the name of a congestion control in eBPF (`bpf_obj_name_cpy()`).
 const fn is_allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.')
 }

@@ -1,4 +1,4 @@
-//! `leo-bridge run`: one thread that waits for interval ends, flows, clients and the signal to go.
+//! `leo-bridge run`: one thread that waits for interval ends, flows, clients and signals.
 
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -15,14 +15,14 @@ use crate::ebpf::Registered;
 use crate::protocol::{FlowStatus, Message, Request, SchemeStatus, VERSION, flow_id, parts_of};
 use crate::service::{Controller, Event, Service};
 
-/// A scheme that the kernel offers, with who decides for its flows.
+/// A registered scheme and the service that decides for its flows.
 #[derive(Debug)]
 pub struct Scheme {
-    /// What `TCP_CONGESTION` is set to.
+    /// Its name for `TCP_CONGESTION`.
     pub name: String,
     /// Its flows.
     pub service: Service,
-    /// Its eBPF side.
+    /// Its eBPF program.
     pub registered: Registered,
 }
 
@@ -30,10 +30,10 @@ const TIMER: u64 = 0;
 const SIGNAL: u64 = 1;
 const LISTENER: u64 = 2;
 const CHANGES: u64 = 3;
-/// Behind the schemes' numbers.
+/// First client token; tokens from `CHANGES` up to here are schemes.
 const CLIENTS: u64 = 1 << 32;
 
-/// Everything that runs.
+/// The event loop with its schemes and clients.
 #[derive(Debug)]
 pub struct Daemon {
     schemes: Vec<Scheme>,
@@ -47,10 +47,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Over those schemes and that socket, for root and `allowed` users. Blocks the signals that end it.
-    ///
-    /// # Errors
-    /// The kernel refuses a descriptor: one line.
+    /// Set up the event loop for root and `allowed` users. Blocks the signals that end it.
     pub fn new(schemes: Vec<Scheme>, listener: Listener, allowed: Vec<u32>) -> Result<Self, String> {
         let failed = |error: nix::errno::Errno| format!("event loop: {error}");
         let mut ends = SigSet::empty();
@@ -82,10 +79,7 @@ impl Daemon {
         })
     }
 
-    /// Serve until a signal says to end.
-    ///
-    /// # Errors
-    /// The kernel fails us: one line.
+    /// Serve until SIGINT, SIGTERM or SIGHUP.
     pub fn run(&mut self) -> Result<(), String> {
         let failed = |error: nix::errno::Errno| format!("event loop: {error}");
         let mut happened = [EpollEvent::empty(); 64];
@@ -110,7 +104,7 @@ impl Daemon {
                     token => self.look_for_changes((token - CHANGES) as usize, &mut events),
                 }
             }
-            // Intervals first whatever woke us: they are what must not wait.
+            // Serve intervals at every wake-up: they must not wait.
             for index in 0..self.schemes.len() {
                 let scheme = &mut self.schemes[index];
                 if scheme.registered.take_acks(&mut acks) {
@@ -127,7 +121,7 @@ impl Daemon {
     fn say_what_does_not_count(&self) {
         for scheme in &self.schemes {
             if let Some(why) = scheme.service.too_late() {
-                eprintln!("leo-bridge: {}: this run does not count: {why}", scheme.name);
+                eprintln!("leo-bridge: {}: this run is invalid: {why}", scheme.name);
             }
         }
     }
@@ -150,7 +144,7 @@ impl Daemon {
         }
     }
 
-    /// Tell subscribers what happened to a scheme's flows.
+    /// Send a scheme's events to its subscribers.
     fn publish(&mut self, index: usize, events: &mut Vec<Event>) {
         let name = &self.schemes[index].name;
         for event in events.drain(..) {
@@ -178,7 +172,7 @@ impl Daemon {
 
     fn accept(&mut self) {
         while let Ok(stream) = self.listener.accept() {
-            // One who may not, or has gone already, was told as far as possible.
+            // `admit` has sent the reason to a client that it refuses.
             let Ok(client) = Client::admit(stream, &self.allowed) else { continue };
             let token = self.next_client;
             if self.epoll.add(client.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, token)).is_ok() {
@@ -218,7 +212,7 @@ impl Daemon {
                 if let Some(ms) = interval_ms {
                     if !matches!(service.controller(), Controller::Offered) {
                         return Err(
-                            "subscribe: interval_ms: the scheme is not offered, its interval is its policy's"
+                            "subscribe: interval_ms: the scheme is not offered: its interval is fixed"
                                 .to_owned(),
                         );
                     }
@@ -300,7 +294,7 @@ impl Daemon {
         }
     }
 
-    /// Write what waits; clients that went or sleep are dropped.
+    /// Write queued messages; drop clients that left or do not read.
     fn flush_clients(&mut self) {
         let mut gone = Vec::new();
         for (token, client) in &mut self.clients {

@@ -1,4 +1,4 @@
-//! The eBPF side: load a program, register its scheme with the kernel and map what it shares.
+//! Load an eBPF program, register its scheme with the kernel and map the memory that they share.
 
 use std::any::Any;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -17,19 +17,19 @@ use nix::sys::mman::{MapFlags as MmapFlags, ProtFlags, mmap, munmap};
 use crate::ack_record::AckRecord;
 use crate::slot::{Command, Flow, SLOTS, Slots};
 
-/// The longest name of a congestion control: the kernel's 16 bytes with a 0 at the end.
+/// Longest name of a congestion control: the kernel has 16 bytes, the last one 0.
 pub const MAX_NAME: usize = 15;
 
-/// Where `name` is in `struct tcp_congestion_ops` of `kernel.h`: behind eight pointers.
+/// Offset of `name` in `struct tcp_congestion_ops` of `kernel.h`: after eight pointers.
 const NAME_OFFSET: usize = 64;
 
-/// The map whose value is the scheme, by which leftovers are known: the program's variable.
+/// The program's variable for the scheme, and so the name of its map, by which `clean` finds leftovers.
 pub const SCHEME_MAP: &str = "leo_scheme";
 
-/// What ends a scheme when the process that brought it has gone.
+/// What removes a scheme when the process that registered it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tie {
-    /// A link, which is the process's own: the kernel itself, from Linux 6.4 on.
+    /// The kernel, through a link that the process owns (from Linux 6.4 on).
     Link,
     /// A second process ([`crate::guardian`]).
     Guardian,
@@ -38,25 +38,25 @@ pub enum Tie {
 /// One of the programs in this binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
-    /// Obeys commands; Cubic where none come.
+    /// Obeys commands; runs Cubic when none come.
     Agent,
-    /// Cubic that takes losses around an announced handover for the handover's.
+    /// Cubic that attributes losses around an announced handover to the handover.
     SaTcp,
 }
 
-/// How the program of a scheme is to behave.
+/// Behaviour of a scheme's program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// It tells of every ACK.
+    /// The program records every ACK.
     pub tells_acks: bool,
     /// Packets are paced one by one, as senders in user space do.
     pub by_one: bool,
-    /// Cubic moves the window always, and a command is what it goes on from.
+    /// Cubic always moves the window; a command sets the value from which it continues.
     pub over_cubic: bool,
 }
 
 impl Settings {
-    /// As it is in flow.h.
+    /// Encode as `struct settings` of flow.h.
     fn bytes(&self, cong_control_arguments: u32) -> [u8; 16] {
         // 2: net.ipv4.tcp_min_tso_segs.
         let least_burst = if self.by_one { 1 } else { 2 };
@@ -71,7 +71,7 @@ impl Settings {
 
 impl Program {
     fn bytes(self) -> &'static [u8] {
-        // The ELF parser wants its input aligned.
+        // The ELF parser needs aligned input.
         #[repr(align(16))]
         struct Aligned<T: ?Sized>(T);
         static AGENT: &Aligned<[u8]> =
@@ -84,7 +84,7 @@ impl Program {
     }
 }
 
-/// A program that the kernel has, and its scheme not yet.
+/// A program that the kernel has loaded, with its scheme not yet registered.
 pub struct Loaded {
     name: String,
     slots: Slots,
@@ -99,8 +99,8 @@ impl fmt::Debug for Loaded {
     }
 }
 
-/// A scheme that the kernel offers for as long as this value lives, and not a moment longer than the process, which
-/// owns the only link to it or has a guardian. Flows that use it keep the program itself alive until they close.
+/// A registered scheme. It ends with this value, and with the process at the latest (see [`Tie`]). Flows that
+/// use the scheme keep its program loaded until they close.
 pub struct Registered {
     slots: Slots,
     changes: RingBuffer<'static>,
@@ -115,10 +115,10 @@ impl fmt::Debug for Registered {
     }
 }
 
-/// Load `program`, to become the congestion control `name`.
+/// Load `program` for the congestion control `name`.
 ///
 /// # Errors
-/// The kernel refuses: one line with what it said.
+/// The kernel refuses: one line with libbpf's message.
 pub fn load(program: Program, name: &str, settings: &Settings, tie: Tie) -> Result<Loaded, String> {
     if name.is_empty() || name.len() > MAX_NAME {
         return Err(format!("{name}: a congestion control's name has 1 to {MAX_NAME} bytes"));
@@ -158,19 +158,19 @@ pub fn load(program: Program, name: &str, settings: &Settings, tie: Tie) -> Resu
 }
 
 impl Loaded {
-    /// The map that stands for the scheme: whoever has it may take the scheme away.
+    /// Return the scheme's map; a process that has it can remove the scheme.
     pub fn scheme_fd(&self) -> Option<BorrowedFd<'_>> {
-        // SAFETY: the descriptor is the object's, which lives as long as the borrow.
+        // SAFETY: the object owns the descriptor and lives as long as the borrow.
         self.object
             .maps()
             .find(|map| map.name() == SCHEME_MAP)
             .map(|map| unsafe { BorrowedFd::borrow_raw(map.as_fd().as_raw_fd()) })
     }
 
-    /// Let connections choose it.
+    /// Register the scheme, so that connections can choose it.
     ///
     /// # Errors
-    /// The kernel refuses, as a name that is taken: one line with what it said.
+    /// The kernel refuses, for instance because the name is taken: one line with libbpf's message.
     pub fn register(mut self) -> Result<Registered, String> {
         let said = said::listen();
         let link = find(&mut self.object, SCHEME_MAP)?.attach_struct_ops().map_err(|error| {
@@ -193,29 +193,29 @@ impl Registered {
         &mut self.slots
     }
 
-    /// Readable when flows have opened or closed.
+    /// Return a descriptor that is readable when flows have opened or closed.
     pub fn changes_fd(&self) -> RawFd {
         self.changes.epoll_fd()
     }
 
-    /// Put the ACKs since the last call in the place of what is in `records`; `false` where the program tells of none.
+    /// Replace `records` by the ACKs since the last call; `false` if the program does not record ACKs.
     pub fn take_acks(&self, records: &mut Vec<AckRecord>) -> bool {
         records.clear();
         let Some((ring, heard)) = &self.acks else { return false };
-        // It fails only where a callback does, and ours cannot.
+        // Fails only if a callback fails; ours cannot.
         let _ = ring.consume_raw();
         std::mem::swap(records, &mut heard.lock().unwrap_or_else(PoisonError::into_inner));
         true
     }
 
-    /// Forget the changes so far.
+    /// Discard the changes so far.
     pub fn clear_changes(&self) {
-        // It fails only where a callback does, and ours cannot.
+        // Fails only if a callback fails; ours cannot.
         let _ = self.changes.consume_raw();
     }
 }
 
-/// Settings and name, before the program is loaded.
+/// Write settings and name into the program before it is loaded.
 fn prepare(open: &mut OpenObject, name: &str, settings: &Settings, tie: Tie) -> Result<(), String> {
     let settings_bytes = settings.bytes(cong_control_arguments()?);
     for mut map in open.maps_mut() {
@@ -238,8 +238,8 @@ fn prepare(open: &mut OpenObject, name: &str, settings: &Settings, tie: Tie) -> 
     Ok(())
 }
 
-/// How many arguments this kernel gives `cong_control`: four since 6.10, two before. Distributions move such
-/// changes between versions, so its own type information is asked.
+/// Return the number of arguments of this kernel's `cong_control`: four since 6.10, two before. Read it from
+/// the kernel's type information, because distributions backport such changes.
 fn cong_control_arguments() -> Result<u32, String> {
     let btf =
         Btf::from_vmlinux().map_err(|error| format!("/sys/kernel/btf/vmlinux: cannot be read: {error}"))?;
@@ -279,11 +279,11 @@ fn map_slots(object: &mut Object) -> Result<Slots, String> {
     )?;
     let (flows_at, commands_at) = (flows.at.cast(), commands.at.cast());
     let memory: Box<dyn Any> = Box::new((flows, commands));
-    // SAFETY: the mappings are that long and live in `memory`; the program keeps to the sequence.
+    // SAFETY: the mappings are that long and live in `memory`; the program writes while the sequence is odd.
     Ok(unsafe { Slots::new(flows_at, commands_at, memory) })
 }
 
-/// An array map in our memory.
+/// An array map that is mapped into our memory.
 struct Mapping {
     at: NonNull<std::ffi::c_void>,
     bytes: NonZeroUsize,
@@ -306,7 +306,7 @@ impl Drop for Mapping {
     }
 }
 
-/// What libbpf says goes into our one line instead of the terminal.
+/// Collect libbpf's messages for our one-line errors, instead of printing them.
 mod said {
     use super::{PrintLevel, fmt};
     use std::sync::Mutex;

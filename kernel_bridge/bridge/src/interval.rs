@@ -1,13 +1,13 @@
-//! One monitor interval of a live flow: the kernel's counters at both ends make the report.
+//! Compute the report of a monitor interval from the kernel's counters at both of its ends.
 
 use leo_control::Report;
 
 use crate::slot::Flow;
 
-/// What a flow did from `before`, read at `begin_us`, until `after`, read at `end_us` (both `CLOCK_MONOTONIC`).
+/// Report on a flow from `before`, read at `begin_us`, to `after`, read at `end_us` (both `CLOCK_MONOTONIC`).
 ///
-/// Counters are subtracted modulo their width, as the kernel lets them wrap. The report's time begins at
-/// `origin_us`; `max_throughput` is the running maximum of the connection, which this interval may raise.
+/// The kernel's counters wrap, so differences are taken modulo their width. The report's time starts at
+/// `origin_us`. `max_throughput` is the connection's running maximum, which this interval may raise.
 #[must_use]
 pub fn report(
     before: &Flow,
@@ -32,7 +32,7 @@ pub fn report(
         avg_throughput,
         avg_rtt_us: u32::try_from(avg_rtt_us).unwrap_or(u32::MAX),
         rtt_samples: u32::try_from(rtt_samples).unwrap_or(u32::MAX),
-        // All ones stand for "none yet" in the kernel, 0 in a report.
+        // "None yet" is all ones in the kernel and 0 in a report.
         min_rtt_us: if after.min_rtt_us == u32::MAX { 0 } else { after.min_rtt_us },
         srtt_us: after.srtt_us_8 / 8,
         rttvar_us: after.mdev_us_4 / 4,
@@ -47,10 +47,10 @@ pub fn report(
     }
 }
 
-/// Slope of the least-squares line through the interval's RTT samples, in seconds a second; 0 without one.
+/// Slope of the least-squares line through the interval's RTT samples, in s/s; 0 without a line.
 ///
-/// Sums since the connection began wrap, and so does all that is computed here: what comes out does not depend on
-/// where time begins, is small, and therefore right.
+/// The connection's sums wrap and so does this arithmetic. The result is still right, because spread and
+/// covariance do not depend on the origin of time and fit into 64 bits.
 fn rtt_slope(before: &Flow, after: &Flow) -> f64 {
     let samples = after.rtt_samples.wrapping_sub(before.rtt_samples);
     let time = after.time_sum_us.wrapping_sub(before.time_sum_us);
@@ -126,7 +126,7 @@ mod tests {
         let mut before = Flow { time_square_sum: u64::MAX - 5, time_rtt_sum: u64::MAX, ..Flow::default() };
         before.rtt_sum_us = 99;
         let mut after = before;
-        // Hours after the start, 300 µs more every 10 ms.
+        // Hours after the start, the RTT grows by 300 µs every 10 ms.
         for i in 0..20 {
             let (time, rtt) = (9_000_000_000_u64 + i * 10_000, 50_000 + i * 300);
             after.rtt_samples += 1;

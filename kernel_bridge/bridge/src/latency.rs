@@ -1,6 +1,6 @@
-//! How late things happen: a histogram of microseconds in fixed memory.
+//! A histogram of latencies in µs, in fixed memory.
 
-/// Sub-buckets of each power of two: quantiles are at most 1/16 too high.
+/// Buckets per power of two: quantiles are at most 1/16 too high.
 const SUB: usize = 16;
 
 /// Counts of durations in µs, exact below 16 and within 6.25 % above.
@@ -18,26 +18,26 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// Count one.
+    /// Count a duration.
     pub fn add(&mut self, us: u64) {
         self.counts[Self::bucket(us)] += 1;
         self.total += 1;
         self.max_us = self.max_us.max(us);
     }
 
-    /// How many were counted.
+    /// Number of durations counted.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.total
     }
 
-    /// The largest, in µs.
+    /// The largest duration, in µs.
     #[must_use]
     pub const fn max_us(&self) -> u64 {
         self.max_us
     }
 
-    /// The smallest bucket's upper end, in µs, that at least `quantile` of all are within; 0 without any.
+    /// Upper end, in µs, of the bucket with the quantile; 0 if nothing was counted.
     #[must_use]
     pub fn quantile_us(&self, quantile: f64) -> u64 {
         let wanted = (quantile * self.total as f64).ceil() as u64;

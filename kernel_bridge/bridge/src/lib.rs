@@ -1,5 +1,5 @@
-//! Agents steer real TCP flows: the eBPF programs' loader, the daemon that decides every monitor interval, and the
-//! socket on which it offers flows to others. See `kernel_bridge/bridge/README.md`.
+//! Let agents steer real TCP flows: the loader of the eBPF programs, the daemon that decides every monitor
+//! interval, and the socket on which it offers flows to clients. See `kernel_bridge/bridge/README.md`.
 
 pub mod ack_driven;
 pub mod ack_record;

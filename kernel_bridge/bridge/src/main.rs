@@ -54,7 +54,7 @@ fn status(socket: &str) -> Result<(), String> {
 }
 
 #[cfg(not(feature = "ebpf"))]
-const WITHOUT: &str = "this build has no eBPF programs: `make kernel` as root makes one that has";
+const WITHOUT: &str = "this build has no eBPF programs: run `make kernel` as root";
 
 #[cfg(not(feature = "ebpf"))]
 fn serve(_run: &command_line::Run) -> Result<(), String> {
@@ -74,6 +74,6 @@ fn serve(run: &command_line::Run) -> Result<(), String> {
 #[cfg(feature = "ebpf")]
 fn clean() -> Result<(), String> {
     let taken_away = leo_bridge::clean::clean()?;
-    taken_away.iter().for_each(|name| println!("took away {name}, a congestion control that nobody served"));
+    taken_away.iter().for_each(|name| println!("removed {name}, a congestion control that nobody served"));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What the process keeps after loading: nothing that needs root.
+//! Give up root after loading, and ask for real-time priority before.
 
 use nix::errno::Errno;
 use nix::libc;
@@ -6,16 +6,13 @@ use nix::sys::mman::{MlockAllFlags, mlockall};
 use nix::sys::signal::Signal;
 use nix::unistd::{Gid, Pid, Uid, User, geteuid, getppid, setgroups, setresgid, setresuid};
 
-/// Above link shells such as mm-leo, which has 10: a decision takes some 50 µs, and their packets far longer in all.
+/// Above link shells (mm-leo has 10): a decision takes some 50 µs, their packets far longer in total.
 const REALTIME_PRIORITY: i32 = 20;
 
 /// The unprivileged user of most systems.
 const NOBODY: u32 = 65_534;
 
-/// Whom to become: the user asked for, or who called sudo, or nobody.
-///
-/// # Errors
-/// There is no such user: one line.
+/// Return the user to become: the one asked for, else the one who called sudo, else nobody.
 pub fn user(asked: Option<&str>, sudo_uid: Option<&str>) -> Result<(Uid, Gid), String> {
     let Some(asked) = asked.or(sudo_uid) else {
         return Ok((Uid::from_raw(NOBODY), Gid::from_raw(NOBODY)));
@@ -31,16 +28,13 @@ pub fn user(asked: Option<&str>, sudo_uid: Option<&str>) -> Result<(Uid, Gid), S
     }
 }
 
-/// Become that user for good: no way back to root, no capabilities, no privileges from files that are executed.
-///
-/// # Errors
-/// The kernel refuses: one line.
+/// Become that user for good: without a way back to root, capabilities, or privileges from executed files.
 pub fn drop_to((uid, gid): (Uid, Gid)) -> Result<(), String> {
     let failed = |error: Errno| format!("user {uid}: privileges cannot be dropped: {error}");
     if geteuid().is_root() {
         setgroups(&[]).map_err(failed)?;
         setresgid(gid, gid, gid).map_err(failed)?;
-        // From root to another user, the kernel also clears every capability (capabilities(7)).
+        // On a change from root to another user, the kernel also clears all capabilities (capabilities(7)).
         setresuid(uid, uid, uid).map_err(failed)?;
     }
     nix::sys::prctl::set_no_new_privs().map_err(failed)?;
@@ -50,25 +44,25 @@ pub fn drop_to((uid, gid): (Uid, Gid)) -> Result<(), String> {
     Ok(())
 }
 
-/// Be sent SIGTERM when `parent` ends. After [`drop_to`]: becoming somebody else forgets it.
+/// Have the kernel send SIGTERM when `parent` ends. Call it after [`drop_to`]: a change of user clears this.
 ///
 /// # Errors
-/// It has ended already, or the kernel refuses: one line.
+/// The parent has ended already, or the kernel refuses.
 pub fn end_with(parent: Pid) -> Result<(), String> {
     nix::sys::prctl::set_pdeathsig(Signal::SIGTERM).map_err(|error| format!("--with-parent: {error}"))?;
     if getppid() == parent { Ok(()) } else { Err("--with-parent: the parent has ended".to_owned()) }
 }
 
-/// Be scheduled before ordinary processes, and stay in memory: what decides every few milliseconds must not wait
-/// for those whose traffic it steers. `false` where the system does not allow it.
+/// Take real-time priority and lock our memory, so that decisions do not wait for the processes whose traffic
+/// we steer. `false` if the system does not allow it.
 #[must_use]
 pub fn be_prompt() -> bool {
     let wish = libc::sched_param { sched_priority: REALTIME_PRIORITY };
-    // SAFETY: our own process, and a parameter that outlives the call.
+    // SAFETY: acts on our own process, with a parameter that outlives the call.
     let scheduled =
         unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const wish) }
             == 0;
-    // Not what is still to come: without root its limit would make allocations fail.
+    // Not MCL_FUTURE: without root, the limit on locked memory would make allocations fail.
     let resident = mlockall(MlockAllFlags::MCL_CURRENT).is_ok();
     scheduled && resident
 }

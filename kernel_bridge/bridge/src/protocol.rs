@@ -1,58 +1,55 @@
-//! What goes over the socket: one JSON object a line, each way. `README.md` describes it for clients.
+//! The socket's protocol: one JSON object a line in both directions. `README.md` describes it for clients.
 
 use leo_control::Report;
 use serde::{Deserialize, Serialize};
 
 use crate::slot::{Flow, Mode};
 
-/// Version of the protocol; a change that breaks clients raises it.
+/// Version of the protocol. Raise it with a change that breaks clients.
 pub const VERSION: u32 = 1;
 
-/// The longest request, in bytes. Requests are small; whoever sends more is not a client.
+/// Longest request, in bytes.
 pub const MAX_REQUEST: usize = 4096;
 
 /// A request.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// How the bridge is doing.
+    /// Send the bridge's state.
     Status,
-    /// The open flows.
+    /// List the open flows.
     Flows,
-    /// From now on, reports of a scheme's flows, and their opening and closing.
+    /// Send reports of a scheme's flows, and their opening and closing, from now on.
     Subscribe {
         /// The scheme's name.
         scheme: String,
-        /// Length of a monitor interval; only for an offered scheme.
+        /// Length of a monitor interval, in ms; only for an offered scheme.
         interval_ms: Option<f64>,
     },
-    /// A window and a pacing rate for a flow of an offered scheme.
+    /// Set window and pacing rate of a flow of an offered scheme.
     Command {
         /// The flow.
         flow: u64,
-        /// Congestion window, in packets; 0 leaves it.
+        /// Congestion window, in packets; 0 leaves it unchanged.
         cwnd: u32,
         /// Pacing rate, in bytes/s; 0: unpaced.
         #[serde(default)]
         pacing_bytes_per_s: u64,
     },
-    /// An announced handover explains the losses of a SaTCP flow from now on, for so long.
+    /// Have a SaTCP flow attribute its losses to an announced handover, from now on.
     Freeze {
         /// The flow.
         flow: u64,
-        /// For how long.
+        /// Duration, in ms.
         for_ms: f64,
     },
 }
 
-/// Largest window that a command may ask for: a socket's buffers end long before.
+/// Largest window in a command; a socket's buffers are far smaller.
 const MAX_CWND: u32 = 1_000_000;
 
 impl Request {
-    /// Parse one line.
-    ///
-    /// # Errors
-    /// It is no request: one line.
+    /// Parse and validate one line.
     pub fn parse(line: &[u8]) -> Result<Self, String> {
         let request: Self = serde_json::from_slice(line).map_err(|error| format!("request: {error}"))?;
         match &request {
@@ -74,9 +71,9 @@ impl Request {
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Message<'a> {
-    /// The request was carried out.
+    /// The bridge carried out the request.
     Done,
-    /// It was not, and why.
+    /// The bridge refused the request.
     Error {
         /// One line.
         reason: &'a str,
@@ -85,46 +82,46 @@ pub enum Message<'a> {
     Status {
         /// [`VERSION`].
         protocol: u32,
-        /// Process of the bridge.
+        /// Process id of the bridge.
         pid: u32,
-        /// User that it has become.
+        /// User as which it runs.
         uid: u32,
-        /// What a report's values are, in their order.
+        /// Names of a report's values, in order.
         report_fields: [&'static str; Report::FIELDS.len()],
         /// Every scheme.
         schemes: Vec<SchemeStatus>,
     },
     /// Answer to [`Request::Flows`].
     Flows {
-        /// The open ones.
+        /// The open flows.
         flows: Vec<FlowStatus>,
     },
-    /// A flow of a subscribed scheme opened, or was open.
+    /// A flow of a subscribed scheme opened, or was open at subscription.
     Opened {
         /// The flow.
         flow: FlowStatus,
     },
-    /// It closed.
+    /// A flow closed.
     Closed {
         /// The flow.
         flow: u64,
     },
-    /// An interval ended.
+    /// A monitor interval ended.
     Report {
         /// The flow.
         flow: u64,
         /// In the order of `Report::FIELDS`.
         values: [f64; Report::FIELDS.len()],
-        /// From the interval's end until this message was written, in µs.
+        /// Time from the interval's end until it was served, in µs.
         late_us: u64,
     },
 }
 
 impl Message<'_> {
-    /// The message as one line.
+    /// Encode the message as one line.
     #[must_use]
     pub fn line(&self) -> Vec<u8> {
-        // Only maps with keys that are not strings, and failing implementations, cannot be written.
+        // Fails only for maps with keys that are not strings and for failing implementations: none here.
         let mut line = serde_json::to_vec(self).unwrap_or_default();
         line.push(b'\n');
         line
@@ -134,67 +131,67 @@ impl Message<'_> {
 /// One scheme, in [`Message::Status`].
 #[derive(Clone, Debug, Serialize)]
 pub struct SchemeStatus {
-    /// What `TCP_CONGESTION` is set to.
+    /// Its name for `TCP_CONGESTION`.
     pub scheme: String,
     /// Who decides: policy, offered, scheme or program.
     pub controller: &'static str,
-    /// Length of a monitor interval.
+    /// Length of a monitor interval, in ms.
     pub interval_ms: f64,
     /// Open flows.
     pub flows: usize,
     /// Interval ends served.
     pub intervals: u64,
-    /// Interval ends skipped for being a whole interval late.
+    /// Interval ends skipped because the bridge was late by an interval or more.
     pub missed: u64,
-    /// Why a run does not count whose flows these were, or none: decisions came too late.
+    /// Why a run with these flows is invalid (late decisions); none if it is valid.
     pub too_late: Option<String>,
-    /// Commands overtaken by the next before the connection did anything.
+    /// Commands replaced by the next one before they took effect.
     pub unapplied: u64,
-    /// Times that flows fell back to Cubic, of flows that closed.
+    /// Number of fallbacks to Cubic, of closed flows.
     pub fallbacks: u64,
-    /// From an interval's end until the command was in the kernel's hands, in µs: median, 99 %, largest.
+    /// Time from an interval's end until the kernel had the command, in µs: median, 99th percentile, maximum.
     pub commanded_us: [u64; 3],
-    /// From an interval's end until the command took effect, in µs: median, 99 %, largest.
+    /// Time from an interval's end until the command took effect, in µs: median, 99th percentile, maximum.
     pub applied_us: [u64; 3],
 }
 
 /// One flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowStatus {
-    /// By which requests name it.
+    /// Its id in requests.
     pub flow: u64,
     /// Its scheme.
     pub scheme: String,
-    /// This end.
+    /// Local address.
     pub local: String,
-    /// The other end.
+    /// Remote address.
     pub remote: String,
     /// Inode of its network namespace.
     pub netns: u32,
-    /// `SO_COOKIE`, where somebody had asked for it before the connection, else 0.
+    /// `SO_COOKIE` if a process asked for it before the connection, else 0.
     pub cookie: u64,
     /// User who owns the socket.
     pub uid: u32,
-    /// `CLOCK_MONOTONIC` when it opened, from which its reports count time.
+    /// `CLOCK_MONOTONIC` when it opened, in µs: the origin of time in its reports.
     pub opened_us: u64,
-    /// Who sets the window: held, steered, fallen_back or its_own.
+    /// What sets the window: held, steered, fallen_back or its_own.
     pub mode: &'static str,
     /// Congestion window, in packets.
     pub cwnd: u32,
     /// Pacing rate in bytes/s; 0: unpaced.
     pub pacing_bytes_per_s: u64,
-    /// Smoothed RTT.
+    /// Smoothed RTT, in µs.
     pub srtt_us: u32,
     /// Packets sent.
     pub sent: u32,
-    /// Times that it fell back to Cubic.
+    /// Number of fallbacks to Cubic.
     pub fallbacks: u32,
     /// Retransmission timeouts.
     pub timeouts: u32,
 }
 
 impl FlowStatus {
-    /// Of the flow with that id.
+    /// Describe the flow with the id `flow`.
     #[must_use]
     pub fn new(flow: u64, scheme: &str, counters: &Flow) -> Self {
         let plain = |address: std::net::SocketAddr| {
@@ -225,13 +222,13 @@ impl FlowStatus {
     }
 }
 
-/// A flow's id: scheme, generation and slot in one number below 2^53, which every JSON reader keeps exact.
+/// Pack scheme, generation and slot into a flow's id, below 2^53, which every JSON reader keeps exact.
 #[must_use]
 pub const fn flow_id(scheme: usize, generation: u32, slot: usize) -> u64 {
     (scheme as u64) << 42 | (generation as u64) << 10 | slot as u64
 }
 
-/// Scheme, generation and slot of a flow's id.
+/// Unpack scheme, generation and slot from a flow's id.
 #[must_use]
 pub const fn parts_of(flow: u64) -> (usize, u32, usize) {
     ((flow >> 42) as usize, (flow >> 10) as u32, (flow & 1023) as usize)

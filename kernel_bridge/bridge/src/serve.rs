@@ -1,4 +1,4 @@
-//! From a command line to a running daemon: read what is untrusted, load, give up root, serve.
+//! Turn a command line into a running daemon: read untrusted input, load, give up root, serve.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use crate::ebpf::Tie;
 use crate::service::{Controller, Service};
 use crate::{ack_driven, check, clients, ebpf, guardian, privileges};
 
-/// Serve until a signal says to end. Prints one line when flows may come.
+/// Serve until a signal ends the process. Prints one line when flows may use the schemes.
 ///
 /// # Errors
-/// One line: what the machine lacks, what the kernel refused, or which file is wrong.
+/// One line with what the machine lacks, what the kernel refused, or which file is wrong.
 pub fn serve(run: &Run) -> Result<(), String> {
     if let Some(need) = check::needs().into_iter().find(|need| need.lack.is_some()) {
         return Err(format!("{}: {}", need.what, need.lack.unwrap_or_default()));
     }
     let parent = nix::unistd::getppid();
     let user = privileges::user(run.user.as_deref(), std::env::var("SUDO_UID").ok().as_deref())?;
-    // Before anything is loaded: a bad policy must not leave a scheme behind even for a moment.
+    // Read policies before loading: a bad policy must not leave a scheme behind even for a moment.
     let deciders = run
         .schemes
         .iter()
@@ -34,7 +34,7 @@ pub fn serve(run: &Run) -> Result<(), String> {
     for (name, Plan { program, settings, service }) in deciders {
         loaded.push((name, service, ebpf::load(program, name, &settings, tie)?));
     }
-    // It must be there before the first scheme is, and goes after the last.
+    // The guardian must start before the first scheme is registered and end after the last.
     let _guardian = match tie {
         Tie::Link => None,
         Tie::Guardian => {
@@ -64,7 +64,7 @@ pub fn serve(run: &Run) -> Result<(), String> {
     daemon.run()
 }
 
-/// What is to be loaded for a scheme, and who decides.
+/// The program to load for a scheme, and its service.
 struct Plan {
     program: ebpf::Program,
     settings: ebpf::Settings,

@@ -1,6 +1,6 @@
-//! One scheme's flows: when their intervals end, what is reported, and who answers.
+//! Serve one scheme's flows: end their intervals, report, and command.
 //!
-//! No clock and no kernel in here: time is an argument, and the slots may lie anywhere.
+//! This module uses neither clock nor kernel: time is an argument, and the slots may be any memory.
 
 use std::sync::Arc;
 
@@ -12,36 +12,36 @@ use crate::interval;
 use crate::punctuality::Punctuality;
 use crate::slot::{Command, Flow, Mode, SLOTS, Slots};
 
-/// Intervals without a command after which a flow falls back, unless 2 sRTT is longer.
+/// Number of intervals without a command after which a flow falls back, unless 2 sRTT is longer.
 pub const PATIENCE_INTERVALS: u64 = 4;
 
-/// How often the ACKs of flows with a scheme of `core/cc` are listened to, in µs.
+/// Period of reading the ACKs of flows with a scheme of `core/cc`, in µs.
 pub const LISTEN_US: u64 = 1_000;
 
-/// Timers of theirs that would be sooner wait so long.
+/// Shortest delay of these schemes' timers, in µs.
 const SOONEST_US: u64 = 100;
 
-/// No interval of an agent's own is shorter, in µs.
+/// Shortest interval that an observation may set, in µs.
 const MIN_INTERVAL_US: u64 = 1_000;
 
-/// No interval ends in a slot without a flow.
+/// Deadline of a slot without a flow.
 const NEVER: u64 = u64::MAX;
 
-/// Who decides for the flows of a scheme.
+/// What decides for the flows of a scheme.
 #[derive(Clone, Debug)]
 pub enum Controller {
-    /// An exported policy, here.
+    /// An exported policy, in this process.
     Policy(Arc<Policy>),
-    /// Whoever subscribes on the socket.
+    /// A client that subscribes on the socket.
     Offered,
-    /// A scheme of `core/cc`, here: its name, one of [`ack_driven::NAMES`](crate::ack_driven::NAMES), and the seed of
-    /// its first flow.
+    /// A scheme of `core/cc`, in this process: its name, one of
+    /// [`ack_driven::NAMES`](crate::ack_driven::NAMES), and the seed of its first flow.
     AckDriven(String, u64),
-    /// Nobody: the program needs no commands for the window (SaTCP).
+    /// The eBPF program itself (SaTCP).
     Program,
 }
 
-/// What the outside may want to know.
+/// An event for subscribers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A flow opened in that slot.
@@ -57,15 +57,15 @@ struct Tracked {
     generation: u32,
     origin_us: u64,
     begin_us: u64,
-    /// Length of its intervals where the agent's specification has told it, instead of the service's.
+    /// Interval length that the observation's definition set, instead of the service's.
     own_interval_us: Option<u64>,
     before: Flow,
     max_throughput: u64,
     agent: Option<AgentState>,
     driven: Option<Box<AckDriven>>,
-    /// What a recurrent policy remembers.
+    /// A recurrent policy's memory.
     memory: Vec<f32>,
-    /// The command that holds: window, pacing, and the interval's end that it answers.
+    /// The current command: window, pacing, and the interval's end that it answers.
     standing: Option<Standing>,
 }
 
@@ -83,20 +83,20 @@ pub struct Service {
     controller: Controller,
     interval_us: u64,
     over_cubic: bool,
-    /// Whose definition may make a flow's intervals longer or shorter than the service's.
+    /// The observation whose definition may set a flow's interval length.
     observation: Option<Observation>,
     subscribed: bool,
     flows: Vec<Option<Tracked>>,
-    /// When each slot's interval ends; apart, because every wake looks at all of them.
+    /// When each slot's interval ends; a separate array, because every wake-up reads all of them.
     deadlines_us: Box<[u64; SLOTS]>,
-    /// When ACKs are to be listened to next.
+    /// When to read ACKs next.
     listen_us: u64,
     opened: u64,
     punctuality: Punctuality,
 }
 
 impl Service {
-    /// A scheme without flows; its intervals are that long.
+    /// Create a scheme without flows and with intervals of `interval_us`.
     #[must_use]
     pub fn new(controller: Controller, interval_us: u64) -> Self {
         let flows = (0..SLOTS).map(|_| None).collect();
@@ -118,21 +118,21 @@ impl Service {
         }
     }
 
-    /// Whether Cubic moves the windows of its flows, and commands are what it goes on from.
+    /// Set whether Cubic moves the windows of the flows and continues from the commanded values.
     #[must_use]
     pub const fn over_cubic(mut self, over_cubic: bool) -> Self {
         self.over_cubic = over_cubic;
         self
     }
 
-    /// Whose reports are taken for that observation: intervals are as long as its definition says.
+    /// Use the interval lengths that the observation's definition sets.
     #[must_use]
     pub const fn observed_as(mut self, observation: Observation) -> Self {
         self.observation = Some(observation);
         self
     }
 
-    /// Who decides.
+    /// What decides for the flows.
     #[must_use]
     pub const fn controller(&self) -> &Controller {
         &self.controller
@@ -144,12 +144,12 @@ impl Service {
         self.interval_us
     }
 
-    /// Let the intervals that begin from now on have that length.
+    /// Set the length of intervals that begin from now on.
     pub fn set_interval_us(&mut self, interval_us: u64) {
         self.interval_us = interval_us;
     }
 
-    /// Whether somebody subscribed to the flows of an offered scheme: where nobody did, new flows wait for none.
+    /// Set whether a client subscribed to an offered scheme. If none did, new flows wait for no command.
     pub fn set_subscribed(&mut self, slots: &mut Slots, subscribed: bool) {
         self.subscribed = subscribed;
         self.say_how_long_to_wait(slots);
@@ -161,7 +161,7 @@ impl Service {
         slots.set_first_patience_us(if is_served { PATIENCE_INTERVALS * self.interval_us } else { 0 });
     }
 
-    /// How well the deadlines were kept so far.
+    /// Punctuality so far.
     #[must_use]
     pub const fn punctuality(&self) -> &Punctuality {
         &self.punctuality
@@ -201,7 +201,7 @@ impl Service {
             _ => None,
         };
         self.opened += 1;
-        // Its first counters were those of a connection that had sent nothing but its SYN, which counts as delivered.
+        // A new flow's counters are 0 except for `delivered`, which counts the SYN.
         let before = Flow { delivered: flow.delivered.min(1), ..Flow::default() };
         let begin_us = flow.opened_us.min(now_us);
         self.flows[slot] = Some(Tracked {
@@ -228,13 +228,13 @@ impl Service {
         }
     }
 
-    /// The next interval's end, `CLOCK_MONOTONIC` in µs.
+    /// When to call [`serve`](Self::serve) or [`hear`](Self::hear) next, `CLOCK_MONOTONIC` in µs.
     #[must_use]
     pub fn next_deadline_us(&self) -> Option<u64> {
         self.deadlines_us.iter().copied().min().map(|us| us.min(self.listen_us)).filter(|us| *us != NEVER)
     }
 
-    /// Let the schemes of `core/cc` hear what happened on their flows, and have the kernel do as they want.
+    /// Pass ACK records to the flows' schemes of `core/cc` and command what they want.
     pub fn hear(&mut self, slots: &mut Slots, records: &[AckRecord], clock: &mut impl FnMut() -> u64) {
         let now_us = clock();
         let due = self.listen_us <= now_us;
@@ -281,7 +281,7 @@ impl Service {
         tracked.standing = Some(Standing { cwnd, pacing_rate, sequence, interval_end_us: now_us });
     }
 
-    /// Serve every interval that has ended; `clock` is read again after each command to see how late it is.
+    /// Serve every interval that has ended; read `clock` again after each command to measure how late it is.
     pub fn serve(&mut self, slots: &mut Slots, clock: &mut impl FnMut() -> u64, events: &mut Vec<Event>) {
         let now_us = clock();
         for slot in 0..SLOTS {
@@ -312,7 +312,7 @@ impl Service {
         self.punctuality.intervals += 1;
         let interval_us = tracked.own_interval_us.unwrap_or(self.interval_us);
         self.punctuality.missed += late_us / interval_us;
-        // From this end, so that lateness does not add up; but never into the past.
+        // Count from this end, so that lateness does not add up; but skip ends in the past.
         self.deadlines_us[slot] += interval_us * (1 + late_us / interval_us);
         let hold = Command {
             time_us: now_us,
@@ -327,7 +327,7 @@ impl Service {
             return;
         }
         if flow.sent == 0 {
-            // A connection's receiving end, or one that has not begun: it keeps its initial window.
+            // A connection's receiving end, or one that has sent nothing yet, keeps its initial window.
             if self.subscribed || matches!(self.controller, Controller::Policy(_)) {
                 slots.command(slot, hold);
             }
@@ -345,14 +345,14 @@ impl Service {
         tracked.before = *flow;
         if let Some(standing) = tracked.standing {
             if tracked.driven.is_some() {
-                // Its commands answer ACKs, not intervals.
+                // These commands answer ACKs, not intervals.
             } else if flow.applied_command == standing.sequence {
                 let applied_us = (flow.applied_ns / 1_000).saturating_sub(standing.interval_end_us);
                 self.punctuality.applied.add(applied_us);
             } else if standing.sequence != u64::MAX {
                 self.punctuality.unapplied += 1;
             }
-            // In an outage the command waits for the connection's next step; it holds all the same.
+            // In an outage the command waits for the connection's next step; report it nevertheless.
             let is_cubics = self.over_cubic && flow.applied_command == slots.commanded(slot).sequence;
             if flow.mode() != Mode::FallenBack && !is_cubics && standing.cwnd > 0 {
                 report.cwnd = standing.cwnd;
@@ -378,7 +378,7 @@ impl Service {
                 }
                 let is_due = agent.is_due();
                 let answer = agent.act(action, &report);
-                // Cubic goes on undisturbed where the agent has nothing to say.
+                // An agent over Cubic that is not due leaves the window to Cubic.
                 let cwnd = if self.over_cubic && !is_due { 0 } else { answer.cwnd_packets };
                 let pacing_rate = answer.pacing_bytes_per_s;
                 let sequence = slots.command(slot, Command { cwnd, pacing_rate, ..hold });
@@ -386,7 +386,7 @@ impl Service {
                 self.punctuality.commanded.add(clock().saturating_sub(end_us));
             }
             (Controller::AckDriven(..), _) => {
-                // Said again, so that it keeps holding.
+                // Repeat the command, so that the flow does not fall back.
                 if let Some(wanted) = tracked.driven.as_deref().map(AckDriven::wanted) {
                     self.steer(slots, slot, wanted, now_us);
                 }
@@ -399,7 +399,7 @@ impl Service {
         events.push(Event::Report(slot, flow.generation, report, late_us));
     }
 
-    /// Why a run on this scheme's flows does not count, where decisions came too late.
+    /// Return why late decisions make a run with this scheme's flows invalid, if they do.
     #[must_use]
     pub fn too_late(&self) -> Option<String> {
         match self.controller {
@@ -411,7 +411,7 @@ impl Service {
     /// Give a flow of an offered scheme a window and a pacing rate (0: unpaced).
     ///
     /// # Errors
-    /// The scheme is not offered, or the flow is not open: one line.
+    /// The scheme is not offered, or the flow is not open.
     pub fn command(
         &mut self,
         slots: &mut Slots,
@@ -441,10 +441,10 @@ impl Service {
         Ok(())
     }
 
-    /// Tell SaTCP that an announced handover explains the flow's losses until then.
+    /// Have SaTCP attribute the flow's losses until `until_us` to an announced handover.
     ///
     /// # Errors
-    /// The scheme is not SaTCP, or the flow is not open: one line.
+    /// The scheme is not SaTCP, or the flow is not open.
     pub fn freeze(
         &mut self,
         slots: &mut Slots,

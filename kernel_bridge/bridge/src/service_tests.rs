@@ -6,7 +6,7 @@ use super::*;
 const INTERVAL_US: u64 = 30_000;
 const OPENED_US: u64 = 1_000_000;
 
-/// Stands where the eBPF program would: it writes flows, and reads commands.
+/// Stands in for the eBPF program: it writes flows.
 struct Kernel {
     flows: NonNull<Flow>,
 }
@@ -18,13 +18,13 @@ impl Kernel {
         let commands =
             NonNull::new(Box::into_raw(vec![Command::default(); SLOTS + 1].into_boxed_slice()).cast())
                 .unwrap();
-        // SAFETY: both were allocated with so many elements and are never freed.
+        // SAFETY: both arrays have that many elements and are never freed.
         (Self { flows }, unsafe { Slots::new(flows, commands, Box::new(())) })
     }
 
     fn write(&self, slot: usize, flow: Flow) {
         assert!(slot < SLOTS);
-        // SAFETY: in bounds, and one thread does everything here.
+        // SAFETY: in bounds, and the test has one thread.
         unsafe { self.flows.add(slot).write(flow) };
     }
 }
@@ -42,7 +42,7 @@ fn opened() -> Flow {
     }
 }
 
-/// After an interval at 40 ms, with 20 packets delivered.
+/// A flow after an interval with an RTT of 40 ms and 20 delivered packets.
 fn busy() -> Flow {
     Flow {
         sent: 30,
@@ -118,7 +118,7 @@ fn the_intervals_of_a_policy_whose_observation_says_so_are_half_the_rtt() {
     assert_eq!((report.interval_ns, report.avg_rtt_us), (20_000_000, 60_000));
     assert_eq!(slots.commanded(0).patience_us, 4 * 20_000);
     assert_eq!(service.next_deadline_us(), Some(end_us + 20_000 + 30_000));
-    // Without a sample the next one is as long.
+    // Without an RTT sample the next interval is as long.
     serve(&mut service, &mut slots, end_us + 50_000);
     assert_eq!(service.next_deadline_us(), Some(end_us + 80_000));
 }
@@ -132,11 +132,11 @@ fn an_offered_flow_that_an_agent_observes_has_the_intervals_of_its_observation()
     scan(&mut service, &slots, OPENED_US);
     let end_us = OPENED_US + INTERVAL_US;
     serve(&mut service, &mut slots, end_us);
-    // Half of 40 ms; who commands is waited for four of them.
+    // Half of 40 ms; the patience is four such intervals.
     assert_eq!(service.next_deadline_us(), Some(end_us + 20_000));
     service.command(&mut slots, (0, 1), 12, 0, end_us + 100).unwrap();
     assert_eq!(slots.commanded(0).patience_us, 4 * 20_000);
-    // An end that was missed altogether is not made up for: its interval is in the next report.
+    // The next report covers the interval of an end that was missed.
     let slower = Flow { rtt_samples: 20, rtt_sum_us: 1_000_000, delivered: 41, sent: 60, ..busy() };
     kernel.write(0, slower);
     let events = serve(&mut service, &mut slots, end_us + 70_000);
@@ -201,12 +201,12 @@ fn a_window_that_waits_for_an_ack_is_the_one_that_the_next_action_scales() {
     serve(&mut service, &mut slots, OPENED_US + INTERVAL_US);
     let first = slots.commanded(0).cwnd;
     assert_ne!(first, 10);
-    // In an outage nothing happens on the connection: its window is still the old one.
+    // In an outage the connection takes no step, so its window is still the old one.
     let events = serve(&mut service, &mut slots, OPENED_US + 2 * INTERVAL_US);
     let [Event::Report(0, 1, report, 0)] = events[..] else { panic!("{events:?}") };
     assert_eq!(report.cwnd, first);
     assert_eq!(service.punctuality().unapplied, 1);
-    // Once fallen back, the window is Cubic's.
+    // After a fallback, Cubic sets the window.
     kernel.write(0, Flow { mode: 2, cwnd: 77, ..busy() });
     let events = serve(&mut service, &mut slots, OPENED_US + 3 * INTERVAL_US);
     let [Event::Report(0, 1, report, 0)] = events[..] else { panic!("{events:?}") };
@@ -293,7 +293,7 @@ fn a_slot_that_changed_hands_between_scans_is_one_flow_closed_and_one_opened() {
     kernel.write(0, Flow { generation: 3, ..opened() });
     let events = scan(&mut service, &slots, OPENED_US + 50);
     assert!(matches!(events[..], [Event::Closed(0, 1), Event::Opened(0, _)]), "{events:?}");
-    // What the first one had been told does not bind the second.
+    // The first flow's command does not apply to the second.
     assert!(serve(&mut service, &mut slots, OPENED_US + INTERVAL_US).is_empty());
 }
 
@@ -333,7 +333,7 @@ fn vivace_is_steered_from_its_first_moment_and_told_again_each_interval() {
     let first = slots.commanded(4);
     assert!(first.cwnd >= 4 && first.pacing_rate > 0, "{first:?}");
     assert_eq!(first.time_us, OPENED_US + 20);
-    // Nothing has changed, so nothing is said; but silence would be taken for an agent that died.
+    // An unchanged command is repeated only once an interval, to keep the flow from falling back.
     service.hear(&mut slots, &[], &mut || OPENED_US + 20 + LISTEN_US);
     assert_eq!(slots.commanded(4).sequence, first.sequence);
     serve(&mut service, &mut slots, OPENED_US + INTERVAL_US);
@@ -361,7 +361,7 @@ fn acks_of_a_flow_that_closed_are_not_the_next_ones() {
         ..AckRecord::default()
     };
     service.hear(&mut slots, &[ack(1)], &mut || OPENED_US + 40_001);
-    // Copa paces once it has heard of an RTT.
+    // Copa paces from its first RTT sample on.
     assert_eq!(slots.commanded(4).pacing_rate, 0);
     service.hear(&mut slots, &[ack(3)], &mut || OPENED_US + 40_002);
     assert_ne!(slots.commanded(4).pacing_rate, 0);
@@ -374,7 +374,7 @@ fn decisions_that_came_too_late_make_a_run_invalid_and_a_few_do_not() {
     assert_eq!(punctuality.too_late(INTERVAL_US), None);
     punctuality.missed = 11;
     let why = punctuality.too_late(INTERVAL_US).unwrap();
-    assert!(why.starts_with("11 of 1011 intervals ended unnoticed"), "{why}");
+    assert!(why.starts_with("11 of 1011 intervals were missed"), "{why}");
     punctuality.missed = 0;
     (0..20).for_each(|_| punctuality.commanded.add(INTERVAL_US / 2));
     let why = punctuality.too_late(INTERVAL_US).unwrap();
@@ -394,7 +394,7 @@ fn over_cubic_a_report_has_cubics_window_once_the_command_is_carried_out() {
     };
     report(&mut service, &mut slots, 1);
     assert_eq!(service.command(&mut slots, (0, 1), 20, 0, OPENED_US + INTERVAL_US + 1), Ok(()));
-    // Not yet carried out: it holds all the same.
+    // The report has the commanded window even before the command takes effect.
     assert_eq!(report(&mut service, &mut slots, 2).cwnd, 20);
     let applied_command = slots.commanded(0).sequence;
     kernel.write(0, Flow { mode: 1, cwnd: 26, pacing_rate: 7_000, applied_command, ..busy() });

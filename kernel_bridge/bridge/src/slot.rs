@@ -1,17 +1,17 @@
-//! Memory shared with the eBPF programs: one slot a flow. Layouts mirror `kernel_bridge/bridge/bpf/flow.h`.
+//! Memory shared with the eBPF programs: one slot per flow. Layouts mirror `kernel_bridge/bridge/bpf/flow.h`.
 
 use std::any::Any;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Slots of each scheme, so flows at a time.
+/// Slots per scheme, and so its maximum number of concurrent flows.
 pub const SLOTS: usize = 1024;
 
-/// Who sets a flow's window.
+/// What sets a flow's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Nobody yet: the initial window stays until the first command.
+    /// Nothing yet: the initial window stays until the first command.
     Held,
     /// The agent.
     Steered,
@@ -25,7 +25,7 @@ pub enum Mode {
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// Odd while the rest is being written.
+    /// Odd while the kernel writes the other fields.
     pub sequence: u64,
     /// `CLOCK_MONOTONIC` at the start, in µs.
     pub opened_us: u64,
@@ -39,7 +39,7 @@ pub struct Flow {
     pub rate_sum: u64,
     /// Number of delivery-rate samples.
     pub rate_samples: u64,
-    /// Sum over RTT samples of the time since `opened_us`; this and the next two wrap.
+    /// Sum, over the RTT samples, of the time since `opened_us`; this and the next two wrap.
     pub time_sum_us: u64,
     /// Sum of time × RTT.
     pub time_rtt_sum: u64,
@@ -51,21 +51,21 @@ pub struct Flow {
     pub bytes_sent: u64,
     /// Pacing rate in bytes/s; `u64::MAX` when unpaced.
     pub pacing_rate: u64,
-    /// `CLOCK_MONOTONIC` at which the latest command first took effect, in ns.
+    /// `CLOCK_MONOTONIC` at which the latest command took effect, in ns.
     pub applied_ns: u64,
     /// Sequence of that command.
     pub applied_command: u64,
-    /// `SO_COOKIE` where somebody had asked for it, else 0.
+    /// `SO_COOKIE` if a process asked for it before the connection, else 0.
     pub cookie: u64,
     /// Odd while the slot is in use.
     pub generation: u32,
-    /// Packets delivered, in order or selectively; this and the next three count up and wrap.
+    /// Packets delivered, selectively acknowledged ones included; this and the next three wrap.
     pub delivered: u32,
     /// Packets deemed lost.
     pub lost: u32,
-    /// Packets sent, again or for the first time.
+    /// Packets sent, retransmissions included.
     pub sent: u32,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub retransmitted: u32,
     /// Smoothed RTT, in eighths of a µs.
     pub srtt_us_8: u32,
@@ -77,17 +77,17 @@ pub struct Flow {
     pub cwnd: u32,
     /// Slow-start threshold, in packets.
     pub ssthresh: u32,
-    /// Packets sent and not acknowledged cumulatively.
+    /// Packets sent but not yet acknowledged cumulatively.
     pub packets_out: u32,
-    /// Retransmitted packets that are still out.
+    /// Retransmitted packets still outstanding.
     pub retrans_out: u32,
-    /// Packets thought to be in the network.
+    /// Packets that the kernel assumes to be in the network.
     pub in_flight: u32,
     /// Payload of a full packet, in bytes.
     pub mss: u32,
     /// 0 held, 1 steered, 2 fallen back, 3 the program's own.
     pub mode: u32,
-    /// Times that the flow fell back.
+    /// Number of fallbacks to Cubic.
     pub fallbacks: u32,
     /// Retransmission timeouts.
     pub timeouts: u32,
@@ -104,7 +104,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Who sets the window.
+    /// What sets the window.
     #[must_use]
     pub const fn mode(&self) -> Mode {
         match self.mode {
@@ -115,19 +115,19 @@ impl Flow {
         }
     }
 
-    /// Whether a flow has the slot.
+    /// Whether the slot holds an open flow.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.generation % 2 == 1
     }
 
-    /// Address and port of this end.
+    /// Local address and port.
     #[must_use]
     pub fn local(&self) -> SocketAddr {
         SocketAddr::new(self.address(self.local), self.local_port)
     }
 
-    /// Address and port of the other end.
+    /// Remote address and port.
     #[must_use]
     pub fn remote(&self) -> SocketAddr {
         SocketAddr::new(self.address(self.remote), self.remote_port)
@@ -143,29 +143,29 @@ impl Flow {
     }
 }
 
-/// What the kernel is to do with a flow, written by the daemon.
+/// A command for a flow, written by the daemon.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Command {
-    /// Odd while the rest is being written; [`Slots::command`] counts it.
+    /// Odd while the daemon writes the other fields; [`Slots::command`] counts it up.
     pub sequence: u64,
     /// `CLOCK_MONOTONIC` of the command, in µs.
     pub time_us: u64,
-    /// Silence after which the flow falls back, in µs; the kernel waits 2 sRTT where that is longer.
+    /// Time without a command after which the flow falls back, in µs; the kernel waits at least 2 sRTT.
     pub patience_us: u64,
     /// Pacing rate in bytes/s; 0: unpaced.
     pub pacing_rate: u64,
-    /// SaTCP: an announced handover explains losses until then, `CLOCK_MONOTONIC` in µs.
+    /// SaTCP attributes losses until then to an announced handover, `CLOCK_MONOTONIC` in µs.
     pub frozen_until_us: u64,
-    /// Congestion window, in packets; 0 leaves it.
+    /// Congestion window, in packets; 0 leaves it unchanged.
     pub cwnd: u32,
-    /// Generation of the flow that is meant.
+    /// Generation of the flow that the command is for.
     pub generation: u32,
 }
 
 const _: () = assert!(size_of::<Flow>() == 256 && size_of::<Command>() == 64);
 
-/// The two arrays of one scheme.
+/// The flows and commands of one scheme.
 #[derive(Debug)]
 pub struct Slots {
     flows: NonNull<Flow>,
@@ -174,19 +174,16 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Over memory that `memory` keeps alive.
+    /// Wrap arrays that `memory` keeps alive.
     ///
     /// # Safety
-    /// The pointers lead to [`SLOTS`] flows and to one more command, which stay valid and in place as long as
-    /// `memory` lives. Nobody else writes the commands, and whoever writes a flow keeps its sequence odd meanwhile.
+    /// The pointers lead to [`SLOTS`] flows and [`SLOTS`] + 1 commands, valid and in place as long as `memory`
+    /// lives. Nobody else writes the commands, and a writer of a flow keeps its sequence odd meanwhile.
     pub unsafe fn new(flows: NonNull<Flow>, commands: NonNull<Command>, memory: Box<dyn Any>) -> Self {
         Self { flows, commands, _memory: memory }
     }
 
-    /// The flow of that slot as it was at one moment; `None` while the kernel does not stop writing it.
-    ///
-    /// # Panics
-    /// When there is no such slot.
+    /// Return a consistent copy of a slot's flow; `None` if the kernel keeps writing it.
     #[must_use]
     pub fn flow(&self, slot: usize) -> Option<Flow> {
         assert!(slot < SLOTS, "slot {slot} of {SLOTS}");
@@ -194,11 +191,11 @@ impl Slots {
         let flow = unsafe { self.flows.add(slot) };
         // SAFETY: `sequence` is the first field, aligned, and written atomically.
         let sequence = unsafe { AtomicU64::from_ptr(flow.cast().as_ptr()) };
-        // The kernel writes for some 100 ns at a time, and an interruption between can only take its core.
+        // A write takes some 100 ns, unless an interrupt takes the writer's core meanwhile.
         for _ in 0..10_000 {
             let before = sequence.load(Ordering::Acquire);
             if before % 2 == 0 {
-                // SAFETY: valid for reads; what is torn is thrown away below.
+                // SAFETY: valid for reads; the code below discards a torn copy.
                 let copy = unsafe { ptr::read_volatile(flow.as_ptr()) };
                 fence(Ordering::Acquire);
                 if sequence.load(Ordering::Relaxed) == before {
@@ -210,10 +207,8 @@ impl Slots {
         None
     }
 
-    /// Give the flow of that slot a command; its sequence, by which the kernel says that it took effect.
-    ///
-    /// # Panics
-    /// When there is no such slot.
+    /// Command a slot's flow. Return the command's sequence, which the kernel sets as `applied_command` when
+    /// the command takes effect.
     pub fn command(&mut self, slot: usize, command: Command) -> u64 {
         assert!(slot < SLOTS, "slot {slot} of {SLOTS}");
         // SAFETY: in bounds, by the contract of `new`.
@@ -223,31 +218,28 @@ impl Slots {
         let before = sequence.load(Ordering::Relaxed);
         sequence.store(before + 1, Ordering::Relaxed);
         fence(Ordering::Release);
-        // SAFETY: valid for writes of a Command, of which the reader throws away what is torn.
+        // SAFETY: valid for writes of a Command; the reader discards torn copies.
         unsafe { ptr::write_volatile(place.as_ptr(), Command { sequence: before + 1, ..command }) };
         sequence.store(before + 2, Ordering::Release);
         before + 2
     }
 
-    /// How long new flows wait for their first command, in µs; 0: nobody is there to give one, so they do not.
+    /// Set how long new flows wait for their first command, in µs; 0 if nobody gives commands.
     pub fn set_first_patience_us(&mut self, patience_us: u64) {
         // SAFETY: in bounds, by the contract of `new`: one command more than slots.
         let place = unsafe { self.commands.add(SLOTS) };
-        // SAFETY: valid for writes, and an aligned word is written at once; the kernel reads it alone.
+        // SAFETY: valid for writes; an aligned word is written in one piece and read alone by the kernel.
         unsafe { ptr::write_volatile(&raw mut (*place.as_ptr()).patience_us, patience_us) };
     }
 
-    /// How long new flows wait for their first command, in µs.
+    /// Return how long new flows wait for their first command, in µs.
     #[must_use]
     pub fn first_patience_us(&self) -> u64 {
-        // SAFETY: in bounds, by the contract of `new`, and only `set_first_patience_us` writes it, through `&mut self`.
+        // SAFETY: in bounds, by the contract of `new`; only `set_first_patience_us` (`&mut self`) writes it.
         unsafe { ptr::read_volatile(&raw const (*self.commands.add(SLOTS).as_ptr()).patience_us) }
     }
 
-    /// The command that the slot has.
-    ///
-    /// # Panics
-    /// When there is no such slot.
+    /// Return the slot's command.
     #[must_use]
     pub fn commanded(&self, slot: usize) -> Command {
         assert!(slot < SLOTS, "slot {slot} of {SLOTS}");
