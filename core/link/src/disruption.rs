@@ -1,33 +1,33 @@
-//! What takes packets that are in flight: outages and the dismantling of a stretch of the path.
+//! Disruptions drop packets in flight: outages, and soft handovers that dismantle a stretch of the path.
 
 use crate::schedule::Direction;
 use crate::{Event, Nanos, PathTrace};
 
-/// Something that takes packets in flight, in the trace's own time.
+/// An event that drops packets in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disruption {
-    /// When.
+    /// Trace time.
     pub at: Nanos,
-    /// What.
+    /// Which packets it drops.
     pub kind: DisruptionKind,
 }
 
-/// What a disruption takes.
+/// Which packets a disruption drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisruptionKind {
-    /// An outage begins: everything in flight.
+    /// An outage begins and drops every packet in flight.
     Outage,
-    /// A soft handover: what has been on its way at least so long and less than that.
+    /// A soft handover drops the packets that have travelled for a time in `from..to`.
     Cut {
-        /// Shortest time on the way.
+        /// Shortest travel time.
         from: Nanos,
-        /// Longest.
+        /// Longest travel time, exclusive.
         to: Nanos,
     },
 }
 
 impl Disruption {
-    /// Whether it takes a packet that has been on its way for `travelled`.
+    /// Return whether it drops a packet that has travelled for `travelled`.
     #[inline]
     pub fn takes(&self, travelled: Nanos) -> bool {
         match self.kind {
@@ -37,7 +37,7 @@ impl Disruption {
     }
 }
 
-/// All disruptions of a period, in order, for packets that go in `direction`.
+/// Return all disruptions of one trace period in time order, for packets that go in `direction`.
 pub fn of(trace: &PathTrace, direction: Direction) -> Vec<Disruption> {
     let rows = &trace.rows;
     // Replay wraps: the row before the first is the last, and an outage may span the wrap.
@@ -53,7 +53,7 @@ pub fn of(trace: &PathTrace, direction: Direction) -> Vec<Disruption> {
         {
             let old_delay = before(index).delay_ns;
             let (from, to) = (u64::from(stretch.from_us) * 1000, u64::from(stretch.to_us) * 1000);
-            // The other way, the same stretch is as far from the second site as it ends before it.
+            // The trace measures the stretch from the first site; downlink packets start at the second.
             let (from, to) = match direction {
                 Direction::Uplink => (from, to),
                 Direction::Downlink => (old_delay.saturating_sub(to), old_delay.saturating_sub(from)),
@@ -95,7 +95,7 @@ mod tests {
         fn travels(&mut self, _propagation: Nanos) {}
     }
 
-    /// A path of 10 ms that becomes one of 8 ms after a second, when the stretch between 4 and 7 ms is taken down.
+    /// A 10 ms path that becomes an 8 ms path at 1 s, when the stretch from 4 to 7 ms is dismantled.
     fn rerouted(direction: Direction) -> Link<Probe> {
         let row = |time_ns, delay_ns, path_id, event| Row {
             time_ns,
@@ -120,11 +120,11 @@ mod tests {
         Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0), Jitter::none())
     }
 
-    /// When packets that leave every millisecond before the change arrive, by how long they had been on their way then.
+    /// Offer a packet each ms before the change; return the ages (ms, at the change) of those that arrive.
     fn survivors(direction: Direction) -> Vec<u64> {
         let mut link = rerouted(direction);
         for age_ms in (0..10).rev() {
-            // Half a millisecond keeps them off the stretch's ends.
+            // Half a millisecond keeps the packets off the stretch's ends.
             let now = 1_000 * MS - age_ms * MS - MS / 2;
             link.offer(Probe { offered_at: now }, now);
         }
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_other_way_the_dismantled_stretch_comes_after_what_remains_of_the_path() {
-        // From the second site it lies between 10 - 7 and 10 - 4 ms.
+        // Seen from the second site, the stretch lies between 10 - 7 and 10 - 4 ms.
         assert_eq!(survivors(Direction::Downlink), [9, 8, 7, 6, 2, 1, 0]);
     }
 }

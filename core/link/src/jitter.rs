@@ -1,11 +1,11 @@
-//! Random delay on top of propagation: what schedulers, interrupts and timers of real hosts add.
+//! Random delay on top of propagation, such as schedulers, interrupts and timers of real hosts add.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::Nanos;
 
-/// Uniform between zero and a bound, drawn for each packet. Packets still arrive in order.
+/// A uniform delay between zero and a bound, drawn per packet. Packets still arrive in order.
 #[derive(Clone, Debug)]
 pub struct Jitter {
     bound: Nanos,
@@ -13,25 +13,25 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// At most `bound`; 0 draws nothing.
+    /// Create jitter below `bound`; with 0, nothing is drawn from the generator.
     #[must_use]
     pub fn new(bound: Nanos, seed: u64) -> Self {
         Self { bound, random: Pcg64Mcg::seed_from_u64(seed) }
     }
 
-    /// No jitter.
+    /// Create a jitter that is always zero.
     #[must_use]
     pub fn none() -> Self {
         Self::new(0, 0)
     }
 
-    /// Whether there is any.
+    /// Return whether there is any jitter.
     #[must_use]
     pub const fn happens(&self) -> bool {
         self.bound > 0
     }
 
-    /// The next packet's.
+    /// Draw the next packet's jitter.
     #[inline]
     pub fn draw(&mut self) -> Nanos {
         if self.bound == 0 {

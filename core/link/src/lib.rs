@@ -1,7 +1,8 @@
 //! The link: capacity, FIFO propagation that varies in time, queues, loss and outages.
 //!
-//! State machines without a clock: time comes in with each call, in nanoseconds. The simulator drives them in virtual
-//! time, a shell can drive the same code with real packets.
+//! State machines without a clock: each call passes the time in ns. The simulator drives them in virtual
+//! time,
+//! `kernel_bridge/shell` with real packets.
 
 mod disruption;
 mod jitter;
@@ -27,5 +28,5 @@ pub use server::{Server, Transmission};
 /// Time or duration in nanoseconds.
 pub type Nanos = u64;
 
-/// The time of what never happens.
+/// The time of an event that never happens.
 pub const NEVER: Nanos = u64::MAX;

@@ -16,116 +16,116 @@ use egress::Egress;
 pub use observer::Departure;
 use observer::Observer;
 
-/// What a link carries.
+/// A packet that a link can carry.
 pub trait Packet: Sized {
-    /// What of it a link keeps in any case while it is under way.
+    /// The part of a packet that a link always stores in flight.
     type Compact;
-    /// What only some have: apart, since long fat links hold many packets and time goes into the memory they take.
+    /// The part that only some packets have, stored apart to save memory on links that hold many packets.
     type Extra;
-    /// Take it apart; what it has beyond the compact part goes to the back of `extras`.
+    /// Split the packet; push its extra part, if any, to the back of `extras`.
     fn pack(self, extras: &mut VecDeque<Self::Extra>) -> Self::Compact;
-    /// Put it together again; what it has beyond the compact part is at the front of `extras`, for links are FIFO.
+    /// Reassemble the packet; links are FIFO, so its extra part, if any, is at the front of `extras`.
     fn unpack(compact: Self::Compact, extras: &mut VecDeque<Self::Extra>) -> Self;
     /// Size on the wire in bytes.
     fn bytes(&self) -> u32;
-    /// Told, once a link, how long the packet propagates on it.
+    /// Record the packet's propagation time on a link; called once per link.
     fn travels(&mut self, propagation: Nanos);
-    /// Which flow it belongs to, for disciplines that tell flows apart.
+    /// The packet's flow, for disciplines that separate flows.
     fn flow(&self) -> u32 {
         0
     }
-    /// Mark it as having met congestion (RFC 3168); false if its flow does not understand marks.
+    /// Mark the packet with CE (RFC 3168); return false if its flow does not support ECN.
     fn mark_congestion(&mut self) -> bool {
         false
     }
 }
 
-/// What became of an offered packet.
+/// The outcome of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// It is queued.
+    /// The packet is queued.
     Accepted,
-    /// The queue was full.
+    /// The queue refused the packet.
     Dropped,
 }
 
-/// Counters in packets. At every instant offered = delivered + dropped + lost + queued + in flight.
+/// A link's counters. At every instant offered = delivered + dropped + lost + queued + in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
-    /// Packets given to the link.
+    /// Packets offered to the link.
     pub offered: u64,
     /// Packets that came out.
     pub delivered: u64,
     /// Packets that the queue dropped.
     pub dropped: u64,
-    /// Packets that the queue marked instead (RFC 3168).
+    /// Packets that the queue marked instead of dropping them (RFC 3168).
     pub marked: u64,
-    /// Packets lost on the way: by chance or by an outage.
+    /// Packets lost at random, to an outage or to a soft handover.
     pub lost: u64,
     /// Bytes that came out.
     pub delivered_bytes: u64,
 }
 
-/// A packet whose end is known.
+/// A packet whose fate is known.
 #[derive(Clone, Debug)]
 struct Transit<C> {
-    /// When it comes out, or is lost.
+    /// When it comes out or is lost.
     end: Nanos,
     packet: C,
 }
 
-/// A packet that is yet to leave the transmitter.
+/// A packet that has yet to leave the transmitter.
 #[derive(Clone, Copy, Debug)]
 struct Leaving {
     at: Nanos,
     bytes: u32,
-    /// False: an outage discards it.
+    /// False if an outage discards it.
     sent: bool,
 }
 
-/// A one-way link. It has no clock: time comes with each call and must not go back.
+/// A one-way link. It has no clock: each call passes the time, which must not decrease.
 ///
-/// With a drop-tail queue everything that will happen to a packet is known when it is accepted, because capacity,
-/// delay and outages are functions of time. So a packet costs one event, its arrival. Other
-/// disciplines decide when the transmitter is free; what they did meanwhile is caught up with when somebody looks, so that
-/// there too a packet in a busy link costs one event.
+/// With a drop-tail queue, a packet's fate is known on acceptance because capacity, delay and outages are
+/// functions of time. So a packet costs one event: its arrival. Other disciplines decide when the transmitter
+/// becomes free; the link catches up with them on the next call, so there too a packet costs one event.
 #[derive(Clone, Debug)]
 pub struct Link<P: Packet> {
     schedule: Schedule,
     server: Server,
     limit: DropTail,
     gateway: Option<Box<Gateway>>,
-    /// A discipline beyond drop-tail, with what waits in it.
+    /// A discipline other than drop-tail, with its packets.
     egress: Option<Box<Egress<P>>>,
-    /// Keeps how packets leave, if somebody asks.
+    /// Records departures, if enabled.
     observer: Option<Box<Observer>>,
-    /// There is an egress or an observer.
+    /// True with an egress or an observer.
     looks_after_departures: bool,
-    /// The delay of a link that does nothing but delay: no packet waits there, or meets a loss or an outage.
+    /// The delay of a link that only delays: no queueing, no loss, no outages. `None` for any other link.
     only_delays: Option<Nanos>,
     loss: Loss,
     jitter: Jitter,
-    /// All packets whose fate is known and that are not delivered or lost yet, in order.
+    /// Packets whose fate is known and that are not delivered or lost yet, in order.
     transits: VecDeque<Transit<P::Compact>>,
     extras: VecDeque<P::Extra>,
-    /// Which of them will be lost, counted from the first there ever was.
+    /// Which of `transits` will be lost, as indices counted from the link's first packet.
     doomed: VecDeque<u64>,
-    /// How many there were before the first of `transits`.
+    /// Index of the first of `transits`: the number of packets that have ended.
     ended: u64,
-    /// Those of `transits` that are not known to have left the transmitter: behind them only some that left as they came.
+    /// Packets of `transits` not yet noted as departed. Only an observer also lists those that depart at
+    /// once.
     leaving: VecDeque<Leaving>,
     queued_bytes: u64,
     last_end: Nanos,
-    /// When the last packet would have arrived if no outage had taken it: nothing in flight behind it comes sooner.
+    /// When the last packet would have arrived without an outage; packets behind it arrive no sooner.
     last_arrival: Nanos,
     stats: LinkStats,
 }
 
 impl<P: Packet> Link<P> {
-    /// A link that is empty at time zero.
+    /// Create a link that is empty at time zero.
     ///
     /// # Panics
-    /// When the schedule never carries a packet (`Schedule::ever_carries`).
+    /// If the schedule never carries a packet (`Schedule::ever_carries`).
     #[must_use]
     pub fn new(schedule: Schedule, limit: DropTail, loss: Loss, jitter: Jitter) -> Self {
         assert!(schedule.ever_carries(), "a link needs capacity at some time");
@@ -153,7 +153,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// The same behind a gateway that drops at random while its buffer, the limit, is more than half full.
+    /// Add a gateway that drops packets at random before the drop-tail queue, depending on the queue's fill.
     #[must_use]
     pub fn behind_gateway(mut self, gateway: Gateway) -> Self {
         self.gateway = Some(Box::new(gateway));
@@ -161,10 +161,10 @@ impl<P: Packet> Link<P> {
         self
     }
 
-    /// The same behind a shaper whose token bucket holds `bytes`.
+    /// Add a shaper whose token bucket holds `bytes`.
     ///
     /// # Panics
-    /// When its capacity varies.
+    /// If the capacity varies.
     #[must_use]
     pub fn with_bucket(mut self, bytes: u32) -> Self {
         let Schedule::Constant(span) = &self.schedule else { panic!("a token bucket needs a constant rate") };
@@ -173,19 +173,18 @@ impl<P: Packet> Link<P> {
         self
     }
 
-    /// The same whose outages discard the queue, too, and whatever comes while they last; without, what is queued waits for
-    /// their end.
+    /// Make outages discard the queue and all packets offered during them; by default, these packets wait.
     ///
     /// # Panics
-    /// When it is managed already.
+    /// If called after [`managed_by`](Self::managed_by).
     #[must_use]
     pub fn discarding_in_outages(mut self) -> Self {
-        assert!(self.egress.is_none(), "how outages are comes before the discipline");
+        assert!(self.egress.is_none(), "call discarding_in_outages before managed_by");
         self.server = self.server.discarding();
         self
     }
 
-    /// The same with `discipline` in place of the drop-tail queue, whose limit only says how large the buffer is.
+    /// Replace the drop-tail queue with `discipline`; the drop-tail limit then only states the buffer size.
     #[must_use]
     pub fn managed_by(mut self, discipline: Managed<P>) -> Self {
         self.egress = Some(Box::new(Egress::new(discipline)));
@@ -194,8 +193,8 @@ impl<P: Packet> Link<P> {
         self
     }
 
-    /// Give the link a packet at `now`.
-    // Inlined into its callers it costs them more registers than it saves.
+    /// Offer a packet to the link at `now`.
+    // Inlining costs the callers more registers than it saves.
     #[inline(never)]
     pub fn offer(&mut self, packet: P, now: Nanos) -> Offer {
         self.stats.offered += 1;
@@ -209,34 +208,35 @@ impl<P: Packet> Link<P> {
         self.append(packet, now)
     }
 
-    /// Whether the link does nothing but delay: no packet waits there, or meets a loss or an outage.
+    /// Return whether the link only delays: no queueing, no loss, no outages.
     #[must_use]
     pub const fn only_delays(&self) -> bool {
         self.only_delays.is_some()
     }
 
-    /// Whether it does so by more than nothing, and each packet by as much.
+    /// Return whether the link only delays, by the same positive time for every packet.
     #[must_use]
     pub fn delays_steadily(&self) -> bool {
         self.only_delays.is_some_and(|delay| delay > 0) && !self.jitter.happens()
     }
 
-    /// Take `packet` to the far end of a link that [only delays](Self::only_delays), without keeping it. Returns when it
-    /// comes out. The link's counters tell nothing of it.
+    /// Return when `packet` comes out of a link that [only delays](Self::only_delays). The link neither
+    /// stores
+    /// nor counts it.
     #[inline]
     pub fn cross(&mut self, packet: &mut P, now: Nanos) -> Nanos {
         let delay = self.only_delays.unwrap_or_default();
         self.arrival(packet, delay, now)
     }
 
-    /// What [`append`](Self::append) comes to where nothing waits: what is offered departs at once and arrives.
+    /// [`append`](Self::append) for a link that only delays: the packet departs at once.
     #[inline]
     fn delay(&mut self, mut packet: P, delay: Nanos, now: Nanos) {
         let end = self.arrival(&mut packet, delay, now);
         self.transits.push_back(Transit { end, packet: packet.pack(&mut self.extras) });
     }
 
-    /// When what departs at `now` arrives, if nothing takes it.
+    /// Return when a packet that departs at `now` arrives if nothing drops it.
     #[inline]
     fn arrival(&mut self, packet: &mut P, delay: Nanos, now: Nanos) -> Nanos {
         let mut arrival = now + delay + self.jitter.draw();
@@ -258,11 +258,11 @@ impl<P: Packet> Link<P> {
         self.append(packet, now)
     }
 
-    /// A packet comes to the drop-tail queue.
+    /// Offer a packet to the drop-tail queue.
     #[inline]
     fn append(&mut self, packet: P, now: Nanos) -> Offer {
         let size = packet.bytes();
-        // What left meanwhile is noted when it matters, many at a time: a packet that fits beside it fits without it.
+        // Departures are noted lazily, in batches: a packet that fits beside departed ones fits without them.
         if self.gateway.is_some() || !self.has_room(size) {
             self.note_departures(now);
             let refused = self.gateway.as_mut().is_some_and(|gateway| gateway.refuses(self.queued_bytes));
@@ -275,13 +275,13 @@ impl<P: Packet> Link<P> {
         Offer::Accepted
     }
 
-    /// Whether one more packet of `size` bytes fits beside what was in the queue when departures were noted last.
+    /// Return whether a packet of `size` bytes fits in the queue, given the departures noted so far.
     #[inline]
     fn has_room(&self, size: u32) -> bool {
         self.limit.admits(self.leaving.len() as u64, self.queued_bytes, size)
     }
 
-    /// Onto the wire, after everything before it, `now` at the earliest.
+    /// Transmit a packet after all before it, at `now` at the earliest.
     #[inline]
     fn transmit(&mut self, mut packet: P, size: u32, now: Nanos) {
         let transmission = self.server.transmit(&mut self.schedule, size, now);
@@ -292,7 +292,7 @@ impl<P: Packet> Link<P> {
             Transmission::Done(departure) => self.propagate(&mut packet, departure),
         };
         self.last_end = end;
-        // What leaves as it comes waits for nobody to note it, unless somebody asks how it left.
+        // A packet that departs at once needs no later note, unless an observer records departures.
         if departure > now || self.observer.is_some() {
             self.queued_bytes += u64::from(size);
             self.leaving.push_back(Leaving { at: departure, bytes: size, sent });
@@ -303,7 +303,7 @@ impl<P: Packet> Link<P> {
         self.transits.push_back(Transit { end, packet: packet.pack(&mut self.extras) });
     }
 
-    /// When something next comes out or is lost; `NEVER` when the link is empty.
+    /// Return when a packet next comes out, is lost or leaves a managed queue; `NEVER` if the link is empty.
     #[inline]
     #[must_use]
     pub fn next_event(&self) -> Nanos {
@@ -314,7 +314,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Take out the next packet that has arrived by `now`. Call until it returns `None`.
+    /// Return the next packet that has arrived by `now`. Call it until it returns `None`.
     #[inline]
     pub fn poll(&mut self, now: Nanos) -> Option<P> {
         if self.looks_after_departures {
@@ -345,13 +345,13 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Counters from the beginning until `now`.
+    /// Return the counters from the start until `now`.
     pub fn stats(&mut self, now: Nanos) -> LinkStats {
         self.catch_up(now);
         self.stats
     }
 
-    /// Packets waiting or on the transmitter at `now`.
+    /// Return the number of packets waiting or on the transmitter at `now`.
     pub fn queued_packets(&mut self, now: Nanos) -> u64 {
         self.catch_up(now);
         self.note_departures(now);
@@ -359,27 +359,27 @@ impl<P: Packet> Link<P> {
         waiting + self.leaving.len() as u64
     }
 
-    /// Packets that have left the transmitter and not arrived, at `now`.
+    /// Return the number of packets that have left the transmitter and not arrived at `now`.
     pub fn in_flight_packets(&mut self, now: Nanos) -> u64 {
         self.catch_up(now);
         self.note_departures(now);
         (self.transits.len() - self.leaving.len()) as u64
     }
 
-    /// Delay, capacity and connectivity over time.
+    /// Return delay, capacity and connectivity over time.
     #[must_use]
     pub const fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
-    /// The size of the buffer.
+    /// Return the size of the buffer.
     #[must_use]
     pub const fn limit(&self) -> DropTail {
         self.limit
     }
 
-    /// From the transmitter to the far end: an outage or a cut that comes meanwhile takes the packet. Returns when it
-    /// departs, when it ends, and whether it arrives.
+    /// Propagate a packet to the far end; a disruption drops it. Return its departure, end, and if it
+    /// arrives.
     #[inline]
     fn propagate(&mut self, packet: &mut P, departure: Nanos) -> (Nanos, Nanos, bool) {
         // A packet whose last bit leaves as a span ends still travels on that span's path.
@@ -390,7 +390,7 @@ impl<P: Packet> Link<P> {
             arrival = arrival.max(self.last_arrival);
         }
         let disruption = self.schedule.disruption(departure, arrival);
-        // What a cut takes holds up nobody; an outage also takes what would have come behind.
+        // A packet lost to a cut holds up no later one; an outage also takes those held up behind it.
         if !matches!(disruption, Some((_, Disruption { kind: DisruptionKind::Cut { .. }, .. }))) {
             self.last_arrival = arrival;
         }

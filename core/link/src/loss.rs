@@ -3,7 +3,7 @@
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Draws one Bernoulli variable a packet. Links without loss draw nothing.
+/// One Bernoulli draw per packet. Links without loss draw nothing.
 #[derive(Clone, Debug)]
 pub struct Loss {
     probability: f64,
@@ -11,19 +11,19 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Loss with `probability` on top of what the path trace brings.
+    /// Create loss with `probability`, independent of the path trace's own loss.
     #[must_use]
     pub fn new(probability: f64, seed: u64) -> Self {
         Self { probability, random: Pcg64Mcg::seed_from_u64(seed) }
     }
 
-    /// Whether it takes packets where the trace does not.
+    /// Return whether it drops packets even where the trace's own loss is zero.
     #[must_use]
     pub const fn happens(&self) -> bool {
         self.probability != 0.0
     }
 
-    /// Whether the next packet is lost, where the trace's own loss is `traced`.
+    /// Return whether the next packet is lost, given the trace's own loss probability `traced`.
     #[inline]
     pub fn hits(&mut self, traced: f64) -> bool {
         if self.probability == 0.0 && traced == 0.0 {

@@ -1,12 +1,12 @@
-//! The path trace: delay, capacity, loss and outages of a path over time, and the strict parser of its CSV.
+//! The path trace: delay, capacity, loss and outages of a path over time, with a strict CSV parser.
 //!
-//! Format version 1. First come lines that start with `#`; the very first is `# ` and a JSON object that has at least
-//! `"format": "leogym-path-trace"` and `"version": 1`. Then the header with the eight columns of [`COLUMNS`], then
-//! rows. A row holds until the next row's time. The last row only ends the period, and replay wraps. Every line ends
-//! with a line break, so that a file cut short is noticed.
+//! Format version 1. First come lines that start with `#`; the very first is `# ` and a JSON object with at
+//! least `"format": "leogym-path-trace"` and `"version": 1`. Then come the header with the eight columns of
+//! [`COLUMNS`] and the rows. A row holds until the next row's time. The last row only ends the period, and
+//! replay wraps. Every line ends with a line break, so a truncated file is detected.
 //!
-//! Whether the numbers are possible in nature (no packet overtakes another, no leg faster than light) is checked
-//! where traces are built; here they are only well-formed.
+//! The parser checks the format only. Where traces are built, their physics is checked (no packet overtakes
+//! another, no leg is faster than light).
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use decimal::{parse_probability, parse_scaled};
 
 mod decimal;
 
-/// The columns, in their order.
+/// The columns, in order.
 pub const COLUMNS: [&str; 8] =
     ["time_s", "delay_ms", "uplink_mbps", "downlink_mbps", "loss", "connected", "path_id", "event"];
 
@@ -30,18 +30,18 @@ const NS_PER_MS: u64 = 1_000_000;
 const US_PER_MS: u64 = 1_000;
 const BPS_PER_MBPS: u64 = 1_000_000;
 
-/// Delays are below this, in ns: no path between two points on Earth comes near.
+/// Delays must be below this, in ns; no path between two points on Earth comes near it.
 const DELAY_LIMIT_NS: u64 = 10 * NS_PER_S;
 
-/// What begins with a row.
+/// The event that a row starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Event {
-    /// Nothing but a new value.
+    /// No event, only new values.
     #[default]
     None,
-    /// The first row of an outage that a change of satellite causes.
+    /// The first row of an outage caused by a change of satellite.
     HardHandover,
-    /// Another route without an outage.
+    /// A change of route without an outage.
     SoftHandover(Stretch),
     /// The first row of a span without any path.
     Unreachable,
@@ -49,19 +49,19 @@ pub enum Event {
 
 /// The part of the old path that a soft handover dismantles, in µs of propagation from the path's first site.
 ///
-/// What is in flight on it is lost. Empty when the routes part without taking anything down.
+/// Packets in flight on it are lost. It is empty when the handover dismantles nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stretch {
-    /// Where it begins.
+    /// Start of the stretch.
     pub from_us: u32,
-    /// Where it ends.
+    /// End of the stretch.
     pub to_us: u32,
 }
 
 impl Event {
-    /// Its text in the file; empty for none.
+    /// Parse the event column, which is empty for no event.
     ///
-    /// A soft handover names the dismantled stretch in ms, as in `soft_handover(1.25..4.5)`, if there is one.
+    /// A soft handover may name the dismantled stretch in ms, as in `soft_handover(1.25..4.5)`.
     fn parse(text: &str) -> Option<Self> {
         match text {
             "" => Some(Self::None),
@@ -100,7 +100,7 @@ impl fmt::Display for Event {
 pub struct Row {
     /// Start, in ns since the start of the period.
     pub time_ns: u64,
-    /// One-way propagation, in ns; also while disconnected.
+    /// One-way propagation, in ns; also set while disconnected.
     pub delay_ns: u64,
     /// Capacity from the user, in bit/s of whole IP packets.
     pub uplink_bps: u64,
@@ -108,11 +108,11 @@ pub struct Row {
     pub downlink_bps: u64,
     /// Probability that a packet is lost.
     pub loss: f64,
-    /// Changes with the chain of nodes.
+    /// Identifies the path's chain of nodes.
     pub path_id: u32,
     /// Whether packets get through.
     pub connected: bool,
-    /// What begins here.
+    /// The event that this row starts.
     pub event: Event,
 }
 
@@ -121,22 +121,22 @@ pub struct Row {
 pub struct PathTrace {
     /// The metadata: a JSON object, as written in the file.
     pub metadata: String,
-    /// At least one row; the first starts at 0. The file's last row, which only ends the period, is not among them.
+    /// At least one row; the first starts at 0. The file's last row, which only ends the period, is excluded.
     pub rows: Vec<Row>,
-    /// Length of the period, in ns; later than every row's start.
+    /// Length of the period, in ns; after every row's start.
     pub period_ns: u64,
 }
 
-/// Why a text is not a path trace. Displays as one line: `source:line: field: rule`.
+/// A parse error of a path trace, displayed as one line: `source:line: field: rule`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError {
-    /// The file or what else the text came from.
+    /// The file or other origin of the text.
     pub source: String,
     /// The line, from 1.
     pub line: usize,
     /// The column or part of the file.
     pub field: &'static str,
-    /// The rule that is broken.
+    /// The broken rule.
     pub rule: String,
 }
 
@@ -161,11 +161,10 @@ fn broken<T>(field: &'static str, rule: impl Into<String>) -> Result<T, Broken> 
 impl PathTrace {
     /// Parse the CSV `text`. `source` names it in errors.
     ///
-    /// Decimals become integers without going through floating point: ns and bit/s are exact, digits beyond them are
-    /// rounded to the nearest.
+    /// Decimals become integers without floating point: ns and bit/s are exact, further digits round.
     ///
     /// # Errors
-    /// The first rule of the format that the text breaks.
+    /// Returns the first rule of the format that the text breaks.
     pub fn parse(text: &str, source: &str) -> Result<Self, TraceError> {
         let mut line = 1;
         Self::parse_lines(text, &mut line).map_err(|Broken { field, rule }| TraceError {
@@ -176,11 +175,11 @@ impl PathTrace {
         })
     }
 
-    /// Parse, keeping `line` at the line that is being read.
+    /// Parse, keeping `line` at the current line.
     fn parse_lines(text: &str, line: &mut usize) -> Result<Self, Broken> {
         let Some(complete) = text.strip_suffix('\n') else {
             *line = text.split('\n').count();
-            return broken("file", "truncated: the last line has no end");
+            return broken("file", "truncated: the last line has no line break");
         };
         let mut lines = complete.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
         let metadata = parse_metadata(lines.next().unwrap_or_default())?;
@@ -213,9 +212,7 @@ impl PathTrace {
         }
     }
 
-    /// Index of the row that holds at `time_ns` into the period.
-    ///
-    /// A time beyond the period gives the last row.
+    /// Return the index of the row that covers `time_ns` into the period; the last row for times beyond it.
     pub fn index_at(&self, time_ns: u64) -> usize {
         self.rows.partition_point(|row| row.time_ns <= time_ns).saturating_sub(1)
     }

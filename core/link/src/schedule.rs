@@ -1,21 +1,21 @@
-//! What a link is like at a given time: delay, capacity, loss and connectivity, constant or replayed from a path trace.
+//! A link's delay, capacity, loss and connectivity over time, constant or replayed from a path trace.
 
 use std::sync::Arc;
 
 use crate::disruption::{self, Disruption};
 use crate::{NEVER, Nanos, PathTrace};
 
-/// A rate that takes no time: the link is uncongested.
+/// The rate of an uncongested link: transmission takes no time.
 pub const UNLIMITED: u64 = u64::MAX;
 
-/// The link's properties over a span of time that ends at `end`.
+/// The link's properties until `end`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {
     /// First instant that this span does not cover.
     pub end: Nanos,
     /// One-way propagation.
     pub delay: Nanos,
-    /// Capacity in bit/s; `UNLIMITED` serialises in no time.
+    /// Capacity in bit/s, or [`UNLIMITED`].
     pub rate_bps: u64,
     /// Independent loss probability per packet.
     pub loss: f64,
@@ -23,7 +23,7 @@ pub struct Span {
     pub connected: bool,
 }
 
-/// Which way along a path trace, and which of its columns gives the capacity.
+/// A direction along a path trace; it selects the capacity column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the path's first site to its second.
@@ -35,44 +35,44 @@ pub enum Direction {
 /// Delay, capacity, loss and outages over time. Replay of a trace wraps at its period.
 #[derive(Clone, Debug)]
 pub enum Schedule {
-    /// The same for ever.
+    /// Never changes.
     Constant(Span),
     /// Replayed from a path trace.
     Traced(Traced),
 }
 
-/// A path trace being replayed, with what the scenario puts in place of its columns.
+/// A path trace in replay, with the scenario's overrides.
 #[derive(Clone, Debug)]
 pub struct Traced {
     trace: Arc<PathTrace>,
     disruptions: Arc<[Disruption]>,
     direction: Direction,
     rate_bps: Option<u64>,
-    /// Replay starts here in the trace's time.
+    /// Trace time at which replay starts.
     offset: Nanos,
-    /// Row under the cursor, its beginning of period in simulated time (may precede zero, hence signed).
+    /// Row under the cursor, and the start of its period in simulated time (signed: it may precede zero).
     row: usize,
     period_start: i128,
     current: Span,
-    /// Whether some connected row has no capacity: the link sends in frames.
+    /// True if some connected row has no capacity: the link sends in frames.
     silent: bool,
-    /// The first disruption that the link has not seen the end of, and its period.
+    /// The first disruption not before the last departure, and the start of its period.
     next_disruption: usize,
     disruption_period_start: i128,
-    /// When it begins, in simulated time: what arrives by then meets none. 0 where that is in the past.
+    /// Its simulated time, at least 0: packets that arrive by then meet no disruption.
     undisturbed_until: Nanos,
 }
 
 impl Schedule {
-    /// A link that never changes.
+    /// Create a schedule that never changes.
     #[must_use]
     pub const fn constant(delay: Nanos, rate_bps: u64) -> Self {
         Self::Constant(Span { end: NEVER, delay, rate_bps, loss: 0.0, connected: true })
     }
 
-    /// Replay `trace` from `offset` on; `rate_bps` takes the place of its capacity.
+    /// Replay `trace` from `offset` on; `rate_bps` overrides its capacity.
     ///
-    /// With [`UNLIMITED`] the link has the path's delay and disruptions, but neither queueing nor random loss.
+    /// With [`UNLIMITED`] the link has the path's delay and disruptions, but no queueing and no random loss.
     #[must_use]
     pub fn traced(trace: Arc<PathTrace>, direction: Direction, rate_bps: Option<u64>, offset: Nanos) -> Self {
         let offset = offset % trace.period_ns;
@@ -97,7 +97,7 @@ impl Schedule {
         Self::Traced(traced)
     }
 
-    /// True when some span carries packets: otherwise nothing offered would ever leave.
+    /// Return whether some span carries packets; otherwise no packet would ever leave.
     #[must_use]
     pub fn ever_carries(&self) -> bool {
         match self {
@@ -108,7 +108,7 @@ impl Schedule {
         }
     }
 
-    /// The delay, where there is nothing else to the schedule: ever the same, without loss, and no packet waits.
+    /// Return the delay if the schedule does nothing else: constant, connected, lossless and uncongested.
     #[must_use]
     pub fn only_delay(&self) -> Option<Nanos> {
         match self {
@@ -119,7 +119,8 @@ impl Schedule {
         }
     }
 
-    /// The span that covers `at`. The cursor only moves forward: for an earlier time it returns the latest span seen.
+    /// Return the span that covers `at`. The cursor only moves forward: an earlier time gives the latest
+    /// span.
     #[inline]
     pub fn seek(&mut self, at: Nanos) -> &Span {
         match self {
@@ -133,9 +134,10 @@ impl Schedule {
         }
     }
 
-    /// What takes a packet that is on its way from `departure` to `arrival`, if anything does, and when.
+    /// Return the disruption that drops a packet in flight from `departure` to `arrival`, if any, and its
+    /// time.
     ///
-    /// Departures must not go back in time.
+    /// Departures must not decrease.
     #[inline]
     pub fn disruption(&mut self, departure: Nanos, arrival: Nanos) -> Option<(Nanos, Disruption)> {
         match self {
@@ -145,7 +147,7 @@ impl Schedule {
         }
     }
 
-    /// The span that covers `at`, without moving the cursor: any time may be asked for.
+    /// Return the span that covers `at`, which may be any time, without moving the cursor.
     #[must_use]
     pub fn at(&self, at: Nanos) -> Span {
         match self {
@@ -154,7 +156,7 @@ impl Schedule {
         }
     }
 
-    /// Bits that the schedule could carry in `from..to`; outages count as zero, an uncongested link as `f64::INFINITY`.
+    /// Return the bits that fit in `from..to`; none in outages, `f64::INFINITY` on an uncongested link.
     #[must_use]
     pub fn capacity_bits(&self, from: Nanos, to: Nanos) -> f64 {
         if self.at(from).rate_bps == UNLIMITED {
@@ -164,11 +166,11 @@ impl Schedule {
         carried.map(|(span, duration)| span.rate_bps as f64 * duration as f64 * 1e-9).sum()
     }
 
-    /// Mean rate in bit/s over `from..to` of a link that sends in frames: one that falls silent for up to `longest` at a
-    /// time. Longer silences and outages are left out. `None` where there are no frames.
+    /// Return the mean rate in bit/s over `from..to` of a link that sends in frames, with silences of up to
+    /// `longest` in between. Longer silences and outages are excluded. `None` if there are no frames.
     #[must_use]
     pub fn framed_rate_bps(&self, from: Nanos, to: Nanos, longest: Nanos) -> Option<u64> {
-        // Telemetry asks at every packet, of links most of which have no frames.
+        // Telemetry calls this for every packet, and most links have no frames.
         let silent = match self {
             Self::Constant(span) => span.connected && span.rate_bps == 0,
             Self::Traced(traced) => traced.silent,
@@ -198,13 +200,13 @@ impl Schedule {
         (silences > 0 && time > 0).then(|| (bits / u128::from(time)) as u64)
     }
 
-    /// Whether no outage touches `from..to`.
+    /// Return whether no outage touches `from..to`.
     #[must_use]
     pub fn stays_connected(&self, from: Nanos, to: Nanos) -> bool {
         self.spans(from, to).all(|(span, _)| span.connected)
     }
 
-    /// The spans that `from..to` falls into, each with how long it does.
+    /// Iterate over the spans that `from..to` overlaps, each with the length of the overlap.
     fn spans(&self, from: Nanos, to: Nanos) -> impl Iterator<Item = (Span, Nanos)> + '_ {
         let mut now = from;
         let mut place = match self {
@@ -263,7 +265,7 @@ impl Traced {
         self.current = self.span_of_row();
     }
 
-    /// The row after a row, and when its period began.
+    /// Return the next row and the start of its period.
     fn after(&self, row: usize, period_start: i128) -> (usize, i128) {
         if row + 1 == self.trace.rows.len() {
             (0, period_start + i128::from(self.trace.period_ns))
@@ -273,7 +275,7 @@ impl Traced {
     }
 
     fn at(&self, at: Nanos) -> Span {
-        // Most ask for a time that the cursor is at.
+        // Most callers ask for the cursor's span.
         let begins = self.period_start + i128::from(self.trace.rows[self.row].time_ns);
         if begins <= i128::from(at) && at < self.current.end {
             return self.current;
@@ -282,7 +284,7 @@ impl Traced {
         self.span(row, period_start)
     }
 
-    /// The row that covers `at`, and when its period began.
+    /// Return the row that covers `at` and the start of its period.
     fn place(&self, at: Nanos) -> (usize, i128) {
         let period = u128::from(self.trace.period_ns);
         let total = u128::from(at) + u128::from(self.offset);

@@ -1,55 +1,55 @@
-//! The transmitter of a link: how long a packet takes onto the wire while capacity varies and outages interrupt.
+//! The transmitter of a link: serialises packets while capacity varies and outages interrupt.
 
 use crate::schedule::{Schedule, UNLIMITED};
 use crate::{NEVER, Nanos};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// When a packet's transmission ends, and how.
+/// How and when a packet's transmission ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transmission {
     /// The last bit left at this time.
     Done(Nanos),
-    /// An outage began at this time, with the packet half way out.
+    /// An outage began at this time, with the packet partly sent.
     CutOff(Nanos),
-    /// An outage discarded it at this time, before its first bit left.
+    /// An outage discarded the packet at this time, before its first bit left.
     Discarded(Nanos),
 }
 
-/// Serialises packets one after another. Remainders are carried, so that the long-run rate is exact.
+/// Serialises packets one after another. It carries remainders, so the long-run rate is exact.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     free_at: Nanos,
-    /// How far behind the present `free_at` may stay: the time in which a token bucket fills. 0: no bucket.
+    /// How far `free_at` may lag behind the present: the fill time of the token bucket, 0 without one.
     saved: Nanos,
-    /// Outages take what waits and what comes while they last; otherwise they hold up both.
+    /// Whether outages discard waiting and arriving packets instead of holding them up.
     discards: bool,
     /// Work already paid for, in bit·ns/s: less than one nanosecond at the current rate.
     credit: u64,
-    /// Quotient and remainder of the last size and rate: packets of one size at one rate need no division.
+    /// Work, rate, quotient and remainder of the last division: packets of one size at one rate reuse it.
     cached: (u64, u64, u64, u64),
 }
 
 impl Server {
-    /// A transmitter that sends what a token bucket saves in `saved` of idleness at once.
+    /// Create a transmitter with a token bucket that fills in `saved` of idleness.
     #[must_use]
     pub fn with_bucket(saved: Nanos) -> Self {
         Self { saved, ..Self::default() }
     }
 
-    /// The same, losing what waits when an outage begins and what comes until it ends.
+    /// Discard packets that wait when an outage begins and those that arrive before it ends.
     #[must_use]
     pub const fn discarding(self) -> Self {
         Self { discards: true, ..self }
     }
 
-    /// When the last accepted packet has left.
+    /// Return when the last accepted packet has left.
     #[must_use]
     pub const fn free_at(&self) -> Nanos {
         self.free_at
     }
 
-    /// The first instant from `now` on at which a transmission can begin; `NEVER` if there is none.
+    /// Return the first instant from `now` on at which a transmission can begin; `NEVER` if there is none.
     pub fn free_from(&self, schedule: &mut Schedule, now: Nanos) -> Nanos {
         let mut start = self.free_at.max(now);
         loop {
@@ -57,7 +57,7 @@ impl Server {
                 return NEVER;
             }
             let span = schedule.seek(start);
-            // What an outage discards need not wait for its end.
+            // A packet that an outage discards need not wait for its end.
             if (span.connected && span.rate_bps > 0) || (self.discards && !span.connected) {
                 return start;
             }
@@ -65,11 +65,11 @@ impl Server {
         }
     }
 
-    /// Transmit `bytes` that were offered at `now`, after everything offered before.
+    /// Transmit `bytes` offered at `now`, after everything offered before.
     #[inline]
     pub fn transmit(&mut self, schedule: &mut Schedule, bytes: u32, now: Nanos) -> Transmission {
-        // A token bucket is a virtual clock that may fall behind by the time of a full bucket: what it transmits in its
-        // past has left by now.
+        // A token bucket is a virtual clock that may lag by the fill time of the bucket; packets that it
+        // transmits in the past leave now.
         let mut start = self.free_at;
         let earliest = now.saturating_sub(self.saved);
         if earliest > start {
@@ -104,7 +104,7 @@ impl Server {
         self.transmit_over_spans(schedule, work, start)
     }
 
-    /// Whole nanoseconds for `work` after the credit, and the credit that then remains.
+    /// Return the whole nanoseconds that `work` takes after the credit, and the credit that remains.
     #[inline]
     fn divide(&mut self, work: u64, rate: u64) -> (u64, u64) {
         if (self.cached.0, self.cached.1) != (work, rate) {
@@ -126,7 +126,7 @@ impl Server {
         loop {
             let span = *schedule.seek(now);
             if !span.connected {
-                // The packet is gone; the server goes on when the link is back.
+                // The packet is lost; the server resumes when the link is back.
                 self.free_at = now;
                 return Transmission::CutOff(now);
             }
@@ -159,14 +159,16 @@ mod tests {
 
     #[test]
     fn a_million_packets_take_exactly_their_bits_over_the_rate() {
-        // 7 Mbit/s does not divide a packet's bits: without the carry, each packet would add up to 1 ns.
+        // 7 Mbit/s does not divide a packet's bits: without the carry, each packet would take up to 1 ns
+        // longer.
         let expected = (1_000_000_u128 * 12_000 * 1_000_000_000).div_ceil(7_000_000) as Nanos;
         assert_eq!(departures(7_000_000, 1500, 1_000_000), expected);
     }
 
     #[test]
     fn a_token_bucket_lets_so_much_pass_at_once_and_no_more_than_the_rate_in_the_long_run() {
-        // tc-tbf(8), burst: "Size of the bucket, in bytes." Ten packets, a second after the link was last busy.
+        // tc-tbf(8), burst: "Size of the bucket, in bytes." The bucket holds ten packets and had a second to
+        // fill.
         let mut schedule = Schedule::constant(0, 100_000_000);
         let mut server = Server::with_bucket(10 * 120_000);
         let now = 1_000_000_000;

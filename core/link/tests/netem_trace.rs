@@ -1,20 +1,21 @@
-//! The exports in netem-trace's format, played by netem-trace itself: row by row what the path trace says.
+//! Plays the project's netem-trace exports with netem-trace and compares them row by row with the path trace.
 //!
-//! The JSON files are what `python -m traces export trace.csv --format netem-trace` writes; a Python test keeps them so.
+//! The JSON files come from `python -m traces export trace.csv --format netem-trace`; a Python test checks
+//! that.
 
 use std::time::Duration;
 
 use leo_link::PathTrace;
 use netem_trace::model::{BwTraceConfig, DelayTraceConfig, LossTraceConfig};
 
-/// Rounds that are played: the pattern repeats forever.
+/// Periods to play; the pattern repeats forever.
 const ROUNDS: u32 = 3;
 
 fn trace() -> PathTrace {
     PathTrace::parse(include_str!("fixtures/netem_trace/trace.csv"), "trace.csv").unwrap()
 }
 
-/// The values of `trace` as spans, joined where they do not change within a round.
+/// The values of `trace` with their durations; equal neighbours within a period are joined.
 fn spans<T: PartialEq>(trace: &PathTrace, value: impl Fn(&leo_link::Row) -> T) -> Vec<(T, Duration)> {
     let mut spans: Vec<(T, Duration)> = Vec::new();
     for (index, row) in trace.rows.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Where satellites are: SGP4 (Hoots and Roehrich, Spacetrack Report No. 3, 1980; Vallado et al., AIAA 2006-6753) for many
-//! satellites at many times. No clock, no I/O.
+//! Positions of many satellites at many times with SGP4 (Hoots and Roehrich, Spacetrack Report No. 3, 1980;
+//! Vallado et al., AIAA 2006-6753). No clock, no I/O.
 
 use sgp4::{Constants, MinutesSinceEpoch, Orbit, WGS72, iau_epoch_to_sidereal_time};
 
@@ -8,7 +8,7 @@ use sgp4::{Constants, MinutesSinceEpoch, Orbit, WGS72, iau_epoch_to_sidereal_tim
 pub struct MeanElements {
     /// Julian years from 2000-01-01 12:00 UTC to the epoch; only deep-space orbits depend on it.
     pub epoch_years: f64,
-    /// Against the equator.
+    /// Relative to the equator.
     pub inclination_rad: f64,
     /// Right ascension of the ascending node.
     pub node_rad: f64,
@@ -18,44 +18,44 @@ pub struct MeanElements {
     pub perigee_rad: f64,
     /// From the perigee.
     pub mean_anomaly_rad: f64,
-    /// Kozai's mean motion, the one that two-line elements state.
+    /// Kozai's mean motion, as in two-line elements.
     pub motion_rad_per_min: f64,
     /// The drag term B*, per Earth radius.
     pub bstar: f64,
 }
 
-/// What SGP4 cannot propagate.
+/// Why SGP4 cannot propagate a satellite.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The elements describe no orbit around the Earth.
     #[error("satellite {satellite}: elements: {reason}")]
     Elements {
-        /// Its index.
+        /// The satellite's index.
         satellite: usize,
-        /// SGP4's own words.
+        /// SGP4's message.
         reason: String,
     },
-    /// At this time the propagation leaves its domain, such as after decay.
+    /// The time lies outside the propagation's domain, for example after decay.
     #[error("satellite {satellite}: {minutes} minutes from its epoch: {reason}")]
     Propagation {
-        /// Its index.
+        /// The satellite's index.
         satellite: usize,
-        /// Since its epoch.
+        /// Minutes since its epoch.
         minutes: f64,
-        /// SGP4's own words.
+        /// SGP4's message.
         reason: String,
     },
-    /// There is no satellite of this index.
+    /// There is no satellite with this index.
     #[error("satellite {satellite}: there are only {count}")]
     Index {
-        /// The index asked for.
+        /// The requested index.
         satellite: usize,
-        /// How many there are.
+        /// The number of satellites.
         count: usize,
     },
 }
 
-/// Satellites ready to be propagated, with the constants of WGS 72.
+/// Satellites ready for propagation, with the constants of WGS 72.
 pub struct Satellites {
     constants: Vec<Constants>,
 }
@@ -82,17 +82,18 @@ impl Satellites {
         Ok(Self { constants: constants.collect::<Result<_, _>>()? })
     }
 
-    /// How many satellites there are.
+    /// Return the number of satellites.
     pub fn len(&self) -> usize {
         self.constants.len()
     }
 
-    /// Whether there are none.
+    /// Return whether there are no satellites.
     pub fn is_empty(&self) -> bool {
         self.constants.is_empty()
     }
 
-    /// Position in km in the true equator, mean equinox frame (TEME), `minutes` after the satellite's own epoch.
+    /// Return the position in km in the TEME frame (true equator, mean equinox), `minutes` after its own
+    /// epoch.
     pub fn position_km(&self, satellite: usize, minutes: f64) -> Result<[f64; 3], Error> {
         let count = self.constants.len();
         let constants = self.constants.get(satellite).ok_or(Error::Index { satellite, count })?;

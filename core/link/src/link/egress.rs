@@ -1,14 +1,14 @@
-//! The way out of a managed queue: packets leave it when the transmitter is free, caught up with when somebody looks.
+//! Dequeueing from a managed queue when the transmitter is free; the link catches up on the next call.
 
 use crate::link::{Link, Offer, Packet};
 use crate::queue::{Discipline, Managed, Tally, Waiting};
 use crate::{NEVER, Nanos};
 
-/// A discipline and when the next packet leaves it.
+/// A discipline and the time of its next dequeue.
 #[derive(Clone, Debug)]
 pub struct Egress<P> {
     pub discipline: Managed<P>,
-    /// `NEVER` while nothing waits or the link has no capacity to come.
+    /// `NEVER` while no packet waits, or if the link has no capacity left.
     pub next_dequeue: Nanos,
 }
 
@@ -19,7 +19,7 @@ impl<P> Egress<P> {
 }
 
 impl<P: Packet> Link<P> {
-    /// A packet comes to the discipline.
+    /// Offer a packet to the discipline.
     #[inline(never)]
     pub(super) fn enqueue(&mut self, packet: P, now: Nanos) -> Offer {
         self.catch_up(now);
@@ -37,7 +37,7 @@ impl<P: Packet> Link<P> {
         if accepted { Offer::Accepted } else { Offer::Dropped }
     }
 
-    /// Everything that has left the discipline by `now`, in the order of its times.
+    /// Dequeue everything that is due by `now`, in time order.
     #[inline]
     pub(super) fn catch_up(&mut self, now: Nanos) {
         if self.egress.as_ref().is_some_and(|egress| egress.next_dequeue <= now) {
@@ -64,7 +64,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// When the next packet leaves, `now` at the earliest.
+    /// Set the time of the next dequeue, `now` at the earliest.
     fn plan(&mut self, now: Nanos) {
         let Some(egress) = &mut self.egress else { return };
         egress.next_dequeue = if egress.discipline.packets() == 0 {

@@ -1,4 +1,4 @@
-//! How packets leave, for in-band telemetry: links that nobody asks pay nothing for it.
+//! Records of departures for in-band telemetry. Links without an observer pay nothing for it.
 
 use std::collections::VecDeque;
 
@@ -6,18 +6,18 @@ use crate::Nanos;
 use crate::link::{Leaving, Link, Packet};
 use crate::queue::Discipline;
 
-/// How a packet left the transmitter: what a switch's in-band telemetry tells of it.
+/// A packet's departure from the transmitter, as a switch's in-band telemetry reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Departure {
     /// When its last bit left.
     pub at: Nanos,
-    /// Bytes that waited behind it then.
+    /// Bytes that waited behind it at that time.
     pub queued_bytes: u64,
-    /// Bytes that have left since the beginning, its own included.
+    /// Bytes that have left since the start, including its own.
     pub sent_bytes: u64,
 }
 
-/// How each packet left that is still on its way.
+/// The departures of the packets still in flight.
 #[derive(Clone, Debug, Default)]
 pub struct Observer {
     left: VecDeque<Departure>,
@@ -26,7 +26,7 @@ pub struct Observer {
 }
 
 impl<P: Packet> Link<P> {
-    /// The same, keeping what [`last_departure`](Self::last_departure) tells.
+    /// Record departures for [`last_departure`](Self::last_departure).
     #[must_use]
     pub fn observed(mut self) -> Self {
         self.observer = Some(Box::default());
@@ -35,13 +35,13 @@ impl<P: Packet> Link<P> {
         self
     }
 
-    /// How the packet left that [`poll`](Self::poll) gave out last, of a link that is [`observed`](Self::observed).
+    /// Return the departure of the last polled packet; all zeros unless [`observed`](Self::observed).
     #[must_use]
     pub fn last_departure(&self) -> Departure {
         self.observer.as_ref().map_or_else(Departure::default, |observer| observer.last)
     }
 
-    /// Bytes waiting or on the transmitter at `now`.
+    /// Return the number of bytes waiting or on the transmitter at `now`.
     pub fn queued_bytes(&mut self, now: Nanos) -> u64 {
         self.catch_up(now);
         self.note_departures(now);
@@ -52,7 +52,7 @@ impl<P: Packet> Link<P> {
         self.egress.as_ref().map_or(0, |egress| egress.discipline.bytes())
     }
 
-    /// Note what waited when each packet left, up to `now`. Called before anything changes what waits.
+    /// Record each departure up to `now` with the bytes that waited. Call it before the queue changes.
     #[inline]
     pub(super) fn observe_departures(&mut self, now: Nanos) {
         if self.observer.is_some() && self.leaving.front().is_some_and(|first| first.at <= now) {
@@ -75,7 +75,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// A packet comes out or is lost.
+    /// Move to the departure of the packet that comes out or is lost.
     #[inline(never)]
     pub(super) fn observe_end(&mut self) {
         let Some(observer) = &mut self.observer else { return };

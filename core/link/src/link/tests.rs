@@ -1,7 +1,5 @@
-//! Properties of the link over random schedules and offers.
-//!
-//! They hold what the project promises of its physics: "delivered + dropped + queued + in flight = offered, at every
-//! instant", FIFO propagation, outages that drop what is in flight.
+//! Properties of the link over random schedules and offers: packet conservation at every instant, FIFO
+//! propagation, outages that drop packets in flight.
 
 mod model;
 mod outages;
@@ -37,14 +35,14 @@ impl Probe {
     }
 }
 
-/// In the place of an id that is kept apart.
+/// Placeholder of an id that is stored apart.
 const APART: usize = usize::MAX;
 
 impl Packet for Probe {
     type Compact = Self;
     type Extra = usize;
 
-    // Every third one's id is kept apart: a queue that got out of step would give ids to the wrong packets.
+    // Every third id is stored apart: a queue out of step would give ids to the wrong packets.
     fn pack(self, extras: &mut VecDeque<usize>) -> Self {
         if !self.id.is_multiple_of(3) {
             return self;
@@ -74,7 +72,7 @@ impl Packet for Probe {
     }
 }
 
-/// Probes belong to so many flows in turn.
+/// Probes belong to this many flows in turn.
 const FLOWS: usize = 3;
 
 fn managed(kind: usize) -> Managed<Probe> {
@@ -94,7 +92,7 @@ fn managed(kind: usize) -> Managed<Probe> {
     }
 }
 
-/// A row of a trace: how long it holds, delay, rate, connected.
+/// A trace row: duration, delay, rate, connected.
 type Part = (Nanos, Nanos, u64, bool);
 
 fn trace(parts: &[Part], loss: f64) -> Arc<PathTrace> {
@@ -116,7 +114,7 @@ fn trace(parts: &[Part], loss: f64) -> Arc<PathTrace> {
     Arc::new(PathTrace { metadata: String::new(), rows, period_ns })
 }
 
-/// The part that holds at `at`, by adding up durations: nothing shared with the schedule's cursor.
+/// The part that covers `at`, found by adding up durations, independently of the schedule's cursor.
 fn part_at(parts: &[Part], offset: Nanos, at: Nanos) -> Part {
     let period: Nanos = parts.iter().map(|part| part.0).sum();
     let mut left = (at + offset) % period;
@@ -160,7 +158,7 @@ fn assert_conserved(link: &mut Link<Probe>, now: Nanos) {
     );
 }
 
-/// Offer all, taking out what arrives meanwhile at the very instants the link names, then drain the link.
+/// Offer all packets while polling at the instants that the link names, then drain the link.
 fn drive(link: &mut Link<Probe>, offers: &[(Nanos, u32)]) -> Vec<(Nanos, Probe)> {
     let mut out = Vec::new();
     let mut now = 0;
@@ -254,7 +252,7 @@ proptest! {
         kind in 0_usize..6,
         jitter in prop_oneof![Just(0), 0_u64..500_000],
     ) {
-        // Controllers that compute every 15 ms have much to do while a packet takes hours.
+        // At very low rates a packet takes hours, during which controllers update every 15 ms.
         let parts: Vec<Part> =
             parts.iter().map(|&part| (part.0, part.1, if part.2 < 100_000 { 0 } else { part.2 }, part.3)).collect();
         let schedule = Schedule::traced(trace(&parts, 0.0), Direction::Uplink, None, offset);
@@ -317,7 +315,7 @@ proptest! {
         offset in 0_u64..100_000_000,
         offers in offers(),
     ) {
-        // With one delay for all rows, arrivals are departures moved.
+        // With one delay for all rows, arrivals are shifted departures.
         let parts: Vec<Part> = parts.iter().map(|&part| (part.0, 5_000_000, part.2, part.3)).collect();
         let schedule = Schedule::traced(trace(&parts, 0.0), Direction::Uplink, None, offset);
         let mut link = Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0), Jitter::none());
@@ -328,7 +326,7 @@ proptest! {
             for &(arrival, packet) in &out[first + 1..] {
                 bits += f64::from(packet.bytes) * 8.0;
                 let capacity = capacity_bits(&parts, offset, from, arrival - 5_000_000);
-                // Times are whole nanoseconds: at each end up to one's worth of bits, at most 1 at 1 Gbit/s.
+                // Times are whole nanoseconds: each end is off by up to 1 ns, at most 1 bit at 1 Gbit/s.
                 prop_assert!(bits <= capacity + 2.0, "{bits} bits in {from}..{arrival}, capacity {capacity}");
             }
         }
@@ -392,7 +390,7 @@ proptest! {
             let schedule = Schedule::constant(delay, UNLIMITED);
             Link::new(schedule, limit, Loss::new(0.0, 0), Jitter::new(jitter, seed))
         };
-        // The limit of one counts packets, never that many, so that it is asked for each.
+        // A packet limit that is never reached still makes the second link use its queue.
         let (mut only_delays, mut queues) = (link(DropTail::INFINITE), link(DropTail::of_packets(1 << 40)));
         prop_assert!(only_delays.only_delays() && !queues.only_delays());
         let out = drive(&mut only_delays, &offers);

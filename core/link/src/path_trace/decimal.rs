@@ -1,15 +1,14 @@
-//! Decimal numbers of a path trace as integers, without rounding through floating point.
+//! Parsing of a path trace's decimal numbers into integers, without floating-point rounding.
 
 /// Largest value before scaling: 10^9 s, or 10^9 Mbit/s.
 const LIMIT: u64 = 1_000_000_000;
 
-/// `text × scale` as an integer, rounded to the nearest (half up).
+/// Return `text × scale` as an integer, rounded to the nearest (half up).
 ///
-/// `text` is digits with at most one point among them and a digit before it, such as `12`, `0.1` or `3.25`; `scale` is
-/// a power of ten.
+/// `text` is digits with at most one point, not at the start (`12`, `0.1`); `scale` is a power of ten.
 ///
 /// # Errors
-/// The rule that `text` breaks: not a number, not finite, negative, or beyond 10^9.
+/// Returns the rule that `text` breaks: not a number, not finite, negative, or beyond 10^9.
 pub(super) fn parse_scaled(text: &str, scale: u64) -> Result<u64, String> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -24,7 +23,7 @@ pub(super) fn parse_scaled(text: &str, scale: u64) -> Result<u64, String> {
     let (mut value, mut unit) = (whole * scale, scale);
     for digit in fraction.bytes().map(|byte| u64::from(byte - b'0')) {
         if unit == 1 {
-            // The first digit past the unit decides.
+            // The first digit past the unit decides the rounding.
             return Ok(value + u64::from(digit >= 5));
         }
         unit /= 10;
@@ -33,10 +32,10 @@ pub(super) fn parse_scaled(text: &str, scale: u64) -> Result<u64, String> {
     Ok(value)
 }
 
-/// A probability.
+/// Parse a probability.
 ///
 /// # Errors
-/// The rule that `text` breaks: not a number, not finite, or outside [0, 1].
+/// Returns the rule that `text` breaks: not a number, not finite, or outside [0, 1].
 pub(super) fn parse_probability(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         // The sum turns -0 into 0.
@@ -46,7 +45,7 @@ pub(super) fn parse_probability(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Why `text` is not the plain decimal that it should be.
+/// Explain why `text` is not a plain decimal.
 fn why_not(text: &str) -> String {
     match text.parse::<f64>() {
         Ok(value) if !value.is_finite() => format!("must be finite, not {text}"),

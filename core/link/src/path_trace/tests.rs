@@ -1,4 +1,4 @@
-//! Tests of the parser: each rule of the format, broken once, and texts that are written and read back.
+//! Parser tests: each rule of the format broken once, and round trips.
 
 use proptest::prelude::*;
 
@@ -111,8 +111,8 @@ fn the_header_must_have_exactly_the_columns() {
 #[test]
 fn a_truncated_file_is_named_with_its_last_line() {
     let text = trace(&["0,5,1,1,0,1,0,", "1,5,1,1,0,1,0,"]);
-    assert_eq!(error(&text[..text.len() - 1]), "x.csv:5: file: truncated: the last line has no end");
-    assert_eq!(error(""), "x.csv:1: file: truncated: the last line has no end");
+    assert_eq!(error(&text[..text.len() - 1]), "x.csv:5: file: truncated: the last line has no line break");
+    assert_eq!(error(""), "x.csv:1: file: truncated: the last line has no line break");
     assert_eq!(error(&format!("{METADATA}\n")), "x.csv:1: file: truncated: there is no header");
     let two = "truncated: at least two rows are needed, the last one ends the period";
     assert_eq!(error(&trace(&[])), format!("x.csv:3: file: {two}"));

@@ -1,6 +1,6 @@
 //! CAKE (Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018): a shaper, flow isolation and COBALT.
 //!
-//! Every flow of a simulation has hosts of its own, so that host isolation is flow isolation; there is one tin.
+//! Every simulated flow has its own hosts, so host isolation equals flow isolation. There is one tin.
 
 mod cobalt;
 
@@ -16,17 +16,17 @@ const MILLISECOND: Nanos = 1_000_000;
 const NANOS_PER_S: u64 = 1_000_000_000;
 const FLOWS: u32 = 1024;
 const MTU: u64 = 1514;
-/// Linux: at least so much memory; at most four intervals' worth of the shaped rate beyond.
+/// Linux's minimum buffer in bytes; the default is four intervals at the shaped rate if that is more.
 const BUFFER_MIN: u64 = 4 << 20;
 
-/// The knobs of `tc-cake(8)`.
+/// Parameters of `tc-cake(8)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CakeSettings {
     /// Rate of the shaper in bit/s; `None` sends as fast as the link.
     pub bandwidth_bps: Option<u64>,
-    /// The interval of its queue management: about the largest RTT.
+    /// Interval of the AQM: about the largest RTT.
     pub rtt: Nanos,
-    /// Bytes in all queues; `None` is what the bandwidth asks for.
+    /// Maximum bytes in all queues; `None` derives it from the bandwidth.
     pub memory_limit: Option<u64>,
 }
 
@@ -36,25 +36,25 @@ impl Default for CakeSettings {
     }
 }
 
-/// Flow queues under COBALT behind a shaper without bursts.
+/// Flow queues with COBALT behind a shaper without bursts.
 #[derive(Clone, Debug)]
 pub struct Cake<P> {
     bandwidth_bps: Option<u64>,
     timing: Timing,
     buffer: u64,
     queues: Rotation<P, Cobalt>,
-    /// When the shaper lets the next packet go, and the remainder of its divisions, in bit·ns/s.
+    /// When the shaper releases the next packet, and the remainder of its divisions, in bit·ns/s.
     next_packet: Nanos,
     remainder: u64,
     random: Pcg64Mcg,
 }
 
 impl<P> Cake<P> {
-    /// Empty queues; `seed` of the flows' hash and of what is dropped.
+    /// Create empty queues; `seed` drives the flow hash and the random drops.
     #[must_use]
     pub fn new(settings: CakeSettings, seed: u64) -> Self {
         let rate = settings.bandwidth_bps;
-        // Linux: a turn is a 4,096th of a second's bytes, within 300 and an Ethernet packet.
+        // Linux: the quantum is 1/4096 of a second's bytes, between 300 bytes and an Ethernet packet.
         let quantum = rate.map_or(MTU, |bps| ((bps / 8) >> 12).clamp(300, MTU));
         let wanted = rate.map_or(0, |bps| bps / 8 * settings.rtt * 4 / NANOS_PER_S);
         Self {
@@ -68,7 +68,6 @@ impl<P> Cake<P> {
         }
     }
 
-    /// The shaper has let `bytes` go.
     fn charge_shaper(&mut self, bytes: u32) {
         if let Some(rate) = self.bandwidth_bps {
             let work = u64::from(bytes) * 8 * NANOS_PER_S + self.remainder;
@@ -81,7 +80,7 @@ impl<P> Cake<P> {
 impl<P: Packet> Discipline<P> for Cake<P> {
     fn enqueue(&mut self, waiting: Waiting<P>, now: Nanos, tally: &mut Tally) {
         if self.queues.pool.packets() == 0 && self.next_packet < now {
-            // The shaper gives no credit for idleness.
+            // An idle shaper earns no credit.
             self.next_packet = now;
             self.remainder = 0;
         }
@@ -108,7 +107,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
             };
             let Self { queues, timing, random, .. } = self;
             let flow = &mut queues.flows[queue];
-            // The last packet of a queue always goes.
+            // The last packet of a queue is never dropped.
             let last = flow.fifo.packets == 0;
             let mut mark = || waiting.packet.mark_congestion();
             let verdict =

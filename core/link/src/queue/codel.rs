@@ -5,17 +5,17 @@ use crate::queue::{Discipline, Tally, Waiting};
 use crate::{Nanos, Packet};
 
 const MILLISECOND: Nanos = 1_000_000;
-/// RFC 8289 §4.4: below a packet's worth of backlog there is nothing to control.
+/// RFC 8289 §4.4: with at most one MTU queued, CoDel never drops.
 const MTU: u64 = 1514;
 
-/// The knobs of `tc-codel(8)`.
+/// Parameters of `tc-codel(8)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodelSettings {
     /// Acceptable standing queueing delay.
     pub target: Nanos,
-    /// Time over which it must be exceeded: about the largest RTT.
+    /// How long the delay must exceed the target before a drop: about the largest RTT.
     pub interval: Nanos,
-    /// Mark instead of dropping where the flow can.
+    /// Mark instead of dropping if the flow supports ECN.
     pub ecn: bool,
 }
 
@@ -31,15 +31,15 @@ pub struct ControlLaw {
     first_above: Nanos,
     drop_next: Nanos,
     count: u32,
-    /// Linux's approximation of 1 / √count: a step of Newton's method each time that the count changes. The first ones
-    /// are half, .56 and .49 where the roots are .71, .58 and a half.
+    /// Linux's approximation of 1 / √count: one Newton step per change of the count. Its first values are .5,
+    /// .56 and .49 where the exact ones are .71, .58 and .5.
     inverse_root: f64,
     last_count: u32,
     dropping: bool,
 }
 
 impl ControlLaw {
-    /// RFC 8289 §5.5: `pop` takes out the next packet and tells the backlog in bytes that is left.
+    /// Dequeue (RFC 8289 §5.5). `pop` returns the next packet and the remaining backlog in bytes.
     pub fn dequeue<P: Packet>(
         &mut self,
         settings: &CodelSettings,
@@ -82,7 +82,7 @@ impl ControlLaw {
         Some(waiting)
     }
 
-    /// RFC 8289 §5.4: a drop state that was left a short time ago goes on where it was.
+    /// Enter the drop state (RFC 8289 §5.4). If the last one ended recently, resume at its drop rate.
     fn begin(&mut self, settings: &CodelSettings, now: Nanos) {
         self.dropping = true;
         let since = self.count.wrapping_sub(self.last_count);
@@ -107,7 +107,7 @@ impl ControlLaw {
         at + (settings.interval as f64 * self.inverse_root) as Nanos
     }
 
-    /// The next packet, and whether the delay has been above the target for an interval. An empty queue ends dropping.
+    /// Pop the next packet; return whether the delay has been above the target for an interval, too.
     fn next<P: Packet>(
         &mut self,
         settings: &CodelSettings,
@@ -133,7 +133,7 @@ impl ControlLaw {
     }
 }
 
-/// One queue under CoDel.
+/// A single queue with CoDel.
 #[derive(Clone, Debug)]
 pub struct Codel<P> {
     settings: CodelSettings,
@@ -144,7 +144,7 @@ pub struct Codel<P> {
 }
 
 impl<P> Codel<P> {
-    /// A queue of at most `limit` packets (Linux: 1,000).
+    /// Create a queue of at most `limit` packets (Linux: 1,000).
     #[must_use]
     pub fn new(limit: u64, settings: CodelSettings) -> Self {
         Self { settings, limit, pool: Pool::new(), fifo: Fifo::new(), law: ControlLaw::default() }

@@ -13,19 +13,19 @@ impl DropTail {
     /// A queue that drops nothing.
     pub const INFINITE: Self = Self { packets: u64::MAX, bytes: u64::MAX };
 
-    /// At most `packets` packets.
+    /// Limit the queue to `packets` packets.
     #[must_use]
     pub const fn of_packets(packets: u64) -> Self {
         Self { packets, bytes: u64::MAX }
     }
 
-    /// At most `bytes` bytes.
+    /// Limit the queue to `bytes` bytes.
     #[must_use]
     pub const fn of_bytes(bytes: u64) -> Self {
         Self { packets: u64::MAX, bytes }
     }
 
-    /// Whether one more packet of `size` bytes fits.
+    /// Return whether one more packet of `size` bytes fits.
     #[must_use]
     pub const fn admits(&self, packets: u64, bytes: u64, size: u32) -> bool {
         packets < self.packets && bytes + size as u64 <= self.bytes

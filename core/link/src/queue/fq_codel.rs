@@ -5,21 +5,21 @@ use crate::queue::rotation::Rotation;
 use crate::queue::{Discipline, Tally, Waiting};
 use crate::{Nanos, Packet};
 
-/// RFC 8290 §4.1.3: packets dropped at once from the fattest queue when all are full.
+/// RFC 8290 §4.1.3: on overflow, at most this many packets are dropped at once from the longest queue.
 const DROP_BATCH: u32 = 64;
 
-/// The knobs of `tc-fq_codel(8)`.
+/// Parameters of `tc-fq_codel(8)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCodelSettings {
-    /// Packets in all queues.
+    /// Maximum packets in all queues.
     pub limit: u64,
-    /// Bytes in all queues.
+    /// Maximum bytes in all queues.
     pub memory_limit: u64,
     /// Number of queues.
     pub flows: u32,
-    /// Bytes a turn.
+    /// Bytes per turn.
     pub quantum: u32,
-    /// CoDel's own; marks by default.
+    /// CoDel's parameters; ECN is on by default.
     pub codel: CodelSettings,
 }
 
@@ -30,7 +30,7 @@ impl Default for FqCodelSettings {
     }
 }
 
-/// A queue a flow, each under CoDel, served in turn.
+/// One queue per flow, each with CoDel, served in turn.
 #[derive(Clone, Debug)]
 pub struct FqCodel<P> {
     settings: FqCodelSettings,
@@ -38,13 +38,13 @@ pub struct FqCodel<P> {
 }
 
 impl<P> FqCodel<P> {
-    /// Empty queues; `seed` of the flows' hash.
+    /// Create empty queues; `seed` drives the flow hash.
     #[must_use]
     pub fn new(settings: FqCodelSettings, seed: u64) -> Self {
         Self { queues: Rotation::new(settings.flows, settings.quantum, seed), settings }
     }
 
-    /// RFC 8290 §4.1.3: half of the fattest queue, at most [`DROP_BATCH`], from its head.
+    /// Drop half of the longest queue, at most [`DROP_BATCH`] packets, from its head (RFC 8290 §4.1.3).
     #[cold]
     fn drop_from_fattest(&mut self, tally: &mut Tally) {
         let fattest = self.queues.fattest();

@@ -1,4 +1,4 @@
-//! FQ-PIE, `tc-fq_pie(8)`: flow queues as in RFC 8290, each under PIE (RFC 8033).
+//! FQ-PIE, `tc-fq_pie(8)`: flow queues as in RFC 8290, each with PIE (RFC 8033).
 
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -8,18 +8,18 @@ use crate::queue::rotation::Rotation;
 use crate::queue::{Discipline, Tally, Waiting};
 use crate::{Nanos, Packet};
 
-/// The knobs of `tc-fq_pie(8)`.
+/// Parameters of `tc-fq_pie(8)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FqPieSettings {
-    /// Packets in all queues.
+    /// Maximum packets in all queues.
     pub limit: u64,
-    /// Bytes in all queues.
+    /// Maximum bytes in all queues.
     pub memory_limit: u64,
     /// Number of queues.
     pub flows: u32,
-    /// Bytes a turn.
+    /// Bytes per turn.
     pub quantum: u32,
-    /// PIE's own.
+    /// PIE's parameters.
     pub pie: PieSettings,
 }
 
@@ -30,7 +30,7 @@ impl Default for FqPieSettings {
     }
 }
 
-/// A queue a flow, each under PIE, served in turn.
+/// One queue per flow, each with PIE, served in turn.
 #[derive(Clone, Debug)]
 pub struct FqPie<P> {
     settings: FqPieSettings,
@@ -40,7 +40,7 @@ pub struct FqPie<P> {
 }
 
 impl<P> FqPie<P> {
-    /// Empty queues; `seed` of the flows' hash and of what is dropped.
+    /// Create empty queues; `seed` drives the flow hash and the random drops.
     #[must_use]
     pub fn new(settings: FqPieSettings, seed: u64) -> Self {
         Self {

@@ -1,10 +1,10 @@
-//! The GEO gateway's rule: a quarter of what arrives is dropped at random while more than half of the buffer is full
-//! (Peters et al., "TCP HyStart over satellite", measured on a commercial gateway with 36 MB).
+//! The GEO gateway: drops a random quarter of arrivals while its buffer is more than half full (Peters et
+//! al., "TCP HyStart over satellite", measured on a commercial gateway with 36 MB).
 
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Random drops at the entrance of a drop-tail queue, as its fill asks for.
+/// Random drops before a drop-tail queue, depending on its fill.
 #[derive(Clone, Debug)]
 pub struct Gateway {
     threshold: u64,
@@ -12,13 +12,13 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// A quarter of arrivals is dropped while more than `threshold` bytes wait.
+    /// Create a gateway that drops a quarter of arrivals while more than `threshold` bytes wait.
     #[must_use]
     pub fn new(threshold: u64, seed: u64) -> Self {
         Self { threshold, random: Pcg64Mcg::seed_from_u64(seed) }
     }
 
-    /// Whether the packet that finds `bytes` waiting is dropped.
+    /// Return whether to drop a packet that finds `bytes` waiting.
     #[inline]
     pub fn refuses(&mut self, bytes: u64) -> bool {
         bytes > self.threshold && self.random.next_u64() >> 62 == 0

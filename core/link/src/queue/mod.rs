@@ -1,4 +1,4 @@
-//! Queue disciplines: what waits in front of a transmitter, what is dropped or marked, and what goes next.
+//! Queue disciplines decide which packets wait for the transmitter, are dropped or marked, and leave next.
 
 mod cake;
 mod codel;
@@ -31,36 +31,36 @@ pub struct Waiting<P> {
     pub packet: P,
     /// Its size in bytes.
     pub bytes: u32,
-    /// When it came.
+    /// When it arrived.
     pub since: Nanos,
 }
 
-/// What a discipline has done to packets.
+/// Packets that a discipline dropped or marked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Packets dropped, on their way in or out.
+    /// Packets dropped at enqueue or dequeue.
     pub dropped: u64,
-    /// Packets marked instead (RFC 3168).
+    /// Packets marked instead of dropped (RFC 3168).
     pub marked: u64,
 }
 
-/// A discipline that decides when a packet leaves, not only when it comes.
+/// A discipline that acts when packets leave, not only when they arrive.
 pub trait Discipline<P: Packet> {
-    /// A packet comes at `now`; it or another may be dropped.
+    /// Enqueue a packet that arrives at `now`; this may drop it or another one.
     fn enqueue(&mut self, waiting: Waiting<P>, now: Nanos, tally: &mut Tally);
-    /// The transmitter is free at `now`: the next packet, unless all that is left was dropped.
+    /// Return the next packet for a transmitter that is free at `now`; `None` if all the rest was dropped.
     fn dequeue(&mut self, now: Nanos, tally: &mut Tally) -> Option<Waiting<P>>;
-    /// Packets that wait.
+    /// Return the number of waiting packets.
     fn packets(&self) -> u64;
-    /// Bytes that wait.
+    /// Return the number of waiting bytes.
     fn bytes(&self) -> u64;
-    /// From when on it gives out packets: later than `now` if it shapes.
+    /// Return when it can release a packet: later than `now` if it shapes.
     fn ready_at(&self, now: Nanos) -> Nanos {
         now
     }
 }
 
-/// Every discipline beyond drop-tail, dispatched by `match`.
+/// Every discipline other than drop-tail, dispatched by `match`.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each variant is the discipline of that name")]
 pub enum Managed<P> {

@@ -8,31 +8,31 @@ use crate::queue::{Discipline, Tally, Waiting};
 use crate::{Nanos, Packet};
 
 const MILLISECOND: Nanos = 1_000_000;
-/// RFC 8033 §4.1 and §5.1: bursts of up to 150 ms pass at first; no drops below two packets.
+/// RFC 8033 §4.1 and §5.1: no drops in the first 150 ms of a burst or below two queued packets.
 const MAX_BURST: Nanos = 150 * MILLISECOND;
 const MTU: u64 = 1514;
-/// RFC 8033 §4.1: "PIE->drop_prob_ < 0.2" lets half the target pass; §5.3: derandomisation.
+/// RFC 8033 §4.1: no drops below half the target while "PIE->drop_prob_ < 0.2"; §5.3: derandomisation.
 const SAFE_PROBABILITY: f64 = 0.2;
 const ACCUMULATED_MIN: f64 = 0.85;
 const ACCUMULATED_MAX: f64 = 8.5;
-/// RFC 8033 §5.1: marking instead of dropping up to this probability.
+/// RFC 8033 §5.1: mark instead of dropping up to this probability.
 const MARK_PROBABILITY: f64 = 0.1;
-/// RFC 8033 §5.2: the probability grows by at most 2 % above 10 %, and by 2 % when the delay is above 250 ms.
+/// RFC 8033 §5.2: from 10 % on, the probability grows by at most 2 % per step; a delay above 250 ms adds 2 %.
 const STEP: f64 = 0.02;
 const HIGH_DELAY: Nanos = 250 * MILLISECOND;
 
-/// The knobs of `tc-pie(8)`.
+/// Parameters of `tc-pie(8)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieSettings {
-    /// Queueing delay to hold.
+    /// Target queueing delay.
     pub target: Nanos,
-    /// How often the probability is computed.
+    /// Interval between updates of the probability.
     pub update: Nanos,
-    /// Weights of the delay's deviation and of its change, in 1/16 a second.
+    /// Weight of the delay's deviation from the target, in 1/16 per second.
     pub alpha: u32,
-    /// See `alpha`.
+    /// Weight of the delay's change, in 1/16 per second.
     pub beta: u32,
-    /// Mark instead of dropping where the flow can.
+    /// Mark instead of dropping if the flow supports ECN.
     pub ecn: bool,
 }
 
@@ -67,7 +67,7 @@ impl Default for Controller {
 }
 
 impl Controller {
-    /// RFC 8033 §4.1: whether the packet that comes must go.
+    /// Return whether to drop or mark the arriving packet (RFC 8033 §4.1).
     pub fn refuses(&mut self, settings: &PieSettings, backlog: u64, random: &mut Pcg64Mcg) -> bool {
         if self.burst_left > 0 {
             return false;
@@ -81,7 +81,7 @@ impl Controller {
         if self.probability == 0.0 {
             self.accumulated = 0.0;
         }
-        // RFC 8033 §5.3: neither drops in a row nor long stretches without.
+        // RFC 8033 §5.3: avoid drops in a row and long stretches without drops.
         self.accumulated += self.probability;
         if self.accumulated < ACCUMULATED_MIN {
             return false;
@@ -98,7 +98,7 @@ impl Controller {
         settings.ecn && self.probability <= MARK_PROBABILITY
     }
 
-    /// A packet leaves that came at `since`.
+    /// Record the departure of a packet that arrived at `since`.
     pub fn on_dequeue(&mut self, now: Nanos, since: Nanos) {
         self.delay = now - since;
         let elapsed = self.last_dequeue.map_or(0, |last| now - last);
@@ -106,10 +106,10 @@ impl Controller {
         self.burst_left = self.burst_left.saturating_sub(elapsed);
     }
 
-    /// RFC 8033 §4.2, every update interval.
+    /// Update the probability (RFC 8033 §4.2); called every update interval.
     pub fn update(&mut self, settings: &PieSettings, backlog: u64) {
         let (delay, old) = (self.delay, self.old_delay);
-        // Linux: a delay of zero with packets waiting is that of an idle queue a moment ago.
+        // Linux: with packets waiting, a delay of zero is left over from an idle queue.
         let known = delay != 0 || backlog == 0;
         // §5.2: the smaller the probability, the smaller its steps.
         let mut scale = 1.0;
@@ -141,7 +141,7 @@ impl Controller {
     }
 }
 
-/// One queue under PIE.
+/// A single queue with PIE.
 #[derive(Clone, Debug)]
 pub struct Pie<P> {
     settings: PieSettings,
@@ -154,7 +154,7 @@ pub struct Pie<P> {
 }
 
 impl<P> Pie<P> {
-    /// A queue of at most `limit` packets (Linux: 1,000).
+    /// Create a queue of at most `limit` packets (Linux: 1,000).
     #[must_use]
     pub fn new(limit: u64, settings: PieSettings, seed: u64) -> Self {
         Self {
@@ -173,7 +173,7 @@ impl<P> Pie<P> {
             self.controller.update(&self.settings, self.pool.bytes());
             self.next_update += self.settings.update;
             if self.controller.probability == 0.0 && self.pool.packets() == 0 {
-                // An idle queue has nothing to update: go on with the first interval after now.
+                // An idle queue has nothing to update: skip the missed intervals.
                 let missed = (now.saturating_sub(self.next_update)) / self.settings.update;
                 self.next_update += missed * self.settings.update;
             }

@@ -1,4 +1,4 @@
-//! Packets of many queues in one pool: queues are lists through it, so that empty ones cost nothing.
+//! One pool for the packets of many queues. Queues are linked lists in it, so empty ones cost nothing.
 
 use crate::queue::Waiting;
 
@@ -11,7 +11,7 @@ struct Node<P> {
     prior: u32,
 }
 
-/// Nodes, used and free. It grows to the largest backlog there was and allocates nothing afterwards.
+/// Used and free nodes. The pool grows to the largest backlog and allocates nothing afterwards.
 #[derive(Clone, Debug)]
 pub struct Pool<P> {
     nodes: Vec<Node<P>>,
@@ -20,14 +20,12 @@ pub struct Pool<P> {
     bytes: u64,
 }
 
-/// A first-in-first-out queue through a pool.
+/// A FIFO queue in a pool.
 #[derive(Clone, Debug)]
 pub struct Fifo {
     head: u32,
     tail: u32,
-    /// Packets in it.
     pub packets: u32,
-    /// Bytes in it.
     pub bytes: u64,
 }
 
@@ -73,7 +71,6 @@ impl<P> Pool<P> {
         self.count_in(fifo, bytes);
     }
 
-    /// Take out the first.
     pub fn pop(&mut self, fifo: &mut Fifo) -> Option<Waiting<P>> {
         let index = fifo.head;
         let node = self.nodes.get_mut(index as usize)?;
@@ -89,7 +86,6 @@ impl<P> Pool<P> {
         Some(waiting)
     }
 
-    /// Take out the last.
     pub fn pop_last(&mut self, fifo: &mut Fifo) -> Option<Waiting<P>> {
         let index = fifo.tail;
         let node = self.nodes.get_mut(index as usize)?;

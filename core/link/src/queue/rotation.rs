@@ -1,4 +1,4 @@
-//! Flow queues and whose turn it is: deficit round robin with new flows first (RFC 8290 §4).
+//! Flow queues served by deficit round robin with new flows first (RFC 8290 §4).
 
 use std::collections::VecDeque;
 
@@ -7,12 +7,12 @@ use crate::queue::pool::{Fifo, Pool};
 
 const NONE: u32 = u32::MAX;
 
-/// One flow's queue with the state `S` of its own queue management.
+/// One flow's queue with the state `S` of its AQM.
 #[derive(Clone, Debug)]
 pub struct FlowQueue<S> {
     pub fifo: Fifo,
     pub state: S,
-    /// Bytes it may still send in its turn; negative when it has sent more.
+    /// Bytes that it may still send in its turn; negative after sending more.
     deficit: i64,
     listed: Listed,
 }
@@ -24,23 +24,24 @@ enum Listed {
     Old,
 }
 
-/// Flow queues by the hash of their flow; made when a flow first comes.
+/// Flow queues by the hash of their flow, created on the flow's first packet.
 #[derive(Clone, Debug)]
 pub struct Rotation<P, S> {
     pub pool: Pool<P>,
     pub flows: Vec<FlowQueue<S>>,
-    /// Queue of each bucket.
+    /// Queue index of each bucket.
     buckets: Box<[u32]>,
     seed: u64,
     quantum: i64,
-    /// New flows go before old ones (RFC 8290), instead of to the end of the line (plain deficit round robin).
+    /// Serve new flows before old ones (RFC 8290) instead of last (plain deficit round robin).
     new_first: bool,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
 }
 
 impl<P, S: Default> Rotation<P, S> {
-    /// `buckets` flow queues, each with `quantum` bytes a turn; `seed` of the hash. New flows go first.
+    /// Create `buckets` flow queues with `quantum` bytes per turn; `seed` drives the hash. New flows go
+    /// first.
     pub fn new(buckets: u32, quantum: u32, seed: u64) -> Self {
         Self {
             pool: Pool::new(),
@@ -54,13 +55,12 @@ impl<P, S: Default> Rotation<P, S> {
         }
     }
 
-    /// New flows wait for their turn like all others.
+    /// Make new flows wait for their turn like all others.
     pub fn in_line(mut self) -> Self {
         self.new_first = false;
         self
     }
 
-    /// The queue of `flow`.
     pub fn queue_of(&mut self, flow: u32) -> usize {
         let bucket = (mix(u64::from(flow) ^ self.seed) % self.buckets.len() as u64) as usize;
         if self.buckets[bucket] == NONE {
@@ -75,7 +75,7 @@ impl<P, S: Default> Rotation<P, S> {
         self.buckets[bucket] as usize
     }
 
-    /// Append to a queue; one that was inactive becomes new.
+    /// Append to a queue; an inactive queue joins the rotation.
     pub fn push(&mut self, queue: usize, waiting: Waiting<P>) {
         let flow = &mut self.flows[queue];
         self.pool.push(&mut flow.fifo, waiting);
@@ -87,7 +87,7 @@ impl<P, S: Default> Rotation<P, S> {
         }
     }
 
-    /// The queue whose turn it is; `None` when no queue is active.
+    /// Return the queue whose turn it is; `None` if no queue is active.
     pub fn turn(&mut self) -> Option<usize> {
         loop {
             let queue = *self.new.front().or_else(|| self.old.front())? as usize;
@@ -99,12 +99,11 @@ impl<P, S: Default> Rotation<P, S> {
         }
     }
 
-    /// The queue at turn has sent `bytes`.
     pub fn charge(&mut self, queue: usize, bytes: u32) {
         self.flows[queue].deficit -= i64::from(bytes);
     }
 
-    /// The queue at turn is empty: RFC 8290 §4.2, a new one must wait at the end of the old ones, an old one leaves.
+    /// End an empty queue's turn (RFC 8290 §4.2): a new one moves behind the old ones, an old one leaves.
     pub fn end_turn(&mut self, queue: usize) {
         if self.flows[queue].listed == Listed::New && !self.old.is_empty() {
             self.send_to_end(queue);
@@ -114,15 +113,15 @@ impl<P, S: Default> Rotation<P, S> {
         }
     }
 
-    /// Queues with something to send or the right to be first when something comes.
+    /// Return the number of queues in the rotation, which may include empty ones.
     pub fn active(&self) -> usize {
         self.new.len() + self.old.len()
     }
 
-    /// The queue with the most bytes.
+    /// Return the queue with the most bytes.
     pub fn fattest(&self) -> usize {
         let bytes = |queue: &usize| self.flows[*queue].fifo.bytes;
-        // Of equals the first, like Linux.
+        // The first of equals, like Linux.
         (0..self.flows.len()).rev().max_by_key(bytes).unwrap_or(0)
     }
 

@@ -1,19 +1,19 @@
-//! Stochastic fairness queueing (McKenney, INFOCOM 1990), as `tc-sfq(8)`.
+//! Stochastic fairness queueing (McKenney, INFOCOM 1990), as in `tc-sfq(8)`.
 
 use crate::queue::rotation::Rotation;
 use crate::queue::{Discipline, Tally, Waiting};
 use crate::{Nanos, Packet};
 
-/// The knobs of `tc-sfq(8)`.
+/// Parameters of `tc-sfq(8)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SfqSettings {
-    /// Packets in all queues.
+    /// Maximum packets in all queues.
     pub limit: u64,
-    /// Packets in one queue.
+    /// Maximum packets in one queue.
     pub depth: u64,
     /// Number of queues.
     pub flows: u32,
-    /// Bytes a turn.
+    /// Bytes per turn.
     pub quantum: u32,
 }
 
@@ -23,7 +23,7 @@ impl Default for SfqSettings {
     }
 }
 
-/// A queue a flow, served in turn; the longest pays when all are full.
+/// One queue per flow, served in turn; on overflow the longest drops its last packet.
 #[derive(Clone, Debug)]
 pub struct Sfq<P> {
     settings: SfqSettings,
@@ -31,7 +31,7 @@ pub struct Sfq<P> {
 }
 
 impl<P> Sfq<P> {
-    /// Empty queues; `seed` of the flows' hash.
+    /// Create empty queues; `seed` drives the flow hash.
     #[must_use]
     pub fn new(settings: SfqSettings, seed: u64) -> Self {
         Self { queues: Rotation::new(settings.flows, settings.quantum, seed).in_line(), settings }

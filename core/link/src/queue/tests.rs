@@ -1,4 +1,4 @@
-//! Laws of the disciplines, each against its own document, and properties of them all.
+//! Tests of each discipline against its specification, and properties of all of them.
 
 use std::collections::VecDeque;
 
@@ -80,7 +80,7 @@ proptest! {
                 prop_assert_eq!(offered, out + tally.dropped + queue.packets());
                 prop_assert_eq!(queue.packets() == 0, queue.bytes() == 0);
             }
-            // Work conserving: what waits comes out, to the last packet.
+            // Work conserving: every waiting packet comes out or is dropped.
             while queue.dequeue(now, &mut tally).is_some() {
                 out += 1;
             }
@@ -89,7 +89,7 @@ proptest! {
     }
 }
 
-/// A queue that is served every `service` while more than it can serve comes; returns the times of drops.
+/// Serve `queue` every `service` while packets arrive every `offered`; return the times of drops.
 fn overload(queue: &mut impl Discipline<Probe>, service: Nanos, offered: Nanos, length: Nanos) -> Vec<Nanos> {
     let mut tally = Tally::default();
     let mut drops = Vec::new();
@@ -113,11 +113,12 @@ fn overload(queue: &mut impl Discipline<Probe>, service: Nanos, offered: Nanos, 
 
 #[test]
 fn codel_drops_first_after_an_interval_above_target_and_then_ever_faster() {
-    // RFC 8289 §4.3: the next drop comes interval / √count after the last one; Linux approaches the root by a step of
-    // Newton's method a drop, as gaps of 100, 50, 56, 49, 44 and 40 ms on Linux 6.1 show.
+    // RFC 8289 §4.3: the next drop comes interval / √count after the last one. Linux approximates the root
+    // with one Newton step per drop: Linux 6.1 shows gaps of 100, 50, 56, 49, 44 and 40 ms.
     let mut codel = Codel::new(100_000, CodelSettings::default());
     let drops = overload(&mut codel, MS, MS - 50_000, 2_000 * MS);
-    // A packet waits 1 ms and 1/20 of the time so far: 5 ms after 80 ms. The first drop comes an interval later.
+    // A packet waits 1 ms plus 1/20 of the time so far: 5 ms after 80 ms. The first drop comes an interval
+    // later.
     assert!((175..190).contains(&(drops[0] / MS)), "{}", drops[0] / MS);
     for (count, pair) in drops.windows(2).take(8).enumerate() {
         let expected = [100.0, 50.0, 56.2, 48.8, 44.1, 40.6, 37.7, 35.3][count];

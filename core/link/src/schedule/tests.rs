@@ -1,4 +1,4 @@
-//! The cursor that the packet path uses, against looking up each time afresh.
+//! Compares the packet path's cursor with fresh look-ups.
 
 use proptest::prelude::*;
 
@@ -24,7 +24,6 @@ fn trace(parts: &[(Nanos, bool)]) -> Arc<PathTrace> {
     Arc::new(PathTrace { metadata: String::new(), rows, period_ns })
 }
 
-/// Connected at `at`, from the first instant on.
 fn connected(parts: &[(Nanos, bool)], offset: Nanos, at: Nanos) -> bool {
     let period: Nanos = parts.iter().map(|part| part.0).sum();
     let mut left = (at + offset) % period;
@@ -89,7 +88,7 @@ proptest! {
         let schedule = Schedule::traced(trace(&parts), Direction::Uplink, None, offset);
         let expected: u64 = (from..from + length)
             .filter(|&at| connected(&parts, offset, at))
-            // Rates are whole Gbit/s, a bit a nanosecond.
+            // Rates are whole Gbit/s: 1 Gbit/s is a bit per nanosecond.
             .map(|at| schedule.at(at).rate_bps / 1_000_000_000)
             .sum();
         let bits = schedule.capacity_bits(from, from + length);
@@ -130,7 +129,7 @@ fn a_link_that_sends_in_frames_has_their_mean_rate_and_another_none() {
         connected,
         event: Event::None,
     };
-    // Frames of 3 ms after 9 ms, in two rows, then a gap of 60 ms and frames again.
+    // A 3 ms frame after 9 ms of silence (in two rows), then a gap of 60 ms, then frames again.
     let rows = vec![
         row(0, 0, true),
         row(4 * MS, 0, true),

@@ -1,21 +1,21 @@
-//! A model of the link that steps through time, a microsecond at once.
+//! A model of the link that steps through time in microseconds.
 
 use std::collections::VecDeque;
 
 use super::{Part, part_at};
 use crate::DropTail;
 
-/// The link as one would first write it: each microsecond, some bits leave. Rates in bits a microsecond.
+/// A naive link: each microsecond, some bits leave. Rates are in bits per microsecond.
 pub(super) struct Model<'a> {
     parts: &'a [Part],
     offset: u64,
     limit: DropTail,
-    /// Outages take the queue and what comes meanwhile.
+    /// Outages discard the queue and all packets offered during them.
     discards: bool,
     now: u64,
-    /// Number, size and bits yet to leave.
+    /// Id, size and bits left to send.
     queue: VecDeque<(usize, u32, u64)>,
-    /// Number and end of its journey.
+    /// Id and arrival time.
     flying: VecDeque<(usize, u64)>,
     last_end: u64,
     result: Outcome,
@@ -81,7 +81,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// From `now` to the next microsecond.
+    /// Advance by a microsecond.
     fn tick(&mut self) {
         let (_, delay, mut bits, connected) = part_at(self.parts, self.offset, self.now);
         self.land();

@@ -1,8 +1,8 @@
-//! What outages, jumps of the path and loss do to single packets.
+//! Effects of outages, path changes and loss on single packets.
 
 use super::*;
 
-/// 12 Mbit/s: a packet of 1,500 bytes a millisecond.
+/// At 12 Mbit/s a packet of 1,500 bytes takes 1 ms.
 fn at_12_mbps(parts: &[Part], offset: Nanos) -> Link<Probe> {
     let schedule = Schedule::traced(trace(parts, 0.0), Direction::Uplink, None, offset);
     Link::new(schedule, DropTail::INFINITE, Loss::new(0.0, 0), Jitter::none())
@@ -13,12 +13,12 @@ const RATE: u64 = 12_000_000;
 
 #[test]
 fn an_outage_drops_what_flies_and_what_is_half_out_but_keeps_the_queue() {
-    // Departures at 1, 2, … ms; 10 ms of flight; the outage begins at 4.5 ms and ends at 6.5 ms.
+    // Departures are at 1, 2, … ms, propagation takes 2 ms, and the outage lasts from 4.5 to 6.5 ms.
     let parts =
         [(4_500_000, 2 * MS, RATE, true), (2 * MS, 2 * MS, RATE, false), (100 * MS, 2 * MS, RATE, true)];
     let mut link = at_12_mbps(&parts, 0);
     let out = drive(&mut link, &[(0, 1500); 7]);
-    // 0 and 1 arrive at 3 and 4 ms; 2 and 3 fly, 4 is half out; 5 and 6 wait.
+    // 0 and 1 arrive at 3 and 4 ms; 2 and 3 are in flight, 4 is half sent; 5 and 6 wait.
     let arrivals: Vec<_> = out.iter().map(|&(arrival, packet)| (packet.id, arrival)).collect();
     assert_eq!(arrivals, [(0, 3 * MS), (1, 4 * MS), (5, 9_500_000), (6, 10_500_000)]);
     assert_eq!(link.stats(NEVER).lost, 3);
@@ -27,7 +27,7 @@ fn an_outage_drops_what_flies_and_what_is_half_out_but_keeps_the_queue() {
 #[test]
 fn an_outage_that_discards_takes_the_queue_and_what_comes_until_it_ends() {
     // Valentine and Parisis, section IV-D: "During these interruptions, all in-flight packets and any queued packets are
-    // discarded." The outage lasts from 4.5 to 6.5 ms; 7 comes during it, 8 as it ends.
+    // discarded." The outage lasts from 4.5 to 6.5 ms; 7 is offered during it, 8 as it ends.
     let parts =
         [(4_500_000, 2 * MS, RATE, true), (2 * MS, 2 * MS, RATE, false), (100 * MS, 2 * MS, RATE, true)];
     let offers = [&[(0, 1500); 7][..], &[(5 * MS, 1500), (1_500_000, 1500)]].concat();
@@ -44,7 +44,7 @@ fn what_an_outage_discards_was_never_sent() {
         [(4_500_000, 2 * MS, RATE, true), (2 * MS, 2 * MS, RATE, false), (100 * MS, 2 * MS, RATE, true)];
     let mut link = at_12_mbps(&parts, 0).discarding_in_outages().observed();
     drive(&mut link, &[&[(0, 1500); 7][..], &[(7 * MS, 1500)]].concat());
-    // Five before the outage, the last of them half, and the one after it.
+    // Five packets before the outage, the last only half sent, and the one after it.
     assert_eq!(link.last_departure().sent_bytes, 6 * 1500);
 }
 
@@ -63,7 +63,7 @@ fn an_outage_that_discards_empties_every_discipline_but_a_shaper() {
 fn an_outage_across_the_end_of_the_period_is_one_outage() {
     let parts = [(2 * MS, MS, RATE, false), (6 * MS, MS, RATE, true), (2 * MS, MS, RATE, false)];
     let mut link = at_12_mbps(&parts, 7 * MS);
-    // Replay begins at 7 ms: the outage lasts from 1 to 5 ms.
+    // Replay begins at 7 ms, so the outage lasts from 1 to 5 ms.
     let out = drive(&mut link, &[(2 * MS, 1500), (0, 1500)]);
     let arrivals: Vec<_> = out.iter().map(|&(arrival, _)| arrival).collect();
     assert_eq!((arrivals, link.stats(NEVER).lost), (vec![7 * MS, 8 * MS], 0));

@@ -8,17 +8,17 @@ const MTU: u64 = 1514;
 const PROBABILITY_UP: u32 = 1 << 24;
 const PROBABILITY_DOWN: u32 = 1 << 20;
 
-/// Delays that follow from the RTT and the shaped rate.
+/// Times derived from the RTT and the shaped rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
     target: Nanos,
     interval: Nanos,
-    /// How long a packet takes at the shaped rate.
+    /// Transmission time of an MTU-sized packet at the shaped rate.
     packet: Nanos,
 }
 
 impl Timing {
-    /// Target of a twentieth of the RTT, or a packet and a half where the rate is low.
+    /// The target is RTT / 20, or 1.5 packet times if that is more (low rates).
     pub fn new(rtt: Nanos, rate_bps: Option<u64>) -> Self {
         let packet = rate_bps.map_or(0, |bps| MTU * 8 * NANOS_PER_S / bps.max(1));
         let target = (rtt / 20).max(packet * 3 / 2);
@@ -27,14 +27,13 @@ impl Timing {
     }
 }
 
-/// What becomes of a packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Verdict {
     pub dropped: bool,
     pub marked: bool,
 }
 
-/// A queue's state.
+/// The state of one queue.
 #[derive(Clone, Debug, Default)]
 pub struct Cobalt {
     count: u32,
@@ -45,7 +44,7 @@ pub struct Cobalt {
 }
 
 impl Cobalt {
-    /// The buffer overflowed, and this queue was the longest.
+    /// React to a buffer overflow while this queue is the longest.
     pub fn on_overflow(&mut self, timing: &Timing, now: Nanos) {
         if now.saturating_sub(self.blue_at) > timing.target {
             self.probability = self.probability.saturating_add(PROBABILITY_UP);
@@ -56,7 +55,6 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// The queue ran empty.
     pub fn on_empty(&mut self, timing: &Timing, now: Nanos) {
         if self.probability > 0 && now.saturating_sub(self.blue_at) > timing.target {
             self.probability = self.probability.saturating_sub(PROBABILITY_DOWN);
@@ -69,7 +67,8 @@ impl Cobalt {
         }
     }
 
-    /// A packet that waited for `sojourn` while `active` queues were served; `drawn` is uniform over u32.
+    /// Judge a packet that waited for `sojourn` while `active` queues were served; `drawn` is uniform over
+    /// u32.
     pub fn judge(
         &mut self,
         timing: &Timing,
@@ -98,7 +97,7 @@ impl Cobalt {
             self.count = self.count.saturating_add(1);
             self.drop_next = self.control_law(timing, self.drop_next);
         } else {
-            // Below the target the rate of drops decays as it had grown.
+            // Below the target, the drop rate decays as it grew.
             while due {
                 self.count -= 1;
                 self.drop_next = self.control_law(timing, self.drop_next);
