@@ -1,54 +1,50 @@
-//! Bursts of an unpaced sender: Linux waits until segmentation offload is worth its while (tcp_tso_should_defer).
+//! Bursts of an unpaced sender, held back until segmentation offload pays (Linux's tcp_tso_should_defer).
 //!
-//! So an ACK-clocked Linux sender does not put two packets on the wire for each acknowledgement, but about a
-//! millisecond's worth at once. A full drop-tail queue then turns away parts of bursts, which hits flows by their
-//! rates; sent one by one, the loss would go to whichever flow just enlarged its window.
+//! An ACK-clocked Linux sender sends about a millisecond of packets at once, not two packets for each ACK. A
+//! full drop-tail queue then drops parts of bursts, so flows lose packets in proportion to their rates. If
+//! packets left one by one, the loss would always hit the flow that has just enlarged its window.
 
 use crate::{Nanos, SEGMENT_BYTES};
 
-/// A burst is what the rate carries in 2^-10 s (sk_pacing_shift), but no more than 64 KiB less the largest headers …
+/// A burst carries 2^-10 s of the rate (sk_pacing_shift), at most 64 KiB minus the largest headers …
 const BURST_SHIFT: u32 = 10;
 pub const BURST_BYTES: u64 = 65_536 - 1 - 320;
 const BURST_MAX: u64 = BURST_BYTES / SEGMENT_BYTES as u64;
-/// … and no less than two packets (tcp_min_tso_segs).
+/// … and at least two packets (tcp_min_tso_segs).
 const BURST_MIN: u64 = 2;
-/// On the shortest paths bursts are larger: half as large for each 2^9 us that the RTT is longer (tcp_tso_rtt_log).
+/// Short paths get extra bytes per burst, halved for every 2^9 us of minimum RTT (tcp_tso_rtt_log).
 const NEAR: u64 = 512_000;
-/// No longer than this since the last packet, and only if the next acknowledgement is expected within this.
+/// Longest time to defer: since the last packet, and until the expected next ACK.
 const PATIENCE: Nanos = 1_000_000;
-/// A third of the window need not wait (tcp_tso_win_divisor).
+/// A sender that may send a third of its window does not defer (tcp_tso_win_divisor).
 const WINDOW_DIVISOR: u64 = 3;
 
-/// What the decision whether to wait for more acknowledgements depends on.
+/// Inputs of the decision to wait for more ACKs.
 #[derive(Clone, Copy, Debug)]
 pub struct Burst {
-    /// Packets that the window would let out now.
+    /// Packets that the window allows now.
     pub available: u32,
-    /// The window in packets.
     pub window: u32,
-    /// Packets in a whole burst.
     pub whole: u32,
-    /// Smoothed RTT; 0 before the first sample.
     pub srtt: Nanos,
-    /// Since the last packet was sent or, where pacing let it go earlier, since the next might have been.
+    /// Time since the last packet, or for a paced flow since pacing last allowed one.
     pub since_sent: Nanos,
-    /// Since the first unacknowledged packet was sent.
     pub head_age: Nanos,
 }
 
 impl Burst {
-    /// Whether to wait for more acknowledgements before sending (tcp_tso_should_defer).
+    /// Whether to wait for more ACKs before sending (tcp_tso_should_defer).
     #[inline]
     pub fn should_wait(&self) -> bool {
         let third = u64::from(self.available) * WINDOW_DIVISOR >= u64::from(self.window);
-        // The next acknowledgement, which answers the first packet, must be expected soon: waiting for longer would cost
-        // throughput. Until Linux 6.18 and the stable kernels of 2025 half a round trip was soon.
+        // Wait only if the ACK of the first packet is due soon: longer waits cost throughput. Before Linux
+        // 6.18 and the stable kernels of 2025, "soon" was half a round trip.
         let soon = self.srtt > 0 && self.head_age + PATIENCE.min(self.srtt / 2) >= self.srtt;
         self.available < self.whole && !third && self.since_sent <= PATIENCE && soon
     }
 }
 
-/// Packets in a burst of a sender at `rate` bytes a second over a path with this least RTT (tcp_tso_autosize).
+/// Return the packets in a full burst at `rate` bytes/s and this minimum RTT (tcp_tso_autosize).
 #[inline]
 pub fn whole_burst(rate: u64, min_rtt: Nanos) -> u32 {
     let near = min_rtt / NEAR;
@@ -56,8 +52,8 @@ pub fn whole_burst(rate: u64, min_rtt: Nanos) -> u32 {
     (((rate >> BURST_SHIFT) + more) / u64::from(SEGMENT_BYTES)).clamp(BURST_MIN, BURST_MAX) as u32
 }
 
-/// Bytes a second at which Linux reckons that an unpaced sender sends (tcp_update_pacing_rate): 1.2 windows of packets a
-/// round trip, or twice the window far below the threshold. `srtt` is 0 before the first sample.
+/// Return Linux's estimate of an unpaced sender's rate in bytes/s (tcp_update_pacing_rate): 1.2 windows per
+/// round trip, or two far below the threshold (`slow_start`). `srtt` is 0 before the first sample.
 #[inline]
 pub fn unpaced_rate(window: u32, slow_start: bool, srtt: Nanos) -> u64 {
     let gain_percent = if slow_start { 200 } else { 120 };
@@ -88,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_sender_waits_for_what_comes_within_a_millisecond_or_half_a_round_trip() {
-        // Linux's 6.18 and stable kernels of 2025: how_far_is_the_ack.
+        // how_far_is_the_ack in Linux 6.18 and the stable kernels of 2025.
         assert!(!Burst { head_age: RTT - 1_000_001, ..STEADY }.should_wait());
         assert!(Burst { head_age: RTT - 1_000_000, ..STEADY }.should_wait());
         let near = Burst { srtt: 1_000_000, head_age: 500_000, ..STEADY };
@@ -103,7 +99,7 @@ mod tests {
 
     #[test]
     fn bursts_are_larger_on_the_shortest_paths() {
-        // 65,215 bytes, a half, a quarter …: 45, 22 and 11 packets, where the rate alone gives two.
+        // 65,215 bytes, half, a quarter …: 45, 22 and 11 packets. The rate alone gives two.
         let bursts = [100_000, 600_000, 1_100_000, 3_000_000, 20_000_000].map(|rtt| whole_burst(0, rtt));
         assert_eq!(bursts, [45, 22, 11, 2, 2]);
     }

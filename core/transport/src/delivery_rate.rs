@@ -4,43 +4,41 @@ use leo_cc::{AtSending, RateSample};
 
 use crate::Nanos;
 
-/// What a packet remembers of the connection when it is sent.
+/// The connection's state when a packet is sent, stored with the packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SentState {
-    /// Packets delivered when it was sent.
+    /// Packets delivered before.
     pub delivered: u64,
-    /// When the last of those was delivered.
+    /// Time of the last delivery.
     pub delivered_at: Nanos,
-    /// When the first packet of its flight was sent.
+    /// When the first packet of the current flight was sent.
     pub first_sent_at: Nanos,
-    /// Packets lost when it was sent.
+    /// Packets lost before.
     pub lost: u64,
-    /// Packets in flight, this one included.
+    /// Packets in flight, including this one.
     pub in_flight: u32,
-    /// The application limited what was sent.
     pub app_limited: bool,
 }
 
 impl SentState {
-    /// What schemes get to see, of a packet sent at `sent_at`.
+    /// Return the part that schemes see, for a packet sent at `sent_at`.
     pub const fn at_sending(&self, sent_at: Nanos) -> AtSending {
         let Self { delivered, lost, in_flight, app_limited, .. } = *self;
         AtSending { delivered, lost, in_flight, sent_at, app_limited }
     }
 }
 
-/// The connection's delivery state.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryRate {
     delivered: u64,
     delivered_at: Nanos,
     first_sent_at: Nanos,
-    /// Packets sent until this many are delivered are marked as limited by the application; 0 for none.
+    /// Packets sent before this many are delivered count as application-limited; 0: none.
     limited_until: u64,
     sample: Pending,
 }
 
-/// The sample that the acknowledgement being processed builds up.
+/// The rate sample that the current ACK builds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pending {
     any: bool,
@@ -49,13 +47,12 @@ struct Pending {
 }
 
 impl DeliveryRate {
-    /// Packets delivered so far.
     pub const fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// A packet goes out after `prior_in_flight` others, when `lost` have been lost; `first`: nothing waits to be
-    /// acknowledged, lost or not (Linux's packets_out).
+    /// Note that a packet leaves after `prior_in_flight` others and `lost` losses. `first`: no packet is
+    /// unacknowledged, lost or not (Linux's packets_out is 0).
     #[inline]
     pub fn on_sent(&mut self, now: Nanos, prior_in_flight: u32, lost: u64, first: bool) -> SentState {
         if first {
@@ -72,18 +69,18 @@ impl DeliveryRate {
         }
     }
 
-    /// Whether what is sent now is marked.
+    /// Whether packets sent now are marked as application-limited.
     pub const fn is_app_limited(&self) -> bool {
         self.limited_until != 0
     }
 
-    /// The application has nothing to send while the window has room and nothing waits to be repaired: the rate of the
-    /// packets in flight and of the next says nothing about the path (Linux's tcp_rate_check_app_limited).
+    /// Mark the packets in flight and the next one: the application has nothing to send although the window
+    /// has room and no repair waits, so their rate says nothing of the path (tcp_rate_check_app_limited).
     pub fn on_run_dry(&mut self, in_flight: u32) {
         self.limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }
 
-    /// A packet that was last sent at `sent_at` is delivered for the first time.
+    /// Note the first delivery of a packet that was last sent at `sent_at`.
     #[inline]
     pub fn on_delivered(&mut self, now: Nanos, sent_at: Nanos, state: SentState) {
         self.delivered += 1;
@@ -94,8 +91,7 @@ impl DeliveryRate {
         }
     }
 
-    /// All packets of an acknowledgement are in: the newest as it was sent, and the sample, if it is long enough to mean
-    /// anything.
+    /// End an ACK: return the send state of its newest packet, and the rate sample if its interval suffices.
     #[inline]
     pub fn take_sample(&mut self, now: Nanos, min_rtt: Nanos) -> (Option<AtSending>, Option<RateSample>) {
         let Pending { any, sent_at, state } = self.sample;
@@ -103,13 +99,13 @@ impl DeliveryRate {
             return (None, None);
         }
         self.sample.any = false;
-        // The bubble is delivered and gone.
+        // All application-limited packets have been delivered.
         if self.delivered > self.limited_until {
             self.limited_until = 0;
         }
         self.first_sent_at = sent_at;
         let interval = (sent_at - state.first_sent_at).max(now - state.delivered_at);
-        // A round trip cannot be shorter than the shortest: such a sample is the artefact of a retransmission.
+        // An interval below the minimum RTT is an artefact of a retransmission.
         let rate = (interval >= min_rtt).then_some(RateSample {
             delivered: self.delivered - state.delivered,
             interval,

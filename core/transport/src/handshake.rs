@@ -1,12 +1,12 @@
-//! Opening a connection: the SYN, and again until it is answered (RFC 9293 §3.5, RFC 6298 §2.1 and §5).
+//! The SYN that opens a connection, repeated until it is answered (RFC 9293 §3.5, RFC 6298 §2.1 and §5).
 
 use crate::rtt::{RTO_INITIAL, RTO_MAX};
 use crate::{NEVER, Nanos};
 
-/// A SYN or its answer on the wire, in bytes: IP, TCP and Linux's options (MSS, SACK, timestamps, window scale).
+/// Bytes of a SYN or SYN-ACK on the wire: IP, TCP and Linux's options (MSS, SACK, timestamps, window scale).
 pub const SYN_BYTES: u32 = 60;
 
-/// The side that opens. Linux gives up after six retransmissions; this one goes on asking.
+/// The side that opens. Linux gives up after six retransmissions; this one never does.
 #[derive(Clone, Debug)]
 pub struct Handshake {
     asked: u32,
@@ -14,13 +14,13 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// The first SYN is due at once.
+    /// Create a handshake whose first SYN is due at once.
     #[must_use]
     pub const fn new() -> Self {
         Self { asked: 0, deadline: 0 }
     }
 
-    /// Whether a SYN must go out now; counts it.
+    /// Return whether a SYN must go out now, and count it.
     pub fn take_syn(&mut self, now: Nanos) -> bool {
         if now < self.deadline {
             return false;
@@ -31,13 +31,13 @@ impl Handshake {
         true
     }
 
-    /// When [`Handshake::take_syn`] must be called.
+    /// When to call [`Handshake::take_syn`] next.
     #[must_use]
     pub const fn next_timer(&self) -> Nanos {
         self.deadline
     }
 
-    /// It is answered.
+    /// Stop: the SYN is answered.
     pub fn end(&mut self) {
         self.deadline = NEVER;
     }

@@ -1,14 +1,14 @@
-//! What becomes of a window that an application does not use (RFC 5681 §4.1, RFC 7661), as Linux decides it with its
-//! default of net.ipv4.tcp_slow_start_after_idle.
+//! Reductions of a window that the application does not use (RFC 5681 §4.1, RFC 7661), by Linux's defaults.
 
 use leo_cc::INITIAL_WINDOW;
 
 use crate::Nanos;
 
-/// Linux's tcp_cwnd_restart: the window halves for each timeout of silence, down to the initial one.
+/// Halve the window for each timeout of silence, down to the initial window (RFC 2861; Linux's
+/// tcp_cwnd_restart, on by default: net.ipv4.tcp_slow_start_after_idle).
 ///
-/// RFC 5681 §4.1: "a TCP sender SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent
-/// data in an interval exceeding the retransmission timeout", where RW is the initial window; halving is RFC 2861's.
+/// RFC 5681 §4.1: "a TCP sender SHOULD set cwnd to no more than RW before beginning transmission if the TCP
+/// has not sent data in an interval exceeding the retransmission timeout", where RW is the initial window.
 pub fn restart_window(window: u32, silence: Nanos, timeout: Nanos) -> u32 {
     let halvings = silence / timeout.max(1);
     window
@@ -17,7 +17,7 @@ pub fn restart_window(window: u32, silence: Nanos, timeout: Nanos) -> u32 {
         .max(window.min(INITIAL_WINDOW))
 }
 
-/// How long the application has not filled the window and no acknowledgement has come; Linux's snd_cwnd_used and snd_cwnd_stamp.
+/// How long the window has been unfilled without an ACK (Linux's snd_cwnd_used and snd_cwnd_stamp).
 #[derive(Clone, Debug, Default)]
 pub struct Starvation {
     since: Nanos,
@@ -25,18 +25,18 @@ pub struct Starvation {
 }
 
 impl Starvation {
-    /// The window, not the application, limited what was sent.
+    /// Note that the window limited the sender, not the application.
     pub fn end(&mut self, now: Nanos) {
         *self = Self { since: now, used: 0 };
     }
 
-    /// An acknowledgement came that lets the window grow, whether it did or not: Linux's tcp_cong_avoid stamps snd_cwnd_stamp.
+    /// Note an ACK that may grow the window, whether or not it does (snd_cwnd_stamp in tcp_cong_avoid).
     #[inline]
     pub fn renew(&mut self, now: Nanos) {
         self.since = now;
     }
 
-    /// The application left room beside `packets_out`. Once this has gone on for a timeout: the most that were out.
+    /// Note an unfilled window with `packets_out` out. After a timeout of this, return their maximum.
     pub fn note(&mut self, now: Nanos, packets_out: u32, timeout: Nanos) -> Option<u32> {
         self.used = self.used.max(packets_out);
         if now - self.since < timeout {
@@ -48,7 +48,7 @@ impl Starvation {
     }
 }
 
-/// Linux's tcp_cwnd_application_limited: half way down to what was used, at least the initial window.
+/// Reduce the window half way to `used`, or to the initial window (Linux's tcp_cwnd_application_limited).
 pub fn validated_window(window: u32, used: u32) -> u32 {
     let used = used.max(INITIAL_WINDOW);
     if used < window { (window + used) / 2 } else { window }

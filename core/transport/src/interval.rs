@@ -2,22 +2,21 @@
 
 use crate::{Nanos, RateSample, SEGMENT_BYTES};
 
-/// What happened since the counters were last taken.
+/// Counters since they were last taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IntervalCounters {
     /// Packets delivered, in order or selectively.
     pub delivered_packets: u64,
-    /// Packets sent, again or for the first time.
+    /// Packets sent, including retransmissions.
     pub sent_packets: u64,
-    /// Packets deemed lost.
+    /// Packets marked lost.
     pub lost_packets: u64,
     /// Sum of the RTT samples.
     pub rtt_sum: Nanos,
     /// Number of RTT samples.
     pub rtt_samples: u32,
-    /// When the first of them was taken.
     first_rtt_at: Nanos,
-    /// Sums over the samples of the time since the first, of its square and of its product with the RTT, in µs.
+    /// Sums over the RTT samples, in µs: time since the first one, its square, its product with the RTT.
     time_sum: u64,
     time_square_sum: u128,
     time_rtt_sum: u128,
@@ -51,8 +50,8 @@ impl IntervalCounters {
         (self.rtt_samples > 0).then(|| self.rtt_sum / Nanos::from(self.rtt_samples))
     }
 
-    /// How fast the RTT grows, in seconds a second: the slope of the least-squares line through the samples; 0 with
-    /// fewer than two, or all at one time.
+    /// RTT growth in seconds per second: the slope of the least-squares line through the samples. It is 0
+    /// with fewer than two samples or when all have the same time.
     #[must_use]
     pub fn rtt_slope(&self) -> f64 {
         let n = f64::from(self.rtt_samples);
@@ -76,7 +75,7 @@ mod tests {
     fn the_slope_is_that_of_the_line_through_the_samples() {
         let mut counters = IntervalCounters::default();
         assert_eq!(counters.rtt_slope(), 0.0);
-        // 2 ms more every 10 ms from 5 s on.
+        // From 5 s on, 2 ms more every 10 ms.
         for i in 0..10 {
             counters.on_rtt(5_000_000_000 + i * 10_000_000, 100_000_000 + i * 2_000_000);
         }

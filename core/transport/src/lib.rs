@@ -1,7 +1,7 @@
 //! A TCP sender and receiver like Linux's, as state machines without a clock.
 //!
-//! Sequence numbers count packets of one maximum segment size. The sender asks for nothing: whoever drives it delivers
-//! acknowledgements and timer expiries, and takes packets out with [`Sender::transmit`].
+//! Sequence numbers count packets of one maximum segment size. The caller drives the sender: it delivers ACKs
+//! and timer expiries, and takes packets out with [`Sender::transmit`].
 
 mod burst;
 mod delivery_rate;
@@ -36,18 +36,18 @@ pub use sender::{Sender, SenderStats, Transmit};
 
 pub use leo_cc::{NEVER, Nanos, RateSample, SEGMENT_BYTES};
 
-/// The clock that timestamps are read from: whole milliseconds (Linux's tcp_clock_ms).
+/// Return the time of the timestamp clock, in whole milliseconds (Linux's tcp_clock_ms).
 #[must_use]
 #[inline]
 pub const fn timestamp_ms(now: Nanos) -> u64 {
     now / 1_000_000
 }
 
-/// A full packet on the wire in bytes.
+/// Bytes of a full packet on the wire.
 pub const PACKET_BYTES: u32 = 1500;
 
-/// What a packet has beside its payload, in bytes: IP, TCP and timestamps.
+/// Bytes of a packet besides its payload: IP, TCP and timestamps.
 pub const HEADER_BYTES: u32 = PACKET_BYTES - SEGMENT_BYTES;
 
-/// A packet that only acknowledges, in bytes.
+/// Bytes of a pure ACK.
 pub const ACK_BYTES: u32 = HEADER_BYTES;

@@ -1,4 +1,4 @@
-//! The smallest RTT of the last 300 s (Linux's tcp_min_rtt_wlen): a path that has become longer is believed in the end.
+//! The smallest RTT of the last 300 s: the window lets a sender notice that a path has become longer.
 
 use crate::Nanos;
 
@@ -11,8 +11,8 @@ struct Sample {
     rtt: Nanos,
 }
 
-/// The best, second best and third best of ever later parts of the window, as Linux's lib/win_minmax.c keeps them: in
-/// constant memory the answer may be a quarter of a window younger than the true minimum's, never older than the window.
+/// The minimum of the window and of two later parts of it, in constant memory (Linux's lib/win_minmax.c). It
+/// may be a quarter of the window younger than the true minimum, but never older than the window.
 #[derive(Clone, Debug)]
 pub struct MinRtt {
     best: [Sample; 3],
@@ -23,17 +23,16 @@ impl MinRtt {
         Self { best: [Sample { at: 0, rtt: Nanos::MAX }; 3] }
     }
 
-    /// `Nanos::MAX` before the first sample.
+    /// Return the minimum, or `Nanos::MAX` before the first sample.
     #[inline]
     pub const fn get(&self) -> Nanos {
         self.best[0].rtt
     }
 
-    /// Take a sample.
     #[inline]
     pub fn update(&mut self, now: Nanos, rtt: Nanos) {
         let sample = Sample { at: now, rtt };
-        // Nothing newer is left in the window, or nothing smaller.
+        // The sample is the new minimum, or all others have left the window.
         if rtt <= self.best[0].rtt || now - self.best[2].at > WINDOW {
             self.best = [sample; 3];
             return;
@@ -46,7 +45,7 @@ impl MinRtt {
         self.age(sample);
     }
 
-    /// Forget what has left the window; let a later part of it have its own candidate.
+    /// Drop samples that have left the window, and give its later parts their own minimum.
     #[inline]
     fn age(&mut self, sample: Sample) {
         let [first, second, third] = self.best;

@@ -1,6 +1,6 @@
 //! Proportional rate reduction (RFC 6937, with the conservative bound of its revision RFC 9937).
 
-/// Brings the window from its size before the loss down to the slow start threshold within a round trip.
+/// Reduces the window from its size before the loss to the slow start threshold within a round trip.
 #[derive(Clone, Debug)]
 pub struct RateReduction {
     prior_window: u64,
@@ -11,7 +11,7 @@ pub struct RateReduction {
 }
 
 impl RateReduction {
-    /// Recovery begins at `prior_window` and heads for `threshold`.
+    /// Begin a recovery at `prior_window` that ends at `threshold`.
     pub fn new(prior_window: u32, threshold: u32) -> Self {
         Self {
             prior_window: u64::from(prior_window),
@@ -22,12 +22,11 @@ impl RateReduction {
         }
     }
 
-    /// A packet, new or again, went out during recovery.
     pub fn on_sent(&mut self) {
         self.sent += 1;
     }
 
-    /// An acknowledgement delivered `delivered` packets; `advanced` the cumulative point without new losses.
+    /// Apply an ACK of `delivered` packets. `advanced`: it moves the cumulative point without new losses.
     pub fn on_ack(&mut self, delivered: u32, in_flight: u32, advanced: bool) {
         if delivered == 0 {
             return;
@@ -38,7 +37,7 @@ impl RateReduction {
             // RFC 6937 §3: sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out
             (self.delivered * self.threshold).div_ceil(self.prior_window).saturating_sub(self.sent)
         } else {
-            // PRR-SSRB of the revision: grow back to ssthresh, one packet faster only while recovery makes progress.
+            // PRR-SSRB (RFC 9937): grow back to ssthresh, one packet faster while recovery makes progress.
             let limit = self.delivered.saturating_sub(self.sent).max(u64::from(delivered));
             (limit + u64::from(advanced)).min(self.threshold - in_flight_wide)
         };
@@ -47,7 +46,6 @@ impl RateReduction {
         self.window = in_flight + may_send as u32;
     }
 
-    /// The window that holds for now.
     pub fn window(&self) -> u32 {
         self.window
     }
@@ -59,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_window_of_100_sends_50_packets_while_100_are_delivered() {
-        // RFC 6937's purpose: on average ssthresh / prior_window packets go out for each one delivered.
+        // RFC 6937: on average ssthresh / prior_window packets leave per packet delivered.
         let mut prr = RateReduction::new(100, 50);
         let mut in_flight = 100;
         let mut sent = 0;

@@ -6,10 +6,10 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::{Scoreboard, Segment};
 use crate::{NEVER, Nanos};
 
-/// RFC 8985 §6.2 step 4 and RFC 5681: this many later packets suffice without waiting.
+/// This many later deliveries mark a packet lost without waiting (RFC 8985 §6.2 step 4, RFC 5681).
 const DUPLICATE_THRESHOLD: u32 = 3;
 
-/// What RACK knows of the most recently sent packet that was delivered.
+/// RACK state: the most recently sent packet that was delivered, and what is still to be checked.
 #[derive(Clone, Debug, Default)]
 pub struct Rack {
     sent_at: Nanos,
@@ -17,19 +17,19 @@ pub struct Rack {
     rtt: Nanos,
     any: bool,
     reordering_seen: bool,
-    /// Originals below this one have been judged: sacked, lost or retransmitted. They were sent in this order.
+    /// All originals below this one are sacked, lost or retransmitted. Originals were sent in order.
     judged: u64,
     /// Retransmissions in the order they were sent.
     retransmissions: VecDeque<(u64, Nanos)>,
 }
 
 impl Rack {
-    /// A packet was delivered for the first time (RFC 8985 §6.2 steps 1 to 3).
+    /// Note the first delivery of a packet (RFC 8985 §6.2 steps 1 to 3).
     #[inline]
     pub fn on_delivered(&mut self, now: Nanos, seq: u64, segment: &Segment, highest: u64, min_rtt: Nanos) {
         let rtt = now - segment.sent_at;
         if segment.retransmitted {
-            // "the RTT is less than the minimum": it was the original, not the retransmission, that arrived.
+            // "the RTT is less than the minimum": the ACK answers the original, not the retransmission.
             if rtt < min_rtt {
                 return;
             }
@@ -44,26 +44,25 @@ impl Rack {
         }
     }
 
-    /// A packet that was sent again turned out to have been late, not lost.
+    /// Note that a retransmitted packet was late, not lost.
     #[cold]
     pub fn on_reordering(&mut self) {
         self.reordering_seen = true;
     }
 
-    /// What was deemed lost was not: it may be lost yet.
+    /// Check all packets again, after packets marked lost turned out not to be.
     #[cold]
     pub fn judge_anew(&mut self) {
         self.judged = 0;
     }
 
-    /// A packet went out again.
     pub fn on_retransmitted(&mut self, seq: u64, sent_at: Nanos) {
         self.retransmissions.push_back((seq, sent_at));
     }
 
-    /// Mark lost what should have been delivered by now (RFC 8985 §6.2 step 5).
+    /// Mark overdue packets lost and call `on_lost` for each (RFC 8985 §6.2 step 5).
     ///
-    /// `on_lost` is told each. Returns how many were marked and when to look again.
+    /// Returns how many were marked and when to check again.
     pub fn detect(
         &mut self,
         now: Nanos,
@@ -101,8 +100,8 @@ impl Rack {
                 segment.sacked || !segment.retransmission_out || segment.sent_at != sent_at
             };
             if !stale {
-                // Of what left at one instant the RFC takes the higher number for the later; but what an acknowledgement
-                // let go may be followed by a repair that the next one, of the same instant, asks for.
+                // RFC 8985 breaks ties of send time by sequence number. That fails here: packets released by
+                // one ACK and a later retransmission caused by another ACK can have the same send time.
                 if self.sent_at <= sent_at {
                     break;
                 }
@@ -118,7 +117,7 @@ impl Rack {
         (lost, look_again)
     }
 
-    /// The retransmission timer ran out (RFC 8985 §6.3): all is lost but what was sent within the last round trip.
+    /// On a retransmission timeout, mark all lost but what the last round trip sent (RFC 8985 §6.3).
     pub fn on_timeout(
         &mut self,
         now: Nanos,
@@ -134,7 +133,7 @@ impl Rack {
         lost
     }
 
-    /// RFC 8985 §6.2 step 4: no patience without reordering once recovery or three duplicates say loss.
+    /// RFC 8985 §6.2 step 4: without reordering, do not wait in recovery or after three duplicates.
     fn reordering_window(&self, board: &Scoreboard, rtt: &RttEstimator, recovering: bool) -> Nanos {
         if !self.reordering_seen && (recovering || board.sacked() >= DUPLICATE_THRESHOLD) {
             return 0;

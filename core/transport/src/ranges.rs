@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-/// So many of the last ranges are looked at one by one before the others are searched.
+/// A search checks this many of the last ranges one by one, then uses binary search.
 const NEAR: usize = 4;
 
-/// A set of half-open ranges, in order of their numbers.
+/// A set of half-open ranges in ascending order.
 ///
-/// In one stretch of memory: what arrives lengthens the last range or closes a hole near the front, so that hardly
-/// anything moves, even where a long window under heavy loss has a hole every few packets.
+/// A deque suffices: packets extend the last range or close a hole near the front, so few entries move, even
+/// when heavy loss leaves a hole every few packets.
 #[derive(Clone, Debug, Default)]
 pub struct RangeSet {
     ranges: VecDeque<(u64, u64)>,
@@ -20,19 +20,19 @@ impl RangeSet {
         self.ranges.is_empty()
     }
 
-    /// The end of the highest range; 0 when empty.
+    /// Return the end of the highest range; 0 when empty.
     #[inline]
     pub fn end(&self) -> u64 {
         self.ranges.back().map_or(0, |&(_, end)| end)
     }
 
-    /// The range that holds `value`.
+    /// Return the range that contains `value`.
     pub fn find(&self, value: u64) -> Option<(u64, u64)> {
         let (start, end) = *self.ranges.get(self.first_that_ends_at(value + 1))?;
         (start <= value).then_some((start, end))
     }
 
-    /// Add `start..end`; call `new` with each part that was not in before. Returns the range that it is in now.
+    /// Add `start..end` and call `new` with each missing part. Returns the range that now contains it.
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) -> (u64, u64) {
         if start >= end {
@@ -57,7 +57,7 @@ impl RangeSet {
             self.ranges.insert(first, (start, end));
             return (start, end);
         }
-        // All that it touches becomes one.
+        // Merge all ranges that it touches.
         let (low, high) = &mut self.ranges[first];
         (*low, *high) = (start.min(*low), end.max(from));
         let range = (*low, *high);
@@ -67,7 +67,6 @@ impl RangeSet {
         range
     }
 
-    /// Take out everything below `value`.
     pub fn remove_below(&mut self, value: u64) {
         while let Some((start, end)) = self.ranges.front_mut()
             && *start < value
@@ -80,7 +79,7 @@ impl RangeSet {
         }
     }
 
-    /// The place of the first range that ends at `value` or later.
+    /// Return the index of the first range that ends at `value` or later.
     #[inline]
     fn first_that_ends_at(&self, value: u64) -> usize {
         match self.ranges.back() {
@@ -91,7 +90,7 @@ impl RangeSet {
         }
     }
 
-    /// Most that is reported has to do with one of the last ranges, however many there are.
+    /// Search the last ranges first: most reports concern them, however many ranges there are.
     fn first_before_the_last_that_ends_at(&self, value: u64) -> usize {
         let last = self.ranges.len() - 1;
         for place in (last.saturating_sub(NEAR)..last).rev() {

@@ -1,11 +1,10 @@
-//! How much a receiver allows to be sent ahead: Linux's receive buffer and its auto-tuning (dynamic right-sizing).
+//! Linux's receive buffer and its auto-tuning (dynamic right-sizing): how much the sender may send ahead.
 //!
-//! It grows whether or not it ever limits the sender, and while it does every packet is acknowledged at once: the whole
-//! of a slow start, and about a window after it.
+//! The buffer grows even if it never limits the sender. While it grows, every packet is acknowledged at once:
+//! during all of slow start and for about a window after it.
 //!
-//! The application reads at once, so the buffer stands for what may be in flight. Half of it is window, the rest is left
-//! for overhead (net.ipv4.tcp_adv_win_scale = 1). The round trip is the time from an acknowledgement to the packet that
-//! echoes its timestamp.
+//! The application reads at once, so the buffer stands for the data in flight. Half of it is window, the rest
+//! overhead (net.ipv4.tcp_adv_win_scale = 1). The RTT is the time from an ACK to its timestamp's echo.
 
 use leo_cc::INITIAL_WINDOW;
 
@@ -13,25 +12,25 @@ use crate::{NEVER, Nanos, SEGMENT_BYTES};
 
 const MILLISECOND: Nanos = 1_000_000;
 const SEGMENT: u64 = SEGMENT_BYTES as u64;
-/// Cushion for small variations, in packets.
+/// Packets added for small variations.
 const CUSHION: u64 = 16;
-/// What Linux reckons that a packet takes of the buffer, in bytes: SKB_TRUESIZE(advmss + MAX_TCP_HEADER), 2,344, in steps
-/// of 128 until half of it holds a packet.
+/// Bytes of the buffer that Linux counts for a packet: SKB_TRUESIZE(advmss + MAX_TCP_HEADER), 2,344, plus
+/// steps of 128 until half of it holds a packet.
 const PER_PACKET: u64 = 2_984;
-/// What the packet that arrives takes of the window while it waits to be read: half of its truesize.
+/// Bytes of the window that an arriving packet uses until it is read: half of its truesize.
 const WAITING: u64 = 2_728 / 2;
 
 /// The receive window of one connection.
 #[derive(Clone, Debug)]
 pub struct ReceiveWindow {
-    /// net.ipv4.tcp_rmem's third value and what the buffer has grown to (sk_rcvbuf), in bytes.
+    /// Both in bytes: net.ipv4.tcp_rmem's third value, and the current size (sk_rcvbuf).
     max_buffer: u64,
     buffer: u64,
-    /// What is offered grows up to the buffer's half by two packets a packet (rcv_ssthresh).
+    /// The offered window (rcv_ssthresh). Each packet grows it by two packets, up to half of the buffer.
     offered: u64,
-    /// Eight times the smoothed round trip; 0 before the first sample.
+    /// Eight times the smoothed RTT; 0 before the first sample.
     rtt_8: Nanos,
-    /// The timestamp that the last sample was of, in ms.
+    /// Timestamp of the last RTT sample, in ms.
     last_echo_ms: u32,
     /// Bytes that the application read in the last round trip (rcvq_space.space).
     read_in_round: u64,
@@ -39,11 +38,11 @@ pub struct ReceiveWindow {
     round_first: u64,
 }
 
-/// More than any connection needs: the buffer never limits it.
+/// A buffer that never limits a connection.
 const UNLIMITED: [u64; 3] = [4_096, 131_072, 1 << 56];
 
 impl ReceiveWindow {
-    /// With net.ipv4.tcp_rmem's minimum, default and maximum in bytes; the default holds a packet and its overhead.
+    /// Create a window from net.ipv4.tcp_rmem in bytes. Its default must hold a packet and its overhead.
     #[must_use]
     pub const fn new(rmem: [u64; 3]) -> Self {
         let [_, default, max] = rmem;
@@ -62,14 +61,14 @@ impl ReceiveWindow {
         }
     }
 
-    /// With Linux's default for net.ipv4.tcp_rmem but for the maximum, of which there is none.
+    /// Create a window with Linux's default of net.ipv4.tcp_rmem, but no maximum.
     #[must_use]
     pub const fn unlimited() -> Self {
         Self::new(UNLIMITED)
     }
 
-    /// A packet has arrived at `now` that echoes the timestamp of an acknowledgement which left at `echo_ms`. True when
-    /// more is offered than before: Linux's tcp_grow_window then sets `icsk_ack.quick |= 1`.
+    /// Note a packet at `now` that echoes the timestamp of an ACK sent at `echo_ms`. Returns true when the
+    /// offered window grows: Linux's tcp_grow_window then sets `icsk_ack.quick |= 1`.
     #[inline]
     pub fn on_data(&mut self, now: Nanos, echo_ms: Option<u32>) -> bool {
         if let Some(echo_ms) = echo_ms
@@ -86,7 +85,7 @@ impl ReceiveWindow {
         room > 0
     }
 
-    /// The application reads, and has come to `next`, after whatever acknowledgement that data made go out.
+    /// Note that the application has read up to `next`. Call it after the ACK that the data caused.
     #[inline]
     pub fn on_read(&mut self, now: Nanos, next: u64) {
         if self.rtt_8 > 0 && now - self.round_began >= self.rtt_8 / 8 {
@@ -94,7 +93,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// The smoothed round trip; 0 before the first sample.
+    /// Smoothed RTT; 0 before the first sample.
     #[must_use]
     pub const fn rtt(&self) -> Nanos {
         self.rtt_8 / 8
@@ -105,23 +104,23 @@ impl ReceiveWindow {
         self.rtt_8 = 8 * rtt;
     }
 
-    /// Packets below this one may be sent when all before `next` has been read; it never moves back, as neither does.
+    /// Packets below this one may be sent when all before `next` has been read. It never moves back.
     #[must_use]
     pub const fn edge(&self, next: u64) -> u64 {
         let packets = self.offered / SEGMENT;
         next + if packets == 0 { 1 } else { packets }
     }
 
-    /// Linux's tcp_rcv_rtt_measure_ts, in whole milliseconds and at least one, and tcp_rcv_rtt_update: smaller samples
-    /// count at once (since 6.16 and the stable kernels of 2025), others by an eighth.
+    /// Linux's tcp_rcv_rtt_measure_ts and tcp_rcv_rtt_update: samples are at least 1 ms; smaller ones count
+    /// fully (since 6.16 and the stable kernels of 2025), larger ones by an eighth.
     fn sample(&mut self, rtt_ms: u32) {
         let rtt = Nanos::from(rtt_ms.max(1)) * MILLISECOND;
         let smaller = self.rtt_8 == 0 || rtt * 8 < self.rtt_8;
         self.rtt_8 = if smaller { rtt * 8 } else { self.rtt_8 - self.rtt_8 / 8 + rtt };
     }
 
-    /// Linux's tcp_rcv_space_adjust: twice what was read in a round trip copes with losses, four times with a sender in
-    /// slow start.
+    /// Linux's tcp_rcv_space_adjust: twice the bytes read per round trip for losses, four times for slow
+    /// start.
     #[cold]
     fn end_round(&mut self, now: Nanos, next: u64) {
         let read = (next - self.round_first) * SEGMENT;
@@ -144,7 +143,7 @@ mod tests {
 
     const LINUX: [u64; 3] = [4_096, 131_072, 6_291_456];
 
-    /// The window in bytes at the end of each round trip of 100 ms, in which as many packets come as `rounds` says.
+    /// Return the window in bytes after each 100 ms round trip, in which `rounds` packets arrive.
     fn windows(rmem: [u64; 3], rounds: impl IntoIterator<Item = u64>) -> Vec<u64> {
         let mut window = ReceiveWindow::new(rmem);
         let mut next = 0;
@@ -171,7 +170,7 @@ mod tests {
 
     #[test]
     fn it_grows_as_a_linux_receiver_of_a_doubling_sender_did() {
-        // Linux 6.1, a path of 300 ms and 10 Mbit/s: window_clamp as the bursts of 20, 40 and 80 packets begin.
+        // Linux 6.1 over 300 ms and 10 Mbit/s: window_clamp when the bursts of 20, 40 and 80 packets begin.
         let mut window = ReceiveWindow::new(LINUX);
         let (mut next, mut clamps) = (0, Vec::new());
         for (round, packets) in [10, 20, 40, 80].into_iter().enumerate() {
@@ -190,8 +189,8 @@ mod tests {
 
     #[test]
     fn a_sender_that_doubles_is_never_held_back_before_the_maximum() {
-        // GEO paper: "receiver auto-tuning on and receiver auto-tuning off show exponential growth in the congestion window,
-        // without a visual difference".
+        // GEO paper: "receiver auto-tuning on and receiver auto-tuning off show exponential growth in the
+        // congestion window, without a visual difference".
         let rounds: Vec<u64> = (0..8).map(|round| 10 << round).collect();
         let grown = windows(LINUX, rounds.clone());
         for (round, window) in grown.iter().enumerate().take(7) {
@@ -202,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_flow_that_doubled_keeps_three_times_what_a_steady_one_gets() {
-        // Linux's tcp_rcv_space_adjust: twice what was read and 16 packets, and twice as much again for what it grew by.
+        // tcp_rcv_space_adjust: twice the bytes read plus 16 packets, plus twice that times the growth.
         let grown = windows(LINUX, [10, 20, 40, 80, 160, 160, 160, 160]);
         assert_eq!(grown[7] / SEGMENT, (3 * (2 * 160 + CUSHION) * (PER_PACKET / 2) - WAITING) / SEGMENT);
     }

@@ -1,4 +1,4 @@
-//! The receiving side: in-order delivery, selective and delayed acknowledgements (RFC 5681 §4.2, RFC 2018).
+//! The receiver: in-order delivery, selective and delayed ACKs (RFC 5681 §4.2, RFC 2018).
 
 use crate::ranges::RangeSet;
 use crate::receive_window::ReceiveWindow;
@@ -9,31 +9,31 @@ use crate::{NEVER, Nanos, timestamp_ms};
 const MILLISECOND: Nanos = 1_000_000;
 /// Linux's TCP_ATO_MIN.
 const DELAYED_ACK: Nanos = 40 * MILLISECOND;
-/// Linux acknowledges the first packets of a connection one by one, so that slow start gets going.
+/// Linux acknowledges the first packets of a connection one by one to speed up slow start.
 const QUICK_ACKS: u32 = 16;
-/// Behind a hole so many packets are acknowledged one by one (TCP_FASTRETRANS_THRESH), then several together.
+/// Behind a hole this many packets get an ACK each (TCP_FASTRETRANS_THRESH); further ACKs are compressed.
 const SINGLY: u32 = 3;
-/// At most so many together (net.ipv4.tcp_comp_sack_nr).
+/// Most packets in a compressed ACK (net.ipv4.tcp_comp_sack_nr).
 const MAX_COMPRESSED: u32 = 44;
-/// They wait for a twentieth of the round trip, at most so long (net.ipv4.tcp_comp_sack_delay_ns), and for as much more
-/// (net.ipv4.tcp_comp_sack_slack_ns) as the timer may be late, which it is with nothing else to do.
+/// A compressed ACK waits for RTT / 20, at most this long (net.ipv4.tcp_comp_sack_delay_ns), plus the timer
+/// slack (net.ipv4.tcp_comp_sack_slack_ns), which an idle host uses up.
 const COMPRESSION: Nanos = MILLISECOND;
 const COMPRESSION_SLACK: Nanos = MILLISECOND / 10;
-/// So many blocks are sure to be reported again; what touches another must not wait (TCP_SACK_BLOCKS_EXPECTED).
+/// Blocks that a later ACK surely repeats (TCP_SACK_BLOCKS_EXPECTED). Other blocks flush a waiting ACK first.
 const SAFE_BLOCKS: usize = 2;
 
-/// An acknowledgement that must go out now.
+/// An ACK that must go out now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckToSend {
     /// Next packet expected in order.
     pub cumulative: u64,
-    /// What arrived beyond it.
+    /// Blocks that arrived beyond it.
     pub sacks: SackBlocks,
-    /// Timestamp of the packet that RFC 7323 §4.3 says to echo.
+    /// Timestamp to echo (RFC 7323 §4.3).
     pub echo: Nanos,
-    /// When it leaves, on a clock of milliseconds: its own timestamp.
+    /// Departure time in ms: the ACK's own timestamp.
     pub left_ms: u32,
-    /// A mark has arrived that the sender has not answered (RFC 3168: ECE).
+    /// ECE (RFC 3168): a mark has arrived and the sender has not answered it.
     pub marked: bool,
 }
 
@@ -46,29 +46,29 @@ pub struct Receiver {
     unacknowledged: u32,
     quick: u32,
     echo: Nanos,
-    /// Of a delayed acknowledgement, or of the one for the packets behind a hole that wait for it.
+    /// When the delayed or compressed ACK is due.
     deadline: Nanos,
-    /// How many packets behind the hole at `hole` were acknowledged one by one, and how many wait.
+    /// Packets behind the hole at `hole`: how many got an ACK each, and how many wait for a compressed one.
     hole: u64,
     singly: u32,
     compressed: u32,
     duplicates: u64,
-    /// The next acknowledgement says that a packet came twice.
+    /// The next ACK reports a duplicate.
     duplicate: bool,
     window: ReceiveWindow,
     first_left_ms: u32,
-    /// Acknowledgements say that a mark has arrived.
+    /// ACKs carry ECE.
     marked: bool,
 }
 
 impl Receiver {
-    /// Nothing received yet, and a buffer that never limits the sender.
+    /// Create a receiver whose buffer never limits the sender.
     #[must_use]
     pub fn new() -> Self {
         Self::with_window(ReceiveWindow::unlimited())
     }
 
-    /// Nothing received yet.
+    /// Create a receiver with this window.
     #[must_use]
     pub fn with_window(window: ReceiveWindow) -> Self {
         Self {
@@ -90,18 +90,18 @@ impl Receiver {
         }
     }
 
-    /// The answer to a connection's opening leaves at `now`.
+    /// Note that the SYN-ACK leaves at `now`.
     pub fn open(&mut self, now: Nanos) {
         self.first_left_ms = self.first_left_ms.min(timestamp_ms(now) as u32);
     }
 
-    /// Packets given to the application, in order.
+    /// Packets delivered to the application, in order.
     #[must_use]
     pub const fn delivered(&self) -> u64 {
         self.next
     }
 
-    /// Packets that had arrived before.
+    /// Packets that arrived more than once.
     #[must_use]
     pub const fn duplicates(&self) -> u64 {
         self.duplicates
@@ -113,16 +113,16 @@ impl Receiver {
         self.window.edge(self.next)
     }
 
-    /// When an acknowledgement that waits is due.
+    /// When to call [`Receiver::on_timer`] next.
     #[must_use]
     pub const fn next_timer(&self) -> Nanos {
         self.deadline
     }
 
-    /// What the header of the packet says that [`Receiver::on_data`] is told of next: `answered`, the sender has reduced
-    /// its window (CWR); `marked`, a queue has marked the packet (CE).
+    /// Take the ECN bits of the packet that [`Receiver::on_data`] gets next. `answered`: the sender has
+    /// reduced its window (CWR). `marked`: a queue marked the packet (CE).
     ///
-    /// RFC 3168 §6.1.3: the receiver sets ECE "until it receives a CWR packet". Linux acknowledges at once around both.
+    /// RFC 3168 §6.1.3: the receiver sets ECE "until it receives a CWR packet". Linux acknowledges both at once.
     #[cold]
     pub fn on_ecn(&mut self, answered: bool, marked: bool) {
         if answered {
@@ -135,8 +135,8 @@ impl Receiver {
         }
     }
 
-    /// Packet `seq`, sent at `timestamp`, arrives at `now`. `echo_ms`: when the acknowledgement left whose timestamp it
-    /// echoes; before the first one left there is none.
+    /// Take packet `seq`, sent at `timestamp`, at `now`; return the ACK if one is due. `echo_ms`: when the
+    /// ACK left whose timestamp the packet echoes, ignored if no ACK had left.
     #[inline]
     pub fn on_data(&mut self, now: Nanos, seq: u64, timestamp: Nanos, echo_ms: u32) -> Option<AckToSend> {
         let echo_ms = (echo_ms >= self.first_left_ms).then_some(echo_ms);
@@ -145,8 +145,8 @@ impl Receiver {
         }
         let read = self.next;
         let ack = self.take(now, seq, timestamp);
-        // Behind a hole there is nothing to read. What fills it is read first, and may end a round (Linux's tcp_recvmsg
-        // asks after each buffer); all that it sets free counts for the next.
+        // Only in-order data is read. The packet that fills a hole is read first and may end a round (Linux's
+        // tcp_recvmsg checks after each buffer); those behind it count for the next round.
         if self.next > read {
             self.window.on_read(now, read + 1);
         }
@@ -171,7 +171,7 @@ impl Receiver {
         self.on_irregular(now, seq, timestamp)
     }
 
-    /// The time of the acknowledgement that waits has come, if it has.
+    /// Return the waiting ACK if it is due.
     pub fn on_timer(&mut self, now: Nanos) -> Option<AckToSend> {
         (now >= self.deadline).then(|| self.acknowledge(now))
     }
@@ -182,8 +182,7 @@ impl Receiver {
             return self.on_behind_hole(now, seq);
         }
         if seq == self.next {
-            // RFC 7323 §4.3 (B): an acknowledgement of out-of-order data echoes the packet that last advanced the
-            // cumulative point.
+            // RFC 7323 §4.3 (B): ACKs of out-of-order data echo the packet that last advanced `next`.
             self.echo = timestamp;
             self.next += 1;
             if let Some((_, end)) = self.out_of_order.find(self.next) {
@@ -199,9 +198,9 @@ impl Receiver {
         Some(self.acknowledge(now))
     }
 
-    /// Linux's __tcp_ack_snd_check: after the third duplicate acknowledgement those behind a hole are compressed.
+    /// After three duplicate ACKs, compress the ACKs of packets behind the hole (__tcp_ack_snd_check).
     fn on_behind_hole(&mut self, now: Nanos, seq: u64) -> Option<AckToSend> {
-        // Linux's tcp_sack_new_ofo_skb: one that waits goes out as it is before it could lose a block.
+        // Linux's tcp_sack_new_ofo_skb: send the waiting ACK before it loses a block.
         let unsafe_block = self.recent.position(seq) >= SAFE_BLOCKS;
         let flushed = (self.compressed > 0 && unsafe_block).then(|| self.acknowledge(now));
         let mut new = false;
@@ -298,7 +297,7 @@ mod tests {
         assert_eq!(ack.sacks.ranges(19).collect::<Vec<_>>(), [(20, 22)]);
     }
 
-    /// Packets behind the hole at 16, one every 0.3 ms from 0 on: how many came until each acknowledgement, and when.
+    /// Send packets behind the hole at 16, one every 0.3 ms. Returns the packet count and time of each ACK.
     fn behind_the_hole(receiver: &mut Receiver, packets: impl Iterator<Item = u64>) -> Vec<(usize, Nanos)> {
         let mut sent = Vec::new();
         for (count, (at, seq)) in (0..).step_by(300_000).zip(packets).enumerate() {
@@ -315,7 +314,7 @@ mod tests {
 
     #[test]
     fn behind_a_hole_three_packets_are_acknowledged_singly_and_then_those_of_a_millisecond_together() {
-        // Linux 5.8 and later: __tcp_ack_snd_check; at 0.9 ms the fourth packet starts the timer of 1.1 ms.
+        // __tcp_ack_snd_check, Linux 5.8 and later: at 0.9 ms the fourth packet starts the timer of 1.1 ms.
         let mut receiver = warmed_up();
         receiver.window.set_rtt(40 * MILLISECOND);
         let sent = behind_the_hole(&mut receiver, 17..28);
@@ -350,8 +349,8 @@ mod tests {
 
     #[test]
     fn the_echo_is_that_of_the_packet_which_last_advanced_the_cumulative_point() {
-        // RFC 7323 §4.3: (A) delayed acknowledgements echo the earliest packet, (B) out-of-order data is not echoed,
-        // (C) a filled hole is.
+        // RFC 7323 §4.3: echo the earliest packet (A), no out-of-order data (B), but a packet that fills a
+        // hole (C).
         let mut receiver = warmed_up();
         let echo = |receiver: &mut Receiver, seq, timestamp| {
             receiver.on_data(100, seq, timestamp, 0).map(|ack| (ack.cumulative, ack.echo))

@@ -1,13 +1,13 @@
-//! The order in which a receiver reports its out-of-order blocks: the most recently touched first (RFC 2018 §4).
+//! The order in which a receiver reports its out-of-order blocks: most recently changed first (RFC 2018 §4).
 
-/// How many blocks Linux keeps in order (TCP_NUM_SACKS), of which three fit into an acknowledgement.
+/// Blocks that Linux keeps in order (TCP_NUM_SACKS); an ACK holds three.
 const KEPT: usize = 4;
 
-/// In the place of a block that is no longer out of order.
+/// Placeholder for a block that is now in order.
 const GONE: (u64, u64) = (u64::MAX, 0);
 
-/// Blocks of out-of-order packets, each as it is now: a search for each would cost more than all else of an arrival where a
-/// long window has hundreds of them.
+/// Current extents of the most recent blocks. Searching for each one per packet would dominate the cost of an
+/// arrival when a long window has hundreds of blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecentBlocks {
     blocks: [(u64, u64); KEPT],
@@ -15,13 +15,13 @@ pub struct RecentBlocks {
 }
 
 impl RecentBlocks {
-    /// Where in the order the block is that packet `seq` is in or next to; after the last if none is known.
+    /// Return the index of the block that contains or adjoins packet `seq`, or the number of known blocks.
     pub fn position(&self, seq: u64) -> usize {
         let known = &self.blocks[..self.len];
         known.iter().position(|&(start, end)| start <= seq + 1 && seq <= end).unwrap_or(self.len)
     }
 
-    /// A packet has arrived that makes its block `mine`: that comes first, and what it has swallowed is known no more.
+    /// Put `mine`, the block of a packet that just arrived, first. Drop the blocks that it has absorbed.
     pub fn touch(&mut self, mine: (u64, u64)) {
         let before = *self;
         (self.blocks[0], self.len) = (mine, 1);
@@ -34,19 +34,17 @@ impl RecentBlocks {
         }
     }
 
-    /// Nothing below `value` is out of order any more.
     pub fn remove_below(&mut self, value: u64) {
         for block in &mut self.blocks[..self.len] {
             *block = if block.1 <= value { GONE } else { (block.0.max(value), block.1) };
         }
     }
 
-    /// The blocks in order; those that are no longer out of order are left out.
+    /// Return the out-of-order blocks, most recent first.
     pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
         self.blocks[..self.len].iter().copied().filter(|&block| block != GONE)
     }
 
-    /// Nothing is out of order any more.
     pub fn clear(&mut self) {
         self.len = 0;
     }
@@ -97,7 +95,7 @@ mod tests {
             operations in prop::collection::vec((0_u64..60, prop::bool::weighted(0.9)), 1..80),
         ) {
             let (mut blocks, mut recent) = (RangeSet::default(), RecentBlocks::default());
-            // Those that were touched, the latest first, each by a packet of it.
+            // One packet of each changed block, most recent first.
             let mut touched: Vec<u64> = Vec::new();
             for (at, arrives) in operations {
                 if arrives {
@@ -106,7 +104,7 @@ mod tests {
                     touched.insert(0, at);
                     touched.truncate(KEPT);
                 } else {
-                    // What is left of a block that is cut is known by its first packet.
+                    // A block that is cut is known by its new first packet.
                     for seq in &mut touched {
                         if blocks.find(*seq).is_some_and(|(_, end)| end > at) {
                             *seq = (*seq).max(at);

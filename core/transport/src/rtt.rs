@@ -1,4 +1,4 @@
-//! RTT estimation and the retransmission timeout, as Linux computes them (RFC 6298 with a windowed deviation).
+//! RTT estimation and the retransmission timeout as in Linux (RFC 6298 with a windowed deviation).
 
 use crate::Nanos;
 use crate::min_rtt::MinRtt;
@@ -8,15 +8,15 @@ const MILLISECOND: Nanos = 1_000_000;
 pub const RTO_MIN: Nanos = 200 * MILLISECOND;
 /// Linux's TCP_RTO_MAX.
 pub const RTO_MAX: Nanos = 120_000 * MILLISECOND;
-/// RFC 6298 §2: before a sample the timeout is one second.
+/// RFC 6298 §2: the timeout before the first sample.
 pub const RTO_INITIAL: Nanos = 1_000 * MILLISECOND;
 
-/// Smoothed RTT, its deviation and the minimum.
+/// The smoothed RTT, its deviation, the minimum RTT and the timeout.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     /// Eight times the smoothed RTT; 0 before the first sample.
     srtt_8: Nanos,
-    /// Four times the mean deviation, its maximum within the round, and what the timeout uses.
+    /// Each times four: mean deviation, its maximum in the current round, and the value for the timeout.
     mdev_4: Nanos,
     mdev_max_4: Nanos,
     rttvar_4: Nanos,
@@ -26,16 +26,16 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// Nothing measured yet.
+    /// Create an estimator without samples.
     #[must_use]
     pub const fn new() -> Self {
         Self { srtt_8: 0, mdev_4: 0, mdev_max_4: 0, rttvar_4: 0, round_end: 0, min: MinRtt::new(), latest: 0 }
     }
 
-    /// Take a sample at `now`, with the sender's `una` and `next`, which delimit rounds.
+    /// Take a sample at `now`. The sender's `una` and `next` delimit rounds.
     ///
-    /// One acknowledgement may deliver several packets: `rtt` is that of the first, which includes what the receiver waited
-    /// (RFC 6298); the smallest is looked for among those of the `last`.
+    /// An ACK may deliver several packets. `rtt` is the first one's, which includes the receiver's delay (RFC
+    /// 6298); `last`, the last one's, updates the minimum.
     pub fn sample(&mut self, now: Nanos, rtt: Nanos, last: Nanos, una: u64, next: u64) {
         let rtt = rtt.max(1);
         self.latest = rtt;
@@ -51,7 +51,8 @@ impl RttEstimator {
         let srtt = self.srtt_8 / 8;
         let (falls, error) = if rtt >= srtt { (false, rtt - srtt) } else { (true, srtt - rtt) };
         self.srtt_8 = self.srtt_8 - srtt + rtt;
-        // Linux: a falling RTT below the deviation counts an eighth of itself, lest a shrinking queue prolong the timer.
+        // Linux: a fall of the RTT beyond the deviation counts by an eighth, so draining queues extend no
+        // timer.
         let mdev = self.mdev_4 / 4;
         if falls && error > mdev {
             self.mdev_4 += (error - mdev) / 8;
@@ -95,7 +96,7 @@ impl RttEstimator {
         self.latest
     }
 
-    /// The retransmission timeout, without backoff: at least 200 ms over the smoothed RTT.
+    /// The retransmission timeout without backoff: at least 200 ms above the smoothed RTT.
     #[must_use]
     pub fn timeout(&self) -> Nanos {
         if self.srtt_8 == 0 { RTO_INITIAL } else { (self.srtt_8 / 8 + self.rttvar_4).min(RTO_MAX) }

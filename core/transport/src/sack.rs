@@ -1,23 +1,23 @@
-//! Selective acknowledgement blocks (RFC 2018), in packets.
+//! SACK blocks (RFC 2018), in packets.
 
-/// With timestamps three blocks fit into the TCP options.
+/// Blocks that fit into the TCP options beside timestamps.
 pub const MAX_SACK_BLOCKS: usize = 3;
 
-/// Up to three blocks, the most recent first. Numbers are offsets from the cumulative acknowledgement.
+/// Up to three blocks, most recent first, as offsets from the cumulative ACK.
 ///
-/// Without padding, for every packet of a simulation has room for one.
+/// Packed, because every packet of a simulation has room for one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(Rust, packed)]
 pub struct SackBlocks {
     blocks: [(u32, u32); MAX_SACK_BLOCKS],
-    /// How many blocks there are, and [`DUPLICATE`].
+    /// The number of blocks, and [`DUPLICATE`].
     state: u8,
 }
 
 const DUPLICATE: u8 = 0x80;
 
 impl SackBlocks {
-    /// Add the block `start..end`; ignored when three are in.
+    /// Add the block `start..end` unless there are three.
     pub fn push(&mut self, cumulative: u64, start: u64, end: u64) {
         let len = self.len();
         if len < MAX_SACK_BLOCKS {
@@ -28,7 +28,7 @@ impl SackBlocks {
         }
     }
 
-    /// Say that the packet that caused this acknowledgement had come before (RFC 2883).
+    /// Report that the packet that caused this ACK is a duplicate (RFC 2883).
     pub fn mark_duplicate(&mut self) {
         self.state |= DUPLICATE;
     }
@@ -43,13 +43,13 @@ impl SackBlocks {
         (self.state & !DUPLICATE) as usize
     }
 
-    /// True without blocks.
+    /// Whether there are no blocks.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The blocks as ranges of sequence numbers, for an acknowledgement of everything before `cumulative`.
+    /// Return the blocks as ranges of sequence numbers, given the cumulative ACK.
     pub fn ranges(&self, cumulative: u64) -> impl Iterator<Item = (u64, u64)> + use<> {
         let blocks = self.blocks;
         blocks

@@ -1,4 +1,4 @@
-//! The sender's record of every packet between the cumulative acknowledgement and the next new one (RFC 6675's scoreboard).
+//! The sender's record of every packet from the cumulative ACK to the next new one (RFC 6675's scoreboard).
 
 mod packed;
 
@@ -6,24 +6,23 @@ use crate::Nanos;
 use crate::delivery_rate::SentState;
 use packed::{Packed, Totals};
 
-/// One packet that has been sent and not been acknowledged in order.
+/// A packet that has been sent and is not yet acknowledged in order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Segment {
     /// When it was last sent.
     pub sent_at: Nanos,
-    /// The connection's delivery state at that time.
+    /// The connection's delivery state then.
     pub state: SentState,
     /// Selectively acknowledged.
     pub sacked: bool,
-    /// Deemed lost; stays set while its retransmission is out.
+    /// Marked lost. Stays set while the retransmission is out.
     pub lost: bool,
-    /// Sent more than once.
     pub retransmitted: bool,
     /// A retransmission is in the network.
     pub retransmission_out: bool,
 }
 
-/// A ring of segments and the counts that give what is in flight.
+/// A ring of segments, and the counts that give the packets in flight.
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
     ring: Box<[Packed]>,
@@ -33,11 +32,11 @@ pub struct Scoreboard {
     sacked: u32,
     lost: u32,
     retransmissions_out: u32,
-    /// Lost packets whose retransmission has not been sent.
+    /// Lost packets not yet retransmitted.
     to_retransmit: u32,
-    /// A bit for each place of the ring that holds one of those: long windows under heavy loss are searched by the word.
+    /// A bit per ring slot with such a packet, searched by the word: long windows under heavy loss need it.
     due: Box<[u64]>,
-    /// None of those is below this one.
+    /// No such packet is below this one.
     hint: u64,
 }
 
@@ -45,7 +44,7 @@ const INITIAL_CAPACITY: usize = 64;
 const WORD: usize = u64::BITS as usize;
 
 impl Scoreboard {
-    /// Nothing sent; memory comes with the first packet.
+    /// Create an empty board. The first packet allocates memory.
     pub fn new() -> Self {
         Self {
             ring: Box::default(),
@@ -61,7 +60,7 @@ impl Scoreboard {
         }
     }
 
-    /// Nothing will come or go any more: give the memory back; the counts stay.
+    /// Free the memory after the last use; the counts stay.
     pub fn release(&mut self) {
         self.ring = Box::default();
         self.due = Box::default();
@@ -73,7 +72,6 @@ impl Scoreboard {
         self.una
     }
 
-    /// Next new packet.
     #[inline]
     pub const fn next(&self) -> u64 {
         self.next
@@ -85,7 +83,7 @@ impl Scoreboard {
         (self.next - self.una) as u32
     }
 
-    /// RFC 6675's pipe: packets that are presumably still in the network.
+    /// RFC 6675's pipe: packets presumably still in the network.
     #[inline]
     pub const fn in_flight(&self) -> u32 {
         self.packets_out() + self.retransmissions_out - self.sacked - self.lost
@@ -99,7 +97,7 @@ impl Scoreboard {
         self.retransmissions_out
     }
 
-    /// Packets deemed lost and not delivered since, retransmitted or not.
+    /// Packets marked lost and not yet delivered, retransmitted or not.
     pub const fn lost(&self) -> u32 {
         self.lost
     }
@@ -115,7 +113,7 @@ impl Scoreboard {
         &mut self.ring[seq as usize & mask]
     }
 
-    /// Send the next new packet; returns its number.
+    /// Append the next new packet and return its number.
     #[inline]
     pub fn push(&mut self, sent_at: Nanos, state: SentState) -> u64 {
         if self.packets_out() as usize == self.ring.len() {
@@ -149,7 +147,7 @@ impl Scoreboard {
         *word = if due { *word | bit } else { *word & !bit };
     }
 
-    /// Take out the first packet: it is acknowledged in order.
+    /// Remove the first packet, which is acknowledged in order.
     #[inline]
     pub fn pop(&mut self) -> Segment {
         let segment = self.get(self.una);
@@ -161,7 +159,7 @@ impl Scoreboard {
         segment
     }
 
-    /// The packet is acknowledged selectively, for the first time.
+    /// Mark the packet SACKed; it must not be SACKed already.
     pub fn sack(&mut self, seq: u64) -> Segment {
         let segment = self.get(seq);
         debug_assert!(!segment.sacked && seq >= self.una && seq < self.next);
@@ -171,7 +169,7 @@ impl Scoreboard {
         segment
     }
 
-    /// It has arrived: it is neither lost nor on its way any more.
+    /// Remove a delivered packet from the counts of lost packets and retransmissions.
     #[inline]
     fn forget(&mut self, seq: u64, segment: Segment) {
         if segment.lost {
@@ -186,7 +184,7 @@ impl Scoreboard {
         }
     }
 
-    /// Deem the packet, or its retransmission, lost. True when that is news.
+    /// Mark the packet or its retransmission lost. Returns false if it is marked already, or SACKed.
     pub fn mark_lost(&mut self, seq: u64) -> bool {
         let segment = self.get(seq);
         if segment.sacked || (segment.lost && !segment.retransmission_out) {
@@ -205,7 +203,7 @@ impl Scoreboard {
         true
     }
 
-    /// Nothing was lost after all: what was deemed so is on its way, but for what has been lost twice.
+    /// Clear all loss marks but those of packets lost twice: the reduction was spurious.
     #[cold]
     pub fn forgive(&mut self) {
         (self.lost, self.to_retransmit) = (0, 0);
@@ -219,7 +217,7 @@ impl Scoreboard {
         }
     }
 
-    /// The first lost packet whose retransmission is due.
+    /// Return the first packet that is due for retransmission.
     pub fn first_to_retransmit(&mut self) -> Option<u64> {
         if self.to_retransmit == 0 {
             self.hint = self.next;
@@ -238,7 +236,7 @@ impl Scoreboard {
         }
     }
 
-    /// How many packets from `seq` on, the first of which is due, are due for retransmission without a gap, up to `most`.
+    /// Count the consecutive packets due for retransmission from `seq` on, which is due, up to `most`.
     pub fn due_from(&self, seq: u64, most: u32) -> u32 {
         let due = |seq: &u64| {
             let place = *seq as usize & (self.ring.len() - 1);
@@ -247,7 +245,7 @@ impl Scoreboard {
         1 + (seq + 1..self.next).take(most as usize - 1).take_while(due).count() as u32
     }
 
-    /// The packet goes out again.
+    /// Record a retransmission.
     pub fn retransmit(&mut self, seq: u64, sent_at: Nanos, state: SentState) {
         let segment = self.get(seq);
         debug_assert!(!segment.sacked);

@@ -1,19 +1,19 @@
-//! How much an application may write ahead: Linux's send buffer and its auto-tuning.
+//! Linux's send buffer and its auto-tuning: how much an application may write ahead.
 
 use leo_cc::INITIAL_WINDOW;
 
 use crate::SEGMENT_BYTES;
 
-/// What Linux allots to a packet when it sizes the buffer (tcp_sndbuf_expand): the packet with its headers, rounded up
-/// to a power of two, and its descriptor. It makes the buffer of a new connection 87,040 bytes.
+/// Bytes per packet when Linux sizes the buffer (tcp_sndbuf_expand): the packet with headers, rounded up to a
+/// power of two, plus its descriptor. A new connection's buffer has 87,040 bytes.
 const BYTES_PER_PACKET: u64 = 4_352;
 
-/// The send buffer of one connection, whose application writes as much as there is room for.
+/// The send buffer of one connection whose application writes whenever there is room.
 ///
-/// A packet takes up its payload; the descriptors of large writes, 2 % of them, are not counted.
+/// A packet uses its payload's size. The descriptors of large writes, 2 %, are not counted.
 #[derive(Clone, Debug)]
 pub struct SendBuffer {
-    /// net.ipv4.tcp_wmem's third value and what the buffer has grown to (sk_sndbuf), in bytes.
+    /// Both in bytes: net.ipv4.tcp_wmem's third value, and the current size (sk_sndbuf).
     max_bytes: u64,
     bytes: u64,
     /// Packets written.
@@ -21,7 +21,7 @@ pub struct SendBuffer {
 }
 
 impl SendBuffer {
-    /// With net.ipv4.tcp_wmem's minimum, default and maximum in bytes.
+    /// Create a buffer from net.ipv4.tcp_wmem's minimum, default and maximum in bytes.
     #[must_use]
     pub fn new(wmem: [u64; 3]) -> Self {
         let [_, default, max] = wmem;
@@ -30,16 +30,16 @@ impl SendBuffer {
         buffer
     }
 
-    /// All before `una` is acknowledged. Returns how many packets the application writes now.
+    /// Release all packets before `una`. Returns how many packets the application writes now.
     ///
-    /// `window`: the congestion window, which is not full when `has_room`.
+    /// `window`: the congestion window. `has_room`: it is not full.
     pub fn refill(&mut self, una: u64, window: u32, has_room: bool) -> u64 {
-        // Linux's tcp_new_space: the buffer follows the window, but not while that is what limits the sender.
+        // Linux's tcp_new_space: the buffer follows the window unless the window limits the sender.
         if has_room {
             self.expand(window);
         }
         let holds = self.bytes.div_ceil(u64::from(SEGMENT_BYTES));
-        // Linux's sk_stream_is_writeable: a writer is woken when a third of the buffer is free.
+        // Linux's sk_stream_is_writeable: the writer wakes when a third of the buffer is free.
         if (self.written - una) * 3 > holds * 2 {
             return 0;
         }
@@ -48,7 +48,7 @@ impl SendBuffer {
         packets
     }
 
-    /// Linux's tcp_sndbuf_expand: two windows, one to be repaired and one to be sent meanwhile.
+    /// Linux's tcp_sndbuf_expand: two windows, one to repair and one to send meanwhile.
     fn expand(&mut self, window: u32) {
         let wanted = 2 * u64::from(window.max(INITIAL_WINDOW)) * BYTES_PER_PACKET;
         self.bytes = self.bytes.max(wanted.min(self.max_bytes));

@@ -1,4 +1,4 @@
-//! The sending side: what to send next, what is lost, when to time out.
+//! The sender: what to send next, what is lost, when to time out.
 
 mod reading;
 mod recovery;
@@ -29,40 +29,40 @@ const MILLISECOND: Nanos = 1_000_000;
 /// A packet to put on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Its sequence number in packets.
+    /// Sequence number in packets.
     pub seq: u64,
-    /// It has been sent before.
+    /// Whether it has been sent before.
     pub retransmission: bool,
 }
 
 /// Totals since the connection began, in packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderStats {
-    /// Sent, retransmissions included.
+    /// Packets sent, including retransmissions.
     pub sent: u64,
-    /// Sent again.
+    /// Retransmissions.
     pub retransmitted: u64,
-    /// Deemed lost.
+    /// Packets marked lost.
     pub lost: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Reductions that were taken back.
+    /// Reductions that were undone.
     pub undone: u64,
 }
 
-/// Linux's tcp_ca_state; Disorder is Open here.
+/// Linux's tcp_ca_state; Disorder counts as Open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
-    /// The window comes down in answer to a mark, until more than `until` is acknowledged.
+    /// The window shrinks after an ECN mark, until more than `until` is acknowledged.
     Cwr {
         until: u64,
     },
-    /// Losses are being repaired until `until` is acknowledged.
+    /// Losses are repaired until `until` is acknowledged.
     Recovery {
         until: u64,
     },
-    /// The retransmission timer ran out; perhaps for nothing.
+    /// The retransmission timer expired, perhaps spuriously.
     Loss {
         until: u64,
         may_be_spurious: bool,
@@ -70,13 +70,13 @@ enum State {
 }
 
 impl State {
-    /// Nothing is deemed lost.
+    /// Whether no packet is marked lost.
     const fn repairs_nothing(self) -> bool {
         matches!(self, Self::Open | Self::Cwr { .. })
     }
 }
 
-/// Which of the two timers that watch for a silent tail is armed.
+/// The armed timer against lost tails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tail {
     Unarmed,
@@ -86,14 +86,14 @@ enum Tail {
     Timeout(Nanos),
 }
 
-/// A tail loss probe (RFC 8985 §7.4): TLP.end_seq and TLP.is_retrans.
+/// A tail loss probe in flight (RFC 8985 §7.4: TLP.end_seq and TLP.is_retrans).
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     until: u64,
     retransmission: bool,
 }
 
-/// A sender. Drive it with acknowledgements and timers, then take packets until `None`.
+/// A sender. Call it with ACKs and timers, then take packets until `None`.
 #[derive(Clone, Debug)]
 pub struct Sender {
     scheme: Scheme,
@@ -104,30 +104,27 @@ pub struct Sender {
     delivery: DeliveryRate,
     rack: Rack,
     pacer: Pacer,
-    /// Packets that may go out with the one that has gone.
+    /// Packets left in the current burst.
     burst_left: u32,
     last_sent: Nanos,
     state: State,
     undo: Undo,
     reduction: Option<RateReduction>,
     tail: Tail,
-    /// A tail loss probe is to be sent now.
     probe_due: bool,
-    /// A tail loss probe is out.
     probe: Option<Probe>,
     reordering_deadline: Nanos,
     pacing_deadline: Nanos,
     scheme_deadline: Nanos,
     backoff: u32,
-    /// After a timeout a single packet asks whether the path is back: the window until a delivery lifts it, else 0.
+    /// The window from a timeout to the next delivery: a single packet tests the path. 0 otherwise.
     asking: u32,
-    /// Who asks are new packets, whether the timeout was spurious, and repairs wait.
+    /// The test sends new packets before repairs, to tell whether the timeout was spurious (F-RTO).
     asks_with_new: bool,
-    /// A reduction is to be reported to a receiver that sends marks back.
+    /// The next new packet reports a reduction (CWR).
     reports_reduction: bool,
     usage: WindowUsage,
     starvation: Starvation,
-    /// The application writes whenever the send buffer has room.
     fills_buffer: bool,
     closed: bool,
     stats: SenderStats,
@@ -136,9 +133,9 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A connection that is established, has sent nothing and has data without end.
+    /// Create an established connection that has sent nothing and has unlimited data.
     ///
-    /// `counts_intervals`: keep [`IntervalCounters`], which cost a division an acknowledgement.
+    /// `counts_intervals`: keep [`IntervalCounters`], at the cost of a division per ACK.
     #[must_use]
     pub fn new(scheme: Scheme, counts_intervals: bool) -> Self {
         Self {
@@ -175,27 +172,26 @@ impl Sender {
         }
     }
 
-    /// The same with `bytes` to send, at least one, and no more.
+    /// Send only `bytes`, at least one.
     #[must_use]
     pub fn with_transfer(mut self, bytes: u64) -> Self {
         self.supply = Supply::of_bytes(bytes);
         self
     }
 
-    /// The connection is established: the first packets may go out.
+    /// Start: the connection is established and packets may go out.
     pub fn start(&mut self, now: Nanos) {
         self.scheme.on_start(now, self.rtt.smoothed());
         self.scheme_deadline = self.scheme.next_timer();
     }
 
-    /// The same where a handshake opened it and measured `rtt`.
+    /// Start after a handshake that measured `rtt`.
     pub fn start_after_handshake(&mut self, now: Nanos, rtt: Nanos) {
         self.rtt.sample(now, rtt, rtt, 0, 0);
         self.start(now);
     }
 
-    /// An acknowledgement arrives. Returns the RTT that it tells of the path (Linux's seq_rtt_us): of the first packet that
-    /// it newly delivers, or of what it echoes.
+    /// Handle an ACK. Returns the RTT of the first packet newly delivered, or of the echo (seq_rtt_us).
     #[inline]
     pub fn on_ack(&mut self, now: Nanos, ack: &AckToSend) -> Option<Nanos> {
         let prior_in_flight = self.board.in_flight();
@@ -218,13 +214,13 @@ impl Sender {
                 continue;
             }
             self.delivery.on_delivered(now, segment.sent_at, segment.state);
-            // RFC 8985 §6.2 step 2: an echo from before the retransmission says that the original was delivered.
+            // RFC 8985 §6.2 step 2: an echo from before the retransmission belongs to the original.
             if !segment.retransmitted || ack.echo >= segment.sent_at {
                 self.rack.on_delivered(now, seq, &segment, highest, self.rtt.min());
             }
             if segment.retransmitted {
                 repaired = true;
-                // RFC 3522 §3.2: an echo from before the retransmission answers the original, which was only late.
+                // RFC 3522 §3.2: an echo from before the retransmission means that the original was late.
                 if ack.echo < segment.sent_at && seq < highest {
                     self.rack.on_reordering();
                 }
@@ -235,7 +231,7 @@ impl Sender {
             }
         }
         if repaired {
-            // What a repair lets acknowledge may have arrived long ago (Linux: FLAG_RETRANS_DATA_ACKED).
+            // The ACK of a repair may cover packets that arrived long ago (Linux: FLAG_RETRANS_DATA_ACKED).
             (first_rtt, last_rtt) = (None, None);
         }
         let mut selectively = false;
@@ -251,10 +247,10 @@ impl Sender {
         let advanced = self.board.una() > prior_una;
         let delivered = (self.delivery.delivered() - prior_delivered) as u32;
 
-        // Karn's rule with timestamps (RFC 7323 §4.1): the echo tells which transmission was answered.
+        // Karn's rule with timestamps (RFC 7323 §4.1): the echo tells which transmission is acknowledged.
         let first_rtt = first_rtt.or(sacked_rtt);
         let echoed_rtt = (advanced && first_rtt.is_none()).then(|| echoed_rtt(now, ack.echo));
-        // Linux's ca_rtt_us: of the last packet delivered, where it was sent only once.
+        // Linux's ca_rtt_us: the RTT of the last packet delivered, if it was sent only once.
         let rtt = last_rtt.or(echoed_rtt);
         if let (Some(first), Some(last)) = (first_rtt.or(echoed_rtt), rtt) {
             self.rtt.sample(now, first, last, self.board.una(), self.board.next());
@@ -267,7 +263,7 @@ impl Sender {
         }
         self.end_probe(now, ack);
         if ack.marked {
-            // Linux: a mark says that there is congestion, whatever became of the packets.
+            // Linux: a mark proves congestion, so the reduction stands.
             self.undo.end();
         }
         self.take_back_mistakes(now, ack, advanced, original);
@@ -325,14 +321,14 @@ impl Sender {
         if delivered > 0 {
             self.arm_tail(now);
         }
-        // Exactly, though the estimator takes it in their ticks: no RTT is shorter than the path.
+        // Not rounded to ticks like the estimator's sample, so no RTT is below the path's.
         first_rtt.or(echoed_rtt.map(|_| now - ack.echo))
     }
 
-    /// A timer has run out, if one has.
+    /// Handle the timers that have expired.
     pub fn on_timer(&mut self, now: Nanos) {
         if now >= self.reordering_deadline {
-            // Linux's tcp_rack_reo_timeout: where the timer begins a recovery, it counts as one delivery.
+            // Linux's tcp_rack_reo_timeout: a timer that starts a recovery counts as one delivery.
             let delivered = u32::from(self.state.repairs_nothing());
             self.detect_losses(now);
             self.advance_state(now, delivered, false, false);
@@ -362,9 +358,9 @@ impl Sender {
         tail.min(self.reordering_deadline).min(self.pacing_deadline).min(self.scheme_deadline)
     }
 
-    /// Whether a timer watches what is out, however long the silence. RFC 6298 §5.1: "Every time a packet containing data
-    /// is sent (including a retransmission), if the timer is not running, start it running"; §2.5: "A maximum value MAY
-    /// be placed on RTO provided it is at least 60 seconds", which is Linux's 120.
+    /// Whether a timer covers the packets in flight. RFC 6298 §5.1: "Every time a packet containing data is
+    /// sent (including a retransmission), if the timer is not running, start it running"; §2.5: "A maximum
+    /// value MAY be placed on RTO provided it is at least 60 seconds". Linux has 120.
     #[must_use]
     pub fn is_watched(&self, now: Nanos) -> bool {
         match self.tail {
@@ -373,7 +369,7 @@ impl Sender {
         }
     }
 
-    /// Send nothing more, wait for nothing more: it must get no more acknowledgements.
+    /// Stop sending, free memory and cancel all timers. No ACK may follow.
     pub fn close(&mut self) {
         self.closed = true;
         self.board.release();
@@ -385,7 +381,7 @@ impl Sender {
         self.scheme_deadline = NEVER;
     }
 
-    /// The window that holds now, in packets: the scheme's, unless recovery brings it down or a timeout asks.
+    /// The window in effect, in packets: the scheme's unless recovery or a timeout reduces it.
     #[inline]
     #[must_use]
     pub fn window(&self) -> u32 {
@@ -403,22 +399,22 @@ impl Sender {
         &mut self.scheme
     }
 
-    /// The receiver takes packets below `edge`, or below what it took before; until it says so there is no limit.
+    /// Allow packets below `edge`; the limit never shrinks. Without a call there is no limit.
     pub fn allow(&mut self, edge: u64) {
         self.supply.allow(edge);
     }
 
-    /// Keep [`IntervalCounters`] from now on.
+    /// Start to keep [`IntervalCounters`].
     pub const fn count_intervals(&mut self) {
         self.counts_intervals = true;
     }
 
-    /// The counters of the interval that ends now; the next one begins.
+    /// Return the counters of the interval that ends now, and start the next.
     pub fn take_interval(&mut self) -> IntervalCounters {
         std::mem::take(&mut self.interval)
     }
 
-    /// True when a packet sent before a timeout and never again has arrived.
+    /// Apply SACK blocks. Returns whether they cover a packet sent before a timeout and never again.
     #[cold]
     fn take_sacks(
         &mut self,
@@ -438,7 +434,7 @@ impl Sender {
                     rack.on_delivered(now, seq, &segment, highest, rtt.min());
                     if !segment.retransmitted {
                         original |= seq < originals_end;
-                        // Older blocks follow; after lost acknowledgements they hold packets that arrived long ago.
+                        // After lost ACKs, older blocks hold packets that arrived long ago.
                         let rtt = now - segment.sent_at;
                         *first_rtt = (*first_rtt).max(Some(rtt));
                         *last_rtt = Some(last_rtt.map_or(rtt, |latest| latest.min(rtt)));
@@ -460,7 +456,7 @@ impl Sender {
     }
 }
 
-/// RFC 7323 §4.1: the RTT by the timestamp that came back; their clocks tick in milliseconds.
+/// RFC 7323 §4.1: the RTT from the echoed timestamp, in ticks of milliseconds.
 fn echoed_rtt(now: Nanos, echo: Nanos) -> Nanos {
     (now / MILLISECOND - echo / MILLISECOND).max(1) * MILLISECOND
 }

@@ -1,23 +1,20 @@
-//! What the application has given the connection to send.
+//! The data that the application provides.
 
 use crate::SEGMENT_BYTES;
 
-/// Data in packets, of which the last of a transfer may be short.
+/// Data in packets; the last packet of a transfer may be short.
 #[derive(Clone, Debug)]
 pub struct Supply {
-    /// The application has written those below this one; never ends with an endless supply.
+    /// The application has written the packets below this one; `u64::MAX` with unlimited data.
     written: u64,
-    /// The receiver's window takes those below this one.
+    /// The receiver allows the packets below this one.
     edge: u64,
-    /// The lesser of the two.
     sendable: u64,
-    /// Of a transfer.
     end: u64,
     last_bytes: u32,
 }
 
 impl Supply {
-    /// Data without end.
     pub const fn endless() -> Self {
         Self {
             written: u64::MAX,
@@ -28,7 +25,7 @@ impl Supply {
         }
     }
 
-    /// So many bytes, at least one.
+    /// A transfer of `bytes`, at least one.
     pub fn of_bytes(bytes: u64) -> Self {
         let before_last = (bytes.max(1) - 1) / u64::from(SEGMENT_BYTES);
         let packets = before_last + 1;
@@ -36,18 +33,18 @@ impl Supply {
         Self { written: packets, sendable: packets, end: packets, last_bytes, ..Self::endless() }
     }
 
-    /// Nothing until the application writes it.
+    /// Hold everything back until the application writes it.
     pub const fn unwritten(self) -> Self {
         Self { written: 0, sendable: 0, ..self }
     }
 
-    /// The application writes so many packets more, or what is left of a transfer.
+    /// Add `packets`, up to the end of a transfer.
     pub fn write(&mut self, packets: u64) {
         self.written = self.written.saturating_add(packets).min(self.end);
         self.sendable = self.written.min(self.edge);
     }
 
-    /// The receiver takes packets below `edge`; windows do not shrink.
+    /// Allow packets below `edge`. The receive window never shrinks.
     pub fn allow(&mut self, edge: u64) {
         self.edge = if self.edge == u64::MAX { edge } else { self.edge.max(edge) };
         self.sendable = self.written.min(self.edge);
@@ -59,25 +56,24 @@ impl Supply {
         self.sendable
     }
 
-    /// Packets below this one are there to be sent.
+    /// The application has written the packets below this one.
     #[inline]
     pub const fn written(&self) -> u64 {
         self.written
     }
 
-    /// The receiver takes packets below this one.
+    /// The receiver allows the packets below this one.
     #[inline]
     pub const fn edge(&self) -> u64 {
         self.edge
     }
 
-    /// How many a transfer has; for others a number that is never reached.
+    /// Packets of a transfer; `u64::MAX` without one.
     #[inline]
     pub const fn end(&self) -> u64 {
         self.end
     }
 
-    /// Payload of packet `seq`.
     #[inline]
     pub const fn payload_bytes(&self, seq: u64) -> u32 {
         if seq + 1 == self.end { self.last_bytes } else { SEGMENT_BYTES }

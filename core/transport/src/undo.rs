@@ -1,18 +1,18 @@
-//! Evidence that a retransmission was not needed: Eifel (RFC 3522), duplicate reports (RFC 2883, RFC 3708).
+//! Evidence that a retransmission was spurious: Eifel (RFC 3522), duplicate reports (RFC 2883, RFC 3708).
 
 use crate::Nanos;
 
-/// What was retransmitted since the last reduction; Linux's undo_marker, undo_retrans and retrans_stamp.
+/// Retransmissions since the last reduction (Linux's undo_marker, undo_retrans and retrans_stamp).
 #[derive(Clone, Debug, Default)]
 pub struct Undo {
     possible: bool,
-    /// Retransmissions that no duplicate report has answered; `None` before the first.
+    /// Retransmissions without a duplicate report; `None` before the first retransmission.
     unanswered: Option<u32>,
     first_retransmitted_at: Option<Nanos>,
 }
 
 impl Undo {
-    /// A reduction begins while `retransmissions_out` are in the network.
+    /// Begin with a reduction while `retransmissions_out` are in flight.
     pub fn begin(&mut self, retransmissions_out: u32) {
         *self = Self {
             possible: true,
@@ -21,7 +21,7 @@ impl Undo {
         };
     }
 
-    /// It is taken back, or cannot be any more.
+    /// End: the reduction is undone or final.
     pub fn end(&mut self) {
         *self = Self::default();
     }
@@ -30,25 +30,23 @@ impl Undo {
         self.possible
     }
 
-    /// A packet goes out again.
     pub fn on_retransmitted(&mut self, now: Nanos) {
         self.unanswered = Some(self.unanswered.unwrap_or(0).saturating_add(1));
         self.first_retransmitted_at.get_or_insert(now);
     }
 
-    /// The receiver reports a packet that it had already.
     pub fn on_duplicate(&mut self) {
         if let Some(unanswered) = &mut self.unanswered {
             *unanswered = unanswered.saturating_sub(1);
         }
     }
 
-    /// Every retransmission was one too many.
+    /// Whether every retransmission was reported as a duplicate.
     pub fn all_were_duplicates(&self) -> bool {
         self.unanswered == Some(0)
     }
 
-    /// The echoed timestamp is older than the first retransmission: the original had only been late.
+    /// Whether the echo is older than the first retransmission, so the original was only late.
     pub fn answers_original(&self, echo: Nanos) -> bool {
         self.first_retransmitted_at.is_some_and(|at| echo < at)
     }

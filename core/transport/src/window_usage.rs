@@ -1,6 +1,6 @@
-//! How much of the window a flow uses: a window that is not used must not grow (RFC 7661; Linux's tcp_cwnd_validate).
+//! How much of the window a flow uses: an unused window must not grow (RFC 7661; Linux's tcp_cwnd_validate).
 
-/// The fullest that the window was in the last round trip.
+/// Maximum usage of the window in the last round trip.
 #[derive(Clone, Debug, Default)]
 pub struct WindowUsage {
     limited: bool,
@@ -10,7 +10,7 @@ pub struct WindowUsage {
 }
 
 impl WindowUsage {
-    /// Sending stopped, with so many packets out; `limited` when the window stopped it.
+    /// Note that sending stopped with `packets_out` out. `limited`: the window stopped it.
     #[inline]
     pub fn note(&mut self, limited: bool, packets_out: u32, una: u64, next: u64) {
         let fuller = !self.limited && packets_out > self.max_packets_out;
@@ -19,7 +19,7 @@ impl WindowUsage {
         }
     }
 
-    /// Whether the window is what limits the flow; in slow start one that is half used may still grow.
+    /// Whether the window limits the flow. In slow start a half-used window may grow.
     #[inline]
     pub fn is_limited(&self, window: u32, slow_start: bool) -> bool {
         self.limited || (slow_start && window < 2 * self.max_packets_out)

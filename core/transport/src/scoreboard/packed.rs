@@ -1,4 +1,4 @@
-//! A segment in half a cache line: what thousands of windows cost is the memory they touch.
+//! A segment in half a cache line: with thousands of windows, the memory touched dominates the cost.
 
 use super::Segment;
 use crate::Nanos;
@@ -10,10 +10,10 @@ const RETRANSMITTED: u8 = 4;
 const RETRANSMISSION_OUT: u8 = 8;
 const APP_LIMITED: u8 = 16;
 
-/// Ages have 40 bits: a sample that spans more than 18 minutes is cut to that.
+/// Ages have 40 bits, so a sample is cut to 18 minutes.
 const OLDEST: Nanos = (1 << 40) - 1;
 
-/// Totals of the connection when a packet was last sent, from which low bits are made whole again.
+/// The connection's totals when it last sent a packet. They complete the stored low bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
     delivered: u64,
@@ -27,7 +27,7 @@ impl Totals {
     }
 }
 
-/// A [`Segment`]: times as ages, totals as their low 32 bits, answers as bits of a byte.
+/// A [`Segment`] with times as ages, totals as their low 32 bits, and flags.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))]
 pub struct Packed {
@@ -43,7 +43,7 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// A packet that is sent at `sent_at`, for the first time unless it keeps the marks of another.
+    /// Pack a packet that is sent at `sent_at`.
     #[inline]
     pub fn new(sent_at: Nanos, state: &SentState) -> Self {
         let age = |time: Nanos| (sent_at - time).min(OLDEST);
@@ -60,7 +60,7 @@ impl Packed {
         }
     }
 
-    /// What was packed, where `latest` are the connection's totals when it last sent.
+    /// Unpack. `latest`: the connection's totals when it last sent.
     #[inline]
     pub fn unpacked(&self, latest: &Totals) -> Segment {
         let age = |low: u32, high: u8| u64::from(high) << 32 | u64::from(low);
@@ -81,7 +81,7 @@ impl Packed {
         }
     }
 
-    /// It goes out again.
+    /// Pack the retransmission, which keeps the marks.
     pub fn resent(&self, sent_at: Nanos, state: &SentState) -> Self {
         let mut again = Self::new(sent_at, state);
         again.flags |= self.flags & (SACKED | LOST) | RETRANSMITTED | RETRANSMISSION_OUT;
@@ -97,13 +97,13 @@ impl Packed {
         self.flags |= if lost { LOST } else { 0 };
     }
 
-    /// Deemed lost, and its retransmission, too.
+    /// Mark the packet lost, and its retransmission too.
     pub fn set_lost_again(&mut self) {
         self.flags = self.flags & !RETRANSMISSION_OUT | LOST;
     }
 }
 
-/// The total with these low bits that is nearest to `latest`.
+/// Return the total nearest to `latest` that has these low bits.
 #[inline]
 const fn whole(low: u32, latest: u64) -> u64 {
     latest.wrapping_add_signed(low.wrapping_sub(latest as u32) as i32 as i64)

@@ -1,4 +1,4 @@
-//! What a sender tells of itself.
+//! Read access to a sender's state.
 
 use leo_cc::Scheme;
 
@@ -24,7 +24,7 @@ impl Sender {
         self.board.in_flight()
     }
 
-    /// All of a transfer is acknowledged.
+    /// Whether all of a transfer is acknowledged.
     #[inline]
     #[must_use]
     pub const fn is_finished(&self) -> bool {

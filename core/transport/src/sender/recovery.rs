@@ -1,4 +1,4 @@
-//! Detection of losses and the repair of them.
+//! Loss detection and recovery.
 
 use leo_cc::{Congestion, CongestionControl};
 
@@ -10,7 +10,7 @@ impl Sender {
     #[inline]
     pub(super) fn detect_losses(&mut self, now: Nanos) -> u32 {
         self.reordering_deadline = NEVER;
-        // Nothing beyond the cumulative point has been delivered: nothing can be missing.
+        // Without SACKs and outside recovery, nothing can be missing.
         if self.sacked.is_empty() && self.state.repairs_nothing() {
             return 0;
         }
@@ -29,7 +29,7 @@ impl Sender {
         self.interval.lost_packets += u64::from(lost);
     }
 
-    /// Leave recovery when everything sent before it is acknowledged; enter it on a new loss, or answer a mark.
+    /// Leave recovery when all packets sent before it are acknowledged; enter it on a loss; answer a mark.
     #[inline]
     pub(super) fn advance_state(
         &mut self,
@@ -43,7 +43,7 @@ impl Sender {
             self.reduction = None;
             self.scheme.on_recovered(now);
         }
-        // Whatever is lost now was sent after the last reduction began, repaired or not (Linux's tcp_time_to_recover).
+        // A packet lost now was sent after the last reduction began (Linux's tcp_time_to_recover).
         if self.board.lost() > 0 && self.state.repairs_nothing() {
             self.begin_recovery(now);
         } else if marked && self.state == State::Open {
@@ -58,13 +58,13 @@ impl Sender {
         match self.state {
             State::Open => false,
             State::Recovery { until } | State::Loss { until, .. } => self.board.una() >= until,
-            // Linux: the packet that reports the reduction, sent next, must have arrived.
+            // Linux: the next packet, which reports the reduction, must have arrived.
             State::Cwr { until } => self.board.una() > until,
         }
     }
 
-    /// RFC 3168 §6.1.2: "TCP should not react to congestion indications more than once every window of data". Linux
-    /// reduces by PRR here, too.
+    /// RFC 3168 §6.1.2: "TCP should not react to congestion indications more than once every window of data".
+    /// Linux uses PRR here, too.
     #[cold]
     fn answer_mark(&mut self, now: Nanos) {
         self.state = State::Cwr { until: self.board.next() };
@@ -72,9 +72,9 @@ impl Sender {
         self.reduce(Congestion::Ecn, now);
     }
 
-    /// Bring the window down over the next round trip.
+    /// Reduce the window over the next round trip.
     fn reduce(&mut self, kind: Congestion, now: Nanos) {
-        // One reduction answers the losses of a round trip, the probe's among them (Linux's tcp_init_cwnd_reduction).
+        // One reduction covers all losses of a round trip, even the probe's (tcp_init_cwnd_reduction).
         self.probe = None;
         self.reports_reduction = true;
         let prior_window = self.scheme.window();
@@ -88,7 +88,7 @@ impl Sender {
     #[cold]
     pub(super) fn begin_recovery(&mut self, now: Nanos) {
         if let State::Cwr { until } = self.state {
-            // Linux's tcp_enter_recovery: the window is coming down already, and what a mark took is not given back.
+            // Linux's tcp_enter_recovery: the mark's reduction goes on and is not undone.
             self.state = State::Recovery { until };
             self.undo.end();
             return;
@@ -105,8 +105,8 @@ impl Sender {
             return;
         }
         self.stats.timeouts += 1;
-        // RFC 5681 §3.1 (4): the threshold comes down unless "the given segment has already been retransmitted by way of
-        // the retransmission timer", or (Linux) earlier losses are being repaired otherwise.
+        // RFC 5681 §3.1 (4): the threshold drops unless "the given segment has already been retransmitted by
+        // way of the retransmission timer", or, in Linux, a recovery is under way.
         let unanswered = self.backoff > 0;
         let repeated = match self.state {
             State::Open => false,
@@ -132,7 +132,7 @@ impl Sender {
         }
         self.probe = None;
         self.reports_reduction = true;
-        // RFC 6298 §5.4: "Retransmit the earliest segment", whatever else may still be on its way.
+        // RFC 6298 §5.4: "Retransmit the earliest segment", whatever else may be in flight.
         self.asking = self.board.in_flight() + 1;
         self.asks_with_new = false;
         self.backoff = (self.backoff + 1).min(16);

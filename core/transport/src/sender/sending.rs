@@ -1,4 +1,4 @@
-//! What goes out next, and when: windows, pacing, bursts, repairs before new data.
+//! What to send next and when: windows, pacing, bursts, repairs before new data.
 
 use leo_cc::CongestionControl;
 
@@ -6,11 +6,11 @@ use super::{Sender, Tail, Transmit};
 use crate::Nanos;
 use crate::burst::{Burst, unpaced_rate, whole_burst};
 
-/// Original sch_fq does not pace so many packets of a connection, and so does nothing else in Linux (data_segs_out).
+/// Linux's sch_fq and internal pacing leave the first packets of a connection unpaced (data_segs_out).
 const UNPACED: u64 = 10;
 
 impl Sender {
-    /// The next packet that may go out at `now`. Call until it returns `None`.
+    /// Return the next packet that may go out at `now`. Call until it returns `None`.
     #[inline]
     pub fn transmit(&mut self, now: Nanos) -> Option<Transmit> {
         if self.closed {
@@ -35,7 +35,7 @@ impl Sender {
         self.asking == 0 || !self.asks_with_new
     }
 
-    /// How many packets may go out at once: what segmentation offload takes in one piece. `None`: nothing may, now.
+    /// Return the size of the burst that may go out now, if any: one unit of segmentation offload.
     #[inline]
     fn begin_burst(&mut self, now: Nanos, repair: Option<u64>) -> Option<u32> {
         let (window, in_flight) = (self.window(), self.board.in_flight());
@@ -62,7 +62,7 @@ impl Sender {
         let single = paced.is_some() && self.scheme.paces_single_packets();
         let whole = if single { 1 } else { whole_burst(rate, self.rtt.min()) };
         let available = window - in_flight;
-        // Linux's tcp_cwnd_test: no piece is more than half the window.
+        // Linux's tcp_cwnd_test: no burst exceeds half the window.
         let most = whole.min(available).min((window / 2).max(1));
         let burst = match repair {
             Some(seq) if self.may_repair() => self.board.due_from(seq, most),
@@ -78,7 +78,7 @@ impl Sender {
             }
         };
         if paced.is_some() {
-            // Linux does not pace the first packets of a connection; who paces one by one does it in user space.
+            // Linux leaves the first packets unpaced. Schemes that pace single packets do so in user space.
             if !single && self.stats.sent + u64::from(burst) < UNPACED {
                 self.pacer.on_sent_freely(now);
             } else {
@@ -88,8 +88,8 @@ impl Sender {
         Some(burst)
     }
 
-    /// Whether the new packet that [`Sender::transmit`] has given out must tell the receiver that the window is reduced
-    /// (RFC 3168: CWR). Ask for each, where marks are understood.
+    /// Return whether the new packet from [`Sender::transmit`] must carry CWR (RFC 3168: the window is
+    /// reduced). With ECN, call this for each new packet.
     #[inline]
     pub fn take_report(&mut self) -> bool {
         std::mem::take(&mut self.reports_reduction)
@@ -104,7 +104,7 @@ impl Sender {
         let mut available = available;
         let sendable = self.supply.sendable() - self.board.next();
         if u64::from(available) >= sendable {
-            // Linux: what ends the transfer (TCPHDR_FIN) is not held back.
+            // Linux: the end of a transfer (TCPHDR_FIN) is not deferred.
             if self.supply.written() <= self.supply.edge() {
                 return false;
             }

@@ -1,4 +1,4 @@
-//! The timers that watch for a silent tail: the loss probe (RFC 8985 §7) and the retransmission timeout (RFC 6298).
+//! Timers against lost tails: the loss probe (RFC 8985 §7) and the retransmission timeout (RFC 6298).
 
 use super::{Probe, Sender, Tail, Transmit};
 use crate::rtt::{RTO_MAX, RTO_MIN};
@@ -10,12 +10,12 @@ impl Sender {
         self.tail = Tail::Timeout(now + self.timeout());
         self.probe_due = self.probe.is_none()
             && self.board.packets_out() > 0
-            // Without new data the last packet is sent again; the receiver may have it by now.
+            // Without new data the probe repeats the last packet, unless it has arrived by now.
             && (self.has_new() || !self.board.get(self.board.next() - 1).sacked);
     }
 
-    /// RFC 8985 §7.3: "send a new segment if one is available, else retransmit the highest-sequence segment". Linux lets the
-    /// new one go beyond the congestion window.
+    /// RFC 8985 §7.3: "send a new segment if one is available, else retransmit the highest-sequence segment".
+    /// As in Linux, a new one may exceed the congestion window.
     #[cold]
     pub(super) fn send_probe(&mut self, now: Nanos) -> Transmit {
         self.probe_due = false;
@@ -29,8 +29,8 @@ impl Sender {
         self.board.next() < self.supply.sendable()
     }
 
-    /// RFC 8985 §7.4.2: unless a duplicate report says that both copies arrived, the probe repaired a loss, which the
-    /// window must answer.
+    /// RFC 8985 §7.4.2: unless a duplicate report shows that both copies arrived, the probe repaired a loss,
+    /// so the window must shrink.
     #[inline]
     pub(super) fn end_probe(&mut self, now: Nanos, ack: &AckToSend) {
         let Some(probe) = self.probe else { return };
@@ -49,7 +49,7 @@ impl Sender {
         (self.rtt.timeout() << self.backoff.min(16)).min(RTO_MAX)
     }
 
-    /// RFC 8985 §7.2: a probe after two round trips while nothing is being repaired, else the timeout.
+    /// RFC 8985 §7.2: a probe after two round trips outside recovery, else the timeout.
     #[inline]
     pub(super) fn arm_tail(&mut self, now: Nanos) {
         let packets_out = self.board.packets_out();
@@ -62,7 +62,7 @@ impl Sender {
         let may_probe =
             self.state.repairs_nothing() && self.probe.is_none() && srtt > 0 && self.sacked.is_empty();
         self.tail = if may_probe {
-            // A single packet's acknowledgement may be delayed.
+            // The ACK of a single packet may be delayed.
             let wait = 2 * srtt + if packets_out == 1 { RTO_MIN } else { 2_000_000 };
             Tail::Probe((now + wait).min(timeout))
         } else {

@@ -1,5 +1,4 @@
-//! Whether the window limits what is sent, which decides if it may grow (RFC 7661, Linux's tcp_is_cwnd_limited), and what
-//! the scheme is told of an application that pauses.
+//! Whether the window limits the sender (RFC 7661, Linux's tcp_is_cwnd_limited), and pausing applications.
 
 use leo_cc::{Congestion, Context, External};
 
@@ -27,13 +26,13 @@ fn a_sender_that_fills_its_window_is_limited_by_it() {
 
 #[test]
 fn a_sender_that_its_pacing_holds_back_is_not() {
-    // 1,448 kB/s: a packet a millisecond, in bursts of two; eight go before Linux begins to pace.
+    // 1,448 kB/s is a packet per ms, in bursts of two. Linux leaves the first eight packets unpaced.
     let mut sender = external(1_000, 1_448_000);
     assert_eq!(send_all(&mut sender, 0), 10);
     let sent: usize = (1..50).map(|ms| send_all(&mut sender, ms * MS)).sum();
     assert!((47..=50).contains(&sent), "{sent}");
     assert!(!sender.is_window_limited());
-    // Until the window is what stops it.
+    // Now the window limits it.
     sender.scheme_mut().external_mut().expect("it is external").command(40, 1_448_000);
     assert_eq!(send_all(&mut sender, 60 * MS), 0);
     assert!(sender.is_window_limited());
@@ -41,7 +40,7 @@ fn a_sender_that_its_pacing_holds_back_is_not() {
 
 #[test]
 fn a_sender_that_gathers_a_burst_is_limited_by_its_window() {
-    // Linux: what tcp_tso_should_defer holds back, the window holds back.
+    // Linux: the window limits a sender that tcp_tso_should_defer holds back.
     let mut sender = external(417, 0);
     let mut receiver = Receiver::new();
     assert_eq!(send_all(&mut sender, 0), 417);
@@ -49,7 +48,7 @@ fn a_sender_that_gathers_a_burst_is_limited_by_its_window() {
         let ack = receiver.on_data(25 * MS, seq, 0, 0).expect("the first packets are acknowledged at once");
         sender.on_ack(50 * MS + seq * 100_000, &ack);
         let sent = send_all(&mut sender, 50 * MS + seq * 100_000);
-        // The first follows a silence and goes out alone; the others wait for a burst's worth.
+        // The first packet follows a silence and leaves alone; the others wait for a full burst.
         assert_eq!(sent, usize::from(seq == 0), "after acknowledgement {seq}");
         assert!(sender.is_window_limited());
     }
@@ -57,7 +56,7 @@ fn a_sender_that_gathers_a_burst_is_limited_by_its_window() {
 
 #[test]
 fn a_paced_sender_that_its_window_limits_gathers_bursts_too() {
-    // 12.5 MB/s: bursts of eight.
+    // 12.5 MB/s gives bursts of eight.
     let mut sender = external(40, 12_500_000);
     let mut receiver = Receiver::new();
     let sent: usize = (0..10).map(|ms| send_all(&mut sender, ms * MS)).sum();
@@ -66,21 +65,21 @@ fn a_paced_sender_that_its_window_limits_gathers_bursts_too() {
         let now = 50 * MS + seq * 200_000;
         let ack = receiver.on_data(25 * MS, seq, 0, 0).expect("the first packets are acknowledged at once");
         sender.on_ack(now, &ack);
-        // The first follows a silence and goes out alone.
+        // The first packet follows a silence and leaves alone.
         assert_eq!(send_all(&mut sender, now), usize::from(seq == 0), "after acknowledgement {seq}");
     }
 }
 
 #[test]
 fn no_burst_is_more_than_half_the_window() {
-    // Linux's tcp_cwnd_test. At 125 MB/s a burst would be 45; the next 20 wait for 232 us.
+    // Linux's tcp_cwnd_test. At 125 MB/s a burst would be 45 packets; the next 20 wait for 232 us.
     let mut sender = external(40, 125_000_000);
     assert_eq!(send_all(&mut sender, 0), 20);
     assert_eq!(send_all(&mut sender, 231_000), 0);
     assert_eq!(send_all(&mut sender, 232_000), 20);
 }
 
-/// Everything that is out arrives in order, a round trip of 50 ms after `sent_at`; returns when.
+/// Deliver everything in flight in order, 50 ms after `sent_at`, and return that time.
 fn acknowledge_all(sender: &mut Sender, receiver: &mut Receiver, sent_at: Nanos) -> Nanos {
     for seq in sender.board.una()..sender.board.next() {
         if let Some(ack) = receiver.on_data(sent_at, seq, sent_at, 0) {
@@ -95,7 +94,7 @@ fn acknowledge_all(sender: &mut Sender, receiver: &mut Receiver, sent_at: Nanos)
 
 #[test]
 fn a_scheme_hears_of_silence_that_the_application_brings_about() {
-    // RFC 9438 §5.8 by Linux's means (CA_EVENT_TX_START): CUBIC's epoch moves by the silence.
+    // RFC 9438 §5.8, Linux's CA_EVENT_TX_START: CUBIC's epoch shifts by the silence.
     let cubic = Scheme::by_name("cubic", &Context::default()).expect("it is a scheme");
     let mut sender = Sender::new(cubic, false).with_application();
     let mut receiver = Receiver::new();
@@ -105,7 +104,7 @@ fn a_scheme_hears_of_silence_that_the_application_brings_about() {
         sender.write(now, [200, 1_000][round]);
         send_all(&mut sender, now);
         if round == 1 {
-            // From here on an epoch runs.
+            // An epoch runs from here on.
             sender.scheme.on_congestion(Congestion::Loss, now);
         }
         while sender.board.next() < sender.supply.written() {
@@ -116,12 +115,12 @@ fn a_scheme_hears_of_silence_that_the_application_brings_about() {
         assert_eq!(send_all(&mut sender, now), 0);
     }
     let (before, window) = (format!("{:?}", sender.scheme), sender.window());
-    // 100 ms are less than the timeout: the window stays.
+    // 100 ms are less than the timeout, so the window stays.
     sender.write(now + 100 * MS, 1);
     assert_eq!((format!("{:?}", sender.scheme), sender.window()), (before.clone(), window));
     assert_eq!(send_all(&mut sender, now + 100 * MS), 1);
     assert_ne!(format!("{:?}", sender.scheme), before);
-    // While something is out there is no silence.
+    // Packets in flight mean that there is no silence.
     let before = format!("{:?}", sender.scheme);
     sender.write(now + 100 * MS, 1);
     assert_eq!(send_all(&mut sender, now + 120 * MS), 1);
@@ -130,7 +129,7 @@ fn a_scheme_hears_of_silence_that_the_application_brings_about() {
 
 #[test]
 fn a_window_of_which_an_application_uses_little_stays_while_acknowledgements_come() {
-    // Seen on Linux 6.1 and 6.18: an application that writes one packet every few milliseconds keeps a window of hundreds.
+    // Seen on Linux 6.1 and 6.18: an application that writes a packet every few ms keeps a large window.
     let reno = Scheme::by_name("reno", &Context::default()).expect("it is a scheme");
     let mut sender = Sender::new(reno, false).with_application();
     let mut receiver = Receiver::new();
@@ -154,8 +153,7 @@ fn a_window_of_which_an_application_uses_little_stays_while_acknowledgements_com
 
 #[test]
 fn packets_sent_around_a_pause_of_the_application_give_marked_samples() {
-    // draft-cheng-iccrg-delivery-rate-estimation §3.4: from where the sender runs dry until that much and one more
-    // packet is delivered.
+    // draft-cheng-iccrg-delivery-rate-estimation §3.4: marks end one packet after the packets in flight.
     let mut sender = external(20, 0).with_application();
     let mut receiver = Receiver::new();
     let mut marks = |sender: &mut Sender, now: Nanos, packets: u64| {
@@ -168,17 +166,17 @@ fn packets_sent_around_a_pause_of_the_application_give_marked_samples() {
         send_all(sender, now + 50 * MS);
         marks
     };
-    // The first packets leave before the sender has run dry.
+    // The first packets leave before the sender runs dry.
     assert_eq!(marks(&mut sender, 0, 3), [false; 3]);
     assert_eq!(marks(&mut sender, 100 * MS, 3), [true; 3]);
-    // 20 fill the window: the sender does not run dry, and what follows the bubble is unmarked.
+    // 20 packets fill the window: the sender does not run dry, and packets after the bubble are unmarked.
     assert_eq!(marks(&mut sender, 200 * MS, 60), [true; 20]);
     let rest = marks(&mut sender, 250 * MS, 0);
     assert!(!rest.is_empty() && rest.iter().all(|mark| !mark), "{rest:?}");
 }
 
-/// Ten packets of Reno's of which the first is lost once: what is sent at 0 arrives after 25 ms, the repair a round trip
-/// later. Returns the sender after the acknowledgement that ends the repair, and the RTT that this told.
+/// Run Reno with ten packets, the first of which is lost once. Packets sent at 0 arrive after 25 ms, the
+/// repair later. Returns the sender after the ACK that ends recovery, and that ACK's RTT.
 fn repaired(repair_takes: Nanos) -> (Sender, Option<Nanos>) {
     let mut sender = Sender::new(Scheme::by_name("reno", &Context::default()).expect("it is known"), false);
     let mut receiver = Receiver::new();
@@ -200,7 +198,7 @@ fn repaired(repair_takes: Nanos) -> (Sender, Option<Nanos>) {
 
 #[test]
 fn what_a_repair_acknowledges_at_last_does_not_grow_the_window_as_if_it_had_just_arrived() {
-    // Linux's tcp_newly_delivered: of ten packets nine had been delivered, and acknowledged selectively, before.
+    // Linux's tcp_newly_delivered: nine of the ten packets were SACKed before.
     let (sender, _) = repaired(50 * MS);
     assert!(matches!(sender.state, State::Open));
     assert_eq!(sender.scheme().window(), 5);
@@ -208,7 +206,7 @@ fn what_a_repair_acknowledges_at_last_does_not_grow_the_window_as_if_it_had_just
 
 #[test]
 fn what_was_sent_twice_gives_the_rtt_of_the_echo_in_whole_milliseconds() {
-    // RFC 7323 §4.1; Linux's clock of timestamps ticks in milliseconds.
+    // RFC 7323 §4.1; Linux's timestamp clock ticks in milliseconds.
     let (sender, told) = repaired(43 * MS + 900_000);
     assert_eq!(sender.rtt.min(), 43 * MS);
     assert_eq!(told, Some(43 * MS + 900_000));
@@ -216,7 +214,7 @@ fn what_was_sent_twice_gives_the_rtt_of_the_echo_in_whole_milliseconds() {
 
 #[test]
 fn rates_of_what_a_scheme_holds_back_are_marked() {
-    // draft-ietf-ccwg-bbr §5.3.4.5: ProbeRTT calls MarkConnectionAppLimited. A path of 50 ms, then never under 51.
+    // draft-ietf-ccwg-bbr §5.3.4.5: ProbeRTT calls MarkConnectionAppLimited. RTTs: 50 ms, then 51 or more.
     let mut sender = Sender::new(Scheme::by_name("bbr", &Context::default()).expect("it is known"), false);
     let mut receiver = Receiver::new();
     sender.start(0);

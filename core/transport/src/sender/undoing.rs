@@ -1,4 +1,4 @@
-//! The undoing of reductions that were not needed, and F-RTO's search for the evidence (RFC 5682, with SACK).
+//! Undoing spurious reductions, and F-RTO's detection of them (RFC 5682, with SACK).
 
 use leo_cc::CongestionControl;
 
@@ -9,8 +9,8 @@ use crate::{AckToSend, Nanos};
 const NEW_PACKETS: u64 = 2;
 
 impl Sender {
-    /// Whether the last reduction was a mistake, now that `ack` is counted. `original` says that it delivers a packet
-    /// that was sent before a timeout and never again.
+    /// Undo the last reduction if `ack` shows that it was spurious. `original`: the ACK delivers a packet
+    /// that was sent before the timeout and never again.
     #[inline]
     pub(super) fn take_back_mistakes(&mut self, now: Nanos, ack: &AckToSend, advanced: bool, original: bool) {
         if !self.undo.is_possible() {
@@ -20,10 +20,10 @@ impl Sender {
             self.undo.on_duplicate();
         }
         let spurious = match self.state {
-            // Linux's tcp_try_undo_dsack: every copy was reported as one too many.
+            // Linux's tcp_try_undo_dsack: every retransmission was reported as a duplicate.
             State::Open => self.undo.all_were_duplicates(),
             State::Cwr { .. } => false,
-            // RFC 3522: the echo answers the original. While repairs are out their fate is awaited.
+            // RFC 3522: the echo is the original's. Retransmissions in flight must arrive first.
             State::Recovery { .. } => {
                 self.undo.all_were_duplicates()
                     || (advanced
@@ -32,7 +32,7 @@ impl Sender {
             }
             State::Loss { may_be_spurious, .. } => {
                 (advanced && (self.undo.answers_original(ack.echo) || self.undo.all_were_duplicates()))
-                    // RFC 5682 §3.1: data of before the timeout, not sent again, arrives.
+                    // RFC 5682 §3.1: data from before the timeout arrives without a retransmission.
                     || (may_be_spurious && original)
             }
         };
@@ -55,7 +55,7 @@ impl Sender {
         self.scheme_deadline = self.scheme.next_timer();
     }
 
-    /// Packets below this one, if they were never sent again, say by their arrival that the timeout was spurious.
+    /// After a timeout, the arrival of an original below this number shows that the timeout was spurious.
     #[inline]
     pub(super) const fn originals_end(&self) -> u64 {
         match self.state {
@@ -64,15 +64,15 @@ impl Sender {
         }
     }
 
-    /// RFC 5682 §3.1 as Linux's tcp_process_loss does it: the first acknowledgement after a timeout that may be spurious is
-    /// answered with new data instead of repairs, so that what comes next tells late packets from lost ones.
+    /// F-RTO (RFC 5682 §3.1, Linux's tcp_process_loss): after a timeout that may be spurious, answer the
+    /// first ACK with new data instead of repairs. The next ACK then tells late packets from lost ones.
     ///
-    /// `selectively`: the acknowledgement delivers something beyond the cumulative point.
+    /// `selectively`: the ACK delivers packets beyond the cumulative point.
     #[inline]
     pub(super) fn look_for_originals(&mut self, advanced: bool, selectively: bool) {
         let State::Loss { until, may_be_spurious: true } = self.state else { return };
         if self.board.next() > until {
-            // Step 3: the new data arrives, what was sent before it does not.
+            // Step 3: the new data arrives, but not the data before it.
             if !advanced || selectively {
                 self.believe_timeout(until);
             }

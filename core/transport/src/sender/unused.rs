@@ -7,14 +7,14 @@ use crate::Nanos;
 use crate::idle::{restart_window, validated_window};
 
 impl Sender {
-    /// A connection that has only what [`Sender::write`] gives it, of a transfer or without end.
+    /// Send only what [`Sender::write`] provides, up to the end of a transfer if there is one.
     #[must_use]
     pub fn with_application(mut self) -> Self {
         self.supply = self.supply.unwritten();
         self
     }
 
-    /// The application writes so many full packets. Take them out with [`Sender::transmit`].
+    /// Note that the application writes `packets` full packets. Take them out with [`Sender::transmit`].
     pub fn write(&mut self, now: Nanos, packets: u64) {
         self.supply.write(packets);
         // Linux's tcp_slow_start_after_idle_check.
@@ -26,7 +26,7 @@ impl Sender {
         }
     }
 
-    /// The same where a full send buffer, and nothing else, keeps the application from writing.
+    /// Like [`Sender::with_application`], but only a full send buffer keeps the application from writing.
     #[must_use]
     pub fn with_buffer(self) -> Self {
         Self { fills_buffer: true, ..self.with_application() }
@@ -44,7 +44,7 @@ impl Sender {
         self.usage.note(limited, board.packets_out(), board.una(), board.next());
     }
 
-    /// There is room in the window and nothing to send, or nothing that the receiver would take.
+    /// Note room in the window with nothing to send, or nothing that the receiver allows.
     #[cold]
     pub(super) fn run_dry(&mut self, now: Nanos) {
         let was_limited = self.is_window_limited();
@@ -56,7 +56,7 @@ impl Sender {
         if was_limited || self.is_window_limited() {
             self.starvation.end(now);
         } else if self.last_sent == now
-            // Linux: not while a full send buffer is what stops the application (SOCK_NOSPACE).
+            // Linux: not while a full send buffer stops the application (SOCK_NOSPACE).
             && !(self.fills_buffer && self.board.next() >= self.supply.written())
             && let Some(used) = self.starvation.note(now, self.board.packets_out(), self.timeout())
             && self.state == State::Open
@@ -65,7 +65,7 @@ impl Sender {
         }
     }
 
-    /// The first packet after the application paused is about to go out.
+    /// Tell the scheme of the pause before its next packet.
     #[cold]
     pub(super) fn restart(&mut self, now: Nanos) {
         if self.stats.sent > 0 {
@@ -74,8 +74,7 @@ impl Sender {
         }
     }
 
-    /// The window comes down to `window` for want of use; the threshold remembers three quarters of it, or more (Linux's
-    /// tcp_current_ssthresh).
+    /// Reduce an unused window; the threshold keeps 3/4 of the old one or more (tcp_current_ssthresh).
     fn give_up(&mut self, window: u32) {
         let before = self.scheme.window();
         if window < before {

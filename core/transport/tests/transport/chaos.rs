@@ -1,4 +1,4 @@
-//! Random loss, reordering, duplication, marks, delays that jump and outages: what goes in comes out, and no timer is missing or wild.
+//! Random loss, reordering, duplicates, marks, delay jumps, outages: all data arrives and timers are sane.
 
 use crate::pipe::{Fate, MS, Pipe, Sent, fixed_window};
 use leo_cc::{CongestionControl, Context, External, Scheme};
@@ -7,21 +7,20 @@ use proptest::prelude::*;
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// 100, unless `PROPTEST_CASES` asks for another number.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(100)
 }
 
-/// What a direction does to packets.
+/// Impairments of one direction.
 #[derive(Clone, Copy, Debug)]
 struct Trouble {
     loss: f64,
     duplication: f64,
     reordering: f64,
     delay: Nanos,
-    /// From then on the delay is another one, for good: up or down, as handovers make it.
+    /// Time of a permanent delay change, as at a handover, and the new delay.
     jump: (Nanos, Nanos),
-    /// Nothing passes from then on, for so long.
+    /// Start and length of an outage.
     outage: (Nanos, Nanos),
 }
 
@@ -43,7 +42,7 @@ impl Trouble {
 struct Chaos {
     trouble: Trouble,
     random: Pcg64Mcg,
-    /// From then on packets only take their delay.
+    /// Impairments end here.
     until: Nanos,
 }
 
@@ -103,14 +102,14 @@ fn schemes() -> impl Strategy<Value = Scheme> {
     prop_oneof![2 => classic, 1 => (1_u32..200).prop_map(fixed_window), 1 => paced]
 }
 
-/// Minimum, default and maximum of a socket buffer, from a few packets on.
+/// Minimum, default and maximum of a socket buffer, from a few packets up.
 fn buffer() -> impl Strategy<Value = Option<[u64; 3]>> {
     let sizes =
         (4_096_u64..200_000, 0_u64..1_000_000).prop_map(|(default, more)| [4_096, default, default + more]);
     prop::option::of(sizes)
 }
 
-/// How long so many packets may take on a path that is good again: the longest timeout, then a packet a round trip.
+/// Return how long `packets` may take on a path that works again: the longest timeout and an RTT each.
 fn patience(there: Trouble, back: Trouble, packets: u32) -> Nanos {
     let delayed_acknowledgement_and_queue = 140 * MS;
     let round_trip = there.largest_delay() + back.largest_delay() + delayed_acknowledgement_and_queue;
@@ -152,10 +151,10 @@ proptest! {
         prop_assert_eq!(interval.sent_packets, stats.sent);
         prop_assert_eq!(interval.lost_packets, stats.lost);
         prop_assert_eq!(interval.delivered_packets, pipe.sender.delivered());
-        // What an echo tells is no sample of the interval's.
+        // Echoes give no interval samples.
         prop_assert!(interval.rtt_samples as usize <= pipe.rtts.len());
         if let Some(rate) = interval.mean_rate() {
-            // No sample exceeds the bottleneck by more than bursts of duplicated delivery can explain.
+            // Bursts of duplicated deliveries may exceed the bottleneck's rate, but not by more than this.
             prop_assert!(rate > 0 && rate / u64::from(SEGMENT_BYTES) < 20 * 1_000 * MS / SERIALISATION);
         }
         prop_assert!(pipe.sender.scheme().window() >= 1);
@@ -204,7 +203,7 @@ proptest! {
         prop_assert_eq!(pipe.receiver.delivered(), bytes.div_ceil(u64::from(SEGMENT_BYTES)));
         prop_assert_eq!((pipe.sender.in_flight(), pipe.sender.packets_out()), (0, 0));
         prop_assert_eq!(pipe.sender.transmit(pipe.now), None);
-        // Nothing is out and nothing left: only the scheme may still want to be called.
+        // The transfer is complete: only the scheme may still need a timer.
         let packets: u64 = pipe.receiver.delivered();
         let payload: u64 = (0..packets).map(|seq| u64::from(pipe.sender.payload_bytes(seq))).sum();
         prop_assert_eq!(payload, bytes);

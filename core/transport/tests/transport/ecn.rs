@@ -1,4 +1,4 @@
-//! Marks instead of losses (RFC 3168), as Linux answers them.
+//! ECN marks instead of losses (RFC 3168), answered as in Linux.
 
 use crate::pipe::{MS, Pipe, Sent};
 use leo_cc::{CongestionControl, Context, Scheme};
@@ -41,7 +41,7 @@ fn all_marks_of_a_window_bring_one_reduction_and_one_report_of_it() {
 fn marks_that_follow_the_report_bring_another_reduction() {
     let mut pipe = marking("reno", |sent| sent.seq >= 300);
     pipe.run(10_000 * MS);
-    // A window a second and more at the queue that the window of the start filled, then one each round trip of 50 ms.
+    // Windows take a second or more while the first window's queue drains, then a round trip of 50 ms each.
     assert!(pipe.reported.len() > 20, "{}", pipe.reported.len());
     assert!(pipe.reported.windows(2).all(|pair| pair[1].at - pair[0].at >= RTT));
     assert!(pipe.sender.window() <= 3, "{}", pipe.sender.window());
@@ -49,7 +49,7 @@ fn marks_that_follow_the_report_bring_another_reduction() {
 
 #[test]
 fn the_reduction_spreads_over_a_round_trip_as_with_loss() {
-    // Linux: PRR in CA_CWR. Every second delivery lets a packet out, and none of them waits for all.
+    // Linux uses PRR in CA_CWR: every second delivery lets a packet out.
     let mut pipe = marking("reno", |sent| sent.seq == 300);
     while pipe.reported.is_empty() {
         let until = pipe.now + MS;
@@ -72,7 +72,7 @@ fn the_reduction_spreads_over_a_round_trip_as_with_loss() {
 #[test]
 fn renos_window_follows_the_square_root_of_the_marks() {
     // RFC 3168 §6.1.2: "the congestion control response … MUST be essentially the same as … to a *single* dropped packet";
-    // RFC 3155's and Mathis' law: W = sqrt(3 / 2p), 38.7 packets at 1/1000.
+    // RFC 3155 and Mathis' law: W = sqrt(3 / 2p), 38.7 packets at 1/1000.
     let mut random = Pcg64Mcg::seed_from_u64(3);
     let mut pipe = Pipe::new(scheme("reno"), |_| vec![ONE_WAY], |_| vec![ONE_WAY]);
     pipe.marks = Box::new(move |_| random.next_u64() < u64::MAX / 1_000);
@@ -84,7 +84,7 @@ fn renos_window_follows_the_square_root_of_the_marks() {
 
 #[test]
 fn what_a_mark_took_is_not_given_back() {
-    // Linux: a mark forbids undoing. One packet is marked and one comes so late that it is sent again for nothing.
+    // Linux: a mark forbids undoing. One packet is marked; another is so late that it is sent again.
     let late = |sent: Sent| vec![if sent.seq == 905 { ONE_WAY + 60 * MS } else { ONE_WAY }];
     let outcome = |mark: bool| {
         let mut pipe = Pipe::new(scheme("reno"), late, |_| vec![ONE_WAY]);
@@ -115,7 +115,7 @@ fn the_receiver_repeats_a_mark_until_the_sender_says_that_it_has_answered() {
     for seq in 0..16 {
         assert_eq!(marked(seq, false, false), Some(false));
     }
-    // RFC 3168 §6.1.3. Linux does not delay the next two acknowledgements.
+    // RFC 3168 §6.1.3. Linux does not delay the next two ACKs.
     assert_eq!(marked(16, false, true), Some(true));
     assert_eq!(marked(17, false, false), Some(true));
     assert_eq!(marked(18, false, false), None);
@@ -151,7 +151,7 @@ fn a_sender_is_not_confused_by_marks_of_what_it_has_not_sent() {
     let ack = receiver.on_data(ONE_WAY, 0, 0, 0).expect("the first packet is acknowledged at once");
     sender.on_ack(RTT, &ack);
     let window = sender.scheme().window();
-    // The same acknowledgement twice, out of the blue.
+    // The same ACK again.
     sender.on_ack(RTT, &ack);
     assert_eq!(sender.scheme().window(), window);
 }

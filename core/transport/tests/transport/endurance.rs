@@ -1,4 +1,4 @@
-//! Half a day without a loss: a million round trips leave every counter as exact as the first.
+//! A million round trips without loss, half a day, leave every counter exact.
 
 use std::collections::VecDeque;
 
@@ -8,10 +8,9 @@ use leo_transport::{AckToSend, Nanos, Receiver, Sender};
 const MS: Nanos = 1_000_000;
 const RTT: Nanos = 50 * MS;
 const ROUND_TRIPS: u64 = 1_000_000;
-/// What the receiver takes ahead, so that the window may grow without more packets than a test has time for.
+/// Packets that the receiver allows ahead: they bound the number of packets while the window grows.
 const AHEAD: u64 = 2;
 
-/// A sender and a receiver a round trip apart.
 struct Path {
     sender: Sender,
     receiver: Receiver,
@@ -74,7 +73,7 @@ fn a_million_round_trips_without_loss_leave_every_count_exact() {
         );
         let rtt = path.sender.rtt();
         assert_eq!((rtt.smoothed(), rtt.min(), rtt.latest()), (RTT, RTT, RTT), "{scheme}");
-        // RFC 6298 with Linux's minimum of the deviation's share.
+        // RFC 6298 with Linux's minimum for the deviation term.
         assert_eq!(rtt.timeout(), RTT + 200 * MS, "{scheme}");
         let interval = path.sender.take_interval();
         assert_eq!((interval.sent_packets, interval.delivered_packets), (all, all), "{scheme}");

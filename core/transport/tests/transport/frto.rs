@@ -1,4 +1,4 @@
-//! Timeouts that may be spurious: whether what is out was late or lost (F-RTO, RFC 5682, with SACK as Linux does it).
+//! Timeouts that may be spurious: F-RTO tells late packets from lost ones (RFC 5682, with SACK as in Linux).
 
 use crate::pipe::{MS, Pipe, Sent};
 use leo_cc::{CongestionControl, Context, Scheme};
@@ -6,11 +6,11 @@ use leo_transport::{Nanos, SEGMENT_BYTES, Sender};
 
 const ONE_WAY: Nanos = 25 * MS;
 const RTT: Nanos = 2 * ONE_WAY;
-/// The path is bad from this packet on, for longer than it takes until a tail loss probe and for less than a timeout.
+/// The path is bad from this packet on: longer than until a tail loss probe, shorter than a timeout.
 const FIRST: u64 = 40;
 const BAD: Nanos = 200 * MS;
 
-/// Reno over 50 ms, of which the loss of the last packets before the timeout is what `arrival` says: when they arrive.
+/// Reno over 50 ms; `arrival` gives the arrival times of packets on the bad path, `None` for a loss.
 fn troubled(bytes: u64, arrival: impl Fn(u64) -> Option<Nanos> + 'static) -> Pipe {
     let reno = Scheme::by_name("reno", &Context::default()).expect("reno is a scheme");
     let sender = Sender::new(reno, true).with_transfer(bytes);
@@ -24,7 +24,7 @@ fn troubled(bytes: u64, arrival: impl Fn(u64) -> Option<Nanos> + 'static) -> Pip
     Pipe::of(sender, data, |_| vec![ONE_WAY])
 }
 
-/// Runs to the timeout, which has sent the first packet again; returns when it came.
+/// Run to the timeout, which retransmits the first packet; return its time.
 fn to_timeout(pipe: &mut Pipe) -> Nanos {
     while pipe.sender.stats().timeouts == 0 {
         let until = pipe.now + MS;
@@ -37,7 +37,7 @@ fn to_timeout(pipe: &mut Pipe) -> Nanos {
     last.at
 }
 
-/// What is sent from the timeout on, by the instants: numbers, and whether it had been sent before.
+/// Group the packets sent after the timeout by time; each is a number and whether it is a retransmission.
 fn sent_after(pipe: &Pipe, from: Nanos) -> Vec<(Nanos, Vec<(u64, bool)>)> {
     let sent: Vec<Sent> = pipe.sent.iter().copied().filter(|sent| sent.at > from).collect();
     sent.chunk_by(|a, b| a.at == b.at)
@@ -49,7 +49,7 @@ fn sent_after(pipe: &Pipe, from: Nanos) -> Vec<(Nanos, Vec<(u64, bool)>)> {
 
 const ENDLESS: u64 = 1 << 40;
 
-/// The receiver's window still grows: it acknowledges the repair at once, though that fills no hole.
+/// The receiver acknowledges the repair at once, though it fills no hole, because its window still grows.
 const ANSWER: Nanos = RTT;
 
 #[test]
@@ -75,8 +75,8 @@ fn after_a_timeout_two_new_packets_go_out_before_the_second_repair() {
 
 #[test]
 fn packets_that_were_only_late_take_the_timeout_back_before_any_other_is_repaired() {
-    // Linux's commit e33099f96d99: "If the next ACK acknowledges some never-retransmitted data, then the timeout was
-    // spurious". The first packet is lost, so that no timestamp tells; the others arrive after its repair.
+    // Linux's commit e33099f96d99: "If the next ACK acknowledges some never-retransmitted data, then the
+    // timeout was spurious". The first packet is lost, so no timestamp helps; the others arrive after it.
     let timeout = to_timeout(&mut troubled(ENDLESS, |_| None));
     let late = timeout + 70 * MS;
     let mut pipe = troubled(ENDLESS, move |seq| (seq > FIRST).then_some(late));
@@ -95,7 +95,7 @@ fn packets_that_were_only_late_take_the_timeout_back_before_any_other_is_repaire
 
 #[test]
 fn without_new_data_repairs_go_on_at_once() {
-    // RFC 5682 §3.1 (2) b asks for new data; Linux repairs where there is none.
+    // RFC 5682 §3.1 (2) b asks for new data; without any, Linux repairs.
     let mut pipe = troubled(60 * u64::from(SEGMENT_BYTES), |_| None);
     let timeout = to_timeout(&mut pipe);
     pipe.run(timeout + ANSWER);

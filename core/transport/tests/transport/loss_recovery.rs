@@ -1,4 +1,4 @@
-//! How the sender finds and repairs losses, in named situations (RFC 2018, 5681, 6298, 6937, 8985).
+//! Loss detection and repair in named situations (RFC 2018, 5681, 6298, 6937, 8985).
 
 use crate::pipe::{Fate, MS, Pipe, Sent, fixed_window};
 use leo_cc::{CongestionControl, Context, Scheme};
@@ -11,7 +11,7 @@ fn reno() -> Scheme {
     Scheme::by_name("reno", &Context::default()).expect("reno is a scheme")
 }
 
-/// 50 ms there and back; `lost` packets disappear.
+/// A path with an RTT of 50 ms that drops the `lost` packets.
 fn pipe(scheme: Scheme, mut lost: impl FnMut(Sent) -> bool + 'static) -> Pipe {
     let data = move |sent| -> Fate { if lost(sent) { vec![] } else { vec![ONE_WAY] } };
     Pipe::new(scheme, data, |_| vec![ONE_WAY])
@@ -21,15 +21,15 @@ fn pipe(scheme: Scheme, mut lost: impl FnMut(Sent) -> bool + 'static) -> Pipe {
 fn a_pipe_without_loss_never_sees_a_retransmission() {
     for name in leo_cc::NAMES {
         let mut pipe = pipe(Scheme::by_name(name, &Context::default()).expect("it is a scheme"), |_| false);
-        // The queue has no end, so the RTT grows for as long as the window does.
+        // The queue is unlimited, so the RTT grows with the window.
         pipe.serialisation = 120_000;
         pipe.run(5_000 * MS);
         let stats = pipe.sender.stats();
         assert_eq!((stats.retransmitted, stats.lost, stats.timeouts), (0, 0, 0), "{name}");
-        // Some take the delays of slow start's growing bursts for a queue; Copa comes down further than it must;
-        // Vivace starts at three packets per round trip.
+        // Some take slow start's bursts for a queue; Copa reduces too far; Vivace starts at 3 packets per
+        // RTT.
         let least = match *name {
-            // Nothing in this pipe writes the telemetry that they follow.
+            // They follow telemetry, and nothing writes it here.
             leotcp if leotcp.starts_with("leotcp") => 300,
             "cdg" | "lp" | "nv" => 2_000,
             "copa" | "vivace" | "vivace-proteus" | "vivace-kernel" => 30_000,
@@ -42,7 +42,7 @@ fn a_pipe_without_loss_never_sees_a_retransmission() {
 
 #[test]
 fn a_single_loss_is_repaired_within_a_round_trip_and_without_a_timeout() {
-    // RFC 8985 §6.2: three later deliveries, or reordering patience, and the packet is lost.
+    // RFC 8985 §6.2: three later deliveries or the reordering window mark a packet lost.
     let mut pipe = pipe(fixed_window(40), |sent| sent.seq == 500 && sent.transmission == 1);
     pipe.serialisation = MS;
     pipe.run(3_000 * MS);
@@ -64,7 +64,7 @@ fn a_lost_retransmission_is_found_by_later_deliveries() {
     assert_eq!((stats.retransmitted, stats.lost, stats.timeouts), (3, 3, 0));
 }
 
-/// A window of ten packets, all lost but for what is sent again or later; the last acknowledgement before sends packet 49.
+/// Run a window of ten packets that loses all first transmissions of 40 to 49.
 fn lost_tail(sender: Sender) -> Pipe {
     let lost = |sent: Sent| (40..50).contains(&sent.seq) && sent.transmission == 1;
     let data = move |sent| -> Fate { if lost(sent) { vec![] } else { vec![ONE_WAY] } };
@@ -75,14 +75,15 @@ fn lost_tail(sender: Sender) -> Pipe {
 
 #[test]
 fn a_lost_tail_is_found_by_a_probe_after_two_round_trips() {
-    // RFC 8985 §7.2: PTO = 2 SRTT; §7.3: "send a new segment if one is available". The window is full: Linux sends it anyway.
+    // RFC 8985 §7.2: PTO = 2 SRTT; §7.3: "send a new segment if one is available". Linux ignores the window
+    // here.
     let pipe = lost_tail(Sender::new(fixed_window(10), true));
     let stats = pipe.sender.stats();
     assert_eq!((stats.retransmitted, stats.lost, stats.timeouts), (10, 10, 0));
     let probe = pipe.transmissions_of(50)[0];
     let wait = probe - pipe.transmissions_of(49)[0];
     assert!((2 * RTT..=2 * RTT + 3 * MS).contains(&wait), "{wait} ns");
-    // Its acknowledgement, a round trip later, condemns the others.
+    // Its ACK, a round trip later, marks the others lost.
     assert_eq!(pipe.transmissions_of(40)[1], probe + RTT);
 }
 
@@ -101,7 +102,7 @@ fn without_new_data_the_probe_is_the_last_packet() {
 
 #[test]
 fn a_tail_that_a_probe_reveals_reduces_the_window_once() {
-    // RFC 8985 §7.4.2 and RFC 5681 §4.3: one reduction for the losses of one round trip, the probe's among them.
+    // RFC 8985 §7.4.2 and RFC 5681 §4.3: one reduction for all losses of a round trip, even the probe's.
     let mut pipe = pipe(reno(), |sent| (40..90).contains(&sent.seq) && sent.transmission == 1);
     pipe.run(3 * RTT + MS);
     let window = pipe.sender.scheme().window();
@@ -115,11 +116,11 @@ fn a_tail_that_a_probe_reveals_reduces_the_window_once() {
 
 #[test]
 fn when_everything_is_lost_the_timeout_comes_200_ms_after_a_round_trip_and_doubles() {
-    // RFC 6298 §5.5 with Linux's minimum: the mean deviation counts for at least 200 ms.
+    // RFC 6298 §5.5 with Linux's minimum of 200 ms for the mean deviation.
     let mut pipe = pipe(fixed_window(10), |sent| sent.at >= 1_000 * MS && sent.at < 60_000 * MS);
     pipe.run(59_000 * MS);
     let silent: Vec<Sent> = pipe.sent.iter().copied().filter(|sent| sent.at > 1_100 * MS).collect();
-    // First the probe, then one packet an expiry: the first one not acknowledged.
+    // First the probe, then the first unacknowledged packet at each expiry.
     assert_eq!(pipe.sender.stats().timeouts as usize, silent.len() - 1);
     assert!(silent[1..].iter().all(|sent| sent.seq == pipe.una()), "{silent:?}");
     let timeout = pipe.sender.rtt().timeout();
@@ -128,7 +129,7 @@ fn when_everything_is_lost_the_timeout_comes_200_ms_after_a_round_trip_and_doubl
         assert_eq!(pair[1].at - pair[0].at, timeout << expiry, "expiry {expiry}");
     }
     assert!(silent.len() >= 8, "{silent:?}");
-    // The path is back: what is out is repaired and the window is used again.
+    // The path is back: the sender repairs the losses and uses its window again.
     pipe.run(200_000 * MS);
     assert!(pipe.receiver.delivered() > 10_000, "{}", pipe.receiver.delivered());
     assert_eq!(pipe.sender.in_flight(), 10);
@@ -136,7 +137,7 @@ fn when_everything_is_lost_the_timeout_comes_200_ms_after_a_round_trip_and_doubl
 
 #[test]
 fn a_timeout_before_any_sample_takes_a_second() {
-    // RFC 6298 §2.1: "Until a round-trip time (RTT) measurement has been made … the sender SHOULD set RTO <- 1 second".
+    // RFC 6298 §2.1: before an RTT measurement "the sender SHOULD set RTO <- 1 second".
     let mut pipe = pipe(reno(), |sent| sent.at < 2_000 * MS);
     pipe.run(10_000 * MS);
     assert_eq!(pipe.transmissions_of(0), [0, 1_000 * MS, 3_000 * MS]);
@@ -145,8 +146,8 @@ fn a_timeout_before_any_sample_takes_a_second() {
 
 #[test]
 fn a_timeout_retransmits_the_first_packet_even_while_later_ones_are_in_flight() {
-    // RFC 6298 §5.4: "Retransmit the earliest segment that has not been acknowledged". A path that became slow keeps
-    // what was sent within its last round trip in flight (RFC 8985 §6.3).
+    // RFC 6298 §5.4: "Retransmit the earliest segment that has not been acknowledged". When a path slows
+    // down, the packets of its last round trip stay in flight (RFC 8985 §6.3).
     let mut sender = Sender::new(fixed_window(1), false);
     sender.transmit(0).expect("the window is open");
     let ack = Receiver::new().on_data(350 * MS, 0, 0, 0).expect("the first packets are acknowledged at once");
@@ -166,7 +167,7 @@ fn a_timeout_retransmits_the_first_packet_even_while_later_ones_are_in_flight() 
     assert_eq!(sender.transmit(timeout), None, "and nothing else");
 }
 
-/// The numbers of packets that went out at each instant within `from..to`.
+/// Return the number of packets sent at each instant within `from..to`.
 fn bursts(pipe: &Pipe, from: Nanos, to: Nanos) -> Vec<usize> {
     let sent: Vec<Nanos> =
         pipe.sent.iter().map(|sent| sent.at).filter(|at| (from..to).contains(at)).collect();
@@ -175,7 +176,7 @@ fn bursts(pipe: &Pipe, from: Nanos, to: Nanos) -> Vec<usize> {
 
 #[test]
 fn recovery_spreads_the_reduction_over_a_round_trip() {
-    // RFC 6937 §3: ssthresh / RecoverFS packets for each one delivered: every second one for Reno.
+    // RFC 6937 §3: ssthresh / RecoverFS packets leave per delivered one; for Reno, one for every two.
     let mut pipe = pipe(reno(), |sent| sent.seq == 4_000 && sent.transmission == 1);
     pipe.serialisation = MS / 2;
     pipe.run(ONE_WAY);
@@ -197,14 +198,14 @@ fn recovery_spreads_the_reduction_over_a_round_trip() {
         assert!((quarter(i) / expected - 1.0).abs() < 0.1, "quarter {i}: {} for {expected}", quarter(i));
     }
     let longest = bursts(&pipe, begin + 1, begin + queue_rtt * 3 / 4).into_iter().max();
-    // A receiver acknowledges together what comes within 1.1 ms behind a hole: three packets here.
+    // Behind a hole the receiver compresses the ACKs of 1.1 ms: three packets here.
     assert!(longest <= Some(3), "{longest:?} packets at once");
 }
 
 #[test]
 fn losses_of_what_was_sent_after_the_reduction_began_bring_another() {
-    // RFC 5681 §4.3 and RFC 9438 §4.6: once for all losses of one window of data. Packet 200 is lost twice, which
-    // keeps the first recovery going while the loss of 420, sent during it, is found and repaired.
+    // RFC 5681 §4.3, RFC 9438 §4.6: one reduction per window of data. Packet 200 is lost twice, so its
+    // recovery still runs while the loss of 420, sent during it, is found and repaired.
     let lost = |sent: Sent| {
         (sent.seq == 200 && sent.transmission <= 2) || (sent.seq == 420 && sent.transmission == 1)
     };
@@ -227,8 +228,8 @@ fn losses_of_what_was_sent_after_the_reduction_began_bring_another() {
 
 #[test]
 fn recovery_that_the_reordering_timer_begins_does_not_burst() {
-    // RFC 6937 bounds recovery however the loss was found. Of the initial window's ten packets, sent at once, the last
-    // two arrive: too few duplicates, so that patience runs out for the other eight at one instant.
+    // RFC 6937 limits every recovery. Of the initial window's ten packets, the last two arrive: too few
+    // duplicates, so the reordering window of the other eight ends at one instant.
     let mut pipe = pipe(reno(), |sent| sent.seq < 8 && sent.transmission == 1);
     pipe.run(1_000 * MS);
     assert_eq!((pipe.sender.stats().lost, pipe.sender.stats().timeouts), (8, 0));
@@ -240,7 +241,7 @@ fn recovery_that_the_reordering_timer_begins_does_not_burst() {
 
 #[test]
 fn reordering_costs_a_few_retransmissions_and_not_a_storm() {
-    // RFC 8985 §6.2 step 4: once reordering is seen, a quarter of the smallest RTT is waited for.
+    // RFC 8985 §6.2 step 4: after reordering, wait a quarter of the smallest RTT.
     let data = |sent: Sent| vec![ONE_WAY + if sent.seq % 50 == 7 { RTT / 5 } else { 0 }];
     let mut pipe = Pipe::new(fixed_window(40), data, |_| vec![ONE_WAY]);
     pipe.serialisation = MS;
@@ -266,13 +267,12 @@ fn a_duplicated_packet_or_acknowledgement_changes_nothing() {
 
 #[test]
 fn an_rtt_sample_never_comes_from_a_packet_whose_retransmission_was_acknowledged() {
-    // Karn's algorithm (RFC 6298 §3), and Linux: no sample where an acknowledgement covers a retransmission, but what its
-    // echo tells. The acknowledgements from 1 s to 1.4 s get lost, so that packets which arrived long ago are acknowledged
-    // by the answer to a retransmission.
+    // Karn's algorithm (RFC 6298 §3). ACKs from 1 s to 1.4 s are lost, so the ACK of a retransmission covers
+    // packets that arrived long ago. Linux then takes the RTT only from the echo.
     let back = |at: Nanos| if (1_000 * MS..1_400 * MS).contains(&at) { vec![] } else { vec![ONE_WAY] };
     let mut pipe = Pipe::new(fixed_window(40), |_| vec![ONE_WAY], back);
     pipe.serialisation = MS;
-    // An acknowledgement a millisecond at most.
+    // At most one ACK per millisecond.
     let sampled = (1..=3_000).filter_map(|ms| {
         pipe.run(ms * MS);
         pipe.sender.take_interval().mean_rtt()
@@ -287,7 +287,7 @@ fn selective_acknowledgements_after_lost_ones_tell_the_oldest_rtt_and_the_least_
     let mut sender = Sender::new(fixed_window(10), false);
     let mut receiver = Receiver::new();
     while sender.transmit(0).is_some() {}
-    // Packet 1 arrives, its acknowledgement gets lost; packet 10 goes out much later.
+    // Packet 1 arrives, but its ACK is lost; packet 10 leaves much later.
     receiver.on_data(ONE_WAY, 1, 0, 0).expect("out of order packets are acknowledged at once");
     sender.scheme_mut().external_mut().expect("it is external").command(11, 0);
     assert_eq!(sender.transmit(100 * MS).map(|transmit| transmit.seq), Some(10));

@@ -1,4 +1,4 @@
-//! Sender and receiver over a pipe: one program, because each is linked with everything that sends.
+//! Tests of a sender and a receiver over a pipe, in one binary to link only once.
 
 mod chaos;
 mod ecn;

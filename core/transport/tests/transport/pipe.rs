@@ -1,4 +1,4 @@
-//! A sender and a receiver joined by a pipe that does to each packet what a test says.
+//! A sender and a receiver joined by a pipe whose effect on each packet the test decides.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -7,10 +7,9 @@ use leo_cc::{CongestionControl, External, Scheme};
 use leo_transport::{AckToSend, NEVER, Nanos, ReceiveWindow, Receiver, SendBuffer, Sender};
 
 pub const MS: Nanos = 1_000_000;
-/// RFC 6298 §2.5 allows an upper bound of the timeout; Linux's TCP_RTO_MAX.
+/// Linux's TCP_RTO_MAX; RFC 6298 §2.5 allows such a bound.
 const TIMEOUT_MAX: Nanos = 120_000 * MS;
 
-/// A packet that went out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     pub at: Nanos,
@@ -19,7 +18,7 @@ pub struct Sent {
     pub transmission: u32,
 }
 
-/// One-way delays of the copies that arrive: none for a loss, two for a duplication.
+/// One-way delay of each copy that arrives: none for a loss, two for a duplicate.
 pub type Fate = Vec<Nanos>;
 
 pub struct Pipe {
@@ -27,31 +26,29 @@ pub struct Pipe {
     pub receiver: Receiver,
     pub now: Nanos,
     pub sent: Vec<Sent>,
-    /// Samples that acknowledgements gave.
     pub rtts: Vec<Nanos>,
-    /// Time on the wire of a packet, behind a queue without end.
+    /// Transmission time of a packet, behind an unlimited queue.
     pub serialisation: Nanos,
     free_at: Nanos,
     transmissions: BTreeMap<u64, u32>,
     data: Box<dyn FnMut(Sent) -> Fate>,
-    /// Whether a queue marks the packet.
     pub marks: Box<dyn FnMut(Sent) -> bool>,
-    /// Packets that reported a reduction.
+    /// Packets that carried CWR.
     pub reported: Vec<Sent>,
-    /// The receiver announces its window; set by [`Pipe::limit`].
+    /// Whether the receiver announces its window; see [`Pipe::limit`].
     limited: bool,
-    /// The last timestamp of the receiver's that the sender knows.
+    /// Latest receiver timestamp that the sender knows.
     echo_ms: u32,
-    /// What the application fills, where that is limited; the sender must have been told.
+    /// The application's limited send buffer; the sender must be created to match.
     pub send_buffer: Option<SendBuffer>,
     back: Box<dyn FnMut(Nanos) -> Fate>,
-    /// Sent, with the end of the window that each announces.
+    /// ACKs sent, each with the window edge that it announces.
     acks: Vec<(AckToSend, Option<u64>)>,
     events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
     order: u64,
-    /// Expiries of the retransmission timer since the cumulative acknowledgement last advanced.
+    /// Timeouts since the cumulative ACK last advanced.
     silence: u32,
-    /// By then something must happen: a packet goes out, one is delivered, or the timer expires.
+    /// Deadline for a sending, a delivery or a timeout.
     patience_ends: Nanos,
     activity: (u64, u64, u64),
     una: u64,
@@ -59,7 +56,7 @@ pub struct Pipe {
     started: bool,
 }
 
-/// Of equal times the earlier scheduled comes first.
+/// Events at equal times run in the order of scheduling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Data { seq: u64, timestamp: Nanos, echo_ms: u32, answered: bool, marked: bool },
@@ -67,7 +64,7 @@ enum Event {
 }
 
 impl Pipe {
-    /// `data` decides the fate of each packet, `back` of each acknowledgement, by the time it is sent.
+    /// `data` decides the fate of each packet, `back` that of each ACK, when it is sent.
     pub fn new(
         scheme: Scheme,
         data: impl FnMut(Sent) -> Fate + 'static,
@@ -76,7 +73,6 @@ impl Pipe {
         Self::of(Sender::new(scheme, true), data, back)
     }
 
-    /// The same with a sender that a test has made.
     pub fn of(
         sender: Sender,
         data: impl FnMut(Sent) -> Fate + 'static,
@@ -110,13 +106,13 @@ impl Pipe {
         }
     }
 
-    /// Let the receiver announce `window`, before anything has been sent.
+    /// Let the receiver announce `window`. Call before the first packet.
     pub fn limit(&mut self, window: ReceiveWindow) {
         self.receiver = Receiver::with_window(window);
         self.limited = true;
     }
 
-    /// Run until `until`, checking after each event what must always hold.
+    /// Run until `until`, checking the invariants after each event.
     pub fn run(&mut self, until: Nanos) {
         if !self.started {
             self.started = true;
@@ -152,17 +148,15 @@ impl Pipe {
         }
     }
 
-    /// First packet that the sender does not know to have arrived in order.
+    /// First packet whose in-order arrival the sender does not know of.
     pub fn una(&self) -> u64 {
         self.next() - u64::from(self.sender.packets_out())
     }
 
-    /// Next new packet.
     pub fn next(&self) -> u64 {
         self.sender.stats().sent - self.sender.stats().retransmitted
     }
 
-    /// Every transmission of `seq`.
     pub fn transmissions_of(&self, seq: u64) -> Vec<Nanos> {
         self.sent.iter().filter(|sent| sent.seq == seq).map(|sent| sent.at).collect()
     }
@@ -189,7 +183,6 @@ impl Pipe {
         }
     }
 
-    /// The application writes what there is room for.
     fn refill(&mut self) {
         let (una, has_room) = (self.sender.una(), self.sender.in_flight() < self.sender.window());
         if let Some(buffer) = &mut self.send_buffer {
@@ -241,7 +234,7 @@ impl Pipe {
         assert!(
             una >= self.una && una <= self.receiver.delivered() && self.receiver.delivered() <= self.next()
         );
-        // An underflow of any of the scoreboard's counts would show here as billions.
+        // An underflow of a scoreboard count would show here.
         assert!(sender.retransmissions_out() <= sender.packets_out(), "{stats:?}");
         assert!(sender.in_flight() <= sender.packets_out() + sender.retransmissions_out(), "{stats:?}");
         assert!(sender.delivered() <= self.next() && sender.delivered() >= una);
@@ -252,11 +245,11 @@ impl Pipe {
             self.silence += (stats.timeouts - self.timeouts) as u32;
         }
         (self.una, self.timeouts) = (una, stats.timeouts);
-        // RFC 6298 §5: while anything is outstanding a timer runs, doubled for each expiry (5.5).
+        // RFC 6298 §5: a timer runs while anything is outstanding, doubled per expiry (5.5).
         let timeout = (sender.rtt().timeout() << self.silence.min(16)).min(TIMEOUT_MAX);
         let stalled = !sender.is_finished() && sender.next_timer() > self.now + timeout;
         assert!(!stalled, "stalled at {} ms: {stats:?}", self.now / MS);
-        // A timer that runs is not enough: it must do something. A loss probe (RFC 8985 §7.3) comes before a timeout.
+        // The timer must also have an effect. A loss probe (RFC 8985 §7.3) comes before a timeout.
         let activity = (stats.sent, sender.delivered(), stats.timeouts);
         if activity == self.activity {
             let ends = self.patience_ends;
@@ -266,13 +259,13 @@ impl Pipe {
             self.patience_ends = if sender.packets_out() > 0 { self.now + timeout } else { NEVER };
         }
         self.activity = activity;
-        // With data and a window, nothing is out only where a packet waits for its turn.
+        // With data and a window, something is in flight unless pacing holds it back.
         let waits = sender.scheme().pacing_rate().is_some();
         assert!(sender.packets_out() > 0 || waits || sender.is_finished(), "{stats:?}");
     }
 }
 
-/// A window that stays as it is, so that only loss detection is at work.
+/// A fixed window, to isolate loss detection.
 pub fn fixed_window(packets: u32) -> Scheme {
     let mut external = External::new();
     external.command(packets, 0);

@@ -1,4 +1,4 @@
-//! Reductions that turn out to have been mistakes are taken back: delays that jump, as LEO paths' do, look like loss.
+//! Spurious reductions are undone: delay jumps, as on LEO paths, look like loss.
 
 use crate::pipe::{MS, Pipe, Sent};
 use leo_cc::{CongestionControl, Context, Scheme};
@@ -10,7 +10,7 @@ fn cubic() -> Scheme {
     Scheme::by_name("cubic", &Context::default()).expect("it is a scheme")
 }
 
-/// From 2 s on the way there takes `jump` longer.
+/// The forward delay grows by `jump` at 2 s.
 fn jumping(jump: Nanos) -> Pipe {
     let data = move |sent: Sent| vec![if sent.at < 2_000 * MS { ONE_WAY } else { ONE_WAY + jump }];
     let mut pipe = Pipe::new(cubic(), data, |_| vec![ONE_WAY]);
@@ -20,7 +20,7 @@ fn jumping(jump: Nanos) -> Pipe {
 
 #[test]
 fn a_timeout_by_a_delay_that_jumped_is_taken_back_by_the_echo_of_the_original() {
-    // RFC 3522 §3.2 and RFC 4015 §3.2: the first acknowledgement after the timeout echoes the original's timestamp.
+    // RFC 3522 §3.2, RFC 4015 §3.2: the first ACK after the timeout echoes the original's timestamp.
     let mut pipe = jumping(3_000 * MS);
     pipe.run(1_990 * MS);
     let before = pipe.sender.scheme().window();
@@ -28,7 +28,7 @@ fn a_timeout_by_a_delay_that_jumped_is_taken_back_by_the_echo_of_the_original() 
     let stats = pipe.sender.stats();
     assert!(stats.timeouts >= 1, "{stats:?}");
     assert!(stats.undone >= 1, "{stats:?}");
-    // What the timeout took is back; the loss probe was new data, which costs nothing.
+    // The window is restored; the loss probe was new data, which costs nothing.
     assert!(pipe.sender.scheme().window() >= before, "{} of {before}", pipe.sender.scheme().window());
     assert!(stats.retransmitted <= 8, "without the undo everything in flight goes out again: {stats:?}");
 }
@@ -50,7 +50,7 @@ fn a_timeout_by_real_loss_is_not_taken_back() {
 
 #[test]
 fn a_recovery_by_reordering_is_taken_back_by_duplicate_reports() {
-    // RFC 3708: every retransmission is reported as a duplicate. One packet comes 60 ms late: later than RACK waits.
+    // RFC 3708: every retransmission is reported as a duplicate. One packet is 60 ms late; RACK waits less.
     let data = |sent: Sent| vec![if sent.seq == 900 { ONE_WAY + 60 * MS } else { ONE_WAY }];
     let mut pipe = Pipe::new(cubic(), data, |_| vec![ONE_WAY]);
     pipe.serialisation = MS;
