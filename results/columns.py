@@ -1,4 +1,4 @@
-"""The run log's columns as Markdown: ``python -m results.columns FILE`` writes them between FILE's markers."""
+"""The run log's columns as Markdown: ``python -m results.columns FILE`` updates the tables in FILE."""
 
 from __future__ import annotations
 
