@@ -3,11 +3,7 @@
 use std::fs;
 
 /// Name and type of each field between the braces that follow `opening` in a file, as `parse` reads a line.
-fn fields(
-    file: &str,
-    opening: &str,
-    parse: fn(&str) -> Option<(String, String)>,
-) -> Vec<(String, String)> {
+fn fields(file: &str, opening: &str, parse: fn(&str) -> Option<(String, String)>) -> Vec<(String, String)> {
     let path = format!("{}/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(&path).unwrap();
     let (_, rest) = text.split_once(opening).unwrap_or_else(|| panic!("{path}: has no {opening:?}"));
