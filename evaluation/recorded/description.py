@@ -1,4 +1,4 @@
-"""``run.json``: an evaluation's self-description, and all that its report needs beside the numbers."""
+"""``run.json``: an evaluation's self-description, which has what its report needs besides the results."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def describe(
 
     Args:
         suites: as run.
-        contestants: the schemes and policies given, or None.
-        runs: all of the plan.
-        seed: what seeds and offsets are drawn from.
+        contestants: the requested schemes and policies, if any.
+        runs: all planned runs.
+        seed: determines the runs' seeds and offsets.
         options: further settings to record.
     """
     policies = contestants.policies if contestants else {}
@@ -60,7 +60,7 @@ def describe(
 
 
 def of_run(description: dict[str, Any], run: Run) -> dict[str, Any]:
-    """Return what of a description concerns one run: thousands of files need not hold that of all suites."""
+    """Return the part of a description that concerns one run, to keep thousands of series files small."""
     config = dict(description.get("config", {}))
     names = {flow.scheme for flow in run.scenario.flows}
     if "suites" in config:
@@ -72,10 +72,10 @@ def of_run(description: dict[str, Any], run: Run) -> dict[str, Any]:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Return the description in ``folder``.
+    """Read the description in ``folder``.
 
     Raises:
-        InputError: there is none, or it is of another format or version.
+        InputError: it cannot be read or has another format or version.
     """
     path = folder / "run.json"
     try:
@@ -93,7 +93,7 @@ def encode(description: dict[str, Any]) -> bytes:
 
 
 def merge(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    """Return ``now`` with what ``before`` says of suites, schemes and traces that are not run now."""
+    """Return ``now`` extended by the suites, schemes and traces that only ``before`` has."""
     config, old = now["config"], before["config"]
     names = {suite["name"] for suite in config["suites"]}
     return {
