@@ -11,7 +11,6 @@ from configs.strict import Positive, Strict
 
 
 def _sequence(value: Any) -> Any:
-    """Convert YAML's lists to tuples."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -93,9 +92,9 @@ class SageSettings(TrainSettings):
 
     gru: Count = 1024
     width: Count = 256
-    """Width of every other layer."""
+    """Of every other layer."""
     blocks: Count = 2
-    """Residual blocks of two layers each."""
+    """Residual blocks of two layers."""
     mixture: Count = 5
     """Gaussians in the policy's distribution of actions."""
     scale_min: Positive = 1e-3

@@ -36,7 +36,7 @@ class Entry:
     """A run's measurements."""
 
     rows: list[dict[str, Any]]
-    """The result of `results.metrics.flow_rows`."""
+    """From `results.metrics.flow_rows`."""
     series: dict[str, bytes] = field(default_factory=dict, repr=False)
     """A Parquet file for each kind of series; may be empty."""
 
@@ -45,11 +45,7 @@ class Folder:
     """Entries by key, in one folder."""
 
     def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
-        """Create the folder if it is missing.
-
-        Raises:
-            InputError: it cannot be written.
-        """
+        """Create the folder if it is missing; raise `InputError` if it cannot be written."""
         self.path = path
         self._most_bytes = most_bytes
         self._written = 0
@@ -156,10 +152,6 @@ def default() -> str:
 
 
 def opened(named: str | None) -> Folder | None:
-    """Return the folder named by ``--cache`` or by `default`; None for `NONE`.
-
-    Raises:
-        InputError: it cannot be written.
-    """
+    """Return the folder named by ``--cache`` or `default`, None for `NONE`; it must be writable."""
     text = named or default()
     return None if text == NONE else Folder(Path(text))

@@ -21,13 +21,10 @@ class Taking:
     def __init__(
         self, store: Store, folder: Folder | None, version: str | None, without_series: Collection[str] = ()
     ) -> None:
-        """Set up for an evaluation.
+        """Set up for an evaluation that writes to ``store``.
 
-        Args:
-            store: receives the results.
-            folder: the cache, or None to disable it.
-            version: the backend's version; None disables the cache because its results are not repeatable.
-            without_series: ``run_id`` of runs whose series are not needed.
+        A ``folder`` of None disables the cache, and so does a ``version`` of None, which backends have whose
+        results are not repeatable. ``without_series`` has the ``run_id`` of runs whose series are not needed.
         """
         self._store = store
         self._folder = folder if version is not None else None

@@ -45,7 +45,7 @@ class Effect:
     n_b: int
     paired: bool
     p: float | None
-    """The p-value; None if a side has only one run."""
+    """None if a side has only one run."""
     q: float | None = None
     """The p-value adjusted for the number of tests."""
 
@@ -111,7 +111,7 @@ def _of_case(key: tuple[object, ...], a: pl.DataFrame, b: pl.DataFrame) -> Itera
 
 
 def _tested(x: np.ndarray, y: np.ndarray, paired: bool) -> tuple[float | None, float | None, float | None]:
-    """Return the ends of a difference's interval and its p-value."""
+    """Return the difference's interval and p-value."""
     if min(len(x), len(y)) < 2:
         return None, None, None
     with warnings.catch_warnings():

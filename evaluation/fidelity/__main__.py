@@ -116,7 +116,7 @@ def _text(value: float | None) -> str:
 
 
 def record(folder: Path, *, keep: bool = False) -> list[Path]:
-    """Write golden files of a lab evaluation's suites and return their paths; spot checks have their own folder.
+    """Write golden files of a lab evaluation; return their paths. Spot checks have their own folder.
 
     With ``keep``, runs that the evaluation lacks stay as recorded before.
     """

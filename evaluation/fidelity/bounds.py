@@ -52,7 +52,7 @@ BEYOND: dict[str, tuple[set[str], str]] = {
 
 
 def misses(one: Fidelity) -> set[str]:
-    """Return a scheme's figures that exceed their bounds."""
+    """Return the names of a scheme's figures that exceed their bounds."""
     return {name for name, bound in BOUNDS.items() if getattr(one, name) > bound}
 
 

@@ -75,11 +75,7 @@ def shipped() -> list[Golden]:
 
 
 def read(path: Path) -> Golden:
-    """Read a golden file.
-
-    Raises:
-        InputError: it is not a golden file.
-    """
+    """Read a golden file, or raise `InputError` if it is not one."""
     try:
         data = json.loads(path.read_text())
     except (OSError, ValueError) as error:
@@ -118,11 +114,7 @@ def write(path: Path, golden: Golden) -> None:
 
 
 def of_results(results: Results, suite: str, guest: Mapping[str, Any]) -> Golden:
-    """Return a suite's runs of an evaluation in the lab; ``guest`` is the image's manifest.
-
-    Raises:
-        InputError: the evaluation has no lab run of the suite.
-    """
+    """Return a suite's lab runs, or raise `InputError` without any; ``guest`` is the image's manifest."""
     rows = results.runs.filter((pl.col("suite") == suite) & (pl.col("backend") == "lab"))
     if rows.is_empty():
         raise InputError(f"{results.folder}: {suite}: has no run with --backend lab")

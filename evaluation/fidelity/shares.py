@@ -80,10 +80,7 @@ class Crossing:
 
 
 def crossings(compared: Sequence[Comparison]) -> list[Crossing]:
-    """Return the ratios by scenario and scheme, if the first flow crosses the links of all others.
-
-    The same kernel run may occur several times, with simulations of different seeds.
-    """
+    """Return the ratios by scenario and scheme, from runs whose first flow crosses all others' links."""
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for one in compared:
         first, *others = (set(flow.route) for flow in one.run.scenario.flows)

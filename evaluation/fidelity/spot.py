@@ -43,7 +43,7 @@ class SpotCheck:
     """A suite's spot check."""
 
     kernel: str
-    """The kernel's version."""
+    """Version."""
     command: str
     scenario: str
     duration_s: float

@@ -17,9 +17,9 @@ CAPTION = (
     "Runs of the same scheme differ widely: compare intervals, not bars."
 )
 PER_PANEL = 4
-"""Maximum number of scenarios in a panel."""
+"""Most scenarios in a panel."""
 BARS = 40
-"""Maximum number of bars in a panel."""
+"""Most bars in a panel."""
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:

@@ -13,7 +13,7 @@ from evaluation.recorded.results import Results
 
 
 def transfers(name: str, seconds: dict[str, float | None]) -> Results:
-    """Make one transfer of each size by each scheme from its seconds per MB; None never finishes."""
+    """Make a transfer of each size by each scheme from its seconds per MB; None never finishes."""
     suite = suites.load(name)
     rows: list[dict[str, Any]] = []
     for scheme, rate in seconds.items():

@@ -123,7 +123,7 @@ def path_handles() -> list[Line2D]:
 
 
 def binned(time_s: Column, values: Column, step_s: float = STEP_S) -> tuple[Column, Column]:
-    """Average a series over steps; return the steps' middles and means, NaN for steps without a value.
+    """Average values over steps; return the steps' middles and means (NaN without a value).
 
     ``time_s`` increases; each entry is the end of its value's interval.
     """

@@ -26,14 +26,9 @@ def describe(
     seed: int,
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return the self-description of an evaluation.
+    """Return the self-description of an evaluation with all its planned ``runs``.
 
-    Args:
-        suites: as run.
-        contestants: the requested schemes and policies, if any.
-        runs: all planned runs.
-        seed: determines the runs' seeds and offsets.
-        options: further settings to record.
+    ``contestants`` are the requested schemes and policies, ``options`` further settings to record.
     """
     policies = contestants.policies if contestants else {}
     given = contestants.names if contestants else None
@@ -72,11 +67,7 @@ def of_run(description: dict[str, Any], run: Run) -> dict[str, Any]:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Read the description in ``folder``.
-
-    Raises:
-        InputError: it cannot be read or has another format or version.
-    """
+    """Read the description in ``folder``, or raise `InputError` for another format or version."""
     path = folder / "run.json"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

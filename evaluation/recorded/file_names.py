@@ -14,8 +14,7 @@ _PLAIN = re.compile(r"(?!\.)(?!-)[\w.+-]+(?<!-)", re.ASCII)
 def joined(*parts: str) -> str:
     """Join parts to a unique file name, such as ``leo-single--sd-ny-bp--cubic--0``.
 
-    In parts such as ``/data/my path.csv``, special characters are replaced and ``~`` and a digest appended;
-    plain parts never have ``~``.
+    Special characters in a part (``/data/my path.csv``) are replaced; ``~`` and a digest make it unique.
     """
     return "--".join(map(_safe, parts))
 

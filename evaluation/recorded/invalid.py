@@ -32,11 +32,7 @@ class Reason:
 
 
 def read(folder: Path) -> pl.DataFrame:
-    """Read one row for each invalid run of the evaluation in ``folder``.
-
-    Raises:
-        InputError: the file is damaged.
-    """
+    """Read one row for each invalid run of the evaluation, or raise `InputError` if the file is damaged."""
     path = folder / NAME
     if not path.exists():
         return pl.DataFrame(schema=SCHEMA)

@@ -35,17 +35,13 @@ class Results:
 
     folder: Path
     description: dict[str, Any]
-    """The contents of ``run.json``."""
+    """From ``run.json``."""
     runs: pl.DataFrame
     """The rows of ``runs.parquet``, with a column ``run_scheme`` for the scheme under test."""
 
     @classmethod
     def read(cls, folder: Path) -> Results:
-        """Read the folder.
-
-        Raises:
-            InputError: it holds no evaluation, or one of its files cannot be read.
-        """
+        """Read an evaluation, or raise `InputError` if ``folder`` has none that is readable."""
         found = run_json.read(folder)
         path = folder / "runs.parquet"
         try:

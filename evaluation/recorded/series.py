@@ -74,11 +74,7 @@ class SeriesWriter:
         self.parts += 1
 
     def copy(self, files: Mapping[str, bytes]) -> None:
-        """Write another writer's ``files`` (bytes by kind) with this run's identity.
-
-        Raises:
-            ValueError: they are not valid series.
-        """
+        """Write another run's ``files`` (bytes by kind) as this run's; raise `ValueError` if invalid."""
         try:
             for kind in KINDS:
                 file = pq.ParquetFile(io.BytesIO(files[kind]))

@@ -36,19 +36,11 @@ def require_same(
     recorded: pl.DataFrame,
     planned: Collection[Run],
 ) -> None:
-    """Check that planned runs may share tables with the evaluation in ``folder``.
+    """Raise `InputError`, naming the differences, unless planned runs may share tables with those recorded.
 
-    More repeats of everything recorded may, and so may other schemes and suites.
-
-    Args:
-        folder: the evaluation's folder.
-        before: its ``run.json``.
-        now: the ``run.json`` of the planned evaluation.
-        recorded: the rows of its ``runs.parquet``.
-        planned: the planned runs.
-
-    Raises:
-        InputError: they may not; the message names the differences.
+    More repeats of everything recorded may, and so may other schemes and suites. ``before`` and ``now`` are
+    the ``run.json`` of the evaluation in ``folder`` and of the planned one; ``recorded`` are the rows of its
+    ``runs.parquet``.
     """
     found = [*_differences(before, now), *_repeats(before, now, recorded, planned)]
     if not found and _of_another_setup(recorded, planned):

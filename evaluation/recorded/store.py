@@ -72,11 +72,7 @@ def file_name(suite: str, scenario: str, scheme: str, repeat: int) -> str:
 
 
 def require_writable(folder: Path) -> None:
-    """Check that ``folder`` is writable or can be created, without creating it.
-
-    Raises:
-        InputError: it is not.
-    """
+    """Raise `InputError` unless ``folder`` is writable or can be created; do not create it."""
     nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not nearest.is_dir():
         raise InputError(f"{folder}: --out: cannot be written: {os.strerror(errno.ENOTDIR)}")
@@ -158,10 +154,8 @@ class Store:
         If the run is invalid, keep nothing and return the reason. Only the run's own files are touched, so
         runs may have their own threads.
 
-        Args:
-            run: the run.
-            parts: consecutive parts of its series; the last one has ``flows`` and ``links``.
-            keep_series: whether to keep the series; otherwise they exist only while needed.
+        The last of ``parts`` has ``flows`` and ``links``. Without ``keep_series``, series exist only while
+        needed.
         """
         with self._writer(run) as writer:
             last = None
@@ -182,11 +176,7 @@ class Store:
         return rows
 
     def copy_series(self, run: Run, files: Mapping[str, bytes]) -> None:
-        """Write another evaluation's series (a Parquet file per kind) as those of ``run``.
-
-        Raises:
-            ValueError: they are not valid series.
-        """
+        """Write a Parquet file per kind as the series of ``run``; raise `ValueError` if they are invalid."""
         with self._writer(run) as writer:
             writer.copy(files)
             writer.finish()
@@ -241,11 +231,7 @@ def _and_whether_more(parts: Iterable[Measurement]) -> Iterator[tuple[Measuremen
 
 
 def recorded_rows(folder: Path) -> pl.DataFrame:
-    """Read ``runs.parquet`` in ``folder``; without the file, return no rows.
-
-    Raises:
-        InputError: it is damaged or has other columns.
-    """
+    """Read ``runs.parquet``, empty if missing; raise `InputError` if it is damaged or has other columns."""
     path = folder / "runs.parquet"
     if not path.exists():
         return pl.DataFrame(schema=SCHEMA)

@@ -37,7 +37,6 @@ OwnFlows = TypeVar("OwnFlows", bound=Sb3Settings)
 OwnPpo = TypeVar("OwnPpo", bound=PpoSettings)
 
 SHARED = "shared"
-"""Name of the module of all flows, unless each has its own."""
 
 
 def to_shared(agent_id: Any, episode: Any, **kwargs: Any) -> str:
@@ -62,12 +61,7 @@ def environment(settings: TrainSettings) -> dict[str, Any]:
 
 
 class Builder(ABC, Generic[Own]):
-    """Makes an RLlib algorithm from a run's settings.
-
-    Attributes:
-        settings: the run's settings.
-        runners: number of sampling processes; with 0 this process samples.
-    """
+    """Makes an RLlib algorithm from a run's settings; with ``runners`` of 0 this process samples."""
 
     def __init__(self, settings: Own) -> None:
         self.settings = settings
