@@ -75,7 +75,7 @@ class SageSettings(TrainSettings):
 
     lab_runs: Annotated[int, Field(ge=0)] = 0
     """Number of the pool's runs, drawn with the seed, to repeat on the lab's Linux and learn from as well.
-    Needs QEMU and some CPU seconds per run second. Ours: the whole published pool comes from a kernel."""
+    Each second of a run takes CPU seconds, in QEMU. Ours: the whole published pool comes from a kernel."""
     imitated: Names | None = None
     """Schemes of the pool to learn from; all by default, as published. Ours: a scheme that its window does
     not limit (BBR) does not show how to control by window."""

@@ -1,7 +1,7 @@
 """The cache folder: one file per entry, complete or absent, with the least recently used removed first.
 
-Any number of processes may use it at once and may be killed at any time: entries appear by a rename under a
-name that depends on their content. Checksums detect damaged files; their runs are repeated.
+Any number of processes may use it at once and may be killed at any time: entries appear by a rename, and all
+writers of a name write the same content. Checksums detect damaged files; their runs are repeated.
 """
 
 from __future__ import annotations

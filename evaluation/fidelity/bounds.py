@@ -33,8 +33,8 @@ CROWDS = "Jain's index of many flows over a queue of one BDP"
 BEYOND: dict[str, tuple[set[str], str]] = {
     "bbr": (
         {CROWDS},
-        "ten flows have an index of .66 over 20 seeds, .07 apart; the kernel's two runs have .69 and .78, "
-        "too few to tell",
+        "ten flows have an index of .66 over 20 seeds, .07 below the kernel's two runs, which have .69 and "
+        ".78 and are too few to tell",
     ),
     "cdg": (
         {"goodput_median", "goodput_p90", "rtt_p95_median", "startup_median_s", "cwnd_median"},

@@ -69,7 +69,7 @@ def test_a_spot_check_has_both_sides_and_how_far_they_are_apart(
     assert row.goodput_error == pytest.approx(simulator / kernel - 1)
     low, high = row.goodput_range
     assert low <= simulator <= high
-    assert low < high, "of as many seeds"
+    assert low < high, "seeds differ"
     assert row.rtt_range is not None
     assert row.rtt_range[0] <= row.rtt_mean_ms[0] <= row.rtt_range[1]
     assert spot.of_suite("no-such-suite") is None

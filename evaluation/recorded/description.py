@@ -67,7 +67,7 @@ def of_run(description: dict[str, Any], run: Run) -> dict[str, Any]:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Read the description in ``folder``, or raise `InputError` for another format or version."""
+    """Read ``run.json``, or raise `InputError` if it is unreadable or has another format or version."""
     path = folder / "run.json"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

@@ -3,7 +3,7 @@
 A run is recorded when ``runs.parquet`` has its rows; the file is replaced only after the run's series are in
 place. After a kill at any time, every file can be read and ``--resume`` repeats only the runs that were
 running. With thousands of runs the file is not replaced after each: a kill then also loses runs that ended
-within the time of the last `AGAIN` replacements.
+within the last `AGAIN` times the duration of a replacement.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ SCHEMA: dict[str, Any] = {
     "run_id": pl.String,
 }
 AGAIN = 20.0
-"""``runs.parquet`` is replaced at most every `AGAIN` times the duration of the last replacement, which takes
-at most 1/`AGAIN` of an evaluation's time."""
+"""Time between replacements of ``runs.parquet``, in durations of the last one: replacing takes at most
+1/`AGAIN` of an evaluation's time."""
 GROUP = ["suite", "scenario", "run_scheme", "backend"]
 
 

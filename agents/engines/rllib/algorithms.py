@@ -145,8 +145,8 @@ class PpoBuilder(PolicyGradientBuilder[PpoSettings]):
         """
         settings = self.settings
         # RLlib derives each learner's number of minibatches from the whole batch, but if that gives 0, from
-        # the learner's own part: learners would finish at different times and wait forever. Absent flows
-        # contribute no rows.
+        # the learner's own part: learners would finish at different times and wait for one another. Absent
+        # flows contribute no rows.
         enough = settings.epochs * settings.rollout_steps * settings.num_envs >= 4 * settings.minibatch_size
         return settings.workers if settings.workers > 1 and settings.policies == "shared" and enough else 0
 
