@@ -1,7 +1,6 @@
 """The actor that both engines train, and its export.
 
-A perceptron with a tanh on the mean action, which keeps it within the action's bounds: the exported policy
-needs no clip that training never saw.
+A tanh keeps the mean action within its bounds: the exported policy needs no clip that training never saw.
 """
 
 from __future__ import annotations

@@ -74,7 +74,6 @@ class Ranks:
 
 
 ALONE = Ranks()
-"""The only process of a run."""
 
 
 class MeanGradients:
@@ -113,10 +112,8 @@ class MeanGradients:
 def started(size: int, work: Callable[..., None], *arguments: Any) -> Iterator[Ranks]:
     """Run ``work(ranks, *arguments)`` in ``size`` - 1 other processes; yield this process's ranks, the first.
 
-    The others end with the context, and by themselves if this process is killed.
-
-    Raises:
-        InputError: one of them ended early or failed.
+    The others end with the context, and by themselves if this process is killed. If one of them ends early or
+    fails, raise `InputError`.
     """
     if size == 1:
         yield ALONE

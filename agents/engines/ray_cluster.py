@@ -20,7 +20,6 @@ OBJECT_STORE_BYTES = 256 << 20
 """For a Ray started here: rollouts are small, and containers have little shared memory."""
 
 CONNECT_S = 5.0
-"""Time limit for a cluster to answer."""
 
 
 def not_started(error: Exception) -> InputError:
@@ -74,11 +73,7 @@ def running(address: str | None) -> Iterator[None]:
 
 
 def _require_cluster(address: str) -> None:
-    """Check that ``address``, ``[ray://]host:port``, speaks gRPC: Ray itself would retry for minutes.
-
-    Raises:
-        InputError: it does not.
-    """
+    """Raise `InputError` unless ``address`` ([ray://]host:port) speaks gRPC: Ray would retry for minutes."""
     where = address.removeprefix("ray://")
     host, colon, port = where.rpartition(":")
     if not colon or not port.isdigit():

@@ -26,7 +26,7 @@ class TqcSettings(ReplaySettings):
     """Settings of TQC; defaults follow Kuznetsov et al. (2020)."""
 
     quantiles: Count = 25
-    """Quantiles of each critic's distribution of returns."""
+    """Per critic."""
     dropped_quantiles: Count = 2
     """Highest quantiles of each critic to drop, against overestimation."""
 
@@ -40,4 +40,4 @@ class Td3Settings(ReplaySettings):
     """Standard deviation of the target policy's smoothing noise, in actions."""
     target_noise_clip: NonNegative = 0.5
     exploration_noise: NonNegative = 0.1
-    """Standard deviation of the exploration noise, in actions."""
+    """Standard deviation, in actions."""

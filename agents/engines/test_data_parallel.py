@@ -51,7 +51,7 @@ def test_gradients_of_parts_of_a_batch_become_the_gradient_of_all_of_it():
     for mean, parameter in zip(first, whole.parameters(), strict=True):
         torch.testing.assert_close(mean, parameter.grad)
     for other in others:
-        assert all(map(torch.equal, first, other)), "to the bit: weights must not drift apart"
+        assert all(map(torch.equal, first, other)), "bitwise equal: weights must not diverge"
 
 
 def test_weights_stay_the_same_in_all_ranks_whatever_each_learns_from():

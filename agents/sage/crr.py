@@ -50,7 +50,7 @@ class Crr:
         self.target_policy = copy.deepcopy(self.policy).requires_grad_(False)
         self.target_critic = copy.deepcopy(self.critic).requires_grad_(False)
         self.average = copy.deepcopy(self.policy).requires_grad_(False)
-        """The policy that is exported."""
+        """The exported policy."""
         self._policy_optimiser = torch.optim.Adam(self.policy.parameters(), lr=settings.policy_learning_rate)
         self._critic_optimiser = torch.optim.Adam(self.critic.parameters(), lr=settings.critic_learning_rate)
         self._generator = torch.Generator().manual_seed(settings.seed)

@@ -59,11 +59,7 @@ def ratios(measured: Sequence[float], best: Sequence[tuple[str, float]]) -> list
 
 
 def load(folder: Path) -> leosim.Policy:
-    """Read the policy in ``folder``.
-
-    Raises:
-        InputError: it cannot be read or is not for Sage's specification.
-    """
+    """Read a policy, or raise `InputError` if it is unreadable or for another specification."""
     try:
         policy = leosim.Policy.load(str(folder))
     except leosim.InputError as error:

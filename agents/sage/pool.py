@@ -47,7 +47,6 @@ ACTION_ENTRY = 68
 """Index of the previous action in an observation."""
 
 Run = dict[str, NDArray[np.float32]]
-"""One scheme's run, by column."""
 
 
 def schema(observation_dim: int) -> pa.Schema:
@@ -196,7 +195,6 @@ def _lacks_lab_runs(index: dict[str, Any], settings: SageSettings) -> bool:
 def _collect_simulated(
     settings: SageSettings, folder: Path, situations: list[Situation], say: Callable[[str], None]
 ) -> None:
-    """Write the missing files of the situations."""
     schemes = settings.pool.schemes
     simulated_h = len(situations) * len(schemes) * settings.pool.duration_s / 3600
     say(f"pool: {len(situations)} situations with {len(schemes)} schemes, {simulated_h:.3g} h simulated")
@@ -223,7 +221,6 @@ def _collect_lab(
     repeated: list[LabRun],
     say: Callable[[str], None],
 ) -> None:
-    """Write the missing files of the lab's runs, in parallel on all workers."""
     missing = [run for run in repeated if not (folder / run.file).is_file()]
     if not missing:
         return
@@ -255,11 +252,7 @@ def part(folder: Path, number: int) -> Path:
 
 
 def read_index(folder: Path) -> dict[str, Any]:
-    """Read ``pool.json``.
-
-    Raises:
-        InputError: it is missing, cannot be read or has another version.
-    """
+    """Read ``pool.json``, or raise `InputError` if it is unreadable or has another version."""
     path = folder / "pool.json"
     try:
         index = json.loads(path.read_text(encoding="utf-8"))
@@ -274,10 +267,9 @@ def read_index(folder: Path) -> dict[str, Any]:
 
 
 def files(folder: Path, index: dict[str, Any], lab_runs: int) -> list[list[Path]]:
-    """Return the files of each situation: the simulator's and those of the first ``lab_runs`` lab runs.
+    """Return each situation's files: the simulator's and those of the first ``lab_runs`` lab runs.
 
-    Raises:
-        InputError: the pool has fewer lab runs.
+    If the pool has fewer lab runs, raise `InputError`.
     """
     found = [[part(folder, number)] for number in range(len(index["situations"]))]
     listed = index.get("lab", [])

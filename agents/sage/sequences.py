@@ -40,7 +40,7 @@ class Sequences:
 
     Args:
         folder: the pool.
-        length: intervals in a sequence.
+        length: of a sequence, in intervals.
         resident: runs in memory at a time.
         seed: determines the order of the runs and the positions in them.
         schemes: use only these schemes' runs; all by default.

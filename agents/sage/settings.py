@@ -11,7 +11,6 @@ from configs.strict import Positive, Strict
 
 
 def _sequence(value: Any) -> Any:
-    """Convert YAML's lists to tuples."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -76,7 +75,7 @@ class SageSettings(TrainSettings):
 
     lab_runs: Annotated[int, Field(ge=0)] = 0
     """Number of the pool's runs, drawn with the seed, to repeat on the lab's Linux and learn from as well.
-    Needs QEMU and some CPU seconds per run second. Ours: the whole published pool comes from a kernel."""
+    Each second of a run takes CPU seconds, in QEMU. Ours: the whole published pool comes from a kernel."""
     imitated: Names | None = None
     """Schemes of the pool to learn from; all by default, as published. Ours: a scheme that its window does
     not limit (BBR) does not show how to control by window."""
@@ -93,9 +92,9 @@ class SageSettings(TrainSettings):
 
     gru: Count = 1024
     width: Count = 256
-    """Width of every other layer."""
+    """Of every other layer."""
     blocks: Count = 2
-    """Residual blocks of two layers each."""
+    """Residual blocks of two layers."""
     mixture: Count = 5
     """Gaussians in the policy's distribution of actions."""
     scale_min: Positive = 1e-3

@@ -138,13 +138,13 @@ def test_a_collection_that_was_interrupted_in_the_lab_goes_on(tiny, tmp_path, ma
     more = settings.model_copy(update={"lab_runs": 4})
     third = tmp_path / lab.sample(3, ("cubic", "vegas"), 4, settings.seed)[2].file
     pool.collect(more, tmp_path, lambda line: None)
-    assert len(made_up_lab) == 4, "those that were there are kept"
+    assert len(made_up_lab) == 4, "existing runs are kept"
     third.unlink()
     (tmp_path / "pool.json").unlink()
     pool.collect(more, tmp_path, lambda line: None)
     assert len(made_up_lab) == 5
     pool.collect(settings, tmp_path, lambda line: None)
-    assert json.loads((tmp_path / "pool.json").read_text())["runs"]["lab"] == 4, "none is taken away"
+    assert json.loads((tmp_path / "pool.json").read_text())["runs"]["lab"] == 4, "no run is removed"
 
 
 def test_a_run_that_fails_is_one_line_and_leaves_no_index(tiny, tmp_path, made_up_lab, monkeypatch):
@@ -189,7 +189,7 @@ EXTREMES = [*(3 * n + which for n in range(1, 19) for which in (2, 3)), 61]
 # Extremes of delivery rates, which come from single intervals.
 RATES = [3 * n + which for n in (4, 5, 6) for which in (2, 3)]
 TWO_PACKETS = 2 * 1448 * 8 / 10e-3 / 100e6
-"""Per interval, in units of 100 Mbit/s."""
+"""Two packets per interval, in units of 100 Mbit/s."""
 MEANS = sorted(set(range(69)) - set(EXTREMES) - set(VARIATION))
 
 

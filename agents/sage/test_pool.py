@@ -105,7 +105,7 @@ def test_an_interrupted_collection_is_completed_to_the_same_bytes(tiny, tmp_path
     assert lines[0].startswith("pool: 3 situations with 2 schemes, 0.005 h simulated")
     assert "left" in lines[1]
     pool.collect(tiny, half, lines.append)
-    assert len(lines) == 3, "a pool that is there is not collected again"
+    assert len(lines) == 3, "an existing pool is not collected again"
 
 
 def test_another_pool_has_another_folder(tiny):
@@ -136,7 +136,7 @@ def test_sequences_are_stretches_of_runs_and_memory_is_bounded(tiny):
         assert batch.observation.shape == (3, 10, 69)
         seen |= {rows[reward.tobytes()] for reward in batch.reward}
         assert len(sequences._loaded) == 4
-    assert len(seen) == 6, "all runs pass through"
+    assert len(seen) == 6, "all runs are used"
 
 
 def test_sequences_depend_on_the_seed_and_go_on_after_a_restore(tiny):
@@ -183,7 +183,7 @@ def test_streams_go_through_whole_runs_and_on_after_a_restore(tiny):
                     at.append(found)
                 else:
                     run, first = at[stream]
-                    assert first + 2 * length > len(runs[run]), "the run before was left before its end"
+                    assert first + 2 * length > len(runs[run]), "the stream left its run before the end"
                     at[stream] = found
                     began += 1
             else:

@@ -114,11 +114,7 @@ class Training:
         )
 
     def load(self, folder: Path) -> float:
-        """Read what `save` wrote; return the wall time spent until then in seconds.
-
-        Raises:
-            InputError: the checkpoint cannot be read.
-        """
+        """Read what `save` wrote, or raise `InputError`; return the wall time spent until then in s."""
         path = folder / "training.pt"
         try:
             # weights_only: load only tensors, numbers and strings; execute nothing.

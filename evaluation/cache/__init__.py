@@ -1,1 +1,1 @@
-"""Results kept by what decides them, so that no run is made twice."""
+"""A cache of results by the inputs that determine them, so that no run is repeated."""

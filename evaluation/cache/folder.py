@@ -1,8 +1,7 @@
-"""The folder of kept results: one file an entry, whole or absent, the longest unused removed first.
+"""The cache folder: one file per entry, complete or absent, with the least recently used removed first.
 
-Any number of processes may use it at once, and be killed at any time: an entry appears by a rename under a
-name that says its content, so two that make the same one make the same file. A file that the disk damaged is
-told by its check sums and made anew.
+Any number of processes may use it at once and may be killed at any time: entries appear by a rename, and all
+writers of a name write the same content. Checksums detect damaged files; their runs are repeated.
 """
 
 from __future__ import annotations
@@ -27,30 +26,26 @@ ENV = "LEOGYM_RESULTS"
 NONE = "none"
 _ROWS = "rows.json"
 _OFTEN = 20
-"""The folder's size is looked at whenever a process has written a part in so many of what it may hold."""
+"""A process checks the folder's size each time it has written 1/_OFTEN of the limit."""
 _LEFT_S = 3600.0
-"""A temporary file this old belongs to a process that was killed."""
+"""Age from which a temporary file must belong to a killed process."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What a run measured."""
+    """A run's measurements."""
 
     rows: list[dict[str, Any]]
-    """As `results.metrics.flow_rows` gives them."""
+    """From `results.metrics.flow_rows`."""
     series: dict[str, bytes] = field(default_factory=dict, repr=False)
-    """A Parquet file for each kind of series; empty where none were kept."""
+    """A Parquet file for each kind of series; may be empty."""
 
 
 class Folder:
     """Entries by key, in one folder."""
 
     def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
-        """Make the folder where it is missing.
-
-        Raises:
-            InputError: it cannot be written.
-        """
+        """Create the folder if it is missing; raise `InputError` if it cannot be written."""
         self.path = path
         self._most_bytes = most_bytes
         self._written = 0
@@ -66,11 +61,11 @@ class Folder:
             ) from None
 
     def has(self, key: str) -> bool:
-        """Whether there is an entry, of which nothing is known but its name."""
+        """Return whether an entry exists, without reading it."""
         return self._file(key).exists()
 
     def get(self, key: str) -> Entry | None:
-        """Return an entry; None where there is none, or a damaged one, which a line on stderr says."""
+        """Return an entry, or None if it is missing or damaged; report damage on stderr."""
         path = self._file(key)
         try:
             with zipfile.ZipFile(path) as file:
@@ -79,21 +74,21 @@ class Folder:
             os.utime(path)
         except FileNotFoundError:
             return None
-        # What zipfile, zlib and json raise of bytes that are none of theirs.
+        # The exceptions that zipfile, zlib and json raise on invalid data.
         except (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
             self.damaged(key, " ".join(str(error).split()))
             return None
         return entry
 
     def damaged(self, key: str, why: str) -> None:
-        """Say that an entry is damaged, and take it away."""
+        """Report a damaged entry on stderr and remove it."""
         path = self._file(key)
-        print(f"warning: {path}: damaged, its run is made anew: {why}", file=sys.stderr)
+        print(f"warning: {path}: damaged, its run is repeated: {why}", file=sys.stderr)
         with suppress(OSError):
             path.unlink()
 
     def put(self, key: str, rows: list[dict[str, Any]], series: Mapping[str, Path]) -> None:
-        """Keep a run's rows and the files of its series; a disk that takes no more is said once."""
+        """Store a run's rows and the files of its series; warn only once if that fails."""
         path = self._file(key)
         temporary: Path | None = None
         try:
@@ -112,7 +107,7 @@ class Folder:
             with self._lock:
                 first, self._complained = not self._complained, True
             if first:
-                print(f"warning: {self.path}: results are not kept: {error.strerror}", file=sys.stderr)
+                print(f"warning: {self.path}: results not cached: {error.strerror}", file=sys.stderr)
             return
         with self._lock:
             self._written += size
@@ -122,10 +117,10 @@ class Folder:
             self.trim()
 
     def trim(self) -> None:
-        """Remove what was not used for the longest time, until the rest fits; and what the killed left."""
+        """Remove the least recently used entries until the rest fits, and files of killed processes."""
         now_s, files = time.time(), []
         for path in self.path.glob("??/*"):
-            with suppress(FileNotFoundError):  # another process does the same
+            with suppress(FileNotFoundError):  # another process trims, too
                 about = path.stat()
                 if path.suffix != ".tmp":
                     files.append((about.st_mtime, about.st_size, path))
@@ -143,9 +138,9 @@ class Folder:
 
 
 def default() -> str:
-    """Return where results are kept, or `NONE`.
+    """Return the default folder or `NONE`.
 
-    ``$LEOGYM_RESULTS``; else ``results`` in ``$LEOGYM_CACHE``, ``$XDG_CACHE_HOME/leogym`` or
+    It is ``$LEOGYM_RESULTS``, else ``results`` in ``$LEOGYM_CACHE``, ``$XDG_CACHE_HOME/leogym`` or
     ``~/.cache/leogym``.
     """
     if named := os.environ.get(ENV):
@@ -157,10 +152,6 @@ def default() -> str:
 
 
 def opened(named: str | None) -> Folder | None:
-    """Return the folder that ``--cache`` names, by default `default`; None for `NONE`.
-
-    Raises:
-        InputError: it cannot be written.
-    """
+    """Return the folder named by ``--cache`` or `default`, None for `NONE`; it must be writable."""
     text = named or default()
     return None if text == NONE else Folder(Path(text))

@@ -1,4 +1,4 @@
-"""Taking a run's results: from the folder of kept ones where it is there, else by running it."""
+"""Gets a run's results from the cache or by running it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,15 @@ from results.measurement import Measurement
 
 
 class Taking:
-    """What `evaluation.runs.execute` calls with each run; it counts those that were not run again."""
+    """Gets results for `evaluation.runs.execute` and counts the runs found in the cache."""
 
     def __init__(
         self, store: Store, folder: Folder | None, version: str | None, without_series: Collection[str] = ()
     ) -> None:
-        """Make it for an evaluation.
+        """Set up for an evaluation that writes to ``store``.
 
-        Args:
-            store: where results go.
-            folder: of kept results; None: every run is made, and none is kept.
-            version: of the backend; None: it gives other results each time, so none is kept.
-            without_series: ``run_id`` of runs whose series need not be kept.
+        A ``folder`` of None disables the cache, and so does a ``version`` of None, which backends have whose
+        results are not repeatable. ``without_series`` has the ``run_id`` of runs whose series are not needed.
         """
         self._store = store
         self._folder = folder if version is not None else None
@@ -36,14 +33,14 @@ class Taking:
         self._lock = threading.Lock()
         self._seconds: dict[str, float] = {}
         self.kept = 0
-        """Runs whose results were there."""
+        """Number of runs found in the cache."""
 
     def has(self, run: Run) -> bool:
-        """Whether a run's results seem to be kept."""
+        """Return whether the cache has an entry for a run, without reading it."""
         return self._folder is not None and any(map(self._folder.has, self._names(run)))
 
     def __call__(self, run: Run, parts: Iterator[Measurement]) -> list[dict[str, Any]] | Reason:
-        """Return a run's rows, its series in place; ``parts`` is not begun where they are kept."""
+        """Return a run's rows and write its series; ``parts`` is not started if the cache has them."""
         if (rows := self._kept(run)) is not None:
             with self._lock:
                 self.kept += 1
@@ -58,7 +55,7 @@ class Taking:
         return taken
 
     def seconds(self, run: Run) -> float | None:
-        """Return how long a run took that has ended; None: its results were kept."""
+        """Return how long a finished run took, or None if it came from the cache."""
         return self._seconds.get(run.run_id)
 
     def _kept(self, run: Run) -> list[dict[str, Any]] | None:
@@ -78,7 +75,7 @@ class Taking:
         return None
 
     def _names(self, run: Run) -> list[str]:
-        """Return the names of entries that would do; the first is that of what this evaluation makes."""
+        """Return the keys of usable entries, first the one that this evaluation writes."""
         name = key(run, self._version)
         return [f"{name}-series"] if self._keeps_series(run) else [name, f"{name}-series"]
 

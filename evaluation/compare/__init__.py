@@ -1,1 +1,1 @@
-"""``evaluate.py compare``: what changed between two evaluations, and whether it is significant."""
+"""``evaluate.py compare``: the differences between two evaluations and their significance."""

@@ -1,4 +1,4 @@
-"""What differs between the setups of two evaluations, from their ``run.json``."""
+"""Finds the differences between the setups (``run.json``) of two evaluations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Description = Mapping[str, Any]
 
 
 class Change(NamedTuple):
-    """One setting and its value in either evaluation."""
+    """A setting with its value in each evaluation."""
 
     what: str
     a: str
@@ -19,7 +19,7 @@ class Change(NamedTuple):
 
 
 def changes(a: Description, b: Description) -> list[Change]:
-    """Return what differs in two self-descriptions: versions, options, suites, schemes, policies, traces."""
+    """Return the differing versions, options, suites, schemes, policies and traces of two ``run.json``."""
     return [*_general(a, b), *_suites(a, b), *_schemes(a, b), *_traces(a, b)]
 
 
@@ -57,11 +57,10 @@ def _traces(a: Description, b: Description) -> Iterator[Change]:
 
 
 def _only(what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield one change for what only one side has."""
     mine = ", ".join(name for name in ours if name not in theirs)
     other = ", ".join(name for name in theirs if name not in ours)
     if mine or other:
-        yield Change(f"{what} only there", mine or "–", other or "–")
+        yield Change(f"{what} in one only", mine or "–", other or "–")
 
 
 def _unequal(what: str, a: Any, b: Any) -> Iterator[Change]:

@@ -1,5 +1,3 @@
-"""Two evaluations compared: differences, intervals and significance, beside formulas written out here."""
-
 from __future__ import annotations
 
 import io
@@ -121,7 +119,7 @@ def test_tables_show_what_is_significant_in_the_metrics_unit() -> None:
     assert shown.startswith("setup: nothing differs")
     assert "Goodput (Mbit/s)" in shown
     assert "+2.0" in shown
-    assert "1 differences (B less A), 1 of them in pairs of equal seeds: 1 better" in shown
+    assert "1 differences (B - A), 1 of them in pairs of equal seeds: 1 better" in shown
     assert "| s | path | cubic | Goodput (Mbit/s) | 10.1 | 12.1 | +2.0 | [1.9, 2.2] |" in markdown([], found)
 
 
@@ -141,8 +139,8 @@ def test_the_command_says_what_differs_in_setup_and_results(
     shown = capsys.readouterr().out
     for line in (
         "seed 1 7",
-        "suites only there – leo-pair",
-        "schemes only there reno astraea",
+        "suites in one only – leo-pair",
+        "schemes in one only reno astraea",
         "leo-single: parameters.duration_s 60 17",
     ):
         assert any(" ".join(it.split()) == line for it in shown.splitlines()), line

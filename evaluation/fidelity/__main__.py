@@ -1,4 +1,4 @@
-"""The distance between simulator and kernel on the command line."""
+"""The command line that compares simulator and kernel."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BOTTLENECKS = "fidelity-lot"
 
 
 def table(found: Sequence[Fidelity]) -> Table:
-    """Return a table of schemes; what is beyond the bounds has a star."""
+    """Return a table of schemes; a star marks values beyond the bounds."""
     columns = (
         "runs",
         "goodput",
@@ -116,11 +116,9 @@ def _text(value: float | None) -> str:
 
 
 def record(folder: Path, *, keep: bool = False) -> list[Path]:
-    """Write the golden files of an evaluation's suites; return them. Spot checks have a folder of their own.
+    """Write golden files of a lab evaluation; return their paths. Spot checks have their own folder.
 
-    Args:
-        folder: the evaluation, with the lab.
-        keep: whether runs that it does not have again stay as they were recorded before.
+    With ``keep``, runs that the evaluation lacks stay as recorded before.
     """
     results = Results.read(folder)
     guest = image.latest().manifest
@@ -138,11 +136,11 @@ def main() -> int:
     """Run the command line of this process."""
     parser = argparse.ArgumentParser(
         prog="python -m evaluation.fidelity",
-        description="How far the simulator is from the real kernel, scheme by scheme.",
+        description="Compare the simulator with the real kernel, scheme by scheme.",
     )
     parser.add_argument("what", nargs="*", metavar="SCHEME", help="schemes (default: all), or: record FOLDER")
-    parser.add_argument("--runs", action="store_true", help="every run, simulator / kernel")
-    parser.add_argument("--keep", action="store_true", help="record: keep the runs that FOLDER does not have")
+    parser.add_argument("--runs", action="store_true", help="print every run, simulator / kernel")
+    parser.add_argument("--keep", action="store_true", help="record: keep runs that FOLDER lacks")
     options = parser.parse_args()
     if options.what[:1] == ["record"]:
         if len(options.what) != 2:
@@ -175,9 +173,9 @@ def main() -> int:
     bottlenecks = [run for run in runs if run.suite == BOTTLENECKS]
     for one in crossings(compare(redrawn(bottlenecks, DRAWS))):
         console.print(
-            f"{one.scheme} on {one.scenario}: a flow over all bottlenecks gets {one.simulator:.3f} of what "
-            f"those over one get, on the kernel {one.kernel:.3f} (means over {one.runs} runs and "
-            f"{one.runs // DRAWS} there)"
+            f"{one.scheme} on {one.scenario}: a flow over all bottlenecks gets {one.simulator:.3f} times the "
+            f"goodput of flows over one, on the kernel {one.kernel:.3f} (means over {one.runs} runs and "
+            f"{one.runs // DRAWS} on the kernel)"
             f"{_star(one.error, RATIO)}",
             highlight=False,
         )

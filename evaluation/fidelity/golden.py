@@ -1,7 +1,7 @@
-"""What a real kernel did: the lab's results of a suite, kept as a file that the simulator is compared with.
+"""Golden files: the real kernel's results of a suite in the lab, with which the simulator is compared.
 
-A golden file is JSON with one run a line: kernel and provenance first, then each run's scenario, as it was
-run, and for each of its flows a few figures and its window over time.
+A golden file is JSON with one run per line: first kernel and provenance, then each run's scenario and, for
+each flow, a few figures and the congestion window over time.
 """
 
 from __future__ import annotations
@@ -27,24 +27,23 @@ FOLDER = Path(__file__).parents[1] / "golden"
 FORMAT, VERSION = "leogym-golden", 1
 CWND_STEP_S = 0.5
 STARTED = 0.8
-"""A flow has started when it first carries this share of what its bottleneck can."""
+"""Start-up ends when a flow first uses this share of its bottleneck's capacity."""
 
 
 @dataclass(frozen=True)
 class FlowFigures:
-    """What is compared of a flow."""
+    """The figures of a flow that are compared; None means no sample."""
 
     scheme: str
     goodput_mbps: float
     rtt_mean_ms: float | None
-    """None, as in what follows, where there is no sample."""
     rtt_p95_ms: float | None
     base_rtt_mean_ms: float | None
     retransmit_rate: float | None
     startup_s: float | None
-    """From the start to the first 100 ms in which it carries `STARTED` of its bottleneck's capacity."""
+    """Time to the first 100 ms in which the flow uses `STARTED` of its bottleneck's capacity."""
     cwnd_packets: list[int] = field(default_factory=list)
-    """Every `CWND_STEP_S` of the flow's time."""
+    """One value every `CWND_STEP_S` of the flow's time."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class GoldenRun:
 
     suite: str
     scheme: str
-    """Under test, or all of the scenario's joined by ``+``."""
+    """The scheme under test, or all schemes of the scenario joined by ``+``."""
     scenario: Scenario
     flows: list[FlowFigures]
 
@@ -63,24 +62,20 @@ class Golden:
     """A golden file."""
 
     provenance: Mapping[str, Any]
-    """``kernel``, ``image_sha256``, ``commit``, ``date`` and ``command``, as `of_results` found them.
+    """``kernel``, ``image_sha256``, ``commit``, ``date`` and ``command`` from `of_results`.
 
-    ``earlier``, where `renewed` kept runs of another recording, is that one's in the same form.
+    If `renewed` kept runs of an earlier recording, ``earlier`` is that recording's provenance.
     """
     runs: list[GoldenRun]
 
 
 def shipped() -> list[Golden]:
-    """Return all golden files."""
+    """Read all golden files."""
     return [read(path) for path in sorted(FOLDER.glob("*.json"))]
 
 
 def read(path: Path) -> Golden:
-    """Read a golden file.
-
-    Raises:
-        InputError: it is none.
-    """
+    """Read a golden file, or raise `InputError` if it is not one."""
     try:
         data = json.loads(path.read_text())
     except (OSError, ValueError) as error:
@@ -119,19 +114,10 @@ def write(path: Path, golden: Golden) -> None:
 
 
 def of_results(results: Results, suite: str, guest: Mapping[str, Any]) -> Golden:
-    """Return a suite's runs of an evaluation with the lab.
-
-    Args:
-        results: the evaluation.
-        suite: its name.
-        guest: the image's manifest.
-
-    Raises:
-        InputError: no run of the suite is the lab's.
-    """
+    """Return a suite's lab runs, or raise `InputError` without any; ``guest`` is the image's manifest."""
     rows = results.runs.filter((pl.col("suite") == suite) & (pl.col("backend") == "lab"))
     if rows.is_empty():
-        raise InputError(f"{results.folder}: {suite}: no run of this suite on the backend lab")
+        raise InputError(f"{results.folder}: {suite}: has no run with --backend lab")
     [described] = [one for one in results.suites if one.name == suite]
     runs = []
     order = ["scenario", "run_scheme", "repeat"]
@@ -161,10 +147,10 @@ def of_results(results: Results, suite: str, guest: Mapping[str, Any]) -> Golden
 
 
 def renewed(older: Golden, newer: Golden) -> Golden:
-    """Return ``older`` with the runs of ``newer`` in place of those that it has again, and with its new ones.
+    """Return ``older`` with its runs replaced and extended by those of ``newer``.
 
-    A run is known by its suite, scheme and scenario, seed and offsets included. Where any is kept, the
-    provenance says so: ``earlier`` is that of ``older``.
+    Suite, scheme and scenario, including seed and offsets, identify a run. If any run of ``older`` remains,
+    the provenance has that of ``older`` as ``earlier``.
     """
 
     def key(run: GoldenRun) -> tuple[str, str, str]:
@@ -180,11 +166,9 @@ def renewed(older: Golden, newer: Golden) -> Golden:
 
 
 def figures_of(row: Mapping[str, Any], series: Mapping[str, Any]) -> FlowFigures:
-    """Return what is compared of a flow.
+    """Return a flow's figures from its summary ``row``, as in a run log, and its ``series``.
 
-    Args:
-        row: its summary, as in a run log.
-        series: its columns ``time_s``, ``goodput_mbps`` and ``cwnd_packets``.
+    ``series`` has the columns ``time_s``, ``goodput_mbps`` and ``cwnd_packets``.
     """
 
     def known(name: str) -> float | None:
@@ -194,7 +178,7 @@ def figures_of(row: Mapping[str, Any], series: Mapping[str, Any]) -> FlowFigures
     time_s = np.asarray(series["time_s"]) - row["start_s"]
     full = STARTED * row["capacity_mbps"] * PAYLOAD_SHARE
     reached = np.flatnonzero(np.asarray(series["goodput_mbps"]) >= full)
-    # A flow starts a fraction of a millisecond late: the row that is nearest, not the one after.
+    # Flows start a fraction of a millisecond late: take the nearest row, not the next one.
     steps = np.arange(CWND_STEP_S, row["stop_s"] - row["start_s"] + 1e-9, CWND_STEP_S)
     at = np.searchsorted(time_s, steps - SERIES_MS / 2e3)
     cwnd = np.asarray(series["cwnd_packets"])

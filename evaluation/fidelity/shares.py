@@ -1,4 +1,4 @@
-"""How several flows of a scheme share a link in the simulator, and how they do on the kernel."""
+"""Compares how flows of a scheme share links in the simulator and on the kernel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from results.metrics import jain
 
 @dataclass(frozen=True)
 class Sharing:
-    """How two flows of a scheme share a link: means over runs of the smaller goodput over the larger."""
+    """Goodput ratio (smaller over larger) of two flows of a scheme on a link, as means over runs."""
 
     scheme: str
     runs: int
@@ -23,7 +23,7 @@ class Sharing:
 
 
 def sharing(compared: Sequence[Comparison]) -> list[Sharing]:
-    """Return how two flows share, of the comparisons of runs of two flows."""
+    """Return the ratios by scheme, from comparisons of two flows."""
     found = []
     for scheme in dict.fromkeys(one.run.scheme for one in compared):
         pairs = [
@@ -38,7 +38,7 @@ def sharing(compared: Sequence[Comparison]) -> list[Sharing]:
 
 @dataclass(frozen=True)
 class Crowd:
-    """How three or more flows of a scheme share a path: means over runs of Jain's index."""
+    """Jain's index of three or more flows of a scheme on a path, as means over runs."""
 
     scenario: str
     scheme: str
@@ -49,7 +49,7 @@ class Crowd:
 
 
 def crowds(compared: Sequence[Comparison]) -> list[Crowd]:
-    """Return how three or more flows share, of the comparisons of runs whose flows all have one route."""
+    """Return Jain's indices, from comparisons of three or more flows on the same route."""
     found: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
     for one in compared:
         flows = len(one.run.flows)
@@ -65,7 +65,7 @@ def crowds(compared: Sequence[Comparison]) -> list[Crowd]:
 
 @dataclass(frozen=True)
 class Crossing:
-    """What a flow over several bottlenecks gets of what those over one get: mean over runs."""
+    """Goodput of a flow over several bottlenecks relative to flows over one, as means over runs."""
 
     scenario: str
     scheme: str
@@ -80,10 +80,7 @@ class Crossing:
 
 
 def crossings(compared: Sequence[Comparison]) -> list[Crossing]:
-    """Return the ratios by scenario and scheme, where the first flow crosses the links of all others.
-
-    A run of the kernel's may be there several times, beside simulations of different seeds.
-    """
+    """Return the ratios by scenario and scheme, from runs whose first flow crosses all others' links."""
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for one in compared:
         first, *others = (set(flow.route) for flow in one.run.scenario.flows)

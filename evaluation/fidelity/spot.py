@@ -1,4 +1,4 @@
-"""Spot checks: of each suite one scenario also on the lab's kernel, and how far the simulator is from it.
+"""Spot checks: compare one scenario of each suite with the lab's kernel.
 
 python evaluate.py SUITE --spot --backend lab --out FOLDER
 python -m evaluation.fidelity record FOLDER --keep
@@ -15,38 +15,35 @@ from evaluation.fidelity.against_kernel import Comparison, compare, redrawn
 
 FOLDER = golden.FOLDER / "spot"
 DRAWS = 20
-"""With so many seeds the simulator says what chance does: the kernel has run once."""
+"""Number of seeds that show the simulator's random variation; the kernel has run once."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One scheme's run, in the simulator and on the kernel.
-
-    Ranges are the lowest and the highest of `DRAWS` seeds in the simulator.
-    """
+    """A scheme's run in the simulator and on the kernel; ranges are over `DRAWS` simulator seeds."""
 
     scheme: str
     goodput_mbps: tuple[float, float]
-    """Of all flows together: simulator with the kernel's seed, kernel."""
+    """Total of all flows: simulator with the kernel's seed, kernel."""
     goodput_range: tuple[float, float]
     goodput_error: float
-    """Relative."""
+    """Relative error."""
     rtt_mean_ms: tuple[float | None, float | None]
-    """Of the first flow; None without a sample."""
+    """First flow's mean RTT; None without a sample."""
     rtt_range: tuple[float, float] | None
-    """None where no seed has a sample."""
+    """None if no seed has a sample."""
     rtt_error: float
-    """Relative; NaN without a sample."""
+    """Relative error; NaN without a sample."""
     retransmit_rate: tuple[float | None, float | None]
-    """Of the first flow."""
+    """First flow's rate."""
 
 
 @dataclass(frozen=True)
 class SpotCheck:
-    """What the lab did with a suite."""
+    """A suite's spot check."""
 
     kernel: str
-    """Its version."""
+    """Version."""
     command: str
     scenario: str
     duration_s: float
@@ -56,7 +53,7 @@ class SpotCheck:
 
 @cache
 def of_suite(name: str) -> SpotCheck | None:
-    """Return a suite's spot check; None where there is no record of one."""
+    """Return a suite's spot check, or None if none is recorded."""
     path = FOLDER / f"{name}.json"
     if not path.exists():
         return None

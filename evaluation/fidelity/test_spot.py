@@ -1,5 +1,3 @@
-"""Spot checks: which suites have one, and what is shown of it."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -14,7 +12,7 @@ from evaluation.fidelity.golden import Golden
 from kernel_bridge.lab import virtual_run
 
 UNABLE = {"reroute", "leotcp-reroute", "converging-paths"}
-"""Their flows change their routes, which shells in one another cannot."""
+"""Suites with reroutes, which nested shells cannot express."""
 VARIANTS = {
     "geometry",
     "geometry-orbit",
@@ -22,14 +20,14 @@ VARIANTS = {
     "leotcp-parking-lot-buffers",
     "responsiveness-heavy-loss",
 }
-"""Other suites with one thing changed, whose checks are those suites'."""
+"""Suites that change one parameter of another suite, which has the check."""
 UNRECORDED = {"starlink", "starlink-mix"}
-"""What the lab did not do yet: at 240 Mbit/s mm-leo is late, on virtual time too."""
+"""Not recorded yet: at 240 Mbit/s mm-leo is late, even in virtual time."""
 PAPERS = [name for name in suites.shipped() if not name.startswith("fidelity")]
 
 
 def _drawn_anew(scenario: Scenario) -> str:
-    """Return all of a scenario but what is drawn for each run of it."""
+    """Return a scenario without its random draws, the seed and offsets."""
     links = {name: link.model_copy(update={"offset_s": 0.0}) for name, link in scenario.links.items()}
     return scenario.model_copy(update={"seed": 0, "links": links}).to_json()
 
@@ -71,7 +69,7 @@ def test_a_spot_check_has_both_sides_and_how_far_they_are_apart(
     assert row.goodput_error == pytest.approx(simulator / kernel - 1)
     low, high = row.goodput_range
     assert low <= simulator <= high
-    assert low < high, "of as many seeds"
+    assert low < high, "seeds differ"
     assert row.rtt_range is not None
     assert row.rtt_range[0] <= row.rtt_mean_ms[0] <= row.rtt_range[1]
     assert spot.of_suite("no-such-suite") is None

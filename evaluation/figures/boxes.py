@@ -1,4 +1,4 @@
-"""Box plots: how a scheme's flows spread over repeats, in goodput and in delay."""
+"""Box plots of the goodput and delay of a scheme's flows over all repeats."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from evaluation.recorded.results import Results
 from results.figure_style import INK, Panel, canvas, looks
 from results.metrics import METRICS
 
-TITLE = "How flows spread"
+TITLE = "Spread of flows"
 CAPTION = (
-    "One value a flow and repeat. Boxes reach from the first to the third quartile, with the median across; "
-    "whiskers to the farthest value within one and a half boxes of them; rings are what lies beyond."
+    "One value per flow and repeat. Boxes reach from the first to the third quartile, with a line at the "
+    "median; whiskers reach to the farthest value within 1.5 box lengths; rings are outliers."
 )
 SHOWN = ("goodput_mbps", "delay_inflation")
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel for every scenario and each metric of `SHOWN`, side by side."""
+    """Return a panel for each scenario and metric of `SHOWN`, side by side."""
     tested = results.runs.filter((pl.col("suite") == suite.name) & pl.col("scheme").is_in(results.schemes))
     found = []
     for scenario in results.scenarios(suite.name):

@@ -1,4 +1,4 @@
-"""Completion time of transfers against their size."""
+"""Completion time of transfers over their size."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from evaluation.recorded.file_names import joined
 from evaluation.recorded.results import Results
 from results.figure_style import MUTED, Panel, canvas, legend_above, looks
 
-TITLE = "Completion time against size"
+TITLE = "Completion time over size"
 CAPTION = (
-    "Each mark is one transfer, each line goes through the medians; both axes are logarithmic. A transfer "
-    "that did not end in the run has no mark."
+    "Each mark is one transfer; lines connect the medians. Both axes are logarithmic. Transfers that did not "
+    "finish have no mark."
 )
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel of all sizes for every combination of the grid's values that do not make the size."""
+    """Return a panel of all sizes for each combination of grid values that do not change the size."""
     done = results.runs.filter(
         (pl.col("suite") == suite.name)
         & pl.col("scheme").is_in(results.schemes)
@@ -41,7 +41,7 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
 
 
 def _makes_size(key: str, suite: Suite, cases: list[Case]) -> bool:
-    """Whether cases that differ in nothing but this key of the grid transfer different sizes."""
+    """Return whether cases that differ only in this grid key have different transfer sizes."""
     sizes: dict[tuple[object, ...], set[tuple[int | None, ...]]] = {}
     for case in cases:
         others = tuple(case.values[name] for name in suite.grid if name != key)

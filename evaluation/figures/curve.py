@@ -1,4 +1,4 @@
-"""The suite's first metric over one of the grid's values: how a scheme changes with RTT, buffer or loss."""
+"""The suite's first headline metric over one grid parameter, such as RTT, buffer or loss."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from results.figure_style import MUTED, Panel, canvas, legend_above, looks
 TITLE = "Over the range"
 CAPTION = "Marks are means over repeats, bars their 95 % intervals."
 _RATIOS = ("goodput_ratio", "jain", "utilization", "normalized_goodput", "power")
-"""Metrics that 1 is the best of."""
+"""Metrics whose best value is 1."""
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel for every combination of the grid's other values."""
+    """Return a panel for each combination of the other grid parameters."""
     groups: dict[str, list[Case]] = {}
     there = set(results.scenarios(suite.name))
     for case in suite.cases(results.schemes[0]):
@@ -30,7 +30,7 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
 
 
 def _panel(results: Results, suite: Suite, others: str, cases: Sequence[Case]) -> Panel:
-    assert suite.x is not None  # The suite's own rule.
+    assert suite.x is not None  # checked by the suite
     metric = suite.headline[0]
     look = looks(results.schemes)
     handles, told = [], []
@@ -70,7 +70,7 @@ def _panel(results: Results, suite: Suite, others: str, cases: Sequence[Case]) -
             )
         axes.set(xlabel=suite.x.replace("_", " "), ylabel=metric.replace("_", " "), title=others)
         if metric in _RATIOS:
-            # A ratio of one flow to the others may exceed 1.
+            # The ratio of one flow to the others may exceed 1.
             axes.set_ylim(0.0, max(1.05, axes.get_ylim()[1]))
         legend_above(figure, handles)
     name = "-".join(part for part in (suite.name, *others.replace(",", "").split()) if part)

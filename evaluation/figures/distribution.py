@@ -1,4 +1,4 @@
-"""Distributions: for what share of the time a scheme's goodput and its RTT were below a value."""
+"""Cumulative distributions over time of a scheme's goodput and RTT."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from results.measurement import Column
 
 TITLE = "Distributions over time"
 CAPTION = (
-    "The first repeat of each scenario: for what share of its intervals a value was not exceeded. Goodput is "
-    "of all flows of the scheme together, RTT of each flow."
+    "Cumulative share of intervals in the first repeat of each scenario. Goodput is the sum over the "
+    "scheme’s flows; RTT is per flow."
 )
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return two panels, goodput and RTT, for every scenario of the suite whose series are there."""
+    """Return a goodput and an RTT panel for each scenario with series."""
     found = []
     for scenario in results.scenarios(suite.name):
         series = {
@@ -66,7 +66,7 @@ def _panel(
             found = np.sort(found[np.isfinite(found)])
             if not len(found):
                 continue
-            # Two hundred steps draw the same curve as ten thousand.
+            # 200 steps draw the same curve as ten thousand.
             shares = np.linspace(0.0, 1.0, min(200, len(found)))
             axes.plot(
                 np.quantile(found, shares), shares, color=look[scheme].color, linestyle=look[scheme].dash

@@ -1,4 +1,4 @@
-"""Normalized goodput against delay inflation: how near each scheme comes to the physical limit."""
+"""Normalized goodput over delay inflation, compared with the physical limit."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from results.figure_style import FAINT, INK, MUTED, Panel, canvas, legend_above,
 
 TITLE = "Goodput against delay"
 CAPTION = (
-    "Each mark is a scheme’s mean over repeats with its 95 % interval both ways. The star is the physical "
-    "limit: all of the capacity and not one packet queued. Along a grey line, power (goodput over delay) is "
-    "the same."
+    "Each mark is a scheme’s mean over repeats with 95 % intervals on both axes. The star is the physical "
+    "limit: all of the capacity without any queueing. Power (goodput over delay) is constant along a grey "
+    "line."
 )
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel for every scenario of the suite."""
+    """Return a panel for each scenario with both metrics."""
     points = {scenario: _points(results, suite, scenario) for scenario in results.scenarios(suite.name)}
     worst = max((p["x"][2] for found in points.values() for p in found.values()), default=2.0)
     return [
@@ -33,8 +33,8 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
 
 
 def _points(results: Results, suite: Suite, scenario: str) -> dict[str, dict[str, Any]]:
-    """Return (mean, low, high) of both axes for every scheme that has them."""
-    # A single flow's share of the capacity is its own; several flows are judged by what they use together.
+    """Return (mean, low, high) on both axes for each scheme that has them."""
+    # Several flows are judged by their total use of the capacity.
     goodput = "utilization" if "utilization" in suite.headline else "normalized_goodput"
     delay = _delay(suite)
     found = {}
@@ -47,12 +47,12 @@ def _points(results: Results, suite: Suite, scenario: str) -> dict[str, dict[str
 
 
 def _delay(suite: Suite) -> str:
-    """Return the metric of delay: that of utilization's window, where the suite asks for it."""
+    """Return the delay metric: if the suite has it, the one measured in utilization's window."""
     return "shared_delay_inflation" if "shared_delay_inflation" in suite.headline else "delay_inflation"
 
 
 def _edges(row: dict[str, Any]) -> tuple[float, float, float]:
-    """Return mean, low and high; without an interval all three are the mean."""
+    """Return mean, low and high; without an interval, three times the mean."""
     low, high = row["ci_low"], row["ci_high"]
     return row["mean"], row["mean"] if low is None else low, row["mean"] if high is None else high
 
@@ -91,7 +91,7 @@ def _panel(
 
 
 def _guides(axes: Axes, x_max: float) -> None:
-    """Draw the physical limit and lines of equal power."""
+    """Draw the physical limit and lines of constant power."""
     axes.grid(False)
     axes.axhline(1.0, color=FAINT, linewidth=0.8)
     axes.axvline(1.0, color=FAINT, linewidth=0.8)

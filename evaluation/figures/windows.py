@@ -1,4 +1,4 @@
-"""Congestion windows over time, the simulator's beside the kernel's: a pair of panels a path."""
+"""Congestion windows over time in the simulator and on the kernel: a pair of panels per path."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from results.figure_style import Panel, canvas, legend_above, looks
 
 TITLE = "Congestion windows, simulator beside kernel"
 CAPTION = (
-    "What the kernel did is kept with the project; the simulator does the same anew for this report: the "
-    "same path from the same second on, the same seed. Windows of the first flow, every half second."
+    "The kernel’s windows are recorded in the repository; the simulator repeats each run for this report "
+    "with the same path, start and seed. Windows of the first flow, every half second."
 )
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a pair of panels for each of the suite's scenarios that the kernel has run."""
+    """Return a pair of panels for each scenario that the kernel has run."""
     path = golden.FOLDER / f"{suite.name}.json"
     if not path.exists():
         return []

@@ -1,4 +1,4 @@
-"""``run.json``: an evaluation's self-description, and all that its report needs beside the numbers."""
+"""``run.json``: an evaluation's self-description, which has what its report needs besides the results."""
 
 from __future__ import annotations
 
@@ -26,14 +26,9 @@ def describe(
     seed: int,
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return the self-description of an evaluation.
+    """Return the self-description of an evaluation with all its planned ``runs``.
 
-    Args:
-        suites: as run.
-        contestants: the schemes and policies given, or None.
-        runs: all of the plan.
-        seed: what seeds and offsets are drawn from.
-        options: further settings to record.
+    ``contestants`` are the requested schemes and policies, ``options`` further settings to record.
     """
     policies = contestants.policies if contestants else {}
     given = contestants.names if contestants else None
@@ -60,7 +55,7 @@ def describe(
 
 
 def of_run(description: dict[str, Any], run: Run) -> dict[str, Any]:
-    """Return what of a description concerns one run: thousands of files need not hold that of all suites."""
+    """Return the part of a description that concerns one run, to keep thousands of series files small."""
     config = dict(description.get("config", {}))
     names = {flow.scheme for flow in run.scenario.flows}
     if "suites" in config:
@@ -72,11 +67,7 @@ def of_run(description: dict[str, Any], run: Run) -> dict[str, Any]:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Return the description in ``folder``.
-
-    Raises:
-        InputError: there is none, or it is of another format or version.
-    """
+    """Read ``run.json``, or raise `InputError` if it is unreadable or has another format or version."""
     path = folder / "run.json"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -93,7 +84,7 @@ def encode(description: dict[str, Any]) -> bytes:
 
 
 def merge(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    """Return ``now`` with what ``before`` says of suites, schemes and traces that are not run now."""
+    """Return ``now`` extended by the suites, schemes and traces that only ``before`` has."""
     config, old = now["config"], before["config"]
     names = {suite["name"] for suite in config["suites"]}
     return {

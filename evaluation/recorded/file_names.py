@@ -1,4 +1,4 @@
-"""File names for what suites, scenarios and schemes are called; a scenario may be named for a path's file."""
+"""Makes file names from names of suites, scenarios and schemes, which may contain paths."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import hashlib
 import re
 
 _LONGEST = 56
-"""Characters of a part; three parts, a kind and an ending stay below a file name's 255 bytes."""
+"""Most characters of a part: three parts, a kind and an extension stay below 255 bytes."""
 _DIGITS = 10
 _PLAIN = re.compile(r"(?!\.)(?!-)[\w.+-]+(?<!-)", re.ASCII)
 
 
 def joined(*parts: str) -> str:
-    """Return one name for these parts: ``leo-single--sd-ny-bp--cubic--0``.
+    """Join parts to a unique file name, such as ``leo-single--sd-ny-bp--cubic--0``.
 
-    Other parts give another name. One that is no plain name, such as ``/data/my path.csv``, has what it
-    cannot show replaced, and a digest after a ``~``, which plain ones never have.
+    Special characters in a part (``/data/my path.csv``) are replaced; ``~`` and a digest make it unique.
     """
     return "--".join(map(_safe, parts))
 

@@ -1,4 +1,4 @@
-"""``invalid.csv``: runs in real time that the machine could not keep up with; no other table has them."""
+"""``invalid.csv``: real-time runs for which the machine was too slow; no other table has them."""
 
 from __future__ import annotations
 
@@ -26,17 +26,13 @@ SCHEMA = {
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a run is no result, in the place of its rows."""
+    """Why a run is invalid; replaces its rows."""
 
     why: str
 
 
 def read(folder: Path) -> pl.DataFrame:
-    """Return one row for every invalid run of the evaluation in ``folder``.
-
-    Raises:
-        InputError: the file is damaged.
-    """
+    """Read one row for each invalid run of the evaluation, or raise `InputError` if the file is damaged."""
     path = folder / NAME
     if not path.exists():
         return pl.DataFrame(schema=SCHEMA)
@@ -47,7 +43,7 @@ def read(folder: Path) -> pl.DataFrame:
 
 
 def add(folder: Path, run: Run, why: str) -> None:
-    """Note that a run is invalid."""
+    """Record that a run is invalid."""
     row = {
         "suite": run.suite,
         "scenario": run.scenario.name,
@@ -61,7 +57,7 @@ def add(folder: Path, run: Run, why: str) -> None:
 
 
 def forget(folder: Path, run_ids: Collection[str]) -> None:
-    """Forget what is run again."""
+    """Remove the rows of runs that are repeated."""
     rows = read(folder)
     if not rows.is_empty():
         _write(folder, rows.filter(~pl.col("run_id").is_in(list(run_ids))))

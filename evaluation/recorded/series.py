@@ -1,4 +1,4 @@
-"""The two Parquet files of a run's series, written part by part and read back part by part."""
+"""Writes and reads the two Parquet files of a run's series part by part."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from evaluation.runs.plan import Run
 from results.measurement import Measurement
 
 METADATA_KEY = "leogym"
-"""Where a Parquet file's own metadata holds the self-description, as JSON."""
+"""Key of the self-description (JSON) in a Parquet file's metadata."""
 
 KINDS = ("flows", "links")
 IDENTITY = ["suite", "scenario", "scheme", "backend", "repeat"]
-"""The first columns, which say whose series these are."""
+"""The first columns, which identify the run."""
 READ_BACK = ["time_s", "flow", "goodput_mbps", "rtt_ms", "base_rtt_ms"]
 """Columns of flows that metrics need."""
 
 
 def files_of(folder: Path, name: str) -> dict[str, Path]:
-    """Return where the series of the run called ``name`` are, by kind."""
+    """Return the paths of the series of run ``name`` by kind."""
     return {kind: folder / f"{kind}--{name}.parquet" for kind in KINDS}
 
 
 class SeriesWriter:
-    """Writes ``FOLDER/flows--NAME.parquet`` and ``FOLDER/links--NAME.parquet``: a row group a part.
+    """Writes ``FOLDER/flows--NAME.parquet`` and ``FOLDER/links--NAME.parquet`` with a row group per part.
 
-    Only one part is in memory at a time. Each file has the run's identity as its first columns, so that all
-    files of a kind read as one long table. They get their names in `finish`, whole; leaving the ``with``
-    block without it removes what was written.
+    Only one part is in memory at a time. The first columns identify the run, so all files of a kind can be
+    read as one table. `finish` gives complete files their names; without it, leaving the ``with`` block
+    removes them.
     """
 
     def __init__(self, folder: Path, name: str, run: Run, description: dict[str, Any]) -> None:
@@ -58,13 +58,13 @@ class SeriesWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for writer in self._writers.values():
-            with suppress(OSError):  # what is not finished is thrown away
+            with suppress(OSError):  # unfinished files are deleted below
                 writer.close()
         for path in self._temporary.values():
             path.unlink(missing_ok=True)
 
     def write(self, part: Measurement) -> None:
-        """Append the rows of a part."""
+        """Append a part's rows."""
         links = dict(part.link_series)
         links["link"] = np.array(part.link_names)[links["link"]]
         schemes = np.array([str(flow["scheme"]) for flow in part.flows])
@@ -74,14 +74,7 @@ class SeriesWriter:
         self.parts += 1
 
     def copy(self, files: Mapping[str, bytes]) -> None:
-        """Write the series that another writer wrote, with this run's identity.
-
-        Args:
-            files: the bytes of its files, by kind.
-
-        Raises:
-            ValueError: they are none.
-        """
+        """Write another run's ``files`` (bytes by kind) as this run's; raise `ValueError` if invalid."""
         try:
             for kind in KINDS:
                 file = pq.ParquetFile(io.BytesIO(files[kind]))
@@ -90,7 +83,7 @@ class SeriesWriter:
                     assert isinstance(table, pl.DataFrame)
                     self._append(kind, table.drop(IDENTITY))
         except (KeyError, ArrowException, pl.exceptions.PolarsError) as error:
-            raise ValueError(f"no series: {error}") from None
+            raise ValueError(f"invalid series: {error}") from None
 
     def _append(self, kind: str, columns: pl.DataFrame) -> None:
         table = _with_identity(self._run, columns).to_arrow()
@@ -101,7 +94,7 @@ class SeriesWriter:
         self._writers[kind].write_table(table, row_group_size=max(1, len(table)))
 
     def finish(self) -> None:
-        """Give the files their names, once their bytes are on disk."""
+        """Sync the files to disk, then give them their names."""
         for kind in KINDS:
             self._writers.pop(kind).close()
             sync_file(self._temporary[kind])
@@ -109,12 +102,12 @@ class SeriesWriter:
         sync_folder(self._paths["flows"].parent)
 
     def remove(self) -> None:
-        """Take finished files away."""
+        """Remove finished files."""
         for path in self._paths.values():
             path.unlink(missing_ok=True)
 
     def read_back(self, link_names: list[str]) -> Iterator[Measurement]:
-        """Yield the parts again, with the columns that metrics need; after `finish`."""
+        """Yield the parts with the columns that metrics need; call it after `finish`."""
         numbers = {name: index for index, name in enumerate(link_names)}
         files = [pq.ParquetFile(self._paths[kind]) for kind in KINDS]
         try:

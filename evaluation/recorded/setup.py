@@ -1,4 +1,4 @@
-"""Whether a folder's evaluation and the one asked for may share tables: ``--resume`` needs one setup."""
+"""Checks that ``--resume`` adds only runs of the same setup to a folder's tables."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ PRESENTATION = {
     "spot",
     "repeats",
 }
-"""Keys of a suite that change no run; `_repeats` looks at ``repeats``."""
+"""Keys of a suite that do not affect single runs; `_repeats` checks ``repeats``."""
 SHOWN = 3
-"""Differences that the one line names; the others are counted."""
+"""Number of differences in an error message; the others are counted."""
 
 
 def require_same(
@@ -36,41 +36,33 @@ def require_same(
     recorded: pl.DataFrame,
     planned: Collection[Run],
 ) -> None:
-    """See that the runs planned belong into one table with those that ``folder`` holds.
+    """Raise `InputError`, naming the differences, unless planned runs may share tables with those recorded.
 
-    More repeats of all that is recorded do, and so do other schemes and other suites.
-
-    Args:
-        folder: of the evaluation.
-        before: its ``run.json``.
-        now: the same of the evaluation that is asked for.
-        recorded: the rows of its ``runs.parquet``.
-        planned: what is asked for.
-
-    Raises:
-        InputError: they do not; one line that says what differs.
+    More repeats of everything recorded may, and so may other schemes and suites. ``before`` and ``now`` are
+    the ``run.json`` of the evaluation in ``folder`` and of the planned one; ``recorded`` are the rows of its
+    ``runs.parquet``.
     """
     found = [*_differences(before, now), *_repeats(before, now, recorded, planned)]
     if not found and _of_another_setup(recorded, planned):
-        found = ["scenarios: of another definition"]
+        found = ["scenarios: defined differently"]
     if found:
         more = f" (and {len(found) - SHOWN} more)" if len(found) > SHOWN else ""
         told = "; ".join(found[:SHOWN])
-        raise InputError(f"{folder}: --resume: was made with another setup: {told}{more}: name another --out")
+        raise InputError(f"{folder}: --resume: has another setup: {told}{more}: name another --out")
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     old, new = before["config"], now["config"]
     for name in ("quick", "spot", "backend"):
         if (old.get(name) or False) != (new.get(name) or False):
-            yield f"--{name}: {_show(old.get(name))} there, {_show(new.get(name))} here"
+            yield f"--{name}: {_show(old.get(name))} before, {_show(new.get(name))} now"
     if before["seed"] != now["seed"]:
-        yield f"--seed: {before['seed']} there, {now['seed']} here"
+        yield f"--seed: {before['seed']} before, {now['seed']} now"
     earlier = {suite["name"]: suite for suite in old["suites"]}
     for suite in new["suites"]:
         if suite["name"] in earlier:
             for name, theirs, ours in unlike(earlier[suite["name"]], suite):
-                yield f"{suite['name']}: {name}: {_show(theirs)} there, {_show(ours)} here"
+                yield f"{suite['name']}: {name}: {_show(theirs)} before, {_show(ours)} now"
     for name, policy in new["policies"].items():
         yield from _hashes(f"--schemes: {name}: policy", old["policies"].get(name), policy)
     for name, sha256 in now["traces"].items():
@@ -78,11 +70,11 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
         yield from _hashes(f"{name}: path trace", theirs and {"sha256": theirs}, {"sha256": sha256})
     versions = [described["versions"].get("leosim") for described in (before, now)]
     if versions[0] != versions[1]:
-        yield f"leosim: {versions[0]} there, {versions[1]} here"
+        yield f"leosim: {versions[0]} before, {versions[1]} now"
 
 
 def unlike(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the path and both values of what differs in two definitions of a suite."""
+    """Yield the key path and both values of each difference between two definitions of a suite."""
     for name in dict.fromkeys([*theirs, *ours]):
         if name in PRESENTATION or theirs.get(name) == ours.get(name):
             continue
@@ -99,13 +91,13 @@ def _leaves(path: str, theirs: Any, ours: Any) -> Iterator[tuple[str, Any, Any]]
 
 def _hashes(what: str, theirs: Mapping[str, Any] | None, ours: Mapping[str, Any]) -> Iterator[str]:
     if theirs is not None and theirs["sha256"] != ours["sha256"]:
-        yield f"{what}: {theirs['sha256'][:8]}… there, {ours['sha256'][:8]}… here"
+        yield f"{what}: {theirs['sha256'][:8]}… before, {ours['sha256'][:8]}… now"
 
 
 def _repeats(
     before: Mapping[str, Any], now: Mapping[str, Any], recorded: pl.DataFrame, planned: Collection[Run]
 ) -> Iterator[str]:
-    """Yield suites of which one scheme would have more repeats than another."""
+    """Yield suites in which some schemes would have more repeats than others."""
     earlier = {suite["name"]: suite["repeats"] for suite in before["config"]["suites"]}
     for suite in now["config"]["suites"]:
         name, ours = suite["name"], suite["repeats"]
@@ -114,11 +106,11 @@ def _repeats(
         asked = {run.scheme for run in planned if run.suite == name}
         if ours < theirs or (ours > theirs and not contests <= asked):
             without = f" without {', '.join(sorted(contests - asked))}" if ours > theirs else ""
-            yield f"{name}: repeats: {theirs} there, {ours} here{without}"
+            yield f"{name}: repeats: {theirs} before, {ours} now{without}"
 
 
 def _of_another_setup(recorded: pl.DataFrame, planned: Collection[Run]) -> bool:
-    """Whether what is planned is recorded with anything that its hash tells apart."""
+    """Return whether a planned run is recorded with another setup hash."""
     setups = {(run.suite, run.scenario.name, run.scheme, run.backend): run.setup_id for run in planned}
     rows = recorded.select("suite", "scenario", "run_scheme", "backend", "setup_id").unique()
     return any(setups.get((*key,), setup_id) != setup_id for *key, setup_id in rows.iter_rows())

@@ -1,9 +1,9 @@
-"""The output folder: ``runs.parquet``, ``series/`` and what is written from them, each file whole or absent.
+"""Writes the output folder: ``runs.parquet`` and ``series/``, each file complete or absent.
 
-A run is recorded by its rows in ``runs.parquet``, which is replaced only after the run's series are in place.
-So whatever instant an evaluation is killed at, every file can be read, and ``--resume`` repeats only what was
-running. Of thousands of runs, the file is not replaced for each: a kill then also costs runs that ended in
-the last moment, which is as long as `AGAIN` replacements take.
+A run is recorded when ``runs.parquet`` has its rows; the file is replaced only after the run's series are in
+place. After a kill at any time, every file can be read and ``--resume`` repeats only the runs that were
+running. With thousands of runs the file is not replaced after each: a kill then also loses runs that ended
+within the last `AGAIN` times the duration of a replacement.
 """
 
 from __future__ import annotations
@@ -54,29 +54,25 @@ SCHEMA: dict[str, Any] = {
     "run_id": pl.String,
 }
 AGAIN = 20.0
-"""``runs.parquet`` is replaced again after so many times as long as the last replacement took: at most a part
-in so many of an evaluation's time goes into it."""
+"""Time between replacements of ``runs.parquet``, in durations of the last one: replacing takes at most
+1/`AGAIN` of an evaluation's time."""
 GROUP = ["suite", "scenario", "run_scheme", "backend"]
 
 
 def write_parquet(path: Path, table: pl.DataFrame, description: dict[str, Any]) -> None:
-    """Write a table with its self-description atomically."""
+    """Write a table and its self-description atomically."""
     buffer = io.BytesIO()
     table.write_parquet(buffer, metadata={METADATA_KEY: json.dumps(description)})
     write_atomically(path, buffer.getvalue())
 
 
 def file_name(suite: str, scenario: str, scheme: str, repeat: int) -> str:
-    """Return a run's name in ``series/``: ``leo-single--sd-ny-bp--cubic--0``."""
+    """Return a run's name in ``series/``, such as ``leo-single--sd-ny-bp--cubic--0``."""
     return file_names.joined(suite, scenario, scheme, str(repeat))
 
 
 def require_writable(folder: Path) -> None:
-    """See that ``folder`` is or could be made a folder to write to, without making it.
-
-    Raises:
-        InputError: it is not.
-    """
+    """Raise `InputError` unless ``folder`` is writable or can be created; do not create it."""
     nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not nearest.is_dir():
         raise InputError(f"{folder}: --out: cannot be written: {os.strerror(errno.ENOTDIR)}")
@@ -95,23 +91,23 @@ class Store:
 
     @classmethod
     def create(cls, folder: Path, description: dict[str, Any]) -> Store:
-        """Start an evaluation in ``folder``, made with its parents where it is missing.
+        """Start an evaluation in ``folder``; create missing folders.
 
         Raises:
             InputError: the folder cannot be written or holds an evaluation.
         """
         if not recorded_rows(folder).is_empty():
             raise InputError(
-                f"{folder}: runs.parquet: holds an evaluation (go on with --resume, or name another --out)"
+                f"{folder}: runs.parquet: holds an evaluation (continue with --resume or name another --out)"
             )
         return cls._open(folder, description, pl.DataFrame(schema=SCHEMA))
 
     @classmethod
     def resume(cls, folder: Path, description: dict[str, Any]) -> Store:
-        """Continue in ``folder``: keep what is recorded; `recorded.setup` says whether that may be.
+        """Continue the evaluation in ``folder``, without the checks of `recorded.setup`.
 
         Raises:
-            InputError: the folder cannot be written or its ``runs.parquet`` is not one of ours.
+            InputError: the folder cannot be written or its ``runs.parquet`` is invalid.
         """
         return cls._open(folder, description, recorded_rows(folder))
 
@@ -132,14 +128,14 @@ class Store:
 
     @property
     def rows(self) -> pl.DataFrame:
-        """Every recorded row, one a flow and run."""
+        """All recorded rows, one per flow and run, sorted."""
         return self._rows.sort(
             "suite", "scenario", "run_scheme", "backend", "repeat", "flow", maintain_order=True
         )
 
     @property
     def recorded(self) -> set[str]:
-        """The ``run_id`` of every run that need not be run again."""
+        """The ``run_id`` of all recorded runs."""
         return set(self._rows["run_id"])
 
     def record(self, run: Run, measurement: Measurement) -> None:
@@ -153,20 +149,17 @@ class Store:
     def take(
         self, run: Run, parts: Iterable[Measurement], *, keep_series: bool = True
     ) -> list[dict[str, Any]] | Reason:
-        """Write a run's series as its parts come; return its rows, one a flow, for `add`.
+        """Write a run's series as its parts arrive; return its rows, one per flow, for `add`.
 
-        Of a run that is no result nothing is kept, and the reason returned.
+        If the run is invalid, keep nothing and return the reason. Only the run's own files are touched, so
+        runs may have their own threads.
 
-        Touches only the run's own files: each run may have its own thread.
-
-        Args:
-            run: the run.
-            parts: stretches of its series, one after the other; the last one has its ``flows`` and ``links``.
-            keep_series: whether they are kept; if not, the run's files are there only while it needs them.
+        The last of ``parts`` has ``flows`` and ``links``. Without ``keep_series``, series exist only while
+        needed.
         """
         with self._writer(run) as writer:
             last = None
-            # Only what may be thrown away is looked ahead for: a part of a long run can be large.
+            # Look ahead only if the series may be dropped: a part of a long run can be large.
             for last, more in ((part, True) for part in parts) if keep_series else _and_whether_more(parts):
                 if last.invalid is not None:
                     return Reason(last.invalid)
@@ -183,21 +176,13 @@ class Store:
         return rows
 
     def copy_series(self, run: Run, files: Mapping[str, bytes]) -> None:
-        """Write a run's series as another evaluation wrote them, under this one's names.
-
-        Args:
-            run: the run.
-            files: a Parquet file for each kind of series.
-
-        Raises:
-            ValueError: they are none.
-        """
+        """Write a Parquet file per kind as the series of ``run``; raise `ValueError` if they are invalid."""
         with self._writer(run) as writer:
             writer.copy(files)
             writer.finish()
 
     def series_files(self, run: Run) -> dict[str, Path]:
-        """Return where a run's series are, or would be, by kind."""
+        """Return the paths of a run's series by kind, whether or not they exist."""
         name = file_name(run.suite, run.scenario.name, run.scheme, run.repeat)
         return files_of(self.folder / "series", name)
 
@@ -207,7 +192,7 @@ class Store:
         return SeriesWriter(self.folder / "series", name, run, about)
 
     def add(self, run: Run, rows: list[dict[str, Any]]) -> None:
-        """Record a finished run, whose series are in place, by its rows; `flush` at the end."""
+        """Record a finished run, whose series are in place; call `flush` at the end."""
         identity = {
             "suite": run.suite,
             "scenario": run.scenario.name,
@@ -227,7 +212,7 @@ class Store:
             self.flush()
 
     def flush(self) -> None:
-        """Write the rows of every run that was added."""
+        """Write the rows of all added runs."""
         begun_s = time.monotonic()
         self._rows = self.rows.rechunk()
         write_parquet(self.folder / "runs.parquet", self._rows, self._description)
@@ -236,7 +221,7 @@ class Store:
 
 
 def _and_whether_more(parts: Iterable[Measurement]) -> Iterator[tuple[Measurement, bool]]:
-    """Yield each part and whether another follows it."""
+    """Yield each part and whether another follows."""
     parts = iter(parts)
     part = next(parts, None)
     while part is not None:
@@ -246,11 +231,7 @@ def _and_whether_more(parts: Iterable[Measurement]) -> Iterator[tuple[Measuremen
 
 
 def recorded_rows(folder: Path) -> pl.DataFrame:
-    """Return the rows of the ``runs.parquet`` in ``folder`` that this version wrote; none without the file.
-
-    Raises:
-        InputError: it is damaged or has other columns.
-    """
+    """Read ``runs.parquet``, empty if missing; raise `InputError` if it is damaged or has other columns."""
     path = folder / "runs.parquet"
     if not path.exists():
         return pl.DataFrame(schema=SCHEMA)
@@ -259,12 +240,12 @@ def recorded_rows(folder: Path) -> pl.DataFrame:
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
     if dict(rows.schema) != SCHEMA:
-        raise InputError(f"{path}: columns: are not those of this version; name another --out")
+        raise InputError(f"{path}: columns: differ from this version's; name another --out")
     return rows
 
 
 def run_description(run: Run) -> dict[str, Any]:
-    """Return what identifies a run: its resolved scenario, its traces and policies by hash."""
+    """Return a run's identity: its resolved scenario and the hashes of its traces and policies."""
     return {
         "suite": run.suite,
         "scheme": run.scheme,

@@ -1,5 +1,3 @@
-"""A folder goes on with ``--resume`` only for what belongs into the same tables."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -39,7 +37,7 @@ def evaluate(suite: Path, schemes: str, *arguments: str) -> int:
 
 
 def refused(suite: Path, schemes: str, *arguments: str) -> str:
-    """Return the line that refuses to go on; the folder stays as it was."""
+    """Return the error of a refused resume, and check that the folder does not change."""
     out = suite.parent / "out"
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     with pytest.raises(InputError) as raised:
@@ -52,8 +50,8 @@ def refused(suite: Path, schemes: str, *arguments: str) -> str:
 def test_a_quick_folder_does_not_go_on_at_full_length(suite: Path) -> None:
     evaluate(suite, "cubic", "--quick")
     told = refused(suite, "reno")
-    assert "--quick: yes there, no here; small: parameters.duration_s: 0.5 there, 1 here" in told
-    assert "small: repeats: 1 there, 2 here" in told
+    assert "--quick: yes before, no now; small: parameters.duration_s: 0.5 before, 1 now" in told
+    assert "small: repeats: 1 before, 2 now" in told
     assert evaluate(suite, "reno", "--quick", "--resume") == 0
     rows = pl.read_parquet(suite.parent / "out" / "runs.parquet")
     assert set(rows["scheme"]) == {"cubic", "reno"}
@@ -62,12 +60,12 @@ def test_a_quick_folder_does_not_go_on_at_full_length(suite: Path) -> None:
 @pytest.mark.parametrize(
     ("schemes", "arguments", "change", "told"),
     [
-        ("reno", ["--seed", "2"], None, "--seed: 1 there, 2 here"),
-        ("reno", ["--repeats", "3"], None, "small: repeats: 2 there, 3 here without cubic"),
-        ("cubic", ["--repeats", "1"], None, "small: repeats: 2 there, 1 here"),
-        ("reno", [], ("delay_ms: 5", "delay_ms: 6"), "small: scenario.links.l.delay_ms: 5 there, 6 here"),
-        ("reno", [], ("repeats: 2", "repeats: 2\nfairness_last_s: 0.5"), "fairness_last_s: none there, 0.5"),
-        ("reno", [], ("quick:", "vary_offset: false\nquick:"), "small: vary_offset: yes there, no here"),
+        ("reno", ["--seed", "2"], None, "--seed: 1 before, 2 now"),
+        ("reno", ["--repeats", "3"], None, "small: repeats: 2 before, 3 now without cubic"),
+        ("cubic", ["--repeats", "1"], None, "small: repeats: 2 before, 1 now"),
+        ("reno", [], ("delay_ms: 5", "delay_ms: 6"), "small: scenario.links.l.delay_ms: 5 before, 6 now"),
+        ("reno", [], ("repeats: 2", "repeats: 2\nfairness_last_s: 0.5"), "fairness_last_s: none before, 0.5"),
+        ("reno", [], ("quick:", "vary_offset: false\nquick:"), "small: vary_offset: yes before, no now"),
     ],
 )
 def test_whatever_would_mix_two_setups_in_a_table_is_refused_by_name(
@@ -112,5 +110,5 @@ def test_a_quick_report_says_so_in_every_section_and_table(
     out = suite.parent / "out"
     assert ("Small (quick: a look, not a result)" in capsys.readouterr().out) == quick
     page = (out / "report.html").read_text()
-    assert page.count('<p class="quick">') == 2 * quick  # the header's and the one suite's
+    assert page.count('<p class="quick">') == 2 * quick  # in the header and the suite's section
     assert set(pl.read_csv(out / "summary.csv")["quick"]) == {quick}

@@ -65,11 +65,7 @@ def spread(mean: Interval) -> dict[str, Any]:
 
 
 def positive(text: str) -> int:
-    """Parse a whole number above 0.
-
-    Raises:
-        argparse.ArgumentTypeError: it is not one.
-    """
+    """Parse a whole number above 0 for argparse."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text}: must be a whole number above 0")
     return int(text)

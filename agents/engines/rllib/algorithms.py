@@ -37,7 +37,6 @@ OwnFlows = TypeVar("OwnFlows", bound=Sb3Settings)
 OwnPpo = TypeVar("OwnPpo", bound=PpoSettings)
 
 SHARED = "shared"
-"""Name of the module of all flows, unless each has its own."""
 
 
 def to_shared(agent_id: Any, episode: Any, **kwargs: Any) -> str:
@@ -62,12 +61,7 @@ def environment(settings: TrainSettings) -> dict[str, Any]:
 
 
 class Builder(ABC, Generic[Own]):
-    """Makes an RLlib algorithm from a run's settings.
-
-    Attributes:
-        settings: the run's settings.
-        runners: number of sampling processes; with 0 this process samples.
-    """
+    """Makes an RLlib algorithm from a run's settings; with ``runners`` of 0 this process samples."""
 
     def __init__(self, settings: Own) -> None:
         self.settings = settings
@@ -151,8 +145,8 @@ class PpoBuilder(PolicyGradientBuilder[PpoSettings]):
         """
         settings = self.settings
         # RLlib derives each learner's number of minibatches from the whole batch, but if that gives 0, from
-        # the learner's own part: learners would finish at different times and wait forever. Absent flows
-        # contribute no rows.
+        # the learner's own part: learners would finish at different times and wait for one another. Absent
+        # flows contribute no rows.
         enough = settings.epochs * settings.rollout_steps * settings.num_envs >= 4 * settings.minibatch_size
         return settings.workers if settings.workers > 1 and settings.policies == "shared" and enough else 0
 

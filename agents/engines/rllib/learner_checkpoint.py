@@ -87,11 +87,7 @@ def _reading(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _require_same_shapes(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
-    """Check that two states have the same networks; RLlib does not.
-
-    Raises:
-        ValueError: they differ.
-    """
+    """Raise `ValueError` unless two states have the same networks; RLlib does not check."""
     for name in sorted(ours.keys() | theirs.keys()):
         weights = [
             {key: np.shape(value) for key, value in state.get(name, {}).items()} for state in (ours, theirs)
@@ -104,21 +100,14 @@ def _require_same_shapes(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> 
 def ask(algorithm: Algorithm, question: Callable[[Any], Answer]) -> Answer:
     """Return ``question(learner)``, computed in the learner's process while the learner does not change.
 
-    Several learners have the same weights; only the first is asked.
-
-    Raises:
-        InputError: its process ended.
+    Only the first learner is asked; all have the same weights. If its process ended, raise `InputError`.
     """
     (answer,) = tell(algorithm, partial(_at_rest, question), remote_actor_ids=[0])
     return answer
 
 
 def tell(algorithm: Algorithm, order: Callable[[Any], Answer], **options: Any) -> list[Answer]:
-    """Return ``order(learner)`` of every learner, computed in their processes.
-
-    Raises:
-        InputError: one of these ended.
-    """
+    """Return ``order(learner)`` of every learner, run in its process; raise `InputError` if one ended."""
     group = algorithm.learner_group
     assert group is not None
     answers = []
@@ -132,11 +121,7 @@ def tell(algorithm: Algorithm, order: Callable[[Any], Answer], **options: Any) -
 
 
 def require_learners(algorithm: Algorithm) -> None:
-    """Check that all learner processes of ``algorithm`` are alive.
-
-    Raises:
-        InputError: one is not.
-    """
+    """Raise `InputError` unless all learner processes of ``algorithm`` are alive."""
     group = algorithm.learner_group
     assert group is not None
     manager = group._worker_manager
@@ -181,7 +166,6 @@ def _entropy(learner: Any) -> Mapping[str, torch.Tensor]:
 
 
 def _to_tensors(value: Any) -> Any:
-    """Convert NumPy arrays in ``value`` to tensors and NumPy scalars to Python's."""
     if isinstance(value, Mapping):
         return {key: _to_tensors(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -72,7 +72,6 @@ class Training:
         spaces = (observation_space(self.transitions.observation_dim), action_space(1))
         self.learner: Any = make_config(settings).build_learner(spaces={DEFAULT_MODULE_ID: spaces})
         self.steps = 0
-        """Updates made."""
         self._seen: dict[str, list[float]] = {name: [] for name in LOSSES}
 
     def batch(self) -> SampleBatch:
@@ -139,11 +138,7 @@ class Training:
         (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
 
     def load(self, folder: Path) -> float:
-        """Read what `save` wrote; return the wall time spent until then in seconds.
-
-        Raises:
-            InputError: the checkpoint cannot be read.
-        """
+        """Read what `save` wrote, or raise `InputError`; return the wall time spent until then in s."""
         learner_checkpoint.read(self.learner, folder)
         path = folder / "state.json"
         try:

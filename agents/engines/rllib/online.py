@@ -109,11 +109,7 @@ def stopped_after(algorithm: Algorithm) -> Iterator[Algorithm]:
 
 
 def iterate(algorithm: Algorithm) -> Mapping[str, Any]:
-    """Sample and learn once; return RLlib's results.
-
-    Raises:
-        InputError: a learner process ended.
-    """
+    """Sample and learn once; return RLlib's results, or raise `InputError` if a learner process ended."""
     try:
         return algorithm.train()
     except RayError:
@@ -187,11 +183,7 @@ def save(algorithm: Algorithm, folder: Path, state: dict[str, Any]) -> None:
 
 
 def read_state(folder: Path) -> dict[str, Any]:
-    """Read the counters that `save` wrote to ``folder``.
-
-    Raises:
-        InputError: they cannot be read.
-    """
+    """Read the counters that `save` wrote to ``folder``, or raise `InputError`."""
     path = folder / "state.json"
     try:
         return json.loads(path.read_text(encoding="utf-8"))

@@ -23,10 +23,7 @@ from configs.errors import InputError
 
 
 def seed_episodes(environment: VecEnv, settings: Sb3Settings, steps: int, rank: int) -> int:
-    """Seed the episodes that process ``rank`` starts after ``steps``; return the seed.
-
-    Neither a resumed run nor another process may repeat episodes.
-    """
+    """Seed the episodes of process ``rank`` after ``steps``, so that none repeats; return the seed."""
     entropy = [settings.seed, steps, rank] if rank else [settings.seed, steps]
     seed = int(np.random.SeedSequence(entropy).generate_state(1)[0] >> 1)
     environment.seed(seed)
@@ -90,11 +87,7 @@ def save_beside(ranks: Ranks, model: BaseAlgorithm, counters: Mapping[str, Any])
 def load(
     algorithm: Algorithm, folder: Path, settings: Sb3Settings, ranks: Ranks = ALONE
 ) -> tuple[BaseAlgorithm, dict[str, Any]]:
-    """Read what `save` wrote to ``folder``: the model, in the middle of its episodes, and its counters.
-
-    Raises:
-        InputError: the checkpoint cannot be read.
-    """
+    """Read the model, in the middle of its episodes, and the counters, or raise `InputError`."""
     try:
         state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
         tensors = torch.load(folder / "model.pt", weights_only=True)

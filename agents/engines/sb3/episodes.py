@@ -48,11 +48,7 @@ def save(model: BaseAlgorithm, folder: Path) -> None:
 
 
 def restore(model: BaseAlgorithm, folder: Path) -> bool:
-    """Restore what `save` wrote to ``folder`` into an untrained model.
-
-    Returns:
-        Whether episodes were saved; otherwise the model begins new ones.
-    """
+    """Restore episodes into an untrained model; if none were saved, return False (it begins new ones)."""
     if not (folder / TEXT).exists():
         return False
     environment, monitor = _parts(model)

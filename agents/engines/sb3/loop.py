@@ -45,7 +45,6 @@ class Seen:
     """Mean over simulations of each interval."""
     goodput_mbps: list[float] = field(default_factory=list)
     episodes: int = 0
-    """Number of finished episodes."""
 
 
 class Chores(BaseCallback):
@@ -158,10 +157,8 @@ def export_policy(algorithm: Algorithm, model: BaseAlgorithm, settings: Sb3Setti
 def train(algorithm: Algorithm, settings: Sb3Settings, run: RunFolder) -> None:
     """Train as long as ``settings`` say, from the latest checkpoint of ``run`` if there is one.
 
-    A run ends with the rollout that completes its steps.
-
-    Raises:
-        InputError: the checkpoint cannot be read, or one of the run's processes ended.
+    A run ends with the rollout that completes its steps. If the checkpoint cannot be read or one of the run's
+    processes ends, raise `InputError`.
     """
     torch.set_num_threads(1)  # the networks are too small to gain from a second thread
     latest = run.latest_checkpoint()
@@ -193,7 +190,6 @@ def _train_first(
 
 
 def _train_beside(ranks: Ranks, algorithm: Algorithm, settings: Sb3Settings, latest: Path | None) -> None:
-    """Train in a process other than the first."""
     model, state = _begin(algorithm, settings, latest, ranks)
     _learn(model, settings, state, Chores(algorithm, settings, state, ranks))
 

@@ -20,7 +20,7 @@ from agents.training.run_folder import RunFolder
 from agents.training.settings import TrainSettings
 
 ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
-"""Arrays of a replay buffer, each (capacity, simulations, …)."""
+"""A replay buffer's arrays, each (capacity, simulations, …)."""
 
 
 def make_model(settings: ReplaySettings, environment: VecEnv) -> OffPolicyAlgorithm:

@@ -70,11 +70,7 @@ ALGORITHM = loop.Algorithm(
 
 
 def load(folder: Path, settings: PpoSettings) -> tuple[Any, dict[str, Any]]:
-    """Read a checkpoint's model, in the middle of its episodes, and its counters.
-
-    Raises:
-        InputError: the checkpoint cannot be read.
-    """
+    """Read a checkpoint's model, in the middle of its episodes, and its counters, or raise `InputError`."""
     return loop.load(ALGORITHM, folder, settings)
 
 
