@@ -84,8 +84,7 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
         self._observation = dict(zip(self._slot, batch.observations[0], strict=True))
         self._report = dict(zip(self._slot, batch.reports[0], strict=True))
         self._action = dict(zip(self._slot, self._actions[0], strict=True))
-        self._ran = b""
-        """`_active` of the last step, as bytes."""
+        self._ran = b""  # `_active` of the last step, as bytes
         self._rng: np.random.Generator | None = None
 
     def observation_space(self, agent: str) -> Box:

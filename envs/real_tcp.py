@@ -22,8 +22,7 @@ from kernel_bridge.runner.run_log import RunLog
 from kernel_bridge.runner.served_flows import AGENT
 from traces.path import cache
 
-PATIENCE_INTERVALS = 3
-"""Intervals that a step waits for the report of a silent flow."""
+PATIENCE_INTERVALS = 3  # intervals that a step waits for the report of a silent flow
 _TIME = REPORT_FIELDS.index("time_ns")
 
 
@@ -159,11 +158,7 @@ class RealTcpBatch:
             self._advance(episode)
 
     def run_log(self, index: int) -> RunLog:
-        """Return the log of the completed scenario.
-
-        Raises:
-            InputError: it is not complete.
-        """
+        """Return the log of the scenario; raise `InputError` if it is not complete."""
         if self._log is None:
             raise InputError("run_log: real TCP has a log only after the run")
         return self._log

@@ -38,9 +38,6 @@ class MultiFlowEnv(MultiAgentEnv):
     Args:
         config: arguments of `FlowsParallelEnv` by name, as in
             ``PPOConfig().environment(MultiFlowEnv, env_config={"scenario": "leo"})``.
-
-    Raises:
-        InputError: an argument is unknown or out of range.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:

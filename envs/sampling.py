@@ -54,11 +54,7 @@ class Sampler:
 
 
 def sampler(name: str, **ranges: Any) -> Sampler:
-    """Return the sampler ``name`` (see `configs.sampling.names`) with ``ranges`` replaced.
-
-    Raises:
-        InputError: the sampler or a range is unknown or not valid.
-    """
+    """Return the sampler ``name`` (see `configs.sampling.names`) with ``ranges`` replaced."""
     return Sampler(sampling.parse({"sampler": name, **ranges}, f"sampler {name}"))
 
 

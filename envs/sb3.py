@@ -30,9 +30,6 @@ class LeoVecEnv(VecEnv):
 
     ``num_envs`` is the number of simulations, and ``threads`` step them (0: one per core). Other arguments
     are those of `FlowEnv`.
-
-    Raises:
-        InputError: an argument is unknown or out of range.
     """
 
     def __init__(

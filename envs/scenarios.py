@@ -25,8 +25,7 @@ ScenarioLike = (
 )
 
 SCENARIOS = Path(configs.__file__).parent / "scenarios"
-LEARNER = "agent"
-"""The scheme name of learning flows."""
+LEARNER = "agent"  # the scheme name of learning flows
 
 
 def default() -> Scenario:
@@ -80,11 +79,7 @@ class ScenarioSource:
         self.max_learning_flows: int = known if max_learning_flows is None else max_learning_flows  # type: ignore[assignment]
 
     def draw(self, rng: np.random.Generator) -> Scenario:
-        """Return the scenario of the next episode; a fixed one gets a new seed, so that episodes differ.
-
-        Raises:
-            InputError: a callable returned no scenario, or one with no or too many learning flows.
-        """
+        """Return the scenario of the next episode; a fixed one gets a new seed, so that episodes differ."""
         if self._fixed is not None:
             return self._fixed.model_copy(update={"seed": int(rng.integers(2**63))})
         scenario = self._draw(rng)

@@ -15,10 +15,8 @@ from configs.scenario import Scenario
 from envs.history import History
 from envs.scenarios import ScenarioLike, ScenarioSource
 
-REAL_TCP = ("mahimahi", "kernel")
-"""Backends that run in real time, on the host's TCP."""
-BACKENDS = ("simulator", *REAL_TCP)
-"""Backends that environments can step."""
+REAL_TCP = ("mahimahi", "kernel")  # backends that run in real time, on the host's TCP
+BACKENDS = ("simulator", *REAL_TCP)  # backends that environments can step
 
 
 class Options(TypedDict, total=False):
@@ -185,11 +183,7 @@ def _require(what: str, name: str, known: list[str] | tuple[str, ...]) -> None:
 
 
 def single_flow(simulations: Simulations, face: str) -> Simulations:
-    """Return ``simulations`` for the environment ``face``, which controls one flow.
-
-    Raises:
-        InputError: episodes can have more learning flows.
-    """
+    """Return ``simulations`` for the environment ``face``; raise `InputError` for several slots."""
     if simulations.slots != 1:
         raise InputError(
             f"{face}: scenario: has up to {simulations.slots} flows of scheme agent, must be 1: "

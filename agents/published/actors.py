@@ -21,8 +21,7 @@ from agents.training.run_folder import RunFolder
 NEGATIVE_SLOPE = 0.2
 BATCH_NORM_EPSILON = 1e-3
 
-Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
-"""Weight (out, in) and bias (out,)."""
+Layer = tuple[NDArray[np.float32], NDArray[np.float32]]  # weight (out, in) and bias (out,)
 
 
 @dataclass(frozen=True)
@@ -41,11 +40,7 @@ SCHEMES = {
 
 
 def layers(bundle: TensorBundle, published: Published) -> list[Layer]:
-    """Return the actor's layers with batch norms folded in.
-
-    Raises:
-        InputError: a tensor is missing, damaged or has the wrong shape.
-    """
+    """Return the actor's layers with batch norms folded in."""
     found = []
     width: int = published.observation_dim
     for number in range(published.hidden_layers):
@@ -64,11 +59,7 @@ def layers(bundle: TensorBundle, published: Published) -> list[Layer]:
 
 
 def import_policy(scheme: str, prefix: Path, out: Path) -> Path:
-    """Write the actor of the checkpoint ``prefix`` to ``out``/policy; return that folder.
-
-    Raises:
-        InputError: the checkpoint is not of ``scheme``, or is damaged.
-    """
+    """Write the actor of the checkpoint ``prefix`` to ``out``/policy; return that folder."""
     published = SCHEMES[scheme]
     bundle = TensorBundle(prefix)
     network = perceptron(layers(bundle, published), NEGATIVE_SLOPE, f"{scheme}, as published")

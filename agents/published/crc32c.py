@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-POLYNOMIAL = 0x82F63B78
-"""Castagnoli's polynomial, reflected."""
+POLYNOMIAL = 0x82F63B78  # Castagnoli's polynomial, reflected
 MASK_DELTA = 0xA282EAD8
 
 

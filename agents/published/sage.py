@@ -61,9 +61,6 @@ def network(bundle: TensorBundle) -> tuple[Policy, SageSettings]:
     Export it with ``reset_first`` (`to_onnx`). Sonnet's unit is ``a = tanh(W_ia x + W_ha (r h) + b_a)`` and
     ``h' = (1 - z) h + z a``. PyTorch applies the reset gate r after the weights and swaps z and 1 - z, so
     this function negates gate z.
-
-    Raises:
-        InputError: a tensor is missing, damaged or has the wrong shape.
     """
     reader = _Reader(bundle)
     encoder = "{}/_proprio_encoder/_network/_layers/{}"
@@ -120,11 +117,7 @@ def _gates(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def import_policy(prefix: Path, out: Path) -> Path:
-    """Write the policy of the checkpoint ``prefix`` to ``out``/policy; return that folder.
-
-    Raises:
-        InputError: the checkpoint is not Sage's, or is damaged.
-    """
+    """Write the policy of the checkpoint ``prefix`` to ``out``/policy; return that folder."""
     bundle = TensorBundle(prefix)
     policy, settings = network(bundle)
     onnx = to_onnx(policy, "sage, as published", reset_first=True)

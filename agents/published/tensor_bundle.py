@@ -21,12 +21,9 @@ from configs.errors import InputError
 
 FOOTER_BYTES = 48
 MAGIC = 0xDB4775248B80FB57
-TRAILER_BYTES = 5
-"""Compression type and checksum after each block."""
-FLOAT32 = 1
-"""TensorFlow's number of the data type that policies use."""
-LARGEST_TENSOR = 1 << 24
-"""Largest accepted number of elements, far above any published policy's."""
+TRAILER_BYTES = 5  # compression type and checksum after each block
+FLOAT32 = 1  # TensorFlow's number of the data type that policies use
+LARGEST_TENSOR = 1 << 24  # largest accepted number of elements, far above any published policy's
 
 
 class BrokenError(Exception):

@@ -60,11 +60,7 @@ class Trial:
 
 
 def trials(sweep: Sweep, out: Path, source: str) -> list[Trial]:
-    """Return the trials of ``sweep``, whose folders are in ``out``.
-
-    Raises:
-        InputError: the settings of a trial are not valid; the line begins with ``source``.
-    """
+    """Return the trials of ``sweep``, whose folders are in ``out``."""
     scheme = registry.get(sweep.agent)
     if not scheme.trainers:
         raise InputError(f"{source}: agent: {scheme.summary}")
