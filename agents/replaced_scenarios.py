@@ -7,8 +7,7 @@ from typing import Any
 from agents.training.settings import TrainSettings
 from configs.sampling import MixtureSampling
 
-KEYS = ("scenarios", "scenarios.sampler")
-"""Assignments that replace the preset's ranges."""
+KEYS = ("scenarios", "scenarios.sampler")  # assignments that replace the preset's ranges
 
 
 def line(before: TrainSettings, after: TrainSettings) -> str | None:

@@ -62,11 +62,7 @@ def main() -> int:
 
 
 def run(arguments: list[str]) -> int:
-    """Run ``train.py`` with ``arguments``; return its exit status.
-
-    Raises:
-        InputError: bad arguments, settings or files.
-    """
+    """Run ``train.py`` with ``arguments``; return its exit status."""
     flags = parser().parse_args(arguments)
     if flags.sweep is not None:
         return sweep(flags)
@@ -133,11 +129,7 @@ def failed(folder: RunFolder, error: InputError | OSError, *, resume: bool) -> N
 
 
 def sweep(flags: argparse.Namespace) -> int:
-    """Run the sweep that ``flags`` name; return the exit status.
-
-    Raises:
-        InputError: a flag applies to single runs only, or `run_sweep` raises one.
-    """
+    """Run the sweep that ``flags`` name; return the exit status."""
     own = ("sweep", "out", "resume", "ray_address", "workers")
     for name, value in vars(flags).items():
         if name not in own and value not in (None, []):
@@ -168,11 +160,7 @@ def sweep(flags: argparse.Namespace) -> int:
 
 
 def take_algorithm(flags: argparse.Namespace) -> Scheme | None:
-    """Remove ``algo=NAME`` from the assignments of ``flags``; return that scheme, None without it.
-
-    Raises:
-        InputError: there is no such scheme.
-    """
+    """Remove ``algo=NAME`` from the assignments of ``flags``; return that scheme, None without it."""
     named = [text for text in flags.set if text.partition("=")[0].strip() == "algo"]
     flags.set = [text for text in flags.set if text not in named]
     return registry.get(named[-1].partition("=")[2].strip()) if named else None
@@ -225,11 +213,7 @@ def fresh(scheme: Scheme, flags: argparse.Namespace, task: Mapping[str, Any] | N
 
 
 def resumed(scheme: Scheme, flags: argparse.Namespace, out: Path) -> TrainSettings:
-    """Return the settings of the run in ``out``, with the changes that `FREE_ON_RESUME` allows.
-
-    Raises:
-        InputError: there is no run, or a flag changes another setting.
-    """
+    """Return the settings of the run in ``out``, with the changes that `FREE_ON_RESUME` allows."""
     source = out / "config.yaml"
     if not source.is_file():
         raise InputError(f"{source}: no run to resume here")
@@ -250,11 +234,7 @@ def resumed(scheme: Scheme, flags: argparse.Namespace, out: Path) -> TrainSettin
 
 
 def check(settings: TrainSettings) -> None:
-    """Validate what the settings' model cannot: length, backend, specification and reward.
-
-    Raises:
-        InputError: there is no length, or this build has no such backend, specification or reward.
-    """
+    """Validate what the settings' model cannot: length, backend, specification and reward."""
     if settings.steps is None and settings.minutes is None:
         raise InputError("train.py: --steps or --minutes: give one")
     if settings.backend not in TRAINED_ON:
@@ -275,11 +255,7 @@ def check(settings: TrainSettings) -> None:
 
 
 def trace_hashes(settings: TrainSettings) -> dict[str, str]:
-    """Return the SHA-256 of every path trace that episodes can use; build missing ones.
-
-    Raises:
-        InputError: a trace file is missing or not valid.
-    """
+    """Return the SHA-256 of every path trace that episodes can use; build missing ones."""
     from envs.sampling import paths  # here, so that --help needs no compiled module
 
     stages = [settings.scenarios, *(stage.scenarios for stage in settings.curriculum)]

@@ -45,9 +45,6 @@ def imitate(
         rule: maps observations (n, observation_dim) to actions (n, action_dim).
         settings: define number, length and scenarios of the lessons.
         told: called with the number of each lesson and the mean squared error of its fit.
-
-    Raises:
-        InputError: the specification is not Astraea's.
     """
     changes = {"curriculum": [], "num_envs": settings.lesson_envs or settings.num_envs}
     simulations = Simulations(settings.model_copy(update=changes), first_episode=FIRST_EPISODE)

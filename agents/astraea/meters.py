@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from agents.training.simulations import LEARNER
 from results.measurement import Measurement
 
-SATURATED = 0.99
-"""Beyond this magnitude an action has almost no gradient through tanh."""
+SATURATED = 0.99  # beyond this magnitude an action has almost no gradient through tanh
 
 COLUMNS = (
     "reward",
@@ -38,8 +37,7 @@ class Meters:
     def __init__(self) -> None:
         self._sums: dict[str, float] = defaultdict(float)
         self._counts: dict[str, int] = defaultdict(int)
-        self.last: dict[str, float] = {}
-        """The result of the last `flush`."""
+        self.last: dict[str, float] = {}  # the result of the last `flush`
 
     def _add(self, name: str, total: float, count: int = 1) -> None:
         self._sums[name] += total

@@ -18,14 +18,10 @@ from configs.errors import InputError
 class Transitions(NamedTuple):
     """Transitions of single flows, n rows each. None is terminal: episodes are truncated."""
 
-    state: Tensor
-    """(n, observation_dim + global_dim), the flow's own observation first."""
-    action: Tensor
-    """(n, action_dim)."""
-    reward: Tensor
-    """(n,)."""
-    next_state: Tensor
-    """(n, observation_dim + global_dim)."""
+    state: Tensor  # (n, observation_dim + global_dim), the flow's own observation first
+    action: Tensor  # (n, action_dim)
+    reward: Tensor  # (n,)
+    next_state: Tensor  # (n, observation_dim + global_dim)
 
 
 class ReplayBuffer:
@@ -36,8 +32,7 @@ class ReplayBuffer:
         # The operating system allocates the memory as rows are written.
         self._rows = np.empty((capacity, 2 * state_dim + action_dim + 1), dtype=np.float32)
         self._random = np.random.default_rng([seed, 3])
-        self.added = 0
-        """Transitions added since the start of the run."""
+        self.added = 0  # transitions added since the start of the run
         self._saved = 0
 
     def __len__(self) -> int:

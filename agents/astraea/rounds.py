@@ -33,12 +33,9 @@ def one_thread(name: str) -> ThreadPoolExecutor:
 class Round:
     """The result of a round."""
 
-    actor: Actor
-    """A copy of the learner's actor at the end of the round."""
-    updates: int
-    """Updates since the start of the run."""
-    measured: list[dict[str, float]]
-    """The measurements of each update of the round."""
+    actor: Actor  # a copy of the learner's actor at the end of the round
+    updates: int  # updates since the start of the run
+    measured: list[dict[str, float]]  # the measurements of each update of the round
 
 
 class Rounds:

@@ -80,8 +80,7 @@ class Td3:
             for target, critic in zip(self.target_critics, self.critics, strict=True)
         ]
         self._noise = torch.Generator().manual_seed(seed)
-        self.updates = 0
-        """Critic updates so far."""
+        self.updates = 0  # critic updates so far
 
     def begin_with_actor(self) -> None:
         """Copy the actor, which has learned in lessons, to the target and the exported policy."""

@@ -58,8 +58,7 @@ class Training:
         )
         self.returns = Returns(settings.return_steps, settings.gamma)
         self.meters = Meters()
-        self.steps = 0
-        """Environment steps: intervals, summed over the simulations."""
+        self.steps = 0  # environment steps: intervals, summed over the simulations
 
     def start(self) -> None:
         """Start acting with the learner's current weights."""

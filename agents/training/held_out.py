@@ -21,8 +21,7 @@ from configs.errors import InputError
 
 FILE = "evaluation.csv"
 
-Rank = tuple[int, float]
-"""(links held, reward), compared in this order; 0 links without ``held_out_links``."""
+Rank = tuple[int, float]  # (links held, reward), compared in this order; 0 links without ``held_out_links``
 
 
 def rank(row: Mapping[str, Any]) -> Rank:
@@ -52,11 +51,7 @@ class Chooser:
             self._compare(rank(row), int(row["steps"]))
 
     def consider(self, steps: int, wall_s: float) -> dict[str, float]:
-        """Evaluate the last exported policy, keep it if it is the best, and return its metrics.
-
-        Raises:
-            InputError: the agent exports no policy.
-        """
+        """Evaluate the last exported policy, keep it if it is the best, and return its metrics."""
         from agents.training.bars import links_held  # here, because both draw scenarios
         from agents.training.rollout import CHOOSING_EPISODE, evaluate_policy
 

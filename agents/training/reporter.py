@@ -18,8 +18,7 @@ from agents.training.settings import TrainSettings
 from agents.training.stopping import Stopped
 from agents.training.tracking import scalars, tracker
 
-PLAIN_LINE_S = 10.0
-"""Least time between progress lines without a terminal."""
+PLAIN_LINE_S = 10.0  # least time between progress lines without a terminal
 
 
 class Reporter:

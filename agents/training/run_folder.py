@@ -55,8 +55,7 @@ class RunFolder:
         self.path = path
         self.provenance = dict(provenance)
         self._columns: dict[str, list[str]] = {}
-        self.notes: dict[str, Any] = {}
-        """Entries that `write_summary` adds to the engine's summary."""
+        self.notes: dict[str, Any] = {}  # entries that `write_summary` adds to the engine's summary
         self.stop = Stop()
 
     @classmethod

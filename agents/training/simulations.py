@@ -17,8 +17,7 @@ from envs.history import History
 if TYPE_CHECKING:
     from envs.real_tcp import RealTcpBatch
 
-LEARNER = "agent"
-"""The scheme name of learning flows."""
+LEARNER = "agent"  # the scheme name of learning flows
 
 
 class Simulations:
@@ -110,11 +109,7 @@ class Simulations:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Rebuild the simulations of ``state`` step by step.
-
-        Raises:
-            InputError: an earlier version wrote ``state``.
-        """
+        """Rebuild the simulations of ``state`` step by step; raise `InputError` for old versions."""
         self.next_episode = state["next_episode"]
         self._draw.steps = state.get("steps", 0)  # older checkpoints have no curriculum
         self._stages = list(state.get("stages", self._stages))

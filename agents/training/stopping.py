@@ -67,8 +67,7 @@ class Signals(Stop):
     NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
     def __init__(self, note: Note | None = None) -> None:
-        self.number: int | None = None
-        """The latest signal; None before any."""
+        self.number: int | None = None  # the latest signal; None before any
         self._note = note
         self._deferred = False
         self._before: dict[int, Any] = {}
