@@ -48,7 +48,7 @@ SETTINGS = {
 
 
 def main(make: Callable[[Any], Run] | None = None) -> int:
-    """Carry out the session in the JSON file of the first argument as a ``make(session)`` (default: `Run`)."""
+    """Carry out the session in the JSON file of the first argument, as a ``make`` (default: `Run`)."""
     session = json.loads(Path(sys.argv[1]).read_text())
     try:
         told = (make or Run)(session).carry_out()
@@ -270,7 +270,7 @@ def shells_here() -> dict[int, str]:
 
 
 def keep_up() -> None:
-    """Take real-time priority, which children inherit: shells and flows must wake on time on a busy machine."""
+    """Take real-time priority, which children inherit, so that shells and flows wake on time."""
     with contextlib.suppress(PermissionError):  # in an unprivileged container
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 
