@@ -48,7 +48,7 @@ SETTINGS = {
 
 
 def main(make: Callable[[Any], Run] | None = None) -> int:
-    """Carry out the session in the first argument's JSON file as a ``make(session)`` (default: `Run`)."""
+    """Carry out the session in the JSON file of the first argument, as a ``make`` (default: `Run`)."""
     session = json.loads(Path(sys.argv[1]).read_text())
     try:
         told = (make or Run)(session).carry_out()

@@ -1,7 +1,7 @@
-"""Archives that the kernel unpacks into its first file system: cpio in the format "newc".
+"""Write initramfs archives: cpio in the format "newc".
 
-Source: Documentation/driver-api/early-userspace/buffer-format.rst of the kernel. Several archives may
-follow one another; later files replace earlier ones.
+Source: the kernel's Documentation/driver-api/early-userspace/buffer-format.rst. Archives can be concatenated;
+later files replace earlier ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class File:
     """A file of the archive."""
 
     data: bytes
-    """For a symbolic link, where it points."""
+    """The content, or a symbolic link's target."""
     mode: int = 0o644
     is_link: bool = False
 
@@ -29,8 +29,8 @@ def archive(files: Mapping[str, File], folders: Mapping[str, int] | None = None)
     """Return an archive; the same content gives the same bytes.
 
     Args:
-        files: by path, without a leading slash. Folders that they need come by themselves, with mode 755.
-        folders: further folders, with their modes.
+        files: by path without a leading slash; their folders are added with mode 755.
+        folders: further folders with their modes.
     """
     modes = {str(parent): 0o755 for path in files for parent in PurePosixPath(path).parents if parent.name}
     modes |= {
