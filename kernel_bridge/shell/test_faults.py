@@ -58,7 +58,7 @@ def others():
 
 subprocess.run(["mount", "-t", "sysfs", "sysfs", "/sys"], check=True)
 ip("link", "set", "lo", "up")
-# Somewhere to go on to, so that addresses are translated.
+# With a further interface, addresses are translated.
 ip("link", "add", "on", "type", "veth", "peer", "name", "other")
 ip("link", "set", "on", "up")
 Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
@@ -75,7 +75,7 @@ for trial in range(TRIALS):
         assert during["tables"] == 1 and "leo0" in during["interfaces"], during
         seen += 1
     else:
-        time.sleep(draw.uniform(0, 0.02))  # anywhere while it sets itself up
+        time.sleep(draw.uniform(0, 0.02))  # any time during its setup
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
@@ -88,7 +88,7 @@ for trial in range(TRIALS):
             assert select.select([end], [], [], 30)[0], f"a process outlived its shell in trial {trial}"
             os.close(end)
             try:
-                os.waitpid(pid, os.WNOHANG)  # those that have lost their parent are this process's
+                os.waitpid(pid, os.WNOHANG)  # orphans become this process's children
             except ChildProcessError:
                 pass
     assert state() == before, (trial, state(), before)

@@ -17,7 +17,6 @@ const DELAY_LIMIT_MS: f64 = 10_000.0;
 /// Default of `--spin-us`.
 const SPIN: Nanos = 150_000;
 
-/// What `--help` prints.
 pub const HELP: &str = "\
 mm-leo PATH_TRACE [OPTION…] [-- COMMAND…]
 mm-leo --rate-mbps R --delay-ms D [OPTION…] [-- COMMAND…]

@@ -17,7 +17,7 @@ const SINGLE_PACKETS: u64 = 1_000;
 /// Separates the random streams of the two directions, and of losses and queues.
 const STREAM: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What both directions replay.
+/// The path that both directions replay.
 pub enum Source {
     Traced(Arc<PathTrace>),
     /// A constant one-way propagation.

@@ -1,8 +1,7 @@
 //! `mm-leo` runs a command behind a link that replays a path trace with `core/link` on the machine's clock.
 //!
-//! Like mahimahi's shells (Netravali et al., USENIX ATC 2015) it runs the command in a network namespace
-//! whose only exit is a TUN device, and carries packets between that and a TUN device outside. Both kinds of
-//! shells nest in each other.
+//! Like mahimahi's shells (Netravali et al., USENIX ATC 2015), with which it nests, it runs the command in a
+//! network namespace whose only exit is a TUN device, and carries packets between that and a device outside.
 
 mod addresses;
 mod alarm;

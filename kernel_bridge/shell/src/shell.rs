@@ -175,8 +175,7 @@ fn inner_device(local: Ipv4Addr, peer: Ipv4Addr) -> Result<Tun, String> {
     let inner = Tun::create(INNER).map_err(named(INNER))?;
     inner.connect(local, peer).map_err(named(INNER))?;
     default_route(peer).map_err(named("the default route"))?;
-    // Nested shells need forwarding in this namespace. Where /proc/sys is read-only, as in some containers,
-    // they report that themselves.
+    // Nested shells need forwarding here. If /proc/sys is read-only, as in some containers, they say so.
     let _ = fs::write(FORWARDING, "1");
     Ok(inner)
 }
