@@ -59,7 +59,7 @@ pub struct Traced {
     /// The first disruption not before the last departure, and the start of its period.
     next_disruption: usize,
     disruption_period_start: i128,
-    /// Its simulated time, at least 0: packets that arrive by then meet no disruption.
+    /// When that disruption begins, in simulated time, at least 0: packets that arrive by then meet none.
     undisturbed_until: Nanos,
 }
 
