@@ -26,11 +26,9 @@ const ALPHA: f64 = 0.025;
 
 /// Return Astraea's new window: `⌈cwnd (1 + αa)⌉` for a ≥ 0, `⌊cwnd / (1 - αa)⌋` for a < 0, α = 0.025.
 ///
-/// Every non-zero action moves the window by at least a packet; 0 and NaN keep it. Computed in double
-/// precision like the released Python client. Clamps the action to [-1, 1] and the window to
-/// [`MIN_CWND_PACKETS`], [`MAX_CWND_PACKETS`].
-///
-/// Source: Astraea (EuroSys 2024), `map_action` of the released client.
+/// Every non-zero action moves the window by at least a packet; 0 and NaN keep it. Clamps the action to [-1,
+/// 1] and the window to [`MIN_CWND_PACKETS`], [`MAX_CWND_PACKETS`]. Source: Astraea (EuroSys 2024),
+/// `map_action` of the released Python client, in double precision as there.
 pub fn map_action(action: f32, cwnd_packets: u32) -> u32 {
     let a = bounded(action);
     let cwnd = f64::from(cwnd_packets);
@@ -97,7 +95,6 @@ impl Action {
     }
 }
 
-/// The per-flow state of an action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ActionState {
     CwndStep,
@@ -159,10 +156,8 @@ pub fn pacing_rate_bytes_per_s(mss_bytes: u32, cwnd_packets: u32, packets_out: u
     window_rate_bytes_per_s(mss_bytes.saturating_add(HEADER_BYTES), cwnd_packets, packets_out, srtt_us)
 }
 
-/// `packet_bytes · max(cwnd, packets_out) / srtt`, in bytes/s; 0 without an RTT.
-///
-/// Paces Sage's policies and its pool, with payload sizes. Sage's kernel descends from Orca's but is not
-/// released, so whether it counts headers is unknown.
+/// `packet_bytes · max(cwnd, packets_out) / srtt`, in bytes/s; 0 without an RTT. With payload sizes, paces
+/// Sage's policies and pool. Whether Sage's unreleased kernel, based on Orca's, counts headers is unknown.
 pub fn window_rate_bytes_per_s(packet_bytes: u32, cwnd_packets: u32, packets_out: u32, srtt_us: u32) -> u64 {
     if srtt_us == 0 {
         return 0;

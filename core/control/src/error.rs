@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-/// Bad input: a policy's files, or the name of an agent or a reward.
-///
-/// Displays as one line, `source: field: rule`.
+/// Bad input: a policy's files, an agent's or a reward's name. Displays as one line, `source: field: rule`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlError {
     /// The file or other origin of the input.

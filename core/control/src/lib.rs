@@ -1,4 +1,4 @@
-//! Monitor interval → report → features → policy → action, defined once for training, simulation and kernel.
+//! From monitor interval to action: one definition for training, simulation and the live kernel.
 //!
 //! For each flow and monitor interval, a backend gives the flow's [`AgentState`] a [`Report`]. A [`Policy`]
 //! or a trainer maps the state's observation to an action, and the state turns the action into a [`Command`]:

@@ -47,10 +47,8 @@ impl Sums {
     }
 }
 
-/// The last [`RATE_WINDOW_INTERVALS`] intervals with a delivery.
-///
-/// A silent interval counts with the next one that has a delivery: Sage's released server waits for a
-/// delivery before it reads the connection again.
+/// The last [`RATE_WINDOW_INTERVALS`] intervals with a delivery. A silent interval counts with the next one
+/// that has a delivery, because Sage's released server waits for one before it reads the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateWindow {
     intervals: [Sums; RATE_WINDOW_INTERVALS],

@@ -1,4 +1,5 @@
-//! What only a simulator or testbed knows: the path and all its flows. Rewards and critics read it.
+//! The path and all its flows, known only to a simulator or testbed: for rewards and critics, not for
+//! policies.
 
 use crate::{RateWindow, Report};
 

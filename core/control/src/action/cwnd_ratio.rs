@@ -5,10 +5,9 @@ use super::{MAX_CWND_PACKETS, MIN_CWND_PACKETS};
 /// The released server multiplies the window by 1.1 per interval until slow start is over.
 const SLOW_START_PERCENT: u64 = 110;
 
-/// Return Orca's new window: `⌊⌊100 · 4^a⌋ · cwnd / 100⌋`, at least 4 packets.
-///
-/// Source: Orca (Abbasloo et al., SIGCOMM 2020), equation 1, `cwnd = 4^α · cwnd` with α in [-1, 1]. The
-/// released agent sends the factor as a truncated percentage, and the released server multiplies integers.
+/// Return Orca's new window: `⌊⌊100 · 4^a⌋ · cwnd / 100⌋`, at least 4 packets. Source: Orca (Abbasloo et al.,
+/// SIGCOMM 2020), equation 1, `cwnd = 4^α · cwnd` with α in [-1, 1]. The released agent sends the factor as a
+/// truncated percentage, and the released server multiplies integers.
 pub(super) fn of_cubic(action: f32, cwnd_packets: u32) -> u32 {
     let percent = (libm::pow(4.0, super::bounded(action)) * 100.0) as u64;
     scaled(percent, cwnd_packets)
@@ -24,9 +23,8 @@ fn scaled(percent: u64, cwnd_packets: u32) -> u32 {
     packets.clamp(u64::from(MIN_CWND_PACKETS), u64::from(MAX_CWND_PACKETS)) as u32
 }
 
-/// A window that only the agent changes, by `4^a` per action, with its fraction of a packet.
-///
-/// Sage (Yen et al., SIGCOMM 2023) multiplies by `2^a` with a in [-2, 2], in thousandths: the same range.
+/// A window that only the agent changes, by `4^a` per action, with its fraction of a packet. Sage (Yen et
+/// al., SIGCOMM 2023) multiplies by `2^a` with a in [-2, 2], in thousandths: the same range.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct OwnWindow {
     /// In packets; the flow gets this rounded up.

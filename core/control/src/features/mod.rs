@@ -80,7 +80,6 @@ impl Observation {
     }
 }
 
-/// The per-flow state of an observation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ObservationState {
     Astraea(astraea::Observation),
@@ -108,7 +107,6 @@ impl ObservationState {
         }
     }
 
-    /// Whether the policy acts after the latest interval.
     pub(crate) fn is_due(&self) -> bool {
         match self {
             Self::Astraea(_) | Self::Orca(_) | Self::Aurora(_) => true,

@@ -74,9 +74,7 @@ impl Default for Observation {
 }
 
 impl Observation {
-    /// Add the report of the interval that just ended.
-    ///
-    /// In the released server, slow start is over for good once the threshold is below the window.
+    /// Add a report. As in the released server, slow start ends once the threshold is below the window.
     pub fn push(&mut self, report: &Report) {
         self.slow_start_over |= report.ssthresh < report.cwnd;
         if self.slow_start_over {

@@ -142,9 +142,7 @@ impl Observation {
         self.action = Some(thousandths(log2_ratio));
     }
 
-    /// Whether the policy acts now: the latest interval had a delivery.
-    ///
-    /// The released server polls until bytes are delivered, and only then sends a state.
+    /// Whether the policy acts now: as in the released server, only after an interval with a delivery.
     pub const fn is_due(&self) -> bool {
         self.heard
     }

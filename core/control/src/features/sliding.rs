@@ -19,12 +19,10 @@ pub(crate) struct Extremes {
 }
 
 impl Extremes {
-    /// Maxima over up to `window` samples.
     pub(crate) fn maxima(window: u32) -> Self {
         Self { entries: VecDeque::with_capacity(window as usize + 1), window, newest: 0, sign: 1.0 }
     }
 
-    /// Minima over up to `window` samples.
     pub(crate) fn minima(window: u32) -> Self {
         Self { sign: -1.0, ..Self::maxima(window) }
     }

@@ -46,7 +46,6 @@ impl Message {
 }
 
 /// Whether `bytes` consist of complete fields, also in nested messages, and include the operator sets.
-///
 /// Source: the Protocol Buffers encoding guide; `ModelProto` in the ONNX specification.
 pub(super) fn is_whole(bytes: &[u8]) -> bool {
     let mut operator_sets = false;

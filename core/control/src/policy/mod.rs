@@ -72,10 +72,8 @@ impl Policy {
         self.network.memory_dim()
     }
 
-    /// Map `observations`, n × `observation_dim`, to `actions`, n × `action_dim`, and update `memories`,
-    /// which are n × `memory_dim`.
-    ///
-    /// A row's action has the same bits for any other rows, thread and machine.
+    /// Map `observations`, n × `observation_dim`, to `actions`, n × `action_dim`, and update `memories`, n ×
+    /// `memory_dim`. A row's action has the same bits with any other rows, on any thread and machine.
     ///
     /// # Panics
     /// When the lengths are not those of the same number of rows.

@@ -1,7 +1,7 @@
 //! A network that maps rows of numbers and, if it is recurrent, a row of memory to the next.
 //!
-//! A row gives the same bits in any batch, thread and machine: sums have a fixed order, without fused
-//! multiply-add and without kernels chosen by processor or batch size, and `tanh` and `exp` come from `libm`.
+//! A row gives the same bits in any batch, on any thread and machine: sums have a fixed order, without fused
+//! multiply-add or kernels chosen by processor or batch size, and `tanh` and `exp` come from `libm`.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! Reads an ONNX graph into a [`Network`]: a row `observation` in, a row `action` out, constant weights.
 //!
-//! A recurrent policy has further inputs of any name, such as `state`, (batch, n), each with an output
-//! `next_state`. They start as zeros. Operators are those that policy exporters write, as defined since
-//! operator set 9 or earlier.
+//! A recurrent policy has further inputs of any name, such as `state`, (batch, n), initially zeros, each with
+//! an output `next_state`. Supports the operators that exporters write, as defined since operator set 9 or
+//! earlier.
 
 use std::collections::BTreeMap;
 

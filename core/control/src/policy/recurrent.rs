@@ -51,8 +51,7 @@ fn activate(network: &mut Network, activation: Activation, x: Slot) -> Slot {
 /// h' = (1 - z) ⊙ n + z ⊙ h
 /// ```
 ///
-/// Returns h'. Source: ONNX's operator GRU and its `linear_before_reset`, which PyTorch sets and Sonnet does
-/// not.
+/// Returns h'. Source: ONNX's operator GRU and its `linear_before_reset`: PyTorch sets it, Sonnet does not.
 pub(super) fn gru(network: &mut Network, weights: &Weights<'_>, reset_after: bool, x: Slot, h: Slot) -> Slot {
     let of_x = weights.dense(network, true, 0..3, x);
     let of_h = weights.dense(network, false, if reset_after { 0..3 } else { 0..2 }, h.clone());

@@ -9,8 +9,8 @@
 //! R_stab = mean_i sqrt(Σ_w (thr_i,t - t̄hr_i)² / (w t̄hr_i²))
 //! ```
 //!
-//! Source: the form, w = 5 intervals and the clip from the paper; the coefficients 0.1, 0.02, 1.0, 0.02, 0.01
-//! from public re-implementations, which cite the authors' technical report. β is not published.
+//! From the literature: the form, w = 5 intervals, the clip, and the coefficients 0.1, 0.02, 1.0, 0.02, 0.01,
+//! which public re-implementations cite from the authors' technical report. β is not published.
 //!
 //! Our choices:
 //! - β = 0.5: a queue of half a base RTT costs nothing.
@@ -50,7 +50,7 @@ fn throughput<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState>) -> 
     ratio(sum, world.capacity_bytes_per_s).min(1.0)
 }
 
-/// Equation 5: the mean flow's packets that wait beyond (1 + β) base RTTs.
+/// Equation 5: packets of a mean flow that wait beyond (1 + β) base RTTs.
 fn latency<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState> + Clone) -> f64 {
     let excess_us = mean(flows.clone().map(|flow| {
         f64::from(flow.report.latency_us()) - (1.0 + BETA) * world.base_rtt_us(flow.extra_delay_ns)
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use crate::Report;
 
-    /// 100 Mbit/s of packets of 1,500 bytes, 15 ms one way.
+    /// 100 Mbit/s, 15 ms one way.
     const WORLD: World =
         World { capacity_bytes_per_s: 12.5e6, base_delay_ns: 15_000_000, buffer_bytes: 375_000 };
 

@@ -93,9 +93,8 @@ impl Reward {
         )
     }
 
-    /// Compute the reward of the interval that just ended for the `flows` active in it; 0 without flows.
-    ///
-    /// Always finite. For several flows, a reward [per flow](Self::is_of_flow) is their mean.
+    /// Compute the reward of the interval that just ended, always finite, for the `flows` active in it; 0
+    /// without flows. For several flows, a reward [per flow](Self::is_of_flow) is their mean.
     pub fn evaluate<'a>(self, world: &World, flows: impl Iterator<Item = &'a FlowState> + Clone) -> f32 {
         if flows.clone().next().is_none() {
             return 0.0;

@@ -1,9 +1,7 @@
-//! Custom rewards: a weighted sum of named terms, defined in [`TERMS`].
+//! Custom rewards: a weighted sum of [`TERMS`]. Penalties need negative weights or a plus (`delay:+1`).
 //!
 //! `utility` is proportional fairness (Kelly, Maulloo and Tan, 1998): a relative step of a window is worth
 //! the same anywhere. With `throughput`, growth of a small window earns next to nothing.
-//!
-//! Penalties are quantities to avoid. Their weights are negative unless written with a plus (`delay:+1`).
 
 use super::{mean, standard_deviation};
 use crate::report::ratio;
