@@ -19,8 +19,8 @@ pub const GLOBAL_DIM: usize = 12;
 /// | 10 | buffer in multiples of capacity × 2 × one-way propagation / 10 |
 /// | 11 | capacity / 500 Mbit/s |
 ///
-/// Without flows the first eight are 0. A flow without an RTT sample in the interval counts with its smoothed RTT.
-/// Source: the released Python client; entry 10 as its sibling Spine fills it (buffer over BDP).
+/// Without flows the first eight are 0. Without an RTT sample in the interval, a flow's smoothed RTT counts.
+/// Source: the released Python client; entry 10 is computed as in its sibling Spine (buffer / BDP).
 ///
 /// # Panics
 /// When `out` is not [`GLOBAL_DIM`] long.

@@ -119,8 +119,7 @@ impl ReceiveWindow {
         self.rtt_8 = if smaller { rtt * 8 } else { self.rtt_8 - self.rtt_8 / 8 + rtt };
     }
 
-    /// Linux's tcp_rcv_space_adjust: twice the bytes read per round trip for losses, four times for slow
-    /// start.
+    /// Linux's tcp_rcv_space_adjust: twice the bytes read per RTT for losses, four times for slow start.
     #[cold]
     fn end_round(&mut self, now: Nanos, next: u64) {
         let read = (next - self.round_first) * SEGMENT;

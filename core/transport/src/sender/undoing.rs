@@ -65,9 +65,8 @@ impl Sender {
     }
 
     /// F-RTO (RFC 5682 §3.1, Linux's tcp_process_loss): after a timeout that may be spurious, answer the
-    /// first ACK with new data instead of repairs. The next ACK then tells late packets from lost ones.
-    ///
-    /// `selectively`: the ACK delivers packets beyond the cumulative point.
+    /// first ACK with new data, not repairs. The next ACK then tells late packets from lost ones.
+    /// `selectively`: the ACK has new SACKs.
     #[inline]
     pub(super) fn look_for_originals(&mut self, advanced: bool, selectively: bool) {
         let State::Loss { until, may_be_spurious: true } = self.state else { return };
