@@ -1,4 +1,4 @@
-"""Output files that are written whole or not at all, and say in one line why not."""
+"""Atomic writes of output files; a failure is a one-line `InputError`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from configs.errors import InputError
 
 
 def write_file(out: Path, data: bytes) -> None:
-    """Write ``data`` to ``out``; what was there before stays until the new file is complete.
+    """Write ``data`` to ``out``; an existing file stays until the new one is complete.
 
     Raises:
         InputError: the file cannot be written.
@@ -26,10 +26,10 @@ def write_file(out: Path, data: bytes) -> None:
 
 @contextmanager
 def whole_file(out: Path) -> Iterator[IO[str]]:
-    """Open a file that appears under its name only if all of it could be written.
+    """Open a file that appears under its name only once it is complete.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: the file cannot be written.
     """
     temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     try:

@@ -1,5 +1,3 @@
-"""Derived values are the numbers that Python would give, and nothing else can be said."""
-
 from __future__ import annotations
 
 import math

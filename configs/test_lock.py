@@ -1,5 +1,3 @@
-"""One process at a time has a folder, and loses it with its life."""
-
 import os
 import signal
 import subprocess
