@@ -39,7 +39,9 @@ class Queue(Strict):
     bdp: Annotated[float, Field(gt=0, lt=1e6)] | None = None
     """Size in bandwidth-delay products: link rate × largest base RTT routed over it at the start."""
     packets: Annotated[int, Field(ge=1, lt=2**64)] | None = None
+    """Size in packets."""
     bytes: Annotated[int, Field(ge=1500, lt=2**64)] | None = None
+    """Size in bytes."""
     target_ms: Milliseconds | None = None
     """Target queueing delay: 5 for CoDel and 15 for PIE by default."""
     interval_ms: Milliseconds | None = None
@@ -47,7 +49,9 @@ class Queue(Strict):
     tupdate_ms: Milliseconds | None = None
     """PIE: update interval of the drop probability, 15 by default."""
     alpha: Annotated[int, Field(ge=0, le=32)] | None = None
+    """PIE: weight of the delay's deviation, 2 by default."""
     beta: Annotated[int, Field(ge=0, le=32)] | None = None
+    """PIE: weight of the delay's change, 20 by default."""
     ecn: bool | None = None
     """Mark packets of ECN flows instead of dropping them; on by default for ``fq_codel``."""
     flows: Annotated[int, Field(ge=1, le=65_536)] | None = None

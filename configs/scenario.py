@@ -111,6 +111,7 @@ class Flow(Strict):
     scheme: str
     """A congestion control scheme, or ``agent`` for a flow that `envs` controls."""
     start_s: NonNegative = 0.0
+    """When it starts, in s."""
     stop_s: Positive | None = None
     """Default: the scenario's end."""
     route: Annotated[list[str], Field(min_length=1)]
@@ -120,6 +121,7 @@ class Flow(Strict):
     extra_delay_ms: NonNegative = 0.0
     """Extra one-way access delay in ms, in both directions."""
     count: Annotated[int, Field(ge=1, le=100_000)] = 1
+    """Number of equal flows."""
     ecn: bool = False
     """Whether the flow supports ECN (RFC 3168)."""
     tcp_rmem: Buffer | None = None
@@ -180,7 +182,9 @@ class Scenario(Strict):
 
     name: str = "scenario"
     duration_s: Positive
+    """Length of a run, in s."""
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
+    """Seed of every random draw; the same seed gives the same bytes."""
     host_jitter_us: Annotated[float, Field(ge=0, le=1e6)] = 20.0
     """Timing noise of the hosts: each ACK is delayed by up to this much."""
     handshake: bool = False

@@ -28,7 +28,7 @@ Uplink leaves the shell, downlink enters it; options without a direction apply t
                         capacity in Mbit/s of whole IP packets, replaces the trace's; 'unlimited' never queues
   --delay-ms D          one-way propagation, replaces a path trace
   --start-s S           start S seconds into the trace (0)
-  --queue KIND          droptail, codel, fq_codel, pie, cake, sfq or gateway (droptail)
+  --queue KIND          droptail, gateway, sfq, codel, fq_codel, pie, fq_pie or cake (droptail)
   --queue-packets N, --queue-bytes N, --queue-bdp X
                         queue size; X in bandwidth-delay products at the start (droptail: 1 BDP, others: Linux's)
   --outage hold|drop    packets that wait or arrive during the trace's outages wait for their end, or are lost
@@ -52,36 +52,6 @@ pub enum Path {
     Traced(PathBuf),
     /// A constant path with this one-way propagation.
     Static(Nanos),
-}
-
-/// Queue disciplines; Linux's have their names from tc(8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueKind {
-    Droptail,
-    Codel,
-    FqCodel,
-    Pie,
-    Cake,
-    Sfq,
-    /// Not from Linux: the queue of a geostationary gateway, see [`leo_link::Gateway`].
-    Gateway,
-}
-
-impl QueueKind {
-    const ALL: [(&'static str, Self); 7] = [
-        ("droptail", Self::Droptail),
-        ("codel", Self::Codel),
-        ("fq_codel", Self::FqCodel),
-        ("pie", Self::Pie),
-        ("cake", Self::Cake),
-        ("sfq", Self::Sfq),
-        ("gateway", Self::Gateway),
-    ];
-
-    /// Return its name on the command line and in logs.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

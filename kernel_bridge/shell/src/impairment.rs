@@ -13,8 +13,6 @@ use crate::arguments::{Arguments, Path, QueueSize};
 use crate::datagram::{Datagram, MTU};
 
 const NS_PER_S: f64 = 1e9;
-/// Linux's default limit of CoDel and PIE, in packets.
-const SINGLE_PACKETS: u64 = 1_000;
 /// Separates the random streams of the two directions, and of losses and queues.
 const STREAM: u64 = 0x9e37_79b9_7f4a_7c15;
 
