@@ -21,6 +21,7 @@ class Reverse(Strict):
     loss: Probability = 0.0
     """Independent random loss per packet, on top of the trace's."""
     queue: Queue = Queue()
+    """The queue in front of it."""
 
 
 class Link(Strict):
@@ -42,6 +43,7 @@ class Link(Strict):
     """Whether an outage of the trace holds or drops packets that are queued or arrive during it, in both
     directions. Packets in flight are always lost."""
     queue: Queue = Queue()
+    """The queue in front of it."""
     reverse: Reverse | None = None
     """The reverse direction, which carries ACKs and the data of backward flows."""
 
@@ -69,16 +71,22 @@ class OnOff(Strict):
     """A source that alternates between sending and silence."""
 
     on_s: Annotated[float, Field(ge=1e-3, le=1e6)]
+    """Mean length of a burst, in s."""
     off_s: Annotated[float, Field(ge=1e-3, le=1e6)]
+    """Mean length of a silence, in s."""
     distribution: Literal["constant", "exponential"] = "exponential"
+    """How lengths are drawn."""
 
 
 class Arrivals(Strict):
     """Transfers that arrive as a Poisson process; each becomes a flow."""
 
     rate_per_s: Annotated[float, Field(ge=1e-6, le=1e6)]
+    """Mean arrival rate."""
     mean_bytes: Annotated[int, Field(ge=1, le=10**15)]
+    """Mean size."""
     distribution: Literal["constant", "exponential", "pareto"] = "exponential"
+    """How sizes are drawn."""
     shape: Annotated[float, Field(ge=1.01, le=100)] | None = None
     """Pareto's α, 1.2 by default; smaller is heavier-tailed."""
 
@@ -167,20 +175,25 @@ class Reroute(Strict):
     """Move flows to another route. Packets on the old route still arrive over it."""
 
     flows: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    """Indices into the scenario's flows."""
     route: Annotated[list[str], Field(min_length=1)]
+    """The new route, from sender to receiver."""
 
 
 class Event(Strict):
     """A timed event."""
 
     at_s: NonNegative
+    """When it happens, in s."""
     reroute: Reroute
+    """The change."""
 
 
 class Scenario(Strict):
     """Links, flows, events and a duration; field names carry the units."""
 
     name: str = "scenario"
+    """What reports call it."""
     duration_s: Positive
     """Length of a run, in s."""
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
@@ -190,8 +203,11 @@ class Scenario(Strict):
     handshake: bool = False
     """Whether TCP flows start with a handshake; otherwise their connections already exist."""
     links: Annotated[dict[str, Link], Field(min_length=1)]
+    """At least one."""
     flows: Annotated[list[Flow], Field(min_length=1)]
+    """At least one."""
     events: list[Event] = Field(default_factory=list)
+    """Changes of routes during the run."""
 
     @model_validator(mode="after")
     def _references(self) -> Scenario:

@@ -7,5 +7,9 @@ from configs import reference
 DOCS = Path(__file__).parents[1] / "docs/scenario.md"
 
 
+def test_every_key_has_a_meaning():
+    assert "|  |" not in reference.page()
+
+
 def test_the_reference_is_the_schemas():
     assert DOCS.read_text() == reference.page(), "python -m configs.reference docs/scenario.md"
