@@ -106,7 +106,7 @@ def stopped(folder: RunFolder, stop: Signals) -> int:
         print(f"{folder.path}: stopped before its first checkpoint: nothing is kept", file=sys.stderr)
     else:
         steps = int(latest.name)
-        print(f"{folder.path}: stopped at {steps:,} steps: go on with --resume", file=sys.stderr)
+        print(f"{folder.path}: stopped at {steps:,} steps: continue with --resume", file=sys.stderr)
     return stop.status
 
 
@@ -152,7 +152,7 @@ def sweep(flags: argparse.Namespace) -> int:
                 note=note,
             )
         except (Stopped, KeyboardInterrupt):
-            print(f"{out}: stopped: go on with --resume", file=sys.stderr)
+            print(f"{out}: stopped: continue with --resume", file=sys.stderr)
             return stop.status
     print(table.read_text(encoding="utf-8"), end="")
     print(f"table: {table}  plot: {table.with_suffix('.png')}")
@@ -167,10 +167,7 @@ def take_algorithm(flags: argparse.Namespace) -> Scheme | None:
 
 
 def task_of(scheme: Scheme, algorithm: Scheme) -> dict[str, Any]:
-    """Return the settings with which ``algorithm`` learns the task of ``scheme``.
-
-    They are empty for a baseline, which has the default task.
-    """
+    """Return the settings with which ``algorithm`` learns the task of ``scheme``; none for a default task."""
     names = ("spec", "reward", "scenarios", "interval_ms")
     theirs, ours = scheme.settings(agent=scheme.name), TrainSettings(agent=scheme.name)
     return {

@@ -36,10 +36,7 @@ ScenarioSampler = Callable[[np.random.Generator], Scenario]
 
 
 class Sampler:
-    """A callable ``(rng) -> Scenario`` over ranges of `configs.sampling`.
-
-    ``max_learning_flows`` is the most learning flows of any scenario.
-    """
+    """A callable ``(rng) -> Scenario`` over ranges of `configs.sampling`."""
 
     def __init__(self, ranges: Ranges) -> None:
         self.ranges = ranges
@@ -118,10 +115,7 @@ def draw_aurora(ranges: AuroraSampling, rng: np.random.Generator) -> Scenario:
 
 
 def draw_leo(ranges: LeoSampling, rng: np.random.Generator) -> Scenario:
-    """Draw a LEO path, a start time in its trace, and the flows that share it.
-
-    `traces.load` builds and caches a named path on its first use.
-    """
+    """Draw a LEO path (built by `traces.load` on first use), a start time in it, and its flows."""
     path = ranges.paths[int(rng.integers(len(ranges.paths)))]
     link = Link(
         trace=path,

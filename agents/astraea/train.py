@@ -75,8 +75,8 @@ class Training:
     def interval(self) -> None:
         """Start due updates and advance every simulation by one monitor interval.
 
-        Updates run beside acting until the next are due and use transitions up to the previous interval, so
-        results do not depend on timing.
+        Updates run in parallel and use transitions up to the previous interval: results do not depend on
+        timing.
         """
         self._learn()
         batch = self.simulations.batch
