@@ -39,7 +39,6 @@ def _list(names: list[str], values: dict[str, Any]) -> str:
 
 
 def _show(value: Any) -> str:
-    """Format a range as in a configuration."""
     if isinstance(value, tuple) and len(set(value)) == 1:
         return str(value[0])
     if isinstance(value, tuple):

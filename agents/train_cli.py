@@ -133,9 +133,7 @@ def sweep(flags: argparse.Namespace) -> int:
     own = ("sweep", "out", "resume", "ray_address", "workers")
     for name, value in vars(flags).items():
         if name not in own and value not in (None, []):
-            raise InputError(
-                f"--sweep: --{name} applies to single runs only: write it under settings in {flags.sweep}"
-            )
+            raise InputError(f"--sweep: --{name} applies to single runs only: set it in {flags.sweep}")
     from agents.sweeps.run import run_sweep  # here, because importing Ray takes seconds
 
     out = flags.out or Path("runs") / flags.sweep.stem
@@ -220,9 +218,7 @@ def resumed(scheme: Scheme, flags: argparse.Namespace, out: Path) -> TrainSettin
         raise InputError(f"{source}: --config and --set cannot change a resumed run: leave them out")
     for name, value in given.items():
         if name not in FREE_ON_RESUME and data.get(name) != value:
-            raise InputError(
-                f"{source}: {name}: is {data.get(name)!r}; --resume cannot change it to {value!r}"
-            )
+            raise InputError(f"{source}: {name}: is {data.get(name)!r}: --resume cannot make it {value!r}")
     if data.get("agent") != scheme.name:
         raise InputError(f"{source}: agent: is {data.get('agent')!r}, but --agent says {scheme.name!r}")
     if {"steps", "minutes"} & given.keys():

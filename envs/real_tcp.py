@@ -153,7 +153,6 @@ class RealTcpBatch:
         self._stack.close()
 
     def _catch_up(self, episode: Episode) -> None:
-        """Process all messages that have arrived."""
         while (message := episode.client.message(0)) is not None:
             self._hear(episode, message)
 

@@ -43,7 +43,6 @@ class Sampler:
         self.max_learning_flows = ranges.max_learning_flows
 
     def __call__(self, rng: np.random.Generator) -> Scenario:
-        """Draw one scenario."""
         return draw(self.ranges, rng)
 
     def __repr__(self) -> str:
@@ -197,7 +196,6 @@ def _uniform(rng: np.random.Generator, pair: tuple[float, float]) -> float:
 
 
 def _log_uniform(rng: np.random.Generator, pair: tuple[float, float]) -> float:
-    """Draw log-uniformly: each octave of the range is equally likely."""
     return float(np.clip(np.exp(rng.uniform(*np.log(pair))), *pair))
 
 

@@ -65,8 +65,6 @@ class ReplayBuffer:
             reward=rows[:, -1],
         )
 
-    # -- on disk --------------------------------------------------------------------------------------------
-
     def save(self, folder: Path) -> dict[str, Any]:
         """Write the transitions since the last save to a chunk in ``folder``; return the state for `load`."""
         folder.mkdir(exist_ok=True)

@@ -128,7 +128,6 @@ class Td3:
         return measured
 
     def _target(self, batch: Transitions) -> Tensor:
-        """Return the critics' targets for ``batch``."""
         settings = self._settings
         with torch.no_grad():
             proposed = self.target_actor(batch.next_state[:, : self._observation_dim])

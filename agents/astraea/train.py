@@ -253,7 +253,6 @@ def _told(lesson: int, error: float) -> None:
 
 
 def _next(steps: int, every: int) -> int:
-    """Return the first multiple of ``every`` after ``steps``."""
     return (steps // every + 1) * every
 
 

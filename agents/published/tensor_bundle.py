@@ -99,7 +99,6 @@ class TensorBundle:
 
 
 def _entries(table: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield keys and values of a sorted string table."""
     if len(table) < FOOTER_BYTES:
         raise BrokenError("too short")
     footer = table[-FOOTER_BYTES:]

@@ -127,8 +127,6 @@ class RunFolder:
         """The folder of TensorBoard's event files."""
         return self.path / "tensorboard"
 
-    # -- progress.csv -----------------------------------------------------------------------------------
-
     def append_progress(self, row: Mapping[str, Any], name: str = "progress.csv") -> None:
         """Append ``row`` to progress.csv, or to the file ``name``.
 
@@ -164,8 +162,6 @@ class RunFolder:
             return None
         with path.open(newline="", encoding="utf-8") as file:
             return next(csv.reader(file), None)
-
-    # -- checkpoints ------------------------------------------------------------------------------------
 
     def save_checkpoint(self, steps: int, write: Callable[[Path], None]) -> Path:
         """Write the checkpoint of ``steps``, make it the latest and return its folder.
@@ -243,8 +239,6 @@ class RunFolder:
         """Return the complete checkpoints, oldest first."""
         folders = (path for path in self.checkpoints.iterdir() if path.is_dir())
         return sorted(path for path in folders if path.name.isdigit())
-
-    # -- policy and summary -----------------------------------------------------------------------------
 
     def write_policy(
         self, onnx: bytes, description: Mapping[str, Any], steps: int | None, name: str | None = None

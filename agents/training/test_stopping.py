@@ -50,7 +50,6 @@ def train(tmp_path):
 
 @pytest.fixture
 def send_at(monkeypatch):
-    """Send signals to this process while it trains."""
 
     def at_interval(number: int, *signals: int) -> None:
         interval, seen = Training.interval, []
