@@ -106,7 +106,7 @@ def stopped(folder: RunFolder, stop: Signals) -> int:
         print(f"{folder.path}: stopped before its first checkpoint: nothing is kept", file=sys.stderr)
     else:
         steps = int(latest.name)
-        print(f"{folder.path}: stopped at {steps:,} steps: go on with --resume", file=sys.stderr)
+        print(f"{folder.path}: stopped at {steps:,} steps: continue with --resume", file=sys.stderr)
     return stop.status
 
 
@@ -133,9 +133,7 @@ def sweep(flags: argparse.Namespace) -> int:
     own = ("sweep", "out", "resume", "ray_address", "workers")
     for name, value in vars(flags).items():
         if name not in own and value not in (None, []):
-            raise InputError(
-                f"--sweep: --{name} applies to single runs only: write it under settings in {flags.sweep}"
-            )
+            raise InputError(f"--sweep: --{name} applies to single runs only: set it in {flags.sweep}")
     from agents.sweeps.run import run_sweep  # here, because importing Ray takes seconds
 
     out = flags.out or Path("runs") / flags.sweep.stem
@@ -152,7 +150,7 @@ def sweep(flags: argparse.Namespace) -> int:
                 note=note,
             )
         except (Stopped, KeyboardInterrupt):
-            print(f"{out}: stopped: go on with --resume", file=sys.stderr)
+            print(f"{out}: stopped: continue with --resume", file=sys.stderr)
             return stop.status
     print(table.read_text(encoding="utf-8"), end="")
     print(f"table: {table}  plot: {table.with_suffix('.png')}")
@@ -167,10 +165,7 @@ def take_algorithm(flags: argparse.Namespace) -> Scheme | None:
 
 
 def task_of(scheme: Scheme, algorithm: Scheme) -> dict[str, Any]:
-    """Return the settings with which ``algorithm`` learns the task of ``scheme``.
-
-    They are empty for a baseline, which has the default task.
-    """
+    """Return the settings with which ``algorithm`` learns the task of ``scheme``; none for a default task."""
     names = ("spec", "reward", "scenarios", "interval_ms")
     theirs, ours = scheme.settings(agent=scheme.name), TrainSettings(agent=scheme.name)
     return {
@@ -223,9 +218,7 @@ def resumed(scheme: Scheme, flags: argparse.Namespace, out: Path) -> TrainSettin
         raise InputError(f"{source}: --config and --set cannot change a resumed run: leave them out")
     for name, value in given.items():
         if name not in FREE_ON_RESUME and data.get(name) != value:
-            raise InputError(
-                f"{source}: {name}: is {data.get(name)!r}; --resume cannot change it to {value!r}"
-            )
+            raise InputError(f"{source}: {name}: is {data.get(name)!r}: --resume cannot make it {value!r}")
     if data.get("agent") != scheme.name:
         raise InputError(f"{source}: agent: is {data.get('agent')!r}, but --agent says {scheme.name!r}")
     if {"steps", "minutes"} & given.keys():

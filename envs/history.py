@@ -1,7 +1,6 @@
 """Record the actions of simulations that step together, to rebuild each one exactly.
 
-A simulation is deterministic and much faster than real time, so its scenario and actions replace a saved
-state.
+A simulation is deterministic and faster than real time, so its scenario and actions replace a saved state.
 """
 
 from __future__ import annotations
@@ -50,13 +49,7 @@ class History:
     ) -> None:
         """Take over ``state`` and rebuild its simulations.
 
-        Args:
-            state: from `state`, for the same number of simulations.
-            reset: starts the current episode of a simulation.
-            step: steps all simulations.
-
-        Raises:
-            ValueError: the shapes of ``state`` do not match.
+        ``reset`` starts the current episode of a simulation, and ``step`` steps all simulations.
         """
         ages = np.asarray(state["ages"], dtype=np.int64)
         actions = np.asarray(state["actions"], dtype=np.float32)

@@ -33,29 +33,17 @@ class RealTcpBatch:
     has reported again: one monitor interval of real time. The flows do not wait for decisions. A late
     decision is one after the end of the next interval; after four intervals without a decision, the kernel's
     Cubic controls the flow until the next one. If intervals follow the RTT, as Aurora's, each flow has its
-    own, and a step takes the longest.
-
-    Args:
-        size: must be 1.
-        backend: ``mahimahi`` or ``kernel``.
-        slots: the most learning flows of a scenario.
-        agent: agent specification.
-        reward: the reward's name.
-        interval_ms: the monitor interval.
-        policies: policy folders by scheme, for other flows that they control.
+    own, and a step takes the longest. Arguments are those of `envs.simulation.Simulations`; ``size`` must be
+    1.
 
     Attributes:
         decisions: number of decisions in all episodes.
-        late_decisions: number of intervals in all episodes that ended before the decision on the previous
-        one.
+        late_decisions: intervals in all episodes that ended before the decision on the previous one.
         late_in_episode: the same for this episode.
         fallbacks: how often Cubic took over, in completed episodes.
         invalid: why the completed episode is invalid, or None.
         invalid_episodes: number of invalid episodes.
         last_invalid: the reason of the last one.
-
-    Raises:
-        InputError: an argument is unknown or out of range, or the machine lacks a requirement.
     """
 
     def __init__(
@@ -111,11 +99,7 @@ class RealTcpBatch:
         return self._agents.global_dim
 
     def reset(self, index: int, scenario: str, *_: object) -> None:
-        """End the current scenario, begin ``scenario`` and wait for the first report of a learning flow.
-
-        Raises:
-            InputError: the backend refuses the scenario, or the machine was too slow to begin it.
-        """
+        """End the current scenario, begin ``scenario`` and wait for the first report of a learning flow."""
         self.close()
         self._log = self.invalid = None
         self.late_in_episode = 0
@@ -169,7 +153,6 @@ class RealTcpBatch:
         self._stack.close()
 
     def _catch_up(self, episode: Episode) -> None:
-        """Process all messages that have arrived."""
         while (message := episode.client.message(0)) is not None:
             self._hear(episode, message)
 

@@ -36,17 +36,13 @@ ScenarioSampler = Callable[[np.random.Generator], Scenario]
 
 
 class Sampler:
-    """A callable ``(rng) -> Scenario`` over ranges of `configs.sampling`.
-
-    ``max_learning_flows`` is the most learning flows of any scenario.
-    """
+    """A callable ``(rng) -> Scenario`` over ranges of `configs.sampling`."""
 
     def __init__(self, ranges: Ranges) -> None:
         self.ranges = ranges
         self.max_learning_flows = ranges.max_learning_flows
 
     def __call__(self, rng: np.random.Generator) -> Scenario:
-        """Draw one scenario."""
         return draw(self.ranges, rng)
 
     def __repr__(self) -> str:
@@ -118,10 +114,7 @@ def draw_aurora(ranges: AuroraSampling, rng: np.random.Generator) -> Scenario:
 
 
 def draw_leo(ranges: LeoSampling, rng: np.random.Generator) -> Scenario:
-    """Draw a LEO path, a start time in its trace, and the flows that share it.
-
-    `traces.load` builds and caches a named path on its first use.
-    """
+    """Draw a LEO path (built by `traces.load` on first use), a start time in it, and its flows."""
     path = ranges.paths[int(rng.integers(len(ranges.paths)))]
     link = Link(
         trace=path,
@@ -203,7 +196,6 @@ def _uniform(rng: np.random.Generator, pair: tuple[float, float]) -> float:
 
 
 def _log_uniform(rng: np.random.Generator, pair: tuple[float, float]) -> float:
-    """Draw log-uniformly: each octave of the range is equally likely."""
     return float(np.clip(np.exp(rng.uniform(*np.log(pair))), *pair))
 
 

@@ -114,11 +114,7 @@ class LeoVecEnv(VecEnv):
         return {"rngs": rngs, "episodes": self._simulations.state()}
 
     def restore(self, state: dict[str, Any]) -> NDArray[np.float32]:
-        """Continue from ``state``; return its observations (num_envs, observation_dim).
-
-        Raises:
-            ValueError: ``state`` is of another environment.
-        """
+        """Continue from ``state``; return its observations (num_envs, observation_dim)."""
         for index, stored in enumerate(state["rngs"]):
             rng = np_random(0)[0]
             rng.bit_generator.state = stored

@@ -73,9 +73,7 @@ class ScenarioSource:
             self._draw = resolved
             known = getattr(resolved, "max_learning_flows", None)
         if max_learning_flows is None and known is None:
-            raise InputError(
-                "scenario: max_learning_flows: missing: set it, as the callable has no such attribute"
-            )
+            raise InputError("scenario: max_learning_flows: missing: set it, as the callable does not")
         self.max_learning_flows: int = known if max_learning_flows is None else max_learning_flows  # type: ignore[assignment]
 
     def draw(self, rng: np.random.Generator) -> Scenario:

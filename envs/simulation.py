@@ -105,11 +105,7 @@ class Simulations:
         self._time_ns = self.batch.reports[:, :, self.batch.report_fields.index("time_ns")]
 
     def reset(self, index: int, rng: np.random.Generator) -> None:
-        """Start simulation ``index`` with a scenario from ``rng``; run to a learning flow's first report.
-
-        Raises:
-            InputError: the scenario is not valid, or no learning flow in it runs for an interval.
-        """
+        """Start simulation ``index`` with a scenario from ``rng``; run to a learning flow's first report."""
         self._begin(index, self._source.draw(rng))
 
     def step(self, actions: NDArray[np.float32]) -> None:
@@ -162,10 +158,7 @@ class Simulations:
             self.batch.close()
 
     def at_end(self) -> NDArray[np.bool_]:
-        """Return whether each learning flow's last report is at the scenario's end, (size, slots).
-
-        True means truncation by the scenario's end; False, for a flow that ended, means termination.
-        """
+        """Return (size, slots): whether the scenario's end truncated a flow, or it terminated earlier."""
         # The core rounds the end to whole nanoseconds.
         return self._time_ns >= self._ends_s[:, None] * 1e9 - 1.0
 

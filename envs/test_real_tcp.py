@@ -29,7 +29,6 @@ def _scenario(duration_s, *flows):
 
 
 def _left():
-    """Return the congestion control schemes and folders that this process's runs left."""
     names = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
     ours = [name for name in names if name.startswith(f"{schemes.OURS}{os.getpid():x}.")]
     return ours + list(Path("/tmp").glob(f"leogym-run-*-{os.getpid()}-*"))

@@ -40,11 +40,8 @@ def imitate(
 ) -> None:
     """Fit ``actor`` to ``rule`` in ``settings.lessons`` lessons.
 
-    Args:
-        actor: the actor, including its batch norm's statistics.
-        rule: maps observations (n, observation_dim) to actions (n, action_dim).
-        settings: define number, length and scenarios of the lessons.
-        told: called with the number of each lesson and the mean squared error of its fit.
+    ``rule`` maps observations (n, observation_dim) to actions (n, action_dim). ``told`` is called with the
+    number of each lesson and the mean squared error of its fit.
     """
     changes = {"curriculum": [], "num_envs": settings.lesson_envs or settings.num_envs}
     simulations = Simulations(settings.model_copy(update=changes), first_episode=FIRST_EPISODE)

@@ -30,7 +30,7 @@ COLUMNS = (
 class Meters:
     """Means by name over the samples since the last `flush`; nan without samples.
 
-    ``reward`` is per flow and interval and includes exploration. Goodput, delay and loss come from finished
+    ``reward`` is per flow and interval and includes exploration. Goodput, delay and loss are of finished
     episodes.
     """
 

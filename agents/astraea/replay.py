@@ -65,14 +65,8 @@ class ReplayBuffer:
             reward=rows[:, -1],
         )
 
-    # -- on disk --------------------------------------------------------------------------------------------
-
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write the transitions since the last save to a new chunk file in ``folder``.
-
-        Returns:
-            The state for `load`, as JSON types.
-        """
+        """Write the transitions since the last save to a chunk in ``folder``; return the state for `load`."""
         folder.mkdir(exist_ok=True)
         first = max(self._saved, self.added - len(self._rows))
         if first < self.added:
@@ -86,11 +80,7 @@ class ReplayBuffer:
         return {"added": self.added, "random": self._random.bit_generator.state}
 
     def load(self, folder: Path, state: dict[str, Any]) -> None:
-        """Continue from what `save` wrote and returned, and remove later chunks.
-
-        Raises:
-            InputError: a chunk is missing or cannot be read.
-        """
+        """Continue from what `save` wrote and returned, and remove later chunks."""
         self.added = self._saved = state["added"]
         self._random.bit_generator.state = state["random"]
         for unfinished in folder.glob("*.tmp"):

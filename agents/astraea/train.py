@@ -75,8 +75,8 @@ class Training:
     def interval(self) -> None:
         """Start due updates and advance every simulation by one monitor interval.
 
-        Updates run beside acting until the next are due and use transitions up to the previous interval, so
-        results do not depend on timing.
+        Updates run in parallel and use transitions up to the previous interval: results do not depend on
+        timing.
         """
         self._learn()
         batch = self.simulations.batch
@@ -253,7 +253,6 @@ def _told(lesson: int, error: float) -> None:
 
 
 def _next(steps: int, every: int) -> int:
-    """Return the first multiple of ``every`` after ``steps``."""
     return (steps // every + 1) * every
 
 

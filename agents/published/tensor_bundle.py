@@ -2,8 +2,7 @@
 
 The index is a sorted string table of LevelDB (its documentation's ``table_format.md``): blocks of entries
 with shared prefixes, an index block, and a footer. It maps tensor names to type, shape and position in the
-data files, which hold raw numbers. The reader executes nothing from the files and checks every length before
-use.
+data files, which hold raw numbers. The reader executes nothing from the files and checks every length.
 """
 
 from __future__ import annotations
@@ -43,11 +42,7 @@ class Entry:
 
 
 class TensorBundle:
-    """A checkpoint at ``prefix``, its path with or without ``.index``.
-
-    Raises:
-        InputError: the index is missing or damaged.
-    """
+    """A checkpoint at ``prefix``, its path with or without ``.index``."""
 
     def __init__(self, prefix: Path) -> None:
         if prefix.suffix == ".index":
@@ -67,11 +62,7 @@ class TensorBundle:
         return sorted(name.decode(errors="replace") for name in self._entries)
 
     def read(self, name: str, *shape: int | None) -> NDArray[np.float32]:
-        """Return the tensor called ``name``; a dimension None matches any size.
-
-        Raises:
-            InputError: it is missing or damaged, not float32, or has another shape.
-        """
+        """Return the float32 tensor ``name`` after checking it; a dimension None matches any size."""
         if name.encode() not in self._entries:
             raise InputError(
                 f"{self.index}: {name}: no such tensor (there are: {', '.join(self.names()[:20])})"
@@ -108,7 +99,6 @@ class TensorBundle:
 
 
 def _entries(table: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield keys and values of a sorted string table."""
     if len(table) < FOOTER_BYTES:
         raise BrokenError("too short")
     footer = table[-FOOTER_BYTES:]

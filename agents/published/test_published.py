@@ -38,7 +38,6 @@ def block(entries: list[tuple[bytes, bytes]]) -> bytes:
 
 
 def entry(array: np.ndarray, offset: int, dtype: int) -> bytes:
-    """Return a BundleEntryProto."""
     dims = b"".join(b"\x12" + varint(1 + len(varint(size))) + b"\x08" + varint(size) for size in array.shape)
     data = array.tobytes()
     message = b"\x08" + varint(dtype) + b"\x12" + varint(len(dims)) + dims

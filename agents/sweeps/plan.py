@@ -80,8 +80,6 @@ def trials(sweep: Sweep, out: Path, source: str) -> list[Trial]:
         if settings.steps is None:
             raise InputError(f"{source}: settings: steps: trials are compared by steps: give them")
         if sweep.metric.startswith(HELD_OUT) and not settings.held_out_episodes:
-            raise InputError(
-                f"{source}: metric: {sweep.metric} needs settings: {{held_out_episodes: …}} above 0"
-            )
+            raise InputError(f"{source}: metric: {sweep.metric} needs settings: held_out_episodes above 0")
         found.append(Trial(number, assigned, settings, out / "trials" / f"{number:04d}"))
     return found

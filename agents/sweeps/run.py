@@ -63,7 +63,7 @@ def run_sweep(
     """Run the sweep in the file at ``path``; return the path of its table.
 
     Args:
-        path: the sweep's file, such as those in ``configs/sweeps``.
+        path: the sweep's file.
         out: the sweep's folder.
         resume: whether to continue the sweep in ``out``; the file must not have changed.
         ray_address: an existing cluster whose nodes all see ``out``; None starts Ray on this machine.

@@ -2,7 +2,6 @@
 
 The best policy earned the highest reward or, with ``held_out_links``, held all bars on most links. It is best
 partly by chance, so `agents.training.rollout.JUDGING_EPISODE` starts other scenarios to evaluate it.
-
 Evaluation uses no random generator of training, so it does not change the run.
 """
 
@@ -25,22 +24,14 @@ Rank = tuple[int, float]  # (links held, reward), compared in this order; 0 link
 
 
 def rank(row: Mapping[str, Any]) -> Rank:
-    """Return the rank of a row of evaluation.csv.
-
-    Raises:
-        KeyError: the row has no reward.
-        ValueError: a value is not a number.
-    """
+    """Return the rank of a row of evaluation.csv."""
     return int(row.get("links_held") or 0), float(row["reward"])
 
 
 class Chooser:
     """Evaluates a run's policies, keeps the best, and writes ``evaluation.csv``.
 
-    Args:
-        settings: define the number of episodes and their ranges.
-        run: receives the rows and the best policy.
-        steps: environment steps done before a resume.
+    ``steps`` is the number of environment steps done before a resume.
     """
 
     def __init__(self, settings: TrainSettings, run: RunFolder, steps: int) -> None:

@@ -67,11 +67,7 @@ def evaluate(
 ) -> dict[str, float]:
     """Run ``act`` without exploration on ``episodes`` held-out scenarios from the ranges of ``settings``.
 
-    Args:
-        act: the policy.
-        settings: define ranges, specification, reward and interval.
-        episodes: the number of scenarios.
-        first: the first episode, `JUDGING_EPISODE` or `CHOOSING_EPISODE`.
+    ``first`` is the first episode, `JUDGING_EPISODE` or `CHOOSING_EPISODE`.
 
     Returns:
         ``reward``, the mean per flow and interval, and the means of `METRICS` over flows. A flow's normalized

@@ -115,7 +115,6 @@ class TrainSettings(Strict):
     @model_validator(mode="before")
     @classmethod
     def _compose_spec(cls, data: Any) -> Any:
-        """Replace ``observation`` and ``action`` by a ``spec``."""
         if not isinstance(data, dict) or not {"observation", "action"} & data.keys():
             return data
         rest = {key: value for key, value in data.items() if key not in ("observation", "action")}

@@ -26,10 +26,6 @@ class Simulations:
     Episode ``k`` of a run is drawn from a generator seeded by (seed, k): a counter and the curriculum's stage
     determine its scenario. A resumed run rebuilds a simulation by repeating the actions since its reset
     (`envs.history`). Real TCP is not repeatable: a resumed run begins the next episode.
-
-    Args:
-        settings: define scenarios, number of simulations and agent specification.
-        first_episode: number of the first episode.
     """
 
     def __init__(self, settings: TrainSettings, first_episode: int = 0) -> None:
