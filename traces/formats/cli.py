@@ -94,7 +94,7 @@ def _options(arguments: argparse.Namespace) -> exchange.Options:
     for name in _OPTIONS:
         if getattr(arguments, name) is not None and name not in _TAKES[arguments.format] | _ALWAYS:
             flag = name.replace("_", "-")
-            raise InputError(f"import: --{flag}: means nothing for {arguments.format}")
+            raise InputError(f"import: --{flag}: does not apply to {arguments.format}")
     for name, low, high in (
         ("delay_ms", 0.0, rows.MAX_DELAY_MS),
         ("capacity_mbps", 0.0, rows.MAX_MBPS),

@@ -188,7 +188,7 @@ def _delay_sidecar(
 def _folder_files(path: Path, names: tuple[str, ...]) -> dict[str, Path]:
     missing = [name for name in names if not (path / name).is_file()]
     if missing:
-        raise InputError(f"{path}: file: has no {missing[0]}, as exported folders do")
+        raise InputError(f"{path}: file: has no {missing[0]}: not an exported folder")
     return {name: path / name for name in names}
 
 

@@ -91,7 +91,7 @@ def _second(source: Source, number: int, line: str) -> Second:
     texts = _listed(source, number, "delays", cells[3])
     delays = tuple(source.number(number, "delays", text, 0, rows.MAX_DELAY_MS / 1000) for text in texts)
     if len(delays) != len(nodes) - 1:
-        raise source.error(number, "delays", f"must be {len(nodes) - 1}, one a hop, not {len(delays)}")
+        raise source.error(number, "delays", f"must be {len(nodes) - 1}, one per hop, not {len(delays)}")
     total = source.number(number, "delay_sum", cells[4], 0, rows.MAX_DELAY_MS / 1000)
     if abs(total - sum(delays)) > _SUM_TOLERANCE_S * len(delays):
         raise source.error(

@@ -94,5 +94,5 @@ def _errors(path: Path) -> NDArray[np.float64]:
             raise InputError(f"{path}:{number}: report_error: must be seconds, at most {_MAX_ERROR_S:g}")
         errors.append(error_s)
     if not errors:
-        raise InputError(f"{path}: report_error: has no errors")
+        raise InputError(f"{path}: report_error: must have at least one error")
     return np.array(errors)

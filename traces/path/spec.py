@@ -70,7 +70,7 @@ class PathSpec(ConditionsSpec):
         if (self.from_site.lat_deg, self.from_site.lon_deg) == (self.to_site.lat_deg, self.to_site.lon_deg):
             raise ValueError("to: is the same place as from")
         if self.delays == FLAT and self.attach != "nearest":
-            raise ValueError("delays: leoem-flat goes with attach nearest, as in LeoEM")
+            raise ValueError("delays: leoem-flat needs attach nearest, as in LeoEM")
         held_s = DEFAULT_REATTACH_S if self.attach == "nearest" else None
         grids = {
             "start_s": self.start_s,
