@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from kernel_bridge.bridge.client import Bridge, BridgeError, Closed, Opened
 
 NS_PER_MS, NS_PER_S = 1_000_000, 1_000_000_000
-LATE_NS = 100 * NS_PER_MS
-"""A later report makes the run invalid."""
+LATE_NS = 100 * NS_PER_MS  # a later report makes the run invalid
 
 
 class Announcer(threading.Thread):

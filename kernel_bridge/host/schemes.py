@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-DATAGRAMS = "udp"
-"""The scheme of flows that send at a constant rate without congestion control."""
-OURS = "leogym"
-"""Prefix of the names under which runs register schemes of their own."""
+DATAGRAMS = "udp"  # the scheme of flows that send at a constant rate without congestion control
+OURS = "leogym"  # prefix of the names under which runs register schemes of their own
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 

@@ -19,8 +19,7 @@ PROGRESS = "org.leogym.progress"
 RESULT = "org.leogym.result"
 JOB = "opt/org.leogym/job"
 """The job's path in QEMU's firmware configuration, which reads the job only when the guest does."""
-STOP_PORT = 0x505
-"""The port of pvpanic: writing 1 stops the guest."""
+STOP_PORT = 0x505  # the port of pvpanic: writing 1 stops the guest
 PROGRESS_FD = "LEOGYM_PROGRESS_FD"
 """Environment variable with the descriptor on which the job may report progress, in lines of JSON."""
 

@@ -22,24 +22,19 @@ from kernel_bridge.inside.preparation import call
 from kernel_bridge.inside.session import Wire
 
 NAMESPACES = "/run/netns"
-PROGRAMS = "/run/programs"
-"""A BPF file system. Not /sys/fs/bpf: ip mounts another /sys in each namespace."""
-CLSACT = "ffff"
-"""Handle of the discipline to which programs are attached."""
+PROGRAMS = "/run/programs"  # a BPF file system, not /sys/fs/bpf: ip mounts another /sys in each namespace
+CLSACT = "ffff"  # handle of the discipline to which programs are attached
 ENDLESS, ENDLESS_BYTES = 1_000_000, 1_000_000_000
 """Limits above what any path here holds, in packets and bytes."""
-AT_ONCE = "100gbit"
-"""Rate of a tbf that only splits segments."""
-OUTER, INNER = 1, 2
-"""The last address byte of a pair's ends."""
+AT_ONCE = "100gbit"  # rate of a tbf that only splits segments
+OUTER, INNER = 1, 2  # the last address byte of a pair's ends
 
 
 class Level(NamedTuple):
     """A network namespace of the run."""
 
     name: str
-    outside: int
-    """The next level outside."""
+    outside: int  # the next level outside
 
 
 class Hop(NamedTuple):

@@ -32,10 +32,8 @@ MM_LEO, BRIDGE = "mm-leo", "leo-bridge"
 _INIT = SOURCES / "init"
 _C_SOURCES = tuple(SOURCES / f"{name}.c" for name in ("traffic", "forwarding", "queue_log", "lose"))
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_NAME = re.compile("[0-9a-f]{16}")
-"""The name of an image's folder."""
-_LAYOUT = 1
-"""Raise it if the image's content changes without a change of its inputs."""
+_NAME = re.compile("[0-9a-f]{16}")  # the name of an image's folder
+_LAYOUT = 1  # raise it if the image's content changes without a change of its inputs
 
 
 @dataclass(frozen=True)
@@ -54,10 +52,8 @@ class Given:
     """A kernel that the user names."""
 
     kernel: Path
-    modules: Path
-    """``lib/modules/VERSION``."""
-    shell: Path
-    """A static busybox."""
+    modules: Path  # `lib/modules/VERSION`
+    shell: Path  # a static busybox
 
 
 def cache() -> Path:

@@ -19,8 +19,7 @@ _DIRECTORY, _FILE, _LINK = 0o040000, 0o100000, 0o120000
 class File:
     """A file of the archive."""
 
-    data: bytes
-    """The content, or a symbolic link's target."""
+    data: bytes  # the content, or a symbolic link's target
     mode: int = 0o644
     is_link: bool = False
 

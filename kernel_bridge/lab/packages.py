@@ -11,8 +11,7 @@ from pathlib import Path
 
 from configs.errors import InputError
 
-KERNEL = "linux-image-amd64"
-"""Depends on the distribution's current kernel for x86-64."""
+KERNEL = "linux-image-amd64"  # depends on the distribution's current kernel for x86-64
 SHELL = "busybox-static"
 _UPDATE_S = 300.0
 

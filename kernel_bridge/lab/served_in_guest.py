@@ -16,8 +16,7 @@ from kernel_bridge.lab.initramfs import File
 from kernel_bridge.runner import served_flows
 from kernel_bridge.runner.plan import Plan
 
-Policies = Mapping[str, Mapping[str, bytes]]
-"""The files of each scheme's policy folder."""
+Policies = Mapping[str, Mapping[str, bytes]]  # the files of each scheme's policy folder
 
 
 def missing(image: Image) -> str | None:

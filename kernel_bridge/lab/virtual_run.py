@@ -45,8 +45,7 @@ START_S = 0.6
 after its creation, and a path's queue is older than its flows."""
 PYTHON = ("/bin/python3", "-S", "-P", "-m")
 """Prefix that runs a module in the guest, which has no site-packages."""
-FOLDER = "/lab"
-"""A run's folder in the guest, the same for every run."""
+FOLDER = "/lab"  # a run's folder in the guest, the same for every run
 
 Progress = Callable[[Mapping[str, object]], None]
 
