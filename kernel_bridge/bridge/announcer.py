@@ -16,12 +16,10 @@ LATE_NS = 100 * NS_PER_MS  # a later report makes the run invalid
 
 
 class Announcer(threading.Thread):
-    """Report handovers to flows for as long as the bridge runs.
+    """Report handovers through a client that has subscribed to SaTCP, for as long as the bridge runs.
 
-    Args:
-        client: a connection that has subscribed to the flows' scheme.
-        reports: begin and end of each report, in ns from the run's start, by the flow's destination port.
-        origin_ns: the run's start, on the monotonic clock.
+    ``reports`` has begin and end of each report, in ns from the run's start, by the flow's destination port;
+    ``origin_ns`` is the run's start on the monotonic clock.
     """
 
     def __init__(

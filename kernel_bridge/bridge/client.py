@@ -101,12 +101,8 @@ Message = Opened | Closed | Report | Refused
 class Bridge:
     """A connection to a running bridge; a context manager.
 
-    Args:
-        address: the bridge's socket.
-        timeout_s: how long to wait for an answer.
-
     Raises:
-        InputError: no bridge listens there.
+        InputError: no bridge listens at ``address``.
     """
 
     def __init__(self, address: str = SOCKET, *, timeout_s: float = 10.0) -> None:

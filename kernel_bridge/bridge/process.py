@@ -48,7 +48,7 @@ class Offered:
 
 OVER_CUBIC = "over-cubic"  # flows offered to clients, with Cubic between their commands, as Orca needs it
 SCHEMES = ("copa", "satcp", "vivace", "vivace-kernel", "vivace-proteus")
-"""Schemes that the bridge itself implements."""
+"""The bridge's own schemes."""
 
 
 def options(schemes: Mapping[str, Path | str | Offered | None]) -> list[str]:

@@ -13,22 +13,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-FOLDERS = Path("/tmp")
-"""Place of sessions' folders. Not $TMPDIR, because other users may not be able to access it."""
+FOLDERS = Path("/tmp")  # of sessions; not $TMPDIR, which other users may not be able to access
 PREFIX = "leogym-"
 _PROJECT = Path(__file__).parents[2]
 
 
 def start_in_namespaces(program: str, session: Path, told: int | None = None) -> subprocess.Popen[str]:
-    """Start a program as the first process of new mount, network and PID namespaces.
+    """Start a program as the first process of new mount, network and PID namespaces, which end with it.
 
     Args:
         program: a module of `kernel_bridge.inside`, which runs as root and without site-packages.
         session: the session's file, the program's argument.
         told: a descriptor for the program, closed in this process.
-
-    Returns:
-        The process; everything in the namespaces ends with it.
     """
     # --pdeathsig ends unshare with this process, --kill-child the namespaces with unshare.
     start = ["setpriv", "--pdeathsig", "KILL"]

@@ -94,8 +94,7 @@ class RunSession(TypedDict):
     lead_ns: int  # time from the traces' begin to the run's start
     start_s: float  # time from the last preparation to the run's start
     duration_ns: int
-    settings: dict[str, str]
-    """TCP settings of every level besides `kernel_bridge.inside.scenario.SETTINGS`, by sysctl name."""
+    settings: dict[str, str]  # TCP settings of every level besides `scenario.SETTINGS`, by sysctl name
 
 
 class RunResult(TypedDict):
@@ -111,8 +110,7 @@ class ServedSession(TypedDict):
 
     options: list[str]  # options of `leo-bridge run`
     satcp: str | None  # the registered name of SaTCP, if a flow uses it
-    reports: dict[str, list[tuple[int, int]]]
-    """Begin and end of each handover report, by a SaTCP flow's destination port."""
+    reports: dict[str, list[tuple[int, int]]]  # begin and end of handover reports, by destination port
 
 
 class GuestSession(RunSession):
@@ -120,8 +118,7 @@ class GuestSession(RunSession):
 
     served: ServedSession | None  # None if no flow needs leo-bridge
     tcp_cubic: dict[str, int]  # parameters of the module tcp_cubic
-    queue_logs: list[str] | None
-    """Files for the counters of Linux's queueing disciplines; None if the links are mm-leo's."""
+    queue_logs: list[str] | None  # for counters of Linux's queueing disciplines; None if links are mm-leo's
 
 
 class ServedResult(TypedDict):

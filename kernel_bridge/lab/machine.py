@@ -60,14 +60,7 @@ class Outcome:
 def run(
     image: Image, job: Job, *, seed: int, progress: Progress | None = None, stop: Stop | None = None
 ) -> Outcome:
-    """Run a job.
-
-    Args:
-        image: from `image.build` or `image.latest`.
-        job: the job.
-        seed: seed of the guest's random numbers: ports, sequence numbers, hashes, losses.
-        progress: called with the guest's progress messages.
-        stop: ends the guest early.
+    """Run a job; ``seed`` seeds the guest's random numbers (ports, sequence numbers, hashes, losses).
 
     Raises:
         InputError: QEMU is not installed.
@@ -140,7 +133,6 @@ def _write(file: Path, data: bytes) -> None:
 
 
 def _wait(guest: Guest, limit_s: float, progress: Progress | None) -> None:
-    """Wait for the guest's end and pass on its progress messages."""
     waited = 0.0
     with (guest.folder / "progress").open() as lines:
         while True:
@@ -180,7 +172,6 @@ def _encode(job: Job, seed: int) -> bytes:
 
 
 def _decode(result: Path, serial: Path) -> Outcome:
-    """Parse the guest's result."""
     data = result.read_bytes() if result.exists() else b""
     head, newline, rest = data.partition(b"\n")
     if not newline or not rest.endswith(b"end\n"):

@@ -20,10 +20,7 @@ class Packages:
     """The machine's package sources, read through package lists in a folder of our own."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the package lists.
-
-        Args:
-            folder: folder for the lists and the packages.
+        """Read the package lists into ``folder``, which also gets the packages.
 
         Raises:
             InputError: the machine has no apt, or its sources do not answer.

@@ -32,13 +32,7 @@ def missing(image: Image) -> str | None:
 
 
 class ServedInGuest:
-    """The bridge of one run.
-
-    Args:
-        plan: the run's plan.
-        policies: files of the policies' folders.
-        folder: the run's folder in the guest.
-    """
+    """The bridge of one run; ``folder`` is the run's folder in the guest."""
 
     def __init__(self, plan: Plan, policies: Policies, folder: str) -> None:
         self._plan = plan

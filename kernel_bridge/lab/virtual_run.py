@@ -164,7 +164,6 @@ def _carry_out(
     progress: Progress | None,
     stop: Stop | None,
 ) -> None:
-    """Run the session in a guest and write its results to the run's folder."""
     described = json.dumps(session).replace(str(root), FOLDER)
     inner = {f"{FOLDER}/{path.relative_to(root)}": path for path in sorted(root.rglob("*")) if path.is_file()}
     files = {name: File(path.read_bytes()) for name, path in inner.items()}

@@ -97,10 +97,7 @@ pub enum Decider {
     SaTcp,
 }
 
-/// Parse the arguments after the program's name.
-///
-/// # Errors
-/// One line with the argument and the rule that it breaks.
+/// Parse the arguments after the program's name. An error names the argument and the rule that it breaks.
 pub fn parse(arguments: &[String]) -> Result<Command, String> {
     let mut arguments = arguments.iter().map(String::as_str);
     match arguments.next() {
