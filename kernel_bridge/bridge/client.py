@@ -82,7 +82,7 @@ class Report:
 
     flow: int
     values: tuple[float, ...]  # in the order of `REPORT_FIELDS`
-    late_us: int  # time from the interval's end until the bridge reported it
+    late_us: int  # time from the interval's end until the bridge served it
 
     def __getitem__(self, name: str) -> float:
         return self.values[REPORT_FIELDS.index(name)]

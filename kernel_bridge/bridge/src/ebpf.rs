@@ -286,7 +286,7 @@ struct Mapping {
 impl Mapping {
     fn new<T>(map: BorrowedFd<'_>, elements: usize, protection: ProtFlags) -> Result<Self, String> {
         let bytes = NonZeroUsize::new(elements * size_of::<T>()).ok_or("an empty map")?;
-        // SAFETY: a new mapping where the kernel wants it.
+        // SAFETY: a new mapping at an address that the kernel chooses.
         let at = unsafe { mmap(None, bytes, protection, MmapFlags::MAP_SHARED, map, 0) }
             .map_err(|error| format!("map {}: cannot be mapped: {error}", map.as_raw_fd()))?;
         Ok(Self { at, bytes })
@@ -295,7 +295,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: our own mapping, of that length, and nothing refers to it any more.
+        // SAFETY: our own mapping, of that length, and nothing refers to it now.
         let _ = unsafe { munmap(self.at, self.bytes.get()) };
     }
 }
