@@ -34,8 +34,7 @@ from kernel_bridge.inside.ending import (
 from kernel_bridge.inside.session import Branch, Role, RunResult, RunSession, SessionFlow
 from kernel_bridge.inside.shell_logs import wait_until_begun
 
-START_S = 0.05
-"""Time from the last preparation to the run's start, unless the run asks for more."""
+START_S = 0.05  # time from the last preparation to the run's start, unless the run asks for more
 
 MARK = 'echo "$0 $$" >"$1"; shift; "$@"; status=$?; [ $status = 75 ] || exit $status'
 SETTINGS = {

@@ -13,8 +13,7 @@ from pathlib import Path
 
 PROGRAMS = tuple(f"kernel_bridge.inside.{name}" for name in ("guest_boot", "guest_scenario", "guest_bridge"))
 """The guest's programs, and a module that they import only if a flow needs leo-bridge."""
-PROJECT = Path(__file__).parents[2]
-"""The folder of this project's packages on the host, `_IN_GUEST` in the guest."""
+PROJECT = Path(__file__).parents[2]  # on the host, `_IN_GUEST` in the guest
 _IN_GUEST = Path("/project")
 LIBRARY = Path(sysconfig.get_path("stdlib"))
 

@@ -27,15 +27,12 @@ from kernel_bridge.lab.modules import FOR_JOBS, with_dependencies
 from kernel_bridge.lab.packages import SHELL, Packages
 
 _SYSTEM_PROGRAMS = ("ip", "tc", "ss", "nsenter", "unshare", "setpriv", "mount")
-MM_LEO, BRIDGE = "mm-leo", "leo-bridge"
-"""The project's own programs, from `make setup` and `make kernel`; optional."""
+MM_LEO, BRIDGE = "mm-leo", "leo-bridge"  # optional, built by `make setup` and `make kernel`
 _INIT = SOURCES / "init"
 _C_SOURCES = tuple(SOURCES / f"{name}.c" for name in ("traffic", "forwarding", "queue_log", "lose"))
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_NAME = re.compile("[0-9a-f]{16}")
-"""The name of an image's folder."""
-_LAYOUT = 1
-"""Raise it if the image's content changes without a change of its inputs."""
+_NAME = re.compile("[0-9a-f]{16}")  # the name of an image's folder
+_LAYOUT = 1  # raise it if the image's content changes without a change of its inputs
 
 
 @dataclass(frozen=True)
@@ -54,10 +51,8 @@ class Given:
     """A kernel that the user names."""
 
     kernel: Path
-    modules: Path
-    """``lib/modules/VERSION``."""
-    shell: Path
-    """A static busybox."""
+    modules: Path  # `lib/modules/VERSION`
+    shell: Path  # a static busybox
 
 
 def cache() -> Path:
@@ -101,10 +96,7 @@ def remove_all_but(kept: Iterable[Path]) -> tuple[int, int]:
 
 
 def build(given: Given | None = None) -> Image:
-    """Build the image, or reuse one with the same content.
-
-    Args:
-        given: the kernel; default: the distribution's.
+    """Build the image, or reuse one with the same content; the default kernel is the distribution's.
 
     Raises:
         InputError: something that the image needs is missing.
@@ -210,7 +202,6 @@ def _gunzip(data: bytes) -> bytes:
 
 
 def _programs(folder: Path) -> dict[str, File]:
-    """Return the system's and the project's programs with their libraries."""
     found: dict[str, File] = {}
     for name in _SYSTEM_PROGRAMS:
         place = shutil.which(name, path=_PATH)
@@ -225,7 +216,6 @@ def _programs(folder: Path) -> dict[str, File]:
 
 
 def _compile(source: Path, folder: Path) -> bytes:
-    """Compile a C program statically; return its bytes."""
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         program = Path(temporary) / source.stem
         try:
@@ -265,7 +255,6 @@ def with_libraries(program: Path, name: str) -> dict[str, File]:
 
 
 def _python(library: Iterable[Path], project: Iterable[Path]) -> dict[str, File]:
-    """Return this Python's interpreter and the modules that the guest imports."""
     found = with_libraries(Path(os.path.realpath(sys.executable)), "bin/python3")
     for path in (path for path in library if path.suffix == ".so"):
         found |= with_libraries(path, str(path).lstrip("/"))

@@ -89,7 +89,6 @@ def _show(told: Mapping[str, object]) -> None:
 
 
 def _write(folder: Path, log: Measurement, described: scenario.Scenario) -> None:
-    """Write a run log: scenario, image, results and series."""
     folder.mkdir(parents=True, exist_ok=True)
     told = {
         "scenario": described.model_dump(mode="json"),

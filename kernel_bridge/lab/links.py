@@ -27,8 +27,7 @@ WIRE = "wire"
 ETHERNET_BYTES = 14
 FRAME_BYTES = PACKET_BYTES + ETHERNET_BYTES
 """The size that Linux's queueing disciplines count for a packet on an Ethernet device."""
-LEAST_BYTES = 60
-"""The smallest packet, which bounds the number of packets in a run."""
+LEAST_BYTES = 60  # the smallest packet, which bounds the number of packets in a run
 BURST_BYTES = 3000
 """Size of a token bucket that splits larger segments: below two frames, but large enough to lose no token if
 a timer is a few instructions late."""

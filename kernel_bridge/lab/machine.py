@@ -26,8 +26,7 @@ from kernel_bridge.lab.initramfs import File
 from kernel_bridge.lab.qemu import Guest, GuestError
 from kernel_bridge.runner.stop import Stop
 
-_LEAST_WALL_S = 120.0
-"""Wall time for a job's start and end on a busy machine."""
+_LEAST_WALL_S = 120.0  # wall time for a job's start and end on a busy machine
 _WALL_PER_VIRTUAL_S = 60.0
 _LOOK_S = 0.25
 _LEAST_FREE_BYTES = 1 << 20
@@ -41,14 +40,10 @@ class Job:
 
     command: Sequence[str]
     files: Mapping[str, File]
-    folders: Mapping[str, int]
-    """Further folders with their modes."""
-    results: Sequence[str]
-    """Files and folders to return."""
-    virtual_s: float
-    """Approximate duration in virtual time."""
-    wall_s: float | None = None
-    """Limit in wall time; default: far above ``virtual_s``."""
+    folders: Mapping[str, int]  # further folders with their modes
+    results: Sequence[str]  # files and folders to return
+    virtual_s: float  # approximate duration in virtual time
+    wall_s: float | None = None  # limit in wall time; default: far above `virtual_s`
 
 
 @dataclass(frozen=True)
@@ -58,23 +53,14 @@ class Outcome:
     status: int
     stdout: str
     stderr: str
-    files: Mapping[str, bytes]
-    """By absolute path."""
-    virtual_s: float
-    """Virtual time from the guest's start to the job's end."""
+    files: Mapping[str, bytes]  # by absolute path
+    virtual_s: float  # virtual time from the guest's start to the job's end
 
 
 def run(
     image: Image, job: Job, *, seed: int, progress: Progress | None = None, stop: Stop | None = None
 ) -> Outcome:
-    """Run a job.
-
-    Args:
-        image: from `image.build` or `image.latest`.
-        job: the job.
-        seed: seed of the guest's random numbers: ports, sequence numbers, hashes, losses.
-        progress: called with the guest's progress messages.
-        stop: ends the guest early.
+    """Run a job; ``seed`` seeds the guest's random numbers (ports, sequence numbers, hashes, losses).
 
     Raises:
         InputError: QEMU is not installed.
@@ -147,7 +133,6 @@ def _write(file: Path, data: bytes) -> None:
 
 
 def _wait(guest: Guest, limit_s: float, progress: Progress | None) -> None:
-    """Wait for the guest's end and pass on its progress messages."""
     waited = 0.0
     with (guest.folder / "progress").open() as lines:
         while True:
@@ -187,7 +172,6 @@ def _encode(job: Job, seed: int) -> bytes:
 
 
 def _decode(result: Path, serial: Path) -> Outcome:
-    """Parse the guest's result."""
     data = result.read_bytes() if result.exists() else b""
     head, newline, rest = data.partition(b"\n")
     if not newline or not rest.endswith(b"end\n"):

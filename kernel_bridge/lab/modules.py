@@ -19,8 +19,7 @@ WANTED = (
     *("sch_sfq", "sch_ingress", "cls_bpf"),
 )
 """Modules for devices, mm-leo's address translation, schemes, disciplines and losses."""
-FOR_JOBS = "qemu_fw_cfg"
-"""The guest loads it when there is a job."""
+FOR_JOBS = "qemu_fw_cfg"  # the guest loads it when there is a job
 
 
 def with_dependencies(folder: Path, wanted: Iterable[str] = WANTED) -> dict[str, bytes]:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from configs.errors import InputError
 
-KERNEL = "linux-image-amd64"
-"""Depends on the distribution's current kernel for x86-64."""
+KERNEL = "linux-image-amd64"  # depends on the distribution's current kernel for x86-64
 SHELL = "busybox-static"
 _UPDATE_S = 300.0
 
@@ -21,10 +20,7 @@ class Packages:
     """The machine's package sources, read through package lists in a folder of our own."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the package lists.
-
-        Args:
-            folder: folder for the lists and the packages.
+        """Read the package lists into ``folder``, which also gets the packages.
 
         Raises:
             InputError: the machine has no apt, or its sources do not answer.

@@ -72,12 +72,8 @@ class Guest:
     def __init__(self, image: Image, folder: Path, *, seed: int, job: Path, kept: Path | None = None) -> None:
         """Start the guest; it ends with this process.
 
-        Args:
-            image: the image to boot.
-            folder: folder for its files.
-            seed: seed of its random numbers.
-            job: the file with its job.
-            kept: a snapshot to load instead of booting; the guest then waits for `resume`.
+        ``job`` is the file with its job; ``kept`` is a snapshot to load instead of booting, which then waits
+        for `resume`.
         """
         self.folder = folder
         (folder / "progress").touch()
@@ -168,7 +164,6 @@ class Guest:
             os.sched_setscheduler(self.process.pid, os.SCHED_OTHER, os.sched_param(0))
 
     def _ask(self, line: str) -> str:
-        """Return the human monitor's answer."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(f"{line}\n")

@@ -16,8 +16,7 @@ from kernel_bridge.lab.initramfs import File
 from kernel_bridge.runner import served_flows
 from kernel_bridge.runner.plan import Plan
 
-Policies = Mapping[str, Mapping[str, bytes]]
-"""The files of each scheme's policy folder."""
+Policies = Mapping[str, Mapping[str, bytes]]  # the files of each scheme's policy folder
 
 
 def missing(image: Image) -> str | None:
@@ -33,13 +32,7 @@ def missing(image: Image) -> str | None:
 
 
 class ServedInGuest:
-    """The bridge of one run.
-
-    Args:
-        plan: the run's plan.
-        policies: files of the policies' folders.
-        folder: the run's folder in the guest.
-    """
+    """The bridge of one run; ``folder`` is the run's folder in the guest."""
 
     def __init__(self, plan: Plan, policies: Policies, folder: str) -> None:
         self._plan = plan

@@ -71,7 +71,6 @@ poweroff -f
 
 
 def _booted(folder):
-    """Return the console output of a guest with leo-bridge, the policy and `INIT`."""
     try:
         found = image.latest()
     except InputError as error:

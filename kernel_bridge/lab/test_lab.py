@@ -314,7 +314,6 @@ def test_what_the_guest_cannot_express_is_one_line(monkeypatch):
 
 
 def _remove(error):
-    """Remove the folder of the serial log that an error names; return its path."""
     folder = Path(str(error).rsplit(": ", 1)[1]).parent
     for file in folder.iterdir():
         file.unlink()

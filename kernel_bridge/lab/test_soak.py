@@ -54,7 +54,6 @@ DURATION_S = 3.0
 
 
 def _digest(name, seed):
-    """Return the hash of a run's log."""
     scenario = parse({"name": name, "duration_s": DURATION_S, "seed": seed, **_scenarios()[name]}, name)
     policies = {"policy": {path.name: path.read_bytes() for path in POLICY.iterdir()}}
     log = virtual_run.execute(

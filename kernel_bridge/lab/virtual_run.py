@@ -46,8 +46,7 @@ START_S = 0.6
 after its creation, and a path's queue is older than its flows."""
 PYTHON = ("/bin/python3", "-S", "-P", "-m")
 """Prefix that runs a module in the guest, which has no site-packages."""
-FOLDER = "/lab"
-"""A run's folder in the guest, the same for every run."""
+FOLDER = "/lab"  # a run's folder in the guest, the same for every run
 
 Progress = Callable[[Mapping[str, object]], None]
 
@@ -166,7 +165,6 @@ def _carry_out(
     progress: Progress | None,
     stop: Stop | None,
 ) -> None:
-    """Run the session in a guest and write its results to the run's folder."""
     described = json.dumps(session).replace(str(root), FOLDER)
     inner = {f"{FOLDER}/{path.relative_to(root)}": path for path in sorted(root.rglob("*")) if path.is_file()}
     files = {name: File(path.read_bytes()) for name, path in inner.items()}
