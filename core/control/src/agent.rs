@@ -51,10 +51,7 @@ impl AgentSpec {
         PAIRS.into_iter().map(|(_, observation, action)| Self { observation, action })
     }
 
-    /// Find a specification by an agent's name or `OBSERVATION+ACTION`. ACTION may be an agent's name.
-    ///
-    /// # Errors
-    /// The name is unknown; the error lists the known ones.
+    /// Find a specification by an agent's name or `OBSERVATION+ACTION`; ACTION may be an agent's name.
     pub fn by_name(name: &str) -> Result<Self, ControlError> {
         let found = Self::all().find(|spec| {
             let composed = name.split_once('+').is_some_and(|(observation, action)| {
@@ -139,10 +136,7 @@ impl AgentState {
         self.action.observe(report);
     }
 
-    /// Write the observation.
-    ///
-    /// # Panics
-    /// When `out` is not `observation_dim` long.
+    /// Write the observation. Panics if `out` is not `observation_dim` long.
     pub fn write_observation(&self, out: &mut [f32]) {
         out.copy_from_slice(self.observation.values());
     }
@@ -153,12 +147,8 @@ impl AgentState {
         self.observation.is_due()
     }
 
-    /// Turn `action` into a command for the flow whose latest report is `report`.
-    ///
-    /// Clamps components to [-1, 1]. Interfaces to outside callers reject NaN before this.
-    ///
-    /// # Panics
-    /// When `action` is empty.
+    /// Turn `action` into a command for the flow whose latest report is `report`. Clamps components to [-1,
+    /// 1]; interfaces to outside callers reject NaN before this. Panics if `action` is empty.
     pub fn act(&mut self, action: &[f32], report: &Report) -> Command {
         if !self.is_due() {
             let Report { cwnd: cwnd_packets, mss, packets_out, srtt_us, .. } = *report;

@@ -70,10 +70,7 @@ impl Report {
         "rtt_slope",
     ];
 
-    /// Write the fields in the order of [`Report::FIELDS`].
-    ///
-    /// # Panics
-    /// When `out` is not `FIELDS.len()` long.
+    /// Write the fields in the order of [`Report::FIELDS`]. Panics if `out` is not `FIELDS.len()` long.
     pub fn write_f64(&self, out: &mut [f64]) {
         out.copy_from_slice(&[
             self.time_ns as f64,
@@ -99,9 +96,7 @@ impl Report {
     }
 
     /// Read the fields in the order of [`Report::FIELDS`]. Truncates fractions; negative numbers become 0.
-    ///
-    /// # Panics
-    /// When `fields` is not `FIELDS.len()` long.
+    /// Panics if `fields` is not `FIELDS.len()` long.
     #[must_use]
     pub fn read_f64(fields: &[f64]) -> Self {
         assert_eq!(fields.len(), Self::FIELDS.len(), "fields of a report");

@@ -1,5 +1,4 @@
-//! The path and all its flows, known only to a simulator or testbed: for rewards and critics, not for
-//! policies.
+//! The path and its flows as only a simulator or testbed knows them: for rewards and critics, not policies.
 
 use crate::{RateWindow, Report};
 

@@ -32,9 +32,9 @@ impl RttEstimator {
         Self { srtt_8: 0, mdev_4: 0, mdev_max_4: 0, rttvar_4: 0, round_end: 0, min: MinRtt::new(), latest: 0 }
     }
 
-    /// Take a sample at `now`. The sender's `una` and `next` delimit rounds. If an ACK delivers several
-    /// packets, `rtt` is the first one's, which includes the receiver's delay (RFC 6298); `last`, the last
-    /// one's, updates the minimum.
+    /// Take a sample at `now`; the sender's `una` and `next` delimit rounds. `rtt` is that of the first
+    /// packet of an ACK, including the receiver's delay (RFC 6298). `last`, that of the last packet, is for
+    /// the minimum.
     pub fn sample(&mut self, now: Nanos, rtt: Nanos, last: Nanos, una: u64, next: u64) {
         let rtt = rtt.max(1);
         self.latest = rtt;

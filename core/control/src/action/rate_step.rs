@@ -6,8 +6,8 @@ use crate::Report;
 /// Published scale: an action of 1 changes the rate by 2.5 %.
 const DELTA_SCALE: f64 = 0.025;
 
-/// Bounds of the rate in bytes/s. Lower: 40 packets of 1,500 bytes a second, as in the simulator and the
-/// released client's 0.5 Mbit/s. Upper: the client's 300 Mbit/s.
+/// Bounds of the rate in bytes/s: the simulator's 40 packets of 1,500 bytes/s (0.5 Mbit/s in the released
+/// client), and the client's 300 Mbit/s.
 const MIN_RATE: f64 = 40.0 * 1_500.0;
 const MAX_RATE: f64 = 300e6 / 8.0;
 
@@ -24,8 +24,8 @@ const LOSING: f64 = 0.1;
 /// Published: `rate · (1 + 0.025 a)` for a ≥ 0, else `rate / (1 - 0.025 a)`, with unbounded a and a starting
 /// rate of 0.3 to 1.5 of the link's, which a real sender does not know.
 ///
-/// Our choices: a is in [-1, 1]. The rate doubles every round trip until a first sign of congestion, whatever
-/// the policy says, and continues at the best delivery rate.
+/// Our choices: a is in [-1, 1]; until a first sign of congestion the rate doubles every round trip, whatever
+/// the policy says, then continues at the best delivery rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct RateStep {
     /// Payload bytes per second; 0 before the first RTT sample.
@@ -72,8 +72,7 @@ impl RateStep {
     }
 }
 
-/// Apply an action. Source: Aurora (Jay et al., ICML 2019), equation 1: x_t = x_{t-1} (1 + α a_t) for a_t ≥
-/// 0, else x_{t-1} / (1 - α a_t), with α = 0.025.
+/// Aurora (Jay et al., 2019), equation 1: x_t = x_{t-1} (1 + α a_t) for a_t ≥ 0, else x_{t-1} / (1 - α a_t).
 fn stepped(rate: f64, action: f32) -> f64 {
     let delta = DELTA_SCALE * super::bounded(action);
     if delta >= 0.0 { rate * (1.0 + delta) } else { rate / (1.0 - delta) }

@@ -1,7 +1,6 @@
 //! Aurora's observation: 3 features of each of the last 10 intervals, oldest first.
 //!
-//! Source: Aurora (Jay et al., ICML 2019) and its released simulator: latency gradient, latency ratio and
-//! sending ratio with a history of k = 10 intervals.
+//! Source: Aurora (Jay et al., ICML 2019), with a history of k = 10 intervals, and its released simulator.
 
 use super::history::History;
 use crate::Report;
@@ -29,7 +28,7 @@ const EMPTY: [f32; FEATURES] = [0.0, 1.0, 1.0];
 ///
 /// | # | feature | range |
 /// |---|---------|-------|
-/// | 0 | sent latency inflation: (mean RTT of the later half of the samples - mean RTT of the earlier half) / interval | [-1, 10] |
+/// | 0 | sent latency inflation: (mean RTT of the later half of the samples - of the earlier half) / interval | [-1, 10] |
 /// | 1 | latency ratio: mean RTT / smallest mean RTT of any interval; 0 without a sample, 1 before the first | [0, 10,000] |
 /// | 2 | send ratio: bytes sent / bytes delivered; 1 without a delivery, or beyond 1,000 | [0, 1,000] |
 ///

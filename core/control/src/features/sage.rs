@@ -78,8 +78,7 @@ impl Default for Observation {
 }
 
 impl Observation {
-    /// Add the report of the interval that just ended. Without a delivery it counts with the next one that
-    /// has a delivery: its time, its bytes sent and its bytes lost.
+    /// Add a report. A silent interval counts with the next delivery: its time, its bytes sent and lost.
     pub fn push(&mut self, report: &Report) {
         self.heard = self.rates.push(report);
         if !self.heard {

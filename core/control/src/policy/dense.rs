@@ -3,7 +3,7 @@
 use super::network::Slot;
 
 /// Outputs summed at a time. They fit into the registers of any processor with vectors of four numbers, so
-/// each sum is loaded and stored once, however many inputs there are.
+/// each sum is loaded and stored once.
 const TILE: usize = 32;
 /// Tile width for the remaining outputs.
 const NARROW: usize = 8;

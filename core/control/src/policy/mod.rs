@@ -22,14 +22,10 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Load `folder/policy.json` and `folder/policy.onnx`.
-    ///
-    /// The network maps the input `observation`, (batch, observation_dim), to the output `action`, (batch,
-    /// action_dim), and its file contains the weights. A recurrent network also has an input `state`, (batch,
-    /// n), which starts as zeros, and an output `next_state`.
-    ///
-    /// # Errors
-    /// A file is missing, truncated or malformed, or the policy is for another version of its specification.
+    /// Load `folder/policy.json` and `folder/policy.onnx`, a network from `observation`, (batch,
+    /// observation_dim), to `action`, (batch, action_dim), with its weights in the file. A recurrent one also
+    /// has an input `state`, (batch, n), initially zeros, and an output `next_state`. Fails if a file is
+    /// missing, truncated or malformed, or if the policy is for another version of its specification.
     pub fn load(folder: &Path) -> Result<Self, ControlError> {
         let read = |name: &str| {
             let path = folder.join(name);
@@ -72,11 +68,8 @@ impl Policy {
         self.network.memory_dim()
     }
 
-    /// Map `observations`, n × `observation_dim`, to `actions`, n × `action_dim`, and update `memories`, n ×
-    /// `memory_dim`. A row's action has the same bits with any other rows, on any thread and machine.
-    ///
-    /// # Panics
-    /// When the lengths are not those of the same number of rows.
+    /// Map rows of `observations` to rows of `actions`, and update the rows of `memories`. A row's action has
+    /// the same bits with any other rows, on any thread and machine. Panics if the numbers of rows differ.
     pub fn act(&self, observations: &[f32], memories: &mut [f32], actions: &mut [f32]) {
         let (observation_dim, action_dim) = (self.spec().observation_dim(), self.spec().action_dim());
         let rows = observations.len() / observation_dim;

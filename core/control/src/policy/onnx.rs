@@ -1,8 +1,7 @@
 //! Reads an ONNX graph into a [`Network`]: a row `observation` in, a row `action` out, constant weights.
 //!
 //! A recurrent policy has further inputs of any name, such as `state`, (batch, n), initially zeros, each with
-//! an output `next_state`. Supports the operators that exporters write, as defined since operator set 9 or
-//! earlier.
+//! an output `next_state`. The operators are those of exporters, as defined since operator set 9 or earlier.
 
 use std::collections::BTreeMap;
 
@@ -100,8 +99,8 @@ pub(super) fn read(bytes: &[u8], observation_dim: usize) -> Result<Network, Brok
     Ok(network)
 }
 
-/// Check the input, (batch, `observation_dim`), and return the names and sizes of the states, the other
-/// inputs. Skips weights, which old files list as inputs too.
+/// Check the input, (batch, `observation_dim`), and return name and size of each other input, the states.
+/// Skips weights, which old files list as inputs.
 fn check_inputs(
     graph: &GraphProto,
     weights: &BTreeMap<String, Value>,

@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_throughput_that_swings_earns_less_than_a_steady_one() {
-        // Mean 10, deviations 2.5, -2.5, 2.5, -2.5 and 0 MB/s: sqrt(25 / 5) / 10 of the mean; ends at 10 MB/s.
+        // Mean 10, deviations 2.5, -2.5, 2.5, -2.5, 0 MB/s: sqrt(25 / 5) / 10 of the mean; ends at 10 MB/s.
         let mega = 1_000_000;
         let swinging = [25 * mega / 2, 15 * mega / 2, 25 * mega / 2, 15 * mega / 2, 10 * mega];
         check(&[flow(&swinging, Report::default())], 0.08 - 0.01 * 5f64.sqrt() / 10.0);

@@ -4,8 +4,8 @@
 //! R = 0.001 (10 throughput - 1000 latency - 2000 loss)     [packets/s, s, share of packets]
 //! ```
 //!
-//! Source: Aurora (Jay et al., ICML 2019), section 3.1, scaled by 0.001 as in the released simulator. Its
-//! packets have 1,500 bytes; ours have a payload of one MSS.
+//! Source: Aurora (Jay et al., ICML 2019), section 3.1, times 0.001 as in the released simulator. Packets
+//! there have 1,500 bytes, here a payload of one MSS.
 //!
 //! Our choice: without an RTT sample the smoothed RTT counts. The simulator's 0 rewards sending nothing.
 

@@ -50,9 +50,6 @@ impl Reward {
     ];
 
     /// Find a reward by name, or parse weighted terms, `TERM[:WEIGHT],…`.
-    ///
-    /// # Errors
-    /// The name of the reward or term is unknown (the error lists the known ones), or a weight is invalid.
     pub fn by_name(name: &str) -> Result<Self, ControlError> {
         if let Some(published) = Self::ALL.into_iter().find(|reward| reward.name() == Some(name)) {
             return Ok(published);

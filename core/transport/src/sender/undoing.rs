@@ -9,8 +9,7 @@ use crate::{AckToSend, Nanos};
 const NEW_PACKETS: u64 = 2;
 
 impl Sender {
-    /// Undo the last reduction if `ack` shows that it was spurious. `original`: the ACK delivers a packet
-    /// that was sent before the timeout and never again.
+    /// Undo a spurious reduction. `original`: the ACK has a packet sent before the timeout and never again.
     #[inline]
     pub(super) fn take_back_mistakes(&mut self, now: Nanos, ack: &AckToSend, advanced: bool, original: bool) {
         if !self.undo.is_possible() {
