@@ -87,6 +87,7 @@ installed:
 
 test-core: $(STAMPS)/packages
 	cargo test --quiet --locked --workspace --exclude leosim --lib --tests
+	$(BIN)/python -m tests.documented_changes
 
 test-python: setup browser mahimahi kernel lab
 	@$(MAKE) --no-print-directory pytest

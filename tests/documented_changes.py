@@ -17,16 +17,7 @@ from subprocess import PIPE
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("add-a-*.md"))
 DIFF = re.compile(r"^```diff\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-NEEDED = (
-    "Cargo.toml",
-    "Cargo.lock",
-    "rustfmt.toml",
-    "core",
-    "configs",
-    "kernel_bridge",
-    "docs",
-    "evaluation",
-)
+NEEDED = ("Cargo.toml", "Cargo.lock", "rustfmt.toml", "core", "configs", "kernel_bridge", "docs")
 """What cargo and the diffs need of the project."""
 BUILD = ROOT / "target/documented"
 FILE = re.compile(r"^\+\+\+ b/core/(\w+)/(?:src|tests/(\w+))/", re.MULTILINE)
