@@ -43,6 +43,7 @@ class Sampler:
         self.max_learning_flows = ranges.max_learning_flows
 
     def __call__(self, rng: np.random.Generator) -> Scenario:
+        """Draw a scenario."""
         return draw(self.ranges, rng)
 
     def __repr__(self) -> str:
