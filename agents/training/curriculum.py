@@ -37,7 +37,7 @@ class Curriculum:
         return sum(end <= self.steps for end in self._ends)
 
     def __call__(self, rng: np.random.Generator) -> Scenario:
-        """Draw a scenario."""
+        """Draw a scenario of the current stage."""
         return self.draw(rng, self.stage)
 
     def draw(self, rng: np.random.Generator, stage: int) -> Scenario:
