@@ -26,10 +26,8 @@ from agents.training.stopping import Note, Signals, Stopped
 from configs import lock
 from configs.atomic import FULL
 from configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
+from envs.stepped_batch import BACKENDS, REAL_TCP
 from results.provenance import describe
-
-REAL_TCP = ("mahimahi", "kernel")
-TRAINED_ON = ("simulator", *REAL_TCP)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -230,8 +228,8 @@ def check(settings: TrainSettings) -> None:
     """Validate what the settings' model cannot: length, backend, specification and reward."""
     if settings.steps is None and settings.minutes is None:
         raise InputError("train.py: --steps or --minutes: give one")
-    if settings.backend not in TRAINED_ON:
-        known = ", ".join(TRAINED_ON)
+    if settings.backend not in BACKENDS:
+        known = ", ".join(BACKENDS)
         raise InputError(f"--backend: {settings.backend}: {settings.agent} is trained on {known}")
     if settings.backend in REAL_TCP and settings.num_envs != 1:
         raise InputError(

@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 
 from configs.errors import InputError
 from configs.scenario import Scenario
-from envs.history import History
 from envs.scenarios import ScenarioLike, ScenarioSource
-
-REAL_TCP = ("mahimahi", "kernel")  # backends that run in real time, on the host's TCP
-BACKENDS = ("simulator", *REAL_TCP)  # backends that environments can step
+from envs.stepped_batch import BACKENDS, SteppedBatch
 
 
 class Options(TypedDict, total=False):
@@ -28,7 +25,7 @@ class Options(TypedDict, total=False):
     max_learning_flows: int | None
 
 
-class Simulations:
+class Simulations(SteppedBatch):
     """Independent simulations that step together, one monitor interval at a time.
 
     Args:
@@ -41,10 +38,6 @@ class Simulations:
         policies: policy folders by scheme, for flows that trained policies control.
         max_learning_flows: the most learning flows of any episode; only a plain callable needs it.
         threads: threads that step the simulations; 0: one per core. Results do not depend on it.
-
-    Attributes:
-        batch: a `leosim.Batch` or `RealTcpBatch`; `step` and `reset` overwrite its arrays.
-        slots: the most learning flows of an episode.
 
     Raises:
         InputError: an argument is unknown or out of range.
@@ -71,53 +64,26 @@ class Simulations:
         if not (np.isfinite(interval_ms) and interval_ms > 0):
             raise InputError(f"interval_ms: {interval_ms}: must be a positive number")
         self._source = ScenarioSource(scenario, max_learning_flows)
-        self.slots = self._source.max_learning_flows
-        self._traces: dict[str, leosim.PathTrace] = {}
         self._ends_s = np.zeros(size)
         self._scenarios: list[Scenario | None] = [None] * size
         try:
-            self._policies = {name: leosim.Policy.load(str(at)) for name, at in (policies or {}).items()}
-            if backend in REAL_TCP:
-                from envs.real_tcp import RealTcpBatch  # here, because simulations do not need it
-
-                folders = {name: Path(at) for name, at in (policies or {}).items()}
-                self.batch = RealTcpBatch(
-                    size,
-                    backend=backend,
-                    slots=self.slots,
-                    agent=agent,
-                    reward=reward,
-                    interval_ms=interval_ms,
-                    policies=folders,
-                )
-            else:
-                self.batch = leosim.Batch(
-                    size,
-                    slots=self.slots,
-                    agent=agent,
-                    reward=reward,
-                    interval_ms=interval_ms,
-                    threads=threads,
-                )
+            super().__init__(
+                size,
+                self._source.max_learning_flows,
+                backend=backend,
+                threads=threads,
+                policies=policies or {},
+                agent=agent,
+                reward=reward,
+                interval_ms=interval_ms,
+            )
         except leosim.InputError as error:
             raise InputError(str(error)) from None
-        self._history = History(size, (self.slots, self.batch.action_dim))
         self._time_ns = self.batch.reports[:, :, self.batch.report_fields.index("time_ns")]
 
     def reset(self, index: int, rng: np.random.Generator) -> None:
         """Start simulation ``index`` with a scenario from ``rng``; run to a learning flow's first report."""
         self._begin(index, self._source.draw(rng))
-
-    def step(self, actions: NDArray[np.float32]) -> None:
-        """Step every simulation by one interval with ``actions`` (size, slots, action_dim)."""
-        if self.repeatable:
-            self._history.append(actions)
-        self.batch.step(actions)
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether the same actions reproduce an episode."""
-        return isinstance(self.batch, leosim.Batch)
 
     def state(self) -> dict[str, Any]:
         """Return the state for `restore`: scenarios and actions."""
@@ -130,9 +96,8 @@ class Simulations:
         self._history.rebuild(state, lambda index: self._begin(index, scenarios[index]), self.batch.step)
 
     def _begin(self, index: int, scenario: Scenario) -> None:
-        used = {name: self._trace(name) for name in scenario.traces}
         try:
-            self.batch.reset(index, scenario.to_json(), used, self._policies)
+            super()._begin(index, scenario)
         except leosim.InputError as error:
             raise InputError(str(error)) from None
         if not self.batch.active[index].any():
@@ -152,22 +117,10 @@ class Simulations:
             return {}
         return {"late_decisions": self.batch.late_in_episode, "invalid": self.batch.invalid or ""}
 
-    def close(self) -> None:
-        """End a run on real TCP."""
-        if not isinstance(self.batch, leosim.Batch):
-            self.batch.close()
-
     def at_end(self) -> NDArray[np.bool_]:
         """Return (size, slots): whether the scenario's end truncated a flow, or it terminated earlier."""
         # The core rounds the end to whole nanoseconds.
         return self._time_ns >= self._ends_s[:, None] * 1e9 - 1.0
-
-    def _trace(self, name: str) -> leosim.PathTrace:
-        if name not in self._traces:
-            import traces  # here, because it builds orbits, which static links do not need
-
-            self._traces[name] = traces.load(name)
-        return self._traces[name]
 
 
 def _require(what: str, name: str, known: list[str] | tuple[str, ...]) -> None:

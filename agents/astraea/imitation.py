@@ -20,7 +20,7 @@ from agents.astraea import sawtooth
 from agents.astraea.actor_critic import Actor
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.td3 import act
-from agents.training.simulations import Simulations
+from agents.training.episodes import Episodes
 
 FIRST_EPISODE = 3_000_000_000
 """First of the lessons' episodes; training, choosing and evaluation never use them."""
@@ -44,7 +44,7 @@ def imitate(
     number of each lesson and the mean squared error of its fit.
     """
     changes = {"curriculum": [], "num_envs": settings.lesson_envs or settings.num_envs}
-    simulations = Simulations(settings.model_copy(update=changes), first_episode=FIRST_EPISODE)
+    simulations = Episodes(settings.model_copy(update=changes), first_episode=FIRST_EPISODE)
     sawtooth.check(simulations.batch.observation_dim, settings.spec)
     simulations.start()
     rng = np.random.default_rng([settings.seed, 2])
@@ -75,7 +75,7 @@ def imitate(
 
 
 def _observe(
-    simulations: Simulations,
+    simulations: Episodes,
     actor: Actor,
     rule: Callable[[Tensor], Tensor],
     share: float,

@@ -10,7 +10,7 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.training.simulations import LEARNER
+from envs.scenarios import LEARNER
 from results.measurement import Measurement
 
 SATURATED = 0.99  # beyond this magnitude an action has almost no gradient through tanh

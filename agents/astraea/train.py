@@ -22,10 +22,10 @@ from agents.astraea.returns import Returns, Step
 from agents.astraea.rounds import Rounds, one_thread
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.td3 import Td3
+from agents.training.episodes import Episodes
 from agents.training.reporter import Reporter
 from agents.training.run_folder import KEPT_CHECKPOINTS, RunFolder
 from agents.training.settings import TrainSettings
-from agents.training.simulations import Simulations
 from configs.errors import InputError
 
 ARRAYS = [
@@ -44,7 +44,7 @@ class Training:
 
     def __init__(self, settings: AstraeaSettings) -> None:
         self.settings = settings
-        self.simulations = Simulations(settings)
+        self.simulations = Episodes(settings)
         batch = self.simulations.batch
         self._global_dim = batch.global_dim if settings.centralised else 0
         dims = (batch.observation_dim, self._global_dim, batch.action_dim)

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from agents.training.episodes import Episodes
 from agents.training.settings import TrainSettings, build
-from agents.training.simulations import Simulations
 
 VIEWS = ("global_states", "active", "finished", "time_s")
 FLOW_VIEWS = ("observations", "rewards_view", "reports")
@@ -11,7 +11,7 @@ FLOW_VIEWS = ("observations", "rewards_view", "reports")
 def simulations(**changes):
     scenarios = {"sampler": "astraea", "duration_s": 2.0, "rate_mbps": [40, 60], "flows": [2, 3]}
     data = {"agent": "astraea", "num_envs": 4, "scenarios": scenarios, **changes}
-    return Simulations(build(TrainSettings, "test", data))
+    return Episodes(build(TrainSettings, "test", data))
 
 
 def go(worlds, intervals, rng):

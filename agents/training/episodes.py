@@ -1,8 +1,8 @@
-"""The training environments: a batch of simulations that a resumed run rebuilds exactly."""
+"""The episodes of a training run: a batch that a resumed run rebuilds exactly."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import leosim
 import numpy as np
@@ -12,16 +12,11 @@ from agents.training.curriculum import Curriculum
 from agents.training.settings import TrainSettings
 from configs.errors import InputError
 from configs.scenario import Scenario
-from envs.history import History
-
-if TYPE_CHECKING:
-    from envs.real_tcp import RealTcpBatch
-
-LEARNER = "agent"  # the scheme name of learning flows
+from envs.stepped_batch import SteppedBatch
 
 
-class Simulations:
-    """``num_envs`` simulations that step together.
+class Episodes(SteppedBatch):
+    """``num_envs`` episodes that step together.
 
     Episode ``k`` of a run is drawn from a generator seeded by (seed, k): a counter and the curriculum's stage
     determine its scenario. A resumed run rebuilds a simulation by repeating the actions since its reset
@@ -31,26 +26,20 @@ class Simulations:
     def __init__(self, settings: TrainSettings, first_episode: int = 0) -> None:
         self._seed = settings.seed
         self._draw = Curriculum(settings)
-        common: dict[str, Any] = {
-            "slots": self._draw.max_learning_flows,
-            "agent": settings.spec,
-            "reward": settings.reward,
-            "interval_ms": settings.interval_ms,
-        }
-        self.batch: leosim.Batch | RealTcpBatch
-        if settings.backend == "simulator":
-            self.batch = leosim.Batch(settings.num_envs, threads=settings.workers, **common)
-        else:
-            from envs.real_tcp import RealTcpBatch  # here, because simulations do not need it
-
-            self.batch = RealTcpBatch(settings.num_envs, backend=settings.backend, **common)
-        self.size, self.slots = settings.num_envs, self._draw.max_learning_flows
+        super().__init__(
+            settings.num_envs,
+            self._draw.max_learning_flows,
+            backend=settings.backend,
+            threads=settings.workers,
+            policies={},
+            agent=settings.spec,
+            reward=settings.reward,
+            interval_ms=settings.interval_ms,
+        )
         self.action_shape = (self.size, self.slots, self.batch.action_dim)
         self.next_episode = first_episode
         self._episodes = [0] * self.size
         self._stages = [0] * self.size
-        self._history = History(self.size, self.action_shape[1:])
-        self._traces: dict[str, leosim.PathTrace] = {}
 
     def scenario(self, episode: int, stage: int | None = None) -> Scenario:
         """Return the scenario of ``episode`` in a curriculum's ``stage`` (default: the current one)."""
@@ -72,15 +61,8 @@ class Simulations:
 
     def step(self, actions: NDArray[np.float32]) -> None:
         """Step every simulation by one interval with ``actions`` (size, slots, action_dim)."""
-        if self.repeatable:
-            self._history.append(actions)
-        self.batch.step(actions)
+        super().step(actions)
         self._draw.steps += self.size
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether the same actions reproduce an episode."""
-        return isinstance(self.batch, leosim.Batch)
 
     def punctuality(self) -> dict[str, Any]:
         """Return the real-time statistics for ``summary.json``; empty for simulations."""
@@ -88,11 +70,6 @@ class Simulations:
             return {}
         names = ("decisions", "late_decisions", "fallbacks", "invalid_episodes", "last_invalid")
         return {name: getattr(self.batch, name) for name in names}
-
-    def close(self) -> None:
-        """Close a real-time backend; do nothing for simulations."""
-        if not isinstance(self.batch, leosim.Batch):
-            self.batch.close()
 
     def state(self) -> dict[str, Any]:
         """Return the counters and arrays that `restore` needs."""
@@ -118,9 +95,4 @@ class Simulations:
         self._history.rebuild(state["history"], self._reset, self.batch.step)
 
     def _reset(self, index: int) -> None:
-        scenario = self.scenario(self._episodes[index], self._stages[index])
-        for name in scenario.traces - self._traces.keys():
-            import traces  # here, because it builds orbits, which static scenarios do not need
-
-            self._traces.update(traces.load_all({name}))
-        self.batch.reset(index, scenario.to_json(), self._traces)
+        self._begin(index, self.scenario(self._episodes[index], self._stages[index]))
