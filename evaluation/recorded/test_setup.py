@@ -37,7 +37,7 @@ def evaluate(suite: Path, schemes: str, *arguments: str) -> int:
 
 
 def refused(suite: Path, schemes: str, *arguments: str) -> str:
-    """Return the error of a refused resume, and check that the folder does not change."""
+    """Return the error of a refused ``--resume``; check that the folder is unchanged."""
     out = suite.parent / "out"
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     with pytest.raises(InputError) as raised:
