@@ -165,7 +165,7 @@ def test_what_only_the_backend_can_refuse_is_one_line_and_leaves_no_series(
     file.write_text(json.dumps({"duration_s": 1, "links": links, "flows": [flow]}))
     with pytest.raises(InputError) as raised:
         cli.run([str(file), "--schemes", "leotcp", "--out", str(tmp_path / "out"), *where])
-    assert "leotcp needs telemetry, which has room for" in str(raised.value)
+    assert "leotcp needs telemetry, which supports at most" in str(raised.value)
     assert "\n" not in str(raised.value)
     assert list((tmp_path / "out" / "series").iterdir()) == []
 

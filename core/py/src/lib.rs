@@ -1,4 +1,4 @@
-//! Python module `leosim`: the thin glue over the simulator core. Its signature, with documentation, is `leosim.pyi`.
+//! Python module `leosim`, a thin layer over the simulator core. `leosim.pyi` documents its interface.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
@@ -19,7 +19,7 @@ mod simulation;
 
 create_exception!(leosim, InputError, PyValueError, "Bad input: one line that names source, field and rule.");
 
-/// Any error of the core's as an `InputError`.
+/// Convert any error of the core to an `InputError`.
 fn input_error(error: impl std::fmt::Display) -> PyErr {
     InputError::new_err(error.to_string())
 }

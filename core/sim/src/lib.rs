@@ -1,6 +1,6 @@
 //! The packet-level simulator: topology, event loop, run log, control loop and batches of simulations.
 //!
-//! Deterministic: a scenario and its seed give the same bytes on any number of threads.
+//! The output depends only on the scenario and its seed, not on the number of threads.
 
 mod batch;
 mod control_loop;
