@@ -1,10 +1,10 @@
 //! Any scheme, behind one type.
 
-use crate::{
-    Ack, AtSending, Bbr, Bbr3, Bic, Cdg, Congestion, CongestionControl, Copa, Cubic, External, Header, Held,
-    HighSpeed, Hop, Htcp, Hybla, Illinois, LeoCc, LeoTcp, Lp, Nanos, Nv, Reno, SaTcp, Scalable, StarQuic,
-    Vegas, Veno, Vivace, Westwood, Yeah,
+use crate::schemes::{
+    Bbr, Bbr3, Bic, Cdg, Copa, Cubic, HighSpeed, Htcp, Hybla, Illinois, LeoCc, LeoTcp, Lp, Nv, Reno, SaTcp,
+    Scalable, StarQuic, Vegas, Veno, Vivace, Westwood, Yeah,
 };
+use crate::{Ack, AtSending, Congestion, CongestionControl, External, Header, Held, Hop, Nanos};
 
 /// Every scheme, dispatched by `match`: no virtual call on the packet path.
 #[derive(Clone, Debug)]

@@ -1,0 +1,171 @@
+//! YeAH-TCP (Baiocchi, Castellani and Vacirca, "YeAH-TCP: Yet Another Highspeed TCP", PFLDnet 2007).
+
+use crate::parts::round_rtt::RoundRtt;
+use crate::parts::window::Window;
+use crate::{Ack, Congestion, CongestionControl, Nanos};
+
+/// §III: Q_max, packets queued before it decongests.
+const QUEUE_MAX: u32 = 80;
+/// §III: φ, queueing delay over base RTT (as 1/φ) before it turns slow.
+const PHI: Nanos = 8;
+/// §III: ρ, round trips in slow mode after which a loss halves.
+const RHO: u32 = 16;
+/// §III: ζ, round trips in fast mode after which competing flows are taken to have left.
+const ZETA: u32 = 50;
+/// §III: ε and δ as shifts: at most half of the window to decongest, at least an eighth after a loss.
+const EPSILON: u32 = 1;
+const DELTA: u32 = 3;
+/// Scalable TCP's growth in fast mode.
+const PACKETS_PER_INCREASE: u32 = 100;
+
+/// Scalable while the queue is short, Reno with a precautionary decongestion while it is long.
+#[derive(Clone, Debug)]
+pub struct Yeah {
+    window: Window,
+    rtt: RoundRtt,
+    last_queue: u32,
+    /// Estimate of the window that a competing Reno flow would have.
+    reno_count: u32,
+    fast_count: u32,
+    /// Round trips in slow mode; 0 in fast mode.
+    slow_rounds: u32,
+}
+
+impl Yeah {
+    /// A new connection.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            window: Window::new(),
+            rtt: RoundRtt::new(),
+            last_queue: 0,
+            reno_count: 2,
+            fast_count: 0,
+            slow_rounds: 0,
+        }
+    }
+
+    fn end_round(&mut self) {
+        let (base, min) = (self.rtt.base, self.rtt.min);
+        let window = self.window.packets;
+        let queueing = min - base;
+        let queue = (u128::from(window) * u128::from(queueing) / u128::from(min)) as u32;
+        if queue > QUEUE_MAX || queueing > base / PHI {
+            if queue > QUEUE_MAX && window > self.reno_count {
+                // §III: decongest by the queue, at most by half.
+                let reduced = window - queue.min(window >> EPSILON);
+                self.window.packets = reduced.max(self.reno_count);
+                self.window.threshold = self.window.packets;
+            }
+            self.reno_count =
+                if self.reno_count <= 2 { (self.window.packets / 2).max(2) } else { self.reno_count + 1 };
+            self.slow_rounds = self.slow_rounds.saturating_add(1);
+        } else {
+            self.fast_count += 1;
+            if self.fast_count > ZETA {
+                self.reno_count = 2;
+                self.fast_count = 0;
+            }
+            self.slow_rounds = 0;
+        }
+        self.last_queue = queue;
+    }
+}
+
+impl Default for Yeah {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl CongestionControl for Yeah {
+    fn on_restart(&mut self, _now: Nanos, _idle: Nanos) {
+        self.rtt.restart();
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.rtt.observe(ack);
+        if !ack.may_grow || !ack.window_limited {
+            return;
+        }
+        let mut acked = ack.delivered;
+        if self.window.in_slow_start() {
+            acked = self.window.slow_start(acked);
+        }
+        if acked > 0 {
+            let window = self.window.packets;
+            let per_packet = if self.slow_rounds == 0 { window.min(PACKETS_PER_INCREASE) } else { window };
+            self.window.increase(acked, per_packet);
+        }
+        if self.rtt.has_ended(ack) {
+            if self.rtt.samples > 2 {
+                self.end_round();
+            }
+            self.rtt.begin(ack.next);
+        }
+    }
+
+    fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
+        self.rtt.on_congestion(kind);
+        let window = self.window.packets;
+        let half = (window / 2).max(2);
+        let taken =
+            if self.slow_rounds < RHO { self.last_queue.min(half).max(window >> DELTA) } else { half };
+        self.fast_count = 0;
+        self.reno_count = (self.reno_count / 2).max(2);
+        self.window.reduce(window.saturating_sub(taken), kind);
+    }
+
+    fn on_unused_window(&mut self, window: u32, threshold: u32) {
+        self.window.resize(window, threshold);
+    }
+
+    fn on_undo(&mut self, _now: Nanos) {
+        self.window.undo();
+    }
+
+    fn window(&self) -> u32 {
+        self.window.packets
+    }
+
+    fn slow_start_threshold(&self) -> u32 {
+        self.window.threshold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{RTT, round_at};
+
+    fn avoiding_at(window: u32) -> Yeah {
+        let mut yeah = Yeah::new();
+        yeah.window.packets = window;
+        yeah.window.threshold = window;
+        yeah.rtt.base = RTT;
+        yeah
+    }
+
+    #[test]
+    fn with_a_short_queue_it_grows_like_scalable_tcp_and_loses_an_eighth() {
+        let mut yeah = avoiding_at(800);
+        round_at(&mut yeah, RTT, RTT);
+        assert_eq!(yeah.window(), 808);
+        yeah.on_congestion(Congestion::Loss, 0);
+        assert_eq!(yeah.window(), 808 - 101);
+    }
+
+    #[test]
+    fn a_long_queue_is_taken_out_of_the_window_once_a_round() {
+        // §III: Q = cwnd (RTT - base) / RTT = 800 × 20 / 120 = 133 packets.
+        let mut yeah = avoiding_at(800);
+        let mut now = RTT;
+        let mut lowest = u32::MAX;
+        for _ in 0..3 {
+            now = round_at(&mut yeah, now, RTT * 12 / 10);
+            lowest = lowest.min(yeah.window());
+        }
+        assert!((500..700).contains(&lowest), "{lowest}");
+        assert!(yeah.slow_rounds > 0);
+    }
+}
