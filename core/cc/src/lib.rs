@@ -17,7 +17,7 @@ pub use context::{Context, Handover};
 pub use scheme::Scheme;
 pub use schemes::external::External;
 pub use schemes::held::Held;
-pub use schemes::{Announcement, NAMES, announced_to};
+pub use schemes::{Announcement, NAMES, Row, TABLE, announced_to};
 pub use telemetry::{Header, Hop, MAX_HOPS};
 
 /// Time or duration in nanoseconds.
@@ -43,6 +43,14 @@ pub enum Congestion {
     Timeout,
     /// It ran out while a loss was being repaired that the threshold has answered already.
     RepeatedTimeout,
+}
+
+impl Congestion {
+    /// Whether the retransmission timer ran out.
+    #[must_use]
+    pub const fn is_timeout(self) -> bool {
+        matches!(self, Self::Timeout | Self::RepeatedTimeout)
+    }
 }
 
 /// A congestion control scheme.

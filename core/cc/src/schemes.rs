@@ -1,4 +1,4 @@
-//! Every scheme by its name. A variant of a scheme is one row here.
+//! Every scheme: a file each, and a row each in the table below.
 
 pub mod bbr;
 pub mod bbr3;
@@ -26,34 +26,35 @@ pub mod vivace;
 pub mod westwood;
 pub mod yeah;
 
-pub use bbr::Bbr;
-pub use bbr3::Bbr3;
-pub use bic::Bic;
-pub use cdg::Cdg;
-pub use copa::Copa;
-pub use cubic::Cubic;
-pub use highspeed::HighSpeed;
-pub use htcp::Htcp;
-pub use hybla::Hybla;
-pub use illinois::Illinois;
-pub use leocc::LeoCc;
-pub use leotcp::LeoTcp;
-pub use lp::Lp;
-pub use nv::Nv;
-pub use reno::Reno;
-pub use satcp::SaTcp;
-pub use scalable::Scalable;
-pub use starquic::StarQuic;
-pub use vegas::Vegas;
-pub use veno::Veno;
-pub use vivace::Vivace;
-pub use westwood::Westwood;
-pub use yeah::Yeah;
+use bbr::Bbr;
+use bbr3::Bbr3;
+use bic::Bic;
+use cdg::Cdg;
+use copa::Copa;
+use cubic::Cubic;
+use external::External;
+use held::Held;
+use highspeed::HighSpeed;
+use htcp::Htcp;
+use hybla::Hybla;
+use illinois::Illinois;
+use leocc::LeoCc;
+use leotcp::{Ablation, LeoTcp};
+use lp::Lp;
+use nv::Nv;
+use reno::Reno;
+use satcp::{Reporting, SaTcp};
+use scalable::Scalable;
+use starquic::StarQuic;
+use vegas::Vegas;
+use veno::Veno;
+use vivace::Vivace;
+use westwood::Westwood;
+use yeah::Yeah;
 
 use crate::parts::hystart::Detect;
+use crate::parts::window::Windowed;
 use crate::{Context, Scheme};
-use leotcp::Ablation;
-use satcp::Reporting;
 
 /// What a path may announce to a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,87 +65,184 @@ pub enum Announcement {
     Reconfigurations,
 }
 
-/// A name, what the scheme makes use of if its path announces it, and how a connection of it begins.
-type Row = (&'static str, Option<Announcement>, fn(&Context) -> Scheme);
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The name in scenarios and on command lines.
+    pub name: &'static str,
+    /// A sentence for those who choose a scheme.
+    pub about: &'static str,
+    /// What it uses if its path announces it.
+    pub(crate) hears: Option<Announcement>,
+    pub(crate) new: fn(&Context) -> Scheme,
+}
 
-const HANDOVERS: Option<Announcement> = Some(Announcement::Handovers);
-const RECONFIGURATIONS: Option<Announcement> = Some(Announcement::Reconfigurations);
+/// Types, `Variant(Type) { … }`, each with its schemes: `"name" uses Announcement: constructor, "a sentence";`.
+/// What the constructor returns becomes a `Type` by `into`.
+macro_rules! schemes {
+    ($dollar:tt $($variant:ident($type:ty) {
+        $($name:literal $(uses $announcement:ident)?: $new:expr, $about:literal;)+
+    })+) => {
+        /// One variant a type: no virtual call on the packet path.
+        #[derive(Clone, Debug)]
+        pub enum Kind {
+            External(External),
+            Held(Held),
+            $($variant($type),)+
+        }
 
-const ROWS: &[Row] = &[
-    ("bbr", None, |context| Scheme::Bbr(Bbr::new(context))),
-    ("bbr3", None, |context| Scheme::Bbr3(Bbr3::new(context))),
-    ("bic", None, |_| Scheme::Bic(Bic::new())),
-    ("cdg", None, |context| Scheme::Cdg(Cdg::new(context))),
-    ("copa", None, |_| Scheme::Copa(Copa::new())),
-    ("cubic", None, |_| Scheme::Cubic(Cubic::new(true))),
-    ("cubic-hystart-delay", None, |_| Scheme::Cubic(Cubic::with_hystart(Detect::Delay))),
-    ("cubic-hystart-train", None, |_| Scheme::Cubic(Cubic::with_hystart(Detect::Train))),
-    ("cubic-hystartpp", None, |_| Scheme::Cubic(Cubic::with_hystart_plus_plus())),
-    ("cubic-nohystart", None, |_| Scheme::Cubic(Cubic::new(false))),
-    ("highspeed", None, |_| Scheme::HighSpeed(HighSpeed::new())),
-    ("htcp", None, |_| Scheme::Htcp(Htcp::new())),
-    ("hybla", None, |_| Scheme::Hybla(Hybla::new())),
-    ("illinois", None, |_| Scheme::Illinois(Illinois::new())),
-    ("leocc", RECONFIGURATIONS, |context| Scheme::LeoCc(LeoCc::new(context))),
-    ("leotcp", None, |_| Scheme::LeoTcp(LeoTcp::new())),
-    ("leotcp-noinitial", None, |_| Scheme::LeoTcp(LeoTcp::without(Ablation::InitialPhase))),
-    ("leotcp-ownrtt", None, |_| Scheme::LeoTcp(LeoTcp::without(Ablation::AverageRtt))),
-    ("lp", None, |context| Scheme::Lp(Lp::new(context))),
-    ("nv", None, |context| Scheme::Nv(Nv::new(context))),
-    ("reno", None, |_| Scheme::Reno(Reno::new())),
-    ("satcp", HANDOVERS, |context| Scheme::SaTcp(SaTcp::new(context))),
-    ("satcp-0.3s", HANDOVERS, |context| satcp(context, 0)),
-    ("satcp-0.9s", HANDOVERS, |context| satcp(context, 300)),
-    ("satcp-1.3s", HANDOVERS, |context| satcp(context, 500)),
-    ("satcp-2.3s", HANDOVERS, |context| satcp(context, 1_000)),
-    ("scalable", None, |_| Scheme::Scalable(Scalable::new())),
-    ("starquic", RECONFIGURATIONS, |context| Scheme::StarQuic(StarQuic::new(Cubic::new(true), context))),
-    ("starquic-bbr3", RECONFIGURATIONS, |context| {
-        Scheme::StarQuicBbr3(StarQuic::around_model(Bbr3::new(context), context))
-    }),
-    ("vegas", None, |_| Scheme::Vegas(Vegas::new())),
-    ("veno", None, |_| Scheme::Veno(Veno::new())),
-    ("vivace", None, |context| Scheme::Vivace(Box::new(Vivace::nsdi_2018(context)))),
-    ("vivace-kernel", None, |context| Scheme::Vivace(Box::new(Vivace::kernel(context)))),
-    ("vivace-proteus", None, |context| Scheme::Vivace(Box::new(Vivace::proteus(context)))),
-    ("westwood", None, |_| Scheme::Westwood(Westwood::new())),
-    ("yeah", None, |_| Scheme::Yeah(Yeah::new())),
-];
+        /// A `match` on a [`Kind`] whose arms all make the same call.
+        macro_rules! each {
+            ($dollar kind:expr, $dollar scheme:ident => $dollar call:expr) => {
+                match $dollar kind {
+                    $crate::schemes::Kind::External($dollar scheme) => $dollar call,
+                    $crate::schemes::Kind::Held($dollar scheme) => $dollar call,
+                    $($crate::schemes::Kind::$variant($dollar scheme) => $dollar call,)+
+                }
+            };
+        }
+        pub(crate) use each;
 
-/// Names that [`Scheme::by_name`] takes, in order.
-pub const NAMES: &[&str] = &{
-    let mut names = [""; ROWS.len()];
-    let mut index = 0;
-    while index < ROWS.len() {
-        names[index] = ROWS[index].0;
-        index += 1;
+        /// Every scheme that has a name, in the order of names.
+        pub const TABLE: &[Row] = &[$($(Row {
+            name: $name,
+            about: $about,
+            hears: [$(Announcement::$announcement)?].first().copied(),
+            new: |context| {
+                let new: fn(&Context) -> _ = $new;
+                Scheme(Kind::$variant(new(context).into()))
+            },
+        },)+)+];
+
+        /// The names of [`TABLE`].
+        pub const NAMES: &[&str] = &[$($($name),+),+];
+    };
+}
+
+// A macro that makes a macro must be given the dollar sign.
+schemes! { $
+    Bbr(Bbr) {
+        "bbr": Bbr::new,
+        "BBRv1: paces at its estimate of the bottleneck's bandwidth and probes it every eight RTTs.";
     }
-    names
-};
-
-/// SaTCP as the rows of its paper's Table I have it, each called by the freeze that the T_err of `early_ms` makes.
-fn satcp(context: &Context, early_ms: u64) -> Scheme {
-    Scheme::SaTcp(SaTcp::reported(context, Reporting::early_by_ms(early_ms)))
+    Bbr3(Bbr3) {
+        "bbr3": Bbr3::new, "BBRv3: BBR that also backs off on loss and ECN.";
+    }
+    Bic(Windowed<Bic>) {
+        "bic": |_| Bic::new(),
+        "BIC (Xu et al., INFOCOM 2004): searches by halves for the window of the last loss, then beyond it.";
+    }
+    Cdg(Windowed<Cdg>) {
+        "cdg": Cdg::new,
+        "CDG (Hayes and Armitage, Networking 2011): backs off at random, the likelier the faster delay grows.";
+    }
+    Copa(Copa) {
+        "copa": |_| Copa::new(),
+        "Copa (Arun and Balakrishnan, NSDI 2018): aims at a rate inversely proportional to the queueing delay.";
+    }
+    Cubic(Windowed<Cubic>) {
+        "cubic": |_| Cubic::new(true),
+        "CUBIC (RFC 9438) with HyStart, the default of most operating systems: window growth is a cubic \
+         function of the time since the last loss; multiplies by 0.7 on loss.";
+        "cubic-hystart-delay": |_| Cubic::with_hystart(Detect::Delay),
+        "CUBIC whose HyStart looks at delays alone (Linux's hystart_detect 2).";
+        "cubic-hystart-train": |_| Cubic::with_hystart(Detect::Train),
+        "CUBIC whose HyStart looks at trains of ACKs alone (Linux's hystart_detect 1).";
+        "cubic-hystartpp": |_| Cubic::with_hystart_plus_plus(),
+        "CUBIC (RFC 9438) with HyStart++ (RFC 9406): when delay grows, slow start goes on slowly for a while.";
+        "cubic-nohystart": |_| Cubic::new(false),
+        "CUBIC (RFC 9438) whose slow start ends at the first loss.";
+    }
+    HighSpeed(Windowed<HighSpeed>) {
+        "highspeed": |_| HighSpeed::default(),
+        "HighSpeed TCP (RFC 3649): Reno that grows faster and backs off less the larger its window is.";
+    }
+    Htcp(Windowed<Htcp>) {
+        "htcp": |_| Htcp::new(),
+        "H-TCP (Leith and Shorten, PFLDnet 2004): grows faster the longer ago the last loss was.";
+    }
+    Hybla(Windowed<Hybla>) {
+        "hybla": |_| Hybla::new(),
+        "Hybla (Caini and Firrincieli, 2004): grows as a connection of 25 ms would, for long satellite RTTs.";
+    }
+    Illinois(Windowed<Illinois>) {
+        "illinois": |_| Illinois::new(),
+        "Illinois (Liu et al., 2006): loss says when to back off, delay says how far and how fast to grow.";
+    }
+    LeoCc(LeoCc) {
+        "leocc" uses Reconfigurations: LeoCc::new,
+        "LeoCC: BBR that knows when Starlink's path is reconfigured, and measures it anew.";
+    }
+    LeoTcp(LeoTcp) {
+        "leotcp": |_| LeoTcp::new(), "LeoTCP: sets its window by in-band telemetry of every hop.";
+        "leotcp-noinitial": |_| LeoTcp::without(Ablation::InitialPhase),
+        "LeoTCP without its initial phase: it grows by 5 % of its share an RTT at once.";
+        "leotcp-ownrtt": |_| LeoTcp::without(Ablation::AverageRtt),
+        "LeoTCP that computes utilisation with the flow's own RTT, not the switches' average.";
+    }
+    Lp(Windowed<Lp>) {
+        "lp": Lp::new,
+        "TCP-LP (Kuzmanovic and Knightly, ToN 2006): low priority; backs off when one-way delay grows.";
+    }
+    Nv(Windowed<Nv>) {
+        "nv": Nv::new, "TCP-NV (Brakmo, 2010): Vegas for data centres; keeps about ten packets queued.";
+    }
+    Reno(Windowed<Reno>) {
+        "reno": |_| Reno,
+        "NewReno (RFC 6582): adds one packet per RTT, halves on loss. The textbook yardstick.";
+    }
+    SaTcp(SaTcp) {
+        "satcp" uses Handovers: SaTcp::new,
+        "SaTCP (Cao and Zhang, INFOCOM 2023): CUBIC that does not blame announced handovers' losses on congestion.";
+        "satcp-0.3s" uses Handovers: |context| SaTcp::reported(context, Reporting::early_by_ms(0)),
+        "SaTCP whose reports come in time and whose window is frozen for 0.3 s.";
+        "satcp-0.9s" uses Handovers: |context| SaTcp::reported(context, Reporting::early_by_ms(300)),
+        "SaTCP whose reports come 0.3 s early and whose window is frozen for 0.9 s.";
+        "satcp-1.3s" uses Handovers: |context| SaTcp::reported(context, Reporting::early_by_ms(500)),
+        "SaTCP whose reports come 0.5 s early and whose window is frozen for 1.3 s.";
+        "satcp-2.3s" uses Handovers: |context| SaTcp::reported(context, Reporting::early_by_ms(1_000)),
+        "SaTCP whose reports come 1 s early and whose window is frozen for 2.3 s.";
+    }
+    Scalable(Windowed<Scalable>) {
+        "scalable": |_| Scalable,
+        "Scalable TCP (Kelly, CCR 2003): grows by 1 % an RTT and takes 1/8 off on loss.";
+    }
+    StarQuic(StarQuic<Windowed<Cubic>>) {
+        "starquic" uses Reconfigurations: |context| StarQuic::new(Cubic::new(true).into(), context),
+        "StarQUIC on CUBIC: ignores losses of packets sent around a reconfiguration of Starlink's path.";
+    }
+    StarQuicBbr3(StarQuic<Bbr3>) {
+        "starquic-bbr3" uses Reconfigurations: |context| StarQuic::around_model(Bbr3::new(context), context),
+        "StarQUIC on BBRv3, which also learns nothing from packets sent around a reconfiguration.";
+    }
+    Vegas(Windowed<Vegas>) {
+        "vegas": |_| Vegas::default(),
+        "Vegas (Brakmo and Peterson, JSAC 1995): keeps two to four packets queued.";
+    }
+    Veno(Windowed<Veno>) {
+        "veno": |_| Veno::new(),
+        "Veno (Fu and Liew, JSAC 2003): Reno that takes a loss for random while few packets are queued.";
+    }
+    Vivace(Box<Vivace>) {
+        "vivace": Vivace::nsdi_2018,
+        "PCC Vivace (Dong et al., NSDI 2018), as published: tries rates and follows the gradient of a utility.";
+        "vivace-kernel": Vivace::kernel, "PCC Vivace as in PCC-Kernel.";
+        "vivace-proteus": Vivace::proteus, "PCC Vivace as in PCC-Uspace's main branch (Proteus-P).";
+    }
+    Westwood(Windowed<Westwood>) {
+        "westwood": |_| Westwood::new(),
+        "Westwood+ (Grieco and Mascolo, CCR 2004): backs off to the measured bandwidth-delay product.";
+    }
+    Yeah(Windowed<Yeah>) {
+        "yeah": |_| Yeah::new(),
+        "YeAH (Baiocchi et al., PFLDnet 2007): Scalable while the queue is short, Reno while it is long.";
+    }
 }
 
-fn row(name: &str) -> Option<&'static Row> {
-    ROWS.iter().find(|row| row.0 == name)
-}
-
-/// What the scheme called `name` makes use of, if its path announces it.
+/// What the scheme called `name` uses if its path announces it.
 #[must_use]
 pub fn announced_to(name: &str) -> Option<Announcement> {
-    row(name).and_then(|row| row.1)
-}
-
-impl Scheme {
-    /// The classic scheme called `name`, with the field's usual parameters.
-    ///
-    /// `context`: what the path announces, for those that make use of it.
-    #[must_use]
-    pub fn by_name(name: &str, context: &Context) -> Option<Self> {
-        row(name).map(|row| row.2(context))
-    }
+    TABLE.iter().find(|row| row.name == name)?.hears
 }
 
 #[cfg(test)]

@@ -21,19 +21,14 @@ pub struct RoundRtt {
     begins: bool,
 }
 
-impl RoundRtt {
-    pub const fn new() -> Self {
-        Self {
-            base: Nanos::MAX,
-            min: Nanos::MAX,
-            samples: 0,
-            end: 0,
-            active: true,
-            open: true,
-            begins: false,
-        }
+impl Default for RoundRtt {
+    fn default() -> Self {
+        let (base, min) = (Nanos::MAX, Nanos::MAX);
+        Self { base, min, samples: 0, end: 0, active: true, open: true, begins: false }
     }
+}
 
+impl RoundRtt {
     /// Take an acknowledgement's sample; with the end of a repair a new round begins.
     #[inline]
     pub fn observe(&mut self, ack: &Ack) {
@@ -68,7 +63,7 @@ impl RoundRtt {
     /// After a timeout nothing is on its way. Linux forgets the base RTT then too (CA_EVENT_TX_START), and goes on
     /// measuring while the losses are repaired.
     pub const fn on_congestion(&mut self, kind: Congestion) {
-        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) {
+        if kind.is_timeout() {
             self.restart();
             self.open = false;
         }
@@ -98,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_timeout_forgets_the_base_rtt_and_a_repair_does_not() {
-        let mut rtt = RoundRtt::new();
+        let mut rtt = RoundRtt::default();
         rtt.observe(&ack(1, 50_000, Recovery::Open));
         rtt.observe(&ack(2, 90_000, Recovery::Recovery));
         assert!(!rtt.active);
@@ -115,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_round_ends_when_a_packet_sent_after_its_begin_is_acknowledged() {
-        let mut rtt = RoundRtt::new();
+        let mut rtt = RoundRtt::default();
         rtt.begin(10);
         assert!(!rtt.has_ended(&ack(10, 1, Recovery::Open)));
         assert!(rtt.has_ended(&ack(11, 1, Recovery::Open)));

@@ -83,8 +83,6 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// A new connection.
-    #[must_use]
     pub fn new(context: &Context) -> Self {
         let mut bbr = Self {
             mode: Mode::Startup,

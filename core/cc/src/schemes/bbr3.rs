@@ -111,8 +111,6 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// A new connection.
-    #[must_use]
     pub fn new(context: &Context) -> Self {
         let mut bbr = Self {
             state: State::Startup,

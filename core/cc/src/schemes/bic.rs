@@ -1,8 +1,8 @@
 //! BIC (Xu, Harfoush and Rhee, "Binary Increase Congestion Control for Fast Long-Distance Networks", INFOCOM 2004).
 
 use crate::parts::ticks::{self, HZ};
-use crate::parts::window::Window;
-use crate::{Ack, Congestion, CongestionControl, Nanos};
+use crate::parts::window::{Window, WindowBased};
+use crate::{Ack, Congestion, Nanos};
 
 /// §IV: S_max, packets a round trip at the most.
 const MAX_INCREMENT: u32 = 16;
@@ -22,7 +22,6 @@ const UPDATE_TICKS: u64 = HZ / 32;
 /// Searches between the last window and the last maximum, then beyond.
 #[derive(Clone, Debug)]
 pub struct Bic {
-    window: Window,
     last_max: u32,
     /// The window and the tick of the last computation, and what it gave.
     last_window: u32,
@@ -32,11 +31,8 @@ pub struct Bic {
 }
 
 impl Bic {
-    /// A new connection.
-    #[must_use]
     pub const fn new() -> Self {
         Self {
-            window: Window::new(),
             last_max: 0,
             last_window: 0,
             last_tick: 0,
@@ -46,17 +42,16 @@ impl Bic {
     }
 
     /// How many packets must be acknowledged for the window to grow by one.
-    fn update(&mut self, now: Nanos) {
-        let window = self.window.packets;
+    fn per_packet(&mut self, window: u32, now: Nanos) -> u32 {
         let tick = ticks::at(now);
         if self.last_window == window && tick.saturating_sub(self.last_tick) <= UPDATE_TICKS {
-            return;
+            return self.per_packet;
         }
         self.last_window = window;
         self.last_tick = tick;
         if window <= LOW_WINDOW {
             self.per_packet = window;
-            return;
+            return window;
         }
         let mut per_packet = if window < self.last_max {
             let distance = (self.last_max - window) / SEARCH;
@@ -84,89 +79,64 @@ impl Bic {
             .checked_div(u64::from(self.delayed_ack_16))
             .unwrap_or(0) as u32;
         self.per_packet = self.per_packet.max(1);
+        self.per_packet
     }
 }
 
-impl Default for Bic {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl CongestionControl for Bic {
-    fn on_ack(&mut self, ack: &Ack) {
+impl WindowBased for Bic {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if !ack.was_disordered {
             let ratio = self.delayed_ack_16;
             self.delayed_ack_16 = ratio.saturating_add(ack.acked) - (ratio >> ACK_RATIO_SHIFT);
         }
-        if !ack.may_grow || !ack.window_limited {
-            return;
-        }
-        let mut acked = ack.delivered;
-        if self.window.in_slow_start() {
-            acked = self.window.slow_start(acked);
-        }
-        if acked > 0 {
-            self.update(ack.now);
-            self.window.increase(acked, self.per_packet);
+        if ack.may_grow && ack.window_limited {
+            window.grow(ack.delivered, |packets| self.per_packet(packets, ack.now));
         }
     }
 
-    fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
-        let window = self.window.packets;
+    fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
+        let packets = window.packets;
         // §IV-D, fast convergence.
-        self.last_max =
-            if window < self.last_max { (u64::from(window) * (1024 + BETA) / 2048) as u32 } else { window };
+        self.last_max = if packets < self.last_max {
+            (u64::from(packets) * (1024 + BETA) / 2048) as u32
+        } else {
+            packets
+        };
         let reduced =
-            if window <= LOW_WINDOW { window / 2 } else { (u64::from(window) * BETA / 1024) as u32 };
-        self.window.reduce(reduced, kind);
-        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) {
+            if packets <= LOW_WINDOW { packets / 2 } else { (u64::from(packets) * BETA / 1024) as u32 };
+        window.reduce(reduced, kind);
+        if kind.is_timeout() {
             self.last_max = 0;
             self.last_window = 0;
             self.last_tick = 0;
             self.delayed_ack_16 = 2 << ACK_RATIO_SHIFT;
         }
     }
-
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.window.resize(window, threshold);
-    }
-
-    fn on_undo(&mut self, _now: Nanos) {
-        // Linux's tcp_reno_undo_cwnd: window and threshold, not the maximum that the reduction set.
-        self.window.undo();
-    }
-
-    fn window(&self) -> u32 {
-        self.window.packets
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.window.threshold
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CongestionControl;
+    use crate::parts::window::Windowed;
     use crate::testing::round_of_acks;
 
     #[test]
     fn a_reduction_taken_back_leaves_the_maximum_that_it_set() {
         // Linux's bictcp_recalc_ssthresh: 900 × (1024 + 819) / 2048, below the last maximum of 1,000.
-        let mut bic = Bic::new();
+        let mut bic = Windowed::new(Bic::new());
         bic.window.packets = 900;
-        bic.last_max = 1000;
+        bic.scheme.last_max = 1000;
         bic.on_congestion(Congestion::Loss, 0);
         bic.on_undo(0);
-        assert_eq!((bic.window(), bic.last_max), (900, 809));
+        assert_eq!((bic.window(), bic.scheme.last_max), (900, 809));
     }
 
     #[test]
     fn it_returns_by_no_more_than_16_packets_a_round_and_slows_down_near_the_maximum() {
-        let mut bic = Bic::new();
+        let mut bic = Windowed::new(Bic::new());
         // One packet an acknowledgement.
-        bic.delayed_ack_16 = 16;
+        bic.scheme.delayed_ack_16 = 16;
         bic.window.packets = 1000;
         bic.on_congestion(Congestion::Loss, 0);
         assert_eq!(bic.window(), 799);

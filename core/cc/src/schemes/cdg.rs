@@ -1,8 +1,8 @@
 //! CAIA Delay-Gradient (Hayes and Armitage, "Revisiting TCP Congestion Control Using Delay Gradients", Networking 2011).
 
 use crate::parts::random::Random;
-use crate::parts::window::Window;
-use crate::{Ack, Congestion, CongestionControl, Context, Nanos};
+use crate::parts::window::{Window, WindowBased};
+use crate::{Ack, Congestion, Context, INITIAL_WINDOW, Nanos};
 
 const MICROSECOND: Nanos = 1_000;
 /// Round trips over which gradients are summed (Linux's window).
@@ -59,7 +59,6 @@ impl BackingOff {
 /// Backs off at random, the likelier the faster the delay grows; tells random loss by its shadow window.
 #[derive(Clone, Debug)]
 pub struct Cdg {
-    window: Window,
     random: Random,
     rtt: Range,
     previous: Range,
@@ -83,10 +82,7 @@ pub struct Cdg {
 }
 
 impl Cdg {
-    /// A new connection.
-    #[must_use]
     pub fn new(context: &Context) -> Self {
-        let window = Window::new();
         Self {
             random: Random::new(context.seed),
             rtt: Range::default(),
@@ -97,14 +93,13 @@ impl Cdg {
             filled: false,
             delayed_acks: 0,
             round_end: 0,
-            shadow: window.packets,
+            shadow: INITIAL_WINDOW,
             backoffs: 0,
             backing_off: None,
             round_begins: false,
             smallest: 0,
             train: None,
             samples: 0,
-            window,
         }
     }
 
@@ -156,16 +151,16 @@ impl Cdg {
     }
 
     /// Returns true when the round's end brought a backoff.
-    fn end_round(&mut self, ack: &Ack) -> bool {
+    fn end_round(&mut self, window: &mut Window, ack: &Ack) -> bool {
         let gradient = if self.previous == Range::default() { 0 } else { self.gradient() };
         self.begin_round(ack.next);
         if gradient <= 0 || !self.backs_off(gradient) {
             return false;
         }
-        self.shadow = self.shadow.max(self.window.packets);
-        let from = self.window.packets;
-        self.window.reduce((f64::from(from) * BETA) as u32, Congestion::Ecn);
-        self.window.packets = from;
+        self.shadow = self.shadow.max(window.packets);
+        let from = window.packets;
+        window.reduce((f64::from(from) * BETA) as u32, Congestion::Ecn);
+        window.packets = from;
         self.backing_off = Some(BackingOff { until: ack.next, from, sent: ack.total_sent, delivered: 0 });
         true
     }
@@ -177,7 +172,7 @@ impl Cdg {
         self.samples = 0;
     }
 
-    fn hystart(&mut self, ack: &Ack) {
+    fn hystart(&mut self, window: &mut Window, ack: &Ack) {
         if self.rtt.min > 0 {
             self.smallest = if self.smallest == 0 { self.rtt.min } else { self.smallest.min(self.rtt.min) };
         }
@@ -190,7 +185,7 @@ impl Cdg {
                 if ack.now < last + TRAIN_GAP {
                     self.train = Some((ack.now, begin));
                     if ack.now > begin + (smallest / 2).max(HYSTART_FLOOR) {
-                        self.window.threshold = self.window.packets;
+                        window.threshold = window.packets;
                         return;
                     }
                 }
@@ -200,21 +195,21 @@ impl Cdg {
         if self.samples < HYSTART_SAMPLES {
             self.samples += 1;
         } else if self.rtt.min as Nanos * MICROSECOND > (smallest + smallest / 8).max(HYSTART_FLOOR) {
-            self.window.threshold = self.window.packets;
+            window.threshold = window.packets;
         }
     }
 }
 
-impl CongestionControl for Cdg {
-    fn on_ack(&mut self, ack: &Ack) {
+impl WindowBased for Cdg {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.measure(ack);
         if let Some(backing_off) = &mut self.backing_off {
             if ack.una <= backing_off.until {
-                self.window.packets = backing_off.window(ack, self.window.threshold);
+                window.packets = backing_off.window(ack, window.threshold);
                 return;
             }
             self.backing_off = None;
-            self.window.packets = self.window.threshold;
+            window.packets = window.threshold;
             self.round_begins = true;
         }
         if std::mem::take(&mut self.round_begins) {
@@ -224,52 +219,34 @@ impl CongestionControl for Cdg {
         if !ack.may_grow {
             return;
         }
-        if self.window.in_slow_start() {
-            self.hystart(ack);
+        if window.in_slow_start() {
+            self.hystart(window, ack);
         }
-        if ack.una > self.round_end && self.rtt != Range::default() && self.end_round(ack) {
+        if ack.una > self.round_end && self.rtt != Range::default() && self.end_round(window, ack) {
             return;
         }
         if !ack.window_limited {
-            self.shadow = self.shadow.min(self.window.packets);
+            self.shadow = self.shadow.min(window.packets);
             return;
         }
-        let before = self.window.packets;
-        self.window.grow_as_reno(ack);
-        self.shadow = self.shadow.saturating_add(self.window.packets - before);
+        let before = window.packets;
+        window.grow_as_reno(ack);
+        self.shadow = self.shadow.saturating_add(window.packets - before);
     }
 
-    fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
+    fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
         if self.backing_off.take().is_some() {
             // The reduction that is under way answers this loss too.
-            let timeout = matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout);
-            self.window.packets = if timeout { 1 } else { self.window.threshold };
+            window.packets = if kind.is_timeout() { 1 } else { window.threshold };
             return;
         }
-        let window = self.window.packets;
         // §III-D: a loss takes the window to half of the shadow's, where that is larger.
-        self.shadow = (self.shadow / 2).min(window);
-        self.window.reduce(self.shadow.max(window / 2), kind);
+        self.shadow = (self.shadow / 2).min(window.packets);
+        window.reduce(self.shadow.max(window.packets / 2), kind);
     }
 
-    fn on_recovered(&mut self, _now: Nanos) {
+    fn on_recovered(&mut self, _window: &mut Window, _now: Nanos) {
         self.round_begins = true;
-    }
-
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.window.resize(window, threshold);
-    }
-
-    fn on_undo(&mut self, _now: Nanos) {
-        self.window.undo();
-    }
-
-    fn window(&self) -> u32 {
-        self.window.packets
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.window.threshold
     }
 }
 

@@ -46,8 +46,6 @@ pub struct Copa {
 }
 
 impl Copa {
-    /// A new connection.
-    #[must_use]
     pub const fn new() -> Self {
         let window = INITIAL_WINDOW as f64;
         Self {

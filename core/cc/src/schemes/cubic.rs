@@ -3,8 +3,8 @@
 use crate::parts::hystart::{Detect, HyStart};
 use crate::parts::hystart_plus_plus::{Growth, HyStartPlusPlus};
 use crate::parts::ticks::{self, HZ};
-use crate::parts::window::Window;
-use crate::{Ack, Congestion, CongestionControl, Nanos};
+use crate::parts::window::{Window, WindowBased};
+use crate::{Ack, Congestion, Nanos};
 
 /// RFC 9438 §4.6: "β_cubic SHOULD be set to 0.7"; Linux takes 717 / 1024.
 const BETA_NUMERATOR: u32 = 717;
@@ -23,7 +23,6 @@ const HURRY: f64 = 9.0;
 /// CUBIC's window, a cubic function of the time since the last reduction.
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    window: Window,
     slow_start: SlowStart,
     /// Window before the last reduction, W_max.
     w_max: u32,
@@ -61,10 +60,8 @@ struct Epoch {
 
 impl Cubic {
     /// A new connection, with or without HyStart.
-    #[must_use]
     pub fn new(hystart: bool) -> Self {
         Self {
-            window: Window::new(),
             slow_start: if hystart { SlowStart::HyStart(HyStart::default()) } else { SlowStart::Plain },
             w_max: 0,
             epoch: None,
@@ -76,27 +73,25 @@ impl Cubic {
     }
 
     /// A new connection with those of HyStart's heuristics alone.
-    #[must_use]
     pub fn with_hystart(detect: Detect) -> Self {
         Self { slow_start: SlowStart::HyStart(HyStart::detecting(detect)), ..Self::new(false) }
     }
 
     /// A new connection with HyStart++ (RFC 9406).
-    #[must_use]
     pub fn with_hystart_plus_plus() -> Self {
         Self { slow_start: SlowStart::PlusPlus(HyStartPlusPlus::default()), ..Self::new(false) }
     }
 
     /// Grow in slow start; packets that are left for congestion avoidance.
-    fn start_slowly(&mut self, ack: &Ack) -> u32 {
+    fn start_slowly(&mut self, window: &mut Window, ack: &Ack) -> u32 {
         let SlowStart::PlusPlus(hystart) = &mut self.slow_start else {
-            return self.window.slow_start(ack.delivered);
+            return window.slow_start(ack.delivered);
         };
         match hystart.grow(ack, ack.delivered) {
             Growth::By(packets) => {
-                self.window.slow_start(packets);
+                window.slow_start(packets);
             }
-            Growth::Over => self.window.threshold = self.window.packets,
+            Growth::Over => window.threshold = window.packets,
         }
         0
     }
@@ -106,20 +101,10 @@ impl Cubic {
         self.disrupted = disrupted;
     }
 
-    /// An agent above sets the window; the stage goes on from it, as Linux's does after a write to snd_cwnd.
-    pub(crate) const fn go_on_from(&mut self, window: u32) {
-        self.window.packets = window;
-    }
-
-    fn avoid_congestion(&mut self, ack: &Ack, acked: u32) {
-        self.look_at_the_curve(ack, acked);
-        self.window.increase(acked, self.per_packet);
-    }
-
     /// RFC 9438 §4.4: cwnd grows by (target - cwnd) / cwnd for each packet acknowledged; counted the other way round, one
     /// packet for every cwnd / (target - cwnd), at least 2 (§4.4's upper bound: half as much again in a round trip).
-    fn look_at_the_curve(&mut self, ack: &Ack, acked: u32) {
-        let (window, tick) = (self.window.packets, ticks::at(ack.now));
+    fn look_at_the_curve(&mut self, window: u32, ack: &Ack, acked: u32) {
+        let tick = ticks::at(ack.now);
         if let Some(epoch) = &mut self.epoch {
             epoch.acked = epoch.acked.saturating_add(acked);
         }
@@ -184,7 +169,7 @@ impl Epoch {
     }
 }
 
-impl CongestionControl for Cubic {
+impl WindowBased for Cubic {
     fn on_restart(&mut self, _now: Nanos, idle: Nanos) {
         // RFC 9438 §4.2: time without anything to send must not count as growth.
         if let Some(epoch) = &mut self.epoch {
@@ -192,38 +177,39 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
-        if self.window.in_slow_start()
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if window.in_slow_start()
             && let SlowStart::HyStart(hystart) = &mut self.slow_start
-            && hystart.exits(ack, self.window.packets)
+            && hystart.exits(ack, window.packets)
         {
-            self.window.threshold = self.window.packets;
+            window.threshold = window.packets;
         }
         if !ack.may_grow || !ack.window_limited {
             return;
         }
         let mut acked = ack.delivered;
-        if self.window.in_slow_start() {
-            acked = self.start_slowly(ack);
+        if window.in_slow_start() {
+            acked = self.start_slowly(window, ack);
         }
         if acked > 0 {
-            self.avoid_congestion(ack, acked);
+            self.look_at_the_curve(window.packets, ack, acked);
+            window.increase(acked, self.per_packet);
         }
     }
 
-    fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
-        let window = self.window.packets;
+    fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
+        let packets = window.packets;
         // RFC 9438 §4.7, fast convergence: a flow whose share shrinks leaves room sooner.
-        self.w_max = if window < self.w_max {
-            let kept = u64::from(BETA_DENOMINATOR + BETA_NUMERATOR) * u64::from(window);
+        self.w_max = if packets < self.w_max {
+            let kept = u64::from(BETA_DENOMINATOR + BETA_NUMERATOR) * u64::from(packets);
             (kept / u64::from(2 * BETA_DENOMINATOR)) as u32
         } else {
-            window
+            packets
         };
         self.epoch = None;
-        let reduced = u64::from(window) * u64::from(BETA_NUMERATOR) / u64::from(BETA_DENOMINATOR);
-        self.window.reduce(reduced as u32, kind);
-        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) && !self.disrupted {
+        let reduced = u64::from(packets) * u64::from(BETA_NUMERATOR) / u64::from(BETA_DENOMINATOR);
+        window.reduce(reduced as u32, kind);
+        if kind.is_timeout() && !self.disrupted {
             // RFC 9438 §4.8: after a timeout the next stage begins without a W_max; slow start searches anew.
             self.w_max = 0;
             if let SlowStart::HyStart(hystart) = &mut self.slow_start {
@@ -231,34 +217,18 @@ impl CongestionControl for Cubic {
             }
         }
     }
-
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.window.resize(window, threshold);
-    }
-
-    fn on_undo(&mut self, _now: Nanos) {
-        // Linux's cubictcp has tcp_reno_undo_cwnd: window and threshold come back. RFC 9438 §4.9.1 would restore W_max and
-        // the stage, too; there they remain as the reduction left them, and a new stage begins with the next growth.
-        self.window.undo();
-    }
-
-    fn window(&self) -> u32 {
-        self.window.packets
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.window.threshold
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CongestionControl;
+    use crate::parts::window::Windowed;
 
     const RTT: Nanos = 100_000_000;
 
     /// Feed one round of ACKs without queueing; returns the time after it.
-    fn round(cubic: &mut Cubic, mut now: Nanos) -> Nanos {
+    fn round(cubic: &mut Windowed<Cubic>, mut now: Nanos) -> Nanos {
         let window = cubic.window();
         for _ in 0..window {
             now += RTT / Nanos::from(window);
@@ -276,8 +246,8 @@ mod tests {
         now
     }
 
-    fn after_loss_at(window: u32) -> Cubic {
-        let mut cubic = Cubic::new(false);
+    fn after_loss_at(window: u32) -> Windowed<Cubic> {
+        let mut cubic = Windowed::new(Cubic::new(false));
         cubic.window.packets = window;
         cubic.on_congestion(Congestion::Loss, 0);
         cubic
@@ -307,7 +277,7 @@ mod tests {
         // RFC 9438 §4.7: W_max = cwnd (1 + β) / 2 = 700 × 0.85.
         let mut cubic = after_loss_at(1000);
         cubic.on_congestion(Congestion::Loss, 0);
-        assert!(cubic.w_max.abs_diff(595) <= 1, "{}", cubic.w_max);
+        assert!(cubic.scheme.w_max.abs_diff(595) <= 1, "{}", cubic.scheme.w_max);
     }
 
     #[test]

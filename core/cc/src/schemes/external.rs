@@ -1,5 +1,6 @@
 //! A window and a pacing rate set from outside: the learned agent as one more scheme.
 
+use crate::parts::window::Windowed;
 use crate::schemes::Cubic;
 use crate::{Ack, AtSending, Congestion, CongestionControl, INITIAL_WINDOW, NEVER, Nanos, SEGMENT_BYTES};
 
@@ -21,7 +22,7 @@ pub struct External {
 /// A scheme that goes on beneath the agent.
 #[derive(Clone, Debug)]
 struct Beneath {
-    cubic: Cubic,
+    cubic: Windowed<Cubic>,
     srtt: Nanos,
 }
 
@@ -37,7 +38,7 @@ impl External {
     /// Orca (Abbasloo et al., SIGCOMM 2020): the TCP beneath reacts to every ACK, the agent every monitor interval.
     #[must_use]
     pub fn over_cubic(mut self) -> Self {
-        self.beneath = Some(Box::new(Beneath { cubic: Cubic::new(true), srtt: 0 }));
+        self.beneath = Some(Box::new(Beneath { cubic: Cubic::new(true).into(), srtt: 0 }));
         self
     }
 
@@ -52,7 +53,7 @@ impl External {
     pub fn command(&mut self, window: u32, pacing_rate: u64) {
         let window = window.max(1);
         match &mut self.beneath {
-            Some(beneath) => beneath.cubic.go_on_from(window),
+            Some(beneath) => beneath.cubic.window.packets = window,
             None => {
                 self.window = window;
                 self.pacing_rate = (pacing_rate > 0).then_some(pacing_rate);
@@ -179,8 +180,8 @@ mod tests {
         for (window, srtt) in
             [(1, 1), (7, 33_333_333), (63_600, 20_000_000), (63_700, 7), (u32::MAX, 500_000_001)]
         {
-            let mut cubic = Cubic::new(true);
-            cubic.go_on_from(window);
+            let mut cubic = Windowed::new(Cubic::new(true));
+            cubic.window.packets = window;
             let beneath = Beneath { cubic, srtt };
             let window = beneath.cubic.window();
             let percent: u128 = if window < beneath.cubic.slow_start_threshold() / 2 { 200 } else { 120 };

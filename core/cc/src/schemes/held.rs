@@ -114,7 +114,6 @@ impl CongestionControl for Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schemes::Reno;
     use crate::{Context, External};
 
     const MS: Nanos = 1_000_000;
@@ -132,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_window_moves_when_it_is_commanded_and_not_when_the_scheme_moves_its_own() {
-        let mut held = Held::new(Scheme::Reno(Reno::new()));
+        let mut held = Held::new(Scheme::by_name("reno", &Context::default()).expect("there is Reno"));
         held.on_start(0, 0);
         held.on_ack(&delivery(10));
         assert_eq!((held.window(), held.wanted(), held.pacing_rate()), (10, 20, None));
@@ -150,13 +149,13 @@ mod tests {
         let mut paced = External::new();
         // 1,448 kB/s are a packet a millisecond, and 100 of them an RTT.
         paced.command(300, 1_448_000);
-        let mut held = Held::new(Scheme::External(paced));
+        let mut held = Held::new(Scheme::external(paced));
         assert_eq!(held.wanted(), 300, "before an RTT is known");
         held.on_ack(&delivery(1));
         assert_eq!(held.wanted(), 101);
         let mut narrow = External::new();
         narrow.command(30, 1_448_000);
-        let mut held = Held::new(Scheme::External(narrow));
+        let mut held = Held::new(Scheme::external(narrow));
         held.on_ack(&delivery(1));
         assert_eq!(held.wanted(), 30, "its window limits it below its rate");
     }

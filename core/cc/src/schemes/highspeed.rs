@@ -1,7 +1,7 @@
 //! HighSpeed TCP (RFC 3649).
 
-use crate::parts::window::Window;
-use crate::{Ack, Congestion, CongestionControl, Nanos};
+use crate::parts::window::{Window, WindowBased};
+use crate::{Ack, Congestion, Nanos};
 
 /// RFC 3649 appendix B: up to the i-th window (in packets) the window grows by i + 1 packets a round trip.
 const WINDOWS: [u32; 73] = [
@@ -18,22 +18,14 @@ const HIGH_WINDOW: f64 = 83_000.0;
 const HIGH_DECREASE: f64 = 0.1;
 
 /// Reno at small windows; steeper and gentler the larger the window is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct HighSpeed {
-    window: Window,
     /// Row of [`WINDOWS`].
     row: usize,
 }
 
 impl HighSpeed {
-    /// A new connection.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { window: Window::new(), row: 0 }
-    }
-
-    fn find_row(&mut self) {
-        let window = self.window.packets;
+    fn find_row(&mut self, window: u32) {
         while window > WINDOWS[self.row] && self.row < WINDOWS.len() - 1 {
             self.row += 1;
         }
@@ -50,60 +42,39 @@ impl HighSpeed {
     }
 }
 
-impl Default for HighSpeed {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl CongestionControl for HighSpeed {
-    fn on_ack(&mut self, ack: &Ack) {
+impl WindowBased for HighSpeed {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if !ack.may_grow || !ack.window_limited {
             return;
         }
-        if self.window.in_slow_start() {
-            self.window.slow_start(ack.delivered);
+        if window.in_slow_start() {
+            window.slow_start(ack.delivered);
             return;
         }
-        self.find_row();
+        self.find_row(window.packets);
         // RFC 3649 §5: cwnd grows by a(w) / w an acknowledgement; like Linux's, not for each packet of it.
-        self.window.counted += self.row as u32 + 1;
-        if self.window.counted >= self.window.packets {
-            self.window.counted -= self.window.packets;
-            self.window.packets = self.window.packets.saturating_add(1);
+        window.counted += self.row as u32 + 1;
+        if window.counted >= window.packets {
+            window.counted -= window.packets;
+            window.packets = window.packets.saturating_add(1);
         }
     }
 
-    fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
-        let window = self.window.packets;
-        let taken = (u64::from(window) * u64::from(self.decrease())) >> 8;
-        self.window.reduce(window - taken as u32, kind);
-    }
-
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.window.resize(window, threshold);
-    }
-
-    fn on_undo(&mut self, _now: Nanos) {
-        self.window.undo();
-    }
-
-    fn window(&self) -> u32 {
-        self.window.packets
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.window.threshold
+    fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
+        let taken = (u64::from(window.packets) * u64::from(self.decrease())) >> 8;
+        window.reduce(window.packets - taken as u32, kind);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CongestionControl;
+    use crate::parts::window::Windowed;
     use crate::testing::round_of_acks;
 
-    fn avoiding_at(window: u32) -> HighSpeed {
-        let mut scheme = HighSpeed::new();
+    fn avoiding_at(window: u32) -> Windowed<HighSpeed> {
+        let mut scheme = Windowed::new(HighSpeed::default());
         scheme.window.packets = window;
         scheme.window.threshold = window;
         scheme

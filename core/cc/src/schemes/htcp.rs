@@ -1,8 +1,8 @@
 //! H-TCP (Leith and Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004; draft-leith-tcp-htcp-06).
 
 use crate::parts::ticks::{self, HZ};
-use crate::parts::window::Window;
-use crate::{Ack, Congestion, CongestionControl, Nanos, Recovery};
+use crate::parts::window::{Window, WindowBased};
+use crate::{Ack, Congestion, Nanos, Recovery};
 
 /// α and β are counted in parts of this.
 const ONE: u64 = 128;
@@ -19,7 +19,6 @@ const RTT_RISE: u64 = ticks::of(20_000_000);
 /// Grows faster the longer ago the last congestion was; comes down by the queue that it had built. Times are in ticks.
 #[derive(Clone, Debug)]
 pub struct Htcp {
-    window: Window,
     alpha: u64,
     beta: u64,
     adapts: bool,
@@ -45,11 +44,8 @@ struct Throughput {
 }
 
 impl Htcp {
-    /// A new connection.
-    #[must_use]
     pub fn new() -> Self {
         Self {
-            window: Window::new(),
             alpha: ONE,
             beta: BETA_MIN,
             adapts: false,
@@ -66,7 +62,7 @@ impl Htcp {
         tick.saturating_sub(*self.last_congestion.get_or_insert(tick))
     }
 
-    fn measure(&mut self, ack: &Ack) {
+    fn measure(&mut self, ack: &Ack, window: u32) {
         if !ack.was_disordered {
             self.acked = ack.acked;
         }
@@ -83,20 +79,20 @@ impl Htcp {
         }
         // The acknowledgement that begins a repair has already taken the window down.
         if !ack.was_repairing && ack.recovery == Recovery::Open {
-            self.measure_throughput(ack);
+            self.measure_throughput(ack, window);
         } else {
             self.throughput.packets = 0;
             self.throughput.begin = ticks::at(ack.now);
         }
     }
 
-    fn measure_throughput(&mut self, ack: &Ack) {
+    fn measure_throughput(&mut self, ack: &Ack, window: u32) {
         let now = ticks::at(ack.now);
         let since = self.since_congestion(now);
         let throughput = &mut self.throughput;
         throughput.packets = throughput.packets.saturating_add(ack.acked);
         let length = now.saturating_sub(throughput.begin);
-        let round = u64::from(self.window.packets).saturating_sub((self.alpha / ONE).max(1));
+        let round = u64::from(window).saturating_sub((self.alpha / ONE).max(1));
         if u64::from(throughput.packets) < round || self.min_rtt == 0 || length < self.min_rtt {
             return;
         }
@@ -141,38 +137,32 @@ impl Htcp {
     }
 }
 
-impl Default for Htcp {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl CongestionControl for Htcp {
-    fn on_start(&mut self, now: Nanos, _srtt: Nanos) {
+impl WindowBased for Htcp {
+    fn on_start(&mut self, _window: &mut Window, now: Nanos, _srtt: Nanos) {
         self.last_congestion = Some(ticks::at(now));
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
-        self.measure(ack);
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        self.measure(ack, window.packets);
         if !ack.may_grow || !ack.window_limited {
             return;
         }
-        if self.window.in_slow_start() {
-            self.window.slow_start(ack.delivered);
+        if window.in_slow_start() {
+            window.slow_start(ack.delivered);
             return;
         }
         // draft §3: cwnd grows by α / cwnd for each packet acknowledged.
-        if u64::from(self.window.counted) * self.alpha / ONE >= u64::from(self.window.packets) {
-            self.window.packets = self.window.packets.saturating_add(1);
-            self.window.counted = 0;
+        if u64::from(window.counted) * self.alpha / ONE >= u64::from(window.packets) {
+            window.packets = window.packets.saturating_add(1);
+            window.counted = 0;
             self.update_alpha(ticks::at(ack.now));
         } else {
-            self.window.counted = self.window.counted.saturating_add(self.acked);
+            window.counted = window.counted.saturating_add(self.acked);
         }
         self.acked = 1;
     }
 
-    fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
+    fn on_congestion(&mut self, window: &mut Window, kind: Congestion, now: Nanos) {
         let tick = ticks::at(now);
         if kind != Congestion::RepeatedTimeout {
             self.update_beta();
@@ -184,36 +174,25 @@ impl CongestionControl for Htcp {
             // Linux keeps what an undo restores only now: of these it restores the time alone.
             self.prior = (self.last_congestion, self.max_rtt, self.throughput.old_max);
         }
-        let reduced = u64::from(self.window.packets) * self.beta / ONE;
-        self.window.reduce(reduced as u32, kind);
+        let reduced = u64::from(window.packets) * self.beta / ONE;
+        window.reduce(reduced as u32, kind);
         self.last_congestion = Some(tick);
     }
 
-    fn on_recovered(&mut self, now: Nanos) {
+    fn on_recovered(&mut self, _window: &mut Window, now: Nanos) {
         self.last_congestion = Some(ticks::at(now));
     }
 
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.window.resize(window, threshold);
-    }
-
-    fn on_undo(&mut self, _now: Nanos) {
+    fn on_undo(&mut self) {
         (self.last_congestion, self.max_rtt, self.throughput.old_max) = self.prior;
-        self.window.undo();
-    }
-
-    fn window(&self) -> u32 {
-        self.window.packets
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.window.threshold
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CongestionControl;
+    use crate::parts::window::Windowed;
     use crate::testing::{RTT, round_at, round_of_acks};
 
     const MILLISECOND: Nanos = 1_000_000;
@@ -221,7 +200,7 @@ mod tests {
     #[test]
     fn growth_follows_the_time_since_the_last_congestion() {
         // draft §3.1 at 100 ms (scale 1) and β = 1/2: α = 1 up to 1 s; 1 + 10 × 1.9 + 0.9 = 21 at 2.9 s.
-        let mut htcp = Htcp::new();
+        let mut htcp = Windowed::new(Htcp::new());
         htcp.on_start(0, RTT);
         htcp.window.packets = 4000;
         htcp.on_congestion(Congestion::Loss, 0);
@@ -240,7 +219,7 @@ mod tests {
     #[test]
     fn it_backs_off_by_the_queue_once_the_throughput_is_steady() {
         // draft §3.2: RTT_min / RTT_max = 100 / 150.
-        let mut htcp = Htcp::new();
+        let mut htcp = Windowed::new(Htcp::new());
         htcp.on_start(0, RTT);
         htcp.window.packets = 500;
         htcp.window.threshold = 500;
@@ -263,13 +242,13 @@ mod tests {
     #[test]
     fn short_round_trips_grow_by_a_packet_like_reno_and_not_by_a_fifth() {
         // draft §3.1 divides α by 5 at 20 ms; in Linux's whole numbers it is at least 1.
-        let mut htcp = Htcp::new();
+        let mut htcp = Windowed::new(Htcp::new());
         htcp.on_start(0, RTT);
-        htcp.min_rtt = ticks::of(20 * MILLISECOND);
-        htcp.update_alpha(0);
-        assert_eq!(htcp.alpha, ONE);
-        htcp.update_alpha(3 * HZ);
+        htcp.scheme.min_rtt = ticks::of(20 * MILLISECOND);
+        htcp.scheme.update_alpha(0);
+        assert_eq!(htcp.scheme.alpha, ONE);
+        htcp.scheme.update_alpha(3 * HZ);
         // 22 / 5.
-        assert_eq!(htcp.alpha, 4 * ONE);
+        assert_eq!(htcp.scheme.alpha, 4 * ONE);
     }
 }

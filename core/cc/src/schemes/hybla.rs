@@ -1,7 +1,7 @@
 //! TCP Hybla (Caini and Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", IJSCN 22, 2004).
 
-use crate::parts::window::Window;
-use crate::{Ack, Congestion, CongestionControl, Nanos, Recovery};
+use crate::parts::window::{Window, WindowBased};
+use crate::{Ack, Congestion, Nanos, Recovery};
 
 /// §3: the round trip of the wired connection that Hybla wants to equal.
 const RTT_0: Nanos = 25_000_000;
@@ -9,7 +9,6 @@ const RTT_0: Nanos = 25_000_000;
 /// Grows in time as a connection of 25 ms would, however long its own round trip is.
 #[derive(Clone, Debug)]
 pub struct Hybla {
-    window: Window,
     /// ρ = RTT / RTT_0, at least 1, in eighths; 0 before an RTT is known.
     rho_8: u64,
     min_srtt: Nanos,
@@ -18,10 +17,8 @@ pub struct Hybla {
 }
 
 impl Hybla {
-    /// A new connection.
-    #[must_use]
     pub const fn new() -> Self {
-        Self { window: Window::new(), rho_8: 0, min_srtt: Nanos::MAX, fraction: 0 }
+        Self { rho_8: 0, min_srtt: Nanos::MAX, fraction: 0 }
     }
 
     fn note_rtt(&mut self, srtt: Nanos) {
@@ -32,94 +29,74 @@ impl Hybla {
     }
 
     /// Packets, in 1/128, that an acknowledgement adds.
-    fn increment(&self) -> u64 {
-        if self.window.in_slow_start() {
+    fn increment(&self, window: &Window) -> u64 {
+        if window.in_slow_start() {
             // §3.1: 2^ρ - 1
             let whole = 1_u64 << (self.rho_8 / 8).min(16);
             let part = libm::exp2((self.rho_8 % 8) as f64 / 8.0);
             (whole as f64 * 128.0 * part) as u64 - 128
         } else {
             // §3.1: ρ² / cwnd
-            2 * self.rho_8 * self.rho_8 / u64::from(self.window.packets.max(1))
+            2 * self.rho_8 * self.rho_8 / u64::from(window.packets.max(1))
         }
     }
 }
 
-impl Default for Hybla {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl CongestionControl for Hybla {
-    fn on_start(&mut self, _now: Nanos, srtt: Nanos) {
+impl WindowBased for Hybla {
+    fn on_start(&mut self, window: &mut Window, _now: Nanos, srtt: Nanos) {
         if srtt > 0 {
             self.note_rtt(srtt);
             // §3.2: the initial window of the reference connection, ρ times.
-            self.window.packets = (self.rho_8 / 8) as u32;
+            window.packets = (self.rho_8 / 8) as u32;
         }
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.note_rtt(ack.srtt);
         if !ack.may_grow || !ack.window_limited {
             return;
         }
         if ack.recovery != Recovery::Open || self.rho_8 == 0 {
             // Linux: after a timeout it grows as Reno until all is repaired.
-            self.window.grow_as_reno(ack);
+            window.grow_as_reno(ack);
             return;
         }
-        let slow_start = self.window.in_slow_start();
-        let increment = self.increment();
+        let slow_start = window.in_slow_start();
+        let increment = self.increment(window);
         self.fraction += increment;
-        let mut grown = u64::from(self.window.packets) + self.fraction / 128;
+        let mut grown = u64::from(window.packets) + self.fraction / 128;
         self.fraction %= 128;
         if slow_start {
-            grown = grown.min(u64::from(self.window.threshold));
+            grown = grown.min(u64::from(window.threshold));
         }
         if increment == 0 {
             // Too large a window for 1/128: a packet a round trip.
-            self.window.counted += 1;
-            if self.window.counted >= self.window.packets {
-                self.window.counted = 0;
+            window.counted += 1;
+            if window.counted >= window.packets {
+                window.counted = 0;
                 grown += 1;
             }
         }
         // Linux clamps Hybla's window, lest 2^ρ overflow it.
-        self.window.packets = grown.min(65_535) as u32;
+        window.packets = grown.min(65_535) as u32;
     }
 
-    fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
-        self.window.reduce(self.window.packets / 2, kind);
-    }
-
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.window.resize(window, threshold);
-    }
-
-    fn on_undo(&mut self, _now: Nanos) {
-        self.window.undo();
-    }
-
-    fn window(&self) -> u32 {
-        self.window.packets
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.window.threshold
+    fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
+        window.reduce(window.packets / 2, kind);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CongestionControl;
+    use crate::parts::window::Windowed;
     use crate::testing::{RTT, ack_of_one, round_of_acks};
 
     #[test]
     fn at_four_times_the_reference_round_trip_it_adds_sixteen_packets_a_round() {
         // §3.1: ρ² = (100 ms / 25 ms)² packets a round trip.
-        let mut hybla = Hybla::new();
+        let mut hybla = Windowed::new(Hybla::new());
         hybla.window.packets = 800;
         hybla.on_congestion(Congestion::Loss, 0);
         round_of_acks(&mut hybla, RTT);
@@ -129,7 +106,7 @@ mod tests {
 
     #[test]
     fn in_slow_start_an_acknowledgement_adds_two_to_the_rho_less_one() {
-        let mut hybla = Hybla::new();
+        let mut hybla = Windowed::new(Hybla::new());
         hybla.on_start(0, RTT);
         assert_eq!(hybla.window(), 4);
         hybla.on_ack(&ack_of_one(RTT));

@@ -1,7 +1,7 @@
 //! TCP Illinois (Liu, Başar and Srikant, "TCP-Illinois: A Loss and Delay-Based Congestion Control Algorithm", VALUETOOLS 2006).
 
-use crate::parts::window::Window;
-use crate::{Ack, Congestion, CongestionControl, Nanos};
+use crate::parts::window::{Window, WindowBased};
+use crate::{Ack, Congestion, Nanos};
 
 /// §2: α within 0.3 and 10 packets a round trip, β within 1/8 and 1/2.
 const ALPHA_MIN: f64 = 0.3;
@@ -19,7 +19,6 @@ const RTT_MAX: Nanos = (u32::MAX / (10 << 7)) as Nanos * 1_000;
 /// Loss says when to come down, queueing delay says how fast to grow and how far to come down.
 #[derive(Clone, Debug)]
 pub struct Illinois {
-    window: Window,
     alpha: f64,
     beta: f64,
     rtt_sum: Nanos,
@@ -35,11 +34,8 @@ pub struct Illinois {
 }
 
 impl Illinois {
-    /// A new connection.
-    #[must_use]
     pub const fn new() -> Self {
         Self {
-            window: Window::new(),
             alpha: ALPHA_MAX,
             beta: BETA_MAX,
             rtt_sum: 0,
@@ -64,8 +60,8 @@ impl Illinois {
         }
     }
 
-    fn end_round(&mut self, next: u64) {
-        if self.window.packets < WINDOW_MIN {
+    fn end_round(&mut self, window: u32, next: u64) {
+        if window < WINDOW_MIN {
             self.alpha = ALPHA_BASE;
             self.beta = BETA_MAX;
         } else if self.rtt_samples > 0 {
@@ -116,40 +112,33 @@ fn beta_at(average: f64, largest: f64) -> f64 {
     }
 }
 
-impl Default for Illinois {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl CongestionControl for Illinois {
-    fn on_ack(&mut self, ack: &Ack) {
+impl WindowBased for Illinois {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.measure(ack);
         if !ack.may_grow {
             return;
         }
         if ack.una > self.round_end {
-            self.end_round(ack.next);
+            self.end_round(window.packets, ack.next);
         }
         if !ack.window_limited {
             return;
         }
-        if self.window.in_slow_start() {
-            self.window.slow_start(ack.delivered);
+        if window.in_slow_start() {
+            window.slow_start(ack.delivered);
             return;
         }
-        self.window.counted = self.window.counted.saturating_add(self.acked);
-        let grown = (f64::from(self.window.counted) * self.alpha) as u32;
-        if grown >= self.window.packets {
-            self.window.packets = self.window.packets.saturating_add(grown / self.window.packets);
-            self.window.counted = 0;
+        window.counted = window.counted.saturating_add(self.acked);
+        let grown = (f64::from(window.counted) * self.alpha) as u32;
+        if grown >= window.packets {
+            window.packets = window.packets.saturating_add(grown / window.packets);
+            window.counted = 0;
         }
     }
 
-    fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
-        let window = self.window.packets;
-        self.window.reduce(window - (f64::from(window) * self.beta) as u32, kind);
-        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) {
+    fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
+        window.reduce(window.packets - (f64::from(window.packets) * self.beta) as u32, kind);
+        if kind.is_timeout() {
             self.alpha = ALPHA_BASE;
             self.beta = BETA_MAX;
             self.low = 0;
@@ -157,35 +146,21 @@ impl CongestionControl for Illinois {
             self.begin_round(self.round_end);
         }
     }
-
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.window.resize(window, threshold);
-    }
-
-    fn on_undo(&mut self, _now: Nanos) {
-        self.window.undo();
-    }
-
-    fn window(&self) -> u32 {
-        self.window.packets
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.window.threshold
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CongestionControl;
+    use crate::parts::window::Windowed;
     use crate::testing::{RTT, round_at};
 
     #[test]
     fn alpha_and_beta_follow_the_curves_of_the_paper() {
         // §2 with d_m = 100 ms: α(1) = 10, α(100) = 0.3; at 50.5 ms half way: 10 / (1 + 0.5 × 32.3) = 0.58.
-        let mut illinois = Illinois::new();
+        let mut illinois = Windowed::new(Illinois::new());
         for (average, alpha) in [(0.5, 10.0), (100.0, 0.3), (50.5, 0.583)] {
-            let value = illinois.alpha_at(average, 100.0);
+            let value = illinois.scheme.alpha_at(average, 100.0);
             assert!((value - alpha).abs() < 0.005, "{value} at {average}");
         }
         for (average, beta) in [(5.0, 0.125), (45.0, 0.3125), (90.0, 0.5)] {
@@ -196,26 +171,26 @@ mod tests {
 
     #[test]
     fn alpha_is_at_its_maximum_again_after_five_rounds_without_queueing() {
-        let mut illinois = Illinois::new();
-        illinois.above = true;
-        illinois.alpha = 1.0;
-        let alphas: Vec<f64> = (0..5).map(|_| illinois.alpha_at(0.0, 100.0)).collect();
+        let mut illinois = Windowed::new(Illinois::new());
+        illinois.scheme.above = true;
+        illinois.scheme.alpha = 1.0;
+        let alphas: Vec<f64> = (0..5).map(|_| illinois.scheme.alpha_at(0.0, 100.0)).collect();
         assert_eq!(alphas, [1.0, 1.0, 1.0, 1.0, ALPHA_MAX]);
     }
 
     #[test]
     fn a_round_trip_beyond_three_seconds_counts_as_the_longest() {
         // Linux's tcp_illinois_acked: "ignore bogus values, this prevents wraparound in alpha math"; RTT_MAX is 3,355,443 µs.
-        let mut illinois = Illinois::new();
+        let mut illinois = Windowed::new(Illinois::new());
         for seconds in [1, 20] {
             illinois.on_ack(&Ack { rtt: Some(seconds * 1_000_000_000), ..Ack::default() });
         }
-        assert_eq!(illinois.max_rtt, 3_355_443_000);
+        assert_eq!(illinois.scheme.max_rtt, 3_355_443_000);
     }
 
     #[test]
     fn with_an_empty_queue_it_adds_ten_packets_a_round() {
-        let mut illinois = Illinois::new();
+        let mut illinois = Windowed::new(Illinois::new());
         illinois.window.packets = 500;
         illinois.window.threshold = 500;
         let mut now = RTT;

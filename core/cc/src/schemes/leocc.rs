@@ -48,8 +48,6 @@ pub struct LeoCc {
 }
 
 impl LeoCc {
-    /// A new connection.
-    #[must_use]
     pub fn new(context: &Context) -> Self {
         Self {
             bbr: Bbr::without_policer(context),

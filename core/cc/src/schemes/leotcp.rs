@@ -67,8 +67,6 @@ pub struct LeoTcp {
 }
 
 impl LeoTcp {
-    /// A new connection.
-    #[must_use]
     pub const fn new() -> Self {
         Self {
             window: INITIAL_PACKETS,
@@ -87,7 +85,6 @@ impl LeoTcp {
     }
 
     /// The same without a part of its design.
-    #[must_use]
     pub const fn without(part: Ablation) -> Self {
         match part {
             Ablation::AverageRtt => Self { own_rtt: Some(0), ..Self::new() },

@@ -1,8 +1,8 @@
 //! TCP-LP (Kuzmanovic and Knightly, "TCP-LP: Low-Priority Service via End-Point Congestion Control", ToN 14(4), 2006).
 
 use crate::parts::random::Random;
-use crate::parts::window::Window;
-use crate::{Ack, Congestion, CongestionControl, Context, Nanos};
+use crate::parts::window::{Window, WindowBased};
+use crate::{Ack, Congestion, Context, Nanos};
 
 const MILLISECOND: Nanos = 1_000_000;
 /// Ticks of the timestamp clock in a second (Linux's TCP_TS_HZ), and the resolution of delays.
@@ -20,7 +20,6 @@ const INFERENCE_ROUNDS: u32 = 3;
 /// noticed, and it is Reno. Where they do not (net.ipv4.tcp_timestamps = 2), the paper's law holds.
 #[derive(Clone, Debug)]
 pub struct Lp {
-    window: Window,
     /// What the remote host adds to its timestamps.
     offset: u32,
     /// Estimate of the remote clock's frequency; 0 before the first.
@@ -40,16 +39,13 @@ pub struct Lp {
 
 impl Lp {
     /// A new connection to a host with a random offset.
-    #[must_use]
     pub const fn new(context: &Context) -> Self {
         Self::with_offset(Random::new(context.seed).next() as u32)
     }
 
     /// The same where the remote host adds `offset` to its timestamps.
-    #[must_use]
     pub const fn with_offset(offset: u32) -> Self {
         Self {
-            window: Window::new(),
             offset,
             remote_hz: 0,
             last: (0, 0),
@@ -106,8 +102,8 @@ impl Lp {
     }
 }
 
-impl CongestionControl for Lp {
-    fn on_ack(&mut self, ack: &Ack) {
+impl WindowBased for Lp {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let now = (ack.now / MILLISECOND) as u32;
         let echo = (ack.echo / MILLISECOND) as u32;
         if let Some(delay) = self.delay(ack.left_ms.wrapping_add(self.offset), echo) {
@@ -121,42 +117,28 @@ impl CongestionControl for Lp {
             let smoothed = self.smoothed_8 >> 3;
             (self.min, self.max, self.max_reserve) = (smoothed, 2 * smoothed, 2 * smoothed);
             // §III-C: half at first; to one packet if congestion persists through the inference phase.
-            self.window.packets = if self.inferring { 1 } else { (self.window.packets / 2).max(1) };
+            window.packets = if self.inferring { 1 } else { (window.packets / 2).max(1) };
             self.last_drop = now;
         }
         if ack.may_grow && ack.window_limited && !self.inferring {
-            self.window.grow_as_reno(ack);
+            window.grow_as_reno(ack);
         }
     }
 
-    fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
-        self.window.reduce(self.window.packets / 2, kind);
-    }
-
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.window.resize(window, threshold);
-    }
-
-    fn on_undo(&mut self, _now: Nanos) {
-        self.window.undo();
-    }
-
-    fn window(&self) -> u32 {
-        self.window.packets
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.window.threshold
+    fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
+        window.reduce(window.packets / 2, kind);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CongestionControl;
+    use crate::parts::window::Windowed;
     use crate::testing::ack_of_one;
 
     /// Feed an acknowledgement that was on its way `back` ms, of a packet that was `there` ms.
-    fn feed(lp: &mut Lp, now_ms: u32, there: u32, back: u32) -> u32 {
+    fn feed(lp: &mut Windowed<Lp>, now_ms: u32, there: u32, back: u32) -> u32 {
         let left_ms = now_ms - back;
         let now = Nanos::from(now_ms) * MILLISECOND;
         let echo = Nanos::from(left_ms - there) * MILLISECOND;
@@ -166,11 +148,11 @@ mod tests {
 
     /// Windows from 100 on while the delay is at 80 % of a range that has been seen.
     fn windows_under_delay(offset: u32) -> Vec<u32> {
-        let mut lp = Lp::with_offset(offset);
+        let mut lp = Windowed::new(Lp::with_offset(offset));
         (lp.window.packets, lp.window.threshold) = (100, 100);
         let seen = |delay_ms: u32| offset.wrapping_add(delay_ms);
-        (lp.min, lp.max, lp.max_reserve) = (seen(100), seen(200), seen(200));
-        (lp.smoothed_8, lp.remote_hz) = (seen(100) << 3, HZ);
+        (lp.scheme.min, lp.scheme.max, lp.scheme.max_reserve) = (seen(100), seen(200), seen(200));
+        (lp.scheme.smoothed_8, lp.scheme.remote_hz) = (seen(100) << 3, HZ);
         (0..60).map(|ack| feed(&mut lp, 1_000 + 10 * ack, 180, 50)).collect()
     }
 

@@ -1,8 +1,8 @@
 //! TCP-NV, Vegas for data centres (Brakmo, "TCP-NV: Congestion Avoidance for Data Centers", Linux Plumbers 2010; Linux's nv).
 
 use crate::parts::random::Random;
-use crate::parts::window::Window;
-use crate::{Ack, Congestion, CongestionControl, Context, Nanos, Recovery};
+use crate::parts::window::{Window, WindowBased};
+use crate::{Ack, Congestion, Context, Nanos, Recovery};
 
 const SECOND: Nanos = 1_000_000_000;
 /// Linux's parameters: packets it lets queue, and how close to that it stops to grow.
@@ -30,7 +30,6 @@ const WINDOW_MIN: u32 = 2;
 /// Holds the window at what the measured rate needs at the smallest RTT, and a few packets more.
 #[derive(Clone, Debug)]
 pub struct Nv {
-    window: Window,
     random: Random,
     may_grow: bool,
     /// A reduction is under way; measure anew after it.
@@ -50,11 +49,8 @@ pub struct Nv {
 }
 
 impl Nv {
-    /// A new connection.
-    #[must_use]
     pub fn new(context: &Context) -> Self {
         Self {
-            window: Window::new(),
             random: Random::new(context.seed),
             may_grow: true,
             resets: false,
@@ -71,7 +67,7 @@ impl Nv {
         }
     }
 
-    fn measure(&mut self, ack: &Ack, rtt: Nanos, delivered: u64) {
+    fn measure(&mut self, window: &mut Window, ack: &Ack, rtt: Nanos, delivered: u64) {
         if self.smoothed_rtt > 0 {
             self.smoothed_rtt = self.smoothed_rtt.midpoint(rtt);
         } else {
@@ -94,20 +90,20 @@ impl Nv {
         if ack.una > self.round_end {
             self.round_end = ack.next;
             self.rounds = self.rounds.saturating_add(1);
-            self.decide();
+            self.decide(window);
         }
     }
 
     /// Once a round trip: the window that the largest rate needs without queueing, and the pad.
-    fn decide(&mut self) {
-        let window = self.window.packets;
+    fn decide(&mut self, window: &mut Window) {
+        let packets = window.packets;
         let needed = (self.max_rate * self.min_rtt as f64 / SECOND as f64).min(1e9) as u32;
         let largest = needed + PAD;
-        if window > largest {
+        if packets > largest {
             if self.rounds < ROUNDS_TO_DECREASE {
                 return;
             }
-            if self.window.threshold == u32::MAX {
+            if window.threshold == u32::MAX {
                 if self.samples < SAMPLES_TO_LEAVE_SLOW_START {
                     return;
                 }
@@ -118,12 +114,12 @@ impl Nv {
                 return;
             }
             self.may_grow = false;
-            self.window.threshold = largest;
-            let excess = window - largest;
-            self.window.packets =
-                if excess > 2 { window - ((excess * DECREASE_128) >> 7).max(2) } else { largest };
+            window.threshold = largest;
+            let excess = packets - largest;
+            window.packets =
+                if excess > 2 { packets - ((excess * DECREASE_128) >> 7).max(2) } else { largest };
             self.calm_rounds = 0;
-        } else if window + PAD_BUFFER <= largest {
+        } else if packets + PAD_BUFFER <= largest {
             if self.samples < SAMPLES_TO_INCREASE {
                 return;
             }
@@ -139,7 +135,7 @@ impl Nv {
         self.samples = 0;
         self.rounds = 0;
         self.max_rate = 0.0;
-        self.window.packets = self.window.packets.max(WINDOW_MIN);
+        window.packets = window.packets.max(WINDOW_MIN);
     }
 
     fn forget(&mut self, ack: &Ack) {
@@ -153,58 +149,32 @@ impl Nv {
     }
 }
 
-impl CongestionControl for Nv {
-    fn on_ack(&mut self, ack: &Ack) {
+impl WindowBased for Nv {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if ack.recovery == Recovery::Open {
             if self.resets {
                 self.forget(ack);
             }
             if let (Some(rtt), Some(newest)) = (ack.rtt, ack.newest) {
                 // Linux counts what was delivered between the packet's sending and its acknowledgement.
-                self.measure(ack, rtt, ack.total_delivered.saturating_sub(newest.delivered));
+                self.measure(window, ack, rtt, ack.total_delivered.saturating_sub(newest.delivered));
             }
         }
-        if !ack.may_grow || !ack.window_limited || !self.may_grow {
-            return;
-        }
-        let mut acked = ack.delivered;
-        if self.window.in_slow_start() {
-            acked = self.window.slow_start(acked);
-        }
-        if acked > 0 {
-            let per_packet = if self.slowness > 0 {
-                self.window.packets.saturating_mul(1 << self.slowness)
-            } else {
-                self.window.packets.max(4)
-            };
-            self.window.increase(acked, per_packet);
+        if ack.may_grow && ack.window_limited && self.may_grow {
+            window.grow(ack.delivered, |packets| match self.slowness {
+                0 => packets.max(4),
+                slowness => packets.saturating_mul(1 << slowness),
+            });
         }
     }
 
-    fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
-        let window = self.window.packets;
-        self.window.reduce(((u64::from(window) * LOSS_FACTOR_1024) >> 10) as u32, kind);
+    fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
+        window.reduce(((u64::from(window.packets) * LOSS_FACTOR_1024) >> 10) as u32, kind);
         self.resets = true;
         self.may_grow = false;
-        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) {
+        if kind.is_timeout() {
             self.slowness = (self.slowness + 1).min(SLOWEST_GROWTH);
         }
-    }
-
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.window.resize(window, threshold);
-    }
-
-    fn on_undo(&mut self, _now: Nanos) {
-        self.window.undo();
-    }
-
-    fn window(&self) -> u32 {
-        self.window.packets
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.window.threshold
     }
 }
 
@@ -212,9 +182,11 @@ impl CongestionControl for Nv {
 mod tests {
     use super::*;
     use crate::AtSending;
+    use crate::CongestionControl;
+    use crate::parts::window::Windowed;
     use crate::testing::{RTT, ack_of_one};
 
-    fn round(nv: &mut Nv, now: Nanos, rtt: Nanos) -> Nanos {
+    fn round(nv: &mut Windowed<Nv>, now: Nanos, rtt: Nanos) -> Nanos {
         let window = nv.window();
         let begin = now / RTT * 1_000_000;
         for packet in 0..u64::from(window) {
@@ -233,25 +205,25 @@ mod tests {
 
     #[test]
     fn a_window_beyond_the_rate_at_the_smallest_rtt_and_the_pad_comes_down_by_30_percent_of_the_excess() {
-        let mut nv = Nv::new(&Context::default());
+        let mut nv = Windowed::new(Nv::new(&Context::default()));
         nv.window.packets = 200;
         nv.window.threshold = 200;
         // 200 packets over 150 ms need 133 at 100 ms; 143 with the pad.
-        nv.max_rate = 200.0 / 0.15;
-        nv.min_rtt = 100_000_000;
-        nv.rounds = ROUNDS_TO_DECREASE;
-        nv.samples = SAMPLES_TO_DECREASE - 1;
-        nv.decide();
+        nv.scheme.max_rate = 200.0 / 0.15;
+        nv.scheme.min_rtt = 100_000_000;
+        nv.scheme.rounds = ROUNDS_TO_DECREASE;
+        nv.scheme.samples = SAMPLES_TO_DECREASE - 1;
+        nv.scheme.decide(&mut nv.window);
         assert_eq!(nv.window(), 200, "60 samples are needed");
-        nv.samples += 1;
-        nv.decide();
+        nv.scheme.samples += 1;
+        nv.scheme.decide(&mut nv.window);
         assert_eq!((nv.window(), nv.slow_start_threshold()), (200 - 57 * 38 / 128, 143));
-        assert!(!nv.may_grow);
+        assert!(!nv.scheme.may_grow);
     }
 
     #[test]
     fn without_queueing_it_grows_a_packet_a_round() {
-        let mut nv = Nv::new(&Context::default());
+        let mut nv = Windowed::new(Nv::new(&Context::default()));
         nv.window.packets = 100;
         nv.window.threshold = 100;
         let mut now = RTT;
@@ -263,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_loss_leaves_80_percent() {
-        let mut nv = Nv::new(&Context::default());
+        let mut nv = Windowed::new(Nv::new(&Context::default()));
         nv.window.packets = 1024;
         nv.on_congestion(Congestion::Loss, 0);
         assert_eq!(nv.window(), 819);

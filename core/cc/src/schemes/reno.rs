@@ -1,62 +1,31 @@
 //! Reno: slow start, additive increase, multiplicative decrease (RFC 5681).
 
-use crate::parts::window::Window;
-use crate::{Ack, Congestion, CongestionControl, Nanos};
+use crate::parts::window::{Window, WindowBased};
+use crate::{Ack, Congestion, Nanos};
 
 /// Reno's congestion avoidance.
 #[derive(Clone, Debug)]
-pub struct Reno {
-    window: Window,
-}
+pub struct Reno;
 
-impl Reno {
-    /// A new connection.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { window: Window::new() }
-    }
-}
-
-impl Default for Reno {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl CongestionControl for Reno {
-    fn on_ack(&mut self, ack: &Ack) {
-        if !ack.may_grow || !ack.window_limited {
-            return;
+impl WindowBased for Reno {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if ack.may_grow && ack.window_limited {
+            window.grow_as_reno(ack);
         }
-        self.window.grow_as_reno(ack);
     }
 
-    fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
+    fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
         // RFC 5681 §3.1 (4): ssthresh = max(FlightSize / 2, 2*SMSS). Like Linux, from cwnd.
-        self.window.reduce(self.window.packets / 2, kind);
-    }
-
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.window.resize(window, threshold);
-    }
-
-    fn on_undo(&mut self, _now: Nanos) {
-        self.window.undo();
-    }
-
-    fn window(&self) -> u32 {
-        self.window.packets
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.window.threshold
+        window.reduce(window.packets / 2, kind);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CongestionControl;
     use crate::INITIAL_WINDOW;
+    use crate::parts::window::Windowed;
 
     fn ack(acked: u32) -> Ack {
         Ack { acked, delivered: acked, window_limited: true, may_grow: true, ..Ack::default() }
@@ -64,7 +33,7 @@ mod tests {
 
     #[test]
     fn slow_start_doubles_the_window_in_a_round() {
-        let mut reno = Reno::new();
+        let mut reno = Windowed::new(Reno);
         for _ in 0..5 {
             reno.on_ack(&ack(2));
         }
@@ -73,7 +42,7 @@ mod tests {
 
     #[test]
     fn avoidance_adds_one_packet_in_a_round() {
-        let mut reno = Reno::new();
+        let mut reno = Windowed::new(Reno);
         reno.on_congestion(Congestion::Loss, 0);
         assert_eq!(reno.window(), 5);
         for round in 1..=10 {
@@ -87,14 +56,14 @@ mod tests {
 
     #[test]
     fn a_flow_that_does_not_fill_its_window_does_not_grow() {
-        let mut reno = Reno::new();
+        let mut reno = Windowed::new(Reno);
         reno.on_ack(&Ack { window_limited: false, ..ack(10) });
         assert_eq!(reno.window(), INITIAL_WINDOW);
     }
 
     #[test]
     fn the_window_never_falls_below_one_packet() {
-        let mut reno = Reno::new();
+        let mut reno = Windowed::new(Reno);
         for _ in 0..10 {
             reno.on_congestion(Congestion::Timeout, 0);
             reno.on_congestion(Congestion::Loss, 0);

@@ -5,6 +5,7 @@ mod inhibition;
 use inhibition::Inhibition;
 pub use inhibition::Reporting;
 
+use crate::parts::window::Windowed;
 use crate::schemes::Cubic;
 use crate::{Ack, Congestion, CongestionControl, Context, Nanos};
 
@@ -13,26 +14,24 @@ use crate::{Ack, Congestion, CongestionControl, Context, Nanos};
 /// On a path that announces none it is CUBIC.
 #[derive(Clone, Debug)]
 pub struct SaTcp {
-    cubic: Cubic,
+    cubic: Windowed<Cubic>,
     inhibition: Inhibition,
 }
 
 impl SaTcp {
     /// A new connection over a path whose handovers `context` announces.
-    #[must_use]
     pub fn new(context: &Context) -> Self {
         Self::reported(context, Reporting::AS_PUBLISHED)
     }
 
     /// The same with reports of another lead, and the freeze that goes with it.
-    #[must_use]
     pub fn reported(context: &Context, reporting: Reporting) -> Self {
-        Self { cubic: Cubic::new(true), inhibition: Inhibition::new(context, reporting) }
+        Self { cubic: Cubic::new(true).into(), inhibition: Inhibition::new(context, reporting) }
     }
 
     /// Algorithm 1's satcp_flag.
     fn update(&mut self, now: Nanos) {
-        self.cubic.set_disrupted(self.inhibition.holds(now));
+        self.cubic.scheme.set_disrupted(self.inhibition.holds(now));
     }
 }
 

@@ -33,7 +33,6 @@ pub struct StarQuic<S> {
 
 impl<S: CongestionControl> StarQuic<S> {
     /// `scheme`, whose window only losses bring down.
-    #[must_use]
     pub const fn new(scheme: S, context: &Context) -> Self {
         Self {
             scheme,
@@ -48,7 +47,6 @@ impl<S: CongestionControl> StarQuic<S> {
     }
 
     /// `scheme`, which estimates the path's bandwidth and RTT.
-    #[must_use]
     pub const fn around_model(scheme: S, context: &Context) -> Self {
         let mut starquic = Self::new(scheme, context);
         starquic.models_path = true;

@@ -1,8 +1,8 @@
 //! TCP Vegas (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", JSAC 13(8), 1995).
 
 use crate::parts::round_rtt::RoundRtt;
-use crate::parts::window::Window;
-use crate::{Ack, Congestion, CongestionControl, Nanos};
+use crate::parts::window::{Window, WindowBased};
+use crate::{Ack, Congestion, Nanos};
 
 /// §3.2: packets that the flow wants to keep in queues, at least and at most.
 const ALPHA: u64 = 2;
@@ -11,116 +11,85 @@ const BETA: u64 = 4;
 const GAMMA: u64 = 1;
 
 /// Compares the rate it should have with the rate it has, once a round trip.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Vegas {
-    window: Window,
     rtt: RoundRtt,
 }
 
 impl Vegas {
-    /// A new connection.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { window: Window::new(), rtt: RoundRtt::new() }
-    }
-
-    fn end_round(&mut self, ack: &Ack) {
+    fn end_round(&self, window: &mut Window, ack: &Ack) {
         // Too few samples may all have been delayed acknowledgements: grow like Reno.
         if self.rtt.samples <= 2 {
             if ack.window_limited {
-                self.window.grow_as_reno(ack);
+                window.grow_as_reno(ack);
             }
             return;
         }
-        let window = u64::from(self.window.packets);
-        let target = (u128::from(window) * u128::from(self.rtt.base) / u128::from(self.rtt.min)) as u64;
+        let packets = u64::from(window.packets);
+        let target = (u128::from(packets) * u128::from(self.rtt.base) / u128::from(self.rtt.min)) as u64;
         // §3.2: Diff = (Expected - Actual) · BaseRTT
         let queueing = u128::from(self.rtt.min - self.rtt.base);
-        let queued = (u128::from(window) * queueing / u128::from(self.rtt.base)) as u64;
-        if self.window.in_slow_start() {
+        let queued = (u128::from(packets) * queueing / u128::from(self.rtt.base)) as u64;
+        if window.in_slow_start() {
             if queued > GAMMA {
-                self.window.packets = window.min(target + 1) as u32;
-                self.lower_threshold();
+                window.packets = packets.min(target + 1) as u32;
+                window.threshold = window.threshold.min(window.packets);
             } else {
-                self.window.slow_start(ack.delivered);
+                window.slow_start(ack.delivered);
             }
         } else if queued > BETA {
-            self.window.packets -= 1;
-            self.lower_threshold();
+            window.packets -= 1;
+            window.threshold = window.threshold.min(window.packets);
         } else if queued < ALPHA {
-            self.window.packets = self.window.packets.saturating_add(1);
+            window.packets = window.packets.saturating_add(1);
         }
-        self.window.packets = self.window.packets.max(2);
+        window.packets = window.packets.max(2);
         // Linux's tcp_current_ssthresh: not below three quarters of the window.
-        let packets = self.window.packets;
-        self.window.threshold = self.window.threshold.max(packets / 2 + packets / 4);
-    }
-
-    fn lower_threshold(&mut self) {
-        self.window.threshold = self.window.threshold.min(self.window.packets);
+        let packets = window.packets;
+        window.threshold = window.threshold.max(packets / 2 + packets / 4);
     }
 }
 
-impl Default for Vegas {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl CongestionControl for Vegas {
+impl WindowBased for Vegas {
     fn on_restart(&mut self, _now: Nanos, _idle: Nanos) {
         self.rtt.restart();
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.rtt.observe(ack);
         if !ack.may_grow {
             return;
         }
         if !self.rtt.active {
             if ack.window_limited {
-                self.window.grow_as_reno(ack);
+                window.grow_as_reno(ack);
             }
         } else if self.rtt.has_ended(ack) {
-            self.end_round(ack);
+            self.end_round(window, ack);
             self.rtt.begin(ack.next);
-        } else if self.window.in_slow_start() {
-            self.window.slow_start(ack.delivered);
+        } else {
+            window.slow_start(ack.delivered);
         }
     }
 
-    fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
+    fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
         self.rtt.on_congestion(kind);
-        self.window.reduce(self.window.packets / 2, kind);
-    }
-
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.window.resize(window, threshold);
-    }
-
-    fn on_undo(&mut self, _now: Nanos) {
-        self.window.undo();
-    }
-
-    fn window(&self) -> u32 {
-        self.window.packets
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.window.threshold
+        window.reduce(window.packets / 2, kind);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CongestionControl;
+    use crate::parts::window::Windowed;
     use crate::testing::{RTT, round_at};
 
-    fn avoiding_at(window: u32) -> Vegas {
-        let mut vegas = Vegas::new();
+    fn avoiding_at(window: u32) -> Windowed<Vegas> {
+        let mut vegas = Windowed::new(Vegas::default());
         vegas.window.packets = window;
         vegas.window.threshold = window;
-        vegas.rtt.base = RTT;
+        vegas.scheme.rtt.base = RTT;
         vegas
     }
 

@@ -1,8 +1,8 @@
 //! TCP Veno (Fu and Liew, "TCP Veno: TCP Enhancement for Transmission over Wireless Access Networks", JSAC 21(2), 2003).
 
 use crate::parts::round_rtt::RoundRtt;
-use crate::parts::window::Window;
-use crate::{Ack, Congestion, CongestionControl, Nanos};
+use crate::parts::window::{Window, WindowBased};
+use crate::{Ack, Congestion, Nanos};
 
 /// §III: with fewer packets queued than this, a loss is taken for random. In half packets, as Linux counts.
 const BETA_HALVES: u64 = 6;
@@ -10,7 +10,6 @@ const BETA_HALVES: u64 = 6;
 /// Reno that tells random loss from congestion by the queue that it sees.
 #[derive(Clone, Debug)]
 pub struct Veno {
-    window: Window,
     rtt: RoundRtt,
     /// Queued packets in halves, N of the paper.
     queued_halves: u64,
@@ -19,101 +18,78 @@ pub struct Veno {
 }
 
 impl Veno {
-    /// A new connection.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { window: Window::new(), rtt: RoundRtt::new(), queued_halves: 0, grows_next: true }
+    pub fn new() -> Self {
+        Self { rtt: RoundRtt::default(), queued_halves: 0, grows_next: true }
     }
 
-    fn grow(&mut self, ack: &Ack) {
-        let window = u64::from(self.window.packets);
+    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+        let packets = u64::from(window.packets);
         if self.rtt.min != Nanos::MAX {
             let target =
-                (u128::from(window) * u128::from(self.rtt.base) * 2 / u128::from(self.rtt.min)) as u64;
-            self.queued_halves = (2 * window).saturating_sub(target);
+                (u128::from(packets) * u128::from(self.rtt.base) * 2 / u128::from(self.rtt.min)) as u64;
+            self.queued_halves = (2 * packets).saturating_sub(target);
         }
-        let mut acked = ack.delivered;
-        if self.window.in_slow_start() {
-            acked = self.window.slow_start(acked);
-        }
+        let acked = window.slow_start(ack.delivered);
         if acked == 0 {
             return;
         }
         if self.queued_halves < BETA_HALVES {
-            self.window.increase(acked, self.window.packets);
-        } else if self.window.counted >= self.window.packets {
+            window.increase(acked, window.packets);
+        } else if window.counted >= window.packets {
             if self.grows_next {
-                self.window.packets = self.window.packets.saturating_add(1);
+                window.packets = window.packets.saturating_add(1);
             }
             self.grows_next = !self.grows_next;
-            self.window.counted = 0;
+            window.counted = 0;
         } else {
-            self.window.counted += acked;
+            window.counted += acked;
         }
     }
 }
 
-impl Default for Veno {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl CongestionControl for Veno {
+impl WindowBased for Veno {
     fn on_restart(&mut self, _now: Nanos, _idle: Nanos) {
         self.rtt.restart();
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.rtt.observe(ack);
         if !ack.may_grow || !ack.window_limited {
             return;
         }
         if self.rtt.active && self.rtt.samples > 2 {
-            self.grow(ack);
+            self.grow(window, ack);
         } else {
-            self.window.grow_as_reno(ack);
+            window.grow_as_reno(ack);
         }
         // Linux: the smallest RTT is that since the last acknowledgement; the count goes on.
         self.rtt.min = Nanos::MAX;
     }
 
-    fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
+    fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
         self.rtt.on_congestion(kind);
-        let window = self.window.packets;
         // §III-A: 4/5 after a random loss, a half after congestion.
-        let reduced =
-            if self.queued_halves < BETA_HALVES { u64::from(window) * 4 / 5 } else { u64::from(window / 2) };
-        self.window.reduce(reduced as u32, kind);
-    }
-
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.window.resize(window, threshold);
-    }
-
-    fn on_undo(&mut self, _now: Nanos) {
-        self.window.undo();
-    }
-
-    fn window(&self) -> u32 {
-        self.window.packets
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.window.threshold
+        let reduced = if self.queued_halves < BETA_HALVES {
+            u64::from(window.packets) * 4 / 5
+        } else {
+            u64::from(window.packets / 2)
+        };
+        window.reduce(reduced as u32, kind);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CongestionControl;
+    use crate::parts::window::Windowed;
     use crate::testing::{RTT, round_at};
 
-    fn after_rounds_at(rtt: Nanos) -> Veno {
-        let mut veno = Veno::new();
+    fn after_rounds_at(rtt: Nanos) -> Windowed<Veno> {
+        let mut veno = Windowed::new(Veno::new());
         veno.window.packets = 100;
         veno.window.threshold = 100;
-        veno.rtt.base = RTT;
+        veno.scheme.rtt.base = RTT;
         let mut now = RTT;
         for _ in 0..10 {
             now = round_at(&mut veno, now, rtt);

@@ -44,19 +44,16 @@ pub struct Vivace {
 
 impl Vivace {
     /// The branch NSDI-2018 of PCC-Uspace.
-    #[must_use]
     pub fn nsdi_2018(context: &Context) -> Self {
         Self::new(Controller::Nsdi2018(Nsdi2018::new(context.seed)))
     }
 
     /// PCC-Uspace's main branch.
-    #[must_use]
     pub fn proteus(context: &Context) -> Self {
         Self::new(Controller::Proteus(Proteus::new(context.seed)))
     }
 
     /// PCC-Kernel.
-    #[must_use]
     pub fn kernel(context: &Context) -> Self {
         Self::new(Controller::Kernel(Kernel::new(context.seed)))
     }

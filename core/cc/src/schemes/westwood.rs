@@ -1,8 +1,8 @@
 //! TCP Westwood+ (Grieco and Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas", CCR 34(2), 2004).
 
 use crate::parts::ticks::{self, HZ};
-use crate::parts::window::Window;
-use crate::{Ack, Congestion, CongestionControl, Nanos};
+use crate::parts::window::{Window, WindowBased};
+use crate::{Ack, Congestion, Nanos};
 
 /// Samples of the bandwidth are at least so many ticks apart, 50 ms (Linux's TCP_WESTWOOD_RTT_MIN).
 const SAMPLE_MIN: u64 = HZ / 20;
@@ -12,7 +12,6 @@ const RTT_INITIAL: u64 = 20 * HZ;
 /// Reno that comes down to the measured bandwidth-delay product instead of half its window.
 #[derive(Clone, Debug)]
 pub struct Westwood {
-    window: Window,
     /// Filtered once and twice, in packets a tick.
     bandwidth_once: f64,
     bandwidth: f64,
@@ -30,11 +29,8 @@ pub struct Westwood {
 }
 
 impl Westwood {
-    /// A new connection.
-    #[must_use]
     pub const fn new() -> Self {
         Self {
-            window: Window::new(),
             bandwidth_once: 0.0,
             bandwidth: 0.0,
             sample_begin: None,
@@ -98,74 +94,51 @@ impl Westwood {
     }
 }
 
-impl Default for Westwood {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl CongestionControl for Westwood {
-    fn on_start(&mut self, now: Nanos, _srtt: Nanos) {
+impl WindowBased for Westwood {
+    fn on_start(&mut self, _window: &mut Window, now: Nanos, _srtt: Nanos) {
         self.sample_begin = Some(ticks::at(now));
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.measure(ack);
         if ack.may_grow && ack.window_limited {
-            self.window.grow_as_reno(ack);
+            window.grow_as_reno(ack);
         }
     }
 
-    fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
-        match kind {
-            Congestion::Loss | Congestion::Ecn => {
-                self.window.reduce(self.window.packets / 2, kind);
-                self.reducing = true;
-            }
-            Congestion::Timeout | Congestion::RepeatedTimeout => {
-                self.window.reduce(self.window.packets / 2, kind);
-                self.window.threshold = self.pipe();
-                self.forget_rtt_min = true;
-                self.reducing = false;
-            }
+    fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
+        window.reduce(window.packets / 2, kind);
+        self.reducing = !kind.is_timeout();
+        if kind.is_timeout() {
+            window.threshold = self.pipe();
+            self.forget_rtt_min = true;
         }
     }
 
-    fn on_recovered(&mut self, _now: Nanos) {
+    fn on_recovered(&mut self, window: &mut Window, _now: Nanos) {
         // Linux: the estimate takes effect when the reduction is complete.
         if std::mem::take(&mut self.reducing) {
-            self.window.threshold = self.pipe();
-            self.window.packets = self.window.threshold;
+            window.threshold = self.pipe();
+            window.packets = window.threshold;
         }
     }
 
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.window.resize(window, threshold);
-    }
-
-    fn on_undo(&mut self, _now: Nanos) {
+    fn on_undo(&mut self) {
         self.reducing = false;
-        self.window.undo();
-    }
-
-    fn window(&self) -> u32 {
-        self.window.packets
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.window.threshold
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CongestionControl;
+    use crate::parts::window::Windowed;
     use crate::testing::round_of_acks;
 
     #[test]
     fn after_a_loss_the_window_is_what_the_path_delivered_in_the_smallest_rtt() {
         // 500 packets in each 100 ms: a loss that is not congestion leaves the window where it was.
-        let mut westwood = Westwood::new();
+        let mut westwood = Windowed::new(Westwood::new());
         westwood.window.packets = 500;
         westwood.window.threshold = 500;
         let mut now = 0;

@@ -1,8 +1,8 @@
 //! YeAH-TCP (Baiocchi, Castellani and Vacirca, "YeAH-TCP: Yet Another Highspeed TCP", PFLDnet 2007).
 
 use crate::parts::round_rtt::RoundRtt;
-use crate::parts::window::Window;
-use crate::{Ack, Congestion, CongestionControl, Nanos};
+use crate::parts::window::{Window, WindowBased};
+use crate::{Ack, Congestion, Nanos};
 
 /// §III: Q_max, packets queued before it decongests.
 const QUEUE_MAX: u32 = 80;
@@ -21,7 +21,6 @@ const PACKETS_PER_INCREASE: u32 = 100;
 /// Scalable while the queue is short, Reno with a precautionary decongestion while it is long.
 #[derive(Clone, Debug)]
 pub struct Yeah {
-    window: Window,
     rtt: RoundRtt,
     last_queue: u32,
     /// Estimate of the window that a competing Reno flow would have.
@@ -32,33 +31,24 @@ pub struct Yeah {
 }
 
 impl Yeah {
-    /// A new connection.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            window: Window::new(),
-            rtt: RoundRtt::new(),
-            last_queue: 0,
-            reno_count: 2,
-            fast_count: 0,
-            slow_rounds: 0,
-        }
+    pub fn new() -> Self {
+        Self { rtt: RoundRtt::default(), last_queue: 0, reno_count: 2, fast_count: 0, slow_rounds: 0 }
     }
 
-    fn end_round(&mut self) {
+    fn end_round(&mut self, window: &mut Window) {
         let (base, min) = (self.rtt.base, self.rtt.min);
-        let window = self.window.packets;
+        let packets = window.packets;
         let queueing = min - base;
-        let queue = (u128::from(window) * u128::from(queueing) / u128::from(min)) as u32;
+        let queue = (u128::from(packets) * u128::from(queueing) / u128::from(min)) as u32;
         if queue > QUEUE_MAX || queueing > base / PHI {
-            if queue > QUEUE_MAX && window > self.reno_count {
+            if queue > QUEUE_MAX && packets > self.reno_count {
                 // §III: decongest by the queue, at most by half.
-                let reduced = window - queue.min(window >> EPSILON);
-                self.window.packets = reduced.max(self.reno_count);
-                self.window.threshold = self.window.packets;
+                let reduced = packets - queue.min(packets >> EPSILON);
+                window.packets = reduced.max(self.reno_count);
+                window.threshold = window.packets;
             }
             self.reno_count =
-                if self.reno_count <= 2 { (self.window.packets / 2).max(2) } else { self.reno_count + 1 };
+                if self.reno_count <= 2 { (window.packets / 2).max(2) } else { self.reno_count + 1 };
             self.slow_rounds = self.slow_rounds.saturating_add(1);
         } else {
             self.fast_count += 1;
@@ -72,77 +62,50 @@ impl Yeah {
     }
 }
 
-impl Default for Yeah {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl CongestionControl for Yeah {
+impl WindowBased for Yeah {
     fn on_restart(&mut self, _now: Nanos, _idle: Nanos) {
         self.rtt.restart();
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.rtt.observe(ack);
         if !ack.may_grow || !ack.window_limited {
             return;
         }
-        let mut acked = ack.delivered;
-        if self.window.in_slow_start() {
-            acked = self.window.slow_start(acked);
-        }
-        if acked > 0 {
-            let window = self.window.packets;
-            let per_packet = if self.slow_rounds == 0 { window.min(PACKETS_PER_INCREASE) } else { window };
-            self.window.increase(acked, per_packet);
-        }
+        let most = if self.slow_rounds == 0 { PACKETS_PER_INCREASE } else { u32::MAX };
+        window.grow(ack.delivered, |packets| packets.min(most));
         if self.rtt.has_ended(ack) {
             if self.rtt.samples > 2 {
-                self.end_round();
+                self.end_round(window);
             }
             self.rtt.begin(ack.next);
         }
     }
 
-    fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
+    fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
         self.rtt.on_congestion(kind);
-        let window = self.window.packets;
-        let half = (window / 2).max(2);
+        let packets = window.packets;
+        let half = (packets / 2).max(2);
         let taken =
-            if self.slow_rounds < RHO { self.last_queue.min(half).max(window >> DELTA) } else { half };
+            if self.slow_rounds < RHO { self.last_queue.min(half).max(packets >> DELTA) } else { half };
         self.fast_count = 0;
         self.reno_count = (self.reno_count / 2).max(2);
-        self.window.reduce(window.saturating_sub(taken), kind);
-    }
-
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.window.resize(window, threshold);
-    }
-
-    fn on_undo(&mut self, _now: Nanos) {
-        self.window.undo();
-    }
-
-    fn window(&self) -> u32 {
-        self.window.packets
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.window.threshold
+        window.reduce(packets.saturating_sub(taken), kind);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CongestionControl;
+    use crate::parts::window::Windowed;
     use crate::testing::{RTT, round_at};
 
-    fn avoiding_at(window: u32) -> Yeah {
-        let mut yeah = Yeah::new();
+    fn avoiding_at(window: u32) -> Windowed<Yeah> {
+        let mut yeah = Windowed::new(Yeah::new());
         yeah.window.packets = window;
         yeah.window.threshold = window;
-        yeah.rtt.base = RTT;
+        yeah.scheme.rtt.base = RTT;
         yeah
     }
 
@@ -166,6 +129,6 @@ mod tests {
             lowest = lowest.min(yeah.window());
         }
         assert!((500..700).contains(&lowest), "{lowest}");
-        assert!(yeah.slow_rounds > 0);
+        assert!(yeah.scheme.slow_rounds > 0);
     }
 }

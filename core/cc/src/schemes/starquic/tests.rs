@@ -1,4 +1,5 @@
 use super::*;
+use crate::parts::window::Windowed;
 use crate::schemes::{Bbr3, Reno};
 use crate::testing::ack_of_one;
 
@@ -10,8 +11,8 @@ fn context() -> Context {
     Context { reconfiguration: Some((12 * SECOND, 15 * SECOND)), ..Context::default() }
 }
 
-fn starquic() -> StarQuic<Reno> {
-    StarQuic::new(Reno::new(), &context())
+fn starquic() -> StarQuic<Windowed<Reno>> {
+    StarQuic::new(Windowed::new(Reno), &context())
 }
 
 fn sent(at: Nanos) -> AtSending {
@@ -104,7 +105,7 @@ fn a_model_of_the_path_does_not_see_a_reconfiguration() {
 
 #[test]
 fn a_path_that_announces_nothing_excuses_nothing() {
-    let mut starquic = StarQuic::new(Reno::new(), &Context::default());
+    let mut starquic = StarQuic::new(Windowed::new(Reno), &Context::default());
     starquic.on_packet_lost(12 * SECOND, &sent(12 * SECOND));
     starquic.on_congestion(Congestion::Loss, 12 * SECOND);
     assert_eq!(starquic.window(), 5);

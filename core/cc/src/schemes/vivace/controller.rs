@@ -50,7 +50,6 @@ impl Controller {
     }
 
     /// An interval is complete. True: the interval that is being sent must end, for another is to begin.
-    #[must_use]
     pub fn learn(&mut self, measured: &Measurement) -> bool {
         match self {
             Self::Nsdi2018(controller) => {
@@ -63,7 +62,6 @@ impl Controller {
     }
 
     /// The first RTT is known. True as for [`learn`](Self::learn).
-    #[must_use]
     pub fn on_first_rtt(&mut self, rtt: Nanos) -> bool {
         match self {
             Self::Proteus(controller) => {
@@ -75,7 +73,6 @@ impl Controller {
     }
 
     /// The retransmission timer ran out. True as for [`learn`](Self::learn).
-    #[must_use]
     pub fn on_timeout(&mut self) -> bool {
         let Self::Kernel(controller) = self else { return false };
         controller.on_timeout();
@@ -83,7 +80,6 @@ impl Controller {
     }
 
     /// What was lost with the timeout has been repaired. True as for [`learn`](Self::learn).
-    #[must_use]
     pub fn on_repaired(&mut self) -> bool {
         let Self::Kernel(controller) = self else { return false };
         controller.on_repaired();
@@ -91,7 +87,6 @@ impl Controller {
     }
 
     /// Payload bytes a second to send at now.
-    #[must_use]
     pub fn rate(&self) -> f64 {
         match self {
             Self::Nsdi2018(controller) => controller.rate(),

@@ -77,7 +77,6 @@ pub struct Kernel {
 
 impl Kernel {
     /// A new connection; `seed` decides which probe comes first.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
             mode: Mode::Starting,

@@ -83,7 +83,6 @@ pub struct Nsdi2018 {
 
 impl Nsdi2018 {
     /// A new connection; `seed` decides which probe comes first.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
             mode: Mode::Starting,

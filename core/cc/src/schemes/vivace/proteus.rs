@@ -80,7 +80,6 @@ pub struct Proteus {
 
 impl Proteus {
     /// A new connection; `seed` decides which probe comes first.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
             mode: Mode::Starting,
