@@ -14,8 +14,8 @@ __version__: str
 class InputError(ValueError):
     """Bad input: one line that names source, field and rule."""
 
-def schemes() -> list[str]:
-    """Names of the congestion control schemes that the simulator runs without a policy."""
+def schemes() -> dict[str, str]:
+    """The schemes that the simulator runs without a policy, by name, with a sentence about each."""
 
 def missing_announcements(scenario: str, traces: Mapping[str, PathTrace]) -> list[tuple[int, str]]:
     """Flows of a scenario (JSON) whose schemes make use of what no link of their route announces.

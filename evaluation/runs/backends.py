@@ -112,7 +112,7 @@ class Simulator:
     @staticmethod
     def schemes() -> list[str]:
         """Return the schemes that it runs without a policy."""
-        return leosim.schemes()
+        return list(leosim.schemes())
 
     @staticmethod
     def version() -> str | None:

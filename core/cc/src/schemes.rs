@@ -193,7 +193,7 @@ schemes! { $
     }
     SaTcp(SaTcp) {
         "satcp" uses Handovers: SaTcp::new,
-        "SaTCP (Cao and Zhang, INFOCOM 2023): CUBIC that does not blame announced handovers' losses on congestion.";
+        "SaTCP (Cao and Zhang, INFOCOM 2023): CUBIC that returns fast from losses at announced handovers.";
         "satcp-0.3s" uses Handovers: |context| SaTcp::reported(context, Reporting::early_by_ms(0)),
         "SaTCP whose reports come in time and whose window is frozen for 0.3 s.";
         "satcp-0.9s" uses Handovers: |context| SaTcp::reported(context, Reporting::early_by_ms(300)),
@@ -225,7 +225,7 @@ schemes! { $
     }
     Vivace(Box<Vivace>) {
         "vivace": Vivace::nsdi_2018,
-        "PCC Vivace (Dong et al., NSDI 2018), as published: tries rates and follows the gradient of a utility.";
+        "PCC Vivace (Dong et al., NSDI 2018): tries rates and follows the gradient of a utility.";
         "vivace-kernel": Vivace::kernel, "PCC Vivace as in PCC-Kernel.";
         "vivace-proteus": Vivace::proteus, "PCC Vivace as in PCC-Uspace's main branch (Proteus-P).";
     }
