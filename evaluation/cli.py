@@ -287,6 +287,8 @@ def print_list(console: Console) -> None:
             f"backend {name}: {', '.join(engine.schemes())}; a trained policy as NAME=PATH", markup=False
         )
     console.print()
+    for name, sentence in leosim.schemes().items():
+        console.print(f"scheme {name}: {sentence}", markup=False, highlight=False)
     for name, folder in shipped().items():
         console.print(f"policy {name}: {load_policy(folder).origin}", markup=False, highlight=False)
 

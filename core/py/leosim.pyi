@@ -14,8 +14,8 @@ __version__: str
 class InputError(ValueError):
     """Invalid input: one line that names source, field and rule."""
 
-def schemes() -> list[str]:
-    """Return the congestion control schemes that the simulator runs without a policy."""
+def schemes() -> dict[str, str]:
+    """Return the schemes that the simulator runs without a policy, each with a sentence."""
 
 def missing_announcements(scenario: str, traces: Mapping[str, PathTrace]) -> list[tuple[int, str]]:
     """Return the flows of a scenario (JSON) whose schemes need an announcement that their route lacks.

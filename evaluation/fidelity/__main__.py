@@ -143,7 +143,7 @@ def main() -> int:
         print("\n".join(str(path) for path in record(Path(options.what[1]), keep=options.keep)))
         return 0
     console = Console()
-    chosen = options.what or leosim.schemes()
+    chosen = options.what or list(leosim.schemes())
     runs = [run for one in golden.shipped() for run in one.runs if run.scheme in chosen]
     if options.runs:
         _print_runs(console, compare(runs))

@@ -18,21 +18,7 @@ from configs.suite import Suite
 
 POLICY_FILES = ("policy.onnx", "policy.json")
 
-ABOUT = {
-    "reno": "NewReno (RFC 6582): adds one packet per RTT, halves on loss. The textbook yardstick.",
-    "cubic": "CUBIC (RFC 9438) with HyStart, the default of most operating systems: window growth is a cubic "
-    "function of the time since the last loss; multiplies by 0.7 on loss.",
-    "cubic-hystart-delay": "CUBIC whose HyStart looks at delays alone (Linux's hystart_detect 2).",
-    "cubic-hystart-train": "CUBIC whose HyStart looks at trains of ACKs alone (Linux's hystart_detect 1).",
-    "satcp-0.3s": "SaTCP whose reports come in time and whose window is frozen for 0.3 s.",
-    "satcp-0.9s": "SaTCP whose reports come 0.3 s early and whose window is frozen for 0.9 s.",
-    "satcp-1.3s": "SaTCP whose reports come 0.5 s early and whose window is frozen for 1.3 s.",
-    "satcp-2.3s": "SaTCP whose reports come 1 s early and whose window is frozen for 2.3 s.",
-    "leotcp-ownrtt": "LeoTCP that computes utilisation with the flow's own RTT, not the switches' average.",
-    "leotcp-noinitial": "LeoTCP without its initial phase: it grows by 5 % of its share an RTT at once.",
-    "cubic-nohystart": "CUBIC (RFC 9438) whose slow start ends at the first loss.",
-    "bbr": "BBRv1: paces at its estimate of the bottleneck's bandwidth and probes it every eight RTTs.",
-    "bbr3": "BBRv3: BBR that also backs off on loss and ECN.",
+LEARNED = {
     "astraea": "Astraea (Liao et al., EuroSys 2024): multi-agent reinforcement learning for fairness; "
     "one action per monitor interval multiplies the window.",
     "orca": "Orca (Abbasloo et al., SIGCOMM 2020): a learned agent multiplies CUBIC's window every 20 ms.",
@@ -40,6 +26,7 @@ ABOUT = {
     "sage": "Sage (Yen et al., SIGCOMM 2023): a policy learned offline from what kernel schemes did "
     "multiplies the window every 10 ms.",
 }
+"""What the report says about a policy's agent; about other schemes it says what `leosim.schemes` does."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +71,8 @@ class Contestants:
 
 
 def about(name: str, policy: Policy | None) -> str:
-    """Return the report's description of a scheme."""
-    text = ABOUT.get(policy.metadata.get("agent", "") if policy else name, "")
+    """Return what the report says about a scheme."""
+    text = LEARNED.get(policy.metadata.get("agent", ""), "") if policy else leosim.schemes().get(name, "")
     if policy:
         where = printable(policy.folder.as_posix())
         text += f" {policy.origin} Policy {where}, SHA-256 {policy.sha256[:12]}…"

@@ -3,6 +3,7 @@ import re
 import shlex
 from pathlib import Path
 
+import leosim
 import pytest
 import yaml
 from rich.console import Console
@@ -54,6 +55,16 @@ def test_what_differs_from_the_publication_is_said_by_report_list_and_readme(nam
     print_list(console)
     assert f"policy {name}: {line}" in console.export_text()
     assert f"- **{name}**: {line}" in words(README.read_text(encoding="utf-8"))
+
+
+def test_readme_and_list_have_the_schemes_of_the_simulators_table():
+    assert f"**Schemes**: {', '.join(leosim.schemes())}." in words(README.read_text(encoding="utf-8"))
+    console = Console(record=True, width=2_000, file=open("/dev/null", "w"))  # noqa: SIM115
+    print_list(console)
+    shown = console.export_text()
+    for name, sentence in leosim.schemes().items():
+        assert f"scheme {name}: {sentence}" in shown
+        assert about(name, None) == sentence
 
 
 def test_the_readme_calls_nothing_as_published():

@@ -234,14 +234,14 @@ fn driver(
 ) -> Result<(Scheme, Steering), ScenarioError> {
     let spec = &scenario.flows[index];
     if let Some(policy) = policies.get(&spec.scheme) {
-        return Ok((Scheme::External(External::new()), Steering::Policy(policy.clone())));
+        return Ok((Scheme::external(External::new()), Steering::Policy(policy.clone())));
     }
     if spec.scheme == AGENT_SCHEME {
-        return Ok((Scheme::External(External::new()), Steering::Outside));
+        return Ok((Scheme::external(External::new()), Steering::Outside));
     }
     if spec.scheme == UDP_SCHEME {
         // A UDP flow's sender never sends; its scheme is a placeholder.
-        return Ok((Scheme::External(External::new()), Steering::Scheme));
+        return Ok((Scheme::external(External::new()), Steering::Scheme));
     }
     let context = if leo_cc::announced_to(&spec.scheme).is_some() {
         announcements::along(scenario, &spec.route, traces, seed)

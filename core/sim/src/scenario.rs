@@ -17,6 +17,9 @@ pub const AGENT_SCHEME: &str = "agent";
 
 /// Scheme name of constant-rate, unresponsive flows.
 pub const UDP_SCHEME: &str = "udp";
+/// A sentence about it, as [`leo_cc::TABLE`] has for the others.
+pub const UDP_ABOUT: &str =
+    "No congestion control: sends UDP at its rate_mbps, all the time or in bursts (on_off).";
 
 /// Invalid input: one line that names source, field and rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
