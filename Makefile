@@ -2,8 +2,8 @@
 # Needs Linux, git, make, Python >= 3.11 with pip and a Rust toolchain; everything else goes into .venv.
 
 PYTHON ?= python3
-`make train MINUTES=10` trains for that long instead of the preset's steps; the seed then no longer fixes the policy.
-`make fuzz MINUTES=10` fuzzes each parser for that long.
+# `make train MINUTES=10` trains for that long instead of the preset's steps; the seed then no longer fixes the policy.
+# `make fuzz MINUTES=10` fuzzes each parser for that long.
 MINUTES ?=
 SEED ?= 1
 
