@@ -131,7 +131,7 @@ class MahimahiLinks:
 
 def needs_leo(link: PlannedLink) -> bool:
     """Return whether a delay needs mm-leo: it varies, or is not a whole number of ms."""
-    return np.ptp(link.schedule.delay_ns) > 0 or int(link.schedule.delay_ns[0]) % NS_PER_MS > 0
+    return bool(np.ptp(link.schedule.delay_ns)) or int(link.schedule.delay_ns[0]) % NS_PER_MS > 0
 
 
 def _where(plan: Plan, link: PlannedLink) -> str:
