@@ -55,7 +55,6 @@ SCHEMA: dict[str, Any] = {
 AGAIN = 20.0
 """Wait this many times the last replacement's duration before replacing ``runs.parquet`` again, which limits
 its share of the time to 1/`AGAIN`."""
-GROUP = ["suite", "scenario", "run_scheme", "backend"]
 
 
 def write_parquet(path: Path, table: pl.DataFrame, description: dict[str, Any]) -> None:
