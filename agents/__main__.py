@@ -18,11 +18,7 @@ def main() -> int:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command line ``arguments``; return the exit status.
-
-    Raises:
-        InputError: a file is missing, damaged or of the wrong kind.
-    """
+    """Run the command line ``arguments``; return the exit status."""
     parser = OneLineParser(prog="python -m agents", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="import|held-out|curves|ship")
     add = commands.add_parser(

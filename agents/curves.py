@@ -25,10 +25,8 @@ from configs.errors import InputError
 from results.figure_style import canvas, legend_above, looks
 from results.intervals import Interval, interval
 
-POINTS = 50
-"""Number of steps at which a curve is computed."""
-OWN = FREE_ON_RESUME | {"seed"}
-"""Settings that may differ between the runs of one curve."""
+POINTS = 50  # number of steps at which a curve is computed
+OWN = FREE_ON_RESUME | {"seed"}  # settings that may differ between the runs of one curve
 COLUMNS = ("curve", "steps", "mean", "ci_low", "ci_high", "n")
 
 
@@ -48,11 +46,7 @@ class Curve:
 
 
 def read(run: Path, metric: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the steps and the values of ``metric`` of a run.
-
-    Raises:
-        InputError: the run has no such column, or the column has no number.
-    """
+    """Return the steps and the values of ``metric`` of a run."""
     held_out = metric.startswith(HELD_OUT)
     path = run / ("evaluation.csv" if held_out else "progress.csv")
     column = metric.removeprefix(HELD_OUT)
@@ -79,11 +73,7 @@ def read(run: Path, metric: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def curves(runs: Sequence[Path], metric: str) -> list[Curve]:
-    """Return one curve for each configuration among ``runs``.
-
-    Raises:
-        InputError: a folder is not a run, or the runs of one curve have no steps in common.
-    """
+    """Return one curve for each configuration among ``runs``."""
     configurations = {run: read_config(run / "config.yaml") for run in runs}
     groups: dict[str, list[Path]] = {}
     for run, data in configurations.items():

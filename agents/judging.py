@@ -45,9 +45,7 @@ def held_out(folder: Path, episodes: int, scenarios: str | None = None, links: i
     except leosim.InputError as error:
         raise InputError(str(error)) from None
     if policy.spec != settings.spec:
-        raise InputError(
-            f"{policy_folder}: policy.json: agent: is {policy.spec}, but the run trained {settings.spec}"
-        )
+        raise InputError(f"{policy_folder}: policy.json: agent: {policy.spec}, trained: {settings.spec}")
     earned: Earned = {**evaluate_policy(policy, settings, episodes)}
     if links:
         earned |= links_held(policy, settings, links, first=JUDGING_LINK)

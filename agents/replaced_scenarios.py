@@ -7,17 +7,11 @@ from typing import Any
 from agents.training.settings import TrainSettings
 from configs.sampling import MixtureSampling
 
-KEYS = ("scenarios", "scenarios.sampler")
-"""Assignments that replace the preset's ranges."""
+KEYS = ("scenarios", "scenarios.sampler")  # assignments that replace the preset's ranges
 
 
 def line(before: TrainSettings, after: TrainSettings) -> str | None:
-    """Return a line that lists the preset's dropped ranges and the new sampler's defaults; None without any.
-
-    Args:
-        before: the settings without the assignment.
-        after: the settings with it.
-    """
+    """Return a line with the preset's dropped ranges and the new sampler's defaults; None without any."""
     theirs, ours = _ranges(before), _ranges(after)
     chosen = before.scenarios.model_dump(exclude_defaults=True).keys()
     given = after.scenarios.model_dump(exclude_defaults=True).keys()
@@ -45,7 +39,6 @@ def _list(names: list[str], values: dict[str, Any]) -> str:
 
 
 def _show(value: Any) -> str:
-    """Format a range as in a configuration."""
     if isinstance(value, tuple) and len(set(value)) == 1:
         return str(value[0])
     if isinstance(value, tuple):

@@ -33,11 +33,7 @@ def ship(runs: Sequence[Path], folder: Path) -> Path:
     """Fill ``folder`` with the best run's policy and settings, and with the curves of all runs.
 
     A run counts with its best checkpoint on the held-out scenarios, which is in its ``best/`` (see
-    `agents.training.held_out`). No other measure decides.
-
-    Args:
-        runs: folders that ``train.py`` made with ``held_out_episodes``; only their seeds differ.
-        folder: an existing folder is replaced.
+    `agents.training.held_out`). No other measure decides. An existing ``folder`` is replaced.
 
     Returns:
         The chosen run.

@@ -26,10 +26,8 @@ from agents.training.stopping import Note, Signals, Stopped
 from configs import lock
 from configs.atomic import FULL
 from configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
+from envs.stepped_batch import BACKENDS, REAL_TCP
 from results.provenance import describe
-
-REAL_TCP = ("mahimahi", "kernel")
-TRAINED_ON = ("simulator", *REAL_TCP)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -62,11 +60,7 @@ def main() -> int:
 
 
 def run(arguments: list[str]) -> int:
-    """Run ``train.py`` with ``arguments``; return its exit status.
-
-    Raises:
-        InputError: bad arguments, settings or files.
-    """
+    """Run ``train.py`` with ``arguments``; return its exit status."""
     flags = parser().parse_args(arguments)
     if flags.sweep is not None:
         return sweep(flags)
@@ -110,7 +104,7 @@ def stopped(folder: RunFolder, stop: Signals) -> int:
         print(f"{folder.path}: stopped before its first checkpoint: nothing is kept", file=sys.stderr)
     else:
         steps = int(latest.name)
-        print(f"{folder.path}: stopped at {steps:,} steps: go on with --resume", file=sys.stderr)
+        print(f"{folder.path}: stopped at {steps:,} steps: continue with --resume", file=sys.stderr)
     return stop.status
 
 
@@ -133,17 +127,11 @@ def failed(folder: RunFolder, error: InputError | OSError, *, resume: bool) -> N
 
 
 def sweep(flags: argparse.Namespace) -> int:
-    """Run the sweep that ``flags`` name; return the exit status.
-
-    Raises:
-        InputError: a flag applies to single runs only, or `run_sweep` raises one.
-    """
+    """Run the sweep that ``flags`` name; return the exit status."""
     own = ("sweep", "out", "resume", "ray_address", "workers")
     for name, value in vars(flags).items():
         if name not in own and value not in (None, []):
-            raise InputError(
-                f"--sweep: --{name} applies to single runs only: write it under settings in {flags.sweep}"
-            )
+            raise InputError(f"--sweep: --{name} applies to single runs only: set it in {flags.sweep}")
     from agents.sweeps.run import run_sweep  # here, because importing Ray takes seconds
 
     out = flags.out or Path("runs") / flags.sweep.stem
@@ -160,7 +148,7 @@ def sweep(flags: argparse.Namespace) -> int:
                 note=note,
             )
         except (Stopped, KeyboardInterrupt):
-            print(f"{out}: stopped: go on with --resume", file=sys.stderr)
+            print(f"{out}: stopped: continue with --resume", file=sys.stderr)
             return stop.status
     print(table.read_text(encoding="utf-8"), end="")
     print(f"table: {table}  plot: {table.with_suffix('.png')}")
@@ -168,21 +156,14 @@ def sweep(flags: argparse.Namespace) -> int:
 
 
 def take_algorithm(flags: argparse.Namespace) -> Scheme | None:
-    """Remove ``algo=NAME`` from the assignments of ``flags``; return that scheme, None without it.
-
-    Raises:
-        InputError: there is no such scheme.
-    """
+    """Remove ``algo=NAME`` from the assignments of ``flags``; return that scheme, None without it."""
     named = [text for text in flags.set if text.partition("=")[0].strip() == "algo"]
     flags.set = [text for text in flags.set if text not in named]
     return registry.get(named[-1].partition("=")[2].strip()) if named else None
 
 
 def task_of(scheme: Scheme, algorithm: Scheme) -> dict[str, Any]:
-    """Return the settings with which ``algorithm`` learns the task of ``scheme``.
-
-    They are empty for a baseline, which has the default task.
-    """
+    """Return the settings with which ``algorithm`` learns the task of ``scheme``; none for a default task."""
     names = ("spec", "reward", "scenarios", "interval_ms")
     theirs, ours = scheme.settings(agent=scheme.name), TrainSettings(agent=scheme.name)
     return {
@@ -225,11 +206,7 @@ def fresh(scheme: Scheme, flags: argparse.Namespace, task: Mapping[str, Any] | N
 
 
 def resumed(scheme: Scheme, flags: argparse.Namespace, out: Path) -> TrainSettings:
-    """Return the settings of the run in ``out``, with the changes that `FREE_ON_RESUME` allows.
-
-    Raises:
-        InputError: there is no run, or a flag changes another setting.
-    """
+    """Return the settings of the run in ``out``, with the changes that `FREE_ON_RESUME` allows."""
     source = out / "config.yaml"
     if not source.is_file():
         raise InputError(f"{source}: no run to resume here")
@@ -239,9 +216,7 @@ def resumed(scheme: Scheme, flags: argparse.Namespace, out: Path) -> TrainSettin
         raise InputError(f"{source}: --config and --set cannot change a resumed run: leave them out")
     for name, value in given.items():
         if name not in FREE_ON_RESUME and data.get(name) != value:
-            raise InputError(
-                f"{source}: {name}: is {data.get(name)!r}; --resume cannot change it to {value!r}"
-            )
+            raise InputError(f"{source}: {name}: is {data.get(name)!r}: --resume cannot make it {value!r}")
     if data.get("agent") != scheme.name:
         raise InputError(f"{source}: agent: is {data.get('agent')!r}, but --agent says {scheme.name!r}")
     if {"steps", "minutes"} & given.keys():
@@ -250,15 +225,11 @@ def resumed(scheme: Scheme, flags: argparse.Namespace, out: Path) -> TrainSettin
 
 
 def check(settings: TrainSettings) -> None:
-    """Validate what the settings' model cannot: length, backend, specification and reward.
-
-    Raises:
-        InputError: there is no length, or this build has no such backend, specification or reward.
-    """
+    """Validate what the settings' model cannot: length, backend, specification and reward."""
     if settings.steps is None and settings.minutes is None:
         raise InputError("train.py: --steps or --minutes: give one")
-    if settings.backend not in TRAINED_ON:
-        known = ", ".join(TRAINED_ON)
+    if settings.backend not in BACKENDS:
+        known = ", ".join(BACKENDS)
         raise InputError(f"--backend: {settings.backend}: {settings.agent} is trained on {known}")
     if settings.backend in REAL_TCP and settings.num_envs != 1:
         raise InputError(
@@ -275,11 +246,7 @@ def check(settings: TrainSettings) -> None:
 
 
 def trace_hashes(settings: TrainSettings) -> dict[str, str]:
-    """Return the SHA-256 of every path trace that episodes can use; build missing ones.
-
-    Raises:
-        InputError: a trace file is missing or not valid.
-    """
+    """Return the SHA-256 of every path trace that episodes can use; build missing ones."""
     from envs.sampling import paths  # here, so that --help needs no compiled module
 
     stages = [settings.scenarios, *(stage.scenarios for stage in settings.curriculum)]

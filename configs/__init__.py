@@ -1,1 +1,1 @@
-"""Configuration: one typed schema per kind of file, and the YAML files that differ from its defaults."""
+"""Configuration: a typed schema for each kind of file, and YAML files that override its defaults."""

@@ -1,4 +1,4 @@
-"""Arithmetic over named numbers, as a suite's ``derived`` values have it: ``max(20, 0.5 * rtt_ms)``."""
+"""Arithmetic over named numbers, for a suite's ``derived`` values: ``max(20, 0.5 * rtt_ms)``."""
 
 from __future__ import annotations
 
@@ -17,22 +17,14 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max}
 
 
 def names(expression: str) -> set[str]:
-    """Return the names that an expression uses.
-
-    Raises:
-        ValueError: it is none, or has more than numbers, names, ``+ - * /``, ``min()`` and ``max()``.
-    """
+    """Return the names in an expression of numbers, names, ``+ - * /``, ``min()`` and ``max()``."""
     tree = _parse(expression)
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called}
 
 
 def evaluate(expression: str, values: Mapping[str, object]) -> float:
-    """Return an expression's value; whole numbers stay whole where every operation keeps them so.
-
-    Raises:
-        ValueError: as `names` does; a name has no value or no number; the result is not finite.
-    """
+    """Return an expression's value: finite, and an integer unless an operation makes a float."""
     try:
         result = _value(_parse(expression), values)
     except (ZeroDivisionError, OverflowError):
@@ -46,7 +38,7 @@ def _parse(expression: str) -> ast.expr:
     try:
         tree = ast.parse(expression, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ValueError(f"{expression}: is no arithmetic expression") from None
+        raise ValueError(f"{expression}: is not an arithmetic expression") from None
     _check(tree, expression)
     return tree
 
@@ -67,7 +59,7 @@ def _check(node: ast.expr, expression: str) -> None:
                 _check(argument, expression)
             return None
         case _:
-            raise ValueError(f"{expression}: may have numbers, names, + - * /, min() and max()")
+            raise ValueError(f"{expression}: may contain only numbers, names, + - * /, min() and max()")
 
 
 def _value(node: ast.expr, values: Mapping[str, object]) -> float:
@@ -86,5 +78,5 @@ def _value(node: ast.expr, values: Mapping[str, object]) -> float:
         case ast.Call(func=ast.Name(id=name), args=arguments):
             found = [_value(argument, values) for argument in arguments]
             return _FUNCTIONS[name](found)
-        case _:  # `_check` let it pass.
+        case _:  # `_check` rejects everything else.
             raise AssertionError(ast.dump(node))

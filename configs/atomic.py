@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, whatever instant the process is killed at."""
+"""Atomic file writes: a file is complete or absent, even if the process is killed while writing."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
-"""What the operating system says when a file cannot grow."""
+"""Errors that the operating system returns when a file cannot grow."""
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write ``data`` to ``path`` so that a reader sees the old file or the new one, never a part."""
+    """Write ``data`` to ``path``. A reader sees the old file or the new one, never a partial one."""
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -19,7 +19,7 @@ def write_atomically(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except OSError:  # of a disk that is full, a part would take the room that is left
+    except OSError:  # a partial file would take up the space left on a full disk
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)

@@ -1,4 +1,4 @@
-"""The one error that bad input raises, and how an entry point shows it."""
+"""The error for bad input, and how entry points report it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from leosim import InputError as InputError  # one class on both sides of the language border
+from leosim import InputError as InputError  # Rust and Python raise the same class
 from pydantic import ValidationError
 
 
 def one_line(source: str, error: ValidationError) -> str:
-    """Return the first violation of a pydantic ``error`` as ``source: field: rule``.
-
-    Further violations are counted, not listed, so that the message stays one line.
-    """
+    """Return a pydantic ``error`` as ``source: field: rule`` of the first violation, and how many more."""
     first, *others = error.errors(include_url=False)
     field = ".".join(str(part) for part in first["loc"]) or "(whole file)"
     rule = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
@@ -28,41 +25,41 @@ def one_line(source: str, error: ValidationError) -> str:
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with whatever would break or garble a line escaped: keys come from the user's file."""
+    """Return ``text`` with non-printable characters escaped: keys from a user's file may hold any."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def exit_2(message: object) -> NoReturn:
-    """Print one line on standard error and leave with the exit status of bad input."""
+    """Print one line to standard error and exit with status 2 (bad input)."""
     print(" ".join(str(message).split()), file=sys.stderr)
     raise SystemExit(2)
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """A parser whose complaints are an `InputError`, so that they are one line like all others."""
+    """A parser that raises `InputError`, for one-line messages like those of all other bad input."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse would print after its usage."""
+        """Raise the message that argparse would print after the usage."""
         raise InputError(f"{self.prog}: {message}")
 
 
 def as_folder(text: str) -> Path:
-    """Return a folder that the command line names, for an argument's ``type``; an empty name is refused."""
+    """Return a command-line argument as a folder, for argparse's ``type``; reject an empty name."""
     if not text:
         raise argparse.ArgumentTypeError("must name a folder")
     return Path(text)
 
 
 def reports_input_errors(main: Callable[[], int]) -> Callable[[], int]:
-    """Wrap an entry point so that what its user can mend is one line instead of a traceback.
+    """Wrap an entry point: errors that the user can fix print one line instead of a traceback.
 
-    `InputError`, a file that the system refuses and memory that it has not got give exit status 2; Ctrl-C
-    gives 130; output that nobody reads any more, as in ``| head``, gives 141 without a word.
+    `InputError`, an `OSError` that names a file and `MemoryError` exit with status 2, Ctrl-C with 130, and a
+    closed stdout, as in ``| head``, with 141 and no message.
     """
 
     def wrapped() -> int:
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="surrogateescape")  # names of files are any bytes
+            sys.stdout.reconfigure(errors="surrogateescape")  # file names may hold any bytes
         try:
             status = main()
             sys.stdout.flush()
@@ -70,7 +67,7 @@ def reports_input_errors(main: Callable[[], int]) -> Callable[[], int]:
         except InputError as error:
             exit_2(error)
         except BrokenPipeError:
-            # Python would flush once more at its end, and complain.
+            # At exit Python flushes stdout again, and would print an error.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             return 128 + signal.SIGPIPE
         except OSError as error:

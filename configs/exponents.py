@@ -1,4 +1,4 @@
-"""Numbers such as ``5e-5``, which YAML 1.1 takes for strings for want of a point."""
+"""Numbers such as ``5e-5``, which YAML 1.1 reads as strings because they lack a decimal point."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _EXPONENT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+")
 
 
 def with_exponents(value: Any) -> Any:
-    """Turn texts such as ``5e-5`` into numbers, within mappings and lists too."""
+    """Convert strings such as ``5e-5`` to numbers, also inside mappings and lists."""
     if isinstance(value, dict):
         return {key: with_exponents(item) for key, item in value.items()}
     if isinstance(value, list):

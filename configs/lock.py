@@ -1,4 +1,4 @@
-"""An output folder that one process at a time writes to."""
+"""Lock an output folder: only one process at a time writes to it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,12 @@ NAME = "process.lock"
 
 @contextmanager
 def held(folder: Path, *, wait: bool = False) -> Iterator[None]:
-    """Have ``folder`` for this process alone while the context lasts.
+    """Hold the lock on ``folder`` for the duration of the context.
 
-    The folder, with its parents, is made where it is missing, and taken back afterwards if nothing was
-    written. The system releases the lock with the process, however that ends.
+    Creates the folder and its parents where they are missing, and removes those afterwards if they are empty.
+    The system releases the lock when the process ends, even if it is killed.
 
-    Args:
-        folder: where only one process is to write.
-        wait: whether to wait until another process that has it ends.
-
-    Raises:
-        InputError: another process has it, or it cannot be written.
+    If another process holds the lock, waits with ``wait``, else raises an `InputError`.
     """
     made = _make(folder)
     path = folder / NAME
@@ -37,17 +32,17 @@ def held(folder: Path, *, wait: bool = False) -> Iterator[None]:
         _sign(file)
         yield
     finally:
-        # While it is still locked: who waits for it sees that it is not the folder's lock any more.
+        # Unlink while still locked: a waiting process then sees that its file is no longer the folder's lock.
         with suppress(OSError):
             path.unlink()
         for one in made:
-            with suppress(OSError):  # something else is in it
+            with suppress(OSError):  # not empty
                 one.rmdir()
         file.close()
 
 
 def _make(folder: Path) -> list[Path]:
-    """Make ``folder``; return it and those of its parents that were missing, innermost first."""
+    """Create ``folder``; return the folders created, innermost first."""
     made = []
     nearest = folder
     while not nearest.exists() and nearest != nearest.parent:
@@ -61,11 +56,10 @@ def _make(folder: Path) -> list[Path]:
 
 
 def _locked(path: Path, wait: bool) -> BinaryIO:
-    """Return the lock's file, opened and locked."""
     while True:
         try:
             file = path.open("a+b")
-        except FileNotFoundError:  # whoever had it took the folder back that it had made
+        except FileNotFoundError:  # the previous holder removed the folder that it had created
             _make(path.parent)
             continue
         except OSError as error:
@@ -78,10 +72,10 @@ def _locked(path: Path, wait: bool) -> BinaryIO:
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 raise InputError(f"{path}: cannot be locked: {error.strerror}") from None
             raise InputError(
-                f"{path.parent}: --out: is being written by another process{holder}: "
-                "wait until it ends, or name another"
+                f"{path.parent}: --out: another process{holder} is writing to it: "
+                "wait until it ends, or name another folder"
             ) from None
-        # Whoever had it may have taken the file away since it was opened here.
+        # The previous holder may have unlinked the file after we opened it.
         with suppress(OSError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file
@@ -89,7 +83,7 @@ def _locked(path: Path, wait: bool) -> BinaryIO:
 
 
 def _sign(file: BinaryIO) -> None:
-    """Say in the file who has it: for people, who may find the disk full."""
+    """Write the holder's PID and host into the file, for people to read; a full disk is no error."""
     with suppress(OSError):
         file.truncate(0)
         file.write(f"{os.getpid()} on {socket.gethostname()}\n".encode())

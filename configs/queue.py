@@ -1,4 +1,4 @@
-"""The queue in front of a link: discipline, size and knobs, named as tc(8) names them."""
+"""The queue in front of a link: discipline, size and knobs, with tc(8)'s names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KNOBS: dict[str, tuple[str, ...]] = {
     "fq_pie": ("target_ms", "tupdate_ms", "alpha", "beta", "ecn", *FLOW_QUEUES),
     "cake": ("bandwidth_mbps", "rtt_ms", "memory_bytes"),
 }
-"""The knobs of each discipline beside its size."""
+"""Each discipline's knobs apart from its size."""
 
 Milliseconds = Annotated[float, Field(ge=0.001, le=1e6, allow_inf_nan=False)]
 
@@ -28,40 +28,40 @@ Milliseconds = Annotated[float, Field(ge=0.001, le=1e6, allow_inf_nan=False)]
 class Queue(Strict):
     """A queue. At most one of ``bdp``, ``packets`` and ``bytes`` sets its size.
 
-    What is not given is Linux's default.
-
-    Raises:
-        ValueError: two sizes, or a knob that the discipline lacks.
+    Unspecified parameters use Linux's defaults; ``droptail`` without a size holds one BDP.
     """
 
     kind: Literal["droptail", "gateway", "sfq", "codel", "fq_codel", "pie", "fq_pie", "cake"] = "droptail"
-    """``gateway`` is a GEO gateway's buffer: a quarter of arrivals is dropped while it is over half full."""
+    """``gateway`` is a GEO gateway's buffer: it drops a quarter of arrivals while it is over half full."""
     bdp: Annotated[float, Field(gt=0, lt=1e6)] | None = None
     """Size in bandwidth-delay products: link rate × largest base RTT routed over it at the start."""
     packets: Annotated[int, Field(ge=1, lt=2**64)] | None = None
+    """Size in packets."""
     bytes: Annotated[int, Field(ge=1500, lt=2**64)] | None = None
+    """Size in bytes."""
     target_ms: Milliseconds | None = None
-    """Queueing delay to hold: CoDel's 5, PIE's 15 by default."""
+    """Target queueing delay: 5 for CoDel and 15 for PIE by default."""
     interval_ms: Milliseconds | None = None
-    """CoDel: time over which the target must be exceeded, 100 by default; about the largest RTT."""
+    """CoDel: how long the delay must exceed the target, 100 by default; about the largest RTT."""
     tupdate_ms: Milliseconds | None = None
-    """PIE: how often the drop probability is computed, 15 by default."""
+    """PIE: update interval of the drop probability, 15 by default."""
     alpha: Annotated[int, Field(ge=0, le=32)] | None = None
+    """PIE: weight of the delay's deviation, 2 by default."""
     beta: Annotated[int, Field(ge=0, le=32)] | None = None
+    """PIE: weight of the delay's change, 20 by default."""
     ecn: bool | None = None
-    """Mark packets of flows that understand it, instead of dropping them; the default of ``fq_codel``."""
+    """Mark packets of ECN flows instead of dropping them; on by default for ``fq_codel``."""
     flows: Annotated[int, Field(ge=1, le=65_536)] | None = None
-    """Number of flow queues."""
     quantum_bytes: Annotated[int, Field(ge=64, le=1 << 20)] | None = None
-    """Bytes that a flow queue sends in its turn."""
+    """Bytes that a flow queue sends per round."""
     memory_bytes: Annotated[int, Field(ge=1500, lt=2**64)] | None = None
-    """Bytes that all flow queues hold."""
+    """Capacity of all flow queues together."""
     depth_packets: Annotated[int, Field(ge=1, lt=2**64)] | None = None
-    """SFQ: packets that one flow queue holds."""
+    """SFQ: capacity of each flow queue."""
     bandwidth_mbps: Annotated[float, Field(gt=1e-3, lt=1e7)] | None = None
-    """CAKE: rate of its shaper; none by default."""
+    """CAKE: shaper rate; no shaper by default."""
     rtt_ms: Milliseconds | None = None
-    """CAKE: interval of its queue management, 100 by default."""
+    """CAKE: AQM interval, 100 by default."""
 
     @model_validator(mode="before")
     @classmethod

@@ -1,4 +1,4 @@
-"""Ranges that training scenarios are drawn from (domain randomisation); `envs.sampling` draws from them."""
+"""Ranges of training scenarios (domain randomisation); `envs.sampling` draws from them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from configs.strict import NonNegative, Positive, Probability, Strict
 
 
 def _pair(value: Any) -> Any:
-    """Take one number for a range without width, and YAML's list for a pair."""
+    """Convert a number to a range of zero width, and YAML's list to a tuple."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return (value, value)
     return tuple(value) if isinstance(value, list) else value
 
 
 def _sequence(value: Any) -> Any:
-    """Take YAML's list for a tuple."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -41,22 +40,21 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_sequence), Field(min_length=
 
 
 class FlowMix(Strict):
-    """What every sampler says about the flows: how many, which of them learn, when they come and go."""
+    """Settings of all samplers: how many flows, which of them learn, when they start and stop."""
 
     duration_s: Positive = 30.0
-    """Length of an episode in s."""
     flows: CountRange = (1, 1)
-    """Number of flows, uniform in [low, high]."""
+    """Uniform in [low, high]."""
     learning_flows: Count | None = None
-    """How many of the flows learn, drawn among them; by default all do."""
+    """How many flows learn, picked at random; default: all."""
     background: Names = ("cubic",)
-    """Schemes of the flows that do not learn, each drawn from this list."""
+    """Each flow that does not learn draws its scheme from this list."""
     start_window: Annotated[float, Field(ge=0, lt=1)] = 0.5
-    """The first flow starts at 0, the others within this share of the episode, as a Poisson process does."""
+    """The first flow starts at 0, the others in this share of the episode, as a Poisson process."""
     leave_probability: Probability = 0.0
-    """Probability that a flow stops before the end, uniformly within what is left of the episode."""
+    """Probability that a flow stops early, at a uniform time in the rest of the episode."""
     minimum_life_s: Positive = 1.0
-    """No flow stops sooner after its start, so that it has reports to learn from."""
+    """No flow stops sooner after its start: it needs reports to learn from."""
 
     @model_validator(mode="after")
     def _enough_flows(self) -> FlowMix:
@@ -66,40 +64,40 @@ class FlowMix(Strict):
 
     @property
     def max_learning_flows(self) -> int:
-        """The most learning flows that an episode can have."""
+        """The maximum number of learning flows in an episode."""
         return self.flows[1] if self.learning_flows is None else self.learning_flows
 
 
 class AstraeaSampling(FlowMix):
-    """One static drop-tail bottleneck shared by several flows: the ranges that Astraea published.
+    """One static drop-tail bottleneck shared by several flows, over Astraea's published ranges.
 
     Published (Astraea, EuroSys 2024, training table): the rate, base RTT, buffer and number of flows, Poisson
-    starts, unequal RTTs, a link that is static within an episode. Not published and our choice: uniform draws
-    (the buffer log-uniform, so that shallow ones are not rare), the share of unequal RTTs, the duration.
+    starts, unequal RTTs, a link that is static within an episode. Our choices: uniform draws (the buffer is
+    log-uniform, or shallow ones would be rare), the share of unequal RTTs, the duration.
     """
 
     sampler: Literal["astraea"] = "astraea"
     flows: CountRange = (2, 5)
     rate_mbps: PositiveRange = (40.0, 160.0)
     base_rtt_ms: PositiveRange = (10.0, 140.0)
-    """Base RTT of the shortest flow; also bounds the longest."""
+    """Smallest base RTT among the flows; its range also bounds the largest."""
     queue_bdp: PositiveRange = (0.1, 16.0)
     unequal_rtt_probability: Probability = 0.5
-    """Share of the episodes in which each flow has its own base RTT, uniform up to the range's upper end."""
+    """Share of episodes in which each flow draws its own base RTT, uniform up to the range's upper end."""
     loss: Probability = 0.0
     """Random loss per packet."""
     burst_bytes: BurstSizes = (0,)
-    """What the link's token bucket lets pass at once after silence, one of these; 0: an exact link. Ours."""
+    """The link's token bucket depth, one of these; 0: an exact link. Our addition."""
 
 
 class LeoSampling(FlowMix):
-    """Flows over one LEO path: a named path or path trace file, entered at a random time of its period."""
+    """Flows over one LEO path, which starts at a random time of its trace's period."""
 
     sampler: Literal["leo"] = "leo"
     duration_s: Positive = 60.0
     flows: CountRange = (1, 3)
     paths: Names = ("sd-ny-isl", "sd-ny-bp", "ny-ldn-isl")
-    """Named paths or path trace files, one drawn for each episode."""
+    """Named paths or path trace files; each episode draws one."""
     rate_mbps: PositiveRange = (40.0, 160.0)
     queue_bdp: PositiveRange = (0.5, 4.0)
     """Log-uniform."""
@@ -110,20 +108,18 @@ class LeoSampling(FlowMix):
 
 
 class AuroraSampling(FlowMix):
-    """One flow on a slow static link: the ranges that Aurora's simulator draws from (Jay et al., ICML 2019).
+    """One flow on a slow static link, over the ranges of Aurora's simulator (Jay et al., ICML 2019).
 
-    Published: rate, one-way latency, random loss, and a queue of 1 + floor(e^u) packets with u uniform in
-    [0, 8]; an episode of 400 monitor intervals of half an RTT each, which ``duration_rtts`` base RTTs are.
-    Left out: its noise of up to 10 % on every packet's latency, which reorders packets.
+    Published: rate, one-way latency, random loss, a queue of 1 + floor(e^u) packets with u uniform in [0, 8],
+    and episodes of 400 monitor intervals of half an RTT, which is ``duration_rtts`` base RTTs. Left out:
+    noise of up to 10 % on each packet's latency, which reorders packets.
     """
 
     sampler: Literal["aurora"] = "aurora"
     duration_rtts: Positive = 200.0
-    """Length of an episode in base RTTs; ``duration_s`` does not count."""
+    """Length of an episode in base RTTs; replaces ``duration_s``."""
     rate_packets_per_s: PositiveRange = (100.0, 500.0)
-    """Of packets of 1,500 bytes."""
     delay_ms: PositiveRange = (50.0, 500.0)
-    """One-way."""
     queue_exponent: NonNegativeRange = (0.0, 8.0)
     loss: Annotated[tuple[Probability, Probability], BeforeValidator(_pair), AfterValidator(_ordered)] = (
         0.0,
@@ -133,19 +129,18 @@ class AuroraSampling(FlowMix):
 
 
 class TraceSampling(FlowMix):
-    """Paths as their traces have them: steps of rate and delay, handovers with outages, loss, weather.
+    """Flows over path traces: steps of rate and delay, handovers with outages, loss, weather.
 
-    A preset of `traces.path.synth`, such as ``uniform-steps`` or ``starlink``, stands for as many traces as
-    ``seeds`` says. Weather is in files: ``python -m traces build sd-ny-bp --rain 40 --out rain.csv``.
+    A preset of `traces.path.synth`, such as ``uniform-steps`` or ``starlink``, provides ``seeds`` traces.
+    Weather needs trace files: ``python -m traces build sd-ny-bp --rain 40 --out rain.csv``.
     """
 
     sampler: Literal["traces"] = "traces"
     paths: Names = ("uniform-steps", "starlink", "sd-ny-bp")
-    """Named paths, presets and path trace files, one drawn for each episode, entered at a random time."""
+    """Named paths, presets and path trace files; each episode draws one and starts at a random time of it."""
     seeds: Count = 16
-    """How many traces a preset stands for."""
     rate_mbps: Annotated[tuple[Positive, Positive] | None, BeforeValidator(_pair)] = None
-    """Capacity instead of the trace's, uniform."""
+    """Replaces the trace's capacity; uniform."""
     queue_packets: CountRange = (50, 1000)
     """Log-uniform."""
     extra_delay_ms: NonNegativeRange = (0.0, 0.0)
@@ -163,15 +158,14 @@ Simple = Annotated[
 
 
 class Part(Strict):
-    """One kind of scenario in a mixture."""
+    """A component of a mixture."""
 
     weight: Positive = 1.0
-    """How often it is drawn, relative to the other parts."""
     scenarios: Simple
 
 
 class MixtureSampling(Strict):
-    """Several kinds of scenarios, each episode one of them."""
+    """Several samplers; each episode draws from one of them."""
 
     sampler: Literal["mixture"] = "mixture"
     parts: Annotated[list[Part], Field(min_length=1)] = Field(
@@ -182,7 +176,7 @@ class MixtureSampling(Strict):
 
     @property
     def max_learning_flows(self) -> int:
-        """The most learning flows that an episode can have."""
+        """The maximum number of learning flows in an episode."""
         return max(part.scenarios.max_learning_flows for part in self.parts)
 
 
@@ -199,7 +193,7 @@ _SAMPLERS: dict[str, type[Ranges]] = {
 
 
 def with_learning_flows(ranges: Ranges, count: int) -> Ranges:
-    """Return ``ranges`` with ``count`` learning flows in each scenario, the others being background."""
+    """Return ``ranges`` with ``count`` learning flows in each scenario; the others are background flows."""
     if isinstance(ranges, MixtureSampling):
         parts = [
             part.model_copy(update={"scenarios": with_learning_flows(part.scenarios, count)})
@@ -210,16 +204,12 @@ def with_learning_flows(ranges: Ranges, count: int) -> Ranges:
 
 
 def names() -> list[str]:
-    """Names of the samplers."""
+    """Return the samplers' names."""
     return list(_SAMPLERS)
 
 
 def parse(data: Any, source: str) -> Ranges:
-    """Return the ranges that ``data`` describes: a sampler's name or a mapping with the key ``sampler``.
-
-    Raises:
-        InputError: one line with ``source``, field and rule.
-    """
+    """Return the ranges that ``data`` describes: a sampler's name or a mapping with the key ``sampler``."""
     if isinstance(data, str):
         data = {"sampler": data}
     if isinstance(data, dict) and data.get("sampler") not in _SAMPLERS:

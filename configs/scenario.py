@@ -1,4 +1,4 @@
-"""The scenario: what is simulated, emulated or measured, without a word about the backend."""
+"""The scenario: links, flows and events, independent of the backend that runs it."""
 
 from __future__ import annotations
 
@@ -14,36 +14,38 @@ from configs.strict import NonNegative, Positive, Probability, Strict
 
 
 class Reverse(Strict):
-    """A link's other direction, with its own transmitter and queue; delay and outages are the link's."""
+    """A link's reverse direction, with its own transmitter and queue but the link's delay and outages."""
 
     rate_mbps: Positive | None = None
-    """Capacity, counting whole IP packets; with a trace the default is the trace's downlink."""
+    """Capacity in IP packets' bits; with a trace the default is the trace's downlink."""
     loss: Probability = 0.0
     """Independent random loss per packet, on top of the trace's."""
     queue: Queue = Queue()
+    """The queue in front of it."""
 
 
 class Link(Strict):
     """A one-way link; the reverse path has the same delay and is uncongested unless ``reverse`` is given."""
 
     rate_mbps: Positive | None = None
-    """Capacity, counting whole IP packets of 1,500 bytes; it replaces a trace's capacity."""
+    """Capacity in bits of 1,500-byte IP packets; replaces a trace's capacity."""
     delay_ms: NonNegative | None = None
-    """One-way propagation in ms; a link has either this or a trace."""
+    """One-way propagation delay; a link has either this or a trace."""
     trace: str | None = None
-    """A named path (``sd-ny-bp``) or the file of a path trace."""
+    """A named path (``sd-ny-bp``) or a path trace file."""
     offset_s: NonNegative = 0.0
-    """Where in the trace the scenario starts, in s."""
+    """Trace time at the scenario's start."""
     loss: Probability = 0.0
     """Independent random loss per packet, on top of the trace's."""
     burst_bytes: Annotated[int, Field(ge=0, lt=2**32)] = 0
-    """What a token bucket lets pass at once after silence, as tc's tbf does (``burst``); 0: an exact link."""
+    """Token bucket depth, as ``burst`` of tc's tbf; 0: an exact link."""
     outage: Literal["hold", "drop"] = "hold"
-    """Packets that wait when an outage of the trace begins, or come until it ends, wait for its end or are
-    lost, on both ways; those in flight are lost in any case."""
+    """Whether an outage of the trace holds or drops packets that are queued or arrive during it, in both
+    directions. Packets in flight are always lost."""
     queue: Queue = Queue()
+    """The queue in front of it."""
     reverse: Reverse | None = None
-    """What the way back is like: acknowledgements queue there, and the data of backward flows."""
+    """The reverse direction, which carries ACKs and the data of backward flows."""
 
     @model_validator(mode="after")
     def _delay_or_trace(self) -> Link:
@@ -66,26 +68,27 @@ class Link(Strict):
 
 
 class OnOff(Strict):
-    """A source that sends for a while and rests for a while."""
+    """A source that alternates between sending and silence."""
 
     on_s: Annotated[float, Field(ge=1e-3, le=1e6)]
-    """Mean length of sending."""
+    """Mean length of a burst, in s."""
     off_s: Annotated[float, Field(ge=1e-3, le=1e6)]
-    """Mean length of silence."""
+    """Mean length of a silence, in s."""
     distribution: Literal["constant", "exponential"] = "exponential"
+    """How lengths are drawn."""
 
 
 class Arrivals(Strict):
-    """Transfers that arrive at random, as a Poisson process; each becomes a flow of its own."""
+    """Transfers that arrive as a Poisson process; each becomes a flow."""
 
     rate_per_s: Annotated[float, Field(ge=1e-6, le=1e6)]
-    """How many arrive a second on average."""
+    """Mean arrival rate."""
     mean_bytes: Annotated[int, Field(ge=1, le=10**15)]
-    """Their mean size."""
+    """Mean size."""
     distribution: Literal["constant", "exponential", "pareto"] = "exponential"
     """How sizes are drawn."""
     shape: Annotated[float, Field(ge=1.01, le=100)] | None = None
-    """Pareto's α: the smaller, the heavier the tail; 1.2 by default."""
+    """Pareto's α, 1.2 by default; smaller is heavier-tailed."""
 
     @model_validator(mode="after")
     def _pareto(self) -> Arrivals:
@@ -107,40 +110,42 @@ def _rises(buffer: tuple[int, int, int]) -> tuple[int, int, int]:
 
 
 Buffer = Annotated[tuple[Bytes, Bytes, Bytes], Field(strict=False), AfterValidator(_rises)]
-"""Minimum, default and maximum of a socket buffer."""
+"""Minimum, default and maximum of a socket buffer in bytes."""
 
 
 class Flow(Strict):
-    """A flow, or ``count`` equal ones."""
+    """A flow, or ``count`` identical ones."""
 
     scheme: str
-    """A congestion control scheme, or ``agent``: steered from outside through `envs`."""
+    """A congestion control scheme, or ``agent`` for a flow that `envs` controls."""
     start_s: NonNegative = 0.0
+    """When it starts, in s."""
     stop_s: Positive | None = None
-    """When it stops, in s; by default it runs to the scenario's end."""
+    """Default: the scenario's end."""
     route: Annotated[list[str], Field(min_length=1)]
-    """The links from sender to receiver, by name; of a backward flow from receiver to sender."""
+    """Names of the links from sender to receiver; for a backward flow from receiver to sender."""
     direction: Literal["forward", "backward"] = "forward"
-    """``backward``: data crosses the links' reverse directions, acknowledgements the links themselves."""
+    """``backward``: data crosses the links' reverse directions and ACKs cross the links."""
     extra_delay_ms: NonNegative = 0.0
     """Extra one-way access delay in ms, in both directions."""
     count: Annotated[int, Field(ge=1, le=100_000)] = 1
+    """Number of equal flows."""
     ecn: bool = False
-    """Whether it understands marks of queues (RFC 3168)."""
+    """Whether the flow supports ECN (RFC 3168)."""
     tcp_rmem: Buffer | None = None
-    """Linux's ``net.ipv4.tcp_rmem`` in bytes: minimum, default and maximum of the receive buffer. Half of it
-    is window; without, it does not limit the flow."""
+    """Linux's ``net.ipv4.tcp_rmem`` in bytes: minimum, default and maximum of the receive buffer, half of
+    which is window. By default the buffer does not limit the flow."""
     tcp_wmem: Buffer | None = None
-    """Linux's ``net.ipv4.tcp_wmem`` in bytes, of the send buffer; without, it does not limit the flow."""
+    """Linux's ``net.ipv4.tcp_wmem`` in bytes (send buffer). By default the buffer does not limit the flow."""
     transfer_bytes: Annotated[int, Field(ge=1, le=10**15)] | None = None
-    """Bytes to send: it stops when the last one is acknowledged. By default there is no end."""
+    """The flow stops when this many bytes are acknowledged. Flows are backlogged by default."""
     arrivals: Arrivals | None = None
-    """Transfers that arrive between start_s and stop_s and run until they are done."""
+    """Transfers that arrive between start_s and stop_s and run to completion."""
     rate_mbps: Annotated[float, Field(gt=1e-3, lt=1e6)] | None = None
-    """Rate in Mbit/s of IP packets: of the scheme ``udp``, which sends at it whatever happens; of a TCP
-    flow's application, which writes at it, while without one there is always something to send."""
+    """Rate of IP packets: the constant rate of ``udp``, or the write rate of a TCP flow's application. By
+    default TCP flows are backlogged."""
     on_off: OnOff | None = None
-    """Bursts at that rate; without, it is kept all the time."""
+    """Send at ``rate_mbps`` in bursts; by default continuously."""
 
     @model_validator(mode="after")
     def _source(self) -> Flow:
@@ -162,38 +167,47 @@ class Flow(Strict):
         if self.transfer_bytes is not None and self.arrivals is not None:
             raise ValueError("give at most one of transfer_bytes and arrivals")
         if self.scheme == "agent" and self.arrivals is not None:
-            raise ValueError("flows that are steered from outside cannot arrive at random")
+            raise ValueError("agent flows cannot arrive at random")
         return self
 
 
 class Reroute(Strict):
-    """Flows take another route. What is on the old one stays on it and arrives."""
+    """Move flows to another route. Packets on the old route still arrive over it."""
 
     flows: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
-    """Indices of the scenario's flows."""
+    """Indices into the scenario's flows."""
     route: Annotated[list[str], Field(min_length=1)]
+    """The new route, from sender to receiver."""
 
 
 class Event(Strict):
-    """Something that happens at a given time."""
+    """A timed event."""
 
     at_s: NonNegative
+    """When it happens, in s."""
     reroute: Reroute
+    """The change."""
 
 
 class Scenario(Strict):
-    """Links, flows and a duration; units are in the names."""
+    """Links, flows, events and a duration; field names carry the units."""
 
     name: str = "scenario"
+    """What reports call it."""
     duration_s: Positive
+    """Length of a run, in s."""
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
+    """Seed of every random draw; the same seed gives the same bytes."""
     host_jitter_us: Annotated[float, Field(ge=0, le=1e6)] = 20.0
-    """Timing noise of the hosts: each acknowledgement takes up to this much longer, in µs."""
+    """Timing noise of the hosts: each ACK is delayed by up to this much."""
     handshake: bool = False
-    """Whether TCP flows open with a handshake; otherwise their connections are there when they start."""
+    """Whether TCP flows start with a handshake; otherwise their connections already exist."""
     links: Annotated[dict[str, Link], Field(min_length=1)]
+    """At least one."""
     flows: Annotated[list[Flow], Field(min_length=1)]
+    """At least one."""
     events: list[Event] = Field(default_factory=list)
+    """Changes of routes during the run."""
 
     @model_validator(mode="after")
     def _references(self) -> Scenario:
@@ -219,13 +233,13 @@ class Scenario(Strict):
                 raise ValueError(f"{field}: no link is named {link!r} (there are: {known})")
 
     def _check_direction(self, field: str, flow: Flow, route: list[str]) -> None:
-        # Over links without a queue on the way back nothing would ever slow the flow down.
+        # Without a queue in the reverse direction nothing would limit a backward flow.
         if flow.direction == "backward" and all(self.links[link].reverse is None for link in route):
             raise ValueError(f"{field}: a backward flow needs a link that has reverse")
 
     @property
     def traces(self) -> set[str]:
-        """The names or files of all path traces that the links refer to."""
+        """The names or files of the links' path traces."""
         return {link.trace for link in self.links.values() if link.trace is not None}
 
     def to_json(self) -> str:
@@ -234,13 +248,7 @@ class Scenario(Strict):
 
 
 def parse(data: Any, source: str) -> Scenario:
-    """Return the scenario that ``data`` (mappings and lists, as from YAML) describes.
-
-    Integers are taken where a number is asked for.
-
-    Raises:
-        InputError: one line with ``source``, field and rule.
-    """
+    """Return the scenario in ``data``; an `InputError` names ``source``, field and rule."""
     try:
         return Scenario.model_validate(data)
     except ValidationError as error:
@@ -248,27 +256,19 @@ def parse(data: Any, source: str) -> Scenario:
 
 
 def load_yaml(path: Path) -> Any:
-    """Return what the YAML file at ``path`` holds.
-
-    Raises:
-        InputError: the file is missing, unreadable or not YAML; one line that names it.
-    """
+    """Return the content of a YAML file, or raise an `InputError`."""
     try:
         return _tree(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
     except yaml.YAMLError as error:
         raise InputError(f"{path}: not YAML: {error}") from None
-    except (ValueError, RecursionError) as error:  # a date that there is not, or brackets without end
-        raise InputError(f"{path}: not YAML that can be read: {error}") from None
+    except (ValueError, RecursionError) as error:  # an invalid date, or too many nested brackets
+        raise InputError(f"{path}: not readable YAML: {error}") from None
 
 
 def _tree(data: Any) -> Any:
-    """Return ``data``, in which nothing holds itself, as YAML's anchors can have it.
-
-    Raises:
-        ValueError: something does.
-    """
+    """Return ``data``; raise a ValueError if a YAML anchor makes a node contain itself."""
     above: set[int] = set()
     visited: set[int] = set()
 
@@ -276,7 +276,7 @@ def _tree(data: Any) -> Any:
         if not isinstance(node, dict | list) or id(node) in visited:
             return
         if id(node) in above:
-            raise ValueError("an anchor that holds itself")
+            raise ValueError("an anchor that contains itself")
         above.add(id(node))
         for child in node.values() if isinstance(node, dict) else node:
             visit(child)

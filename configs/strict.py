@@ -1,4 +1,4 @@
-"""What all configuration models have in common."""
+"""Base class and types of all configuration models."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class Strict(BaseModel):
-    """Base of every configuration model: unknown keys and loose types are errors."""
+    """A configuration model that rejects unknown keys and loose types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)

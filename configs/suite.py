@@ -1,4 +1,4 @@
-"""The suite: one scenario template, the values it is run with, and which measurements answer its question."""
+"""The suite: a scenario template, the values to run it with, and the metrics that answer its question."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ FOLDER = Path(__file__).parent / "suites"
 
 Value = int | float | str
 Seconds = Positive | Annotated[str, Field(pattern=r"^\$\w+$")]
-"""A number, or a placeholder that stands for one."""
 Metric = Literal[
     "goodput_mbps",
     "normalized_goodput",
@@ -46,7 +45,7 @@ _PLACEHOLDER = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
 class Quick(Strict):
-    """What ``--quick`` changes: fewer repeats, shorter runs; the same question."""
+    """Changes for ``--quick``: fewer repeats and shorter runs."""
 
     repeats: Annotated[int, Field(ge=1)] | None = None
     parameters: dict[str, Value] = Field(default={})
@@ -54,29 +53,27 @@ class Quick(Strict):
 
 
 class Spot(Strict):
-    """What ``--spot`` runs: the suite's question on a sample that the lab's kernel answers in minutes."""
+    """Changes for ``--spot``: a sample of the suite that the lab's kernel runs in minutes."""
 
     schemes: Annotated[list[str], Field(min_length=1)] | None = None
-    """Of these the lab has a kernel's; default: the suite's."""
+    """Schemes that the lab's kernel has; default: the suite's."""
     parameters: dict[str, Value] = Field(default={})
     grid: dict[str, Value] = Field(default={})
-    """For each key of the suite's grid the one value that is run."""
     spread: Annotated[int, Field(ge=0)] = 0
-    """Which of the suite's ``spread`` is run."""
     fairness_last_s: Seconds | None = None
 
 
 class Compare(Strict):
-    """What of a run is compared with what, in the time in which all flows run."""
+    """How flows are compared in the time in which all of them run."""
 
     ratio_of: Annotated[int, Field(ge=0)] | None = None
-    """The flow whose goodput over the highest of the others is the goodput ratio; default: lowest over
-    highest."""
+    """Index of the flow whose goodput over the others' highest is the goodput ratio; default: lowest over
+    highest of all flows."""
     apart: bool = False
-    """Whether flows that share no link are looked at apart: goodput ratio and Jain's index are then means
-    over the groups that share one, and utilization is of the groups' bottlenecks together."""
+    """Whether to group flows by shared links: goodput ratio and Jain's index are then means over the groups,
+    and utilization is that of all groups' bottlenecks together."""
     every_s: Positive | None = None
-    """Only the first ``first_s`` of every so many seconds since the run's start count; default: all."""
+    """Count only the first ``first_s`` of each such period since the run's start; default: all."""
     first_s: NonNegative = 0.0
 
     @model_validator(mode="after")
@@ -94,60 +91,54 @@ class Case:
 
     scenario: Scenario
     values: dict[str, Value]
-    """Of the grid, the parameters and what is derived from them."""
     fairness_last_s: float | None
 
 
 class Suite(Strict):
     """A scenario template and its values.
 
-    In ``scenario``, ``$name`` (or ``${name}`` inside a longer text) stands for ``scheme``, for a key of
-    ``parameters``, ``grid``, ``spread`` or ``derived``; every combination of the grid's values becomes one
-    scenario. A flow whose ``count`` comes out as 0 is left out of it.
+    In ``scenario``, ``$name`` (or ``${name}`` inside a longer text) stands for ``scheme`` or a key of
+    ``parameters``, ``grid``, ``spread`` or ``derived``. Each combination of the grid's values becomes one
+    scenario, without the flows whose ``count`` is then 0.
     """
 
     name: Annotated[str, Field(pattern=r"^[^/\s][^/]*$")]
     title: str
     question: str = ""
-    """What the suite asks, in a sentence or two for the report's reader."""
     source: str = ""
-    """The paper and section that it follows."""
     file: str = Field(default="", exclude=True)
-    """Where it was read from, for messages; `load` sets it."""
+    """The suite's file, for error messages; set by `load`."""
     schemes: Annotated[list[str], Field(min_length=1)] = Field(default=["cubic", "reno"])
-    """Run when no ``--schemes`` are given."""
     only: dict[str, dict[str, Annotated[list[Value], Field(min_length=1)]]] = Field(default={})
-    """Of ``schemes``, those that run where the keys of ``grid`` and ``spread`` have such values and nowhere
-    else; a scheme that ``--schemes`` names runs everywhere."""
+    """Restricts some of ``schemes`` to cases where keys of ``grid`` and ``spread`` have one of these values.
+    A scheme that ``--schemes`` names runs everywhere."""
     repeats: Annotated[int, Field(ge=1)] = 5
     parameters: dict[str, Value] = Field(default={})
     grid: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field(default={})
     spread: list[dict[str, Value]] = Field(default=[])
-    """Further values that belong together, of the same keys; each is combined with all of the grid's."""
+    """Sets of values with the same keys; each set is combined with all of the grid's values."""
     derived: dict[str, str] = Field(default={})
-    """Arithmetic over the names before: ``duration_s: 2 * rtt_ms``."""
+    """Arithmetic over the names above: ``duration_s: 2 * rtt_ms``."""
     scenario: dict[str, Any]
     vary_offset: bool = True
-    """Whether repeats start at different times of the path traces."""
+    """Whether repeats start at different times of their path traces."""
     in_turn: bool = False
-    """Whether repeats follow one another through the path traces: each starts where the one before it ended.
-
-    Otherwise their times are drawn. So ten repeats of a tenth of an orbit are the whole orbit.
-    """
+    """Whether each repeat starts where the one before it ended in the path traces; otherwise start times are
+    random. Ten repeats of a tenth of an orbit then cover the orbit."""
     first_as_written: bool = False
-    """Whether the first repeat keeps the seed and the offset that the template gives."""
+    """Whether the first repeat keeps the template's seed and offset."""
     fairness_last_s: Seconds | None = None
-    """Goodput ratio and Jain's index count the last so many seconds in which all flows run; default: all."""
+    """Goodput ratio and Jain's index count only the last seconds in which all flows run; default: all."""
     compare: Compare = Compare()
     headline: Annotated[list[Metric], Field(min_length=1)] = Field(
         default=["normalized_goodput", "delay_inflation", "power"]
     )
-    """The metrics of the report's table, most important first."""
+    """Metrics in the report's table, most important first."""
     figures: list[Figure] = Field(default=["tradeoff", "timeline"])
     x: str | None = None
-    """The key of ``grid`` that the figure ``curve`` has on its axis."""
+    """The key of ``grid`` on the x axis of the figure ``curve``."""
     references: dict[str, float] = Field(default={})
-    """What theory says of the first headline metric, drawn as lines in the figure ``curve``."""
+    """Theoretical values of the first headline metric, drawn as lines in the figure ``curve``."""
     quick: Quick = Quick()
     spot: Spot | None = None
 
@@ -219,13 +210,13 @@ class Suite(Strict):
         return self
 
     def has(self, scheme: str | None, values: dict[str, Value]) -> bool:
-        """Whether the suite by itself runs a scheme where the grid has these values."""
+        """Return whether the suite, without ``--schemes``, runs a scheme at these values."""
         places = self.only.get(scheme or "", {})
         return all(values[name] in wanted for name, wanted in places.items())
 
     @property
     def tests_schemes(self) -> bool:
-        """Whether the template has a flow of ``$scheme``; else its flows name their schemes themselves."""
+        """Whether the template uses ``$scheme``; otherwise its flows name their schemes."""
         return "scheme" in placeholders(self.scenario)
 
     def as_quick(self) -> Suite:
@@ -239,13 +230,9 @@ class Suite(Strict):
         )
 
     def as_spot(self) -> Suite:
-        """Return the suite that ``--spot`` runs.
-
-        Raises:
-            InputError: it has none.
-        """
+        """Return the suite that ``--spot`` runs; raise an `InputError` if it has no ``spot``."""
         if self.spot is None:
-            raise InputError(f"{self.file or self.name}: --spot: the suite says nothing of a spot check")
+            raise InputError(f"{self.file or self.name}: --spot: the suite has no spot check")
         return self.model_copy(
             update={
                 "spot": None,
@@ -259,11 +246,7 @@ class Suite(Strict):
         )
 
     def cases(self, scheme: str) -> Iterator[Case]:
-        """Yield one case for every combination of the grid's values, with ``scheme`` under test.
-
-        Raises:
-            InputError: a combination is no valid scenario; one line with suite, field and rule.
-        """
+        """Yield a case per combination of spread and grid values; an `InputError` names an invalid one."""
         combinations = list(itertools.product(*self.grid.values()))
         for together, combination in itertools.product(self.spread or [{}], combinations):
             values = {**self.parameters, **together, **dict(zip(self.grid, combination, strict=True))}
@@ -284,7 +267,7 @@ class Suite(Strict):
             yield Case(found, values, last_s)
 
     def _check_compare(self, found: Scenario) -> None:
-        """Refuse a comparison of single flows where a scenario's entries are not one flow each."""
+        """Reject a comparison of single flows if an entry of ``flows`` stands for several."""
         if self.compare.ratio_of is None and not self.compare.apart:
             return
         if any(flow.count != 1 or flow.arrivals or flow.transfer_bytes for flow in found.flows):
@@ -294,7 +277,6 @@ class Suite(Strict):
 
 
 def _is_none(flow: Any) -> bool:
-    """Whether a template's flow has become none."""
     return isinstance(flow, dict) and flow.get("count") == 0
 
 
@@ -307,10 +289,7 @@ def placeholders(node: Any) -> set[str]:
 
 
 def substitute(node: Any, values: dict[str, Value]) -> Any:
-    """Return a copy of a template with placeholders replaced.
-
-    A text that is nothing but a placeholder takes the value with its type.
-    """
+    """Return a copy of a template with placeholders replaced; a lone placeholder keeps its value's type."""
     if isinstance(node, dict):
         return {key: substitute(child, values) for key, child in node.items()}
     if isinstance(node, list):
@@ -329,11 +308,7 @@ def shipped() -> list[str]:
 
 
 def parse(data: Any, source: str) -> Suite:
-    """Return the suite that ``data`` describes.
-
-    Raises:
-        InputError: one line with ``source``, field and rule.
-    """
+    """Return the suite in ``data``; an `InputError` names ``source``, field and rule."""
     try:
         return Suite.model_validate(data)
     except ValidationError as error:
@@ -341,13 +316,10 @@ def parse(data: Any, source: str) -> Suite:
 
 
 def load(name: str) -> Suite:
-    """Return the suite called ``name``, or the one that the YAML file ``name`` describes.
+    """Return the shipped suite ``name``, or the suite in the YAML file ``name``.
 
-    A file may hold a suite (it has the key ``scenario``) or a scenario, which becomes a suite of one; its
-    first repeat runs with the seed and the offset that the file gives.
-
-    Raises:
-        InputError: there is no such suite or file, or its content breaks a rule.
+    A file holds a suite (it has the key ``scenario``) or a scenario. A scenario becomes a suite of one, whose
+    first repeat runs with the file's seed and offset.
     """
     if not name.endswith((".yaml", ".yml")):
         if name not in shipped():
@@ -384,13 +356,12 @@ def load(name: str) -> Suite:
         },
         name,
     )
-    # A fault in the file is named with the file, now, and not with the suite around it later.
+    # Check now, to report an error under the file's name instead of the suite's.
     scenario.parse(substitute(data, {"scheme": "cubic"}), name)
     return wrapped
 
 
 def _has_offset(data: dict[str, Any]) -> bool:
-    """Whether a link of the scenario says where in its trace to start."""
     links = data.get("links")
     return isinstance(links, dict) and any(
         isinstance(link, dict) and "offset_s" in link for link in links.values()

@@ -1,4 +1,4 @@
-"""A sweep over a training run's settings: what is tried, how it is judged, and when a trial is given up."""
+"""A sweep over training settings: search space, metric and early stopping."""
 
 from __future__ import annotations
 
@@ -20,18 +20,16 @@ Pair = Annotated[list[Number], Field(min_length=2, max_length=2)]
 
 
 class Search(Strict):
-    """What one setting is taken from; give one of these."""
+    """The values of one setting; give exactly one field."""
 
     uniform: Pair | None = None
-    """[low, high]."""
     log_uniform: Pair | None = None
-    """[low, high], above 0; each octave is as likely as any other."""
+    """Above 0."""
     integer: Annotated[list[int], Field(min_length=2, max_length=2)] | None = None
-    """[low, high], both included."""
+    """Inclusive."""
     choice: Annotated[list[Any], Field(min_length=1)] | None = None
-    """One of these, drawn."""
     grid: Annotated[list[Any], Field(min_length=1)] | None = None
-    """Each of these, with everything that is drawn and with each of other grids: seeds, for example."""
+    """Try each of these with every draw and every value of other grids, for example seeds."""
 
     @model_validator(mode="after")
     def _one(self) -> Search:
@@ -46,7 +44,7 @@ class Search(Strict):
         return self
 
     def draw(self, rng: np.random.Generator) -> Any:
-        """Return a value; a grid's are not drawn."""
+        """Draw a value. Not for a grid."""
         if self.uniform:
             return float(rng.uniform(self.uniform[0], self.uniform[1]))
         if self.log_uniform:
@@ -61,39 +59,34 @@ class EarlyStopping(Strict):
     """Asynchronous successive halving (ASHA; Li et al., MLSys 2020)."""
 
     grace_steps: Count
-    """No trial is given up before so many steps."""
     reduction: Annotated[int, Field(ge=2)] = 3
-    """Of those that reach a rung, one in so many goes on to the next, which is as many times further away."""
+    """One in this many trials continues past each rung; the next rung is this many times further."""
 
 
 class Sweep(Strict):
-    """One file of ``configs/sweeps``."""
+    """A file of ``configs/sweeps``."""
 
     name: str
     agent: str
-    """As of ``train.py --agent``."""
     config: str | None = None
-    """YAML settings of every trial; by default configs/agents/AGENT.yaml."""
+    """Settings of all trials; default: configs/agents/AGENT.yaml."""
     settings: dict[str, Any] = Field(default_factory=dict)
-    """What every trial has instead; ``scenarios.duration_s`` names a key within."""
+    """Overrides for all trials; ``scenarios.duration_s`` names a nested key."""
     search: Annotated[dict[str, Search], Field(min_length=1)]
-    """What trials differ in."""
     trials: Count = 1
-    """How often all that is drawn is drawn; each is tried with every combination of grids."""
+    """Number of draws; each is tried with every combination of the grids."""
     metric: str = "held_out_reward"
-    """What is compared: ``held_out_reward``, ``held_out_…`` of another column of evaluation.csv, or a column
-    of progress.csv."""
+    """``held_out_`` and a column of evaluation.csv, or a column of progress.csv."""
     goal: Literal["max", "min"] = "max"
     early_stopping: EarlyStopping | None = None
     concurrent: Count | None = None
-    """Trials at a time; by default as many as the processors allow."""
+    """Trials to run at a time; default: as many as the processors allow."""
     failures: Annotated[int, Field(ge=0)] = 3
-    """How often a trial whose process died is continued."""
+    """How often to resume a trial whose process died."""
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
-    """Of what is drawn."""
 
     def assignments(self) -> list[dict[str, Any]]:
-        """Return what each trial sets, in order; the same every time."""
+        """Return each trial's settings, in order; deterministic."""
         grids = {name: search.grid for name, search in self.search.items() if search.grid is not None}
         found = []
         for draw in range(self.trials):
@@ -106,11 +99,7 @@ class Sweep(Strict):
 
 
 def read(path: Path) -> Sweep:
-    """Return the sweep in the YAML file at ``path``.
-
-    Raises:
-        InputError: one line with the file, the field and the rule.
-    """
+    """Return the sweep in a YAML file; an `InputError` names file, field and rule."""
     try:
         return Sweep.model_validate(with_exponents(load_yaml(path)))
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The queue's schema, and that the simulator knows every kind and knob."""
+"""Tests of the queue's schema, and that the simulator supports every kind and knob."""
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-"""What a scenario file may say, and what it is told when it says something else."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -69,7 +67,7 @@ def test_an_outage_that_drops_the_queue_needs_a_trace_and_no_shaper(link: dict[s
 
 
 def there_and_back(link: dict[str, Any], flow: dict[str, Any], reroute: list[str]) -> dict[str, Any]:
-    """Return a scenario of one flow over link ``a``, which a reroute puts elsewhere."""
+    """Return a scenario of one flow over link ``a``, which an event reroutes."""
     plain = {"rate_mbps": 10, "delay_ms": 5}
     return {
         "duration_s": 1,

@@ -98,7 +98,7 @@ def test_a_grid_of_two_values_each_gives_four_scenarios() -> None:
         ({"headline": ["speed"]}, "headline.0"),
         ({"derived": {"y": "2 * x"}}, "derived.y: x is neither in parameters nor in grid"),
         ({"parameters": {"x": 1}, "derived": {"x": "2"}}, "derived.x: is already in parameters"),
-        ({"derived": {"y": "2 **"}}, "derived.y: 2 **: is no arithmetic expression"),
+        ({"derived": {"y": "2 **"}}, "derived.y: 2 **: is not an arithmetic expression"),
         ({"fairness_last_s": "$y"}, "fairness_last_s: $y is not in parameters, grid or derived"),
         ({"x": "rate"}, "x: rate is not in grid"),
         ({"figures": ["curve"]}, "figures: curve needs x, a key of grid"),

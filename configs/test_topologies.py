@@ -1,5 +1,3 @@
-"""What the standard topologies are: who crosses what, at which base RTT; and the shipped files."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -16,7 +14,7 @@ FOLDER = Path(__file__).parent / "scenarios"
 
 
 def base_rtts_ms(one: Scenario) -> list[float]:
-    """Return each flow's base RTT as a run measures it."""
+    """Return each flow's base RTT as measured in a run."""
     (log,) = leosim.run([one.to_json()], {}, series_ms=0.0)
     return [flow["base_rtt_mean_ms"] for flow in log.flows]
 
@@ -55,7 +53,7 @@ def test_rerouted_flows_leave_their_path_idle_and_come_back_to_it() -> None:
     (log,) = leosim.run([made.to_json()], {}, series_ms=500.0)
     series, second = log.link_series, log.link_names.index("second")
     rows = series["link"] == second
-    # Rows close intervals of 0.5 s; what was on the path when they left is out of it within a round trip.
+    # Rows end intervals of 0.5 s; packets left on the path arrive within a round trip.
     mbps = dict(zip(series["time_s"][rows], series["delivered_mbps"][rows], strict=True))
     assert [mbps[time] > 0 for time in (2.0, 3.0, 3.5, 4.0, 4.5, 6.0)] == [
         True,

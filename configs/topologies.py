@@ -1,9 +1,9 @@
-"""The field's standard topologies as scenarios: dumbbell, parking lot, two paths with a reroute.
+"""Standard topologies as scenarios: dumbbell, parking lot, two paths with a reroute.
 
     path.write_text(topologies.parking_lot(12).to_json())   # JSON is YAML: evaluate.py takes the file
 
-The scheme is ``$scheme`` by default, for which `evaluate.py` puts each of its ``--schemes``. Paths of two
-user pairs that share links of a constellation come from ``python -m traces shared``.
+The default scheme, ``$scheme``, stands for each of `evaluate.py`'s ``--schemes``. For two user pairs that
+share links of a constellation, use ``python -m traces shared``.
 """
 
 from __future__ import annotations
@@ -28,19 +28,9 @@ def dumbbell(
     gap_s: float = 0.0,
     duration_s: float = 60.0,
 ) -> Scenario:
-    """Return flows that share one bottleneck.
+    """Return flows that share one bottleneck and start ``gap_s`` apart.
 
-    Args:
-        access_delays_ms: each flow's one-way delay beside the bottleneck's own, in ms.
-        rate_mbps: the bottleneck's capacity.
-        delay_ms: its one-way propagation: a flow's base RTT is twice the sum of both delays.
-        queue: what waits before it.
-        scheme: of all flows.
-        gap_s: how much later each flow starts than the one before, in s.
-        duration_s: of the whole, in s.
-
-    Raises:
-        InputError: no flow, or a number that a scenario does not take.
+    A flow's base RTT is twice the sum of the bottleneck's and its own one-way delay.
     """
     flows = [
         {"scheme": scheme, "start_s": index * gap_s, "extra_delay_ms": extra, "route": ["bottleneck"]}
@@ -59,23 +49,15 @@ def parking_lot(
     queue: Queue = ONE_BDP,
     scheme: str = SCHEME,
 ) -> Scenario:
-    """Return equal bottlenecks in a row, a flow over each, and one over all that joins them halfway: flow 0.
+    """Return equal bottlenecks in a row with a flow over each; flow 0 crosses all and joins halfway.
 
-    As in "Evaluating Learning Congestion Control Schemes for LEO Constellations", section IV-B: flows "cross
-    one of those bottlenecks each. Another flow that crosses all bottlenecks is initiated 500 RTTs into the
-    experiment. All flows experience the same base RTT." Max-min fairness gives flow 0 a half of each link,
-    proportional fairness one part in ``bottlenecks`` + 1.
+    "Evaluating Learning Congestion Control Schemes for LEO Constellations", section IV-B: flows "cross one of
+    those bottlenecks each. Another flow that crosses all bottlenecks is initiated 500 RTTs into the
+    experiment. All flows experience the same base RTT." Max-min fairness gives flow 0 half of each link;
+    proportional fairness gives it one part in ``bottlenecks`` + 1.
 
-    Args:
-        bottlenecks: how many.
-        rate_mbps: capacity of each.
-        rtt_ms: everybody's base RTT; flows over one bottleneck have the rest of it as access delay.
-        rtts: length of the whole in base RTTs.
-        queue: what waits before each; its BDP is that of ``rtt_ms``.
-        scheme: of all flows.
-
-    Raises:
-        InputError: no bottleneck, or a number that a scenario does not take.
+    All flows have the base RTT ``rtt_ms``, for which those over one bottleneck have access delay. The
+    scenario lasts ``rtts`` base RTTs; queues in BDPs refer to ``rtt_ms``.
     """
     names = [f"bottleneck{index + 1}" for index in range(bottlenecks)]
     delay_ms = rtt_ms / 2 / max(bottlenecks, 1)
@@ -98,25 +80,14 @@ def two_paths(
     queue: Queue = ONE_BDP,
     scheme: str = SCHEME,
 ) -> Scenario:
-    """Return flows on two paths; those of the second are put on the first, and later back again.
+    """Return flows on two paths; those of the second move to the first, and later back.
 
-    As in the same paper, section IV-C: base RTTs of 20 and 50 ms, "2 flows in each of those paths",
+    Section IV-C of the same paper: base RTTs of 20 and 50 ms, "2 flows in each of those paths",
     "redirecting traffic from the second to the first path (100 seconds into the experiment) and then back to
     the original path (200 seconds into the experiment). These changes are made in place so no packets are
     lost".
 
-    Args:
-        rate_mbps: capacity of each path.
-        rtts_ms: base RTTs of the first and second path.
-        flows_each: how many flows start on each.
-        away_s: when those of the second path leave it.
-        back_s: when they return.
-        duration_s: of the whole, in s.
-        queue: what waits before each path.
-        scheme: of all flows.
-
-    Raises:
-        InputError: a number that a scenario does not take.
+    ``rtts_ms`` are the base RTTs of the first and second path.
     """
     links = {
         name: {"rate_mbps": rate_mbps, "delay_ms": rtt_ms / 2, "queue": queue}

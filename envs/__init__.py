@@ -8,7 +8,7 @@ Importing this package registers ``leo/Flow-v0`` with Gymnasium and ``leo/Flows-
     envs.sb3.LeoVecEnv(16, scenario="leo")
     envs.rllib.MultiFlowEnv({"scenario": "leo"})
 
-There is no physics here: `leosim` simulates, and computes observations and rewards.
+`leosim` simulates, and computes observations and rewards.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from envs.parallel import parallel_env
 FLOW_ID = "leo/Flow-v0"
 FLOWS_ID = "leo/Flows-v0"
 
-# A process may import this package twice under RLlib's workers; the registries warn of a second entry.
+# RLlib's workers may import this package twice, and the registries warn about a second entry.
 if FLOW_ID not in gymnasium.registry:
     gymnasium.register(FLOW_ID, entry_point="envs.flow:FlowEnv", vector_entry_point="envs.flow:FlowVectorEnv")
 if FLOWS_ID not in pettingzoo.parallel_registry:

@@ -1,4 +1,4 @@
-"""``leo/Flow-v0``: one learning flow among any others, and its native vector environment."""
+"""``leo/Flow-v0``: one learning flow among other flows, and its native vector environment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Observation = NDArray[np.float32]
 
 
 def observation_space(dimension: int) -> Box:
-    """Return the space of an observation: features are finite, but most have no bound of their own."""
+    """Return the space of an observation; features are finite, but most have no bound."""
     return Box(-np.inf, np.inf, (dimension,), np.float32)
 
 
@@ -32,17 +32,17 @@ def action_space(dimension: int) -> Box:
 
 
 class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
-    """One learning flow over simulated links, among any other flows.
+    """One learning flow over simulated links, among other flows.
 
     ## Description
-    A TCP sender has data without end. Every monitor interval (30 ms of simulated time by default) the agent
-    sees what the flow measured and sets its congestion window. Links follow a static rate and delay or the
-    trace of a low-earth-orbit path with its handovers and outages; other flows run the schemes that the
-    scenario names. Packets, acknowledgements, losses and retransmissions are simulated one by one.
+    The flow is a backlogged TCP sender. Every monitor interval (30 ms of simulated time by default) the agent
+    sees the flow's measurements and sets its congestion window. Links have a static rate and delay or follow
+    the trace of a low-earth-orbit path with its handovers and outages; other flows run the schemes that the
+    scenario names. The simulator models every packet, ACK, loss and retransmission.
 
     ## Observation Space
     With ``agent="astraea"``: ``Box(-inf, inf, (50,), float32)``: the ten features below for each of the last
-    five intervals, oldest first. Features are at least 0; intervals before the first are all zeros.
+    five intervals, oldest first. Features are at least 0; intervals before the first are zeros.
 
     | Num | Feature | Clip |
     |---|---|---|
@@ -59,21 +59,21 @@ class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
 
     ## Action Space
     With ``agent="astraea"``: ``Box(-1, 1, (1,), float32)``: the congestion window grows to
-    ``ceil(cwnd · (1 + 0.025 a))`` for a ≥ 0 and shrinks to ``floor(cwnd / (1 − 0.025 a))`` below.
-    The sender paces at window over smoothed RTT. ``agents/README.md`` lists the other specifications,
-    ``"orca"`` and ``"aurora"`` among them; ``"OBSERVATION+ACTION"`` composes one.
+    ``ceil(cwnd · (1 + 0.025 a))`` for a ≥ 0 and shrinks to ``floor(cwnd / (1 − 0.025 a))`` for a < 0.
+    The sender paces at window over smoothed RTT. ``agents/README.md`` lists the other specifications, such as
+    ``"orca"`` and ``"aurora"``; ``"OBSERVATION+ACTION"`` composes one.
 
     ## Rewards
-    ``reward="astraea"``: the weighted sum of throughput, queueing delay, loss, fairness and stability that
-    the Astraea paper describes, over all learning flows, within [-0.1, 0.1]. ``leosim.Batch.rewards()`` lists
-    the others; ``reward="throughput:1,delay:-0.5"`` adds terms up.
+    ``reward="astraea"``: the Astraea paper's weighted sum of throughput, queueing delay, loss, fairness and
+    stability over all learning flows, within [-0.1, 0.1]. ``leosim.Batch.rewards()`` lists the others;
+    ``reward="throughput:1,delay:-0.5"`` sums weighted terms.
 
     ## Starting State
-    The first report of the learning flow: one interval after its start. The scenario is the given one, or
-    drawn; the simulation's seed is drawn from the environment's generator at every reset.
+    The first report of the learning flow, one interval after its start. Every reset draws the simulation's
+    seed from the environment's generator, and the scenario too unless it is fixed.
 
     ## Episode End
-    Truncation when the scenario's duration is over; termination when the learning flow stops before that.
+    Truncation when the scenario's duration is over; termination when the learning flow stops earlier.
 
     ## Information
     ``info`` of `reset` and `step` has the interval's ``time_s``, ``goodput_mbps``, ``send_mbps``,
@@ -86,14 +86,14 @@ class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
     - ``agent``: the agent specification. ``reward``: the reward's name. ``interval_ms``: the monitor
       interval in ms.
     - ``backend``: ``"simulator"``; ``"mahimahi"`` or ``"kernel"`` for real TCP, where `step` waits one
-      monitor interval of real time. ``info`` then has ``late_decisions``, how many intervals have ended so
-      far before the action on the one before came, and ``invalid``: at the episode's end, why it is no
-      result, else nothing.
-    - ``policies``: policy folders by scheme, for other flows that a trained policy steers.
+      monitor interval of real time. ``info`` then also has ``late_decisions``, the number of intervals so far
+      that ended before the action on the previous one, and ``invalid``: at the episode's end, why its result
+      is invalid, else an empty string.
+    - ``policies``: policy folders by scheme, for other flows that trained policies control.
 
     ## Vectorized environment
-    ``gymnasium.make_vec("envs:leo/Flow-v0", num_envs=16)`` steps all simulations in one native call, with
-    the same numbers as this environment for the same seeds; ``threads=0`` spreads them over all cores.
+    ``gymnasium.make_vec("envs:leo/Flow-v0", num_envs=16)`` steps all simulations in one native call and gives
+    the same results for the same seeds; ``threads=0`` uses all cores.
 
     ## Version History
     - v0: first version.
@@ -129,14 +129,14 @@ class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start the next episode; with a ``seed``, the same one every time. ``options`` are not used."""
+        """Start the next episode; the same ``seed`` gives the same one. ``options`` are ignored."""
         super().reset(seed=seed)
         self._simulations.reset(0, self.np_random)
         self._over = False
         return self._observation.copy(), self._informed()
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Apply ``action``, of shape (action_dim,), and run one monitor interval."""
+        """Apply ``action`` (action_dim,) and run one monitor interval."""
         if self._over:
             raise ResetNeeded("the episode is over: call reset")
         self._actions[0, 0] = action
@@ -153,7 +153,7 @@ class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
         )
 
     def close(self) -> None:
-        """End what runs in real time."""
+        """End a run on real TCP."""
         self._simulations.close()
 
     def _informed(self) -> dict[str, Any]:
@@ -163,10 +163,10 @@ class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
 
 
 class FlowVectorEnv(VectorEnv[Observation, NDArray[np.float32], NDArray[Any]]):
-    """Many `FlowEnv` stepped together by native code; what ``gymnasium.make_vec`` makes.
+    """Many `FlowEnv` that native code steps together; ``gymnasium.make_vec`` returns it.
 
-    Arguments are those of `FlowEnv`, and ``threads``: 0 takes one a core. A sub-environment that ended is
-    reset by the next `step`, which ignores its action (``AutoresetMode.NEXT_STEP``).
+    Takes the arguments of `FlowEnv`, and ``threads`` (0: one per core). The `step` after an episode's end
+    resets the sub-environment and ignores its action (``AutoresetMode.NEXT_STEP``).
     """
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
@@ -211,7 +211,7 @@ class FlowVectorEnv(VectorEnv[Observation, NDArray[np.float32], NDArray[Any]]):
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start new episodes; sub-environment i is seeded with ``seed + i`` or ``seed[i]``."""
+        """Start new episodes; sub-environment i gets the seed ``seed + i`` or ``seed[i]``."""
         if seed is None:
             seeds: Sequence[int | None] = [None] * self.num_envs
         elif isinstance(seed, int):
@@ -228,12 +228,12 @@ class FlowVectorEnv(VectorEnv[Observation, NDArray[np.float32], NDArray[Any]]):
     def step(
         self, actions: NDArray[np.float32]
     ) -> tuple[Observation, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        """Apply ``actions``, of shape (num_envs, action_dim), and run one monitor interval of each."""
+        """Apply ``actions`` (num_envs, action_dim) and run one monitor interval of each simulation."""
         if self._rngs[0] is None:
             raise ResetNeeded("call reset before step")
         self._batch.step(np.ascontiguousarray(actions, np.float32).reshape(self._action_shape))
         rewards = self._rewards.astype(np.float64)
-        # Simulations that ended before this step may have run on: they start anew here, whatever they did.
+        # Simulations whose episode ended in the last step ran on in this one; reset them now.
         for index in self._ended:
             self._reset_one(index)
             rewards[index] = 0.0
@@ -249,7 +249,7 @@ class FlowVectorEnv(VectorEnv[Observation, NDArray[np.float32], NDArray[Any]]):
         self._simulations.reset(int(index), rng)
 
     def _info(self) -> dict[str, Any]:
-        """Return the report's fields as arrays of shape (num_envs,), with Gymnasium's ``_`` masks."""
+        """Return the report's fields as arrays (num_envs,), with Gymnasium's ``_`` masks."""
         columns = np.ascontiguousarray(self._reader.table(self._reports).T)
         info: dict[str, Any] = dict(zip(FIELDS, columns, strict=True))
         for name in FIELDS:
@@ -259,6 +259,6 @@ class FlowVectorEnv(VectorEnv[Observation, NDArray[np.float32], NDArray[Any]]):
         return info
 
     def close_extras(self, **_: Any) -> None:
-        """End what runs in real time."""
-        if hasattr(self, "_simulations"):  # Gymnasium closes even what could not be made
+        """End a run on real TCP."""
+        if hasattr(self, "_simulations"):  # Gymnasium also closes after a failed __init__
             self._simulations.close()

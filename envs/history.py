@@ -1,7 +1,6 @@
-"""What simulations that step together have been told: enough to rebuild each one exactly.
+"""Record the actions of simulations that step together, to rebuild each one exactly.
 
-A simulation is deterministic and much faster than life, so that its state need not be written down: the same
-scenario and the same actions make it again.
+A simulation is deterministic and faster than real time, so its scenario and actions replace a saved state.
 """
 
 from __future__ import annotations
@@ -15,12 +14,7 @@ from numpy.typing import NDArray
 
 
 class History:
-    """The actions of every simulation since its reset.
-
-    Args:
-        size: number of simulations.
-        action_shape: shape of one simulation's actions in one step.
-    """
+    """The actions of ``size`` simulations since their resets; ``action_shape`` is that of one simulation."""
 
     def __init__(self, size: int, action_shape: tuple[int, ...]) -> None:
         self._shape = (size, *action_shape)
@@ -28,18 +22,18 @@ class History:
         self._ages = np.zeros(size, dtype=np.int64)
 
     def begin(self, index: int) -> None:
-        """Forget what simulation ``index`` was told: it has just been reset."""
+        """Forget the actions of simulation ``index``, which was reset."""
         self._ages[index] = 0
 
     def append(self, actions: NDArray[np.float32]) -> None:
-        """Remember the actions, one simulation after another, of a step of all simulations."""
+        """Record the actions (size, *action_shape) of a step of all simulations."""
         self._steps.append(actions.copy())
         self._ages += 1
         while len(self._steps) > self._ages.max():
             self._steps.popleft()
 
     def state(self) -> dict[str, Any]:
-        """Return arrays that `rebuild` takes: ``ages`` (size,) in steps, ``actions`` of the last steps."""
+        """Return the arrays for `rebuild`: ``ages`` (size,) in steps, ``actions`` of the last steps."""
         longest = int(self._ages.max())
         kept = list(self._steps)[len(self._steps) - longest :]
         return {
@@ -53,15 +47,9 @@ class History:
         reset: Callable[[int], None],
         step: Callable[[NDArray[np.float32]], None],
     ) -> None:
-        """Take over ``state`` and bring the simulations to where they were when `state` was called.
+        """Take over ``state`` and rebuild its simulations.
 
-        Args:
-            state: of a history of as many simulations.
-            reset: begins the present episode of a simulation.
-            step: steps all simulations.
-
-        Raises:
-            ValueError: ``state`` is of other simulations.
+        ``reset`` starts the current episode of a simulation, and ``step`` steps all simulations.
         """
         ages = np.asarray(state["ages"], dtype=np.int64)
         actions = np.asarray(state["actions"], dtype=np.float32)
@@ -69,8 +57,8 @@ class History:
             raise ValueError(f"actions of shape {actions.shape}: not of {self._shape[0]} such simulations")
         for index in range(len(ages)):
             reset(index)
-        # Simulations step together but were reset at different times: each is reset once more when as many
-        # steps are left as it has behind it. What it was told before was another episode's.
+        # All simulations step through all actions, but their current episodes began at different times: reset
+        # each once more when its age is the number of steps left. Earlier actions belong to earlier episodes.
         for left, told in zip(range(len(actions), 0, -1), actions, strict=True):
             for index in np.flatnonzero(ages == left) if left < len(actions) else ():
                 reset(int(index))

@@ -1,4 +1,4 @@
-"""Any number of learning flows that start and stop during an episode, as a PettingZoo ``ParallelEnv``."""
+"""Learning flows that start and stop during an episode, as a PettingZoo ``ParallelEnv``."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ Infos = dict[str, dict[str, Any]]
 
 
 class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]]):
-    """Learning flows over simulated links that share one clock; an agent is a flow.
+    """Learning flows over simulated links; each flow is an agent.
 
     ## Description
-    As `envs.flow.FlowEnv`, for every flow of scheme ``agent`` in the scenario. All of them act together, once
-    a monitor interval. Agents are called ``flow_0``, ``flow_1``, … in the scenario's order.
+    As `envs.flow.FlowEnv`, for every flow of scheme ``agent`` in the scenario. All flows act together, once
+    per monitor interval. Agents are called ``flow_0``, ``flow_1``, … in the scenario's order.
 
     ## Observation Space
-    That of `envs.flow.FlowEnv` for each agent. `state` is the global state of a centralised critic: with
+    That of `envs.flow.FlowEnv` for each agent. `state` is the global state for a centralised critic: with
     ``agent="astraea"`` 12 numbers (sum, minimum and maximum of throughput; mean RTT; minimum, maximum and
     mean window; mean loss; number of flows; one-way delay, buffer and rate of the bottleneck).
 
     ## Action Space
-    That of `envs.flow.FlowEnv` for each agent. An agent that is not given an action keeps its window.
+    That of `envs.flow.FlowEnv` for each agent. An agent without an action keeps its window.
 
     ## Rewards
-    The same for all agents of a step when ``reward="astraea"``.
+    With ``reward="astraea"``, all agents get the same reward.
 
     ## Starting State
     The first report of the first learning flow.
@@ -45,8 +45,8 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
     ## Episode End
     An agent is terminated when its flow stops and truncated when the scenario's duration is over. A flow
     that starts during the episode joins `agents` with its first report: `step` returns its observation,
-    reward 0 and neither flag. While no learning flow runs but one is still to come, the simulation runs on to
-    it within the same `step`. When no learning flow is left, the episode is over and `agents` is empty.
+    reward 0 and neither flag. If no learning flow runs but one starts later, `step` runs the simulation until
+    then. When no learning flow is left, the episode is over and `agents` is empty.
 
     ## Arguments
     Those of `envs.flow.FlowEnv`, and ``max_learning_flows`` for a callable scenario without that attribute.
@@ -72,7 +72,7 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
         self.possible_agents = [f"flow_{slot}" for slot in range(self._simulations.slots)]
         self._slot = {name: slot for slot, name in enumerate(self.possible_agents)}
         self.agents: list[str] = []
-        # One object per agent and always the same one, so that seeding a space sticks.
+        # Always the same object per agent, so that seeding a space lasts.
         self.observation_spaces = {name: observation_space(batch.observation_dim) for name in self._slot}
         self.action_spaces = {name: action_space(batch.action_dim) for name in self._slot}
         self.state_space = observation_space(batch.global_dim)
@@ -80,26 +80,25 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
         self._active, self._finished = batch.active[0], batch.finished
         self._reader = ReportReader(batch.report_fields)
         self._actions = np.zeros((1, self._simulations.slots, batch.action_dim), np.float32)
-        # Each agent's rows of the batch's arrays, which are where they are for good.
+        # Views of each agent's rows of the batch's arrays, which never move.
         self._observation = dict(zip(self._slot, batch.observations[0], strict=True))
         self._report = dict(zip(self._slot, batch.reports[0], strict=True))
         self._action = dict(zip(self._slot, self._actions[0], strict=True))
-        self._ran = b""
-        """`_active` of the last step, as bytes."""
+        self._ran = b""  # `_active` of the last step, as bytes
         self._rng: np.random.Generator | None = None
 
     def observation_space(self, agent: str) -> Box:
-        """Return the observation space of ``agent``, the same object every time."""
+        """Return the observation space of ``agent``, always the same object."""
         return cast(Box, self.observation_spaces[agent])
 
     def action_space(self, agent: str) -> Box:
-        """Return the action space of ``agent``, the same object every time."""
+        """Return the action space of ``agent``, always the same object."""
         return cast(Box, self.action_spaces[agent])
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, Infos]:
-        """Start the next episode; with a ``seed``, the same one every time. ``options`` are not used."""
+        """Start the next episode; the same ``seed`` gives the same one. ``options`` are ignored."""
         if seed is not None or self._rng is None:
             self._rng = np_random(seed)[0]
         self._simulations.reset(0, self._rng)
@@ -109,7 +108,7 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
     def step(
         self, actions: Mapping[str, NDArray[np.float32]]
     ) -> tuple[Observations, dict[str, float], dict[str, bool], dict[str, bool], Infos]:
-        """Apply one action of shape (action_dim,) for each agent and run one monitor interval."""
+        """Apply one action (action_dim,) per agent and run one monitor interval."""
         if not self.agents:
             raise ResetNeeded("the episode is over: call reset")
         acting = self.agents
@@ -119,7 +118,7 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
             self._action[name][:] = action
         self._batch.step(self._actions)
 
-        # Almost every step ends with the flows that it began with: nothing to work out then.
+        # In almost every step the set of flows does not change: skip the work then.
         reported = acting
         if self._finished[0] or self._active.tobytes() != self._ran:
             self.agents = [] if self._finished[0] else self._running()
@@ -131,13 +130,13 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
                 if name not in self.agents:
                     ended = truncations if at_end[self._slot[name]] else terminations
                     ended[name] = True
-        # The batch rewards only flows that had acted: those that joined have 0.
+        # Flows that joined in this step did not act: the batch gives them reward 0.
         by_slot = self._rewards.tolist()
         rewards = {name: by_slot[self._slot[name]] for name in reported}
         return self._observed(reported), rewards, terminations, truncations, self._informed(reported)
 
     def state(self) -> NDArray[np.float32]:
-        """Return the global state, of shape (global_dim,)."""
+        """Return the global state (global_dim,)."""
         return self._batch.global_states[0].copy()
 
     def _running(self) -> list[str]:
@@ -156,10 +155,10 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
         return infos
 
     def close(self) -> None:
-        """End what runs in real time."""
+        """End a run on real TCP."""
         self._simulations.close()
 
 
 def parallel_env(scenario: ScenarioLike = None, agent: str = "astraea", **arguments: Any) -> FlowsParallelEnv:
-    """Make a `FlowsParallelEnv`, under the name that PettingZoo's modules give it."""
+    """Make a `FlowsParallelEnv`; the name follows PettingZoo's modules."""
     return FlowsParallelEnv(scenario, agent, **arguments)

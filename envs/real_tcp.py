@@ -1,4 +1,4 @@
-"""Learning flows on the host's real TCP, with the face of a `leosim.Batch` of one: a step takes its time."""
+"""Learning flows on the host's real TCP, with the interface of a `leosim.Batch` of size 1."""
 
 from __future__ import annotations
 
@@ -22,40 +22,28 @@ from kernel_bridge.runner.served_flows import AGENT
 from results.measurement import Measurement
 from traces.path import cache
 
-PATIENCE_INTERVALS = 3
-"""A step ends without the report of a flow that stays silent for so long."""
+PATIENCE_INTERVALS = 3  # intervals that a step waits for the report of a silent flow
 _TIME = REPORT_FIELDS.index("time_ns")
 
 
 class RealTcpBatch:
-    """One scenario at a time on the host's real TCP, stepped once a monitor interval.
+    """One scenario at a time on the host's real TCP, one step per monitor interval.
 
-    Properties and methods are those of `leosim.Batch`. A step commands the flows and ends when each of them
-    has reported once more: one monitor interval later, in real time. The world goes on meanwhile: intervals
-    that end before the decision on the one before comes are counted, and whoever does not decide for four
-    intervals leaves the flow to the kernel's Cubic until the next decision. Intervals that follow the RTT, as
-    Aurora's, are each flow's own: with several flows a step lasts as long as the longest.
-
-    Args:
-        size: must be 1.
-        backend: ``mahimahi`` or ``kernel``.
-        slots: learning flows that a scenario may have.
-        agent: agent specification.
-        reward: the reward's name.
-        interval_ms: the monitor interval.
-        policies: policy folders by scheme, of other flows that they steer.
+    Properties and methods are those of `leosim.Batch`. A step sends actions to the flows and waits until each
+    has reported again: one monitor interval of real time. The flows do not wait for decisions. A late
+    decision is one after the end of the next interval; after four intervals without a decision, the kernel's
+    Cubic controls the flow until the next one. If intervals follow the RTT, as Aurora's, each flow has its
+    own, and a step takes the longest. Arguments are those of `envs.simulation.Simulations`; ``size`` must be
+    1.
 
     Attributes:
-        decisions: of all episodes.
-        late_decisions: intervals that ended before the decision on the one before came, of all episodes.
-        late_in_episode: the same of this episode.
-        fallbacks: how often flows were left to Cubic, in episodes that came to their end.
-        invalid: why the episode that came to its end is no result, or None.
-        invalid_episodes: how many of those there were.
-        last_invalid: why the last of them was none.
-
-    Raises:
-        InputError: an argument that is unknown or out of range; the machine lacks something.
+        decisions: number of decisions in all episodes.
+        late_decisions: intervals in all episodes that ended before the decision on the previous one.
+        late_in_episode: the same for this episode.
+        fallbacks: how often Cubic took over, in completed episodes.
+        invalid: why the completed episode is invalid, or None.
+        invalid_episodes: number of invalid episodes.
+        last_invalid: the reason of the last one.
     """
 
     def __init__(
@@ -70,7 +58,7 @@ class RealTcpBatch:
         policies: Mapping[str, Path] | None = None,
     ) -> None:
         if size != 1:
-            raise InputError(f"backend: {backend}: runs in real time, one scenario at a time: not {size}")
+            raise InputError(f"backend: {backend}: runs one scenario at a time in real time, not {size}")
         self._links = BACKENDS[backend]()
         if (lack := self._links.missing()) is not None:
             raise InputError(lack)
@@ -97,25 +85,21 @@ class RealTcpBatch:
 
     @property
     def observation_dim(self) -> int:
-        """As of `leosim.Batch`."""
+        """Width of an observation."""
         return self._agents.observation_dim
 
     @property
     def action_dim(self) -> int:
-        """As of `leosim.Batch`."""
+        """Width of an action."""
         return self._agents.action_dim
 
     @property
     def global_dim(self) -> int:
-        """As of `leosim.Batch`."""
+        """Width of the global state."""
         return self._agents.global_dim
 
     def reset(self, index: int, scenario: str, *_: object) -> None:
-        """End the scenario that runs, begin another and wait for the first report of a learning flow.
-
-        Raises:
-            InputError: the backend refuses the scenario, or the machine was too slow to begin it.
-        """
+        """End the current scenario, begin ``scenario`` and wait for the first report of a learning flow."""
         self.close()
         self._log = self.invalid = None
         self.late_in_episode = 0
@@ -128,7 +112,7 @@ class RealTcpBatch:
             learners = [number for number, flow in enumerate(planned.flows) if flow.scheme == AGENT]
             if not 0 < len(learners) <= self.active.shape[1]:
                 raise InputError(
-                    f"{planned.name}: flows: {len(learners)} have scheme agent, and not 1 to "
+                    f"{planned.name}: flows: {len(learners)} have scheme agent, must be 1 to "
                     f"{self.active.shape[1]}"
                 )
             run = Run(planned, self._links, self._policies, self._interval_ms, agent=self._agent)
@@ -152,33 +136,28 @@ class RealTcpBatch:
                 window, pacing = self._agents.act(slot, actions[0, slot])
                 episode.client.command(episode.open[slot], window, pacing)
                 self.decisions += 1
-            # What is there already ended before anybody heard of these decisions.
+            # Reports that are here already precede these decisions.
             self._catch_up(episode)
             episode.decided.update(deciding)
             self._advance(episode)
 
     def run_log(self, index: int) -> Measurement:
-        """Return the log of the scenario that came to its end.
-
-        Raises:
-            InputError: it has not.
-        """
+        """Return the log of the scenario; raise `InputError` if it is not complete."""
         if self._log is None:
-            raise InputError("run_log: real TCP is measured when its run is over")
+            raise InputError("run_log: real TCP has a log only after the run")
         return self._log
 
     def close(self) -> None:
-        """End the scenario that runs."""
+        """End the current scenario."""
         self._episode = None
         self._stack.close()
 
     def _catch_up(self, episode: Episode) -> None:
-        """Take what has come."""
         while (message := episode.client.message(0)) is not None:
             self._hear(episode, message)
 
     def _advance(self, episode: Episode) -> None:
-        """Wait until every running flow has reported; where none runs, until one does or none will."""
+        """Wait until every running flow has reported; without one, until one starts or the episode ends."""
         acted = np.flatnonzero(self.active[0]).tolist()
         waiting, reported = set(acted), []
         longest_ms = self._intervals_ms[acted].max(initial=self._interval_ms)
@@ -208,7 +187,7 @@ class RealTcpBatch:
             self._finish(episode)
 
     def _hear(self, episode: Episode, message: Message) -> int | None:
-        """Take a message; return the slot of the flow that it was about."""
+        """Process a message; return the slot of the flow that reported or closed."""
         match message:
             case Opened(flow):
                 slot = episode.connected(flow)
@@ -250,7 +229,7 @@ class RealTcpBatch:
 
 @contextmanager
 def _in_one_line() -> Iterator[None]:
-    """Make what can go wrong on a machine the one line of an `InputError`."""
+    """Convert a `RuntimeError` to an `InputError`."""
     try:
         yield
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""Interval reports in the units of the project's public names: what ``info`` carries."""
+"""Convert interval reports to the fields and units of ``info``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIELDS = (
     "cwnd_packets",
     "pacing_mbps",
 )
-"""Keys of ``info``, in this order."""
+"""Keys of ``info``, in order."""
 
 _SOURCES = (
     "time_ns",
@@ -32,14 +32,11 @@ _SOURCES = (
 )
 _DIVISORS = (1e9, 1.0, 1.0, 1.0, 1e3, 1e3, 1.0, 125e3)
 _RATES = slice(1, 4)
-"""Bytes of an interval, which become rates: 8 bit / 1 ns = 8e3 Mbit/s."""
+"""Columns in bytes per interval, to convert to rates: 8 bit / 1 ns = 8e3 Mbit/s."""
 
 
 class ReportReader:
-    """Reads `FIELDS` out of raw interval reports.
-
-    Args:
-        names: the fields of a raw report, as ``leosim.Batch.report_fields`` lists them.
+    """Reads `FIELDS` from raw interval reports, whose fields ``leosim.Batch.report_fields`` names.
 
     A field without a measurement in the interval (no RTT sample, no pacing) is 0.
     """
@@ -52,24 +49,24 @@ class ReportReader:
         self._picked = itemgetter(*self._wanted)
 
     def one(self, report: NDArray[np.float64]) -> dict[str, float]:
-        """Return `FIELDS` of one raw report of shape (fields,)."""
+        """Return `FIELDS` of one raw report (fields,)."""
         return _named(self._picked(report.tolist()))
 
     def table(self, reports: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return `FIELDS` of raw reports of shape (n, fields), as an array of its own of shape (n, 8)."""
+        """Return `FIELDS` of raw reports (n, fields) as a new array (n, 8)."""
         table = reports[:, self._columns] / self._divisors
         table[:, _RATES] *= (8e3 / np.maximum(reports[:, self._interval], 1.0))[:, None]
         return table
 
     def many(self, reports: NDArray[np.float64]) -> list[dict[str, float]]:
-        """Return `FIELDS` of raw reports of shape (n, fields), one dictionary a report."""
+        """Return `FIELDS` of raw reports (n, fields), one dictionary per report."""
         return [_named(values) for values in reports[:, self._wanted].tolist()]
 
 
 def _named(values: Sequence[float]) -> dict[str, float]:
-    """Return `FIELDS` of a raw report's `_SOURCES` and ``interval_ns``: the numbers of `ReportReader.table`.
+    """Return `FIELDS` from a raw report's `_SOURCES` and ``interval_ns``, equal to `ReportReader.table`.
 
-    Spelt out, because a dictionary of known keys takes half the time of one from pairs, at every step.
+    A literal dictionary takes half the time of one from pairs, at every step.
     """
     time_ns, delivered, sent, lost, rtt_us, min_rtt_us, cwnd, pacing, interval_ns = values
     rate = 8e3 / (interval_ns if interval_ns > 1.0 else 1.0)

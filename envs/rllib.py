@@ -1,8 +1,8 @@
-"""Flows that come and go as RLlib's ``MultiAgentEnv``.
+"""Learning flows that start and stop, as RLlib's ``MultiAgentEnv``.
 
-RLlib 2.60's own ``ParallelPettingZooEnv`` takes the agents of the first `reset` for all there will ever be,
-in an order that varies between processes, and sets ``__all__`` only when every agent ended in the same way.
-Kept out of ``import envs``, since importing RLlib takes seconds.
+RLlib 2.60's own ``ParallelPettingZooEnv`` assumes that the first `reset` has all agents, in an order that
+varies between processes, and sets ``__all__`` only if all agents end in the same way. ``import envs`` does
+not import this module, because importing RLlib takes seconds.
 """
 
 from __future__ import annotations
@@ -24,23 +24,20 @@ Step = tuple[MultiAgentDict, MultiAgentDict, MultiAgentDict, MultiAgentDict, Mul
 class MultiFlowEnv(MultiAgentEnv):
     """`envs.parallel.FlowsParallelEnv` for RLlib's new API stack.
 
-    ``__all__`` is set once, when the episode is over: as truncation at the scenario's end, as termination
-    when every learning flow stopped before it.
+    ``__all__`` is set at the episode's end: truncated at the scenario's end, terminated when every learning
+    flow stopped earlier.
 
-    RLlib takes an episode for over, and terminated, as soon as all agents that it has seen so far are done.
-    Hence two things that differ from PettingZoo:
+    RLlib takes an episode for terminated as soon as all agents that it has seen are done. Hence two
+    differences from PettingZoo:
 
-    - When the last running flow stops and a new one joins in the same step, the report of the flow that
-      stopped comes one step later, after RLlib has got to know the new one; the flow's data are unchanged.
-    - At the scenario's end only ``__all__`` is truncated. Were the agents flagged as well, RLlib would call
-      them terminated, and learn that a value of 0 follows.
+    - When the last running flow stops and a new one joins in the same step, the stopped flow's report comes
+      one step later, when RLlib knows the new flow; its data are unchanged.
+    - At the scenario's end only ``__all__`` is truncated. If the agents were flagged too, RLlib would count
+      them as terminated and learn a value of 0 for what follows.
 
     Args:
         config: arguments of `FlowsParallelEnv` by name, as in
             ``PPOConfig().environment(MultiFlowEnv, env_config={"scenario": "leo"})``.
-
-    Raises:
-        InputError: an argument that is unknown or out of range; one line that names it.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
@@ -55,15 +52,15 @@ class MultiFlowEnv(MultiAgentEnv):
     def reset(
         self, *, seed: int | None = None, options: dict | None = None
     ) -> tuple[MultiAgentDict, MultiAgentDict]:
-        """Start the next episode; with a ``seed``, the same one every time."""
+        """Start the next episode; the same ``seed`` gives the same one."""
         observations, infos = self._flows.reset(seed=seed, options=options)
         self.agents = [*self._flows.agents]
         self._late = None
         return {**observations}, {**infos}
 
     def step(self, action_dict: MultiAgentDict) -> Step:
-        """Apply one action for each agent that was given an observation and run one monitor interval."""
-        # The dictionaries are this step's own, and may be changed.
+        """Apply one action for each agent that has an observation and run one monitor interval."""
+        # These dictionaries are new in every step, so they may be changed.
         observations, rewards, terminateds, truncateds, infos = self._flows.step(action_dict)  # type: ignore[arg-type]
         step: Any = (observations, rewards, terminateds, truncateds, infos)
         before, running = self.agents, self._flows.agents
@@ -88,10 +85,9 @@ class MultiFlowEnv(MultiAgentEnv):
 
 
 class SingleFlowEnv(FlowEnv):
-    """`envs.flow.FlowEnv` for algorithms of RLlib that steer one agent, such as DreamerV3.
+    """`envs.flow.FlowEnv` for RLlib's single-agent algorithms, such as DreamerV3.
 
-    Args:
-        config: arguments of `FlowEnv` by name; of ranges, one flow learns.
+    ``config`` has the arguments of `FlowEnv` by name; a sampler's ranges get one learning flow.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:

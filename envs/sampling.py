@@ -1,4 +1,4 @@
-"""Draws training scenarios from ranges: domain randomisation by name.
+"""Draw training scenarios from ranges (domain randomisation).
 
 A sampler is a callable ``(rng) -> Scenario``; the same state of ``rng`` gives the same scenario.
 
@@ -36,19 +36,14 @@ ScenarioSampler = Callable[[np.random.Generator], Scenario]
 
 
 class Sampler:
-    """A callable ``(rng) -> Scenario`` over ranges, with the number of slots that its scenarios need.
-
-    Attributes:
-        ranges: the typed ranges, as in `configs.sampling`.
-        max_learning_flows: the most learning flows of any scenario that it draws.
-    """
+    """A callable ``(rng) -> Scenario`` over ranges of `configs.sampling`."""
 
     def __init__(self, ranges: Ranges) -> None:
         self.ranges = ranges
         self.max_learning_flows = ranges.max_learning_flows
 
     def __call__(self, rng: np.random.Generator) -> Scenario:
-        """Draw one scenario."""
+        """Draw a scenario."""
         return draw(self.ranges, rng)
 
     def __repr__(self) -> str:
@@ -56,16 +51,12 @@ class Sampler:
 
 
 def sampler(name: str, **ranges: Any) -> Sampler:
-    """Return the sampler ``name`` (see `configs.sampling.names`) with some ranges of its own.
-
-    Raises:
-        InputError: an unknown sampler or range; one line that names it.
-    """
+    """Return the sampler ``name`` (see `configs.sampling.names`) with ``ranges`` replaced."""
     return Sampler(sampling.parse({"sampler": name, **ranges}, f"sampler {name}"))
 
 
 def draw(ranges: Ranges, rng: np.random.Generator) -> Scenario:
-    """Draw one scenario in ``ranges`` of any kind."""
+    """Draw one scenario from ``ranges`` of any kind."""
     if isinstance(ranges, AstraeaSampling):
         return draw_astraea(ranges, rng)
     if isinstance(ranges, AuroraSampling):
@@ -80,7 +71,7 @@ def draw(ranges: Ranges, rng: np.random.Generator) -> Scenario:
 
 
 def paths(ranges: Ranges) -> list[str]:
-    """Return the names of all path traces that scenarios in ``ranges`` can be drawn on."""
+    """Return the names of all path traces that scenarios from ``ranges`` can use."""
     if isinstance(ranges, MixtureSampling):
         return sorted({path for part in ranges.parts for path in paths(part.scenarios)})
     if isinstance(ranges, TraceSampling):
@@ -89,7 +80,7 @@ def paths(ranges: Ranges) -> list[str]:
 
 
 def draw_astraea(ranges: AstraeaSampling, rng: np.random.Generator) -> Scenario:
-    """Draw a static bottleneck that several flows share, in Astraea's published ranges."""
+    """Draw a static bottleneck that several flows share; the default ranges are Astraea's."""
     rtt_ms = _uniform(rng, ranges.base_rtt_ms)
     link = Link(
         rate_mbps=_uniform(rng, ranges.rate_mbps),
@@ -101,7 +92,7 @@ def draw_astraea(ranges: AstraeaSampling, rng: np.random.Generator) -> Scenario:
     longest_extra_ms = (ranges.base_rtt_ms[1] - rtt_ms) / 2
     unequal = rng.random() < ranges.unequal_rtt_probability
     extra_delay_ms = rng.uniform(0.0, longest_extra_ms, count) if unequal else np.zeros(count)
-    # One flow keeps the link's own RTT, so that the drawn RTT is the shortest of the episode.
+    # One flow keeps the link's RTT, so the drawn RTT is the shortest of the episode.
     extra_delay_ms[int(rng.integers(count))] = 0.0
     if ranges.burst_bytes != (0,):
         burst_bytes = ranges.burst_bytes[int(rng.integers(len(ranges.burst_bytes)))]
@@ -110,7 +101,7 @@ def draw_astraea(ranges: AstraeaSampling, rng: np.random.Generator) -> Scenario:
 
 
 def draw_aurora(ranges: AuroraSampling, rng: np.random.Generator) -> Scenario:
-    """Draw a slow static link in the ranges of Aurora's simulator."""
+    """Draw a slow static link; the default ranges are those of Aurora's simulator."""
     delay_ms = _uniform(rng, ranges.delay_ms)
     link = Link(
         rate_mbps=_uniform(rng, ranges.rate_packets_per_s) * PACKET_BITS / 1e6,
@@ -124,10 +115,7 @@ def draw_aurora(ranges: AuroraSampling, rng: np.random.Generator) -> Scenario:
 
 
 def draw_leo(ranges: LeoSampling, rng: np.random.Generator) -> Scenario:
-    """Draw a LEO path, a time to enter it at, and the flows that share it.
-
-    A named path is built on its first use and cached, see `traces.load`.
-    """
+    """Draw a LEO path (built by `traces.load` on first use), a start time in it, and its flows."""
     path = ranges.paths[int(rng.integers(len(ranges.paths)))]
     link = Link(
         trace=path,
@@ -142,7 +130,7 @@ def draw_leo(ranges: LeoSampling, rng: np.random.Generator) -> Scenario:
 
 
 def draw_trace(ranges: TraceSampling, rng: np.random.Generator) -> Scenario:
-    """Draw a path trace, a time to enter it at, and the flows that share it."""
+    """Draw a path trace, a start time in it, and the flows that share it."""
     traces = _traces_of(ranges.paths[int(rng.integers(len(ranges.paths)))], ranges.seeds)
     path = traces[int(rng.integers(len(traces)))]
     link = Link(
@@ -157,8 +145,8 @@ def draw_trace(ranges: TraceSampling, rng: np.random.Generator) -> Scenario:
 
 
 def _traces_of(name: str, seeds: int) -> list[str]:
-    """Return the traces that ``name`` stands for: of a preset without a seed, so many."""
-    from traces.path import synth  # here, because it builds orbits: static links do without
+    """Return the traces of ``name``: ``seeds`` of them for a preset without a seed."""
+    from traces.path import synth  # here, because it builds orbits, which static links do not need
 
     return [f"{name}@{seed}" for seed in range(seeds)] if name in synth.PRESETS else [name]
 
@@ -166,13 +154,13 @@ def _traces_of(name: str, seeds: int) -> list[str]:
 def _scenario(
     rng: np.random.Generator, ranges: FlowMix, name: str, link: Link, extra_delay_ms: np.ndarray
 ) -> Scenario:
-    """Put flows on ``link``, one for each entry of ``extra_delay_ms``, and draw the simulation's seed."""
+    """Put a flow on ``link`` for each entry of ``extra_delay_ms``, and draw the simulation's seed."""
     count = len(extra_delay_ms)
-    # Given their number, the arrivals of a Poisson process are independent and uniform, then sorted.
+    # Given their number, the arrivals of a Poisson process are independent and uniform.
     window_s = ranges.start_window * ranges.duration_s
     starts_s = np.concatenate([[0.0], np.sort(rng.uniform(0.0, window_s, count - 1))])
     learning = count if ranges.learning_flows is None else ranges.learning_flows
-    # Which flows learn is drawn, so that a learner meets a busy link as often as an empty one.
+    # Learning flows are drawn at random, so they also start on busy links.
     learns = np.zeros(count, dtype=bool)
     learns[rng.permutation(count)[:learning]] = True
     flows = []
@@ -209,13 +197,12 @@ def _uniform(rng: np.random.Generator, pair: tuple[float, float]) -> float:
 
 
 def _log_uniform(rng: np.random.Generator, pair: tuple[float, float]) -> float:
-    """Draw log-uniformly: each octave of the range is as likely as any other."""
     return float(np.clip(np.exp(rng.uniform(*np.log(pair))), *pair))
 
 
 @lru_cache(maxsize=256)
 def _period_ms(path: str) -> int:
-    """Period of a path trace in whole ms, at least 1."""
-    import traces  # here, because it builds orbits: the other sampler does without
+    """Return the period of a path trace in whole ms, at least 1."""
+    import traces  # here, because it builds orbits, which static links do not need
 
     return max(1, traces.load(path).period_ns // 1_000_000)

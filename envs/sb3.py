@@ -1,6 +1,6 @@
-"""The native batch as the vector environment that Stable-Baselines3 trains on.
+"""The native batch as a vector environment for Stable-Baselines3.
 
-Kept out of ``import envs``, since importing Stable-Baselines3 takes seconds.
+``import envs`` does not import this module, because importing Stable-Baselines3 takes seconds.
 """
 
 from __future__ import annotations
@@ -22,22 +22,14 @@ from envs.simulation import Options, Simulations, single_flow
 
 
 class LeoVecEnv(VecEnv):
-    """`envs.flow.FlowEnv` many times over, as Stable-Baselines3's ``VecEnv``.
+    """Many `envs.flow.FlowEnv` as a ``VecEnv`` of Stable-Baselines3.
 
-    A sub-environment that ends is reset within the same `step`: its ``info`` then has
-    ``terminal_observation``, the last observation of the old episode, and ``TimeLimit.truncated``, true at
-    the scenario's end. Other entries of ``info`` are those of `FlowEnv`, and of the interval that ended.
+    `step` resets a sub-environment whose episode ends. Its ``info`` then has ``terminal_observation``, the
+    last observation of the old episode, and ``TimeLimit.truncated``, true at the scenario's end. Other
+    entries of ``info`` are those of `FlowEnv` for the interval that ended.
 
-    Args:
-        num_envs: number of simulations.
-        scenario: see `FlowEnv`, as for all other arguments but ``threads``.
-        agent: agent specification.
-        backend: ``"simulator"``, or of real TCP, as `FlowEnv` has it.
-        threads: threads that step the simulations; 0 takes one a core.
-        options: the further arguments of `FlowEnv`.
-
-    Raises:
-        InputError: an argument that is unknown or out of range; one line that names it.
+    ``num_envs`` is the number of simulations, and ``threads`` step them (0: one per core). Other arguments
+    are those of `FlowEnv`.
     """
 
     def __init__(
@@ -60,9 +52,9 @@ class LeoVecEnv(VecEnv):
         self.render_mode = None
         super().__init__(num_envs, observation_space(batch.observation_dim), action_space(batch.action_dim))
         self.global_states = batch.global_states
-        """What a centralised critic may see, of shape (num_envs, global_dim); overwritten by every step."""
+        """Input of a centralised critic, (num_envs, global_dim); every step overwrites it."""
         self.rewards_as_given = np.zeros(num_envs, np.float32)
-        """Those of the last step, whatever wrappers make of them."""
+        """Rewards of the last step, before any wrapper changes them."""
         self._observations = batch.observations[:, 0]
         self._rewards = batch.rewards_view[:, 0]
         self._active, self._finished = batch.active[:, 0], batch.finished
@@ -72,7 +64,7 @@ class LeoVecEnv(VecEnv):
         self._rngs: list[np.random.Generator | None] = [None] * num_envs
 
     def reset(self) -> NDArray[np.float32]:
-        """Start new episodes, seeded if `seed` was called before; return (num_envs, observation_dim)."""
+        """Start new episodes, with the seeds of an earlier `seed`; return (num_envs, observation_dim)."""
         for index, seed in enumerate(self._seeds):
             if seed is not None or self._rngs[index] is None:
                 self._rngs[index] = np_random(seed)[0]
@@ -83,7 +75,7 @@ class LeoVecEnv(VecEnv):
         return self._observations.copy()
 
     def step_async(self, actions: NDArray[np.float32]) -> None:
-        """Take the actions, of shape (num_envs, action_dim), for `step_wait`."""
+        """Store the actions (num_envs, action_dim) for `step_wait`."""
         if self._rngs[0] is None:
             raise ResetNeeded("call reset before step")
         self._actions[:, 0] = actions
@@ -113,34 +105,30 @@ class LeoVecEnv(VecEnv):
 
     @property
     def repeatable(self) -> bool:
-        """Whether `state` and `restore` bring episodes back: those on real TCP do not come again."""
+        """Whether `restore` can rebuild episodes, which it cannot on real TCP."""
         return self._simulations.repeatable
 
     def state(self) -> dict[str, Any]:
-        """Return all that `restore` needs, as texts, numbers and arrays; after `reset` only."""
+        """Return the state for `restore`, as strings, numbers and arrays; call `reset` before."""
         rngs = [rng.bit_generator.state for rng in self._rngs if rng is not None]
         return {"rngs": rngs, "episodes": self._simulations.state()}
 
     def restore(self, state: dict[str, Any]) -> NDArray[np.float32]:
-        """Go on where `state` was called; return the observations, (num_envs, observation_dim), of then.
-
-        Raises:
-            ValueError: ``state`` is of another environment.
-        """
+        """Continue from ``state``; return its observations (num_envs, observation_dim)."""
         for index, stored in enumerate(state["rngs"]):
             rng = np_random(0)[0]
             rng.bit_generator.state = stored
             self._rngs[index] = rng
-        self._reset_seeds()  # those are for other episodes
+        self._reset_seeds()  # pending seeds are for other episodes
         self._simulations.restore(state["episodes"])
         return self._observations.copy()
 
     def close(self) -> None:
-        """End what runs in real time."""
+        """End a run on real TCP."""
         self._simulations.close()
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """Return this object's attribute once for each index: simulations are no objects of their own."""
+        """Return this object's attribute for each index: the simulations are not separate objects."""
         return [getattr(self, attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:

@@ -1,7 +1,6 @@
-"""What the ``scenario`` argument of an environment may be, and the scenarios of its episodes.
+"""Resolve an environment's ``scenario`` argument to the scenarios of its episodes.
 
-Everything that an environment takes becomes one callable ``(rng) -> Scenario``, so that a fixed scenario is
-domain randomisation over a single one.
+Any argument becomes a source that draws a `Scenario` per episode; a fixed scenario varies only in its seed.
 """
 
 from __future__ import annotations
@@ -26,12 +25,11 @@ ScenarioLike = (
 )
 
 SCENARIOS = Path(configs.__file__).parent / "scenarios"
-LEARNER = "agent"
-"""The scheme of a flow that is steered from outside."""
+LEARNER = "agent"  # the scheme name of learning flows
 
 
 def default() -> Scenario:
-    """Return the scenario of an environment that is not told any: 100 Mbit/s, 50 ms, 1 BDP, one learner."""
+    """Return an environment's default scenario: 100 Mbit/s, 50 ms, 1 BDP, one learning flow."""
     return Scenario(
         name="static-100",
         duration_s=60.0,
@@ -46,7 +44,7 @@ def named() -> dict[str, Path]:
 
 
 def learning_flows(scenario: Scenario) -> int:
-    """Return how many flows of ``scenario`` are steered from outside."""
+    """Return the number of learning flows of ``scenario``."""
     return sum(flow.count for flow in scenario.flows if flow.scheme == LEARNER)
 
 
@@ -56,9 +54,9 @@ class ScenarioSource:
     Args:
         scenario: a `Scenario`; a mapping of one; the path of a YAML file; the name of a file in
             ``configs/scenarios``; a sampler's name or ranges (`configs.sampling`); a callable
-            ``(rng) -> Scenario``; or None for a static link of 100 Mbit/s, 50 ms and 1 BDP with one learner.
-        max_learning_flows: the most learning flows of any episode; needed when a callable does not tell
-            by an attribute of this name.
+            ``(rng) -> Scenario``; or None for `default`.
+        max_learning_flows: the most learning flows of any episode; required for a callable without an
+            attribute of this name.
 
     Raises:
         InputError: the argument describes no scenario, or one without a learning flow.
@@ -75,19 +73,11 @@ class ScenarioSource:
             self._draw = resolved
             known = getattr(resolved, "max_learning_flows", None)
         if max_learning_flows is None and known is None:
-            raise InputError(
-                "scenario: max_learning_flows: tell it, since a callable does not say how many flows it draws"
-            )
+            raise InputError("scenario: max_learning_flows: missing: set it, as the callable does not")
         self.max_learning_flows: int = known if max_learning_flows is None else max_learning_flows  # type: ignore[assignment]
 
     def draw(self, rng: np.random.Generator) -> Scenario:
-        """Return the scenario of the next episode.
-
-        A fixed scenario keeps everything but its seed, which is drawn: else every episode would be the same.
-
-        Raises:
-            InputError: a callable returned something else, or a scenario with no or too many learning flows.
-        """
+        """Return the scenario of the next episode; a fixed one gets a new seed, so that episodes differ."""
         if self._fixed is not None:
             return self._fixed.model_copy(update={"seed": int(rng.integers(2**63))})
         scenario = self._draw(rng)
@@ -96,18 +86,14 @@ class ScenarioSource:
         _require_learner(scenario)
         if (count := learning_flows(scenario)) > self.max_learning_flows:
             raise InputError(
-                f"{scenario.name}: flows: {count} flows of scheme agent, "
+                f"{scenario.name}: flows: {count} have scheme agent, "
                 f"more than max_learning_flows = {self.max_learning_flows}"
             )
         return scenario
 
 
 def resolve(scenario: ScenarioLike) -> Scenario | Callable[[np.random.Generator], Scenario]:
-    """Return ``scenario`` (see `ScenarioSource`) as a `Scenario` or a callable that draws one.
-
-    Raises:
-        InputError: it describes neither; one line that names what is wrong.
-    """
+    """Return ``scenario`` (see `ScenarioSource`) as a `Scenario` or a callable that draws one."""
     if scenario is None:
         return default()
     if isinstance(scenario, Scenario):
@@ -128,7 +114,7 @@ def resolve(scenario: ScenarioLike) -> Scenario | Callable[[np.random.Generator]
 
 
 def _load(path: Path) -> Scenario:
-    """Read a scenario file; ``$scheme``, which an evaluation fills in, is the agent here."""
+    """Read a scenario file; ``$scheme`` becomes the learning agent."""
     data = load_yaml(path)
     try:
         return parse(substitute(data, {"scheme": LEARNER}), str(path))
@@ -137,7 +123,7 @@ def _load(path: Path) -> Scenario:
 
 
 def _by_name(name: str) -> Scenario | Sampler:
-    """Look ``name`` up among samplers, scenario files of the project, and files, in this order."""
+    """Look ``name`` up among samplers, the project's scenarios, and files, in this order."""
     if name in sampling.names():
         return Sampler(sampling.parse(name, "scenario"))
     files = named()
@@ -151,4 +137,4 @@ def _by_name(name: str) -> Scenario | Sampler:
 
 def _require_learner(scenario: Scenario) -> None:
     if not learning_flows(scenario):
-        raise InputError(f"{scenario.name}: flows: none has scheme agent, so there is nothing to steer")
+        raise InputError(f"{scenario.name}: flows: none has scheme agent: add one to learn")

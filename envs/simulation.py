@@ -1,4 +1,4 @@
-"""The batch of simulations behind every face: scenarios, traces and policies in, NumPy views out."""
+"""The batch of simulations behind every environment: scenarios, traces and policies in, NumPy views out."""
 
 from __future__ import annotations
 
@@ -12,17 +12,12 @@ from numpy.typing import NDArray
 
 from configs.errors import InputError
 from configs.scenario import Scenario
-from envs.history import History
 from envs.scenarios import ScenarioLike, ScenarioSource
-
-REAL_TCP = ("mahimahi", "kernel")
-"""The backends that run in real time, on the host's TCP."""
-BACKENDS = ("simulator", *REAL_TCP)
-"""The backends that this build can step."""
+from envs.stepped_batch import BACKENDS, SteppedBatch
 
 
 class Options(TypedDict, total=False):
-    """What every face hands on to `Simulations` as it is."""
+    """Arguments that every environment passes on to `Simulations`."""
 
     reward: str
     interval_ms: float
@@ -30,27 +25,22 @@ class Options(TypedDict, total=False):
     max_learning_flows: int | None
 
 
-class Simulations:
-    """Independent simulations stepped together, one monitor interval at a time.
+class Simulations(SteppedBatch):
+    """Independent simulations that step together, one monitor interval at a time.
 
     Args:
         size: number of simulations.
         scenario: see `envs.scenarios.ScenarioSource`.
         agent: agent specification, one of ``leosim.Batch.agents()`` or ``OBSERVATION+ACTION``.
-        backend: where episodes run; on real TCP, ``mahimahi`` and ``kernel``, one scenario at a time.
-        reward: name of the reward, one of ``leosim.Batch.rewards()``, or weighted terms of them, such as
-            ``throughput:1,delay:-0.5``.
+        backend: one of `BACKENDS`; real TCP runs one scenario at a time.
+        reward: one of ``leosim.Batch.rewards()``, or weighted terms such as ``throughput:1,delay:-0.5``.
         interval_ms: the monitor interval in ms, from one action to the next.
-        policies: policy folders of flows that are steered by a trained policy, by the flow's scheme.
+        policies: policy folders by scheme, for flows that trained policies control.
         max_learning_flows: the most learning flows of any episode; only a plain callable needs it.
-        threads: threads that step the simulations; 0 takes one a core. Results do not depend on it.
-
-    Attributes:
-        batch: the `leosim.Batch`, or the like; its arrays are views that `step` and `reset` overwrite.
-        slots: number of learning flows that an episode can have.
+        threads: threads that step the simulations; 0: one per core. Results do not depend on it.
 
     Raises:
-        InputError: an argument that is unknown or out of range; one line that names it.
+        InputError: an argument is unknown or out of range.
     """
 
     def __init__(
@@ -67,83 +57,47 @@ class Simulations:
         threads: int = 1,
     ) -> None:
         _require("backend", backend, BACKENDS)
-        if "+" not in agent:  # a composed one is for `leosim` to judge, as are weighted terms
+        if "+" not in agent:  # `leosim` checks composed agents and weighted terms
             _require("agent", agent, leosim.Batch.agents())
         if not {":", ","} & set(reward):
             _require("reward", reward, leosim.Batch.rewards())
         if not (np.isfinite(interval_ms) and interval_ms > 0):
             raise InputError(f"interval_ms: {interval_ms}: must be a positive number")
         self._source = ScenarioSource(scenario, max_learning_flows)
-        self.slots = self._source.max_learning_flows
-        self._traces: dict[str, leosim.PathTrace] = {}
         self._ends_s = np.zeros(size)
         self._scenarios: list[Scenario | None] = [None] * size
         try:
-            self._policies = {name: leosim.Policy.load(str(at)) for name, at in (policies or {}).items()}
-            if backend in REAL_TCP:
-                from envs.real_tcp import RealTcpBatch  # here, because simulations do without
-
-                folders = {name: Path(at) for name, at in (policies or {}).items()}
-                self.batch = RealTcpBatch(
-                    size,
-                    backend=backend,
-                    slots=self.slots,
-                    agent=agent,
-                    reward=reward,
-                    interval_ms=interval_ms,
-                    policies=folders,
-                )
-            else:
-                self.batch = leosim.Batch(
-                    size,
-                    slots=self.slots,
-                    agent=agent,
-                    reward=reward,
-                    interval_ms=interval_ms,
-                    threads=threads,
-                )
+            super().__init__(
+                size,
+                self._source.max_learning_flows,
+                backend=backend,
+                threads=threads,
+                policies=policies or {},
+                agent=agent,
+                reward=reward,
+                interval_ms=interval_ms,
+            )
         except leosim.InputError as error:
             raise InputError(str(error)) from None
-        self._history = History(size, (self.slots, self.batch.action_dim))
         self._time_ns = self.batch.reports[:, :, self.batch.report_fields.index("time_ns")]
 
     def reset(self, index: int, rng: np.random.Generator) -> None:
-        """Start simulation ``index`` with a new scenario and run it to the first report of a learning flow.
-
-        Args:
-            index: which simulation.
-            rng: where the scenario and its seed are drawn from.
-
-        Raises:
-            InputError: the scenario cannot be run, or no learning flow in it lives for an interval.
-        """
+        """Start simulation ``index`` with a scenario from ``rng``; run to a learning flow's first report."""
         self._begin(index, self._source.draw(rng))
 
-    def step(self, actions: NDArray[np.float32]) -> None:
-        """Step every simulation by one interval with ``actions`` (size, slots, action_dim)."""
-        if self.repeatable:
-            self._history.append(actions)
-        self.batch.step(actions)
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether the same actions make the same episode again."""
-        return isinstance(self.batch, leosim.Batch)
-
     def state(self) -> dict[str, Any]:
-        """Return all that `restore` needs: scenarios, and what simulations were told through `step`."""
+        """Return the state for `restore`: scenarios and actions."""
         scenarios = [scenario.to_json() for scenario in self._scenarios if scenario is not None]
         return {"scenarios": scenarios, **self._history.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Rebuild the simulations that `state` described, step by step."""
+        """Rebuild the simulations of ``state`` step by step."""
         scenarios = [Scenario.model_validate_json(text) for text in state["scenarios"]]
         self._history.rebuild(state, lambda index: self._begin(index, scenarios[index]), self.batch.step)
 
     def _begin(self, index: int, scenario: Scenario) -> None:
-        used = {name: self._trace(name) for name in scenario.traces}
         try:
-            self.batch.reset(index, scenario.to_json(), used, self._policies)
+            super()._begin(index, scenario)
         except leosim.InputError as error:
             raise InputError(str(error)) from None
         if not self.batch.active[index].any():
@@ -153,51 +107,32 @@ class Simulations:
         self._history.begin(index)
 
     def punctuality(self) -> dict[str, Any]:
-        """Return what ``info`` tells of an episode in real time beside its reports; nothing of a simulation.
+        """Return the entries of ``info`` about real time; empty for simulations.
 
-        ``late_decisions``: how many intervals of this episode ended before the action on the one before came.
-        ``invalid``: why an episode that is over is no result, because the machine could not keep up; empty if
-        it is one.
+        ``late_decisions``: the number of intervals of this episode that ended before the action on the
+        previous one. ``invalid``: why a completed episode is invalid (the machine could not keep up); empty
+        if it is valid.
         """
         if isinstance(self.batch, leosim.Batch):
             return {}
         return {"late_decisions": self.batch.late_in_episode, "invalid": self.batch.invalid or ""}
 
-    def close(self) -> None:
-        """End what runs in real time."""
-        if not isinstance(self.batch, leosim.Batch):
-            self.batch.close()
-
     def at_end(self) -> NDArray[np.bool_]:
-        """Return for each learning flow, (size, slots), whether its last report is of the scenario's end.
-
-        It tells a flow that the end cuts off (truncation) from one that stopped before (termination).
-        """
+        """Return (size, slots): whether the scenario's end truncated a flow, or it terminated earlier."""
         # The core rounds the end to whole nanoseconds.
         return self._time_ns >= self._ends_s[:, None] * 1e9 - 1.0
-
-    def _trace(self, name: str) -> leosim.PathTrace:
-        if name not in self._traces:
-            import traces  # here, because it builds orbits: static links do without
-
-            self._traces[name] = traces.load(name)
-        return self._traces[name]
 
 
 def _require(what: str, name: str, known: list[str] | tuple[str, ...]) -> None:
     if name not in known:
-        raise InputError(f"{what}: {name!r}: this build knows {', '.join(known)}")
+        raise InputError(f"{what}: {name!r}: unknown (there are: {', '.join(known)})")
 
 
 def single_flow(simulations: Simulations, face: str) -> Simulations:
-    """Return ``simulations``, made for a ``face`` that steers one flow.
-
-    Raises:
-        InputError: episodes may have more learning flows.
-    """
+    """Return ``simulations`` for the environment ``face``; raise `InputError` for several slots."""
     if simulations.slots != 1:
         raise InputError(
-            f"{face}: scenario: has up to {simulations.slots} flows of scheme agent, this face steers one "
-            "(use envs.parallel_env, or learning_flows: 1 in a sampler)"
+            f"{face}: scenario: has up to {simulations.slots} flows of scheme agent, must be 1: "
+            "use envs.parallel_env, or learning_flows: 1 in a sampler"
         )
     return simulations

@@ -26,7 +26,7 @@ SHORT = {
     "minimum_life_s": 0.2,
     "loss": 0.01,
 }
-"""Short episodes of all kinds: with losses and other flows, ended by the clock or by the flow's stop."""
+"""Short episodes with losses and other flows, which end by truncation or termination."""
 
 SINGLE = {"sampler": "astraea", "flows": 1, "rate_mbps": [5.0, 20.0], "duration_s": 1.0}
 """One flow on a link of random rate, delay and buffer."""
@@ -50,7 +50,7 @@ def test_every_registered_id_passes_gymnasiums_check(spec: EnvSpec):
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         check_env(gymnasium.make(f"envs:{spec.id}").unwrapped)
-    # Most features have no bound; nothing else may be remarked upon.
+    # Most features have no bound; no other warning is allowed.
     assert [str(one.message) for one in warned if "A Box observation space" not in str(one.message)] == []
 
 
@@ -94,7 +94,7 @@ def test_a_reset_without_a_seed_goes_on_with_the_generator():
 def test_vectors_that_are_not_seeded_differ():
     env = gymnasium.make_vec(envs.FLOW_ID, num_envs=2, scenario=SINGLE)
     env.reset()
-    for _ in range(10):  # at the first of them most flows have no sample yet
+    for _ in range(10):  # in the first steps most flows have no sample
         observations, *_ = env.step(np.zeros((2, 1), np.float32))
     assert not np.array_equal(observations[0], observations[1])
 
@@ -176,9 +176,9 @@ def test_goodput_and_rtt_in_info_are_those_of_the_link():
     while not truncated:
         *_, truncated, info = env.step(np.ones(1, np.float32))
         goodputs_mbps.append(info["goodput_mbps"])
-    # 1,448 of 1,500 bytes are payload; the window has grown beyond the path by then.
+    # 1,448 of 1,500 bytes are payload; by then the window fills the path.
     assert np.mean(goodputs_mbps[-30:]) == pytest.approx(10 * 1448 / 1500, rel=0.03)
-    # 20 ms of propagation, plus 1.2 ms that a packet of 1,500 bytes takes at 10 Mbit/s
+    # 20 ms of propagation, plus 1.2 ms for a packet of 1,500 bytes at 10 Mbit/s
     assert info["min_rtt_ms"] == pytest.approx(21.2, abs=0.1)
     assert info["min_rtt_ms"] <= info["rtt_ms"] <= 2 * 21.2 + 2.4
 
@@ -186,7 +186,7 @@ def test_goodput_and_rtt_in_info_are_those_of_the_link():
 def test_a_path_trace_file_moves_the_rtt(tmp_path):
     columns = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event"
     rows = ["0,20,10,10,0,1,0,", "1,30,10,10,0,1,1,soft_handover", "2,20,10,10,0,1,0,"]
-    # Delays fall no faster than time runs.
+    # Delays must not fall faster than time passes.
     rows[2:2] = ["1.98,25,10,10,0,1,1,", "1.99,20,10,10,0,1,1,"]
     metadata = '# {"format": "leogym-path-trace", "version": 1}'
     file = tmp_path / "two-delays.csv"
@@ -199,7 +199,7 @@ def test_a_path_trace_file_moves_the_rtt(tmp_path):
     rtts_ms, truncated = [], False
     while not truncated:
         *_, truncated, info = env.step(np.zeros(1, np.float32))
-        if info["rtt_ms"]:  # an interval of half an RTT may pass without an acknowledgement
+        if info["rtt_ms"]:  # an interval of half an RTT can have no ACK
             rtts_ms.append((info["time_s"], info["rtt_ms"]))
     before = [rtt_ms for time_s, rtt_ms in rtts_ms if 0.5 < time_s < 1.0]
     after = [rtt_ms for time_s, rtt_ms in rtts_ms if time_s > 1.2]
@@ -217,9 +217,9 @@ def test_every_reward_is_finite(reward: str):
 @pytest.mark.parametrize(
     ("arguments", "rule"),
     [
-        ({"backend": "moon"}, "backend: 'moon': this build knows simulator"),
-        ({"agent": "moon"}, "agent: 'moon': this build knows astraea"),
-        ({"reward": "moon"}, "reward: 'moon': this build knows astraea"),
+        ({"backend": "moon"}, "backend: 'moon': unknown .there are: simulator"),
+        ({"agent": "moon"}, "agent: 'moon': unknown .there are: astraea"),
+        ({"reward": "moon"}, "reward: 'moon': unknown .there are: astraea"),
         ({"interval_ms": 0.0}, "interval_ms"),
         ({"interval_ms": float("nan")}, "interval_ms"),
         ({"scenario": static({}, {})}, "up to 2 flows of scheme agent"),

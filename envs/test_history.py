@@ -5,7 +5,7 @@ from envs.history import History
 
 
 class Counters:
-    """Simulations that are the list of what they were told since their reset."""
+    """Fake simulations that list their actions since the reset."""
 
     def __init__(self, size):
         self.told = [[] for _ in range(size)]
@@ -32,7 +32,7 @@ def test_rebuilt_simulations_were_told_the_same_since_their_resets(seed):
     again, other = Counters(3), History(3, (2, 1))
     other.rebuild(history.state(), again.reset, again.step)
     assert again.told == counters.told
-    # The rebuilt history is one to rebuild from.
+    # The rebuilt history can be rebuilt again.
     third = Counters(3)
     History(3, (2, 1)).rebuild(other.state(), third.reset, third.step)
     assert third.told == counters.told

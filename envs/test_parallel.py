@@ -42,7 +42,7 @@ def test_every_registered_id_passes_pettingzoos_seed_test(name: str, scenario):
 
 
 def played(env, seed: int = 1) -> list[tuple]:
-    """Play one episode with the window kept; return (agents before, then what step returned) of each step."""
+    """Play one episode with constant windows; return (agents, *result) of each step."""
     env.reset(seed=seed)
     steps = []
     while env.agents:

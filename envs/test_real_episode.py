@@ -1,5 +1,3 @@
-"""What rewards see of a path of real TCP is what they see of a simulated one."""
-
 import time
 from typing import Any
 
@@ -18,7 +16,7 @@ LINKS = {
 
 
 class Planned:
-    """A run that was planned, and never begins."""
+    """A fake run that has a plan but never begins."""
 
     def __init__(self, *flows, duration_s=60):
         described = [{"scheme": "agent", **flow} for flow in flows]
@@ -38,7 +36,7 @@ def _episode(*flows, learners=(0,), elapsed_s=1.0, on_grid=True, **more):
     [
         (["a"], (5e6, 10_000_000, 105_000)),
         (["a", "b"], (1.5e6, 25_000_000, 90_000)),
-        # Without a size, Linux's: 10,240 packets.
+        # Linux's default size: 10,240 packets.
         (["c"], (3e6, 5_000_000, 10_240 * 1500)),
     ],
 )
@@ -85,9 +83,9 @@ def test_every_interval_end_that_nobody_decided_for_is_counted_also_those_that_t
     assert episode.undecided(0, _report(30_400, 400)) == 0, "the first: there was nothing to decide on"
     episode.decided.add(0)
     assert episode.undecided(0, _report(29_700, 100)) == 0
-    # Nobody decided on that one.
+    # There was no decision on that one.
     assert episode.undecided(0, _report(30_000, 100)) == 1
-    # 105 ms late: the ends 30, 60 and 90 ms later had come by then.
+    # 105 ms late: three intervals had ended, after 30, 60 and 90 ms.
     episode.decided.add(0)
     assert episode.undecided(0, _report(135_000, 105_100)) == 3
     # The next end is 15 ms after that report.

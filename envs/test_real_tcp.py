@@ -1,5 +1,3 @@
-"""Environments on the host's real TCP: what a step does and costs, who comes and goes, and what is left."""
-
 import contextlib
 import gc
 import math
@@ -31,7 +29,6 @@ def _scenario(duration_s, *flows):
 
 
 def _left():
-    """Return what this process's runs have left: schemes, and folders."""
     names = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
     ours = [name for name in names if name.startswith(f"{schemes.OURS}{os.getpid():x}.")]
     return ours + list(Path("/tmp").glob(f"leogym-run-*-{os.getpid()}-*"))
@@ -39,7 +36,7 @@ def _left():
 
 @pytest.fixture
 def opened():
-    """Close what is handed to it when the test is over, however it ends."""
+    """Return a function that closes its argument at the end of the test."""
     with contextlib.ExitStack() as stack:
         yield lambda env: stack.enter_context(contextlib.closing(env))
 
@@ -57,7 +54,7 @@ def test_steps_take_a_monitor_interval_and_windows_follow_the_actions(backend, o
         steps += 1
         assert env.observation_space.contains(observation)
         assert abs(reward) <= 0.1 + 1e-6
-        # A bridge that stands still for three intervals is not waited for.
+        # A step does not wait for a bridge that is silent for three intervals.
         silent = info["time_s"] == before["time_s"]
         if not over and not silent and info["late_decisions"] == late:
             # Astraea's action of 1: ceil(1.025 cwnd), and at least the four packets of a fast retransmit.
@@ -65,7 +62,7 @@ def test_steps_take_a_monitor_interval_and_windows_follow_the_actions(backend, o
         if not over:
             last_s = info["time_s"]
         before, late = info, info["late_decisions"]
-    # A step that was late spans more than one interval, and the last one is cut short.
+    # A late step spans more than one interval, and the last one is shorter.
     assert time.monotonic() - began_s > 0.03 * (steps - 2)
     assert steps + late >= (last_s - first_s) / 0.03 - 1
     assert truncated
@@ -103,14 +100,14 @@ def test_auroras_steps_take_half_an_rtt_and_the_rate_follows_the_actions(backend
         _, _, terminated, truncated, info = env.step(np.full(1, sign, np.float32))
         over = terminated or truncated
         if not over and before["rtt_ms"] > 0 and info["time_s"] > before["time_s"]:
-            # The released simulator makes an interval 0.5 of the mean latency in the one before.
+            # In the released simulator, an interval is 0.5 of the previous one's mean latency.
             lengths.append((info["time_s"] - before["time_s"]) / (before["rtt_ms"] / 2e3))
             # x (1 + 0.025 a) for a >= 0, else / (1 - 0.025 a) (Jay et al., ICML 2019, equation 1).
             rates.append((info["pacing_mbps"] / before["pacing_mbps"]) ** sign)
-        # Less than the link has, so that no queue hides what is sent: up and down again.
+        # Stay below the link's rate, so that no queue hides the sending rate.
         sign = 1.0 if info["pacing_mbps"] < 3 else -1.0 if info["pacing_mbps"] > 6 else sign
         before = info
-    # Medians, because a machine that stands still makes some steps long.
+    # Medians, because a busy machine makes some steps long.
     assert len(lengths) > 20
     assert np.median(lengths) == pytest.approx(1.0, abs=0.05)
     assert np.median(rates) == pytest.approx(1.025, abs=0.001)
@@ -122,7 +119,7 @@ def test_whoever_thinks_for_too_long_is_told_and_goes_on_with_what_is_the_case_n
     env = opened(gymnasium.make("envs:leo/Flow-v0", scenario=_scenario(3, {}), backend="kernel").unwrapped)
     _, first = env.reset(seed=1)
     assert first["late_decisions"] == 0
-    time.sleep(0.1)  # thinking, for three intervals and a bit
+    time.sleep(0.1)  # a bit more than three intervals
     second = first
     while second["time_s"] == first["time_s"]:
         second = env.step(np.zeros(1, np.float32))[4]
@@ -166,7 +163,7 @@ def test_a_dropped_environment_ends_its_run():
     ("make", "rule"),
     [
         (lambda: LeoVecEnv(2, _scenario(1, {}), backend="kernel"), "one scenario at a time"),
-        (lambda: gymnasium.make("envs:leo/Flow-v0", backend="tunnel"), "build knows simulator, mahimahi"),
+        (lambda: gymnasium.make("envs:leo/Flow-v0", backend="tunnel"), "there are: simulator, mahimahi"),
         (
             lambda: envs.parallel_env(
                 {**_scenario(1, {}), "links": {"l": {**PIPE, "queue": {"kind": "pie", "alpha": 1}}}},

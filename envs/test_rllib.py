@@ -12,7 +12,7 @@ ZERO = np.zeros(1, np.float32)
 
 
 def episode_of(scenario, seed: int = 1) -> MultiAgentEpisode:
-    """Play one episode as RLlib's runner does, into RLlib's own record of it."""
+    """Play one episode like RLlib's runner and return RLlib's record of it."""
     env = MultiFlowEnv({"scenario": scenario})
     episode = MultiAgentEpisode(
         observation_space=env.observation_spaces,
@@ -90,7 +90,7 @@ def test_an_episode_outlives_the_moment_when_one_flow_hands_over_to_the_next(sta
 
 
 def test_a_flow_that_ends_with_the_last_of_the_others_is_reported():
-    # flow_1 joins when flow_0 stops and lives for about one interval, with the report of flow_0 under way.
+    # flow_1 joins when flow_0 stops, and ends after about one interval, while flow_0's report is delayed.
     scenario = static({"stop_s": 0.3}, {"start_s": 0.6, "stop_s": 0.67}, duration_s=60.0)
     episode = episode_of(scenario)
     assert_complete(episode, scenario)

@@ -17,7 +17,7 @@ SEEDS = st.integers(0, 2**32)
 
 @pytest.fixture
 def period_of_95_minutes(monkeypatch):
-    """Every path repeats after 5,731 s, without a path being built."""
+    """Let every path have a period of 5,731 s, without building it."""
     monkeypatch.setattr(envs.sampling, "_period_ms", lambda path: 5_731_000)
     return 5_731.0
 
@@ -95,7 +95,7 @@ def test_half_of_the_episodes_have_equal_rtts():
 
 def test_shallow_buffers_are_as_frequent_as_an_octave_anywhere():
     sizes = [drawn(seed).links["bottleneck"].queue.bdp for seed in range(1000)]
-    # log-uniform on 0.1 to 16: ln 10 / ln 160 of the draws are below 1
+    # Log-uniform on 0.1 to 16: ln 10 / ln 160 of the draws are below 1.
     assert np.mean(np.array(sizes) < 1) == pytest.approx(np.log(10) / np.log(160), abs=0.05)
 
 

@@ -48,7 +48,7 @@ def test_unseeded_environments_differ_and_a_seed_repeats():
 
     def after_ten_steps() -> np.ndarray:
         env.reset()
-        for _ in range(10):  # at the first of them most flows have no sample yet
+        for _ in range(10):  # in the first steps most flows have no sample
             observations, *_ = env.step(np.zeros((2, 1), np.float32))
         return observations
 

@@ -1,1 +1,1 @@
-"""The host's real TCP stack behind link shells."""
+"""Run scenarios on the host's real TCP stack behind link shells."""

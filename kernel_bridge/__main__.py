@@ -14,8 +14,8 @@ def main() -> int:
     """Run the command line of this process."""
     parser = OneLineParser(prog="python -m kernel_bridge", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="check|clean|lab|tunnel")
-    commands.add_parser("check", help="say what this machine has and lacks for runs on real TCP")
-    commands.add_parser("clean", help="remove what killed runs left, and say what")
+    commands.add_parser("check", help="report what this machine has and lacks for runs on real TCP")
+    commands.add_parser("clean", help="remove what killed runs left, and list it")
     lab_command.add_to(commands)
     tunnel_command.add_to(commands)
     options = parser.parse_args()

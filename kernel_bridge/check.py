@@ -1,4 +1,4 @@
-"""What this machine has and lacks for runs on real TCP."""
+"""Report what this machine has and lacks for runs on real TCP."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kernel_bridge.runner.served_flows import served
 
 
 def check() -> Iterator[str]:
-    """Yield a line about each thing."""
+    """Yield a line about each requirement and leftover."""
     for name, backend in BACKENDS.items():
         yield f"backend {name}: {backend().missing() or 'ready'}"
     yield f"tunnel: {(tunnel.missing() or 'tunnel: ready').removeprefix('tunnel: ')}"

@@ -1,8 +1,8 @@
-"""Removing what killed runs left on the machine.
+"""Remove what killed runs left on the machine.
 
-Interfaces, routes, iptables rules, mounts and processes live in private namespaces and end with them. What
-can stay is a session's folder, named for the process that made it; and, on kernels before 6.4, the
-congestion controls of a bridge that was killed together with its guardian.
+Interfaces, routes, iptables rules, mounts and processes live in private namespaces and end with them. Only
+two things can stay: a session's folder, named after its process, and, on kernels before 6.4, the congestion
+controls of a bridge that was killed together with its guardian.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAME = re.compile(re.escape(PREFIX) + r"(?:mahimahi|tunnel|run-\w+)-(\d+)-\w+")
 
 
 def leftovers(folder: Path = FOLDERS) -> Iterator[Path]:
-    """Yield the folders of sessions whose process is gone."""
+    """Yield the folders of sessions whose process has ended."""
     for path in sorted(folder.glob(f"{PREFIX}*")):
         named = _NAME.fullmatch(path.name)
         if named and path.is_dir() and not path.is_symlink() and not Path("/proc", named[1]).exists():
@@ -27,7 +27,7 @@ def leftovers(folder: Path = FOLDERS) -> Iterator[Path]:
 
 
 def clean(folder: Path = FOLDERS) -> Iterator[str]:
-    """Remove what is left; yield a line about each thing."""
+    """Remove what killed runs left; yield a line about each item."""
     for path in list(leftovers(folder)):
         try:
             shutil.rmtree(path)

@@ -1,4 +1,4 @@
-"""Cleaning up after killed runs, and after nothing else."""
+"""Cleaning up after killed runs only."""
 
 import os
 import subprocess

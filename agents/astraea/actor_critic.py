@@ -21,13 +21,8 @@ class Actor(nn.Module):
     """Maps a flow's observation to its action: 50-256-128-64-1, batch norm and leaky ReLU, tanh at the end.
 
     Observations are whitened first if `whiten` was called. Batch norm has no scale: the next layer learns it.
-
-    Args:
-        observation_dim: width of an observation.
-        action_dim: width of an action.
-        momentum: share of a batch in batch norm's running statistics.
-        hidden: widths of the hidden layers.
-        output_scale: factor on the last layer's initial weights, and so about on the initial actions.
+    ``momentum`` is the share of a batch in its running statistics. ``output_scale`` multiplies the last
+    layer's initial weights, and so, roughly, the initial actions.
     """
 
     def __init__(
@@ -98,13 +93,8 @@ class Actor(nn.Module):
 class Critic(nn.Module):
     """Values an action: local observation and global state (62) -256-[+action]-128-64-1.
 
-    Args:
-        observation_dim: width of an observation.
-        global_dim: width of the global state; 0 without.
-        action_dim: width of an action.
-        hidden: widths of the hidden layers.
-        layer_norm: whether to normalise hidden layers before their activation, without a scale (Ba, Kiros and
-            Hinton, 2016). Values then stay bounded far from the training data.
+    ``layer_norm`` normalises hidden layers before their activation, without a scale (Ba, Kiros and Hinton,
+    2016). Values then stay bounded far from the training data. ``global_dim`` is 0 without a global state.
     """
 
     def __init__(
@@ -143,11 +133,7 @@ class Critic(nn.Module):
 
 
 class TwinCritics(nn.ModuleList):
-    """Two critics without shared weights, so two threads can update them.
-
-    Args:
-        make: returns a critic with random weights.
-    """
+    """Two critics without shared weights, so two threads can update them."""
 
     def __init__(self, make: Callable[[], Critic]) -> None:
         super().__init__(make() for _ in range(2))

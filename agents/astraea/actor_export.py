@@ -9,8 +9,7 @@ from agents.astraea.settings import AstraeaSettings
 from agents.training.onnx_export import perceptron
 from agents.training.run_folder import RunFolder
 
-SPEC_VERSION = 1
-"""Version of the specification's observation and action."""
+SPEC_VERSION = 1  # version of the specification's observation and action
 
 
 def export(actor: Actor, settings: AstraeaSettings, run: RunFolder, steps: int) -> Path:

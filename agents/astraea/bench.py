@@ -18,10 +18,10 @@ import torch
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.td3 import Td3
 from agents.astraea.train import read_checkpoint, train
+from agents.training.episodes import Episodes
 from agents.training.rollout import Act, evaluate
 from agents.training.run_folder import RunFolder
 from agents.training.settings import CONFIGS, build, read_config
-from agents.training.simulations import Simulations
 from configs.errors import InputError, reports_input_errors
 
 EPISODES = 12
@@ -29,7 +29,7 @@ EPISODES = 12
 
 def untrained(settings: AstraeaSettings) -> Td3:
     """Return the initial networks of a run with ``settings``."""
-    batch = Simulations(settings).batch
+    batch = Episodes(settings).batch
     dims = (batch.observation_dim, batch.global_dim, batch.action_dim)
     return Td3(settings, *dims, seed=settings.seed)
 

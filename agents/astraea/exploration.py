@@ -24,8 +24,7 @@ class Exploration:
     def __init__(self, settings: AstraeaSettings, shape: tuple[int, int, int], seed: int) -> None:
         self._settings = settings
         self._random = np.random.default_rng([seed, 2])
-        self.intervals = 0
-        """Monitor intervals so far."""
+        self.intervals = 0  # monitor intervals so far
         size, slots, _ = shape
         self._replace = np.zeros((size, slots), dtype=bool)
         self._held = np.zeros(shape, dtype=np.float32)

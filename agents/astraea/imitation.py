@@ -20,7 +20,7 @@ from agents.astraea import sawtooth
 from agents.astraea.actor_critic import Actor
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.td3 import act
-from agents.training.simulations import Simulations
+from agents.training.episodes import Episodes
 
 FIRST_EPISODE = 3_000_000_000
 """First of the lessons' episodes; training, choosing and evaluation never use them."""
@@ -40,17 +40,11 @@ def imitate(
 ) -> None:
     """Fit ``actor`` to ``rule`` in ``settings.lessons`` lessons.
 
-    Args:
-        actor: the actor, including its batch norm's statistics.
-        rule: maps observations (n, observation_dim) to actions (n, action_dim).
-        settings: define number, length and scenarios of the lessons.
-        told: called with the number of each lesson and the mean squared error of its fit.
-
-    Raises:
-        InputError: the specification is not Astraea's.
+    ``rule`` maps observations (n, observation_dim) to actions (n, action_dim). ``told`` is called with the
+    number of each lesson and the mean squared error of its fit.
     """
     changes = {"curriculum": [], "num_envs": settings.lesson_envs or settings.num_envs}
-    simulations = Simulations(settings.model_copy(update=changes), first_episode=FIRST_EPISODE)
+    simulations = Episodes(settings.model_copy(update=changes), first_episode=FIRST_EPISODE)
     sawtooth.check(simulations.batch.observation_dim, settings.spec)
     simulations.start()
     rng = np.random.default_rng([settings.seed, 2])
@@ -81,7 +75,7 @@ def imitate(
 
 
 def _observe(
-    simulations: Simulations,
+    simulations: Episodes,
     actor: Actor,
     rule: Callable[[Tensor], Tensor],
     share: float,

@@ -10,11 +10,10 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.training.simulations import LEARNER
+from envs.scenarios import LEARNER
 from results.measurement import Measurement
 
-SATURATED = 0.99
-"""Beyond this magnitude an action has almost no gradient through tanh."""
+SATURATED = 0.99  # beyond this magnitude an action has almost no gradient through tanh
 
 COLUMNS = (
     "reward",
@@ -31,15 +30,14 @@ COLUMNS = (
 class Meters:
     """Means by name over the samples since the last `flush`; nan without samples.
 
-    ``reward`` is per flow and interval and includes exploration. Goodput, delay and loss come from finished
+    ``reward`` is per flow and interval and includes exploration. Goodput, delay and loss are of finished
     episodes.
     """
 
     def __init__(self) -> None:
         self._sums: dict[str, float] = defaultdict(float)
         self._counts: dict[str, int] = defaultdict(int)
-        self.last: dict[str, float] = {}
-        """The result of the last `flush`."""
+        self.last: dict[str, float] = {}  # the result of the last `flush`
 
     def _add(self, name: str, total: float, count: int = 1) -> None:
         self._sums[name] += total

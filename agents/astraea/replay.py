@@ -18,14 +18,10 @@ from configs.errors import InputError
 class Transitions(NamedTuple):
     """Transitions of single flows, n rows each. None is terminal: episodes are truncated."""
 
-    state: Tensor
-    """(n, observation_dim + global_dim), the flow's own observation first."""
-    action: Tensor
-    """(n, action_dim)."""
-    reward: Tensor
-    """(n,)."""
-    next_state: Tensor
-    """(n, observation_dim + global_dim)."""
+    state: Tensor  # (n, observation_dim + global_dim), the flow's own observation first
+    action: Tensor  # (n, action_dim)
+    reward: Tensor  # (n,)
+    next_state: Tensor  # (n, observation_dim + global_dim)
 
 
 class ReplayBuffer:
@@ -36,8 +32,7 @@ class ReplayBuffer:
         # The operating system allocates the memory as rows are written.
         self._rows = np.empty((capacity, 2 * state_dim + action_dim + 1), dtype=np.float32)
         self._random = np.random.default_rng([seed, 3])
-        self.added = 0
-        """Transitions added since the start of the run."""
+        self.added = 0  # transitions added since the start of the run
         self._saved = 0
 
     def __len__(self) -> int:
@@ -70,14 +65,8 @@ class ReplayBuffer:
             reward=rows[:, -1],
         )
 
-    # -- on disk --------------------------------------------------------------------------------------------
-
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write the transitions since the last save to a new chunk file in ``folder``.
-
-        Returns:
-            The state for `load`, as JSON types.
-        """
+        """Write the transitions since the last save to a chunk in ``folder``; return the state for `load`."""
         folder.mkdir(exist_ok=True)
         first = max(self._saved, self.added - len(self._rows))
         if first < self.added:
@@ -91,11 +80,7 @@ class ReplayBuffer:
         return {"added": self.added, "random": self._random.bit_generator.state}
 
     def load(self, folder: Path, state: dict[str, Any]) -> None:
-        """Continue from what `save` wrote and returned, and remove later chunks.
-
-        Raises:
-            InputError: a chunk is missing or cannot be read.
-        """
+        """Continue from what `save` wrote and returned, and remove later chunks."""
         self.added = self._saved = state["added"]
         self._random.bit_generator.state = state["random"]
         for unfinished in folder.glob("*.tmp"):

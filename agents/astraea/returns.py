@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 class Step(NamedTuple):
     """One interval of all simulations; arrays are (simulations, slots, …)."""
 
-    active: NDArray[np.bool_]
-    """Flows that have been active since the start of this interval."""
+    active: NDArray[np.bool_]  # flows that have been active since the start of this interval
     states: NDArray[np.float32]
     actions: NDArray[np.float32]
     rewards: NDArray[np.float32]

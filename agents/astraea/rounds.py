@@ -33,12 +33,9 @@ def one_thread(name: str) -> ThreadPoolExecutor:
 class Round:
     """The result of a round."""
 
-    actor: Actor
-    """A copy of the learner's actor at the end of the round."""
-    updates: int
-    """Updates since the start of the run."""
-    measured: list[dict[str, float]]
-    """The measurements of each update of the round."""
+    actor: Actor  # a copy of the learner's actor at the end of the round
+    updates: int  # updates since the start of the run
+    measured: list[dict[str, float]]  # the measurements of each update of the round
 
 
 class Rounds:
@@ -61,11 +58,7 @@ class Rounds:
         return act(self._adopted.actor, observations)
 
     def begin(self, batches: Sequence[Transitions]) -> list[dict[str, float]]:
-        """Begin a round with an update for each of ``batches``; wait for the previous round and adopt it.
-
-        Returns:
-            The measurements of the previous round's updates.
-        """
+        """Begin a round of an update per batch; adopt the previous round and return its measurements."""
         before = self._last
         # Submitted before the wait, so the learner never idles. The round writes its weights to the actor
         # that acts now, which is free once the previous round is adopted.
@@ -82,11 +75,7 @@ class Rounds:
         return Round(actor, self._learner.updates, measured)
 
     def wait(self) -> None:
-        """Wait for the round that runs, without adopting it.
-
-        Raises:
-            Exception: an update of the round failed.
-        """
+        """Wait for the round that runs, without adopting it; raise the error of a failed update."""
         if self._last is not None:
             self._last.result()
 

@@ -28,15 +28,8 @@ class Td3:
     """Actor, twin critics, their targets and optimisers.
 
     All flows share the actor, which sees the flow's own observation; the critics also see the global state
-    (centralised training, decentralised execution).
-
-    Args:
-        settings: hyperparameters.
-        observation_dim: width of a flow's observation.
-        global_dim: width of the bottleneck's global state.
-        action_dim: width of an action.
-        seed: of initial weights and target noise.
-        helper: a thread that updates the second critic in parallel; results are the same without it.
+    (centralised training, decentralised execution). ``seed`` determines initial weights and target noise.
+    ``helper`` is a thread that updates the second critic in parallel; results are the same without it.
     """
 
     def __init__(
@@ -80,8 +73,7 @@ class Td3:
             for target, critic in zip(self.target_critics, self.critics, strict=True)
         ]
         self._noise = torch.Generator().manual_seed(seed)
-        self.updates = 0
-        """Critic updates so far."""
+        self.updates = 0  # critic updates so far
 
     def begin_with_actor(self) -> None:
         """Copy the actor, which has learned in lessons, to the target and the exported policy."""
@@ -98,9 +90,7 @@ class Td3:
         return act(self.policy, observations)
 
     def update(self, batch: Transitions) -> dict[str, float]:
-        """Update the critics, and every ``policy_delay`` updates the targets and the actor.
-
-        The actor's first update follows ``actor_starts`` updates of the critics.
+        """Update the critics, and every ``policy_delay`` times targets and (after ``actor_starts``) actor.
 
         Returns:
             ``critic_loss``, and with an actor update ``value`` (mean of the first critic under the actor).
@@ -138,7 +128,6 @@ class Td3:
         return measured
 
     def _target(self, batch: Transitions) -> Tensor:
-        """Return the critics' targets for ``batch``."""
         settings = self._settings
         with torch.no_grad():
             proposed = self.target_actor(batch.next_state[:, : self._observation_dim])

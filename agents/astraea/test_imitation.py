@@ -27,7 +27,6 @@ def settings(**changes):
 
 
 def taught(**changes):
-    """Return an actor after its lessons, and the error of each fit."""
     torch.manual_seed(1)
     actor = Actor(50, 1, 0.1, [32, 16])
     errors = []

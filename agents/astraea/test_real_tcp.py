@@ -27,7 +27,6 @@ SHORT = {
 
 
 def _settings(**changes):
-    """Return the shipped settings for real TCP, scaled down."""
     shipped = read_config(REPOSITORY / "configs/agents/astraea-real.yaml")
     return build(AstraeaSettings, "test", {**shipped, **SHORT, **changes})
 

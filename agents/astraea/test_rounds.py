@@ -20,7 +20,6 @@ def rounds():
 
 
 def in_threes(count):
-    """Return ``count`` rounds of three batches."""
     data = list(batches(3 * count))
     return [data[first : first + 3] for first in range(0, 3 * count, 3)]
 

@@ -67,13 +67,11 @@ def resume(path, steps, **changes):
 
 
 def policy(run):
-    """Return the exported weights' bytes."""
     model = onnx.load(str(run.policy / "policy.onnx"))
     return b"".join(tensor.raw_data for tensor in model.graph.initializer)
 
 
 def progress(run):
-    """Return progress.csv without wall time."""
     with (run.path / "progress.csv").open() as file:
         return [{key: row[key] for key in row if key != "wall_s"} for row in csv.DictReader(file)]
 

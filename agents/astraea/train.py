@@ -22,10 +22,10 @@ from agents.astraea.returns import Returns, Step
 from agents.astraea.rounds import Rounds, one_thread
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.td3 import Td3
+from agents.training.episodes import Episodes
 from agents.training.reporter import Reporter
 from agents.training.run_folder import KEPT_CHECKPOINTS, RunFolder
 from agents.training.settings import TrainSettings
-from agents.training.simulations import Simulations
 from configs.errors import InputError
 
 ARRAYS = [
@@ -44,7 +44,7 @@ class Training:
 
     def __init__(self, settings: AstraeaSettings) -> None:
         self.settings = settings
-        self.simulations = Simulations(settings)
+        self.simulations = Episodes(settings)
         batch = self.simulations.batch
         self._global_dim = batch.global_dim if settings.centralised else 0
         dims = (batch.observation_dim, self._global_dim, batch.action_dim)
@@ -58,8 +58,7 @@ class Training:
         )
         self.returns = Returns(settings.return_steps, settings.gamma)
         self.meters = Meters()
-        self.steps = 0
-        """Environment steps: intervals, summed over the simulations."""
+        self.steps = 0  # environment steps: intervals, summed over the simulations
 
     def start(self) -> None:
         """Start acting with the learner's current weights."""
@@ -76,8 +75,8 @@ class Training:
     def interval(self) -> None:
         """Start due updates and advance every simulation by one monitor interval.
 
-        Updates run beside acting until the next are due and use transitions up to the previous interval, so
-        results do not depend on timing.
+        Updates run in parallel and use transitions up to the previous interval: results do not depend on
+        timing.
         """
         self._learn()
         batch = self.simulations.batch
@@ -254,7 +253,6 @@ def _told(lesson: int, error: float) -> None:
 
 
 def _next(steps: int, every: int) -> int:
-    """Return the first multiple of ``every`` after ``steps``."""
     return (steps // every + 1) * every
 
 

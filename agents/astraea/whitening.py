@@ -13,8 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-LEAST_VARIANCE = 1e-6
-"""Added to every direction's variance; much less would be rounding error."""
+LEAST_VARIANCE = 1e-6  # added to every direction's variance; much less would be rounding error
 
 
 class Whitening(nn.Module):

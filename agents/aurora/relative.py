@@ -6,8 +6,7 @@ nor its delay. So a critic cannot tell whether the action or the path made a rew
 
     (reward + cost of the base RTT) / worth of the link's rate
 
-instead. On each path this is an increasing affine function of the reward, so the optimal actions are the
-same.
+instead, an increasing affine function of the reward on each path, so the optimal actions are the same.
 """
 
 from __future__ import annotations

@@ -40,8 +40,7 @@ class OrcaSettings(AstraeaSettings):
 
     learning_starts: Count = 200
     train_every: Count = 1
-    updates_per_training: Count = 4
-    """Published: an update every 5 ms, which is 4 per interval."""
+    updates_per_training: Count = 4  # published: an update every 5 ms, which is 4 per interval
 
     exploration_start: Fraction = 0.0
     exploration_end: Fraction = 0.0

@@ -34,7 +34,6 @@ SCENARIO = {
 
 
 def goodput(action: float) -> tuple[float, float]:
-    """Return normalized goodput and delay inflation of a flow with a constant action every 20 ms."""
     batch = leosim.Batch(1, agent="orca", reward="orca", interval_ms=20.0)
     batch.reset(0, json.dumps(SCENARIO), {})
     while not batch.finished[0]:

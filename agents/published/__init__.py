@@ -1,1 +1,1 @@
-"""Checkpoints that the authors of schemes have published, as policies of this project."""
+"""Import checkpoints that schemes' authors published as policies of this project."""

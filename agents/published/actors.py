@@ -1,7 +1,7 @@
-"""Actors of published TensorFlow 1 checkpoints, as policy folders: Astraea's and Orca's.
+"""Import Astraea's and Orca's actors from their TensorFlow 1 checkpoints.
 
-Both are dense layers, each followed by a batch norm without scale (ε = 1e-3) and a leaky ReLU of slope 0.2,
-and a last dense layer with tanh; the running statistics of the batch norms are folded into the layers.
+Each hidden layer is dense, with a batch norm without scale (ε = 1e-3) and a leaky ReLU of slope 0.2; the last
+layer is dense with tanh. The import folds batch norm's running statistics into the dense layers.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from agents.training.run_folder import RunFolder
 NEGATIVE_SLOPE = 0.2
 BATCH_NORM_EPSILON = 1e-3
 
-Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
-"""Weight (out, in) and bias (out,)."""
+Layer = tuple[NDArray[np.float32], NDArray[np.float32]]  # weight (out, in) and bias (out,)
 
 
 @dataclass(frozen=True)
 class Published:
-    """A scheme whose authors published weights."""
+    """The layout of a scheme's published actor."""
 
     observation_dim: int
     hidden_layers: int
@@ -38,15 +37,10 @@ SCHEMES = {
     "astraea": Published(observation_dim=50, hidden_layers=3, interval_ms=30.0),
     "orca": Published(observation_dim=70, hidden_layers=2, interval_ms=20.0),
 }
-"""What can be imported."""
 
 
 def layers(bundle: TensorBundle, published: Published) -> list[Layer]:
-    """Return the actor's layers, batch norms folded in.
-
-    Raises:
-        InputError: a tensor is missing, damaged or of another shape; one line.
-    """
+    """Return the actor's layers with batch norms folded in."""
     found = []
     width: int = published.observation_dim
     for number in range(published.hidden_layers):
@@ -65,11 +59,7 @@ def layers(bundle: TensorBundle, published: Published) -> list[Layer]:
 
 
 def import_policy(scheme: str, prefix: Path, out: Path) -> Path:
-    """Write the actor of the checkpoint ``prefix`` to ``out``/policy; return that folder.
-
-    Raises:
-        InputError: the checkpoint is not one of ``scheme``, or not whole; one line.
-    """
+    """Write the actor of the checkpoint ``prefix`` to ``out``/policy; return that folder."""
     published = SCHEMES[scheme]
     bundle = TensorBundle(prefix)
     network = perceptron(layers(bundle, published), NEGATIVE_SLOPE, f"{scheme}, as published")
@@ -84,7 +74,7 @@ def import_policy(scheme: str, prefix: Path, out: Path) -> Path:
 
 
 def write(bundle: TensorBundle, network: bytes, description: dict[str, object], out: Path) -> Path:
-    """Write what was made of ``bundle`` to ``out``/policy; return that folder."""
+    """Write ``network``, which comes from ``bundle``, to ``out``/policy; return that folder."""
     provenance = {
         "imported_from": bundle.index.name,
         "index_sha256": hashlib.sha256(bundle.index.read_bytes()).hexdigest(),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-POLYNOMIAL = 0x82F63B78
-"""Castagnoli's, reflected."""
+POLYNOMIAL = 0x82F63B78  # Castagnoli's polynomial, reflected
 MASK_DELTA = 0xA282EAD8
 
 
@@ -27,7 +26,7 @@ def crc32c(data: bytes) -> int:
 def masked(data: bytes) -> int:
     """Return the CRC-32C of ``data`` as files store it: rotated by 15 bits, plus a constant.
 
-    A checksum of data that has checksums in it is weak; the mask makes stored ones look different.
+    The mask is needed because a CRC of data that contains CRCs is weak.
     """
     value = crc32c(data)
     return ((value >> 15 | value << 17) + MASK_DELTA) & 0xFFFFFFFF

@@ -1,9 +1,9 @@
-"""Sage's published policy (SIGCOMM 2023), a TensorFlow 2 checkpoint, as a policy folder.
+"""Import Sage's published policy (SIGCOMM 2023) from its TensorFlow 2 checkpoint.
 
-Its networks are Acme's and Sonnet's: dense, layer norm and tanh; a gated recurrent unit; dense, layer norm
-and tanh again; a dense layer; residual blocks of two dense layers with ReLU between them, each followed by
-layer norm; and the logits, means and scales of a mixture of Gaussians, of which evaluation takes the mean.
-Keys are paths in the tree of objects, sizes are those of the tensors.
+Acme and Sonnet built the network: dense, layer norm and tanh; a gated recurrent unit; dense, layer norm and
+tanh; a dense layer; residual blocks of two dense layers with ReLU between them, each followed by layer norm;
+and logits, means and scales of a mixture of Gaussians, whose mean evaluation uses. Checkpoint keys are paths
+in the object tree, and tensor shapes give the sizes.
 """
 
 from __future__ import annotations
@@ -56,14 +56,11 @@ def _set(parameter: torch.Tensor, values: NDArray[np.float32]) -> None:
 
 
 def network(bundle: TensorBundle) -> tuple[Policy, SageSettings]:
-    """Return the policy's weights in our network, and its sizes.
+    """Return our network with the policy's weights, and its settings.
 
-    The unit is to be read with its reset gate before the weights (`to_onnx`, ``reset_first``): Sonnet has
-    ``a = tanh(W_ia x + W_ha (r h) + b_a)`` and ``h' = (1 - z) h + z a``, where PyTorch has the reset gate
-    behind the weights and z and 1 - z the other way round, so that the gate z is negated here.
-
-    Raises:
-        InputError: a tensor is missing, damaged or of another shape; one line.
+    Export it with ``reset_first`` (`to_onnx`). Sonnet's unit is ``a = tanh(W_ia x + W_ha (r h) + b_a)`` and
+    ``h' = (1 - z) h + z a``. PyTorch applies the reset gate r after the weights and swaps z and 1 - z, so
+    this function negates gate z.
     """
     reader = _Reader(bundle)
     encoder = "{}/_proprio_encoder/_network/_layers/{}"
@@ -114,17 +111,13 @@ def network(bundle: TensorBundle) -> tuple[Policy, SageSettings]:
 
 
 def _gates(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return rows z r a as PyTorch's r z n."""
+    """Reorder Sonnet's gates z, r, a to PyTorch's r, z, n, with z negated."""
     update, reset, candidate = np.split(rows, 3)
     return np.concatenate([reset, -update, candidate])
 
 
 def import_policy(prefix: Path, out: Path) -> Path:
-    """Write the policy of the checkpoint ``prefix`` to ``out``/policy; return that folder.
-
-    Raises:
-        InputError: the checkpoint is not one of Sage, or not whole; one line.
-    """
+    """Write the policy of the checkpoint ``prefix`` to ``out``/policy; return that folder."""
     bundle = TensorBundle(prefix)
     policy, settings = network(bundle)
     onnx = to_onnx(policy, "sage, as published", reset_first=True)

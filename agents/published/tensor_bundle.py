@@ -1,9 +1,8 @@
-"""Reads TensorFlow's checkpoints without TensorFlow: ``PREFIX.index`` and ``PREFIX.data-?????-of-?????``.
+"""Read TensorFlow checkpoints without TensorFlow: ``PREFIX.index`` and ``PREFIX.data-?????-of-?????``.
 
-The index is a sorted string table as in LevelDB (``table_format.md`` of its documentation): blocks of entries
-with shared prefixes, an index block of the blocks, and a footer. Its keys are the tensors' names; its values
-tell type, shape and place of a tensor in the data files, where numbers lie as they are in memory.
-Nothing in the files is executed, and every length is checked before it is believed.
+The index is a sorted string table of LevelDB (its documentation's ``table_format.md``): blocks of entries
+with shared prefixes, an index block, and a footer. It maps tensor names to type, shape and position in the
+data files, which hold raw numbers. The reader executes nothing from the files and checks every length.
 """
 
 from __future__ import annotations
@@ -21,21 +20,18 @@ from configs.errors import InputError
 
 FOOTER_BYTES = 48
 MAGIC = 0xDB4775248B80FB57
-TRAILER_BYTES = 5
-"""Behind each block: how it is compressed, and its checksum."""
-FLOAT32 = 1
-"""The data type that policies have, in TensorFlow's numbering."""
-LARGEST_TENSOR = 1 << 24
-"""Numbers; no published policy comes near."""
+TRAILER_BYTES = 5  # compression type and checksum after each block
+FLOAT32 = 1  # TensorFlow's number of the data type that policies use
+LARGEST_TENSOR = 1 << 24  # largest accepted number of elements, far above any published policy's
 
 
 class BrokenError(Exception):
-    """What is wrong with a file."""
+    """A file is damaged or not supported."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a tensor is."""
+    """Type, shape and position of a tensor."""
 
     dtype: int
     shape: tuple[int, ...]
@@ -46,14 +42,7 @@ class Entry:
 
 
 class TensorBundle:
-    """A checkpoint.
-
-    Args:
-        prefix: its path without ``.index``, which may be there, too.
-
-    Raises:
-        InputError: the index is missing or not whole; one line.
-    """
+    """A checkpoint at ``prefix``, its path with or without ``.index``."""
 
     def __init__(self, prefix: Path) -> None:
         if prefix.suffix == ".index":
@@ -66,18 +55,14 @@ class TensorBundle:
         except OSError as error:
             raise InputError(f"{self.index}: cannot be read: {error.strerror}") from None
         except (BrokenError, IndexError, struct.error) as error:
-            raise InputError(f"{self.index}: not a whole TensorFlow checkpoint: {error}") from None
+            raise InputError(f"{self.index}: not a complete TensorFlow checkpoint: {error}") from None
 
     def names(self) -> list[str]:
         """Return the names of all tensors."""
         return sorted(name.decode(errors="replace") for name in self._entries)
 
     def read(self, name: str, *shape: int | None) -> NDArray[np.float32]:
-        """Return the tensor called ``name``; a dimension given as None may have any size.
-
-        Raises:
-            InputError: it is not there, not float32, of another shape, or its data is not whole; one line.
-        """
+        """Return the float32 tensor ``name`` after checking it; a dimension None matches any size."""
         if name.encode() not in self._entries:
             raise InputError(
                 f"{self.index}: {name}: no such tensor (there are: {', '.join(self.names()[:20])})"
@@ -104,7 +89,7 @@ class TensorBundle:
         except (OSError, ValueError, OverflowError) as error:
             raise InputError(f"{path}: {name}: cannot be read: {error}") from None
         if len(data) != entry.size:
-            raise InputError(f"{path}: {name}: the file is cut short")
+            raise InputError(f"{path}: {name}: the file is truncated")
         if masked(data) != entry.checksum:
             raise InputError(f"{path}: {name}: the data does not match its checksum")
         values = np.frombuffer(data, "<f4").reshape(entry.shape).astype(np.float32)
@@ -114,13 +99,12 @@ class TensorBundle:
 
 
 def _entries(table: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield keys and values of a sorted string table."""
     if len(table) < FOOTER_BYTES:
         raise BrokenError("too short")
     footer = table[-FOOTER_BYTES:]
     if int.from_bytes(footer[-8:], "little") != MAGIC:
-        raise BrokenError("its last bytes are not those of a table")
-    _, at = _handle(footer, 0)  # of the block with metadata, which checkpoints leave empty
+        raise BrokenError("the footer is not that of a table")
+    _, at = _handle(footer, 0)  # the metadata block, which is empty in checkpoints
     index, _ = _handle(footer, at)
     for _, value in _block(table, index):
         yield from _block(table, _handle(value, 0)[0])
@@ -130,7 +114,7 @@ def _block(table: bytes, place: tuple[int, int]) -> Iterator[tuple[bytes, bytes]
     offset, size = place
     end = offset + size
     if end + TRAILER_BYTES > len(table) - FOOTER_BYTES or size < 4:
-        raise BrokenError("a block reaches beyond the file")
+        raise BrokenError("a block exceeds the file")
     if table[end] != 0:
         raise BrokenError("compressed blocks are not supported")
     if masked(table[offset : end + 1]) != int.from_bytes(table[end + 1 : end + 5], "little"):
@@ -146,21 +130,21 @@ def _block(table: bytes, place: tuple[int, int]) -> Iterator[tuple[bytes, bytes]
         unshared, at = _varint(block, at)
         length, at = _varint(block, at)
         if shared > len(key) or at + unshared + length > stop:
-            raise BrokenError("an entry reaches beyond its block")
+            raise BrokenError("an entry exceeds its block")
         key = key[:shared] + block[at : at + unshared]
         at += unshared + length
         yield key, block[at - length : at]
 
 
 def _handle(data: bytes, at: int) -> tuple[tuple[int, int], int]:
-    """Return offset and size of a block, and where reading goes on."""
+    """Return offset and size of a block, and the next position."""
     offset, at = _varint(data, at)
     size, at = _varint(data, at)
     return (offset, size), at
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number of seven bits a byte, lowest first, and where reading goes on."""
+    """Return a number stored in 7 bits per byte, lowest first, and the next position."""
     value = 0
     for shift in range(0, 70, 7):
         byte = data[at]
@@ -187,7 +171,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
         else:
             raise BrokenError("a message has a field of an unknown kind")
         if at + length > len(message):
-            raise BrokenError("a message is cut short")
+            raise BrokenError("a message is truncated")
         data = message[at : at + length]
         at += length
         yield key >> 3, data if key & 7 == 2 else int.from_bytes(data, "little")
@@ -200,7 +184,7 @@ def _header(message: bytes) -> int:
         raise BrokenError("only little-endian checkpoints are supported")
     shards = fields.get(1, 0)
     if not isinstance(shards, int) or not 1 <= shards < 100_000:
-        raise BrokenError("the header tells no number of data files")
+        raise BrokenError("the header has no valid number of data files")
     return shards
 
 
@@ -211,7 +195,7 @@ def _entry(message: bytes) -> Entry:
         raise BrokenError("partitioned tensors are not supported")
     shape = fields.pop(2, b"")
     numbers = {key: value for key, value in fields.items() if isinstance(value, int)}
-    # TensorShapeProto: 2 is repeated, each with its size in field 1.
+    # TensorShapeProto: field 2 repeats, each with its size in field 1.
     sizes = []
     for key, dimension in _fields(shape if isinstance(shape, bytes) else b""):
         if key == 2 and isinstance(dimension, bytes):

@@ -1,5 +1,3 @@
-"""Checkpoints in TensorFlow's format, made here, and what is said of those that are damaged."""
-
 import itertools
 import struct
 from pathlib import Path
@@ -24,7 +22,7 @@ def varint(value: int) -> bytes:
 
 
 def block(entries: list[tuple[bytes, bytes]]) -> bytes:
-    """Return a block with its trailer; keys share prefixes, with a restart every third entry."""
+    """Return a block with its trailer, shared prefixes and a restart every third entry."""
     body, restarts, last = b"", [], b""
     for number, (key, value) in enumerate(entries):
         shared = 0
@@ -40,7 +38,6 @@ def block(entries: list[tuple[bytes, bytes]]) -> bytes:
 
 
 def entry(array: np.ndarray, offset: int, dtype: int) -> bytes:
-    """Return a BundleEntryProto."""
     dims = b"".join(b"\x12" + varint(1 + len(varint(size))) + b"\x08" + varint(size) for size in array.shape)
     data = array.tobytes()
     message = b"\x08" + varint(dtype) + b"\x12" + varint(len(dims)) + dims
@@ -49,7 +46,7 @@ def entry(array: np.ndarray, offset: int, dtype: int) -> bytes:
 
 
 def checkpoint(prefix: Path, tensors: dict[str, np.ndarray], dtype: int = 1) -> Path:
-    """Write ``tensors`` as TensorFlow's saver does, two blocks of keys."""
+    """Write ``tensors`` as TensorFlow's saver does, in two blocks of keys."""
     data, entries = b"", [(b"", b"\x08\x01\x1a\x02\x08\x01")]  # one shard, little-endian, version 1
     for name in sorted(tensors):
         entries.append((name.encode(), entry(tensors[name], len(data), dtype)))
@@ -70,7 +67,7 @@ def checkpoint(prefix: Path, tensors: dict[str, np.ndarray], dtype: int = 1) -> 
 
 
 def actor(*widths: int) -> dict[str, np.ndarray]:
-    """Return the tensors of a random actor, and one of a critic that nobody asks for."""
+    """Return the tensors of a random actor, and an unused one of a critic."""
     rng = np.random.default_rng(1)
     tensors = {"critic/fc1/kernel": np.ones((3, 2), np.float32), "global_step": np.array(7, np.float32)}
     for number, (a, b) in enumerate(itertools.pairwise(widths)):
@@ -126,7 +123,7 @@ def test_a_prefix_may_be_named_by_its_index(tmp_path):
 
 
 def test_the_checksum_is_that_of_the_standard():
-    # RFC 3720, appendix B.4: 32 bytes of zeros, and of ones; the usual check value.
+    # RFC 3720, appendix B.4: 32 bytes of zeros, and of ones; the standard check value.
     assert crc32c(bytes(32)) == 0x8A9136AA
     assert crc32c(b"\xff" * 32) == 0x62A8AB43
     assert crc32c(b"123456789") == 0xE3069283
@@ -159,7 +156,7 @@ def test_a_file_cut_short_or_with_a_flipped_bit_is_never_believed(tmp_path):
     for suffix in (".index", ".data-00000-of-00001"):
         path = prefix.with_name(prefix.name + suffix)
         whole = path.read_bytes()
-        # The last tensors in the order of their names are a critic's and a counter.
+        # The last tensors by name are the critic's and a counter, which the import does not read.
         used = len(whole) - (0 if suffix == ".index" else 4 * (3 * 2 + 1))
         for at in range(0, used, 97):
             path.write_bytes(whole[:at])

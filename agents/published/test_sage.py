@@ -1,5 +1,3 @@
-"""Sage's checkpoint in TensorFlow 2's format, made here as small as its layout allows."""
-
 import leosim
 import numpy as np
 import pytest
@@ -14,7 +12,7 @@ PREFIX, SUFFIX = "policy/_layers/", "/.ATTRIBUTES/VARIABLE_VALUE"
 
 
 def published() -> dict[str, np.ndarray]:
-    """Return tensors under the names that the released checkpoint has, and a counter beside them."""
+    """Return small tensors under the names in the released checkpoint, and a counter."""
     rng = np.random.default_rng(0)
     shapes: dict[str, tuple[int, ...]] = {}
 
@@ -35,7 +33,7 @@ def published() -> dict[str, np.ndarray]:
         norm(f"3/_module/_layers/{block}/_layer_norm")
     for name in ("logit", "loc", "scale"):
         dense(f"4/_{name}_layer", WIDTH, COMPONENTS)
-    # Small shifts: else they, and not the observations, would make most of the action.
+    # Small biases, so that observations determine most of the action.
     deviations = {"w": 0.7, "_w_i": 0.7, "_w_h": 0.7, "scale": 1.0, "b": 0.1, "offset": 0.1}
     tensors = {
         PREFIX + path + SUFFIX: rng.normal(0, deviations[path.rpartition("/")[2]], shape).astype(np.float32)
@@ -46,7 +44,7 @@ def published() -> dict[str, np.ndarray]:
 
 
 def expected(tensors: dict[str, np.ndarray], observations: np.ndarray) -> np.ndarray:
-    """Compute half the mean of the mixture as the layers are defined; observations are (flows, time, 69)."""
+    """Compute half the mixture's mean from the layers' definitions; observations are (flows, time, 69)."""
 
     def weight(path):
         return tensors[PREFIX + path + SUFFIX].astype(np.float64)
@@ -68,7 +66,7 @@ def expected(tensors: dict[str, np.ndarray], observations: np.ndarray) -> np.nda
     memory, actions = np.zeros((len(observations), GRU)), []
     w_i, w_h, bias = weight("1/_w_i"), weight("1/_w_h"), weight("1/b")
     for x in observations.swapaxes(0, 1):
-        # Sonnet's unit: the reset gate is applied before the recurrent weights, and z takes the new.
+        # Sonnet's unit: the reset gate acts before the recurrent weights, and z weighs the new state.
         inputs = encoder(0, x.astype(np.float64)) @ w_i + bias
         z, r = np.split(sigmoid(inputs[:, : 2 * GRU] + memory @ w_h[:, : 2 * GRU]), 2, axis=1)
         candidate = np.tanh(inputs[:, 2 * GRU :] + (r * memory) @ w_h[:, 2 * GRU :])

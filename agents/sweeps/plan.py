@@ -20,14 +20,7 @@ HELD_OUT = "held_out_"
 
 @dataclass(frozen=True)
 class Trial:
-    """One run of a sweep.
-
-    Attributes:
-        number: counted from 0.
-        assigned: the settings that are searched for, and their values.
-        settings: all of them.
-        folder: of the run.
-    """
+    """One run of a sweep, numbered from 0; ``assigned`` has the values of the searched settings."""
 
     number: int
     assigned: dict[str, Any]
@@ -36,11 +29,11 @@ class Trial:
 
     @property
     def given_up(self) -> Path:
-        """A file that is there once the trial was stopped early."""
+        """The file that marks a trial as stopped early."""
         return self.folder / "given-up.json"
 
     def curve(self, metric: str) -> list[tuple[int, float]]:
-        """Return steps and ``metric`` of every row there is so far that has it."""
+        """Return steps and ``metric`` of every row that has a finite value."""
         held_out = metric.startswith(HELD_OUT)
         path = self.folder / ("evaluation.csv" if held_out else "progress.csv")
         column = metric.removeprefix(HELD_OUT)
@@ -58,7 +51,7 @@ class Trial:
         return "done" if self.done() else "unfinished"
 
     def done(self) -> bool:
-        """Return whether its run has all of its steps."""
+        """Return whether the run has all of its steps."""
         path = self.folder / "summary.json"
         if not path.is_file():
             return False
@@ -67,11 +60,7 @@ class Trial:
 
 
 def trials(sweep: Sweep, out: Path, source: str) -> list[Trial]:
-    """Return the trials of ``sweep``, whose folders are in ``out``.
-
-    Raises:
-        InputError: settings that a trial cannot have; one line that begins with ``source``.
-    """
+    """Return the trials of ``sweep``, whose folders are in ``out``."""
     scheme = registry.get(sweep.agent)
     if not scheme.trainers:
         raise InputError(f"{source}: agent: {scheme.summary}")
@@ -91,8 +80,6 @@ def trials(sweep: Sweep, out: Path, source: str) -> list[Trial]:
         if settings.steps is None:
             raise InputError(f"{source}: settings: steps: trials are compared by steps: give them")
         if sweep.metric.startswith(HELD_OUT) and not settings.held_out_episodes:
-            raise InputError(
-                f"{source}: metric: {sweep.metric} needs settings: {{held_out_episodes: …}} above 0"
-            )
+            raise InputError(f"{source}: metric: {sweep.metric} needs settings: held_out_episodes above 0")
         found.append(Trial(number, assigned, settings, out / "trials" / f"{number:04d}"))
     return found

@@ -1,4 +1,4 @@
-"""What a sweep ends with: one table, one plot, and the best trial's name."""
+"""Write a sweep's table, plot and summary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from results.figure_style import FAINT, INK, canvas
 def report(sweep: Sweep, planned: Sequence[Trial], out: Path) -> Path:
     """Write ``sweep.csv``, ``sweep.png`` and ``summary.json`` to ``out``, best trial first; return the table.
 
-    A trial's value is the best that it had: early stopping and the best policy kept are about that one.
+    A trial counts with its best value, as in early stopping and in ``best/``.
     """
     best = max if sweep.goal == "max" else min
     curves = {trial.number: trial.curve(sweep.metric) for trial in planned}
@@ -71,7 +71,7 @@ def _csv(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _plot(sweep: Sweep, ranked: Sequence[Trial], curves: dict[int, list[tuple[int, float]]]) -> bytes:
-    """Return the curves of all trials as PNG; the best is dark and labelled, those given up are dashed."""
+    """Return the curves of all trials as PNG: the best dark and labelled, those stopped early dashed."""
     with canvas(6.4, 3.6) as (figure, [axes]):
         for trial in reversed(ranked):
             curve = curves[trial.number]

@@ -1,7 +1,7 @@
-"""Runs a sweep with Ray Tune: trials side by side, early stopping, and going on after a kill.
+"""Run a sweep with Ray Tune: parallel trials, early stopping, and resuming after a kill.
 
-All that a sweep has found is in its trials' folders. Ray's own record of the experiment is thrown away: a
-sweep that is resumed starts Tune anew over the same trials, and each goes on from its folder.
+The trials' folders hold all results. Ray's own experiment record is deleted: a resumed sweep starts Tune
+again with the same trials, and each trial continues from its folder.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-# Tables and curves are the sweep's own, and so is what Ctrl-C does.
+# This module writes its own tables and curves, and handles Ctrl-C.
 os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
 os.environ["TUNE_DISABLE_SIGINT_HANDLER"] = "1"
 
@@ -35,7 +35,7 @@ from configs.sweep import Sweep, read
 
 
 class GivenUp(tune.Callback):
-    """Notes in a trial's folder that the scheduler stopped it early."""
+    """Marks trials that the scheduler stopped early."""
 
     def __init__(self, planned: Sequence[Trial], stop: Stop) -> None:
         self._planned, self._stop = planned, stop
@@ -43,7 +43,7 @@ class GivenUp(tune.Callback):
     def on_trial_complete(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
-        """Write the note, unless the trial came to its end, or was asked to stop."""
+        """Mark the trial unless it is done or was asked to stop."""
         planned = self._planned[trial.config["trial"]]
         if not planned.done() and not self._stop.asked:
             steps = (trial.last_result or {}).get("steps", 0)
@@ -63,17 +63,17 @@ def run_sweep(
     """Run the sweep in the file at ``path``; return the path of its table.
 
     Args:
-        path: a file of ``configs/sweeps`` or the like.
+        path: the sweep's file.
         out: the sweep's folder.
-        resume: whether to go on with the sweep in ``out``, which the file must still describe.
-        ray_address: an existing cluster, all of whose nodes see ``out``; None starts Ray here.
-        workers: trials at a time, instead of what the file says.
-        stop: whether the sweep is asked to stop.
-        note: asks its trials to.
+        resume: whether to continue the sweep in ``out``; the file must not have changed.
+        ray_address: an existing cluster whose nodes all see ``out``; None starts Ray on this machine.
+        workers: the number of parallel trials; overrides the file.
+        stop: the request to stop the sweep.
+        note: passes the request to the trials.
 
     Raises:
-        InputError: a file that is no sweep, a folder that has or lacks one, or trials that failed.
-        Stopped: the sweep was asked to stop, and its trials have their checkpoints.
+        InputError: the file is not valid, ``out`` has or lacks a sweep, or trials failed.
+        Stopped: the sweep was asked to stop, and its trials have written checkpoints.
     """
     sweep = read(path)
     planned = trials(sweep, out.absolute(), str(path))
@@ -99,7 +99,7 @@ def _claim(sweep: Sweep, out: Path, resume: bool) -> None:
         if not written.is_file():
             raise InputError(f"{out}: sweep.yaml: no sweep to resume here")
         if written.read_text(encoding="utf-8") != text:
-            raise InputError(f"{written}: --resume: is not the sweep that is asked for; name another folder")
+            raise InputError(f"{written}: --resume: differs from the given sweep; name another folder")
         return
     if written.is_file():
         raise InputError(f"{out}: (folder): has a sweep already; continue it with --resume or name another")
@@ -113,13 +113,13 @@ def _claim(sweep: Sweep, out: Path, resume: bool) -> None:
 def _tune(
     sweep: Sweep, planned: Sequence[Trial], out: Path, workers: int | None, note: Note
 ) -> dict[int, str]:
-    """Run the trials until ``note`` asks them to stop; return what those that failed failed of, by number."""
+    """Run the trials until they end or ``note`` asks them to stop; return the errors by trial number."""
     record = out.absolute() / "ray"
     shutil.rmtree(record, ignore_errors=True)
     directory = str(Path.cwd())
 
     def trainable(config: dict[str, Any]) -> None:
-        os.chdir(directory)  # Tune has put the process elsewhere; settings may name files from here
+        os.chdir(directory)  # Tune changed it, but settings may have relative paths
         one.run(planned[config["trial"]], sweep.metric, note)
 
     tuner = tune.Tuner(
@@ -130,7 +130,7 @@ def _tune(
             mode=sweep.goal,
             scheduler=_scheduler(sweep, planned),
             max_concurrent_trials=workers or sweep.concurrent,
-            reuse_actors=True,  # a process that has imported PyTorch goes on with the next trial
+            reuse_actors=True,  # saves importing PyTorch for each trial
         ),
         run_config=tune.RunConfig(
             name="experiment",
@@ -156,7 +156,7 @@ def _scheduler(sweep: Sweep, planned: Sequence[Trial]) -> TrialScheduler:
         return FIFOScheduler()
     return ASHAScheduler(
         time_attr="steps",
-        # Trials end by themselves; a bound that they reach would count their end as a rung.
+        # Above the trials' own end, which ASHA would otherwise count as a rung.
         max_t=2 * max(trial.settings.steps or 1 for trial in planned),
         grace_period=stopping.grace_steps,
         reduction_factor=stopping.reduction,
@@ -168,15 +168,13 @@ def _processors() -> int:
 
 
 def resources(planned: Sequence[Trial], available: int) -> tune.PlacementGroupFactory:
-    """Return a processor for a trial and each process that it samples in, or each thread that it steps by.
+    """Return the processors of a trial: one for itself and each sampling process, or one per thread.
 
-    Args:
-        planned: the trials.
-        available: processors of the cluster; where no more than its samplers find room, a trial has none
-            for itself, since it waits for them most of the time.
+    If only its samplers fit on the cluster's ``available`` processors, a trial has none for itself, as it
+    mostly waits for them.
 
     Raises:
-        InputError: a trial has more samplers than there are processors; Tune would wait for ever.
+        InputError: a trial has more samplers than there are processors, so Tune would wait forever.
     """
     workers = max(trial.settings.workers for trial in planned)
     if not any(trial.settings.engine == "rllib" for trial in planned):
@@ -184,6 +182,6 @@ def resources(planned: Sequence[Trial], available: int) -> tune.PlacementGroupFa
     samplers = [{"CPU": 1.0}] * (workers if workers > 1 else 0)
     if len(samplers) > available:
         raise InputError(f"workers: {workers}: processes of one trial, but Ray has {available} processors")
-    # RLlib counts its samplers' bundles from the second on: the first must be there, so it has a byte.
+    # RLlib takes its samplers' bundles from the second on, so the first must exist: it has one byte.
     itself = [{"CPU": 1.0}] if len(samplers) < available else [{"memory": 1.0}]
     return tune.PlacementGroupFactory([*itself, *samplers])

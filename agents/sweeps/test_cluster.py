@@ -1,4 +1,4 @@
-"""A sweep on a cluster of two nodes on this machine, whose driver is killed, and then one of its workers."""
+"""A sweep on a local cluster of two nodes, whose driver and then one worker are killed."""
 
 import csv
 import json
@@ -52,7 +52,7 @@ def cluster():
 
 
 def wait_for(what, process: subprocess.Popen | None = None, limit_s: float = 400.0) -> None:
-    """Wait until ``what()``; give up when ``process`` ends, or after a time that only a hang takes."""
+    """Wait until ``what()``; fail when ``process`` ends, or after ``limit_s``."""
     tick = threading.Event()
     for _ in range(int(limit_s / 0.02)):
         if what():
@@ -113,7 +113,7 @@ def test_no_trial_is_lost_when_the_driver_and_then_a_worker_are_killed(cluster, 
         assert steps_of(trial) == list(range(1000, STEPS + 1, 1000))
     with (out / "sweep.csv").open(newline="") as table:
         assert [row["status"] for row in csv.DictReader(table)] == ["done", "done"]
-    # What was killed twice learned what it would have learned without.
+    # The trial that was killed twice has the same policy as an uninterrupted run.
     settings = victim.settings
     alone = RunFolder.create(tmp_path / "alone", settings.to_yaml(), {})
     registry.get("astraea").trainer("native")(settings, alone)

@@ -1,5 +1,3 @@
-"""Sweeps without Ray: their trials, their table, and what is refused before anything starts."""
-
 import csv
 import json
 
@@ -131,7 +129,7 @@ def test_resuming_needs_the_same_sweep(file, tmp_path):
         train_cli.run(["--sweep", str(file), "--out", str(out), "--resume"])
     out.mkdir()
     (out / "sweep.yaml").write_text("name: another\n")
-    with pytest.raises(InputError, match="is not the sweep that is asked for"):
+    with pytest.raises(InputError, match="differs from the given sweep"):
         train_cli.run(["--sweep", str(file), "--out", str(out), "--resume"])
     with pytest.raises(InputError, match="has a sweep already"):
         train_cli.run(["--sweep", str(file), "--out", str(out)])

@@ -1,4 +1,4 @@
-"""One trial as Ray runs it: a run folder that continues wherever its process ends."""
+"""One trial as Ray runs it; another process can continue it from its folder."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from results.provenance import describe
 
 
 class WatchedRun(RunFolder):
-    """A run folder that tells Ray Tune of every row that has the metric."""
+    """A run folder that reports every row with the metric to Ray Tune."""
 
     metric: str = ""
 
     def append_progress(self, row: Mapping[str, Any], name: str = "progress.csv") -> None:
-        """Append ``row``, then tell."""
+        """Append ``row``, then report it."""
         super().append_progress(row, name)
         column = self.metric.removeprefix(HELD_OUT)
         told = "evaluation.csv" if self.metric.startswith(HELD_OUT) else "progress.csv"
@@ -36,10 +36,9 @@ class WatchedRun(RunFolder):
 
 
 def run(trial: Trial, metric: str, stop: Stop) -> None:
-    """Train ``trial`` from where it is to its end, or until it is asked to stop.
+    """Start or continue ``trial`` until it ends or is asked to stop.
 
-    What it has done already is told again first, so that a scheduler that knows nothing of it, because
-    whoever asked for the sweep was killed, decides by the same numbers.
+    First report its earlier rows again, because the scheduler of a resumed sweep does not know them.
     """
     if stop.asked:
         return
@@ -63,9 +62,9 @@ def run(trial: Trial, metric: str, stop: Stop) -> None:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process has ``folder``, and say that this one has it.
+    """Lock ``folder``, waiting for other processes, and write ``process.json``.
 
-    A process whose driver was killed may still be at work when another takes over.
+    A process whose driver was killed may still run when another takes over.
     """
     with lock.held(folder, wait=True):
         who = {"host": socket.gethostname(), "pid": os.getpid()}

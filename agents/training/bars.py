@@ -69,11 +69,7 @@ def links_held(
 ) -> dict[str, int]:
     """Count the links on which an exported ``policy`` holds its bars.
 
-    Args:
-        policy: may be recurrent.
-        settings: define the ranges of the links, the specification and the interval.
-        links: the number of links.
-        first: the first link, `CHOOSING_LINK` or `JUDGING_LINK`.
+    ``first`` is the first link, `CHOOSING_LINK` or `JUDGING_LINK`.
 
     Returns:
         ``links_held``, the number of links on which all bars hold, and ``held_NAME`` for each bar.

@@ -2,7 +2,6 @@
 
 The best policy earned the highest reward or, with ``held_out_links``, held all bars on most links. It is best
 partly by chance, so `agents.training.rollout.JUDGING_EPISODE` starts other scenarios to evaluate it.
-
 Evaluation uses no random generator of training, so it does not change the run.
 """
 
@@ -21,27 +20,18 @@ from configs.errors import InputError
 
 FILE = "evaluation.csv"
 
-Rank = tuple[int, float]
-"""(links held, reward), compared in this order; 0 links without ``held_out_links``."""
+Rank = tuple[int, float]  # (links held, reward), compared in this order; 0 links without ``held_out_links``
 
 
 def rank(row: Mapping[str, Any]) -> Rank:
-    """Return the rank of a row of evaluation.csv.
-
-    Raises:
-        KeyError: the row has no reward.
-        ValueError: a value is not a number.
-    """
+    """Return the rank of a row of evaluation.csv."""
     return int(row.get("links_held") or 0), float(row["reward"])
 
 
 class Chooser:
     """Evaluates a run's policies, keeps the best, and writes ``evaluation.csv``.
 
-    Args:
-        settings: define the number of episodes and their ranges.
-        run: receives the rows and the best policy.
-        steps: environment steps done before a resume.
+    ``steps`` is the number of environment steps done before a resume.
     """
 
     def __init__(self, settings: TrainSettings, run: RunFolder, steps: int) -> None:
@@ -52,11 +42,7 @@ class Chooser:
             self._compare(rank(row), int(row["steps"]))
 
     def consider(self, steps: int, wall_s: float) -> dict[str, float]:
-        """Evaluate the last exported policy, keep it if it is the best, and return its metrics.
-
-        Raises:
-            InputError: the agent exports no policy.
-        """
+        """Evaluate the last exported policy, keep it if it is the best, and return its metrics."""
         from agents.training.bars import links_held  # here, because both draw scenarios
         from agents.training.rollout import CHOOSING_EPISODE, evaluate_policy
 

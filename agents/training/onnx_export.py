@@ -20,15 +20,10 @@ GATES = (0, 3, 1, 2)
 
 
 def perceptron(layers: Layers, negative_slope: float | None, description: str) -> bytes:
-    """Return an ONNX model of dense layers with leaky ReLU or tanh between them and tanh at the end.
+    """Return an ONNX model of dense layers with leaky ReLU between them and tanh at the end.
 
-    Args:
-        layers: weight and bias of each layer.
-        negative_slope: of the leaky ReLU; None for tanh.
-        description: the model's documentation string.
-
-    Returns:
-        A serialised float32 model from ``observation`` (batch, in) to ``action`` (batch, out) in [-1, 1].
+    It maps ``observation`` (batch, in) to ``action`` (batch, out) in [-1, 1], float32. Without a
+    ``negative_slope``, tanh replaces leaky ReLU. ``description`` is the model's documentation string.
     """
     nodes, initializers = _dense(layers, negative_slope, "observation")
     inputs, outputs = {"observation": layers[0][0].shape[1]}, {"action": layers[-1][0].shape[0]}
@@ -38,9 +33,8 @@ def perceptron(layers: Layers, negative_slope: float | None, description: str) -
 def recurrent(cell: Cell, layers: Layers, negative_slope: float | None, description: str) -> bytes:
     """Return an ONNX model of an LSTM followed by the ``layers`` of `perceptron`.
 
-    Returns:
-        A serialised model that also maps ``hidden`` and ``cell`` (batch, hidden), initially zeros, to
-        ``next_hidden`` and ``next_cell``.
+    It also maps ``hidden`` and ``cell`` (batch, hidden), initially zeros, to ``next_hidden`` and
+    ``next_cell``.
     """
     by_input, by_hidden, *biases = (_by_gate(array) for array in cell)
     width = by_hidden.shape[1]

@@ -8,8 +8,7 @@ import pkgutil
 from agents.training.scheme import Scheme
 from configs.errors import InputError
 
-HOMES = ("agents", "agents.baselines")
-"""Packages whose subpackages can be schemes."""
+HOMES = ("agents", "agents.baselines")  # packages whose subpackages can be schemes
 
 
 def schemes() -> dict[str, Scheme]:
@@ -25,11 +24,7 @@ def schemes() -> dict[str, Scheme]:
 
 
 def get(name: str) -> Scheme:
-    """Return the scheme called ``name``.
-
-    Raises:
-        InputError: there is none; the message lists all schemes.
-    """
+    """Return the scheme called ``name``; raise `InputError` if there is none."""
     known = schemes()
     if name not in known:
         raise InputError(f"--agent: {name}: not an agent that this build trains ({', '.join(known)})")

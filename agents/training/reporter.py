@@ -18,19 +18,14 @@ from agents.training.settings import TrainSettings
 from agents.training.stopping import Stopped
 from agents.training.tracking import scalars, tracker
 
-PLAIN_LINE_S = 10.0
-"""Least time between progress lines without a terminal."""
+PLAIN_LINE_S = 10.0  # least time between progress lines without a terminal
 
 
 class Reporter:
     """Reports progress and tells when the run ends; use it as a context around the training loop.
 
-    Args:
-        settings: define the run's length and tracker.
-        run: receives progress.csv.
-        steps: environment steps done before a resume.
-        wall_s: seconds of wall time spent before a resume.
-        shown: columns to show on the terminal, besides steps.
+    ``steps`` and ``wall_s`` are environment steps and seconds spent before a resume; ``shown`` has the
+    columns to show on the terminal, besides steps.
     """
 
     def __init__(
@@ -102,15 +97,9 @@ class Reporter:
             self.say(f"held out: {_rank(found, links)}; best: {_rank(self._chooser.best or found, links)}")
 
     def leave_if_asked(self, save: Callable[[], None]) -> None:
-        """Stop here if the run is asked to; call this at safe points of the training loop.
+        """If the run is asked to stop, ``save`` a checkpoint and raise `Stopped`; call this at safe points.
 
         It writes no row and evaluates no policy, so a resumed run continues as if it had never stopped.
-
-        Args:
-            save: writes the checkpoint.
-
-        Raises:
-            Stopped: the run is asked to stop, and its checkpoint is written.
         """
         if self._run.stop.asked:
             save()

@@ -9,8 +9,9 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
+from agents.training.episodes import Episodes
 from agents.training.settings import TrainSettings
-from agents.training.simulations import LEARNER, Simulations
+from envs.scenarios import LEARNER
 
 Act = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """Maps observations (n, observation_dim) to actions (n, action_dim)."""
@@ -67,11 +68,7 @@ def evaluate(
 ) -> dict[str, float]:
     """Run ``act`` without exploration on ``episodes`` held-out scenarios from the ranges of ``settings``.
 
-    Args:
-        act: the policy.
-        settings: define ranges, specification, reward and interval.
-        episodes: the number of scenarios.
-        first: the first episode, `JUDGING_EPISODE` or `CHOOSING_EPISODE`.
+    ``first`` is the first episode, `JUDGING_EPISODE` or `CHOOSING_EPISODE`.
 
     Returns:
         ``reward``, the mean per flow and interval, and the means of `METRICS` over flows. A flow's normalized
@@ -83,7 +80,7 @@ def evaluate(
 def _evaluate(act: Remembering, settings: TrainSettings, episodes: int, first: int) -> dict[str, float]:
     changes = {"seed": HELD_OUT_SEED, "num_envs": episodes, "backend": "simulator", "curriculum": []}
     held_out = settings.model_copy(update=changes)
-    simulations = Simulations(held_out, first_episode=first)
+    simulations = Episodes(held_out, first_episode=first)
     simulations.start()
     batch = simulations.batch
     total, count = 0.0, 0

@@ -46,27 +46,19 @@ def _finite(value: Any) -> Any:
 class RunFolder:
     """One training run's outputs. Create with `create` or `open`, not directly.
 
-    Args:
-        path: the folder.
-        provenance: from `results.provenance.describe`; goes into policy.json and summary.json.
+    ``provenance`` comes from `results.provenance.describe` and goes into policy.json and summary.json.
     """
 
     def __init__(self, path: Path, provenance: Mapping[str, Any]) -> None:
         self.path = path
         self.provenance = dict(provenance)
         self._columns: dict[str, list[str]] = {}
-        self.notes: dict[str, Any] = {}
-        """Entries that `write_summary` adds to the engine's summary."""
+        self.notes: dict[str, Any] = {}  # entries that `write_summary` adds to the engine's summary
         self.stop = Stop()
 
     @classmethod
     def create(cls, path: Path, config_yaml: str, provenance: Mapping[str, Any]) -> RunFolder:
-        """Start a new run at ``path``.
-
-        Args:
-            path: the folder, which must not hold a run; it and its parents are created.
-            config_yaml: the resolved settings.
-            provenance: see `RunFolder`.
+        """Start a new run at ``path``, creating parents; ``config_yaml`` has the resolved settings.
 
         Raises:
             InputError: the folder holds a run or cannot be written.
@@ -135,17 +127,10 @@ class RunFolder:
         """The folder of TensorBoard's event files."""
         return self.path / "tensorboard"
 
-    # -- progress.csv -----------------------------------------------------------------------------------
-
     def append_progress(self, row: Mapping[str, Any], name: str = "progress.csv") -> None:
-        """Append ``row`` to progress.csv. The first row sets the columns, which must include ``steps``.
+        """Append ``row`` to progress.csv, or to the file ``name``.
 
-        Args:
-            row: values by column.
-            name: the file, if not progress.csv.
-
-        Raises:
-            ValueError: a key is not a column.
+        The first row sets the columns, which must include ``steps``; later ones may not add any.
         """
         path = self.path / name
         columns = self._columns.get(name) or self._read_columns(path)
@@ -178,17 +163,10 @@ class RunFolder:
         with path.open(newline="", encoding="utf-8") as file:
             return next(csv.reader(file), None)
 
-    # -- checkpoints ------------------------------------------------------------------------------------
-
     def save_checkpoint(self, steps: int, write: Callable[[Path], None]) -> Path:
-        """Write the checkpoint of ``steps`` and make it the latest.
+        """Write the checkpoint of ``steps``, make it the latest and return its folder.
 
-        Args:
-            steps: environment steps done so far.
-            write: fills the folder that it is given; the folder gets its name once all files are on disk.
-
-        Returns:
-            The checkpoint's folder, ``checkpoints/NNNNNNNNNNNN``.
+        ``write`` fills a temporary folder, which is renamed once all files are on disk.
         """
         target = self.checkpoint_path(steps)
         temporary = self.checkpoints / f".{target.name}.tmp"
@@ -261,8 +239,6 @@ class RunFolder:
         """Return the complete checkpoints, oldest first."""
         folders = (path for path in self.checkpoints.iterdir() if path.is_dir())
         return sorted(path for path in folders if path.name.isdigit())
-
-    # -- policy and summary -----------------------------------------------------------------------------
 
     def write_policy(
         self, onnx: bytes, description: Mapping[str, Any], steps: int | None, name: str | None = None

@@ -31,11 +31,7 @@ class Scheme:
     """Engine to ``module:function``; empty when there is nothing to train."""
 
     def trainer(self, engine: str) -> Callable[[TrainSettings, RunFolder], None]:
-        """Return the function that trains this scheme with ``engine``.
-
-        Raises:
-            InputError: the scheme has no trainer for that engine.
-        """
+        """Return the function that trains this scheme with ``engine``."""
         if engine not in self.trainers:
             known = ", ".join(self.trainers)
             raise InputError(f"--engine: {engine}: {self.name} is trained by {known}")

@@ -115,7 +115,6 @@ class TrainSettings(Strict):
     @model_validator(mode="before")
     @classmethod
     def _compose_spec(cls, data: Any) -> Any:
-        """Replace ``observation`` and ``action`` by a ``spec``."""
         if not isinstance(data, dict) or not {"observation", "action"} & data.keys():
             return data
         rest = {key: value for key, value in data.items() if key not in ("observation", "action")}
@@ -155,11 +154,7 @@ Settings = TypeVar("Settings", bound=TrainSettings)
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Return the mapping in the YAML file at ``path``; an empty file gives an empty mapping.
-
-    Raises:
-        InputError: the file cannot be read or holds no mapping.
-    """
+    """Return the mapping in the YAML file at ``path``; an empty file gives an empty mapping."""
     data = with_exponents(load_yaml(path))
     if data is None:
         return {}
@@ -169,11 +164,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
-    """Return key and value of a ``--set`` argument such as ``batch_size=256``; the value is YAML.
-
-    Raises:
-        InputError: there is no key or equals sign, or the value is not YAML.
-    """
+    """Return key and value of a ``--set`` argument such as ``batch_size=256``; the value is YAML."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise InputError(f"--set: {text}: must be KEY=VALUE")
@@ -184,11 +175,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
 
 
 def assign(data: dict[str, Any], key: str, value: Any) -> None:
-    """Set ``key`` of ``data`` to ``value``; dots lead into mappings, as in ``scenarios.duration_s``.
-
-    Raises:
-        InputError: a part of the key before a dot is not a mapping.
-    """
+    """Set ``key`` of ``data`` to ``value``; dots lead into mappings, as in ``scenarios.duration_s``."""
     *parents, last = key.split(".")
     for parent in parents:
         inner = data.setdefault(parent, {})
@@ -201,11 +188,7 @@ def assign(data: dict[str, Any], key: str, value: Any) -> None:
 
 
 def build(model: type[Settings], source: str, data: dict[str, Any]) -> Settings:
-    """Return ``data`` as settings of type ``model``.
-
-    Raises:
-        InputError: ``data`` is not valid; the line names ``source``, field and rule.
-    """
+    """Return ``data`` as settings of type ``model``; errors name ``source``, field and rule."""
     try:
         return model.model_validate(data)
     except ValidationError as error:

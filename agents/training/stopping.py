@@ -32,11 +32,7 @@ class Stop:
 
 
 class Note(Stop):
-    """A stop request by file: all trials of a sweep see it, on any node.
-
-    Args:
-        path: the file, which `write` creates.
-    """
+    """A stop request by the existence of the file ``path``: all trials of a sweep see it, on any node."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -58,17 +54,14 @@ class Note(Stop):
 class Signals(Stop):
     """A stop request by SIGINT (Ctrl-C) or SIGTERM while the context is open.
 
-    Within `deferred`, the first signal waits for a safe point. Any other raises `KeyboardInterrupt`.
-
-    Args:
-        note: written at the first deferred signal, for processes that receive no signal.
+    Within `deferred`, the first signal waits for a safe point and writes ``note``, for processes that receive
+    no signal. Any other raises `KeyboardInterrupt`.
     """
 
     NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
     def __init__(self, note: Note | None = None) -> None:
-        self.number: int | None = None
-        """The latest signal; None before any."""
+        self.number: int | None = None  # the latest signal; None before any
         self._note = note
         self._deferred = False
         self._before: dict[int, Any] = {}

@@ -4,9 +4,9 @@ import pytest
 from agents.baselines.ppo.settings import PpoSettings
 from agents.engines.sb3 import loop
 from agents.training.curriculum import Curriculum
+from agents.training.episodes import Episodes
 from agents.training.settings import TrainSettings, build
-from agents.training.simulations import Simulations
-from agents.training.test_simulations import seen
+from agents.training.test_episodes import seen
 from configs.errors import InputError
 
 STAGES = [
@@ -42,7 +42,7 @@ def go(worlds, intervals):
 
 @pytest.mark.parametrize("intervals", [24, 30, 55, 80])
 def test_rebuilt_simulations_are_in_the_same_stage(intervals):
-    first, second = Simulations(settings()), Simulations(settings())
+    first, second = Episodes(settings()), Episodes(settings())
     first.start()
     go(first, intervals)
     second.restore(first.state())
@@ -56,7 +56,7 @@ def test_rebuilt_simulations_are_in_the_same_stage(intervals):
 
 def test_held_out_scenarios_are_those_after_the_curriculum():
     held_out = settings().model_copy(update={"curriculum": []})
-    assert {rate(Simulations(held_out).scenario(episode)) for episode in range(9)} == {30}
+    assert {rate(Episodes(held_out).scenario(episode)) for episode in range(9)} == {30}
 
 
 @pytest.mark.parametrize(("steps", "mbps"), [(0, {10, 20, 30}), (150, {20, 30}), (400, {30})])

@@ -9,10 +9,10 @@ import pytest
 from agents.__main__ import run as command
 from agents.judging import held_out
 from agents.training import registry, rollout
+from agents.training.episodes import Episodes
 from agents.training.held_out import Chooser
 from agents.training.run_folder import RunFolder
 from agents.training.settings import TrainSettings, build
-from agents.training.simulations import Simulations
 from configs.errors import InputError
 
 TINY = {
@@ -122,12 +122,12 @@ def test_no_episode_that_chooses_a_policy_judges_it_or_any_other(tmp_path, monke
     drawn: list[tuple[str, str]] = []
     phase = "trains"
 
-    class Watched(Simulations):
+    class Watched(Episodes):
         def restart(self, index: int) -> None:
             super().restart(index)
             drawn.append((phase, self.scenario(self.next_episode - 1).to_json()))
 
-    monkeypatch.setattr(rollout, "Simulations", Watched)
+    monkeypatch.setattr(rollout, "Episodes", Watched)
     phase = "chooses"
     run = trained("ppo", tmp_path / "run", 64, held_out_episodes=3)
     phase = "judges"

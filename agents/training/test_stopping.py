@@ -50,7 +50,6 @@ def train(tmp_path):
 
 @pytest.fixture
 def send_at(monkeypatch):
-    """Send signals to this process while it trains."""
 
     def at_interval(number: int, *signals: int) -> None:
         interval, seen = Training.interval, []
@@ -79,7 +78,7 @@ def test_a_signal_gets_a_checkpoint_a_line_and_its_status(
     run = tmp_path / "run"
     assert (run / "checkpoints" / "latest").read_text() == "000000000074\n"
     told = capfd.readouterr().err.splitlines()
-    assert told[-1] == f"{run}: stopped at 74 steps: go on with --resume"
+    assert told[-1] == f"{run}: stopped at 74 steps: continue with --resume"
     assert len(told) == 2
     assert not (run / "summary.json").exists()
     assert not (run / lock.NAME).exists()
@@ -97,7 +96,7 @@ def test_a_second_signal_leaves_at_once(train, send_at, tmp_path, capfd):
     send_at(37, signal.SIGINT, signal.SIGINT)
     assert train("--steps", "200") == 130
     assert (tmp_path / "run" / "checkpoints" / "latest").read_text() == "000000000000\n"
-    assert capfd.readouterr().err.splitlines()[-1].endswith("stopped at 0 steps: go on with --resume")
+    assert capfd.readouterr().err.splitlines()[-1].endswith("stopped at 0 steps: continue with --resume")
 
 
 def test_a_signal_before_the_first_checkpoint_leaves_nothing(train, tmp_path, monkeypatch, capfd):
@@ -111,7 +110,7 @@ def test_a_signal_before_the_first_checkpoint_leaves_nothing(train, tmp_path, mo
 def test_a_run_in_a_folder_that_another_writes_to_is_refused(train, tmp_path):
     with (
         lock.held(tmp_path / "run"),
-        pytest.raises(InputError, match="run: --out: is being written by another"),
+        pytest.raises(InputError, match="run: --out: another process"),
     ):
         train("--steps", "200")
 

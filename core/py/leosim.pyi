@@ -1,6 +1,6 @@
 """The simulator core.
 
-Everything is deterministic: same scenario and seed, same bytes, on any number of threads.
+The output depends only on the scenario and its seed, not on the number of threads.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,36 +12,38 @@ from numpy.typing import NDArray
 __version__: str
 
 class InputError(ValueError):
-    """Bad input: one line that names source, field and rule."""
+    """Invalid input: one line that names source, field and rule."""
 
-def schemes() -> list[str]:
-    """Names of the congestion control schemes that the simulator runs without a policy."""
+def schemes() -> dict[str, str]:
+    """Return the schemes that the simulator runs without a policy, each with a sentence."""
 
 def missing_announcements(scenario: str, traces: Mapping[str, PathTrace]) -> list[tuple[int, str]]:
-    """Flows of a scenario (JSON) whose schemes make use of what no link of their route announces.
+    """Return the flows of a scenario (JSON) whose schemes need an announcement that their route lacks.
 
-    Each with what that is: ``handovers`` (satcp) or ``reconfigurations`` (leocc, starquic), the metadata's
-    ``handovers`` and ``reattach_s``. A flow that a policy steers is judged by its scheme's name alone.
-    Raises `InputError`: the scenario is invalid.
+    Each comes with the missing metadata: ``handovers`` (satcp) or ``reconfigurations`` (leocc, starquic; the
+    metadata's ``reattach_s``). Only the scheme's name counts, even if a policy steers the flow.
+
+    Raises:
+        InputError: the scenario is invalid.
     """
 
 @final
 class PathTrace:
-    """A path trace: piecewise constant rows that replay over and over.
+    """A path trace: piecewise constant rows that repeat periodically.
 
     Row ``i`` holds from ``time_ns[i]`` to ``time_ns[i + 1]``; the last row only ends the period.
     """
 
     @staticmethod
     def parse(text: str, source: str = "trace") -> PathTrace:
-        """Parse the CSV ``text``. Raises `InputError`: ``source:line: field: rule``."""
+        """Parse the CSV ``text``; an `InputError` reads ``source:line: field: rule``."""
     @staticmethod
     def read(path: str) -> PathTrace:
-        """Read and parse a file. Raises `InputError`; also when the file cannot be read."""
+        """Read and parse a file; raises `InputError` if that fails."""
 
     @property
     def metadata(self) -> str:
-        """The JSON of the ``#`` lines."""
+        """The JSON in the ``#`` lines."""
     @property
     def period_ns(self) -> int: ...
     @property
@@ -64,37 +66,36 @@ class PathTrace:
 
 @final
 class Policy:
-    """An exported policy: ``policy.onnx`` with ``policy.json`` beside it."""
+    """An exported policy: ``policy.onnx`` and ``policy.json``."""
 
     @staticmethod
     def load(folder: str) -> Policy:
-        """Load ``folder``/policy.onnx and policy.json. Raises `InputError`, also for another spec version."""
+        """Load a policy from ``folder``; raises `InputError`, also for another spec version."""
     @property
     def spec(self) -> str:
         """The agent specification it was trained for, such as ``astraea``."""
     @property
     def interval_ms(self) -> float:
-        """The monitor interval it was trained at."""
+        """The monitor interval used in training."""
     @property
     def memory_dim(self) -> int:
-        """Numbers that it remembers of a flow between two actions; 0 unless it is recurrent."""
+        """Size of the hidden state per flow; 0 unless the policy is recurrent."""
     def act(
         self, observations: NDArray[np.float32], memories: NDArray[np.float32] | None = None
     ) -> NDArray[np.float32]:
-        """Map (n, observation_dim) to (n, action_dim).
+        """Map observations (n, observation_dim) to actions (n, action_dim).
 
         Args:
-            observations: one row a flow.
-            memories: (n, memory_dim), zeros for flows that begin; overwritten by what is remembered until the
-                next call. None stands for zeros.
+            observations: one row per flow.
+            memories: hidden states (n, memory_dim), updated in place; zeros for new flows. None means zeros.
         """
 
 @final
 class Sgp4:
-    """SGP4 propagation of many satellites at many times, with the constants of WGS 72."""
+    """SGP4 propagation of many satellites at many times, with WGS 72 constants."""
 
     def __init__(self, elements: NDArray[np.float64]) -> None:
-        """Initialise satellites.
+        """Initialize satellites.
 
         Args:
             elements: (satellites, 8): epoch in Julian years since 2000-01-01 12:00 UTC, inclination, right
@@ -102,102 +103,102 @@ class Sgp4:
                 Kozai's mean motion (rad/min), B* (per Earth radius).
 
         Raises:
-            InputError: the satellite whose elements describe no orbit.
+            InputError: the elements of a satellite describe no orbit.
         """
     def positions_km(self, minutes: NDArray[np.float64], satellite: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return TEME positions (n, 3) of satellites (n,), ``minutes`` (n,) after each one's own epoch.
+        """Return TEME positions (n, 3) of satellites (n,), ``minutes`` (n,) after the epoch of each.
 
         Raises:
-            InputError: a satellite that has decayed by then, or an index out of range.
+            InputError: a satellite has decayed by then, or an index is out of range.
         """
 
 @final
 class RunLog:
-    """What a run measured. Series are in long form, sorted by time and then flow or link."""
+    """All measurements of a run. Series are in long form, sorted by time, then flow or link."""
 
     @property
     def flows(self) -> list[dict[str, Any]]:
-        """One dict per flow; keys as `run_log_columns` has them."""
+        """One dict per flow; `run_log_columns` describes the keys."""
     @property
     def links(self) -> list[dict[str, Any]]:
-        """One dict per link; keys as `run_log_columns` has them."""
+        """One dict per link; `run_log_columns` describes the keys."""
     @property
     def flow_series(self) -> dict[str, NDArray[Any]]:
-        """Columns with one row per running flow and interval; a row closes its interval."""
+        """Columns with one row per running flow and interval, at the interval's end."""
     @property
     def link_series(self) -> dict[str, NDArray[Any]]:
-        """Columns with one row per link and interval; a row closes its interval."""
+        """Columns with one row per link and interval, at the interval's end."""
     @property
     def link_names(self) -> list[str]: ...
 
 def run_log_columns() -> dict[str, list[tuple[str, str, str]]]:
-    """Return the run log's tables (``flows``, ``links``, ``flow_series``, ``link_series``).
+    """Return the columns of the run log's tables: ``flows``, ``links``, ``flow_series``, ``link_series``.
 
-    Each is a list of columns: name, unit (empty for names, indices and ratios) and meaning.
+    Each column is (name, unit, meaning); the unit is empty for names, indices and ratios.
     """
 
 @final
 class LinkPlan:
-    """A link of a scenario over the scenario's duration, as the simulator sees it.
+    """The plan of a scenario's link over the run, as the simulator uses it.
 
     Arrays over spans have shape (n,). Span i lasts from ``start_ns[i]`` to ``start_ns[i + 1]``, the last one
-    to the end of the run; neighbours differ.
+    to the end of the run. Adjacent spans differ.
     """
 
     @property
     def name(self) -> str: ...
     @property
     def start_ns(self) -> NDArray[np.int64]:
-        """When each span begins, from the start of the run; the first is 0."""
+        """Start of each span, relative to the start of the run; the first is 0."""
     @property
     def delay_ns(self) -> NDArray[np.int64]:
         """One-way propagation."""
     @property
     def rate_bps(self) -> NDArray[np.int64]:
-        """Capacity in IP packets; during an outage, the rate that the link would have."""
+        """Capacity for IP packets; during an outage, the rate without it."""
     @property
     def loss(self) -> NDArray[np.float64]:
-        """Loss probability of the link and its path trace together."""
+        """Combined loss probability of link and path trace."""
     @property
     def connected(self) -> NDArray[np.bool_]: ...
     @property
     def varies(self) -> bool:
-        """Whether it has more than one span."""
+        """Whether the link has more than one span."""
     @property
     def loss_seed(self) -> int:
-        """The seed of its random losses, as `losses` takes it."""
+        """Seed of its random losses, for `losses`."""
     @property
     def limit_packets(self) -> int | None:
-        """Size of its queue in packets, the discipline's default included; None: no such limit."""
+        """Queue size in packets (set or the discipline's default); None if not limited in packets."""
     @property
     def limit_bytes(self) -> int | None:
-        """Size of its queue in bytes, the discipline's default included; None: no such limit."""
+        """Queue size in bytes (set or the discipline's default); None if not limited in bytes."""
     def delay_at(self, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the delay at each time; before the run it is that of the start."""
+        """Return the delay at each time; times before the run get the initial delay."""
     def capacity_bits(self, from_ns: NDArray[np.int64], to_ns: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how many bits the link can carry from each ``from_ns`` to each ``to_ns``."""
+        """Return the bits that the link can carry from each ``from_ns`` to each ``to_ns``."""
     def stays_connected(self, from_ns: NDArray[np.int64], to_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return whether no outage touches each interval."""
+        """Return whether each interval is free of outages."""
 
 def plan_links(scenario: str, traces: dict[str, PathTrace]) -> list[LinkPlan]:
     """Plan the links of a scenario, sorted by name.
 
     Raises:
-        InputError: a scenario that does not parse, or a path trace that is missing or never has capacity.
+        InputError: the scenario is invalid, or a path trace is missing or never has capacity.
     """
 
 def world(route: Sequence[LinkPlan], time_ns: int) -> tuple[float, int, int]:
-    """Return what rewards see of a route at a time, as `Agents.judge` takes it.
+    """Return the path state for rewards, as `Agents.judge` takes it.
 
     Returns:
-        Capacity of the bottleneck in bytes/s, one-way propagation in ns, the bottleneck's buffer in bytes.
+        Bottleneck capacity in bytes/s, one-way propagation in ns, bottleneck buffer in bytes.
     """
 
 def losses(probability: float, seed: int, packets: int) -> list[int]:
-    """Return which of the first packets that leave a link's queue are lost, counted from 0, in order.
+    """Return the indices (from 0) of lost packets among the first ``packets`` that leave a link's queue.
 
     Raises:
-        InputError: a probability below 0 or not below 1.
+        InputError: the probability is not in [0, 1).
     """
 
 def run(
@@ -209,26 +210,26 @@ def run(
     series_ms: float = 100.0,
     threads: int = 1,
 ) -> list[RunLog]:
-    """Run scenarios (JSON of `configs.scenario.Scenario`) to their end, in parallel, the GIL released.
+    """Run scenarios (JSON of `configs.scenario.Scenario`) to their end, in parallel and without the GIL.
 
     Args:
-        scenarios: one JSON text each.
-        traces: every path trace that a scenario's links name.
-        policies: scheme name to policy: flows of that scheme are steered by it, every ``interval_ms``.
-        interval_ms: the monitor interval of policies.
-        series_ms: the interval of the series; 0 keeps none.
-        threads: 0 takes one a core.
+        scenarios: one JSON text per scenario.
+        traces: all path traces that the scenarios' links name.
+        policies: policies by scheme name; each steers the flows of its scheme.
+        interval_ms: monitor interval of policies.
+        series_ms: interval of the series; 0 disables them.
+        threads: number of threads; 0 means one per core.
 
     Raises:
-        InputError: a scenario that does not parse, a trace or scheme that is not there.
+        InputError: a scenario is invalid, or a trace or scheme is unknown.
     """
 
 @final
 class Simulation:
-    """One simulation that its owner advances, taking the series as it goes: a long run need not hold it.
+    """A simulation that the caller advances; `advance` returns the series, so long runs need not store them.
 
-    Dividing a run changes nothing: the series that `advance` returns, one after the other, and the last
-    `run_log` are those of `run`.
+    The results do not depend on how a run is divided: the concatenated series and the last `run_log` equal
+    those of `run`.
     """
 
     def __init__(
@@ -240,33 +241,32 @@ class Simulation:
         interval_ms: float = 30.0,
         series_ms: float = 100.0,
     ) -> None:
-        """Build it; arguments and errors are those of `run`."""
+        """Build the simulation; see `run` for arguments and errors."""
     @property
     def time_s(self) -> float:
         """Simulated time."""
     @property
     def finished(self) -> bool:
-        """The scenario's end is reached."""
+        """Whether the scenario's end is reached."""
     @property
     def flow_schemes(self) -> list[str]:
-        """The scheme of each flow."""
+        """Scheme of each flow."""
     @property
     def link_names(self) -> list[str]: ...
     def advance(self, seconds: float) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
-        """Simulate on for ``seconds``, or to the end, the GIL released.
+        """Advance by ``seconds``, or to the end, without the GIL.
 
         Returns:
-            The columns of `RunLog.flow_series` and of `RunLog.link_series` since the last call; the
-            simulation keeps no copy.
+            The new rows of `RunLog.flow_series` and `RunLog.link_series`; the simulation keeps no copy.
         """
     def run_log(self) -> RunLog:
-        """What was measured so far; its series hold only rows that `advance` has not returned."""
+        """Return the run log so far; its series have only rows that `advance` has not returned."""
 
 @final
 class Agents:
-    """The learning side of flows that run elsewhere, such as on real TCP: what a `Batch` does for its own.
+    """Observations, rewards and commands for flows that run outside the simulator, such as real TCP flows.
 
-    Each flow has a slot. Reports, observations, actions and rewards are those of a `Batch`.
+    Each flow has a slot. Reports, observations, actions and rewards are those of `Batch`.
     """
 
     def __init__(self, slots: int, *, agent: str = "astraea", reward: str = "astraea") -> None: ...
@@ -278,13 +278,13 @@ class Agents:
     def global_dim(self) -> int: ...
     @property
     def sets_intervals(self) -> bool:
-        """Whether each interval is as long as the report before it says, as Aurora's half an RTT."""
+        """Whether reports set the next interval's length, such as half an RTT for Aurora."""
     def start(self, slot: int, extra_delay_ns: int) -> None:
-        """Begin a flow that has so much one-way delay on top of its links'; forget the slot's flow before."""
+        """Start a flow in ``slot`` with this one-way delay in addition to its links'."""
     def observe(self, slot: int, report: NDArray[np.float64]) -> None:
-        """Take a report, of shape (len(Batch.report_fields),), of the interval that just ended."""
+        """Process the report, of shape (len(Batch.report_fields),), of the interval that just ended."""
     def next_interval_ns(self, slot: int) -> int | None:
-        """Return how long the interval after the latest report is to be; None where it does not say."""
+        """Return the length of the next interval from the latest report; None if it does not set one."""
     def observation(self, slot: int) -> NDArray[np.float32]:
         """Return the observation, of shape (observation_dim,)."""
     def judge(
@@ -295,28 +295,28 @@ class Agents:
         buffer_bytes: int,
         flows_on_path: int = 0,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the slots' rewards, (slots,), and the global state, (global_dim,), after an interval.
+        """Return rewards (slots,) and the global state (global_dim,) after an interval.
 
         Args:
-            slots: those of the flows whose interval just ended.
-            capacity_bytes_per_s: of the bottleneck; in an outage, what the link would have.
-            base_delay_ns: one-way propagation over the links now.
+            slots: slots of the flows whose interval just ended.
+            capacity_bytes_per_s: of the bottleneck; during an outage, the rate without it.
+            base_delay_ns: current one-way propagation over the links.
             buffer_bytes: of the bottleneck.
-            flows_on_path: that run now, whoever steers them; 0 where nobody counts, as if each were alone.
+            flows_on_path: number of running flows of any kind; 0 if unknown, which means one.
         """
     def act(self, slot: int, action: NDArray[np.float32]) -> tuple[int, int]:
-        """Return what an action, of shape (action_dim,), means now: window in packets, pacing in bytes/s.
+        """Convert an action (action_dim,) to a window in packets and a pacing rate in bytes/s.
 
-        A pacing rate of 0 leaves the flow unpaced.
+        A pacing rate of 0 means unpaced.
         """
 
 @final
 class Batch:
-    """Independent simulations stepped together, one monitor interval at a time.
+    """Independent simulations that advance together, one monitor interval at a time.
 
-    Every array property is a view of the batch's own memory: the same object for the batch's life,
-    overwritten by `reset` and `step`; nobody else may write it. Learning flows (scheme ``agent``) take the
-    slots 0, 1, … in the order of the scenario.
+    Every array property is a view of the batch's memory: always the same object, overwritten by `reset` and
+    `step`. Do not write to it. Learning flows (scheme ``agent``) take the slots 0, 1, … in the scenario's
+    order.
     """
 
     def __init__(
@@ -332,15 +332,15 @@ class Batch:
         watch: bool = False,
         hold: int = 0,
     ) -> None:
-        """Make a batch; with ``watch`` the flows of classic schemes take the slots.
+        """Create a batch; with ``watch``, flows of classic schemes take the slots.
 
-        Then observations and rewards are those of an agent in the scheme's place, and actions have no effect.
-        The first ``hold`` schemes are in an agent's place altogether: their windows move only at the ends of
-        intervals that brought a delivery, and are paced at a window an RTT.
+        The observations and rewards are then those of an agent in the scheme's place, and actions are
+        ignored. The windows of the first ``hold`` schemes change only at the ends of intervals with
+        deliveries, and are paced at one window per RTT, like an agent's.
         """
     @staticmethod
     def agents() -> list[str]:
-        """Names of the agent specifications: observation and action together."""
+        """Return the names of the agent specifications (observation and action)."""
     @staticmethod
     def rewards() -> list[str]: ...
     @property
@@ -356,19 +356,16 @@ class Batch:
         """(size, slots, observation_dim)."""
     @property
     def rewards_view(self) -> NDArray[np.float32]:
-        """(size, slots): reward of the step for every flow that was active before it, else 0."""
+        """(size, slots): the step's reward for flows that were active before it; otherwise 0."""
     @property
     def global_states(self) -> NDArray[np.float32]:
-        """(size, global_dim): the centralised critic's state."""
+        """(size, global_dim): the centralized critic's state."""
     @property
     def active(self) -> NDArray[np.bool_]:
-        """(size, slots): the flow runs and its next action counts.
-
-        True to False: it stopped; False to True: it joined.
-        """
+        """(size, slots): whether the flow runs and its next action counts."""
     @property
     def finished(self) -> NDArray[np.bool_]:
-        """(size,): the end is reached, or no learning flow runs or will; `step` leaves it until `reset`."""
+        """(size,): whether the simulation has ended or has no more learning flows; `step` then skips it."""
     @property
     def reports(self) -> NDArray[np.float64]:
         """(size, slots, len(report_fields)): the raw interval reports."""
@@ -382,17 +379,17 @@ class Batch:
         traces: Mapping[str, PathTrace],
         policies: Mapping[str, Policy] = ...,
     ) -> None:
-        """Start simulation ``index`` anew and run it until its first learning flow has its first report."""
+        """Restart simulation ``index`` and run it until its first learning flow has a report."""
     def step(self, actions: NDArray[np.float32]) -> None:
-        """Apply actions, advance every unfinished simulation by one monitor interval.
+        """Apply actions and advance every unfinished simulation by one monitor interval.
 
-        While no learning flow runs but one is yet to come, a simulation advances until that one has joined.
+        Without a running learning flow, a simulation advances until the next one joins.
 
         Args:
-            actions: (size, slots, action_dim), each in [-1, 1]; those of inactive flows are ignored.
+            actions: (size, slots, action_dim), each in [-1, 1]; ignored for inactive flows.
 
         Raises:
-            InputError: another shape, not C-contiguous, or NaN.
+            InputError: the array has another shape, is not C-contiguous, or contains NaN.
         """
     def run_log(self, index: int) -> RunLog:
-        """What simulation ``index`` measured so far."""
+        """Return the run log of simulation ``index`` so far."""

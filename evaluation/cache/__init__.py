@@ -1,1 +1,1 @@
-"""A cache of results by the inputs that determine them, so that no run is repeated."""
+"""A content-addressed cache of results, to make no run twice."""

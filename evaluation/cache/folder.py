@@ -1,7 +1,7 @@
-"""The cache folder: one file per entry, complete or absent, with the least recently used removed first.
+"""The cache folder: one file per entry, written atomically, evicted least recently used first.
 
-Any number of processes may use it at once and may be killed at any time: entries appear by a rename, and all
-writers of a name write the same content. Checksums detect damaged files; their runs are repeated.
+Any number of processes may use it at once and be killed at any time: an entry is renamed into place under a
+name derived from its content. A damaged file fails its checksums, and its run is made again.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ ENV = "LEOGYM_RESULTS"
 NONE = "none"
 _ROWS = "rows.json"
 _OFTEN = 20
-"""A process checks the folder's size each time it has written 1/_OFTEN of the limit."""
+"""A process checks the folder's size each time it has written this fraction (1/n) of the limit."""
 _LEFT_S = 3600.0
-"""Age from which a temporary file must belong to a killed process."""
+"""A temporary file older than this is left over from a killed process."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A run's measurements."""
+    """A run's results."""
 
     rows: list[dict[str, Any]]
     """From `results.metrics.flow_rows`."""
     series: dict[str, bytes] = field(default_factory=dict, repr=False)
-    """A Parquet file for each kind of series; may be empty."""
+    """Parquet bytes per kind of series; may be empty."""
 
 
 class Folder:
     """Entries by key, in one folder."""
 
     def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
-        """Create the folder if it is missing; raise `InputError` if it cannot be written."""
+        """Create the folder if it is missing; raise an `InputError` if it is not writable."""
         self.path = path
         self._most_bytes = most_bytes
         self._written = 0
@@ -61,11 +61,11 @@ class Folder:
             ) from None
 
     def has(self, key: str) -> bool:
-        """Return whether an entry exists, without reading it."""
+        """Return whether a file exists for ``key``, without checking its content."""
         return self._file(key).exists()
 
     def get(self, key: str) -> Entry | None:
-        """Return an entry, or None if it is missing or damaged; report damage on stderr."""
+        """Return an entry; None if it is missing or, with a warning on stderr, damaged."""
         path = self._file(key)
         try:
             with zipfile.ZipFile(path) as file:
@@ -74,21 +74,21 @@ class Folder:
             os.utime(path)
         except FileNotFoundError:
             return None
-        # The exceptions that zipfile, zlib and json raise on invalid data.
+        # What zipfile, zlib and json raise on invalid bytes.
         except (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
             self.damaged(key, " ".join(str(error).split()))
             return None
         return entry
 
     def damaged(self, key: str, why: str) -> None:
-        """Report a damaged entry on stderr and remove it."""
+        """Warn that an entry is damaged, and delete it."""
         path = self._file(key)
-        print(f"warning: {path}: damaged, its run is repeated: {why}", file=sys.stderr)
+        print(f"warning: {path}: damaged, running it again: {why}", file=sys.stderr)
         with suppress(OSError):
             path.unlink()
 
     def put(self, key: str, rows: list[dict[str, Any]], series: Mapping[str, Path]) -> None:
-        """Store a run's rows and the files of its series; warn only once if that fails."""
+        """Store a run's rows and series files; warn once if the disk is full."""
         path = self._file(key)
         temporary: Path | None = None
         try:
@@ -117,7 +117,7 @@ class Folder:
             self.trim()
 
     def trim(self) -> None:
-        """Remove the least recently used entries until the rest fits, and files of killed processes."""
+        """Delete the least recently used entries beyond the limit, and killed processes' temporary files."""
         now_s, files = time.time(), []
         for path in self.path.glob("??/*"):
             with suppress(FileNotFoundError):  # another process trims, too
@@ -138,7 +138,7 @@ class Folder:
 
 
 def default() -> str:
-    """Return the default folder or `NONE`.
+    """Return the default cache folder, or `NONE`.
 
     It is ``$LEOGYM_RESULTS``, else ``results`` in ``$LEOGYM_CACHE``, ``$XDG_CACHE_HOME/leogym`` or
     ``~/.cache/leogym``.
@@ -152,6 +152,6 @@ def default() -> str:
 
 
 def opened(named: str | None) -> Folder | None:
-    """Return the folder named by ``--cache`` or `default`, None for `NONE`; it must be writable."""
+    """Return the folder that ``--cache`` names (default: `default`), or None for `NONE`."""
     text = named or default()
     return None if text == NONE else Folder(Path(text))

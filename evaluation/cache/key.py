@@ -1,4 +1,4 @@
-"""The key of a run: a hash of exactly the inputs that determine its measurements."""
+"""The cache key of a run: a hash of exactly the inputs that determine its results."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from evaluation.runs.plan import Run
 from results import measurement, metrics
 
 FORMAT = 1
-"""Increase it when an entry's content changes although its inputs do not."""
+"""Increase it when the content of entries changes for the same inputs."""
 _MEASURED_BY = (metrics, measurement, series)
 
 
 def key(run: Run, version: str) -> str:
-    """Return the key of ``run`` on a backend of ``version`` (see `backends.Backend.version`).
+    """Return the key of a run, given `backends.Backend.version`.
 
-    It hashes content, not the names of suites, scenarios and trace files.
+    Names of suites, scenarios and trace files are not part of it: equal content is the same run.
     """
     content: dict[str, Any] = {
         "format": FORMAT,
@@ -43,7 +43,7 @@ def key(run: Run, version: str) -> str:
 
 
 def _nameless(run: Run) -> dict[str, Any]:
-    """Return the run's scenario without its name, with hashes for its traces."""
+    """Return the run's scenario without its name, with trace hashes for names."""
     scenario = run.scenario.model_dump(mode="json", exclude={"name"})
     for link in scenario["links"].values():
         if link["trace"] is not None:
@@ -57,6 +57,6 @@ def _measured_by() -> str:
 
 
 def digest(files: Iterable[Path], *more: str) -> str:
-    """Hash the bytes of ``files`` and the strings ``more``."""
+    """Return a hash of the files' bytes and of ``more``."""
     parts = [hashlib.sha256(path.read_bytes()).digest() for path in files]
     return hashlib.sha256(b"".join(parts) + "\0".join(more).encode()).hexdigest()

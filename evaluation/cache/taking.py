@@ -1,4 +1,4 @@
-"""Gets a run's results from the cache or by running it."""
+"""Get a run's results from the cache, or by running it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from results.measurement import Measurement
 
 
 class Taking:
-    """Gets results for `evaluation.runs.execute` and counts the runs found in the cache."""
+    """The callback of `evaluation.runs.execute` for each run; counts cache hits."""
 
     def __init__(
         self, store: Store, folder: Folder | None, version: str | None, without_series: Collection[str] = ()
     ) -> None:
-        """Set up for an evaluation that writes to ``store``.
+        """Prepare for an evaluation.
 
-        A ``folder`` of None disables the cache, and so does a ``version`` of None, which backends have whose
-        results are not repeatable. ``without_series`` has the ``run_id`` of runs whose series are not needed.
+        Without ``folder`` or ``version`` (results are not reproducible), nothing is cached.
+        ``without_series`` has the ``run_id`` of runs whose series need not be kept.
         """
         self._store = store
         self._folder = folder if version is not None else None
@@ -33,14 +33,13 @@ class Taking:
         self._lock = threading.Lock()
         self._seconds: dict[str, float] = {}
         self.kept = 0
-        """Number of runs found in the cache."""
 
     def has(self, run: Run) -> bool:
-        """Return whether the cache has an entry for a run, without reading it."""
+        """Return whether the cache seems to hold a run's results."""
         return self._folder is not None and any(map(self._folder.has, self._names(run)))
 
     def __call__(self, run: Run, parts: Iterator[Measurement]) -> list[dict[str, Any]] | Reason:
-        """Return a run's rows and write its series; ``parts`` is not started if the cache has them."""
+        """Return a run's rows and store its series; on a cache hit ``parts`` is not started."""
         if (rows := self._kept(run)) is not None:
             with self._lock:
                 self.kept += 1
@@ -55,7 +54,7 @@ class Taking:
         return taken
 
     def seconds(self, run: Run) -> float | None:
-        """Return how long a finished run took, or None if it came from the cache."""
+        """Return how long a finished run took; None for a cache hit."""
         return self._seconds.get(run.run_id)
 
     def _kept(self, run: Run) -> list[dict[str, Any]] | None:
@@ -75,7 +74,7 @@ class Taking:
         return None
 
     def _names(self, run: Run) -> list[str]:
-        """Return the keys of usable entries, first the one that this evaluation writes."""
+        """Return the keys of usable entries; this evaluation would write the first."""
         name = key(run, self._version)
         return [f"{name}-series"] if self._keeps_series(run) else [name, f"{name}-series"]
 

@@ -1,4 +1,4 @@
-"""Finds the differences between the setups (``run.json``) of two evaluations."""
+"""Compare the setups of two evaluations from their ``run.json``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Description = Mapping[str, Any]
 
 
 class Change(NamedTuple):
-    """A setting with its value in each evaluation."""
+    """A setting and its values in both evaluations."""
 
     what: str
     a: str
@@ -19,7 +19,7 @@ class Change(NamedTuple):
 
 
 def changes(a: Description, b: Description) -> list[Change]:
-    """Return the differing versions, options, suites, schemes, policies and traces of two ``run.json``."""
+    """Return the differences of two setups: versions, options, suites, schemes, policies, traces."""
     return [*_general(a, b), *_suites(a, b), *_schemes(a, b), *_traces(a, b)]
 
 
@@ -57,6 +57,7 @@ def _traces(a: Description, b: Description) -> Iterator[Change]:
 
 
 def _only(what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield one change that lists what only one side has, if anything."""
     mine = ", ".join(name for name in ours if name not in theirs)
     other = ", ".join(name for name in theirs if name not in ours)
     if mine or other:

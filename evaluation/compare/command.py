@@ -14,14 +14,10 @@ from evaluation.recorded.results import Results
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Print the differences between two evaluations; the exit status does not depend on them.
-
-    Raises:
-        InputError: a folder holds no evaluation, or the two have no case in common.
-    """
+    """Print what changed between two evaluations; the exit status is 0 either way."""
     parser = OneLineParser(
         prog="evaluate.py compare",
-        description="Print the differences between two evaluations and whether they are significant.",
+        description="Show what changed between two evaluations, and whether it is significant.",
         allow_abbrev=False,
     )
     parser.add_argument("a", type=as_folder, metavar="RUN_A", help="an evaluation's folder")
@@ -30,7 +26,7 @@ def run(arguments: Sequence[str]) -> int:
         "--format",
         choices=("text", "markdown", "csv"),
         default="text",
-        help="text and markdown show significant differences, csv shows all (default: text)",
+        help="text and markdown show significant differences, csv all (default: text)",
     )
     options = parser.parse_args(arguments)
     a, b = Results.read(options.a), Results.read(options.b)

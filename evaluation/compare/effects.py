@@ -1,7 +1,8 @@
 """Differences between two evaluations' results, with 95 % intervals and significance tests.
 
-Runs with the same seeds and trace offsets are compared in pairs (Student's t of the differences), others by
-their means (Welch's t). Benjamini and Hochberg's procedure (1995) limits the false discovery rate to 5 %.
+Runs with equal seeds and trace offsets are compared in pairs (Student's t of the differences), others by
+their means (Welch's t). Benjamini and Hochberg's procedure (1995) corrects for the many tests: at most one in
+twenty differences called significant is expected to be chance.
 """
 
 from __future__ import annotations
@@ -37,32 +38,31 @@ class Effect:
     mean_a: float
     mean_b: float
     difference: float
-    """B's mean minus A's; if paired, over the runs that both have."""
+    """B's mean less A's; with pairs, over the runs that both have."""
     low: float | None
-    """Lower end of the 95 % interval; None if a side has only one run."""
+    """Bounds of the difference's 95 % interval; None if a side has one run."""
     high: float | None
     n_a: int
     n_b: int
     paired: bool
     p: float | None
-    """None if a side has only one run."""
     q: float | None = None
-    """The p-value adjusted for the number of tests."""
+    """p-value corrected for the number of tests."""
 
     @property
     def significant(self) -> bool:
-        """Whether the difference is significant after the adjustment."""
+        """Whether chance does not explain the difference."""
         return self.q is not None and self.q <= 1 - LEVEL
 
     @property
     def size(self) -> float:
-        """The difference relative to the means' magnitude, from 0 to 2."""
+        """The difference's magnitude relative to the mean magnitude: 0 to 2."""
         scale = (abs(self.mean_a) + abs(self.mean_b)) / 2
         return abs(self.difference) / scale if scale > 0 else 0.0
 
     @property
     def verdict(self) -> str:
-        """``better`` or ``worse`` in B, ``changed`` (no direction is better), ``unclear`` or ``same``."""
+        """``better``, ``worse``, ``changed`` (neither direction is better), ``unclear`` or ``same``."""
         if self.difference == 0 and self.p in (None, 1.0):
             return "same"
         if not self.significant:
@@ -73,11 +73,7 @@ class Effect:
 
 
 def effects(a: pl.DataFrame, b: pl.DataFrame) -> list[Effect]:
-    """Return all differences between the rows of two ``runs.parquet``, largest first.
-
-    Raises:
-        InputError: they have no suite, scenario, scheme and backend in common.
-    """
+    """Return all differences between the rows of two ``runs.parquet``, largest first."""
     sides = [values_by_run(one).partition_by(KEY, as_dict=True, maintain_order=True) for one in (a, b)]
     shared = [key for key in sides[0] if key in sides[1]]
     if not shared:
@@ -87,9 +83,8 @@ def effects(a: pl.DataFrame, b: pl.DataFrame) -> list[Effect]:
 
 
 def _of_case(key: tuple[object, ...], a: pl.DataFrame, b: pl.DataFrame) -> Iterator[Effect]:
-    """Yield the difference in every metric that both sides define."""
     both = a.join(b, on=_PAIR, suffix="_b", maintain_order="left")
-    # Extra runs of one side do not prevent pairing the others; a single pair is not enough.
+    # Extra runs of one side do not prevent pairing the others; a single pair has no interval.
     paired = len(both) >= min(2, len(a), len(b)) and both.select(_PAIR).n_unique() == len(both)
     suite, scenario, scheme, backend = map(str, key)
     for metric in METRICS:
@@ -111,24 +106,23 @@ def _of_case(key: tuple[object, ...], a: pl.DataFrame, b: pl.DataFrame) -> Itera
 
 
 def _tested(x: np.ndarray, y: np.ndarray, paired: bool) -> tuple[float | None, float | None, float | None]:
-    """Return the difference's interval and p-value."""
     if min(len(x), len(y)) < 2:
         return None, None, None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about values without spread, handled below
-        # SciPy's type stubs lack attributes of its results.
+        # SciPy's type stubs lack documented attributes.
         result: Any = stats.ttest_rel(y, x) if paired else stats.ttest_ind(y, x, equal_var=False)
         low, high = result.confidence_interval(LEVEL)
     p = float(result.pvalue)
     if not math.isfinite(p) or not math.isfinite(low):
-        # The runs have no spread, so the difference is exact.
+        # The runs are identical: the difference is exact.
         exact = float(np.mean(y) - np.mean(x))
         return exact, exact, 1.0 if exact == 0 else 0.0
     return float(low), float(high), p
 
 
 def _corrected(found: list[Effect]) -> list[Effect]:
-    """Return the effects with adjusted p-values; identical values do not count as tests."""
+    """Return the effects with adjusted p-values; identical results do not count as tests."""
     tested = [index for index, one in enumerate(found) if one.p is not None and one.verdict != "same"]
     if not tested:
         return found

@@ -21,7 +21,7 @@ _VERDICTS = ("better", "worse", "changed", "unclear", "same")
 
 
 def csv(effects: Sequence[Effect]) -> str:
-    """Return a row of unrounded values for every effect."""
+    """Return all effects with unrounded values, one per line."""
     schema = {
         **dict.fromkeys(("suite", "scenario", "scheme", "backend", "metric"), pl.String),
         **dict.fromkeys(("mean_a", "mean_b", "difference", "ci_low", "ci_high"), pl.Float64),
@@ -39,7 +39,7 @@ def csv(effects: Sequence[Effect]) -> str:
 
 
 def text(changes: Sequence[Change], effects: Sequence[Effect], width: int | None = None) -> str:
-    """Return changes in the setup and significant differences for a terminal of ``width`` columns."""
+    """Return changes in the setup and significant differences, for a terminal of ``width`` columns."""
     console = Console(file=io.StringIO(), width=width or _WIDE)
     if changes:
         setup = Table("setup", "A", "B", box=None, pad_edge=False)
@@ -62,7 +62,7 @@ def text(changes: Sequence[Change], effects: Sequence[Effect], width: int | None
 
 
 def markdown(changes: Sequence[Change], effects: Sequence[Effect]) -> str:
-    """Return the contents of `text` as Markdown tables."""
+    """Return the same as Markdown tables."""
     parts = [
         "## Setup",
         _table(("setup", "A", "B"), changes) if changes else "Nothing differs.",
@@ -75,7 +75,7 @@ def markdown(changes: Sequence[Change], effects: Sequence[Effect]) -> str:
 
 
 def cells(effect: Effect) -> list[str]:
-    """Return an effect's table cells, rounded and in the metric's unit."""
+    """Return an effect's formatted cells, in the metric's unit."""
     metric = METRICS[effect.metric]
     unit = f" ({metric.unit})" if metric.unit else ""
     scheme = effect.scheme if effect.backend == "simulator" else f"{effect.scheme} on {effect.backend}"
@@ -96,7 +96,7 @@ def cells(effect: Effect) -> list[str]:
 
 
 def counts(effects: Sequence[Effect]) -> str:
-    """Return a sentence with the number of differences of each kind and the test used."""
+    """Return a sentence with the number of differences per verdict and the test."""
     found = Counter(one.verdict for one in effects)
     told = ", ".join(f"{found[name]} {name}" for name in _VERDICTS if found[name])
     paired = sum(one.paired for one in effects)

@@ -1,4 +1,4 @@
-"""The command line that compares simulator and kernel."""
+"""Print the simulator's distance from the kernel."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ from evaluation.recorded.results import Results
 from kernel_bridge.lab import image
 
 QUEUES = "fidelity-aqm"
-"""The suite of queueing disciplines."""
 BOTTLENECKS = "fidelity-lot"
-"""The suite of three bottlenecks."""
 
 
 def table(found: Sequence[Fidelity]) -> Table:
@@ -116,10 +114,7 @@ def _text(value: float | None) -> str:
 
 
 def record(folder: Path, *, keep: bool = False) -> list[Path]:
-    """Write golden files of a lab evaluation; return their paths. Spot checks have their own folder.
-
-    With ``keep``, runs that the evaluation lacks stay as recorded before.
-    """
+    """Write golden files of a lab evaluation; ``keep`` keeps recorded runs that it lacks."""
     results = Results.read(folder)
     guest = image.latest().manifest
     paths = []
@@ -133,22 +128,22 @@ def record(folder: Path, *, keep: bool = False) -> list[Path]:
 
 @reports_input_errors
 def main() -> int:
-    """Run the command line of this process."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m evaluation.fidelity",
-        description="Compare the simulator with the real kernel, scheme by scheme.",
+        description="Show the simulator's distance from the real kernel, scheme by scheme.",
     )
     parser.add_argument("what", nargs="*", metavar="SCHEME", help="schemes (default: all), or: record FOLDER")
-    parser.add_argument("--runs", action="store_true", help="print every run, simulator / kernel")
-    parser.add_argument("--keep", action="store_true", help="record: keep runs that FOLDER lacks")
+    parser.add_argument("--runs", action="store_true", help="show every run: simulator / kernel")
+    parser.add_argument("--keep", action="store_true", help="record: keep the runs that FOLDER does not have")
     options = parser.parse_args()
     if options.what[:1] == ["record"]:
         if len(options.what) != 2:
-            raise InputError("record: needs the folder of one evaluation with --backend lab")
+            raise InputError("record: needs one folder, of an evaluation with --backend lab")
         print("\n".join(str(path) for path in record(Path(options.what[1]), keep=options.keep)))
         return 0
     console = Console()
-    chosen = options.what or leosim.schemes()
+    chosen = options.what or list(leosim.schemes())
     runs = [run for one in golden.shipped() for run in one.runs if run.scheme in chosen]
     if options.runs:
         _print_runs(console, compare(runs))

@@ -1,6 +1,6 @@
-"""Compares a run on the kernel with the same run in the simulator.
+"""Compare runs on the kernel with the same runs in the simulator.
 
-Errors are relative to the kernel's value, except retransmissions (difference of rates) and start-up (s).
+Errors are relative to the kernel, except for retransmissions (difference of rates) and start-up (seconds).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Comparison:
 
     @property
     def rtt_p95(self) -> float:
-        """Relative error of the first flow's 95th percentile of RTT."""
+        """Relative error of the first flow's 95th percentile RTT."""
         return _relative(self.simulated[0].rtt_p95_ms, self.run.flows[0].rtt_p95_ms)
 
     @property
@@ -50,7 +50,7 @@ class Comparison:
 
     @property
     def startup_s(self) -> float:
-        """Difference of the first flow's start-up times in s; NaN if one of them never ended."""
+        """Difference of the first flow's start-up times; NaN if either flow never reached `STARTED`."""
         return _difference(self.simulated[0].startup_s, self.run.flows[0].startup_s)
 
     @property
@@ -66,16 +66,16 @@ class Comparison:
 
 
 def compare(runs: Sequence[GoldenRun]) -> list[Comparison]:
-    """Simulate the kernel's runs and pair both."""
+    """Simulate the kernel's runs."""
     figures = simulate([run.scenario for run in runs])
     return [Comparison(run, found) for run, found in zip(runs, figures, strict=True)]
 
 
 def redrawn(runs: Sequence[GoldenRun], times: int) -> list[GoldenRun]:
-    """Repeat each run ``times`` times with different seeds.
+    """Return each run ``times`` times with different seeds.
 
-    Where outcomes depend on chance (such as packets' phases), means are compared. The simulator's mean should
-    be the more precise one, because the kernel's runs take hours.
+    For outcomes that depend on chance, such as packets' phases, means are compared. The simulator can average
+    over more seeds than the kernel, whose runs take hours.
     """
     return [
         replace(run, scenario=run.scenario.model_copy(update={"seed": run.scenario.seed + _SEED_STEP * time}))
@@ -88,11 +88,11 @@ _SEED_STEP = 1_000_003
 
 
 BUFFERS = {name: tuple(map(int, SETTINGS[name].split())) for name in ("tcp_rmem", "tcp_wmem")}
-"""Buffer sizes of runs on the kernel, where a receive buffer must grow before a large window can be used."""
+"""The kernel's default buffers; a jump of the window waits until the receive buffer has grown."""
 
 
 def simulate(scenarios: Sequence[Scenario]) -> list[list[FlowFigures]]:
-    """Simulate each scenario with the kernel's buffers; return its flows' figures."""
+    """Simulate scenarios with the kernel's buffers; return each one's flows' figures."""
     found = []
     for log in run([_with_buffers(scenario) for scenario in scenarios], SERIES_MS):
         series = log.flow_series
@@ -105,7 +105,7 @@ def simulate(scenarios: Sequence[Scenario]) -> list[list[FlowFigures]]:
 
 
 def run(scenarios: Sequence[Scenario], series_ms: float) -> list[leosim.RunLog]:
-    """Return the simulator's run logs of ``scenarios``."""
+    """Simulate scenarios; return the run logs."""
     names = sorted({name for scenario in scenarios for name in scenario.traces})
     traces = {name: leosim.PathTrace.parse(_csv(name), name) for name in names}
     texts = [scenario.to_json() for scenario in scenarios]

@@ -1,4 +1,4 @@
-"""Bounds on the difference between simulator and kernel, and which schemes exceed them and why."""
+"""Bounds on the simulator's distance from the kernel, and which schemes miss them and why."""
 
 from __future__ import annotations
 
@@ -14,48 +14,45 @@ BOUNDS = {
     "startup_median_s": 0.1,
     "cwnd_median": 0.05,
 }
-"""Bounds for `Fidelity`: relative, except retransmissions (share of packets sent) and start-up (s; one row of
-the series)."""
+"""Bounds of `Fidelity`'s fields: relative, except retransmissions (share of packets sent) and start-up (s;
+one row of the series)."""
 RATIO = 0.15
-"""Relative bound for the ratio of the flow over three bottlenecks to those over one."""
+"""Relative error of the ratio of the flow over three bottlenecks to those over one."""
 DRAWS = 3
-"""Number of seeds with which each run over three bottlenecks is simulated. Chosen after seeing results: with
-one seed, Reno's and CUBIC's ratios were 23 and 18 % below the kernel's, with six 6 and 7 %."""
+"""Number of seeds to simulate for each run over three bottlenecks. Chosen after seeing results: with one
+seed, Reno's and CUBIC's ratios were 23 and 18 % below the kernel's, with six 6 and 7 %."""
 SHARE = 0.08
-"""Absolute bound for the ratio of two flows and Jain's index of many."""
+"""Error of the goodput ratio of two flows and of Jain's index of many."""
 QUEUEING = 0.2
-"""Relative bound for the mean queueing delay."""
 
 RATIOS = "ratio over three bottlenecks"
 CROWDS = "Jain's index of many flows over a queue of one BDP"
-"""Names of further comparisons."""
 
 BEYOND: dict[str, tuple[set[str], str]] = {
     "bbr": (
         {CROWDS},
-        "ten flows have an index of .66 over 20 seeds, .07 below the kernel's two runs, which have .69 and "
-        ".78 and are too few to tell",
+        "ten flows have a Jain's index of .66 over 20 seeds, .07 apart; the kernel's two runs have .69 "
+        "and .78, too few to tell",
     ),
     "cdg": (
         {"goodput_median", "goodput_p90", "rtt_p95_median", "startup_median_s", "cwnd_median"},
-        "backs off on a round's largest RTT unless the smallest grew; on the kernel the smallest grows by "
-        "some 20 microseconds from the first flight, which the application sends, to later ones, which "
-        "acknowledgements trigger",
+        "backs off by a round's largest RTT unless the smallest has grown; on the kernel it grows by some "
+        "20 microseconds from the first flight, which an application sends, to later ones, which ACKs "
+        "trigger",
     ),
     "hybla": (
         {"goodput_p90", "retransmit_median", "cwnd_median"},
-        "adds up to a window per acknowledgement, so every acknowledgement more or less in a repair of "
-        "thousands of packets matters",
+        "adds up to a window per ACK, so each ACK more or less in the repair of thousands of packets matters",
     ),
 }
-"""Schemes that exceed bounds: which bounds, and the cause."""
+"""Schemes that miss bounds: which ones, and why."""
 
 
 def misses(one: Fidelity) -> set[str]:
-    """Return the names of a scheme's figures that exceed their bounds."""
+    """Return a scheme's figures beyond the bounds."""
     return {name for name, bound in BOUNDS.items() if getattr(one, name) > bound}
 
 
 def known(scheme: str) -> set[str]:
-    """Return the figures for which a scheme is known to exceed the bounds."""
+    """Return a scheme's figures that are known to be beyond their bounds."""
     return BEYOND[scheme][0] if scheme in BEYOND else set()

@@ -1,7 +1,7 @@
-"""Golden files: the real kernel's results of a suite in the lab, with which the simulator is compared.
+"""Golden files: a real kernel's results of a suite in the lab, to compare the simulator with.
 
-A golden file is JSON with one run per line: first kernel and provenance, then each run's scenario and, for
-each flow, a few figures and the congestion window over time.
+A golden file is JSON with one run per line: the kernel and provenance first, then each run's scenario and,
+for each flow, a few figures and its window over time.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ FOLDER = Path(__file__).parents[1] / "golden"
 FORMAT, VERSION = "leogym-golden", 1
 CWND_STEP_S = 0.5
 STARTED = 0.8
-"""Start-up ends when a flow first uses this share of its bottleneck's capacity."""
+"""Start-up ends when a flow first carries this share of its bottleneck's capacity."""
 
 
 @dataclass(frozen=True)
 class FlowFigures:
-    """The figures of a flow that are compared; None means no sample."""
+    """A flow's figures to compare."""
 
     scheme: str
     goodput_mbps: float
     rtt_mean_ms: float | None
+    """None without a sample, as in the fields below."""
     rtt_p95_ms: float | None
     base_rtt_mean_ms: float | None
     retransmit_rate: float | None
     startup_s: float | None
-    """Time to the first 100 ms in which the flow uses `STARTED` of its bottleneck's capacity."""
+    """Time until the first 100 ms in which it carries `STARTED` of its bottleneck's capacity."""
     cwnd_packets: list[int] = field(default_factory=list)
-    """One value every `CWND_STEP_S` of the flow's time."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class GoldenRun:
 
     suite: str
     scheme: str
-    """The scheme under test, or all schemes of the scenario joined by ``+``."""
+    """The scheme under test, or the scenario's schemes joined by ``+``."""
     scenario: Scenario
     flows: list[FlowFigures]
 
@@ -62,9 +62,9 @@ class Golden:
     """A golden file."""
 
     provenance: Mapping[str, Any]
-    """``kernel``, ``image_sha256``, ``commit``, ``date`` and ``command`` from `of_results`.
+    """``kernel``, ``image_sha256``, ``commit``, ``date`` and ``command``, from `of_results`.
 
-    If `renewed` kept runs of an earlier recording, ``earlier`` is that recording's provenance.
+    Where `renewed` kept runs of an older recording, ``earlier`` is that recording's provenance.
     """
     runs: list[GoldenRun]
 
@@ -75,7 +75,7 @@ def shipped() -> list[Golden]:
 
 
 def read(path: Path) -> Golden:
-    """Read a golden file, or raise `InputError` if it is not one."""
+    """Read a golden file, or raise an `InputError`."""
     try:
         data = json.loads(path.read_text())
     except (OSError, ValueError) as error:
@@ -114,10 +114,10 @@ def write(path: Path, golden: Golden) -> None:
 
 
 def of_results(results: Results, suite: str, guest: Mapping[str, Any]) -> Golden:
-    """Return a suite's lab runs, or raise `InputError` without any; ``guest`` is the image's manifest."""
+    """Return a suite's lab runs in an evaluation; ``guest`` is the image's manifest."""
     rows = results.runs.filter((pl.col("suite") == suite) & (pl.col("backend") == "lab"))
     if rows.is_empty():
-        raise InputError(f"{results.folder}: {suite}: has no run with --backend lab")
+        raise InputError(f"{results.folder}: {suite}: no run of this suite used --backend lab")
     [described] = [one for one in results.suites if one.name == suite]
     runs = []
     order = ["scenario", "run_scheme", "repeat"]
@@ -147,10 +147,10 @@ def of_results(results: Results, suite: str, guest: Mapping[str, Any]) -> Golden
 
 
 def renewed(older: Golden, newer: Golden) -> Golden:
-    """Return ``older`` with its runs replaced and extended by those of ``newer``.
+    """Return ``older`` updated with the runs of ``newer``.
 
-    Suite, scheme and scenario, including seed and offsets, identify a run. If any run of ``older`` remains,
-    the provenance has that of ``older`` as ``earlier``.
+    Suite, scheme and scenario (with seed and offsets) identify a run. If any of ``older``'s runs stay, its
+    provenance becomes ``earlier`` in the result's.
     """
 
     def key(run: GoldenRun) -> tuple[str, str, str]:
@@ -166,10 +166,7 @@ def renewed(older: Golden, newer: Golden) -> Golden:
 
 
 def figures_of(row: Mapping[str, Any], series: Mapping[str, Any]) -> FlowFigures:
-    """Return a flow's figures from its summary ``row``, as in a run log, and its ``series``.
-
-    ``series`` has the columns ``time_s``, ``goodput_mbps`` and ``cwnd_packets``.
-    """
+    """Return a flow's figures; ``series`` has ``time_s``, ``goodput_mbps`` and ``cwnd_packets``."""
 
     def known(name: str) -> float | None:
         value = row[name]
@@ -178,7 +175,7 @@ def figures_of(row: Mapping[str, Any], series: Mapping[str, Any]) -> FlowFigures
     time_s = np.asarray(series["time_s"]) - row["start_s"]
     full = STARTED * row["capacity_mbps"] * PAYLOAD_SHARE
     reached = np.flatnonzero(np.asarray(series["goodput_mbps"]) >= full)
-    # Flows start a fraction of a millisecond late: take the nearest row, not the next one.
+    # A flow starts a fraction of a millisecond late: take the nearest row, not the next one.
     steps = np.arange(CWND_STEP_S, row["stop_s"] - row["start_s"] + 1e-9, CWND_STEP_S)
     at = np.searchsorted(time_s, steps - SERIES_MS / 2e3)
     cwnd = np.asarray(series["cwnd_packets"])

@@ -1,4 +1,4 @@
-"""Compares queueing delays under queueing disciplines in the simulator and on the kernel."""
+"""Compare queueing delays in the simulator with those on the kernel."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from evaluation.fidelity.golden import FlowFigures
 
 @dataclass(frozen=True)
 class Queueing:
-    """The mean queueing delay of a scheme's first flow in one scenario, averaged over runs.
+    """The first flow's mean queueing delay in one scenario, averaged over runs.
 
-    With disciplines that drop at random it varies by a tenth between seeds, on either side.
+    With disciplines that drop at random it differs by a tenth between seeds, in the simulator and on the
+    kernel.
     """
 
     scenario: str
@@ -29,7 +30,7 @@ class Queueing:
 
 
 def queueing(compared: Sequence[Comparison]) -> list[Queueing]:
-    """Return the delays by scenario and scheme, from comparisons whose flows have RTTs."""
+    """Return the delays by scenario and scheme, of comparisons whose flows have RTTs."""
     groups: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for one in compared:
         ours, theirs = _delay_ms(one.simulated[0]), _delay_ms(one.run.flows[0])

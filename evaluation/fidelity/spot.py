@@ -1,4 +1,4 @@
-"""Spot checks: compare one scenario of each suite with the lab's kernel.
+"""Spot checks: one scenario of each suite also runs on the lab's kernel, to compare the simulator with it.
 
 python evaluate.py SUITE --spot --backend lab --out FOLDER
 python -m evaluation.fidelity record FOLDER --keep
@@ -15,27 +15,30 @@ from evaluation.fidelity.against_kernel import Comparison, compare, redrawn
 
 FOLDER = golden.FOLDER / "spot"
 DRAWS = 20
-"""Number of seeds that show the simulator's random variation; the kernel has run once."""
+"""Number of seeds in the simulator, to show the spread by chance: the kernel has one run."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A scheme's run in the simulator and on the kernel; ranges are over `DRAWS` simulator seeds."""
+    """One scheme's run in the simulator and on the kernel.
+
+    Ranges are the lowest and highest of the simulator's `DRAWS` seeds.
+    """
 
     scheme: str
     goodput_mbps: tuple[float, float]
-    """Total of all flows: simulator with the kernel's seed, kernel."""
+    """All flows' total: simulator with the kernel's seed, kernel."""
     goodput_range: tuple[float, float]
     goodput_error: float
     """Relative error."""
     rtt_mean_ms: tuple[float | None, float | None]
-    """First flow's mean RTT; None without a sample."""
+    """First flow; None without a sample."""
     rtt_range: tuple[float, float] | None
     """None if no seed has a sample."""
     rtt_error: float
     """Relative error; NaN without a sample."""
     retransmit_rate: tuple[float | None, float | None]
-    """First flow's rate."""
+    """First flow."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,6 @@ class SpotCheck:
     """A suite's spot check."""
 
     kernel: str
-    """Version."""
     command: str
     scenario: str
     duration_s: float
@@ -53,7 +55,7 @@ class SpotCheck:
 
 @cache
 def of_suite(name: str) -> SpotCheck | None:
-    """Return a suite's spot check, or None if none is recorded."""
+    """Return a suite's spot check; None if none is recorded."""
     path = FOLDER / f"{name}.json"
     if not path.exists():
         return None

@@ -1,4 +1,4 @@
-"""Summarises a scheme's differences from the kernel over its single-flow runs."""
+"""A scheme's distance from the kernel over its single-flow runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from evaluation.fidelity.against_kernel import Comparison, compare
 from evaluation.recorded.results import Results
 
 SINGLE = "fidelity"
-"""The suite of single flows that the figures come from."""
+"""The suite of single flows."""
 
 
 @dataclass(frozen=True)
 class Fidelity:
-    """Differences between a simulated scheme and the kernel's over its single-flow runs."""
+    """A simulated scheme's distance from the kernel's over its single-flow runs."""
 
     scheme: str
     runs: int

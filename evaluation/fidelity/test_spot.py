@@ -12,7 +12,7 @@ from evaluation.fidelity.golden import Golden
 from kernel_bridge.lab import virtual_run
 
 UNABLE = {"reroute", "leotcp-reroute", "converging-paths"}
-"""Suites with reroutes, which nested shells cannot express."""
+"""Their flows change routes, which nested shells cannot do."""
 VARIANTS = {
     "geometry",
     "geometry-orbit",
@@ -20,14 +20,14 @@ VARIANTS = {
     "leotcp-parking-lot-buffers",
     "responsiveness-heavy-loss",
 }
-"""Suites that change one parameter of another suite, which has the check."""
+"""Variants of other suites, which have the spot checks."""
 UNRECORDED = {"starlink", "starlink-mix"}
-"""Not recorded yet: at 240 Mbit/s mm-leo is late, even in virtual time."""
+"""Not recorded yet: at 240 Mbit/s mm-leo is late, also in virtual time."""
 PAPERS = [name for name in suites.shipped() if not name.startswith("fidelity")]
 
 
 def _drawn_anew(scenario: Scenario) -> str:
-    """Return a scenario without its random draws, the seed and offsets."""
+    """Return a scenario without its random seed and offsets."""
     links = {name: link.model_copy(update={"offset_s": 0.0}) for name, link in scenario.links.items()}
     return scenario.model_copy(update={"seed": 0, "links": links}).to_json()
 

@@ -7,5 +7,5 @@ from types import ModuleType
 
 
 def figure_module(kind: str) -> ModuleType:
-    """Return the module of a figure kind, which has ``panels``, ``TITLE`` and ``CAPTION``."""
+    """Return the module of a kind of figure, with ``panels``, ``TITLE`` and ``CAPTION``."""
     return importlib.import_module(f"{__name__}.{kind}")

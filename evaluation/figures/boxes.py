@@ -1,4 +1,4 @@
-"""Box plots of the goodput and delay of a scheme's flows over all repeats."""
+"""Box plots of goodput and delay of a scheme's flows over repeats."""
 
 from __future__ import annotations
 

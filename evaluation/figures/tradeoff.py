@@ -1,4 +1,4 @@
-"""Normalized goodput over delay inflation, compared with the physical limit."""
+"""Normalized goodput against delay inflation: each scheme's distance from the physical limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CAPTION = (
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel for each scenario with both metrics."""
+    """Return a panel for each scenario of the suite."""
     points = {scenario: _points(results, suite, scenario) for scenario in results.scenarios(suite.name)}
     worst = max((p["x"][2] for found in points.values() for p in found.values()), default=2.0)
     return [
@@ -33,8 +33,7 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
 
 
 def _points(results: Results, suite: Suite, scenario: str) -> dict[str, dict[str, Any]]:
-    """Return (mean, low, high) on both axes for each scheme that has them."""
-    # Several flows are judged by their total use of the capacity.
+    # Normalized goodput is per flow; several flows are judged by their joint utilization.
     goodput = "utilization" if "utilization" in suite.headline else "normalized_goodput"
     delay = _delay(suite)
     found = {}
@@ -47,7 +46,7 @@ def _points(results: Results, suite: Suite, scenario: str) -> dict[str, dict[str
 
 
 def _delay(suite: Suite) -> str:
-    """Return the delay metric: if the suite has it, the one measured in utilization's window."""
+    """Return the delay metric: the one over utilization's window if the suite has it."""
     return "shared_delay_inflation" if "shared_delay_inflation" in suite.headline else "delay_inflation"
 
 
@@ -91,7 +90,6 @@ def _panel(
 
 
 def _guides(axes: Axes, x_max: float) -> None:
-    """Draw the physical limit and lines of constant power."""
     axes.grid(False)
     axes.axhline(1.0, color=FAINT, linewidth=0.8)
     axes.axvline(1.0, color=FAINT, linewidth=0.8)

@@ -1,1 +1,1 @@
-"""An evaluation's output folder: written run by run, read back as a whole."""
+"""An evaluation's folder: written run by run, read back as a whole."""

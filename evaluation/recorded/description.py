@@ -1,4 +1,4 @@
-"""``run.json``: an evaluation's self-description, which has what its report needs besides the results."""
+"""``run.json``: the description of an evaluation, which its report needs beside the numbers."""
 
 from __future__ import annotations
 
@@ -26,10 +26,7 @@ def describe(
     seed: int,
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return the self-description of an evaluation with all its planned ``runs``.
-
-    ``contestants`` are the requested schemes and policies, ``options`` further settings to record.
-    """
+    """Return the description of an evaluation, given the planned runs and its options."""
     policies = contestants.policies if contestants else {}
     given = contestants.names if contestants else None
     names = [*(given or []), *(f.scheme for r in runs for f in r.scenario.flows)]
@@ -55,7 +52,7 @@ def describe(
 
 
 def of_run(description: dict[str, Any], run: Run) -> dict[str, Any]:
-    """Return the part of a description that concerns one run, to keep thousands of series files small."""
+    """Return a description of one run: thousands of files need not describe all suites."""
     config = dict(description.get("config", {}))
     names = {flow.scheme for flow in run.scenario.flows}
     if "suites" in config:
@@ -67,7 +64,7 @@ def of_run(description: dict[str, Any], run: Run) -> dict[str, Any]:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Read ``run.json``, or raise `InputError` if it is unreadable or has another format or version."""
+    """Return the description in ``folder``, or raise an `InputError`."""
     path = folder / "run.json"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -84,7 +81,7 @@ def encode(description: dict[str, Any]) -> bytes:
 
 
 def merge(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    """Return ``now`` extended by the suites, schemes and traces that only ``before`` has."""
+    """Return ``now`` with the suites, schemes and traces that only ``before`` has."""
     config, old = now["config"], before["config"]
     names = {suite["name"] for suite in config["suites"]}
     return {

@@ -1,4 +1,4 @@
-"""Makes file names from names of suites, scenarios and schemes, which may contain paths."""
+"""File names from names of suites, scenarios and schemes, which may contain a file's path."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import re
 
 _LONGEST = 56
-"""Most characters of a part: three parts, a kind and an extension stay below 255 bytes."""
+"""Most characters of a part: three parts, a kind and a suffix fit a file name's 255 bytes."""
 _DIGITS = 10
 _PLAIN = re.compile(r"(?!\.)(?!-)[\w.+-]+(?<!-)", re.ASCII)
 
@@ -14,7 +14,8 @@ _PLAIN = re.compile(r"(?!\.)(?!-)[\w.+-]+(?<!-)", re.ASCII)
 def joined(*parts: str) -> str:
     """Join parts to a unique file name, such as ``leo-single--sd-ny-bp--cubic--0``.
 
-    Special characters in a part (``/data/my path.csv``) are replaced; ``~`` and a digest make it unique.
+    Different parts give different names. In a part such as ``/data/my path.csv`` other characters are
+    replaced, and a digest follows after ``~``, which plain parts never have.
     """
     return "--".join(map(_safe, parts))
 

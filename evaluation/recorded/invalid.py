@@ -1,4 +1,4 @@
-"""``invalid.csv``: real-time runs for which the machine was too slow; no other table has them."""
+"""``invalid.csv``: real-time runs that the machine could not keep up with; no other table has them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SCHEMA = {
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a run is invalid; replaces its rows."""
+    """Why a run is invalid; returned instead of its rows."""
 
     why: str
 
 
 def read(folder: Path) -> pl.DataFrame:
-    """Read one row for each invalid run of the evaluation, or raise `InputError` if the file is damaged."""
+    """Return one row per invalid run of the evaluation in ``folder``."""
     path = folder / NAME
     if not path.exists():
         return pl.DataFrame(schema=SCHEMA)
@@ -43,7 +43,7 @@ def read(folder: Path) -> pl.DataFrame:
 
 
 def add(folder: Path, run: Run, why: str) -> None:
-    """Record that a run is invalid."""
+    """Record an invalid run."""
     row = {
         "suite": run.suite,
         "scenario": run.scenario.name,
@@ -57,7 +57,7 @@ def add(folder: Path, run: Run, why: str) -> None:
 
 
 def forget(folder: Path, run_ids: Collection[str]) -> None:
-    """Remove the rows of runs that are repeated."""
+    """Remove runs that run again."""
     rows = read(folder)
     if not rows.is_empty():
         _write(folder, rows.filter(~pl.col("run_id").is_in(list(run_ids))))

@@ -1,4 +1,4 @@
-"""Reads an evaluation's folder, the only input of figures and the report."""
+"""An evaluation's folder read back: the only source of figures and report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from results.intervals import summarize
 
 @dataclass(frozen=True)
 class Series:
-    """The time series of one run, from ``series/``."""
+    """One run's time series from ``series/``."""
 
     repeat: int
     offset_s: float
@@ -35,13 +35,12 @@ class Results:
 
     folder: Path
     description: dict[str, Any]
-    """From ``run.json``."""
     runs: pl.DataFrame
     """The rows of ``runs.parquet``, with a column ``run_scheme`` for the scheme under test."""
 
     @classmethod
     def read(cls, folder: Path) -> Results:
-        """Read an evaluation, or raise `InputError` if ``folder`` has none that is readable."""
+        """Read the folder, or raise an `InputError`."""
         found = run_json.read(folder)
         path = folder / "runs.parquet"
         try:
@@ -51,34 +50,34 @@ class Results:
 
     @cached_property
     def invalid(self) -> list[dict[str, Any]]:
-        """The rows of ``invalid.csv``; ``runs`` lacks these runs."""
+        """The runs that the machine could not keep up with; not in ``runs``."""
         return invalid.read(self.folder).rows(named=True)
 
     @property
     def quick(self) -> bool:
-        """Whether ``--quick`` shortened the suites."""
+        """Whether the suites ran with ``--quick``."""
         return bool(self.description["config"].get("quick", False))
 
     @property
     def spot(self) -> bool:
-        """Whether ``--spot`` reduced the suites to their spot checks."""
+        """Whether the suites ran with ``--spot``."""
         return bool(self.description["config"].get("spot", False))
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """The rows of ``summary.csv`` without its column ``quick``."""
+        """The rows of ``summary.csv``, without its column for `quick`."""
         return summarize(self.runs)
 
     @cached_property
     def suites(self) -> list[Suite]:
-        """The evaluated suites, as they ran."""
+        """The suites as run."""
         present = set(self.runs["suite"])
         parsed = (suite.parse(data, "run.json: suites") for data in self.description["config"]["suites"])
         return [one for one in parsed if one.name in present]
 
     @cached_property
     def schemes(self) -> list[str]:
-        """All measured schemes in the order of ``run.json``."""
+        """All measured schemes, in the table's order."""
         order = list(self.description["config"]["schemes"])
         found = list(dict.fromkeys(self.summary["scheme"]))
         return sorted(found, key=lambda name: order.index(name) if name in order else len(order))
@@ -90,7 +89,7 @@ class Results:
         return sorted(mine, key=lambda name: (order.index(name) if name in order else len(order), name))
 
     def scenario(self, suite_name: str, name: str, scheme: str) -> Scenario | None:
-        """Return a suite's scenario with a scheme under test as it ran, or None."""
+        """Return a suite's scenario with a scheme under test, as run; None if there is none."""
         return self._scenarios(suite_name, scheme).get(name)
 
     def _scenarios(self, suite_name: str, scheme: str) -> dict[str, Scenario]:
@@ -100,24 +99,24 @@ class Results:
         return {}
 
     def contests(self, suite_name: str, scenario: str) -> list[str]:
-        """Return a scenario's tested schemes, or mixes such as ``cubic+reno``."""
+        """Return the schemes, or mixes such as ``cubic+reno``, under test in a scenario."""
         mine = self.runs.filter((pl.col("suite") == suite_name) & (pl.col("scenario") == scenario))
         names = mine["run_scheme"].unique().to_list()
         known = {name: rank for rank, name in enumerate(self.schemes)}
         return sorted(names, key=lambda name: (known.get(name, len(known)), name))
 
     def interval(self, suite_name: str, scenario: str, scheme: str, metric: str) -> dict[str, Any] | None:
-        """Return the summary's row (mean, ci_low, ci_high, n), or None if the metric is undefined."""
+        """Return the summary's row (mean, ci_low, ci_high, n); None if the metric is undefined."""
         return self._rows_of_summary.get((suite_name, scenario, scheme, metric))
 
     @cached_property
     def _rows_of_summary(self) -> dict[tuple[str, ...], dict[str, Any]]:
-        """The summary's rows by suite, scenario, scheme and metric, for the first backend that has them."""
+        """The summary's rows by suite, scenario, scheme and metric; the first backend wins."""
         keys = ("suite", "scenario", "scheme", "metric")
         return {tuple(row[key] for key in keys): row for row in self.summary.reverse().iter_rows(named=True)}
 
     def series(self, suite_name: str, scenario: str) -> dict[str, Series]:
-        """Return `first_series` of each contest of a scenario whose files exist, in their order."""
+        """Return `first_series` of each contest of a scenario that has files, in order."""
         return {
             contest: one
             for contest in self.contests(suite_name, scenario)
@@ -125,7 +124,7 @@ class Results:
         }
 
     def first_series(self, suite_name: str, scenario: str, contest: str) -> Series | None:
-        """Return the series of the first recorded repeat, or None if its files do not exist."""
+        """Return the series of the first recorded repeat; None if the files are missing."""
         rows = self.runs.filter(
             (pl.col("suite") == suite_name)
             & (pl.col("scenario") == scenario)

@@ -1,4 +1,4 @@
-"""Writes and reads the two Parquet files of a run's series part by part."""
+"""The two Parquet files of a run's series, written and read back in parts."""
 
 from __future__ import annotations
 
@@ -21,26 +21,24 @@ from evaluation.runs.plan import Run
 from results.measurement import Measurement
 
 METADATA_KEY = "leogym"
-"""Key of the self-description (JSON) in a Parquet file's metadata."""
+"""Key of the JSON description in a Parquet file's metadata."""
 
 KINDS = ("flows", "links")
 IDENTITY = ["suite", "scenario", "scheme", "backend", "repeat"]
-"""The first columns, which identify the run."""
 READ_BACK = ["time_s", "flow", "goodput_mbps", "rtt_ms", "base_rtt_ms"]
-"""Columns of flows that metrics need."""
 
 
 def files_of(folder: Path, name: str) -> dict[str, Path]:
-    """Return the paths of the series of run ``name`` by kind."""
+    """Return the paths of the series of the run ``name`` by kind."""
     return {kind: folder / f"{kind}--{name}.parquet" for kind in KINDS}
 
 
 class SeriesWriter:
-    """Writes ``FOLDER/flows--NAME.parquet`` and ``FOLDER/links--NAME.parquet`` with a row group per part.
+    """Writes ``FOLDER/flows--NAME.parquet`` and ``FOLDER/links--NAME.parquet``: one row group per part.
 
-    Only one part is in memory at a time. The first columns identify the run, so all files of a kind can be
-    read as one table. `finish` gives complete files their names; without it, leaving the ``with`` block
-    removes them.
+    Holds one part in memory. The run's identity is in each file's first columns, so all files of a kind read
+    as one table. `finish` renames complete files into place; leaving the ``with`` block without it deletes
+    them.
     """
 
     def __init__(self, folder: Path, name: str, run: Run, description: dict[str, Any]) -> None:
@@ -58,7 +56,7 @@ class SeriesWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for writer in self._writers.values():
-            with suppress(OSError):  # unfinished files are deleted below
+            with suppress(OSError):  # unfinished files are deleted
                 writer.close()
         for path in self._temporary.values():
             path.unlink(missing_ok=True)
@@ -74,7 +72,7 @@ class SeriesWriter:
         self.parts += 1
 
     def copy(self, files: Mapping[str, bytes]) -> None:
-        """Write another run's ``files`` (bytes by kind) as this run's; raise `ValueError` if invalid."""
+        """Write another run's series files, given as bytes by kind; a ValueError means invalid files."""
         try:
             for kind in KINDS:
                 file = pq.ParquetFile(io.BytesIO(files[kind]))
@@ -94,7 +92,7 @@ class SeriesWriter:
         self._writers[kind].write_table(table, row_group_size=max(1, len(table)))
 
     def finish(self) -> None:
-        """Sync the files to disk, then give them their names."""
+        """Rename the files into place once their bytes are on disk."""
         for kind in KINDS:
             self._writers.pop(kind).close()
             sync_file(self._temporary[kind])
@@ -102,12 +100,12 @@ class SeriesWriter:
         sync_folder(self._paths["flows"].parent)
 
     def remove(self) -> None:
-        """Remove finished files."""
+        """Delete finished files."""
         for path in self._paths.values():
             path.unlink(missing_ok=True)
 
     def read_back(self, link_names: list[str]) -> Iterator[Measurement]:
-        """Yield the parts with the columns that metrics need; call it after `finish`."""
+        """Yield the parts again with the columns that metrics need; call after `finish`."""
         numbers = {name: index for index, name in enumerate(link_names)}
         files = [pq.ParquetFile(self._paths[kind]) for kind in KINDS]
         try:

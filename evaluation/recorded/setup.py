@@ -1,4 +1,4 @@
-"""Checks that ``--resume`` adds only runs of the same setup to a folder's tables."""
+"""Check that ``--resume`` continues with the same setup: its runs share tables."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ PRESENTATION = {
     "spot",
     "repeats",
 }
-"""Keys of a suite that do not affect single runs; `_repeats` checks ``repeats``."""
+"""Keys of a suite that change no run; `_repeats` checks ``repeats``."""
 SHOWN = 3
-"""Number of differences in an error message; the others are counted."""
+"""Most differences in the message; the others are counted."""
 
 
 def require_same(
@@ -36,11 +36,10 @@ def require_same(
     recorded: pl.DataFrame,
     planned: Collection[Run],
 ) -> None:
-    """Raise `InputError`, naming the differences, unless planned runs may share tables with those recorded.
+    """Raise an `InputError` unless planned runs may share tables with the runs in ``folder``.
 
-    More repeats of everything recorded may, and so may other schemes and suites. ``before`` and ``now`` are
-    the ``run.json`` of the evaluation in ``folder`` and of the planned one; ``recorded`` are the rows of its
-    ``runs.parquet``.
+    More repeats of everything recorded, other schemes and other suites may. ``before`` and ``now`` are the
+    descriptions of the folder's evaluation and of the requested one.
     """
     found = [*_differences(before, now), *_repeats(before, now, recorded, planned)]
     if not found and _of_another_setup(recorded, planned):
@@ -74,7 +73,7 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
 
 
 def unlike(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the key path and both values of each difference between two definitions of a suite."""
+    """Yield the path and both values of each difference between two definitions of a suite."""
     for name in dict.fromkeys([*theirs, *ours]):
         if name in PRESENTATION or theirs.get(name) == ours.get(name):
             continue
@@ -97,7 +96,7 @@ def _hashes(what: str, theirs: Mapping[str, Any] | None, ours: Mapping[str, Any]
 def _repeats(
     before: Mapping[str, Any], now: Mapping[str, Any], recorded: pl.DataFrame, planned: Collection[Run]
 ) -> Iterator[str]:
-    """Yield suites in which some schemes would have more repeats than others."""
+    """Yield suites in which one scheme would have more repeats than another."""
     earlier = {suite["name"]: suite["repeats"] for suite in before["config"]["suites"]}
     for suite in now["config"]["suites"]:
         name, ours = suite["name"], suite["repeats"]
@@ -110,7 +109,6 @@ def _repeats(
 
 
 def _of_another_setup(recorded: pl.DataFrame, planned: Collection[Run]) -> bool:
-    """Return whether a planned run is recorded with another setup hash."""
     setups = {(run.suite, run.scenario.name, run.scheme, run.backend): run.setup_id for run in planned}
     rows = recorded.select("suite", "scenario", "run_scheme", "backend", "setup_id").unique()
     return any(setups.get((*key,), setup_id) != setup_id for *key, setup_id in rows.iter_rows())

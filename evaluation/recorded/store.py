@@ -1,9 +1,8 @@
-"""Writes the output folder: ``runs.parquet`` and ``series/``, each file complete or absent.
+"""The output folder: ``runs.parquet`` and ``series/``, each file written atomically.
 
-A run is recorded when ``runs.parquet`` has its rows; the file is replaced only after the run's series are in
-place. After a kill at any time, every file can be read and ``--resume`` repeats only the runs that were
-running. With thousands of runs the file is not replaced after each: a kill then also loses runs that ended
-within the last `AGAIN` times the duration of a replacement.
+``runs.parquet`` lists a run only once its series are in place, so every file is readable at any time and
+``--resume`` repeats only unfinished runs. The file is not replaced after each run: a kill also loses runs
+that ended within the last moments, up to `AGAIN` times as long as a replacement takes.
 """
 
 from __future__ import annotations
@@ -54,13 +53,13 @@ SCHEMA: dict[str, Any] = {
     "run_id": pl.String,
 }
 AGAIN = 20.0
-"""Time between replacements of ``runs.parquet``, in durations of the last one: replacing takes at most
-1/`AGAIN` of an evaluation's time."""
+"""Wait this many times the last replacement's duration before replacing ``runs.parquet`` again, which limits
+its share of the time to 1/`AGAIN`."""
 GROUP = ["suite", "scenario", "run_scheme", "backend"]
 
 
 def write_parquet(path: Path, table: pl.DataFrame, description: dict[str, Any]) -> None:
-    """Write a table and its self-description atomically."""
+    """Write a table with its description atomically."""
     buffer = io.BytesIO()
     table.write_parquet(buffer, metadata={METADATA_KEY: json.dumps(description)})
     write_atomically(path, buffer.getvalue())
@@ -72,7 +71,7 @@ def file_name(suite: str, scenario: str, scheme: str, repeat: int) -> str:
 
 
 def require_writable(folder: Path) -> None:
-    """Raise `InputError` unless ``folder`` is writable or can be created; do not create it."""
+    """Raise an `InputError` unless ``folder`` is writable or could be created."""
     nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not nearest.is_dir():
         raise InputError(f"{folder}: --out: cannot be written: {os.strerror(errno.ENOTDIR)}")
@@ -91,24 +90,16 @@ class Store:
 
     @classmethod
     def create(cls, folder: Path, description: dict[str, Any]) -> Store:
-        """Start an evaluation in ``folder``; create missing folders.
-
-        Raises:
-            InputError: the folder cannot be written or holds an evaluation.
-        """
+        """Start an evaluation in ``folder``; raise an `InputError` if it already holds one."""
         if not recorded_rows(folder).is_empty():
             raise InputError(
-                f"{folder}: runs.parquet: holds an evaluation (continue with --resume or name another --out)"
+                f"{folder}: runs.parquet: holds an evaluation (continue with --resume, or name another --out)"
             )
         return cls._open(folder, description, pl.DataFrame(schema=SCHEMA))
 
     @classmethod
     def resume(cls, folder: Path, description: dict[str, Any]) -> Store:
-        """Continue the evaluation in ``folder``, without the checks of `recorded.setup`.
-
-        Raises:
-            InputError: the folder cannot be written or its ``runs.parquet`` is invalid.
-        """
+        """Continue in ``folder`` and keep recorded runs; `recorded.setup` checks that this is valid."""
         return cls._open(folder, description, recorded_rows(folder))
 
     @classmethod
@@ -128,14 +119,14 @@ class Store:
 
     @property
     def rows(self) -> pl.DataFrame:
-        """All recorded rows, one per flow and run, sorted."""
+        """All recorded rows, one per flow and run."""
         return self._rows.sort(
             "suite", "scenario", "run_scheme", "backend", "repeat", "flow", maintain_order=True
         )
 
     @property
     def recorded(self) -> set[str]:
-        """The ``run_id`` of all recorded runs."""
+        """The ``run_id`` of each recorded run."""
         return set(self._rows["run_id"])
 
     def record(self, run: Run, measurement: Measurement) -> None:
@@ -151,15 +142,12 @@ class Store:
     ) -> list[dict[str, Any]] | Reason:
         """Write a run's series as its parts arrive; return its rows, one per flow, for `add`.
 
-        If the run is invalid, keep nothing and return the reason. Only the run's own files are touched, so
-        runs may have their own threads.
-
-        The last of ``parts`` has ``flows`` and ``links``. Without ``keep_series``, series exist only while
-        needed.
+        Keeps nothing of an invalid run and returns the reason. Thread-safe for different runs: it touches
+        only the run's own files. Only the last part has ``flows`` and ``links``.
         """
         with self._writer(run) as writer:
             last = None
-            # Look ahead only if the series may be dropped: a part of a long run can be large.
+            # Look ahead only without keep_series: a part of a long run can be large.
             for last, more in ((part, True) for part in parts) if keep_series else _and_whether_more(parts):
                 if last.invalid is not None:
                     return Reason(last.invalid)
@@ -176,13 +164,13 @@ class Store:
         return rows
 
     def copy_series(self, run: Run, files: Mapping[str, bytes]) -> None:
-        """Write a Parquet file per kind as the series of ``run``; raise `ValueError` if they are invalid."""
+        """Write a run's series from another's files by kind; raise a ValueError if they are invalid."""
         with self._writer(run) as writer:
             writer.copy(files)
             writer.finish()
 
     def series_files(self, run: Run) -> dict[str, Path]:
-        """Return the paths of a run's series by kind, whether or not they exist."""
+        """Return the paths of a run's series by kind; they may not exist."""
         name = file_name(run.suite, run.scenario.name, run.scheme, run.repeat)
         return files_of(self.folder / "series", name)
 
@@ -192,7 +180,7 @@ class Store:
         return SeriesWriter(self.folder / "series", name, run, about)
 
     def add(self, run: Run, rows: list[dict[str, Any]]) -> None:
-        """Record a finished run, whose series are in place; call `flush` at the end."""
+        """Record a finished run's rows; its series are in place. Call `flush` at the end."""
         identity = {
             "suite": run.suite,
             "scenario": run.scenario.name,
@@ -221,7 +209,6 @@ class Store:
 
 
 def _and_whether_more(parts: Iterable[Measurement]) -> Iterator[tuple[Measurement, bool]]:
-    """Yield each part and whether another follows."""
     parts = iter(parts)
     part = next(parts, None)
     while part is not None:
@@ -231,7 +218,7 @@ def _and_whether_more(parts: Iterable[Measurement]) -> Iterator[tuple[Measuremen
 
 
 def recorded_rows(folder: Path) -> pl.DataFrame:
-    """Read ``runs.parquet``, empty if missing; raise `InputError` if it is damaged or has other columns."""
+    """Return the rows of ``runs.parquet`` in ``folder``; none without the file."""
     path = folder / "runs.parquet"
     if not path.exists():
         return pl.DataFrame(schema=SCHEMA)
@@ -245,7 +232,7 @@ def recorded_rows(folder: Path) -> pl.DataFrame:
 
 
 def run_description(run: Run) -> dict[str, Any]:
-    """Return a run's identity: its resolved scenario and the hashes of its traces and policies."""
+    """Return a run's identity: its resolved scenario, and its traces and policies by hash."""
     return {
         "suite": run.suite,
         "scheme": run.scheme,

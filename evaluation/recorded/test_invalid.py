@@ -16,7 +16,7 @@ flows: [{scheme: $scheme, route: [l]}]
 
 
 class Late(backends.Simulator):
-    """The simulator on a machine that is too busy for some schemes."""
+    """The simulator on a machine too busy for some schemes."""
 
     late = ("reno",)
 

@@ -1,4 +1,4 @@
-"""The schemes under test, ``--schemes cubic,astraea=runs/x/policy``, and a sentence about each."""
+"""The schemes under test, ``--schemes cubic,astraea=runs/x/policy``, and descriptions of schemes."""
 
 from __future__ import annotations
 
@@ -18,21 +18,7 @@ from configs.suite import Suite
 
 POLICY_FILES = ("policy.onnx", "policy.json")
 
-ABOUT = {
-    "reno": "NewReno (RFC 6582): adds one packet per RTT, halves on loss. The textbook yardstick.",
-    "cubic": "CUBIC (RFC 9438) with HyStart, the default of most operating systems: window growth is a cubic "
-    "function of the time since the last loss; multiplies by 0.7 on loss.",
-    "cubic-hystart-delay": "CUBIC whose HyStart looks at delays alone (Linux's hystart_detect 2).",
-    "cubic-hystart-train": "CUBIC whose HyStart looks at trains of ACKs alone (Linux's hystart_detect 1).",
-    "satcp-0.3s": "SaTCP whose reports come in time and whose window is frozen for 0.3 s.",
-    "satcp-0.9s": "SaTCP whose reports come 0.3 s early and whose window is frozen for 0.9 s.",
-    "satcp-1.3s": "SaTCP whose reports come 0.5 s early and whose window is frozen for 1.3 s.",
-    "satcp-2.3s": "SaTCP whose reports come 1 s early and whose window is frozen for 2.3 s.",
-    "leotcp-ownrtt": "LeoTCP that computes utilisation with the flow's own RTT, not the switches' average.",
-    "leotcp-noinitial": "LeoTCP without its initial phase: it grows by 5 % of its share an RTT at once.",
-    "cubic-nohystart": "CUBIC (RFC 9438) whose slow start ends at the first loss.",
-    "bbr": "BBRv1: paces at its estimate of the bottleneck's bandwidth and probes it every eight RTTs.",
-    "bbr3": "BBRv3: BBR that also backs off on loss and ECN.",
+LEARNED = {
     "astraea": "Astraea (Liao et al., EuroSys 2024): multi-agent reinforcement learning for fairness; "
     "one action per monitor interval multiplies the window.",
     "orca": "Orca (Abbasloo et al., SIGCOMM 2020): a learned agent multiplies CUBIC's window every 20 ms.",
@@ -40,32 +26,32 @@ ABOUT = {
     "sage": "Sage (Yen et al., SIGCOMM 2023): a policy learned offline from what kernel schemes did "
     "multiplies the window every 10 ms.",
 }
+"""What the report says about a policy's agent; about other schemes it says what `leosim.schemes` does."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """An exported policy that a scheme's name stands for."""
+    """An exported policy behind a scheme's name."""
 
     folder: Path
     files: dict[str, bytes] = field(repr=False)
     metadata: dict[str, Any]
-    """What ``policy.json`` says."""
     departures: str | None = None
-    """Of a policy that comes with the project: in a line, what differs from the publication."""
+    """For a shipped policy, one line with its differences from the publication."""
 
     @property
     def interval_ms(self) -> float:
-        """The monitor interval that it was trained for."""
+        """The monitor interval of its training."""
         return float(self.metadata["interval_ms"])
 
     @property
     def sha256(self) -> str:
-        """The hash of its network and its description."""
+        """The hash of network and metadata."""
         return hashlib.sha256(b"".join(self.files[name] for name in POLICY_FILES)).hexdigest()
 
     @property
     def origin(self) -> str:
-        """A sentence that says whose weights they are."""
+        """A sentence on the weights' origin."""
         provenance = self.metadata.get("provenance", {})
         if imported := provenance.get("imported_from"):
             of = provenance.get("index_sha256", "")
@@ -78,16 +64,15 @@ class Policy:
 
 @dataclass(frozen=True)
 class Contestants:
-    """Schemes in the order that the user gave them, and the policies of those that have one."""
+    """Schemes in the user's order, and their policies."""
 
     names: list[str] | None
-    """None: each suite's own."""
     policies: dict[str, Policy]
 
 
 def about(name: str, policy: Policy | None) -> str:
     """Return what the report says about a scheme."""
-    text = ABOUT.get(policy.metadata.get("agent", "") if policy else name, "")
+    text = LEARNED.get(policy.metadata.get("agent", ""), "") if policy else leosim.schemes().get(name, "")
     if policy:
         where = printable(policy.folder.as_posix())
         text += f" {policy.origin} Policy {where}, SHA-256 {policy.sha256[:12]}…"
@@ -98,16 +83,10 @@ def about(name: str, policy: Policy | None) -> str:
 
 
 def parse(text: str, known: list[str]) -> Contestants:
-    """Return the schemes that ``NAME,NAME=PATH,…`` names, their policies loaded and checked.
+    """Return the schemes of ``NAME,NAME=PATH,…``, with their policies loaded and checked.
 
-    A name alone that is no built-in scheme stands for the policy of that agent which comes with the project.
-
-    Args:
-        text: the value of ``--schemes``.
-        known: what the backend runs without a policy.
-
-    Raises:
-        InputError: an unknown scheme, a name twice, or a policy that cannot be loaded.
+    A name not among the backend's ``known`` schemes stands for that agent's shipped policy. An `InputError`
+    names an unknown scheme, a repeated name, or a policy that cannot be loaded.
     """
     names: list[str] = []
     policies: dict[str, Policy] = {}
@@ -131,14 +110,14 @@ def parse(text: str, known: list[str]) -> Contestants:
 
 
 def of_suites(suites: Iterable[Suite]) -> Contestants:
-    """Return the suites' own schemes, with the project's policies for those of them that have one."""
+    """Return the suites' own schemes, with the shipped policies of those that have one."""
     named = {name for suite in suites for name in suite.schemes}
     policies = {name: load_policy(folder) for name, folder in shipped().items() if name in named}
     return Contestants(None, policies)
 
 
 def require_known(name: str, source: str, known: Collection[str]) -> None:
-    """Raise an `InputError` unless ``name`` is among the ``known`` schemes; its line lists them."""
+    """Raise an `InputError` that lists the ``known`` schemes unless ``name`` is one."""
     if name not in known:
         raise InputError(
             f"{source}: {name}: not a scheme that this backend runs ({', '.join(known)}; "
@@ -147,17 +126,13 @@ def require_known(name: str, source: str, known: Collection[str]) -> None:
 
 
 def shipped() -> dict[str, Path]:
-    """Return the folders of the policies that come with the project, by the agent's name."""
+    """Return the folders of the shipped policies by agent."""
     found = sorted(Path(agents.__file__).parent.glob("*/trained/policy/policy.json"))
     return {path.parents[2].name: path.parents[1] for path in found}
 
 
 def load_policy(path: Path) -> Policy:
-    """Return the policy in the folder ``path``, or in the folder ``policy`` of a training run.
-
-    Raises:
-        InputError: there is none, it is damaged or of another specification.
-    """
+    """Return the policy in the folder ``path`` or its subfolder ``policy``, or raise an `InputError`."""
     folder = path if (path / "policy.json").exists() else path / "policy"
     if not (folder / "policy.json").is_file():
         raise InputError(f"{path}: policy.json: there is no policy in this folder")

@@ -3,6 +3,7 @@ import re
 import shlex
 from pathlib import Path
 
+import leosim
 import pytest
 import yaml
 from rich.console import Console
@@ -56,6 +57,16 @@ def test_what_differs_from_the_publication_is_said_by_report_list_and_readme(nam
     assert f"- **{name}**: {line}" in words(README.read_text(encoding="utf-8"))
 
 
+def test_readme_and_list_have_the_schemes_of_the_simulators_table():
+    assert f"**Schemes**: {', '.join(leosim.schemes())}." in words(README.read_text(encoding="utf-8"))
+    console = Console(record=True, width=2_000, file=open("/dev/null", "w"))  # noqa: SIM115
+    print_list(console)
+    shown = console.export_text()
+    for name, sentence in leosim.schemes().items():
+        assert f"scheme {name}: {sentence}" in shown
+        assert about(name, None) == sentence
+
+
 def test_the_readme_calls_nothing_as_published():
     assert "as published" not in README.read_text(encoding="utf-8")
 
@@ -70,7 +81,7 @@ def test_what_a_shipped_policy_says_of_its_making_agrees_with_itself(name):
     assert header["command"] == provenance["command"]
     assert header["commit"] == provenance["commit"]
     assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?", provenance["commit"])
-    # What the command says is what was done.
+    # The command reproduces the run.
     words = shlex.split(provenance["command"])
     for flag in ("agent", "seed"):
         if f"--{flag}" in words:
@@ -78,7 +89,7 @@ def test_what_a_shipped_policy_says_of_its_making_agrees_with_itself(name):
 
 
 def imported(folder: Path, agent: str) -> Path:
-    """Return a folder with a policy of ``agent`` as an import leaves it: with other weights than ours."""
+    """Return a folder with an imported policy of ``agent``, with other weights than ours."""
     policy = load_policy(shipped()[agent])
     (folder / "policy").mkdir(parents=True)
     said = {"imported_from": "model.ckpt-1.index", "index_sha256": "ab" * 32}

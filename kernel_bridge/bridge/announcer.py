@@ -12,17 +12,14 @@ from collections.abc import Mapping, Sequence
 from kernel_bridge.bridge.client import Bridge, BridgeError, Closed, Opened
 
 NS_PER_MS, NS_PER_S = 1_000_000, 1_000_000_000
-LATE_NS = 100 * NS_PER_MS
-"""A later report makes the run invalid."""
+LATE_NS = 100 * NS_PER_MS  # a later report makes the run invalid
 
 
 class Announcer(threading.Thread):
-    """Report handovers to flows for as long as the bridge runs.
+    """Report handovers through a client that has subscribed to SaTCP, for as long as the bridge runs.
 
-    Args:
-        client: a connection that has subscribed to the flows' scheme.
-        reports: begin and end of each report, in ns from the run's start, by the flow's destination port.
-        origin_ns: the run's start, on the monotonic clock.
+    ``reports`` has begin and end of each report, in ns from the run's start, by the flow's destination port;
+    ``origin_ns`` is the run's start on the monotonic clock.
     """
 
     def __init__(

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-SOCKET = "@leo-bridge"
-"""The default socket: a path or, after an @, an abstract name."""
+SOCKET = "@leo-bridge"  # the default socket: a path or, after an @, an abstract name
 PROTOCOL = 1
 REPORT_FIELDS = (
     "time_ns",
@@ -49,19 +48,14 @@ class Flow:
 
     id: int
     scheme: str
-    local: str
-    """Address and port, as ``10.0.0.1:4321``."""
+    local: str  # address and port, as `10.0.0.1:4321`
     remote: str
-    netns: int
-    """Inode of the network namespace, as in ``/proc/PID/ns/net``."""
+    netns: int  # inode of the network namespace, as in `/proc/PID/ns/net`
     uid: int
-    opened_us: int
-    """Opening time on the monotonic clock: the origin of a report's ``time_ns``."""
-    mode: str
-    """What sets the window: ``held``, ``steered``, ``fallen_back`` (Cubic) or ``its_own`` (SaTCP)."""
+    opened_us: int  # opening time on the monotonic clock: the origin of a report's `time_ns`
+    mode: str  # what sets the window: `held`, `steered`, `fallen_back` (Cubic) or `its_own` (SaTCP)
     cwnd_packets: int
-    pacing_bytes_per_s: int
-    """0: unpaced."""
+    pacing_bytes_per_s: int  # 0: unpaced
     srtt_us: int
     sent_packets: int
     fallbacks: int
@@ -87,10 +81,8 @@ class Report:
     """A monitor interval of a flow ended."""
 
     flow: int
-    values: tuple[float, ...]
-    """In the order of `REPORT_FIELDS`."""
-    late_us: int
-    """Time from the interval's end until the bridge reported it."""
+    values: tuple[float, ...]  # in the order of `REPORT_FIELDS`
+    late_us: int  # time from the interval's end until the bridge served it
 
     def __getitem__(self, name: str) -> float:
         return self.values[REPORT_FIELDS.index(name)]
@@ -109,12 +101,8 @@ Message = Opened | Closed | Report | Refused
 class Bridge:
     """A connection to a running bridge; a context manager.
 
-    Args:
-        address: the bridge's socket.
-        timeout_s: how long to wait for an answer.
-
     Raises:
-        InputError: no bridge listens there.
+        InputError: no bridge listens at ``address``.
     """
 
     def __init__(self, address: str = SOCKET, *, timeout_s: float = 10.0) -> None:

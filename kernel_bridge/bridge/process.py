@@ -46,10 +46,9 @@ class Offered:
     agent: str
 
 
-OVER_CUBIC = "over-cubic"
-"""Flows offered to clients, with Cubic between their commands, as Orca needs it."""
+OVER_CUBIC = "over-cubic"  # flows offered to clients, with Cubic between their commands, as Orca needs it
 SCHEMES = ("copa", "satcp", "vivace", "vivace-kernel", "vivace-proteus")
-"""Schemes that the bridge itself implements."""
+"""The bridge's own schemes."""
 
 
 def options(schemes: Mapping[str, Path | str | Offered | None]) -> list[str]:

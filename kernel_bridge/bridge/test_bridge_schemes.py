@@ -27,12 +27,9 @@ from tests.support.veth import Pair
 
 pytestmark = pytest.mark.real_time
 
-LATE_MS = 50.0
-"""A flow may time out if an end or a shell sleeps for so long (Linux: at least 200 ms after a round trip)."""
-QUEUE_MS = 10.0
-"""A delay-based scheme backs off if packets wait in a shell for so long."""
-NO_THRESHOLD = 2**31 - 1
-"""TCP_INFINITE_SSTHRESH: no loss and no command has set a threshold yet."""
+LATE_MS = 50.0  # a flow may time out if an end or shell sleeps for so long (Linux: 200 ms after a round trip)
+QUEUE_MS = 10.0  # a delay-based scheme backs off if packets wait in a shell for so long
+NO_THRESHOLD = 2**31 - 1  # TCP_INFINITE_SSTHRESH: no loss and no command has set a threshold yet
 
 
 @pytest.fixture

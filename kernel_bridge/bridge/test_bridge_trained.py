@@ -14,10 +14,8 @@ from tests.support.lateness import Lateness
 pytestmark = pytest.mark.real_time
 
 TRAINED = Path(agents.__file__).parent / "astraea/trained/policy"
-INTERVAL_NS = 30_000_000
-"""The policy's interval (policy.json: interval_ms)."""
-LATE_MS = 20.0
-"""A shell that sleeps for so long makes the RTT of 40 ms half as long again."""
+INTERVAL_NS = 30_000_000  # the policy's interval (policy.json: interval_ms)
+LATE_MS = 20.0  # a shell that sleeps for so long makes the RTT of 40 ms half as long again
 OFTEN_LATE_MS = 1.0
 """Such jitter looks like a queue and the policy backs off: in the simulator, 1 ms costs a third of the
 throughput on this path. mm-leo has the same limit."""

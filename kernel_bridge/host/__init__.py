@@ -1,1 +1,1 @@
-"""What this machine is asked for: private namespaces, and the schemes that its kernel runs."""
+"""The host: private namespaces, and the schemes of its kernel."""

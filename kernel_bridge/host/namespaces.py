@@ -1,4 +1,4 @@
-"""Private namespaces: a program of `kernel_bridge.inside` as their first process, and a folder for it."""
+"""Start programs of `kernel_bridge.inside` as the first process of private namespaces, with a folder."""
 
 from __future__ import annotations
 
@@ -13,25 +13,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-FOLDERS = Path("/tmp")
-"""Where sessions have their folders. Not $TMPDIR, which may be closed to others."""
+FOLDERS = Path("/tmp")  # of sessions; not $TMPDIR, which other users may not be able to access
 PREFIX = "leogym-"
 _PROJECT = Path(__file__).parents[2]
 
 
 def start_in_namespaces(program: str, session: Path, told: int | None = None) -> subprocess.Popen[str]:
-    """Start a program as the first process of new mount, network and PID namespaces.
+    """Start a program as the first process of new mount, network and PID namespaces, which end with it.
 
     Args:
-        program: the name of a module in `kernel_bridge.inside`; it runs as root, without site-packages, with
-            the session's file as its argument.
-        session: that file.
-        told: a descriptor to hand on to it, which is closed here.
-
-    Returns:
-        A process whose end is that of everything in the namespaces.
+        program: a module of `kernel_bridge.inside`, which runs as root and without site-packages.
+        session: the session's file, the program's argument.
+        told: a descriptor for the program, closed in this process.
     """
-    # Both options pass an end on: this process's to unshare, and unshare's to the namespaces.
+    # --pdeathsig ends unshare with this process, --kill-child the namespaces with unshare.
     start = ["setpriv", "--pdeathsig", "KILL"]
     start += ["unshare", "--kill-child", "--pid", "--fork", "--mount-proc", "--net"]
     start += ["--mount", "--propagation", "private", "--"]
@@ -54,19 +49,10 @@ def start_in_namespaces(program: str, session: Path, told: int | None = None) ->
 
 
 def in_namespaces(program: str, session: Path, timeout_s: float | None, name: str) -> tuple[int, str, str]:
-    """Run a program as `start_in_namespaces` does, to its end.
-
-    Args:
-        program: the name of a module in `kernel_bridge.inside`.
-        session: the file that tells it what to do.
-        timeout_s: wall-clock limit, after which everything is ended.
-        name: of what runs, for the message.
-
-    Returns:
-        Exit status and output.
+    """Run a program as `start_in_namespaces` does; return exit status, standard output and standard error.
 
     Raises:
-        TimeoutError: ``timeout_s`` passed.
+        TimeoutError: the program did not end within ``timeout_s``; the message begins with ``name``.
     """
     process = start_in_namespaces(program, session)
     with process:
@@ -81,9 +67,9 @@ def in_namespaces(program: str, session: Path, timeout_s: float | None, name: st
 
 @contextmanager
 def folders(name: str) -> Iterator[tuple[Path, Path]]:
-    """Make a folder of root's, and in it ``work``, the ordinary user's; remove them afterwards.
+    """Make a folder owned by root and in it ``work``, owned by the ordinary user; remove them afterwards.
 
-    The root folder also has an empty folder ``private``, to mount a session's own programs on.
+    The first folder also has an empty folder ``private``, the mount point for a session's own programs.
     """
     root = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{name}-{os.getpid()}-", dir=FOLDERS))
     try:
@@ -99,7 +85,7 @@ def folders(name: str) -> Iterator[tuple[Path, Path]]:
 
 
 def ordinary_user() -> tuple[int, int]:
-    """Return user and group of whoever called sudo, else of nobody."""
+    """Return user and group of the user who called sudo, else of nobody."""
     uid, gid = int(os.environ.get("SUDO_UID", 0)), int(os.environ.get("SUDO_GID", 0))
     if uid and gid:
         return uid, gid

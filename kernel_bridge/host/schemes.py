@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-DATAGRAMS = "udp"
-"""The scheme of flows that send at a constant rate, whatever happens."""
-OURS = "leogym"
-"""What the names begin with under which runs register schemes of their own, for as long as they last."""
+DATAGRAMS = "udp"  # the scheme of flows that send at a constant rate without congestion control
+OURS = "leogym"  # prefix of the names under which runs register schemes of their own
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
 def available() -> list[str]:
-    """Return what a flow's scheme may be: the kernel's own, loaded modules and eBPF programs, and udp."""
+    """Return the schemes that flows can use: the kernel's (with loaded modules and eBPF programs) and udp."""
     try:
         names = _AVAILABLE.read_text().split()
     except OSError:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import signal
 
-FAILED = 125
-"""Exit status if the session cannot be set up."""
-TOO_SLOW = 124
-"""Exit status if the machine exceeds a time limit."""
-LATE = 75
-"""Exit status of mm-leo if it was too late; its log has the details, which the caller judges."""
+FAILED = 125  # exit status if the session cannot be set up
+TOO_SLOW = 124  # exit status if the machine exceeds a time limit
+LATE = 75  # exit status of mm-leo if it was too late; its log has the details, which the caller judges
 
-SETUP_S = 30.0
-"""Limit for shells to start."""
-GRACE_S = 10.0
-"""Limit for flows' ends and shells to stop."""
+SETUP_S = 30.0  # limit for shells to start
+GRACE_S = 10.0  # limit for flows' ends and shells to stop
 
 
 class TooSlowError(RuntimeError):

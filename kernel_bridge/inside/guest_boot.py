@@ -17,12 +17,10 @@ from kernel_bridge.inside.session import GuestJob, GuestJobResult
 
 PROGRESS = "org.leogym.progress"
 RESULT = "org.leogym.result"
-JOB = "opt/org.leogym/job"
-"""The job's path in QEMU's firmware configuration, which reads the job only when the guest does."""
-STOP_PORT = 0x505
-"""The port of pvpanic: writing 1 stops the guest."""
+JOB = "opt/org.leogym/job"  # in QEMU's firmware configuration, which reads it when the guest does
+STOP_PORT = 0x505  # the port of pvpanic: writing 1 stops the guest
 PROGRESS_FD = "LEOGYM_PROGRESS_FD"
-"""Environment variable with the descriptor on which the job may report progress, in lines of JSON."""
+"""Environment variable: the descriptor for the job's progress, in lines of JSON."""
 
 # <linux/random.h>
 _RNDADDENTROPY, _RNDRESEEDCRNG = 0x40085203, 0x5207
@@ -71,7 +69,6 @@ def stop() -> None:
 
 
 def _job() -> tuple[GuestJob, bytes]:
-    """Return the job and its files' bytes."""
     data = Path("/sys/firmware/qemu_fw_cfg/by_name", JOB, "raw").read_bytes()
     head, _, rest = data.partition(b"\n")
     return json.loads(head), rest
@@ -86,7 +83,6 @@ def _seed(seed: bytes) -> None:
 
 
 def _put(job: GuestJob, data: bytes) -> None:
-    """Create the job's folders and files."""
     for name, mode in job["folders"].items():
         Path(name).mkdir(parents=True)
         Path(name).chmod(mode)
@@ -100,7 +96,6 @@ def _put(job: GuestJob, data: bytes) -> None:
 
 
 def _ports() -> dict[str, Path]:
-    """Return the virtio ports by name."""
     found = {}
     for port in Path("/sys/class/virtio-ports").iterdir():
         found[(port / "name").read_text().strip()] = Path("/dev") / port.name

@@ -113,7 +113,6 @@ class WiredRun(GuestRun):
 
 
 def _tell(origin_ns: int, duration_ns: int) -> None:
-    """Report progress to the host every second."""
     told = 0.0
     with os.fdopen(int(os.environ[PROGRESS_FD]), "wb", buffering=0, closefd=False) as progress:
         while told < duration_ns / 1e9:

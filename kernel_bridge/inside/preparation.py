@@ -10,8 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-SOURCES = Path(__file__).parent
-"""Where the C programs are."""
+SOURCES = Path(__file__).parent  # where the C programs are
 
 
 def call(*command: str | Path, given: str = "") -> None:

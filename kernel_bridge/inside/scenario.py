@@ -34,8 +34,7 @@ from kernel_bridge.inside.ending import (
 from kernel_bridge.inside.session import Branch, Role, RunResult, RunSession, SessionFlow
 from kernel_bridge.inside.shell_logs import wait_until_begun
 
-START_S = 0.05
-"""Time from the last preparation to the run's start, unless the run asks for more."""
+START_S = 0.05  # time from the last preparation to the run's start, unless the run asks for more
 
 MARK = 'echo "$0 $$" >"$1"; shift; "$@"; status=$?; [ $status = 75 ] || exit $status'
 SETTINGS = {
@@ -48,7 +47,7 @@ SETTINGS = {
 
 
 def main(make: Callable[[Any], Run] | None = None) -> int:
-    """Carry out the session in the first argument's JSON file as a ``make(session)`` (default: `Run`)."""
+    """Carry out the session in the JSON file of the first argument, as a ``make`` (default: `Run`)."""
     session = json.loads(Path(sys.argv[1]).read_text())
     try:
         told = (make or Run)(session).carry_out()

@@ -20,26 +20,21 @@ class Server(TypedDict):
 class CommandSession(TypedDict):
     """A command inside shells, for `kernel_bridge.inside.shelled_command`."""
 
-    private: str
-    """Mount point for the session's own programs."""
-    folder: str
-    """Working directory of the command."""
+    private: str  # mount point for the session's own programs
+    folder: str  # working directory of the command
     uid: int
     gid: int
     env: dict[str, str]
     servers: list[Server]
-    setuid: list[str]
-    """The shells' programs, to copy to ``private`` and make setuid root."""
-    command: list[str]
-    """The shells and the command, as one command line."""
+    setuid: list[str]  # the shells' programs, to copy to `private` and make setuid root
+    command: list[str]  # the shells and the command, as one command line
 
 
 class End(TypedDict):
     """The sender or the receiver of a flow."""
 
     level: int
-    scheme: str
-    """The kernel's name for it."""
+    scheme: str  # the kernel's name for it
     log: str
 
 
@@ -50,12 +45,9 @@ class SessionFlow(TypedDict):
     port: int
     start_ns: int
     stop_ns: int
-    rate_bps: int
-    """Sending rate of a udp flow, or writing rate of a TCP flow's application; 0: no limit."""
-    bytes: int
-    """A TCP flow stops after so many bytes; 0: only at ``stop_ns``."""
-    periods: str | None
-    """File with a udp flow's sending periods."""
+    rate_bps: int  # sending rate of a udp flow, or writing rate of a TCP flow's application; 0: no limit
+    bytes: int  # a TCP flow stops after so many bytes; 0: only at `stop_ns`
+    periods: str | None  # file with a udp flow's sending periods
     send: End
     receive: End
 
@@ -63,108 +55,78 @@ class SessionFlow(TypedDict):
 class Branch(TypedDict):
     """A shell outside the chain; its inside is another level."""
 
-    level: int
-    """The level in which it starts."""
+    level: int  # the level in which it starts
     shell: list[str]
 
 
 class WireCapacity(TypedDict):
     """A wire's capacity and queue."""
 
-    rate_bps: int
-    """Rate of Ethernet frames."""
-    burst_bytes: int
-    """Size of the token bucket."""
-    apart_bytes: int
-    """Largest bucket that splits the segments which a sender's stack passes on as one."""
-    queue: list[str]
-    """The queueing discipline, as arguments of tc."""
+    rate_bps: int  # rate of Ethernet frames
+    burst_bytes: int  # size of the token bucket
+    apart_bytes: int  # largest bucket that splits the segments which a sender's stack passes on as one
+    queue: list[str]  # the queueing discipline, as arguments of tc
 
 
 class Wire(TypedDict):
     """A link of Linux's queueing disciplines; a session has it as JSON in place of a shell's command line."""
 
     delay_us: float
-    losses: list[int]
-    """Indices, from 0, of lost packets among those that leave the queue."""
-    capacity: WireCapacity | None
-    """None: no limit."""
+    losses: list[int]  # indices, from 0, of lost packets among those that leave the queue
+    capacity: WireCapacity | None  # None: no limit
 
 
 class RunSession(TypedDict):
     """A run, for `kernel_bridge.inside.scenario`."""
 
-    private: str
-    """Mount point for the run's own programs."""
-    programs: list[str]
-    """The shells' programs, to copy there and make setuid root."""
-    folder: str
-    """Working directory of the shells."""
-    result: str
-    """File for the `RunResult`."""
-    told: int
-    """Descriptor to which the run's start is written."""
+    private: str  # mount point for the run's own programs
+    programs: list[str]  # the shells' programs, to copy there and make setuid root
+    folder: str  # working directory of the shells
+    result: str  # file for the `RunResult`
+    told: int  # descriptor to which the run's start is written
     uid: int
     gid: int
-    env: dict[str, str]
-    """The shells' environment."""
-    shells: list[list[list[str]]]
-    """The shells of each link of the chain, outermost first."""
+    env: dict[str, str]  # the shells' environment
+    shells: list[list[list[str]]]  # the shells of each link of the chain, outermost first
     branches: list[Branch]
     flows: list[SessionFlow]
-    aligned: list[str]
-    """Logs of the shells whose traces must begin before the run's start."""
-    lead_ns: int
-    """Time from the traces' begin to the run's start."""
-    start_s: float
-    """Time from the last preparation to the run's start."""
+    aligned: list[str]  # logs of the shells whose traces must begin before the run's start
+    lead_ns: int  # time from the traces' begin to the run's start
+    start_s: float  # time from the last preparation to the run's start
     duration_ns: int
-    settings: dict[str, str]
-    """TCP settings of every level besides `kernel_bridge.inside.scenario.SETTINGS`, by sysctl name."""
+    settings: dict[str, str]  # TCP settings of every level besides `scenario.SETTINGS`, by sysctl name
 
 
 class RunResult(TypedDict):
     """The result of a run."""
 
-    origin_ns: int
-    """The run's start, on the monotonic clock."""
-    origin_epoch_ns: int
-    """The run's start, since 1970."""
-    senders: list[str]
-    """Standard error of each flow's sender."""
+    origin_ns: int  # the run's start, on the monotonic clock
+    origin_epoch_ns: int  # the run's start, since 1970
+    senders: list[str]  # standard error of each flow's sender
 
 
 class ServedSession(TypedDict):
     """leo-bridge in the guest."""
 
-    options: list[str]
-    """Options of ``leo-bridge run``."""
-    satcp: str | None
-    """The registered name of SaTCP, if a flow uses it."""
-    reports: dict[str, list[tuple[int, int]]]
-    """Begin and end of each handover report, by a SaTCP flow's destination port."""
+    options: list[str]  # options of `leo-bridge run`
+    satcp: str | None  # the registered name of SaTCP, if a flow uses it
+    reports: dict[str, list[tuple[int, int]]]  # begin and end of handover reports, by destination port
 
 
 class GuestSession(RunSession):
     """A run in the lab's guest, for `kernel_bridge.inside.guest_scenario`."""
 
-    served: ServedSession | None
-    """None if no flow needs leo-bridge."""
-    tcp_cubic: dict[str, int]
-    """Parameters of the module tcp_cubic."""
-    queue_logs: list[str] | None
-    """Files for the counters of Linux's queueing disciplines; None if the links are mm-leo's."""
+    served: ServedSession | None  # None if no flow needs leo-bridge
+    tcp_cubic: dict[str, int]  # parameters of the module tcp_cubic
+    queue_logs: list[str] | None  # for counters of Linux's queueing disciplines; None if links are mm-leo's
 
 
 class ServedResult(TypedDict):
     """leo-bridge's result in the guest."""
 
-    schemes: list[dict[str, Any]]
-    """Its status of each scheme."""
-    reported: int
-    """Number of handover reports to SaTCP flows."""
-    fault: str | None
-    """Why the run is invalid, if handovers were reported too late."""
+    schemes: list[dict[str, Any]]  # its status of each scheme
+    reported: int  # number of handover reports to SaTCP flows
+    fault: str | None  # why the run is invalid, if handovers were reported too late
 
 
 class GuestResult(RunResult):
@@ -176,24 +138,18 @@ class GuestResult(RunResult):
 class GuestJob(TypedDict):
     """A job for `kernel_bridge.inside.guest_boot`, followed by the files' bytes in order."""
 
-    seed: str
-    """32 bytes, in hex."""
+    seed: str  # 32 bytes, in hex
     command: list[str]
-    folders: dict[str, int]
-    """Folders to make, with their modes."""
-    files: dict[str, tuple[int, int]]
-    """Size in bytes and mode of each file."""
-    results: list[str]
-    """Files and folders to return."""
+    folders: dict[str, int]  # folders to make, with their modes
+    files: dict[str, tuple[int, int]]  # size in bytes and mode of each file
+    results: list[str]  # files and folders to return
 
 
 class GuestJobResult(TypedDict):
     """The result of a job, followed by the files' bytes in order."""
 
     status: int
-    virtual_s: float
-    """Time from the guest's start to the job's end."""
+    virtual_s: float  # time from the guest's start to the job's end
     stdout: str
     stderr: str
-    files: dict[str, int]
-    """Size of each file in bytes."""
+    files: dict[str, int]  # size of each file in bytes

@@ -22,24 +22,18 @@ from kernel_bridge.inside.preparation import call
 from kernel_bridge.inside.session import Wire
 
 NAMESPACES = "/run/netns"
-PROGRAMS = "/run/programs"
-"""A BPF file system. Not /sys/fs/bpf: ip mounts another /sys in each namespace."""
-CLSACT = "ffff"
-"""Handle of the discipline to which programs are attached."""
-ENDLESS, ENDLESS_BYTES = 1_000_000, 1_000_000_000
-"""Limits above what any path here holds, in packets and bytes."""
-AT_ONCE = "100gbit"
-"""Rate of a tbf that only splits segments."""
-OUTER, INNER = 1, 2
-"""The last address byte of a pair's ends."""
+PROGRAMS = "/run/programs"  # a BPF file system, not /sys/fs/bpf: ip mounts another /sys in each namespace
+CLSACT = "ffff"  # handle of the discipline to which programs are attached
+ENDLESS, ENDLESS_BYTES = 1_000_000, 1_000_000_000  # packets and bytes that no path here exceeds
+AT_ONCE = "100gbit"  # rate of a tbf that only splits segments
+OUTER, INNER = 1, 2  # the last address byte of a pair's ends
 
 
 class Level(NamedTuple):
     """A network namespace of the run."""
 
     name: str
-    outside: int
-    """The next level outside."""
+    outside: int  # the next level outside
 
 
 class Hop(NamedTuple):
@@ -61,7 +55,7 @@ class Wires:
     def __init__(self, address: Callable[[int], str]) -> None:
         self.levels: list[Level] = []
         self.logged: list[tuple[str, str, str]] = []
-        """Namespace, device and handle of each link's queue, and of its losses if it has any."""
+        # Namespace, device and handle of each link's queue, and of its losses if it has any.
         self._address = address
         self._hops: list[list[Hop]] = [[]]  # each level's hops from the level outside it
         self._pairs = 0

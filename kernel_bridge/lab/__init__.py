@@ -1,1 +1,1 @@
-"""A stock Linux kernel in virtual time: QEMU counts instructions, and they are its clock."""
+"""A stock Linux kernel in virtual time: QEMU counts instructions, and the count is the guest's clock."""

@@ -1,4 +1,4 @@
-"""The Python modules of the guest: what a fresh interpreter imports with the programs that run there."""
+"""Find and compile the Python modules that the guest's programs import."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 PROGRAMS = tuple(f"kernel_bridge.inside.{name}" for name in ("guest_boot", "guest_scenario", "guest_bridge"))
-"""What the guest runs with ``python -m``, and what it imports only where a flow needs leo-bridge."""
-PROJECT = Path(__file__).parents[2]
-"""Where this project's packages are."""
+"""The guest's programs, and a module that they import only if a flow needs leo-bridge."""
+PROJECT = Path(__file__).parents[2]  # on the host, `_IN_GUEST` in the guest
 _IN_GUEST = Path("/project")
-"""Where they are in the guest."""
 LIBRARY = Path(sysconfig.get_path("stdlib"))
 
 _IMPORT = """
@@ -36,16 +34,13 @@ for source, name, out in json.load(sys.stdin):
 
 
 def imported(programs: Sequence[str] = PROGRAMS) -> tuple[list[Path], list[Path]]:
-    """Return the files of all modules that a fresh interpreter without site-packages imports.
-
-    Args:
-        programs: the modules that it is told to import.
+    """Return the files that a fresh interpreter without site-packages imports for ``programs``.
 
     Returns:
-        Those of Python's library, ``.py`` and ``.so``, and those of this project; both sorted.
+        Files of Python's library (``.py`` and ``.so``) and files of this project; both sorted.
 
     Raises:
-        RuntimeError: a program imports what is in neither.
+        RuntimeError: a program imports something else.
     """
     line = _fresh("-c", _IMPORT, str(PROJECT), *programs)
     done = subprocess.run(line, capture_output=True, text=True, check=False)
@@ -57,10 +52,10 @@ def imported(programs: Sequence[str] = PROGRAMS) -> tuple[list[Path], list[Path]
 
 
 def compiled(modules: Sequence[Path]) -> dict[Path, bytes]:
-    """Return modules' byte code, which need not be compared with its source, by the path of its file.
+    """Return the modules' byte code by the path of the source, with which the guest does not compare it.
 
-    The same modules give the same bytes: the interpreter that compiles them does nothing else. One that has
-    imported more shares more strings, and writes them differently.
+    A fresh interpreter compiles them, so that the same modules give the same bytes: one with more imports
+    shares more strings and writes them differently.
     """
     with tempfile.TemporaryDirectory() as folder:
         named = {path: Path(folder) / str(number) for number, path in enumerate(modules)}
@@ -70,7 +65,7 @@ def compiled(modules: Sequence[Path]) -> dict[Path, bytes]:
 
 
 def name(path: Path) -> str:
-    """Return the name that a module's byte code has in the image."""
+    """Return the path of a module's byte code in the image."""
     return str(_in_guest(path).with_suffix(".pyc")).lstrip("/")
 
 
@@ -80,15 +75,15 @@ def is_project(name: str) -> bool:
 
 
 def source(name: str) -> Path:
-    """Return the source of a module of this project that has that name in an image."""
+    """Return the source of this project's module with that name in an image."""
     return PROJECT / Path("/", name).relative_to(_IN_GUEST).with_suffix(".py")
 
 
 def _in_guest(path: Path) -> Path:
-    """Return where a module is in the guest: its interpreter looks for its library where it was built for."""
+    """Return a module's path in the guest, whose interpreter expects its library at the path on the host."""
     return path if path.is_relative_to(LIBRARY) else _IN_GUEST / path.relative_to(PROJECT)
 
 
 def _fresh(*arguments: str) -> list[str]:
-    """Return the command line of an interpreter that is told nothing but its arguments."""
+    """Return the command line of an interpreter that ignores environment and site-packages."""
     return [os.path.realpath(sys.executable), "-I", "-S", *arguments]

@@ -1,4 +1,4 @@
-"""The guest's image: kernel, modules and programs, kept under the hash of what went into it."""
+"""Build the guest's image (kernel, modules, programs) and keep it under the hash of its content."""
 
 from __future__ import annotations
 
@@ -27,26 +27,23 @@ from kernel_bridge.lab.modules import FOR_JOBS, with_dependencies
 from kernel_bridge.lab.packages import SHELL, Packages
 
 _SYSTEM_PROGRAMS = ("ip", "tc", "ss", "nsenter", "unshare", "setpriv", "mount")
-MM_LEO, BRIDGE = "mm-leo", "leo-bridge"
-"""The project's own programs, of `make setup` and `make kernel`; taken if they are there."""
+MM_LEO, BRIDGE = "mm-leo", "leo-bridge"  # optional, built by `make setup` and `make kernel`
 _INIT = SOURCES / "init"
 _C_SOURCES = tuple(SOURCES / f"{name}.c" for name in ("traffic", "forwarding", "queue_log", "lose"))
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_NAME = re.compile("[0-9a-f]{16}")
-"""Of an image's folder."""
-_LAYOUT = 1
-"""Changes when the image's content changes without any of its inputs."""
+_NAME = re.compile("[0-9a-f]{16}")  # the name of an image's folder
+_LAYOUT = 1  # raise it if the image's content changes without a change of its inputs
 
 
 @dataclass(frozen=True)
 class Image:
-    """What QEMU boots."""
+    """A kernel and an initramfs for QEMU."""
 
     kernel: Path
     initramfs: Path
     manifest: Mapping[str, Any]
     """``kernel`` and ``packages`` (versions), ``btf`` (whether the kernel has type information), ``files``
-    (sizes), ``sha256`` of all that went in."""
+    (sizes), ``sha256`` (of the content)."""
 
 
 @dataclass(frozen=True)
@@ -54,23 +51,21 @@ class Given:
     """A kernel that the user names."""
 
     kernel: Path
-    modules: Path
-    """``lib/modules/VERSION``."""
-    shell: Path
-    """A static busybox."""
+    modules: Path  # `lib/modules/VERSION`
+    shell: Path  # a static busybox
 
 
 def cache() -> Path:
-    """Return where images are kept: ``$LEOGYM_CACHE/lab``, or ``~/.cache/leogym/lab``."""
+    """Return the folder of images: ``$LEOGYM_CACHE/lab``, or ``~/.cache/leogym/lab``."""
     root = os.environ.get("LEOGYM_CACHE")
     return (Path(root) if root else Path.home() / ".cache" / "leogym") / "lab"
 
 
 def latest() -> Image:
-    """Return the image that was built last.
+    """Return the last image built.
 
     Raises:
-        InputError: none was built, or this project has changed since.
+        InputError: there is no image, or this project has changed since.
     """
     try:
         found = _load(cache() / (cache() / "latest").read_text().strip())
@@ -82,7 +77,7 @@ def latest() -> Image:
 
 
 def folders() -> list[Path]:
-    """Return the folders of all images that are kept, the one that was built last at the end."""
+    """Return the folders of all images, the last one built at the end."""
     try:
         last = (cache() / "latest").read_text().strip()
     except OSError:
@@ -92,7 +87,7 @@ def folders() -> list[Path]:
 
 
 def remove_all_but(kept: Iterable[Path]) -> tuple[int, int]:
-    """Remove images; return how many, and how many bytes they took."""
+    """Remove images; return their number and size in bytes."""
     gone = [path for path in folders() if path not in set(kept)]
     size = sum(file.stat().st_size for path in gone for file in path.glob("*"))
     for path in gone:
@@ -101,17 +96,14 @@ def remove_all_but(kept: Iterable[Path]) -> tuple[int, int]:
 
 
 def build(given: Given | None = None) -> Image:
-    """Build the image, or find it where it was built from the same parts.
-
-    Args:
-        given: the kernel to take; by default the distribution's.
+    """Build the image, or reuse one with the same content; the default kernel is the distribution's.
 
     Raises:
         InputError: something that the image needs is missing.
     """
     if platform.machine() != "x86_64":
         raise InputError(
-            f"lab: this machine is {platform.machine()}; the guest runs this machine's programs on x86-64"
+            f"lab: this machine is {platform.machine()}: the guest runs its programs and needs x86-64"
         )
     folder = cache()
     folder.mkdir(parents=True, exist_ok=True)
@@ -147,7 +139,7 @@ def _load(folder: Path) -> Image:
 
 
 def _keep(place: Path, parts: Mapping[str, bytes], manifest: Mapping[str, object]) -> None:
-    """Make the image's folder appear whole."""
+    """Create the image's folder atomically."""
     with tempfile.TemporaryDirectory(dir=place.parent) as temporary:
         inner = Path(temporary) / "image"
         inner.mkdir()
@@ -159,7 +151,7 @@ def _keep(place: Path, parts: Mapping[str, bytes], manifest: Mapping[str, object
 
 
 def _kernel(given: Given | None, folder: Path) -> tuple[bytes, dict[str, bytes], bytes, dict[str, object]]:
-    """Return kernel, modules, shell, and where they are from."""
+    """Return kernel, modules, shell and their versions."""
     if given is not None:
         try:
             kernel, shell = given.kernel.read_bytes(), given.shell.read_bytes()
@@ -179,7 +171,7 @@ def _kernel(given: Given | None, folder: Path) -> tuple[bytes, dict[str, bytes],
 
 
 def uncompressed(kernel: bytes) -> bytes:
-    """Return the ELF file inside a bzImage, which boots without unpacking itself; others stay as they are."""
+    """Return the ELF file inside a bzImage, which boots without unpacking; return other kernels unchanged."""
     for magic, unpack in ((b"\xfd7zXZ\0", _unxz), (b"\x1f\x8b\x08", _gunzip)):
         position = kernel.find(magic)
         while position >= 0:
@@ -191,7 +183,7 @@ def uncompressed(kernel: bytes) -> bytes:
 
 
 def has_types(kernel: bytes) -> bool:
-    """Return whether a kernel has BTF: a section of its ELF file, whose names end with a zero."""
+    """Return whether a kernel's ELF file has a section .BTF (section names end with a zero)."""
     return b"\0.BTF\0" in kernel
 
 
@@ -210,7 +202,6 @@ def _gunzip(data: bytes) -> bytes:
 
 
 def _programs(folder: Path) -> dict[str, File]:
-    """Return the system's programs and the project's own, with their libraries."""
     found: dict[str, File] = {}
     for name in _SYSTEM_PROGRAMS:
         place = shutil.which(name, path=_PATH)
@@ -225,7 +216,6 @@ def _programs(folder: Path) -> dict[str, File]:
 
 
 def _compile(source: Path, folder: Path) -> bytes:
-    """Return a C program, static."""
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         program = Path(temporary) / source.stem
         try:
@@ -239,14 +229,14 @@ def _compile(source: Path, folder: Path) -> bytes:
 
 
 def _own_programs() -> list[Path]:
-    """Return those of the project's programs that are there."""
+    """Return the project's programs that are built."""
     bridge = bridge_process.program()
     places = [Path(sys.executable).with_name(MM_LEO), *([Path(bridge)] if bridge is not None else [])]
     return [place for place in places if place.exists()]
 
 
 def _project(files: Iterable[str]) -> str | None:
-    """Return the hash of what an image with these files has of this project; None: some of it is gone."""
+    """Return the hash of this project's parts in an image with these files; None if a part is gone."""
     modules = sorted(guest_modules.source(name) for name in files if guest_modules.is_project(name))
     try:
         parts = [path.read_bytes() for path in (*modules, *_C_SOURCES, _INIT, *_own_programs())]
@@ -256,7 +246,7 @@ def _project(files: Iterable[str]) -> str | None:
 
 
 def with_libraries(program: Path, name: str) -> dict[str, File]:
-    """Return a program, as `name`, with the libraries that it is linked with."""
+    """Return a program, as ``name``, and its shared libraries."""
     found = {name: File(program.read_bytes(), 0o755)}
     told = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
     for match in re.finditer(r"(/\S+) \(0x", told):
@@ -265,7 +255,6 @@ def with_libraries(program: Path, name: str) -> dict[str, File]:
 
 
 def _python(library: Iterable[Path], project: Iterable[Path]) -> dict[str, File]:
-    """Return this Python's interpreter, and the modules that the guest imports."""
     found = with_libraries(Path(os.path.realpath(sys.executable)), "bin/python3")
     for path in (path for path in library if path.suffix == ".so"):
         found |= with_libraries(path, str(path).lstrip("/"))

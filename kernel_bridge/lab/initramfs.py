@@ -1,7 +1,7 @@
-"""Archives that the kernel unpacks into its first file system: cpio in the format "newc".
+"""Write initramfs archives: cpio in the format "newc".
 
-Source: Documentation/driver-api/early-userspace/buffer-format.rst of the kernel. Several archives may
-follow one another; later files replace earlier ones.
+Source: the kernel's Documentation/driver-api/early-userspace/buffer-format.rst. Archives can be concatenated;
+later files replace earlier ones.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ _DIRECTORY, _FILE, _LINK = 0o040000, 0o100000, 0o120000
 class File:
     """A file of the archive."""
 
-    data: bytes
-    """For a symbolic link, where it points."""
+    data: bytes  # the content, or a symbolic link's target
     mode: int = 0o644
     is_link: bool = False
 
@@ -28,9 +27,8 @@ class File:
 def archive(files: Mapping[str, File], folders: Mapping[str, int] | None = None) -> bytes:
     """Return an archive; the same content gives the same bytes.
 
-    Args:
-        files: by path, without a leading slash. Folders that they need come by themselves, with mode 755.
-        folders: further folders, with their modes.
+    ``files`` are by path without a leading slash. Their folders are added with mode 755; ``folders`` are
+    further ones with their modes.
     """
     modes = {str(parent): 0o755 for path in files for parent in PurePosixPath(path).parents if parent.name}
     modes |= {

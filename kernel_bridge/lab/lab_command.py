@@ -20,22 +20,22 @@ from traces.path import cache
 
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add ``lab`` and what it does to a command line."""
+    """Add ``lab`` and its subcommands to a command line."""
     lab = commands.add_parser("lab", help="a stock Linux kernel in virtual time")
     does = lab.add_subparsers(dest="lab", required=True, metavar="check|build|run")
-    does.add_parser("check", help="say what this machine lacks, and what the image has")
+    does.add_parser("check", help="report what this machine lacks, and the image's kernel and schemes")
     build = does.add_parser("build", help="build the guest's image, without root")
     build.add_argument("--kernel", type=Path, metavar="FILE", help="a kernel, instead of the distribution's")
-    build.add_argument("--modules", type=Path, metavar="DIR", help="its modules: lib/modules/VERSION")
+    build.add_argument("--modules", type=Path, metavar="DIR", help="the kernel's lib/modules/VERSION")
     build.add_argument("--shell", type=Path, metavar="FILE", help="a static busybox")
     run = does.add_parser("run", help="run a scenario")
     run.add_argument("scenario", type=Path, metavar="SCENARIO", help="a scenario's YAML file")
-    run.add_argument("--seed", type=int, metavar="S", help="instead of the scenario's")
-    run.add_argument("--out", type=Path, metavar="DIR", help="where the run log goes")
+    run.add_argument("--seed", type=int, metavar="S", help="seed, instead of the scenario's")
+    run.add_argument("--out", type=Path, metavar="DIR", help="folder for the run log")
 
 
 def carry_out(options: argparse.Namespace) -> list[str]:
-    """Do what the command line says; return the lines to print."""
+    """Execute the command; return the lines to print."""
     if options.lab == "check":
         return _check()
     if options.lab == "build":
@@ -54,7 +54,7 @@ def _check() -> list[str]:
 def _build(options: argparse.Namespace) -> list[str]:
     named = [options.kernel, options.modules, options.shell]
     if any(named) and not all(named):
-        raise InputError("lab build: --kernel, --modules and --shell go together")
+        raise InputError("lab build: give all of --kernel, --modules and --shell, or none")
     before = image.folders()[-1:]
     built = image.build(image.Given(*named) if all(named) else None)
     try:
@@ -65,7 +65,7 @@ def _build(options: argparse.Namespace) -> list[str]:
     told = [f"lab: Linux {built.manifest['kernel']}, {size:.0f} MB: {built.initramfs.parent}"]
     number, freed = image.remove_all_but([*before, built.initramfs.parent])
     if number:
-        told.append(f"lab: removed older images: {number}, {freed / 1e6:.0f} MB; the one before is kept")
+        told.append(f"lab: removed older images: {number}, {freed / 1e6:.0f} MB; the previous one is kept")
     return told
 
 
@@ -89,7 +89,6 @@ def _show(told: Mapping[str, object]) -> None:
 
 
 def _write(folder: Path, log: Measurement, described: scenario.Scenario) -> None:
-    """Write a run log: what it is of, what it found, and its series."""
     folder.mkdir(parents=True, exist_ok=True)
     told = {
         "scenario": described.model_dump(mode="json"),

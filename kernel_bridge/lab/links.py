@@ -1,6 +1,6 @@
-"""Links inside the guest: Linux's own queueing disciplines, or mm-leo where a link varies.
+"""Links inside the guest: Linux's own queueing disciplines, or mm-leo if a link varies.
 
-Nested shells and wires do not mix, so a run with a path trace has mm-leo for all of its links.
+Shells and wires cannot be mixed, so a run with a path trace uses mm-leo for all links.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ NAME = "lab"
 WIRE = "wire"
 ETHERNET_BYTES = 14
 FRAME_BYTES = PACKET_BYTES + ETHERNET_BYTES
-"""What Linux's queueing disciplines count for a packet on an Ethernet device."""
-LEAST_BYTES = 60
-"""Of a packet: how many there can be in a run follows from it."""
+"""The size that Linux's queueing disciplines count for a packet on an Ethernet device."""
+LEAST_BYTES = 60  # the smallest packet, which bounds the number of packets in a run
 BURST_BYTES = 3000
-"""Of a token bucket that takes larger pieces apart: less than two frames, and enough that no token is lost
-when a timer is a few instructions late."""
+"""Size of a token bucket that splits larger segments: below two frames, but large enough to lose no token if
+a timer is a few instructions late."""
 
 _SAMPLE = np.dtype([(name, "<i8") for name in ("time_ns", "packets", "bytes", "drops", "queued")])
 _KNOBS = {
@@ -47,35 +46,33 @@ _KNOBS = {
     "bandwidth_mbps": "bandwidth",
     "rtt_ms": "rtt",
 }
-"""The scenario's names of a discipline's knobs, and tc's."""
+"""A discipline's parameters: the scenario's names and tc's."""
 
 
 class LeoInGuest(LeoLinks):
-    """One ``mm-leo`` for each link, on virtual time: it only sleeps."""
+    """One ``mm-leo`` for each link, which only sleeps (``--no-spin``)."""
 
     name = NAME
 
     def missing(self) -> str | None:
-        """Say in one line what this machine lacks, or None."""
+        """Return in one line what this machine lacks, or None."""
         if (lack := missing()) is not None:
             return lack
         if f"bin/{image.MM_LEO}" not in image.latest().manifest["files"]:
-            return (
-                "lab: the image has no mm-leo: make setup builds it, then python -m kernel_bridge lab build"
-            )
+            return "lab: the image has no mm-leo: run make setup, then python -m kernel_bridge lab build"
         return None
 
     def programs(self) -> list[Path]:
-        """Return mm-leo's name: the guest has its own."""
+        """Return mm-leo's name, because the guest has its own copy."""
         return [Path(image.MM_LEO)]
 
     def link(self, plan: Plan, link: PlannedLink, folders: Folders) -> LinkShells:
-        """Return a link's shells; its path trace is written."""
+        """Write a link's path trace; return its shells."""
         found = super().link(plan, link, folders)
         return LinkShells([_sleeping(command) for command in found.commands], found.logs)
 
     def access(self, delay_ns: int, where: str, folders: Folders) -> list[str]:
-        """Return the shell that delays by so much each way."""
+        """Return the shell that delays by ``delay_ns`` each way."""
         return _sleeping(super().access(delay_ns, where, folders))
 
 
@@ -85,20 +82,20 @@ class Wires:
     name = NAME
 
     def missing(self) -> str | None:
-        """Say in one line what this machine lacks, or None."""
+        """Return in one line what this machine lacks, or None."""
         return missing()
 
     def programs(self) -> list[Path]:
-        """Return nothing."""
+        """Return no programs: the guest has its own."""
         return []
 
     def check(self, plan: Plan, link: PlannedLink) -> None:
-        """Refuse a link that Linux cannot express."""
+        """Raise InputError for a link that Linux cannot express."""
         where = f"{plan.name}: --backend {self.name}: links.{link.name}"
         qdisc(link.spec.queue, link.limit, where)
 
     def link(self, plan: Plan, link: PlannedLink, folders: Folders) -> LinkShells:
-        """Return a link as the guest makes it."""
+        """Return the description by which the guest makes a link."""
         assert link.spec.delay_ms is not None
         assert link.spec.rate_mbps is not None
         wire: Wire = {
@@ -117,12 +114,12 @@ class Wires:
         return LinkShells([[WIRE, json.dumps(wire)]], logs)
 
     def access(self, delay_ns: int, where: str, folders: Folders) -> list[str]:
-        """Return a wire that delays by so much each way."""
+        """Return a wire that delays by ``delay_ns`` each way."""
         wire: Wire = {"delay_us": _delay_us(delay_ns), "losses": [], "capacity": None}
         return [WIRE, json.dumps(wire)]
 
     def events(self, link: PlannedLink, shells: LinkShells, origin: Origin, duration_ns: int) -> LinkEvents:
-        """Read the counters' samples: what happened between two of them is put at the later one."""
+        """Read the samples of the counters; events between two samples get the later one's time."""
         samples = np.fromfile(shells.logs[0], dtype=_SAMPLE)
         at_ns = samples["time_ns"] - origin.monotonic_ns
         left, dropped = _new(samples["packets"]), _new(samples["drops"])
@@ -133,7 +130,7 @@ class Wires:
             losses = np.fromfile(shells.logs[1], dtype=_SAMPLE)
             lost = _new(losses["drops"])
             lost_at = losses["time_ns"] - origin.monotonic_ns
-        # A packet that is lost has left the queue, too.
+        # Lost packets have left the queue, too.
         delivered = np.maximum(left - lost, 0) if len(lost) else left
         with np.errstate(divide="ignore", invalid="ignore"):
             size = np.nan_to_num(_new(samples["bytes"]) / left).astype(np.int64) - ETHERNET_BYTES
@@ -154,10 +151,10 @@ class Wires:
 
 
 def qdisc(queue: Queue, limit: Limit | None, where: str) -> list[str]:
-    """Return a queue as tc's words.
+    """Return a queue as arguments of tc.
 
     Raises:
-        InputError: Linux's discipline has no such size or knob.
+        InputError: Linux's discipline lacks such a size or parameter.
     """
     if queue.kind == "droptail":
         assert limit is not None
@@ -167,7 +164,7 @@ def qdisc(queue: Queue, limit: Limit | None, where: str) -> list[str]:
     words = [queue.kind]
     if limit is not None:
         if limit.unit == "bytes" or queue.kind == "cake":
-            raise InputError(f"{where}.queue.{limit.unit}: {queue.kind} in Linux counts no {limit.unit}")
+            raise InputError(f"{where}.queue.{limit.unit}: {queue.kind} takes no limit in {limit.unit}")
         words += ["limit", str(limit.size)]
     words += _knobs(queue, where)
     return words
@@ -187,7 +184,7 @@ def _knobs(queue: Queue, where: str) -> Iterator[str]:
 
 
 def missing() -> str | None:
-    """Say in one line what this machine lacks, or None."""
+    """Return in one line what this machine lacks, or None."""
     if (lack := qemu.missing()) is not None:
         return lack
     try:
@@ -202,17 +199,17 @@ def _sleeping(command: Any) -> list[str]:
 
 
 def _losses(link: PlannedLink, duration_ns: int) -> list[int]:
-    """Return which of the packets that leave the queue are lost, from 0 on: the same as in the simulator."""
+    """Return the indices, from 0, of lost packets among those that leave the queue, as in the simulator."""
     assert link.spec.rate_mbps is not None
     most = link.spec.rate_mbps * 1e6 * duration_ns / NS_PER_S / (8 * LEAST_BYTES)
     return leosim.losses(link.spec.loss, link.seed, int(most) + 1)
 
 
 def _delay_us(delay_ns: int) -> float:
-    # Also a link without delay orphans what its sender's stack hands over, as a network does.
+    # netem needs a delay to detach packets from their socket, as a network does.
     return max(1.0, delay_ns / 1e3)
 
 
 def _new(count: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return by how much a count grew up to each of its samples."""
+    """Return a counter's increase up to each of its samples."""
     return np.diff(count, prepend=0)

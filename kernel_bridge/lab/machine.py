@@ -1,6 +1,6 @@
-"""One guest for one job: it goes in, its results come out, and nothing of the guest stays behind.
+"""Run one job in one guest, fetch the results and remove the guest.
 
-An image is booted once. When the guest is ready for a job it stops, and is kept; each run goes on from there.
+An image boots once. When the guest is ready for a job it stops and is saved; each run resumes this snapshot.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from kernel_bridge.lab.initramfs import File
 from kernel_bridge.lab.qemu import Guest, GuestError
 from kernel_bridge.runner.stop import Stop
 
-_LEAST_WALL_S = 120.0
-"""Wall time that the beginning and the end may take on a busy machine."""
+_LEAST_WALL_S = 120.0  # wall time for a job's start and end on a busy machine
 _WALL_PER_VIRTUAL_S = 60.0
 _LOOK_S = 0.25
 _LEAST_FREE_BYTES = 1 << 20
@@ -37,50 +36,36 @@ Progress = Callable[[Mapping[str, object]], None]
 
 @dataclass(frozen=True)
 class Job:
-    """What a guest does."""
+    """A command for a guest; all paths are absolute."""
 
     command: Sequence[str]
     files: Mapping[str, File]
-    """By absolute path."""
-    folders: Mapping[str, int]
-    """Further folders, absolute, with their modes."""
-    results: Sequence[str]
-    """Files and folders, absolute, that come back."""
-    virtual_s: float
-    """How long it takes in virtual time, about."""
-    wall_s: float | None = None
-    """After how much wall time it is ended; by default, long after ``virtual_s``."""
+    folders: Mapping[str, int]  # further folders with their modes
+    results: Sequence[str]  # files and folders to return
+    virtual_s: float  # approximate duration in virtual time
+    wall_s: float | None = None  # limit in wall time; default: far above `virtual_s`
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A job that came to its end."""
+    """The result of a job that ended."""
 
     status: int
     stdout: str
     stderr: str
-    files: Mapping[str, bytes]
-    """By absolute path."""
-    virtual_s: float
-    """From the guest's start to the job's end."""
+    files: Mapping[str, bytes]  # by absolute path
+    virtual_s: float  # virtual time from the guest's start to the job's end
 
 
 def run(
     image: Image, job: Job, *, seed: int, progress: Progress | None = None, stop: Stop | None = None
 ) -> Outcome:
-    """Run a job.
-
-    Args:
-        image: from `image.build` or `image.latest`.
-        job: what to do.
-        seed: of the guest's randomness: ports, sequence numbers, hashes, losses.
-        progress: called with what the guest tells while it runs.
-        stop: ends the guest before its time.
+    """Run a job; ``seed`` seeds the guest's random numbers (ports, sequence numbers, hashes, losses).
 
     Raises:
         InputError: QEMU is not installed.
-        GuestError: the guest panicked, hung, or ran out of memory, or the disk here is full.
-        StoppedError: somebody asked for the end.
+        GuestError: the guest panicked, hung, or ran out of memory, or the host's disk is full.
+        StoppedError: ``stop`` was used.
     """
     stop = stop or Stop()
     kept = ready(image, stop)
@@ -98,12 +83,12 @@ def run(
 
 
 def ready(image: Image, stop: Stop | None = None) -> Path:
-    """Return the file of an image's guest that is ready for a job; the first time it is booted for this.
+    """Return the file of an image's snapshot, ready for a job; boot the guest and save it the first time.
 
     Raises:
         InputError: QEMU is not installed.
-        GuestError: the guest did not come that far.
-        StoppedError: somebody asked for the end.
+        GuestError: the guest did not boot.
+        StoppedError: ``stop`` was used.
     """
     if (lack := qemu.missing()) is not None:
         raise InputError(lack)
@@ -128,7 +113,7 @@ def ready(image: Image, stop: Stop | None = None) -> Path:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    """Make a folder, which stays if the guest fails: the message names the serial log in it."""
+    """Make a folder; keep it if the guest fails, because the error message names its serial log."""
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}run-guest-{os.getpid()}-", dir=FOLDERS))
     try:
         yield folder
@@ -148,7 +133,6 @@ def _write(file: Path, data: bytes) -> None:
 
 
 def _wait(guest: Guest, limit_s: float, progress: Progress | None) -> None:
-    """Wait for the guest's end, passing on what it tells."""
     waited = 0.0
     with (guest.folder / "progress").open() as lines:
         while True:
@@ -159,7 +143,7 @@ def _wait(guest: Guest, limit_s: float, progress: Progress | None) -> None:
                 waited += _LOOK_S
                 _pass_on(lines.readlines(), progress)
             if _is_full(guest.folder):
-                raise GuestError(f"lab: the guest cannot go on: {_last(guest.serial)}: {guest.serial}")
+                raise GuestError(f"lab: the guest cannot continue: {_last(guest.serial)}: {guest.serial}")
             if waited > limit_s:
                 why = _last(guest.serial)
                 raise GuestError(f"lab: the guest was not done after {limit_s:.0f} s: {why}: {guest.serial}")
@@ -188,7 +172,6 @@ def _encode(job: Job, seed: int) -> bytes:
 
 
 def _decode(result: Path, serial: Path) -> Outcome:
-    """Take apart what the guest sent."""
     data = result.read_bytes() if result.exists() else b""
     head, newline, rest = data.partition(b"\n")
     if not newline or not rest.endswith(b"end\n"):
@@ -199,7 +182,7 @@ def _decode(result: Path, serial: Path) -> Outcome:
         files[name] = rest[position : position + size]
         position += size
     if position + len(b"end\n") != len(rest):
-        raise GuestError(f"lab: the guest's results are not whole: {_last(serial)}: {serial}")
+        raise GuestError(f"lab: the guest's results are incomplete: {_last(serial)}: {serial}")
     return Outcome(told["status"], told["stdout"], told["stderr"], files, told["virtual_s"])
 
 
@@ -211,14 +194,14 @@ _TELLING = re.compile(r"Kernel panic - .*|.*Out of memory.*|.*No space left.*|.*
 
 
 def _last(serial: Path) -> str:
-    """Return the line of the serial log that tells most about why the guest is not there any more."""
+    """Return the line of the serial log that best explains why the guest ended."""
     if _is_full(serial.parent):
-        # QEMU waits with what it cannot write, or drops it, and says nothing.
+        # QEMU delays or drops output that it cannot write, without a message.
         return f"{serial.parent.parent}: no space left on this disk"
     try:
         lines = serial.read_text(errors="replace").splitlines()
     except OSError:
-        return "it never wrote a line"
+        return "its console log is empty"
     plain = [re.sub(r"^\[ *[\d.]+\] ", "", line).strip() for line in lines]
     telling = [line for line in plain if _TELLING.match(line)] or [line for line in plain if line]
-    return telling[0] if telling else "it never wrote a line"
+    return telling[0] if telling else "its console log is empty"

@@ -1,4 +1,4 @@
-"""Kernel modules: where they are, and which need which."""
+"""Find the guest's kernel modules and their dependencies."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ from configs.errors import InputError
 
 WANTED = (
     *("virtio_pci", "virtio_console", "veth", "tun"),
-    # What libcrc32c, which nf_tables needs, asks for by name and not as a dependency.
+    # libcrc32c, which nf_tables needs, requests crc32c by name, not as a dependency.
     *("crc32c_generic", "nf_tables", "nft_chain_nat", "nft_masq"),
     *("tcp_bbr", "tcp_bic", "tcp_cdg", "tcp_highspeed", "tcp_htcp", "tcp_hybla", "tcp_illinois", "tcp_lp"),
     *("tcp_nv", "tcp_scalable", "tcp_vegas", "tcp_veno", "tcp_westwood", "tcp_yeah"),
     *("sch_netem", "sch_tbf", "sch_fq", "sch_codel", "sch_fq_codel", "sch_cake", "sch_pie", "sch_fq_pie"),
     *("sch_sfq", "sch_ingress", "cls_bpf"),
 )
-"""What the guest talks through, what mm-leo translates addresses with, schemes, disciplines, losses."""
-FOR_JOBS = "qemu_fw_cfg"
-"""Loaded when there is a job."""
+"""Modules for devices, mm-leo's address translation, schemes, disciplines and losses."""
+FOR_JOBS = "qemu_fw_cfg"  # the guest loads it when there is a job
 
 
 def with_dependencies(folder: Path, wanted: Iterable[str] = WANTED) -> dict[str, bytes]:
-    """Return modules and all they need, in an order in which they can be loaded.
+    """Return modules and their dependencies in loading order.
 
     Args:
         folder: ``lib/modules/VERSION`` of a kernel.
-        wanted: names, as in /proc/modules. One that is not there is taken to be part of the kernel itself.
+        wanted: names, as in /proc/modules; a missing one is assumed to be built into the kernel.
 
     Raises:
         InputError: the folder has no modules.
@@ -61,7 +60,7 @@ def _read(path: Path) -> bytes:
 
 
 def _dependencies(module: bytes) -> list[str]:
-    """Read the field ``depends`` of a module's section ``.modinfo``: names with commas, ended by a zero."""
+    """Read the field ``depends`` of a module's section ``.modinfo``: names with commas, zero-terminated."""
     field = re.search(rb"\0depends=([^\0]*)\0", module)
     names = field[1].decode() if field else ""
     return [name.replace("-", "_") for name in names.split(",") if name]

@@ -1,4 +1,4 @@
-"""Debian packages, unpacked beside the system: no root, and nothing of the machine changes."""
+"""Download and unpack Debian packages without root and without changing the system."""
 
 from __future__ import annotations
 
@@ -11,27 +11,23 @@ from pathlib import Path
 
 from configs.errors import InputError
 
-KERNEL = "linux-image-amd64"
-"""Depends on the distribution's current kernel for x86-64."""
+KERNEL = "linux-image-amd64"  # depends on the distribution's current kernel for x86-64
 SHELL = "busybox-static"
 _UPDATE_S = 300.0
 
 
 class Packages:
-    """What the machine's own package sources offer, through lists that only this folder has."""
+    """The machine's package sources, read through package lists in a folder of our own."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the package lists.
-
-        Args:
-            folder: where the lists and the packages go.
+        """Read the package lists into ``folder``, which also gets the packages.
 
         Raises:
             InputError: the machine has no apt, or its sources do not answer.
         """
         if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
             raise InputError(
-                "lab: no apt-get: name a kernel with --kernel FILE --modules DIR --shell BUSYBOX"
+                "lab: no apt-get: give a kernel with --kernel FILE --modules DIR --shell BUSYBOX"
             )
         self.folder = folder
         lists = folder / "lists"
@@ -44,7 +40,7 @@ class Packages:
         self._apt("apt-get", "update", "-qq")
 
     def current_kernel(self) -> str:
-        """Return the name of the package of the distribution's current kernel."""
+        """Return the package name of the distribution's current kernel."""
         told = self._apt("apt-cache", "depends", KERNEL)
         found = re.search(r"Depends: (linux-image-\S+)", told)
         if found is None:
@@ -52,7 +48,7 @@ class Packages:
         return found[1]
 
     def unpack(self, names: Sequence[str], root: Path) -> dict[str, str]:
-        """Download packages that are not here, unpack all into ``root``; return their versions."""
+        """Download missing packages, unpack all into ``root``, and return their versions."""
         versions = {}
         for name in names:
             told = self._apt("apt-cache", "policy", name)

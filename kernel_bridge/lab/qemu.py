@@ -1,8 +1,8 @@
-"""QEMU's command line and its monitor: how a guest is started, kept, and taken up again.
+"""Start, save and resume guests through QEMU's command line and monitor.
 
 Virtual time is a count of instructions (``-icount``): the guest sees neither the host's clock nor its load,
-and idle time passes at once. Nothing else may reach the guest at a time of its own: devices answer in the
-instruction that asks (``ioeventfd=off``), and randomness is seeded.
+and idle time passes at once. Nothing asynchronous may reach the guest: devices answer within the instruction
+that asks (``ioeventfd=off``), and random numbers are seeded.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from kernel_bridge.lab.image import Image
 
 _ICOUNT = "shift=0,sleep=off,align=off"
 _TAKE_TURNS = ",rr=record,rrfile=/dev/null"
-"""Recording, to nowhere, makes the guest's thread and QEMU's main loop take turns. Without it the main loop,
-which moves the clock on when the guest is idle, may look after the guest has halted and before what it has
-executed is accounted for: it counts twice. On a busy machine one short run in ten then differed by ns."""
+"""Recording to /dev/null makes the guest's thread and QEMU's main loop take turns. Otherwise the main loop,
+which advances the clock when the guest is idle, may run after the guest has halted but before its
+instructions are counted, and count them twice: on a busy machine one short run in ten differed by ns."""
 _PR_SET_TIMERSLACK, _PR_GET_TIMERSLACK = 29, 30
 _SLACK_NS = 10_000_000_000
 _PROMPT = "(qemu) "
@@ -34,50 +34,46 @@ _started = itertools.count()
 
 QEMU = "qemu-system-x86_64"
 _CPU = "max,-rdseed,-erms,-smap,-smep"
-"""Without what costs an emulation most: copying byte by byte (erms), and guards that end every block of
-instructions which opens user memory (smap, smep)."""
+"""Without features that are slow to emulate: byte-wise copying (erms), and guards that end a translated block
+at every access to user memory (smap, smep)."""
 MEMORY_MIB = 512
 _KERNEL_OPTIONS = (
     *("console=ttyS0", "quiet", "panic=-1", "oops=panic", "reboot=t"),
-    # No randomness but the seeded one, and the same addresses always.
+    # Only seeded random numbers, and always the same addresses.
     *("random.trust_cpu=on", "nokaslr"),
-    # Neighbours that nobody asked for would be packets in the queues.
+    # IPv6 neighbour discovery would put packets into the queues.
     "ipv6.disable=1",
-    # What a boot needs not do here: self-tests, calibration, guards against other tenants.
+    # Skip self-tests, calibration, and guards against other tenants.
     *("cryptomgr.notests", "tsc=reliable", "no_timer_check", "mitigations=off"),
     "initcall_blacklist=init_evm,init_ima,load_system_certificate_list",
 )
 
 
 class GuestError(RuntimeError):
-    """The guest did not come to its end; the message has the serial log's path."""
+    """The guest failed; the message has the serial log's path."""
 
 
 def missing() -> str | None:
-    """Say in one line what this machine lacks to boot an image, or None."""
+    """Return in one line what this machine lacks to boot an image, or None."""
     if shutil.which(QEMU) is None:
         return f"lab: {QEMU} is not installed: scripts/lab.sh installs it, or install qemu-system-x86"
     return None
 
 
 def version() -> str:
-    """Return QEMU's version and the machine that it makes: what one has kept, another need not understand."""
+    """Return QEMU's version and machine settings: a snapshot may not work with others."""
     told = subprocess.run([QEMU, "--version"], capture_output=True, text=True, check=True).stdout
     return " ".join([told.splitlines()[0], _CPU, str(MEMORY_MIB), *_KERNEL_OPTIONS])
 
 
 class Guest:
-    """A process of QEMU, and its files in a folder: serial.log, progress, result, qemu.log."""
+    """A QEMU process and its folder of files: serial.log, progress, result, qemu.log."""
 
     def __init__(self, image: Image, folder: Path, *, seed: int, job: Path, kept: Path | None = None) -> None:
-        """Start it; it ends with this process.
+        """Start the guest; it ends with this process.
 
-        Args:
-            image: what it boots.
-            folder: where its files go.
-            seed: of its randomness.
-            job: the file that it reads its job from.
-            kept: a guest that was kept, to be taken up in place of a boot; it waits for `resume`.
+        ``job`` is the file with its job; ``kept`` is a snapshot to load instead of booting, which then waits
+        for `resume`.
         """
         self.folder = folder
         (folder / "progress").touch()
@@ -90,7 +86,7 @@ class Guest:
         else:
             command += ["-qmp", "stdio"]
         with (folder / "qemu.log").open("wb") as log, _lazy_timers():
-            # A session of its own: a terminal's Ctrl-C is this process's to answer.
+            # A session of its own keeps a terminal's Ctrl-C away from it.
             self.process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -99,7 +95,7 @@ class Guest:
                 text=True,
                 start_new_session=True,
             )
-        # Before it has any thread but the first. They take turns: on one core each wakes the other at once.
+        # Pin it before it starts threads. They take turns, and on one core each wakes the other at once.
         os.sched_setaffinity(self.process.pid, {_next_core()})
         if kept is None:
             self.execute("qmp_capabilities")
@@ -120,55 +116,54 @@ class Guest:
         return told["return"]
 
     def resume(self) -> None:
-        """Let a guest that was kept go on.
+        """Resume a snapshot.
 
-        Runs have the monitor for people: the one for programs, with which guests are kept, has a thread of
-        its own, and every move of the guest's clock would wake that one, too.
+        Runs use QEMU's human monitor: the machine monitor (QMP), used to save guests, has its own thread,
+        which every move of the guest's clock would wake.
         """
         assert self._is_kept
         while "inmigrate" in self._ask("info status"):
             self._wait_a_little()
         self._ask("cont")
-        # Of its threads the first, the main loop, which every timer of the guest wakes for nothing: at this
-        # priority it runs when the guest's own thread waits for it, and takes no turns with it in between.
+        # Every guest timer needlessly wakes the main loop, QEMU's first thread. At this priority it runs only
+        # when the guest's thread waits for it.
         os.sched_setscheduler(self.process.pid, os.SCHED_IDLE, os.sched_param(0))
         if self._is_to_end:
             self._let_end()
 
     def keep(self, file: Path) -> None:
-        """Wait until the guest stops itself, then keep it in a file, as it is."""
+        """Wait until the guest stops itself, then save it to a file."""
         while self._read().get("event") != "STOP":
             pass
         self.execute("migrate", uri=f"exec:cat >{file}")
         while (status := self.execute("query-migrate").get("status")) != "completed":
             if status == "failed":
-                raise GuestError(f"lab: {file}: the guest could not be kept: {self.serial}")
+                raise GuestError(f"lab: {file}: the guest cannot be saved: {self.serial}")
             self._wait_a_little()
 
     @property
     def serial(self) -> Path:
-        """What the guest wrote on its console."""
+        """The log of the guest's console."""
         return self.folder / "serial.log"
 
     def stop(self) -> None:
-        """End it, wherever it is."""
+        """End the guest and wait for its end."""
         self.kill()
         self.process.communicate()
 
     def kill(self) -> None:
-        """Let it end now, as another thread may want while this one waits for it."""
+        """End the guest without waiting; another thread may call this."""
         self._is_to_end = True
         if self.process.poll() is None:
             self._let_end()
             self.process.kill()
 
     def _let_end(self) -> None:
-        # Its main loop may have been put behind everything else, and must run once more to end.
+        # The main loop must run once more to end, but may have the lowest priority.
         with contextlib.suppress(ProcessLookupError):
             os.sched_setscheduler(self.process.pid, os.SCHED_OTHER, os.sched_param(0))
 
     def _ask(self, line: str) -> str:
-        """Return what the monitor for people answers."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(f"{line}\n")
@@ -194,7 +189,7 @@ class Guest:
         return json.loads(line)
 
     def _wait_a_little(self) -> None:
-        # The monitor tells of the end of either direction only who asks.
+        # The monitor reports the end of saving or loading only on request.
         try:
             self.process.wait(0.02)
         except subprocess.TimeoutExpired:
@@ -208,18 +203,18 @@ class Guest:
 
 
 def _next_core() -> int:
-    """Return one of the cores that this process may use, each in its turn."""
+    """Return one of this process's cores, in turn."""
     cores = sorted(os.sched_getaffinity(0))
     return cores[(os.getpid() + next(_started)) % len(cores)]
 
 
 @contextmanager
 def _lazy_timers() -> Iterator[None]:
-    """Let processes started in this block sleep until something happens, and not until a timer says so.
+    """Give processes started in this block a large timer slack, so that events wake them and not timers.
 
-    QEMU's main loop sleeps at most as long as the guest's next timer has, as if the guest's time were this
-    machine's. The guest's idleness wakes it in any case, and what else wakes it only costs time. Processes
-    inherit this setting (prctl(2), PR_SET_TIMERSLACK).
+    QEMU's main loop sleeps at most until the guest's next timer, as if virtual time were real time. But the
+    guest's idleness wakes it anyway, so timers only cost time. Children inherit the slack (prctl(2),
+    PR_SET_TIMERSLACK).
     """
     libc = ctypes.CDLL(None)
     before = libc.prctl(_PR_GET_TIMERSLACK, 0, 0, 0, 0)
@@ -239,13 +234,13 @@ def _command(image: Image, folder: Path, seed: int, job: Path) -> list[str]:
 
     return [
         QEMU,
-        # Without HPET the kernel's clock is the time-stamp counter, which costs no exit to read.
+        # Without HPET the kernel's clock is the time-stamp counter, which is cheap to read.
         *("-M", "q35,hpet=off", "-cpu", _CPU, "-m", str(MEMORY_MIB), "-smp", "1"),
         *("-seed", str(seed % 2**32), "-rtc", "base=2026-01-01,clock=vm"),
         *("-icount", _ICOUNT),
         *("-nodefaults", "-display", "none", "-no-reboot", "-no-user-config"),
         *("-serial", f"file:{folder / 'serial.log'}"),
-        # The guest stops itself, in the instruction that writes there: so what is kept is always the same.
+        # The guest stops itself at the instruction that writes to this port, so snapshots are identical.
         *("-device", f"pvpanic,ioport={STOP_PORT}", "-action", "panic=pause"),
         *("-fw_cfg", f"name={JOB},file={job}"),
         *("-device", "virtio-serial-pci,ioeventfd=off"),

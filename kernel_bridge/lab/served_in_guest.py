@@ -1,6 +1,6 @@
-"""Flows in the guest that leo-bridge serves: its own schemes, and exported policies.
+"""Describe and judge flows that leo-bridge serves in the guest: its own schemes and exported policies.
 
-What it needs goes into the guest with the run; `kernel_bridge.inside.guest_bridge` starts it there.
+Policies go into the guest with the run; `kernel_bridge.inside.guest_bridge` starts leo-bridge there.
 """
 
 from __future__ import annotations
@@ -16,38 +16,29 @@ from kernel_bridge.lab.initramfs import File
 from kernel_bridge.runner import served_flows
 from kernel_bridge.runner.plan import Plan
 
-Policies = Mapping[str, Mapping[str, bytes]]
-"""Scheme to its policy folder's files."""
+Policies = Mapping[str, Mapping[str, bytes]]  # the files of each scheme's policy folder
 
 
 def missing(image: Image) -> str | None:
-    """Say in one line why leo-bridge cannot run in an image's guest, or None."""
+    """Return in one line why leo-bridge cannot run in an image's guest, or None."""
     if f"bin/{BRIDGE}" not in image.manifest["files"]:
-        return (
-            "lab: the image has no leo-bridge: make kernel builds it, then python -m kernel_bridge lab build"
-        )
+        return "lab: the image has no leo-bridge: run make kernel, then python -m kernel_bridge lab build"
     if not image.manifest["btf"]:
         return (
             f"lab: Linux {image.manifest['kernel']} has no type information (BTF), which leo-bridge needs: "
-            "python -m kernel_bridge lab build --kernel takes one with CONFIG_DEBUG_INFO_BTF=y"
+            "build the image with a kernel that has CONFIG_DEBUG_INFO_BTF=y (lab build --kernel)"
         )
     return None
 
 
 class ServedInGuest:
-    """The bridge of one run.
-
-    Args:
-        plan: whose flows it serves.
-        policies: what its policies' folders hold.
-        folder: the run's, in the guest.
-    """
+    """The bridge of one run; ``folder`` is the run's folder in the guest."""
 
     def __init__(self, plan: Plan, policies: Policies, folder: str) -> None:
         self._plan = plan
         folders = {scheme: Path(folder) / f"policies/{number}" for number, scheme in enumerate(policies)}
         self._deciders = served_flows.deciders(plan, folders)
-        # The guest is this run's alone.
+        # Plain numbers suffice for names, because the guest has only this run.
         self._names = {scheme: f"{OURS}{number}" for number, scheme in enumerate(self._deciders)}
         self.files = {
             str(folders[scheme] / name): File(data)
@@ -55,19 +46,18 @@ class ServedInGuest:
             if scheme in policies
             for name, data in policies[scheme].items()
         }
-        """By absolute path in the guest."""
+        """The policies' files, by absolute path in the guest."""
 
     def scheme(self, scheme: str, role: Role) -> str | None:
-        """Return what an end of a flow sets ``TCP_CONGESTION`` to, if its scheme is served."""
+        """Return the ``TCP_CONGESTION`` of a flow's end, or None if leo-bridge does not serve the scheme."""
         if scheme not in self._names:
             return None
         return self._names[scheme] if role == "send" else served_flows.RECEIVERS_SCHEME
 
     def described(self, first_port: int) -> ServedSession | None:
-        """Return what the guest is told, or None where nothing is served.
+        """Return the guest's session for leo-bridge, or None if it serves no flow.
 
-        Args:
-            first_port: flow ``n`` of the plan goes to port ``first_port + n``.
+        Flow ``n`` of the plan goes to port ``first_port + n``.
         """
         if not self._deciders:
             return None
@@ -80,7 +70,7 @@ class ServedInGuest:
         }
 
     def fault(self, told: ServedResult | None) -> str | None:
-        """Say why the flows were not served as they should have been, from what the guest told."""
+        """Return why leo-bridge's result makes the run invalid, or None."""
         if told is None:
             return None
         by_name = {one["scheme"]: one for one in told["schemes"]}

@@ -1,4 +1,4 @@
-"""leo-bridge on the lab's kernel: Debian 12's is older than links of struct_ops (Linux 6.4)."""
+"""leo-bridge on the lab's kernel: Debian 12's (6.1) has no links of struct_ops (Linux 6.4)."""
 
 import re
 import subprocess
@@ -11,8 +11,7 @@ from kernel_bridge.bridge import process as bridge_process
 from kernel_bridge.lab import image, qemu
 from kernel_bridge.lab.initramfs import File, archive
 
-LIMIT_S = 240
-"""Against hanging only."""
+LIMIT_S = 240  # only against hanging
 POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
 SCHEMES = {
     "t_offer": "--offer t_offer",
@@ -22,7 +21,7 @@ SCHEMES = {
     "t_policy": "--policy t_policy=/policy",
 }
 
-# Every `until` waits for a state; without one the guest is ended from outside.
+# Each `until` waits for a state; if it never comes, the time limit ends the guest.
 INIT = """#!/bin/busybox sh
 export PATH=/bin
 for name in awk cat grep kill mount poweroff rm seq sleep tail tr; do alias $name="/bin/busybox $name"; done
@@ -72,7 +71,6 @@ poweroff -f
 
 
 def _booted(folder):
-    """Return what a guest with leo-bridge, the policy and `INIT` says on its console."""
     try:
         found = image.latest()
     except InputError as error:

@@ -1,4 +1,4 @@
-"""What goes into the image: archives that the kernel takes, and modules in an order that it takes."""
+"""The image's content: archives and modules that the kernel accepts."""
 
 import gzip
 import lzma
@@ -26,7 +26,7 @@ def test_cpio_reads_the_archive_as_it_was_meant(tmp_path):
 
 
 def _parsed(data):
-    """Read an archive as buffer-format.rst says: magic, 13 fields of 8 hex digits, name, data."""
+    """Parse an archive by buffer-format.rst: magic, 13 fields of 8 hex digits, name, data."""
     found, position = {}, 0
     while True:
         assert data[position : position + 6] == b"070701"

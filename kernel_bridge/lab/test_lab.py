@@ -1,4 +1,4 @@
-"""The lab for real: boots, runs, faults. Each test is a virtual machine, some seconds of a core."""
+"""Boots, runs and faults of the lab. Each test runs a virtual machine for some seconds of a core."""
 
 import json
 import os
@@ -142,7 +142,7 @@ def test_a_flow_may_begin_too_late_to_be_answered():
 
 @needs_lab
 def test_a_queue_behind_a_large_bucket_counts_packets_one_by_one():
-    # Segmentation offload's pieces pass such a bucket whole: 100 of them are thousands of packets.
+    # Segments from offload pass such a bucket unsplit: 100 of them are thousands of packets.
     link = {"rate_mbps": 20, "delay_ms": 5, "burst_bytes": 1 << 19, "queue": {"packets": 100}}
     flow = {"scheme": "cubic", "route": ["l"]}
     scenario = parse({"name": "test", "duration_s": 4, "links": {"l": link}, "flows": [flow]}, "test")
@@ -264,7 +264,7 @@ def test_a_golden_run_gives_its_figures_again():
     assert flow["retransmit_rate"] == pytest.approx(kept.flows[0].retransmit_rate, abs=0.002)
 
 
-# A file system of 8 MiB for the run's folder, and results of 16 MiB.
+# The run's folder has 8 MiB, the results 16 MiB.
 FULL = """
 import sys
 from pathlib import Path
@@ -314,7 +314,6 @@ def test_what_the_guest_cannot_express_is_one_line(monkeypatch):
 
 
 def _remove(error):
-    """Remove the folder that an error's serial log is in; return its path."""
     folder = Path(str(error).rsplit(": ", 1)[1]).parent
     for file in folder.iterdir():
         file.unlink()

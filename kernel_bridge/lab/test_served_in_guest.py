@@ -1,4 +1,4 @@
-"""Flows in the guest that leo-bridge serves: SaTCP, Vivace and a policy beside the kernel's own."""
+"""Flows that leo-bridge serves in the guest: SaTCP, Vivace and a policy, next to the kernel's schemes."""
 
 import json
 from pathlib import Path
@@ -55,7 +55,7 @@ def test_satcp_vivace_and_a_policy_share_a_link_with_cubic_and_one_seed_gives_th
     )
     assert first.invalid is None
     assert told[0]["reported"] == 1, "the path announced one handover"
-    # Two seconds are the flows' start, of which the policy takes most: that each moves is what counts.
+    # Two seconds cover only the flows' start, where the policy takes most: check that each flow moves.
     assert all(flow["goodput_mbps"] > 0.05 for flow in first.flows), first.flows
     assert 0.5 < sum(flow["normalized_goodput"] for flow in first.flows) <= 1
     assert json.dumps(first.flows) == json.dumps(again.flows)
@@ -80,7 +80,7 @@ def _fake(monkeypatch, **manifest):
 @pytest.mark.parametrize(
     ("manifest", "rule"),
     [
-        ({"files": {}, "btf": True}, r"satcp: lab: the image has no leo-bridge: make kernel"),
+        ({"files": {}, "btf": True}, r"satcp: lab: the image has no leo-bridge: run make kernel"),
         (
             {"files": {"bin/leo-bridge": 1}, "btf": False},
             r"satcp: lab: Linux 6\.1 has no type information \(BTF\)",

@@ -2,7 +2,7 @@
 
     python -m pytest -m soak kernel_bridge/lab
 
-The runs of a scenario go side by side, so that they disturb one another as much as they can.
+A scenario's runs are concurrent, so that they disturb one another as much as they can.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ def _flows(*schemes, route=("l",)):
 
 
 def _scenarios():
-    """Return a spread: kinds of links, of queues and of schemes, alone and together."""
+    """Return scenarios with many kinds of links, queues and schemes."""
     hops = {name: LINK | {"loss": 0.0005} for name in "abc"}
     managed = {"rate_mbps": 10, "delay_ms": 10, "loss": 0.002}
     return {
@@ -54,7 +54,6 @@ DURATION_S = 3.0
 
 
 def _digest(name, seed):
-    """Return the hash of everything in a run's log."""
     scenario = parse({"name": name, "duration_s": DURATION_S, "seed": seed, **_scenarios()[name]}, name)
     policies = {"policy": {path.name: path.read_bytes() for path in POLICY.iterdir()}}
     log = virtual_run.execute(

@@ -1,4 +1,4 @@
-"""Running a scenario on the guest's kernel."""
+"""Run a scenario on the guest's kernel."""
 
 from __future__ import annotations
 
@@ -35,25 +35,24 @@ CUBICS = {
     "cubic-hystart-train": {"hystart": 1, "hystart_detect": 1},
     "cubic-nohystart": {"hystart": 0, "hystart_detect": 3},
 }
-"""Linux's cubic by the parameters of its module, which the whole kernel has."""
+"""Variants of Linux's cubic: parameters of its module, which apply to the whole kernel."""
 SCHEMES = (
     *("bbr", "bic", "cdg", *CUBICS, "highspeed", "htcp", "hybla", "illinois", "lp", "nv"),
     *("reno", "scalable", "vegas", "veno", "westwood", "yeah"),
 )
-"""Linux's own, by its names."""
+"""Linux's own schemes."""
 START_S = 0.6
-"""From the last preparation to the run's start: Linux's pie computes its probability for the first time half
-a second after it was made, and a path's queue is older than its flows."""
+"""Time from the last preparation to the run's start. Linux's pie first computes its probability half a second
+after its creation, and a path's queue is older than its flows."""
 PYTHON = ("/bin/python3", "-S", "-P", "-m")
-"""Runs a module in the guest, which has no site-packages."""
-FOLDER = "/lab"
-"""A run's folder in the guest, the same for every run."""
+"""Prefix that runs a module in the guest, which has no site-packages."""
+FOLDER = "/lab"  # a run's folder in the guest, the same for every run
 
 Progress = Callable[[Mapping[str, object]], None]
 
 
 def schemes() -> list[str]:
-    """Return what a flow's scheme may be: Linux's own, and those that leo-bridge adds."""
+    """Return the schemes that flows can use: Linux's own and leo-bridge's."""
     return [*SCHEMES, *bridge_process.SCHEMES, DATAGRAMS]
 
 
@@ -69,18 +68,18 @@ def execute(
     """Run a scenario in virtual time.
 
     Args:
-        scenario: resolved; its seed is also that of the guest's randomness.
-        traces: the CSV of every path trace that it names.
+        scenario: resolved; its seed is also the guest's.
+        traces: the CSV of each of its path traces.
         series_ms: the interval of the series.
-        progress: called with what the guest tells while it runs.
-        policies: policy folders' files by scheme, of the flows that they steer.
-        take: called with what both ends of every flow logged, of which the run log keeps an extract.
-        stop: ends the run before its time.
+        progress: called with the guest's progress messages.
+        policies: the files of each scheme's policy folder.
+        take: called with the full logs of every flow's ends; the run log keeps an extract.
+        stop: ends the run early.
 
     Raises:
-        InputError: the machine lacks something, or the scenario has what the guest cannot express.
-        GuestError: the guest did not come to its end.
-        StoppedError: somebody asked for the end.
+        InputError: the machine lacks something, or the guest cannot express the scenario.
+        GuestError: the guest failed.
+        StoppedError: ``stop`` was used.
     """
     policies = policies or {}
     planned = begun_as_simulated(check(scenario, traces, policies), scenario, traces)
@@ -109,19 +108,19 @@ def execute(
 
 
 def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[str] = ()) -> Plan:
-    """Return the plan of a scenario that the guest can run.
+    """Return a scenario's plan.
 
     Raises:
-        InputError: it cannot.
+        InputError: the guest cannot run the scenario.
     """
     named = {flow.scheme for flow in scenario.flows}
     cubics = sorted(named & CUBICS.keys())
-    # SaTCP is a program beside cubic's that takes the same parameters.
+    # SaTCP runs the kernel's cubic and so uses the same parameters.
     unlike = [*([SATCP] if SATCP in named and cubics != ["cubic"] else []), *cubics]
     if len(unlike) > 1:
         raise InputError(
             f"{scenario.name}: --backend {links.NAME}: flows: {unlike[0]} and {unlike[1]} differ in a "
-            "setting of the whole kernel, so they cannot run at once"
+            "setting of the whole kernel, so they cannot run together"
         )
     made = backend(scenario)
     planned = run.check(scenario, traces, made, schemes=[*schemes(), *policies])
@@ -132,17 +131,17 @@ def check(scenario: Scenario, traces: Mapping[str, bytes], policies: Collection[
 
 
 def backend(scenario: Scenario) -> links.LeoInGuest | links.Wires:
-    """Return what makes a scenario's links: mm-leo where Linux has no such link."""
+    """Return the backend of a scenario's links: Linux's disciplines, or mm-leo if they cannot express one."""
     beyond = any(link.queue.kind == "gateway" for link in scenario.links.values()) or ack_jitter_ns(scenario)
     return links.LeoInGuest() if scenario.traces or beyond else links.Wires()
 
 
 def begun_as_simulated(planned: Plan, scenario: Scenario, traces: Mapping[str, bytes]) -> Plan:
-    """Return the plan whose TCP flows begin when the simulator's do with the same seed.
+    """Return the plan with the start times that TCP flows have in the simulator with the same seed.
 
-    Packets of flows that begin at one instant would meet at the queues in the same order in every run, and
-    drop-tail queues favour flows by that (Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched
-    Gateways", 1992): runs of different seeds would be one sample.
+    Packets of flows that begin at the same instant would meet at queues in the same order in every run, and
+    the order decides which flows drop-tail queues favour (Floyd and Jacobson, "On Traffic Phase Effects in
+    Packet-Switched Gateways", 1992): runs with different seeds would be one sample.
     """
     flows = [
         flow if flow.scheme == DATAGRAMS else flow.model_copy(update={"scheme": "reno"})
@@ -166,7 +165,6 @@ def _carry_out(
     progress: Progress | None,
     stop: Stop | None,
 ) -> None:
-    """Run the session in a guest, and bring its results into the run's folder."""
     described = json.dumps(session).replace(str(root), FOLDER)
     inner = {f"{FOLDER}/{path.relative_to(root)}": path for path in sorted(root.rglob("*")) if path.is_file()}
     files = {name: File(path.read_bytes()) for name, path in inner.items()}

@@ -1,4 +1,4 @@
-"""mahimahi's shells (Netravali et al., USENIX ATC 2015): as data, run in private namespaces, logs read."""
+"""mahimahi's shells (Netravali et al., USENIX ATC 2015) as data, running them, and reading their logs."""
 
 from kernel_bridge.mahimahi.command import Finished as Finished
 from kernel_bridge.mahimahi.command import Server as Server

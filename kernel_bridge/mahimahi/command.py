@@ -1,11 +1,11 @@
-"""Running a command inside mahimahi's shells, in namespaces of its own.
+"""Run a command inside mahimahi's shells, in private namespaces.
 
-Everything that mahimahi changes on a host (interfaces, addresses, routes, iptables rules, forwarding) it
-changes in a private network namespace, and the program that stands in for iptables is mounted in a private
-mount namespace; so the machine stays as it was, two sessions never meet, and no packet leaves the machine.
-All processes of a session live in one PID namespace, whose end is theirs, also when this process is killed.
+Everything that mahimahi changes on a host (interfaces, addresses, routes, iptables rules, forwarding) changes
+in a private network namespace, and the stand-in for iptables is mounted in a private mount namespace. So the
+machine stays unchanged, sessions never meet, and no packet leaves the machine. All processes of a session
+share one PID namespace and end with it, even if this process is killed.
 
-The shells refuse to be started by root: they, the command and the servers run as an ordinary user.
+The shells refuse to be started by root, so they, the command and the servers run as an ordinary user.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ _PROGRAMS = {
 
 @dataclass(frozen=True)
 class Server:
-    """A program outside the shells that the command inside talks to, at ``$MAHIMAHI_BASE`` and a TCP port."""
+    """A program outside the shells that the command can reach at ``$MAHIMAHI_BASE`` and a TCP port."""
 
     command: Sequence[str]
     port: int
-    """The command inside starts once this port is listened on."""
+    """The command starts once the server listens on this port."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A session that came to its end."""
+    """A session that has finished."""
 
     command_line: str
-    """What ran, as one could type it."""
+    """The command line, ready to be typed."""
     status: int
     """The exit status of the command inside."""
     stdout: str = field(repr=False)
@@ -56,12 +56,12 @@ class Finished:
 
 
 def missing() -> str | None:
-    """Say in one line what this machine lacks for `run`, or None."""
+    """Return one line that says what this machine lacks for `run`, or None."""
     for program, remedy in _PROGRAMS.items():
         if shutil.which(program, path=PATH) is None:
             return f"mahimahi: {program} is not installed: {remedy}"
     if os.geteuid() != 0:
-        return "mahimahi: private namespaces need root: start this as root; what runs in them is not root"
+        return "mahimahi: private namespaces need root: start this as root; the command runs as another user"
     if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
         return "mahimahi: /dev/net/tun: this kernel or container has no TUN device"
     return None
@@ -75,17 +75,17 @@ def run(
     environment: Mapping[str, str] | None = None,
     timeout_s: float | None = None,
 ) -> Finished:
-    """Run ``command`` inside ``shells`` (the first one outermost), with ``servers`` outside of them.
+    """Run ``command`` inside ``shells`` (the first one outermost), with ``servers`` outside.
 
-    The command runs as an ordinary user in an empty folder that is removed afterwards; `Link`'s traces are
-    copied there, and its logs brought back to where they were asked for, also if the command failed.
+    The command runs as an ordinary user in an empty folder that is removed afterwards. `Link`'s traces are
+    copied there, and its logs are copied back to the requested paths, even if the command failed.
 
     Args:
-        shells: the chain of shells; none runs the command in the private namespaces alone.
-        command: program and arguments; no shell reads it.
+        shells: the chain of shells; if empty, the command runs in the private namespaces alone.
+        command: program and arguments, passed without a shell.
         servers: started before the shells.
         environment: variables besides PATH, HOME and LANG; the shells add ``MAHIMAHI_BASE``.
-        timeout_s: wall-clock limit, after which everything is ended.
+        timeout_s: wall-clock limit, after which all processes are killed.
 
     Raises:
         InputError: the machine lacks something, or a trace cannot be read.
@@ -98,7 +98,7 @@ def run(
         private, noted = root / "private", folder / "status"
         local, copies, logs = _bring_in(shells, folder)
         local, setuid = _set_uid(local, private)
-        # mahimahi turns every failure into exit status 1, so the command's own is noted before.
+        # mahimahi turns every failure into exit status 1, so the command's own status goes to a file.
         line = ["/bin/sh", "-c", '"$@"; echo $? >"$0"', str(noted), *command]
         for position, shell in reversed(list(enumerate(local))):
             nested = [str(private / "forwarding")] if position else []
@@ -132,11 +132,10 @@ def run(
 def _bring_in(
     shells: Sequence[Shell], folder: Path
 ) -> tuple[list[Shell], dict[Path, Path], dict[Path, Path]]:
-    """Copy shells' traces into ``folder``.
+    """Copy the shells' traces into ``folder``.
 
     Returns:
-        The shells with paths in ``folder``; each trace's copy with its original; each log there with where it
-        shall be.
+        The shells with paths in ``folder``; each trace copy with its original; each log with its final path.
     """
     local: list[Shell] = []
     copies: dict[Path, Path] = {}
@@ -164,7 +163,7 @@ def _bring_in(
 
 
 def _set_uid(shells: Sequence[Shell], private: Path) -> tuple[list[Shell], list[Path]]:
-    """Return the shells with mm-leo's program in ``private``, and what is to be copied there."""
+    """Return the shells with mm-leo's program in ``private``, and the files to copy there."""
     if not any(isinstance(shell, Leo) for shell in shells):
         return list(shells), []
     if (path := leo.program()) is None:
@@ -174,5 +173,5 @@ def _set_uid(shells: Sequence[Shell], private: Path) -> tuple[list[Shell], list[
 
 
 def _is_plain_file(path: Path) -> bool:
-    # The folder is the ordinary user's, who could leave links in it to files that only root may read.
+    # The folder belongs to the ordinary user, who could place links to files that only root may read.
     return path.is_file() and not path.is_symlink()

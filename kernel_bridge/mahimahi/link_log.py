@@ -1,10 +1,10 @@
-"""Reading mm-link's log of one direction.
+"""Read mm-link's log of one direction.
 
-`#` header lines, then one event a line, times in whole milliseconds since the shell's start and sizes with
-the 4 bytes that a TUN device puts before each IP packet:
+It has `#` header lines, then one event per line. Times are whole milliseconds since the shell's start, sizes
+include the 4 bytes that a TUN device puts before each IP packet:
 
     T # 1504           a delivery opportunity, used or not
-    T + SIZE           a packet came
+    T + SIZE           a packet arrived
     T - SIZE QUEUED    a packet left after QUEUED ms in the queue
     T d PACKETS BYTES  the queue dropped
 """
@@ -29,16 +29,16 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class LinkLog:
-    """One direction of one mm-link. Times are in ms since the shell's start, sizes in bytes of IP packets."""
+    """The log of one direction. Times are in ms since the shell's start, sizes in bytes of IP packets."""
 
     header: tuple[str, ...]
-    """The `#` lines without their sign: command line, queue, init timestamp (epoch, ms), base timestamp."""
+    """The `#` lines without `#`: command line, queue, init timestamp (epoch, ms), base timestamp."""
     base_ms: int
-    """When the shell's trace began."""
+    """Start of the shell's trace."""
     opportunity_ms: Integers
     handled_ms: Integers
-    """Per opportunity, the latest time at which the shell can have handled it: the next arrival in the log.
-    An opportunity is logged with the time it was due, an arrival with the clock's."""
+    """Per opportunity, the latest time at which the shell can have handled it: the log's next arrival.
+    mm-link logs an opportunity with its due time, but an arrival with the clock's time."""
     arrival_ms: Integers
     arrival_bytes: Integers
     departure_ms: Integers
@@ -48,19 +48,19 @@ class LinkLog:
     dropped_packets: Integers
 
     def throughput_mbps(self, begin_ms: float, end_ms: float) -> float:
-        """Return what left in ``begin_ms <= T < end_ms``, in Mbit/s of IP packets."""
+        """Return the departures in ``begin_ms <= T < end_ms``, in Mbit/s of IP packets."""
         during = (self.departure_ms >= begin_ms) & (self.departure_ms < end_ms)
         return float(self.departure_bytes[during].sum()) * 8e-3 / (end_ms - begin_ms)
 
     def capacity_mbps(self, begin_ms: float, end_ms: float) -> float:
-        """Return what could have left in ``begin_ms <= T < end_ms``, in Mbit/s of 1,500-byte IP packets."""
+        """Return the opportunities in ``begin_ms <= T < end_ms``, in Mbit/s of 1,500-byte IP packets."""
         during = (self.opportunity_ms >= begin_ms) & (self.opportunity_ms < end_ms)
         return int(during.sum()) * (OPPORTUNITY_BYTES - TUN_HEADER_BYTES) * 8e-3 / (end_ms - begin_ms)
 
     def lateness_ms(self, begin_ms: float, end_ms: float) -> Integers:
-        """Return how late each opportunity due in ``begin_ms <= T < end_ms`` was handled, at most.
+        """Return an upper bound of each opportunity's lateness, for those due in ``begin_ms <= T < end_ms``.
 
-        Sharp only while packets keep coming: it includes the wait for the next one.
+        The bound is tight only while packets keep arriving: it includes the wait for the next one.
         """
         during = (self.opportunity_ms >= begin_ms) & (self.opportunity_ms < end_ms)
         return self.handled_ms[during] - self.opportunity_ms[during]
@@ -70,7 +70,7 @@ def parse_log(lines: Iterable[str], source: str) -> LinkLog:
     """Parse a log's lines.
 
     Raises:
-        InputError: ``source:line: rule``.
+        InputError: a line breaks the format: ``source:line: rule``.
     """
     header: list[str] = []
     opportunity: list[int] = []
@@ -103,7 +103,7 @@ def parse_log(lines: Iterable[str], source: str) -> LinkLog:
             drop.append((time_ms, value))
     if not header or not header[0].startswith("mahimahi mm-link"):
         raise InputError(f"{source}:1: must be '# mahimahi mm-link …', the first line of mm-link's log")
-    # After the last arrival nothing tells lateness from time.
+    # After the last arrival the log does not show lateness.
     handled += opportunity[len(handled) :]
     return LinkLog(
         tuple(header),

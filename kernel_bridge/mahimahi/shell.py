@@ -1,4 +1,4 @@
-"""mahimahi's shells as data. Each runs a command behind one impairment; they nest, the first is outermost."""
+"""mahimahi's shells as data. Each runs a command behind one impairment. They nest; the first is outermost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from configs.errors import InputError
 from kernel_bridge.shell import Leo
 
 _QUEUE_ARGUMENTS = {
-    # kind: (those it may have, those it must have); mahimahi 0.98 also wants a limit for every finite queue.
+    # kind: (allowed, required); mahimahi 0.98 also requires packets or bytes for every finite queue.
     "infinite": (set(), set()),
     "droptail": ({"packets", "bytes"}, set()),
     "drophead": ({"packets", "bytes"}, set()),
@@ -37,7 +37,7 @@ class Delay:
 
 @dataclass(frozen=True)
 class Loss:
-    """``mm-loss``: independent loss of packets in one direction. mahimahi takes no seed."""
+    """``mm-loss``: independent packet loss in one direction, without a seed."""
 
     direction: Literal["uplink", "downlink"]
     probability: float
@@ -53,9 +53,9 @@ class Loss:
 
 @dataclass(frozen=True)
 class Queue:
-    """The queue before a link.
+    """The queue of a link.
 
-    ``limits``: packets or bytes; codel also has target and interval, pie qdelay_ref and max_burst, in ms.
+    ``limits``: packets or bytes; codel also needs target and interval, pie qdelay_ref and max_burst, in ms.
     """
 
     kind: str = "infinite"

@@ -1,4 +1,4 @@
-"""Real sessions: what runs inside, what comes back, and that nothing stays on the machine."""
+"""Real sessions: they run the command, return its results and leave nothing on the machine."""
 
 import contextlib
 import json
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.real_time
 
 LACK = missing()
 LIMIT_S = 60
-"""Against hanging only."""
+"""Only guards against hangs."""
 
 needs_mahimahi = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 
 
 def _machine(pid=None):
-    """What a session could leave behind: interfaces, routes, rules, mounts, forwarding, folders."""
+    """Return all that a session could leave behind."""
     saved = subprocess.run(["iptables-save"], capture_output=True, text=True, check=True).stdout
     rules = re.sub(r"\[\d+:\d+\]", "", saved).splitlines()  # without counters
     return {
@@ -42,7 +42,7 @@ def _machine(pid=None):
 
 @pytest.fixture
 def open_folder():
-    """A folder that an ordinary user may enter; pytest's own are closed to others."""
+    """A folder that an ordinary user may enter, unlike pytest's own."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
@@ -77,7 +77,7 @@ def test_nested_shells_carry_traffic_to_a_server_outside_and_leave_the_machine_a
         timeout_s=LIMIT_S,
     )
     stream = json.loads(finished.stdout)["end"]["streams"][0]
-    # Two times 25 ms, on mahimahi's clock of whole milliseconds.
+    # 2 × 25 ms, on mahimahi's clock of whole milliseconds.
     assert stream["sender"]["min_rtt"] >= 49_000, "µs"
     log = read_log(tmp_path / "up.log")
     assert log.departure_bytes.sum() > stream["receiver"]["bytes"] > 0
@@ -90,7 +90,7 @@ def test_a_trace_that_mahimahi_refuses_is_named_as_the_caller_knows_it(tmp_path,
     empty = tmp_path / "empty.trace"
     empty.touch()
     with pytest.raises(RuntimeError, match=re.escape(str(empty))):
-        # A command that ends sooner than mahimahi reads its trace would hide what it says.
+        # A command that ends before mahimahi reads its trace would hide the error.
         run([Link(trace, empty)], ["sleep", "10"], timeout_s=LIMIT_S)
     with pytest.raises(InputError, match=r"absent\.trace: cannot be read: No such file"):
         run([Link(trace, tmp_path / "absent.trace")], ["true"], timeout_s=LIMIT_S)
@@ -123,7 +123,7 @@ def test_a_killed_caller_takes_every_process_of_its_session_along(open_folder):
     )
     caller = subprocess.Popen([sys.executable, "-c", code])
     try:
-        # The command inside runs once all shells are up, and says in which PID namespace it is.
+        # The command runs once all shells are up, and reports its PID namespace.
         assert select.select([reader], [], [], LIMIT_S)[0], "the session did not begin"
         inside = _processes_in(os.read(reader, 100).decode().strip())
         assert len(inside) > 2, "two shells, the command and the namespace's first process"
@@ -134,7 +134,7 @@ def test_a_killed_caller_takes_every_process_of_its_session_along(open_folder):
     for process in inside:
         assert select.select([process], [], [], LIMIT_S)[0], "a process outlived its session"
         os.close(process)
-    # Of a killed caller, its folder in /tmp remains.
+    # A killed caller leaves its folder in /tmp.
     for folder in _machine(caller.pid)["folders"]:
         shutil.rmtree(folder)
     assert _machine(caller.pid) == before

@@ -1,4 +1,4 @@
-"""mm-link's log: what each line means, and lines that mean nothing."""
+"""mm-link's log: the meaning of each line, and malformed lines."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_throughput_and_capacity_count_a_window_that_excludes_its_end():
 
 
 def test_lateness_is_the_clock_after_an_opportunity_was_due():
-    # 43 and 44 are logged as due then, but the clock that follows says 49.
+    # 43 and 44 are due times; the next logged clock time is 49.
     log = _parse(LOG)
     assert log.lateness_ms(0, 49).tolist() == [1, 6, 5]
     assert log.lateness_ms(50, 51).tolist() == [0], "nothing tells after the last arrival"

@@ -1,4 +1,4 @@
-"""Shells' command lines, and rules that mahimahi would only break in the middle of a run."""
+"""Shells' command lines, and options that mahimahi would reject only in the middle of a run."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""An exported path trace in real mahimahi: it is accepted, and carries the trace's average within 2 %."""
+"""Real mahimahi accepts an exported path trace and carries its average capacity within 2 %."""
 
 import json
 import random
@@ -15,21 +15,21 @@ pytestmark = pytest.mark.real_time
 
 LACK = missing()
 LIMIT_S = 120
-"""Against hanging only."""
+"""Only guards against hangs."""
 
 HANDOVER_S = 45
-"""New York's satellite changes then, with a hard handover."""
+"""New York has a hard handover at this time."""
 PERIOD_S = 3
 RUN_S = 8
 WINDOW_S = (1, 7)
-"""Two whole periods, after the queue has filled."""
+"""Two whole periods after the queue has filled."""
 SATURATING_MBPS = 120
 DATAGRAM_BYTES = 1472
-"""Fills an IP packet of 1,500 bytes, and so one opportunity."""
+"""Fills an IP packet of 1,500 bytes, which is one opportunity."""
 TOLERANCE = 0.02
 
 LATE_MS = 80
-"""Handled this late, over 1 % of the window's opportunities fall out of it: the machine is measured."""
+"""At this lateness, over 1 % of the opportunities miss the window: the test would measure the machine."""
 
 
 def _traces(*arguments):
@@ -59,7 +59,7 @@ def exported(tmp_path_factory):
 
 
 def _average_mbps(trace, direction):
-    """Return the trace's average capacity, straight from its rows."""
+    """Return the trace's average capacity, computed from its rows."""
     capacity = getattr(trace, f"{direction}_bps") * trace.connected.astype(float)
     lengths = np.diff(np.append(trace.time_ns, trace.period_ns).astype(float))
     return float(capacity @ lengths) / trace.period_ns / 1e6

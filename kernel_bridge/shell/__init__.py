@@ -1,4 +1,4 @@
-"""``mm-leo``, the shell that replays a path trace on the machine's clock, as data."""
+"""``mm-leo`` as data: the shell that replays a path trace on the machine's clock."""
 
 from kernel_bridge.shell.leo import Leo as Leo
 from kernel_bridge.shell.leo import missing as missing

@@ -1,4 +1,4 @@
-"""``mm-leo`` as data, beside mahimahi's shells."""
+"""``mm-leo`` as data, like mahimahi's shells."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ class Leo:
     """A link that replays a path trace, or that never changes."""
 
     trace: Path | None = None
-    """The path trace; else ``delay_ms`` and ``rate_mbps`` are needed."""
+    """The path trace; without one, ``delay_ms`` and ``rate_mbps`` are required."""
     delay_ms: float | None = None
-    """One-way propagation, in place of a trace."""
+    """One-way propagation, instead of a trace."""
     rate_mbps: float | None = None
-    """Capacity of both directions, in place of the trace's, in Mbit/s of IP packets."""
+    """Capacity of both directions in Mbit/s of IP packets; overrides the trace's."""
     options: tuple[str, ...] = ()
-    """Any of the program's other options, as on its command line."""
+    """Other options of the program, as on its command line."""
     log: Path | None = None
-    """What happened to every packet."""
+    """File for the log of every packet's fate."""
     report: Path | None = None
-    """Counts, lateness and validity, as JSON."""
+    """File for counts, lateness and validity, as JSON."""
     program: Path = Path(NAME)
-    """The program, where it is not in PATH."""
+    """The program, if it is not in PATH."""
 
     def __post_init__(self) -> None:
         if (self.trace is None) == (self.delay_ms is None):
-            raise InputError("mm-leo: trace, delay_ms: one of them is needed")
+            raise InputError("mm-leo: trace, delay_ms: give exactly one of them")
         if self.trace is None and self.rate_mbps is None:
-            raise InputError("mm-leo: rate_mbps: needed without a trace")
+            raise InputError("mm-leo: rate_mbps: required without a trace")
 
     def arguments(self) -> list[str]:
-        """Return the command line up to the command that runs inside."""
+        """Return the command line without the command that runs inside."""
         options = list(self.options)
         for name, value in [("rate-mbps", self.rate_mbps), ("delay-ms", self.delay_ms)]:
             if value is not None:
@@ -51,7 +51,7 @@ class Leo:
 
 
 def program() -> Path | None:
-    """Return where the program is: beside this Python, or in PATH."""
+    """Return the program's path: beside this Python interpreter, or in PATH."""
     beside = Path(sys.executable).with_name(NAME)
     if beside.is_file():
         return beside
@@ -60,5 +60,5 @@ def program() -> Path | None:
 
 
 def missing() -> str | None:
-    """Say in one line that the program is not there, or None."""
-    return None if program() else "mm-leo is not built: make setup builds it"
+    """Return one line that says the program is missing, or None."""
+    return None if program() else "mm-leo is not built: run make setup"

@@ -1,4 +1,4 @@
-"""What is left when mm-leo is killed, and what it says when it may not or cannot."""
+"""mm-leo when it is killed, and its messages when it lacks rights or fails."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ from kernel_bridge.shell import missing, program
 pytestmark = pytest.mark.real_time
 
 LIMIT_S = 60
-"""Against hanging only."""
+"""Only guards against hangs."""
 LINK = ["--rate-mbps=10", "--delay-ms=1"]
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
@@ -58,7 +58,7 @@ def others():
 
 subprocess.run(["mount", "-t", "sysfs", "sysfs", "/sys"], check=True)
 ip("link", "set", "lo", "up")
-# Somewhere to go on to, so that addresses are translated.
+# With a further interface, addresses are translated.
 ip("link", "add", "on", "type", "veth", "peer", "name", "other")
 ip("link", "set", "on", "up")
 Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
@@ -75,7 +75,7 @@ for trial in range(TRIALS):
         assert during["tables"] == 1 and "leo0" in during["interfaces"], during
         seen += 1
     else:
-        time.sleep(draw.uniform(0, 0.02))  # anywhere while it sets itself up
+        time.sleep(draw.uniform(0, 0.02))  # any time during its setup
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
@@ -88,7 +88,7 @@ for trial in range(TRIALS):
             assert select.select([end], [], [], 30)[0], f"a process outlived its shell in trial {trial}"
             os.close(end)
             try:
-                os.waitpid(pid, os.WNOHANG)  # those that have lost their parent are this process's
+                os.waitpid(pid, os.WNOHANG)  # orphans become this process's children
             except ChildProcessError:
                 pass
     assert state() == before, (trial, state(), before)
@@ -118,7 +118,7 @@ def test_killed_at_any_time_it_leaves_no_process_interface_route_rule_or_setting
 @needs_root
 def test_asked_to_end_it_ends_its_command_and_writes_its_report(tmp_path):
     report = tmp_path / "report"
-    # $PPID's parent is the shell: between them is the supervisor.
+    # $PPID is the supervisor; its parent is mm-leo.
     end = "kill -TERM $(ps -o ppid= -p $PPID); exec sleep 1000"
     done = in_namespaces(program(), *LINK, f"--report={report}", "--", "sh", "-c", end)
     assert done.returncode == 128 + 15
@@ -138,7 +138,7 @@ def test_the_commands_status_comes_back(command, status):
 
 @contextlib.contextmanager
 def ordinary_users_copy():
-    """Copy the program to where everyone may start it."""
+    """Copy the program to a folder where every user may run it."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o755)
         copy = Path(shutil.copy(program(), folder))
@@ -147,7 +147,7 @@ def ordinary_users_copy():
 
 
 def as_nobody_with_tun(mode, *command):
-    """Run ``command`` as nobody where /dev/net/tun has ``mode``, whatever this machine's has."""
+    """Run ``command`` as nobody with a /dev/net/tun of ``mode``, independent of this machine's."""
     node = (
         'folder=$(mktemp -d) && mount -t tmpfs -o mode=755 tmpfs "$folder" && '
         f'mknod -m {mode} "$folder/tun" c 10 200 && mount --bind "$folder/tun" /dev/net/tun && '
@@ -198,7 +198,7 @@ def test_setuid_root_it_reads_and_writes_what_its_caller_may_and_no_more(tmp_pat
     secret.write_text("nobody's business\n")
     secret.chmod(0o600)
     private.mkdir()
-    # The copy lies on a file system that only this session has.
+    # The copy lies on a file system that only these namespaces see.
     prepare = 'mount -t tmpfs -o mode=755 tmpfs "$0" && cp "$1" "$0/mm-leo" && chmod 4755 "$0/mm-leo" && '
     nobody = " ".join(NOBODY)
 

@@ -1,4 +1,4 @@
-"""mm-leo inside and outside of mahimahi's shells, with a real flow."""
+"""mm-leo inside and outside mahimahi's shells, with a real flow."""
 
 import json
 
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.real_time
 LACK = mahimahi.missing() or missing()
 MTU = 1500
 LIMIT_S = 60
-"""Against hanging only."""
+"""Only guards against hangs."""
 
 needs_shells = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 
 
 def flow_behind(shells):
-    """Return iperf3's only stream of a short transfer out of the shells, and the command's user."""
+    """Return iperf3's only stream of a short upload through the shells, and the command's user id."""
     finished = run(
         shells,
         ["sh", "-c", "id -u; exec iperf3 --json --bytes 300K --client $MAHIMAHI_BASE"],
@@ -46,7 +46,7 @@ def test_between_mahimahis_shells_it_adds_its_delay_and_its_command_stays_an_ord
         report=tmp_path / "r",
     )
     stream, user = flow_behind([Delay(5), leo, Loss("downlink", 0.0), link])
-    # Two times 5 + 15 ms; mahimahi counts whole milliseconds.
+    # 2 × (5 + 15) ms; mahimahi counts whole milliseconds.
     assert stream["sender"]["min_rtt"] >= 39_000, "µs"
     assert user != 0
     report = json.loads((tmp_path / "r").read_text())
@@ -60,8 +60,8 @@ def test_between_mahimahis_shells_it_adds_its_delay_and_its_command_stays_an_ord
     lines = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
     offered = [int(line[3]) for line in lines if line[1:3] == ["u", "+"]]
     assert len(offered) == report["uplink"]["offered"]
-    # Data that left mm-link came to mm-leo, but for what mm-loss still had when it ended with the command.
-    # (The kernel between them offers packets of its own, about the address that is gone once it ended.)
+    # Data that left mm-link arrived at mm-leo, except what mm-loss still held when the command ended.
+    # (The kernel between them adds packets of its own about the address that is then gone.)
     assert 0 < offered.count(MTU) <= np.sum(inner.departure_bytes == MTU)
 
 
@@ -82,9 +82,9 @@ def test_a_trace_that_it_refuses_is_named_as_the_caller_knows_it(tmp_path):
 
 
 def test_a_link_needs_a_trace_or_a_delay_and_a_rate():
-    with pytest.raises(InputError, match="one of them is needed"):
+    with pytest.raises(InputError, match="give exactly one of them"):
         Leo()
-    with pytest.raises(InputError, match="rate_mbps: needed without a trace"):
+    with pytest.raises(InputError, match="rate_mbps: required without a trace"):
         Leo(delay_ms=5)
     assert Leo(delay_ms=2.5, rate_mbps=100, options=("--seed=3",)).arguments() == [
         *("mm-leo", "--seed=3", "--rate-mbps=100", "--delay-ms=2.5", "--")

@@ -1,4 +1,4 @@
-"""The real program with real packets: what its link does to them, and what it says about itself."""
+"""The real program with real packets: its link's effects, and its log and report."""
 
 import json
 import os
@@ -12,11 +12,11 @@ from tests.support import udp_server
 from tests.support.lateness import Lateness
 
 LIMIT_S = 60
-"""Against hanging only."""
+"""Only guards against hangs."""
 HEADERS_BYTES = 28
 """IP and UDP."""
 LATE_MS = 10.0
-"""An interface holds 500 packets for who reads them: 25 ms of those that come closest."""
+"""An interface queues 500 packets for its reader: 25 ms at the smallest gap above 0 in these tests."""
 
 LACK = missing() or (None if os.geteuid() == 0 else "mm-leo: its tests make namespaces as root")
 pytestmark = [
@@ -41,7 +41,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
 
 
 def in_world(*command):
-    """Run a command in namespaces of its own, with `udp_server` beside it."""
+    """Run a command in its own namespaces, next to `udp_server`."""
     unshare = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
     return subprocess.run(
         [*unshare, sys.executable, "-I", udp_server.__file__, *map(str, command)],
@@ -53,12 +53,10 @@ def in_world(*command):
 
 
 def downloaded(tmp_path, options, *, count, payload, gap_us):
-    """Return the numbers that come through the downlink, the log's lines and the report."""
+    """Return the numbers that arrive through the downlink, the log's lines and the report."""
     log, report = tmp_path / "log", tmp_path / "report"
     ask = [sys.executable, "-I", "-c", ASK, count, payload, gap_us]
-    late = [
-        "--max-late-ms=10000"
-    ]  # a busy machine changes when packets leave, and nothing that is tested here
+    late = ["--max-late-ms=10000"]  # a busy machine changes departure times, which these tests do not check
     with Lateness(prompt=False) as lateness:
         done = in_world(program(), *options, *late, f"--log={log}", f"--report={report}", "--", *ask)
     assert done.returncode == 0, done.stderr
@@ -69,7 +67,7 @@ def downloaded(tmp_path, options, *, count, payload, gap_us):
 
 
 def events(lines, way):
-    """Return one direction's events: time in ns, what, values."""
+    """Return one direction's events: time in ns, kind, values."""
     rows = [line.split() for line in lines if not line.startswith("#")]
     return [(_ns(at), what, values) for at, where, what, *values in rows if where == way]
 
@@ -86,7 +84,7 @@ def conserved(direction):
 
 def test_every_packet_leaves_at_the_nanosecond_that_the_trace_and_the_packets_before_it_ask_for(tmp_path):
     ms = 1_000_000
-    # Delay falls by half, which must not reorder, then an outage, then another delay; replay wraps at 400 ms.
+    # The delay halves, which must not reorder; then an outage, then another delay; replay wraps at 400 ms.
     rows = [(0, 40, 1), (100, 20, 1), (200, 20, 0), (240, 60, 1), (400, 0, 1)]
     meta = {"format": "leogym-path-trace", "version": 1}
     lines = [
@@ -113,7 +111,7 @@ def test_every_packet_leaves_at_the_nanosecond_that_the_trace_and_the_packets_be
             begin += 240 * ms - begin % period
         free = begin + serialization
         if begin % period < 200 * ms < free % period:
-            free -= free % period - 200 * ms  # cut off half way out
+            free -= free % period - 200 * ms  # cut off while being sent
             continue
         row = max(index for index, (at, *_) in enumerate(rows) if at * ms <= (free - 1) % period)
         out = max(free + rows[row][1] * ms, last)
@@ -173,7 +171,7 @@ def test_behind_every_discipline_packets_are_accounted_for_and_a_flow_keeps_its_
 
 def test_a_run_that_was_too_late_is_not_valid_and_fails_a_command_that_succeeded(tmp_path):
     log = tmp_path / "log"
-    # No machine wakes up at the very nanosecond.
+    # No machine wakes up at the exact nanosecond.
     options = ["--rate-mbps=10", "--delay-ms=1", "--no-spin", "--max-late-ms=0", f"--log={log}"]
     ask = [sys.executable, "-I", "-c", ASK, 10, 100, 1000]
     done = in_world(program(), *options, "--", *ask)
@@ -184,7 +182,7 @@ def test_a_run_that_was_too_late_is_not_valid_and_fails_a_command_that_succeeded
     assert json.loads(report.removeprefix("# "))["valid"] is False
 
 
-# Once packets are on their way nothing else runs on any core for a while: those in the shell leave late.
+# Hogs occupy every core once packets are in flight, so packets in the shell leave late.
 BUSY = """
 import os, socket, time
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
@@ -204,7 +202,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
         hogs.append(hog)
     asker.send(b"500 100 1000")
     asker.recv(2000)
-    os.close(hold)  # which all of them have waited for
+    os.close(hold)  # starts all hogs
     assert [os.waitpid(hog, 0)[1] for hog in hogs] == [0] * len(hogs)
 """
 

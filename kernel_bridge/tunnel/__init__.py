@@ -1,4 +1,4 @@
-"""pantheon-tunnel: a path that is there anyway, measured packet by packet at both of its ends.
+"""pantheon-tunnel: measures an existing path packet by packet at both ends.
 
 from kernel_bridge.tunnel import Logs, measured
 

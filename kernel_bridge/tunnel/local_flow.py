@@ -1,6 +1,6 @@
-"""One flow through a pantheon-tunnel on this machine, in private namespaces: what a tunnel itself costs.
+"""Run one flow through a pantheon-tunnel on this machine, in private namespaces, to measure its overhead.
 
-Between two machines the two programs are started by hand, as README.md says; the logs are the same.
+Between two machines, start the two programs by hand, as README.md says; their logs are the same.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ ENDS = ("server", "client")
 
 
 def missing() -> str | None:
-    """Say in one line what this machine lacks for `run`, or None."""
+    """Return one line that says what this machine lacks for `run`, or None."""
     for program in PROGRAMS:
         if shutil.which(program) is None:
             return (
-                f"tunnel: {program} is not installed: no distribution has it; build and install "
+                f"tunnel: {program} is not installed: no distribution packages it; build and install "
                 "github.com/StanfordSNR/pantheon-tunnel (./autogen.sh && ./configure && make install)"
             )
     lack = mahimahi.missing()
@@ -41,12 +41,12 @@ def missing() -> str | None:
 
 
 def run(scheme: str, duration_s: float, logs: Path) -> Measurement:
-    """Run one flow from a tunnel's client to its server, and measure it by the tunnel's logs.
+    """Run one flow from a tunnel's client to its server, and measure it from the tunnel's logs.
 
     Args:
-        scheme: one of this machine's kernel.
-        duration_s: how long it sends.
-        logs: a folder for the ends' logs, ``server/`` and ``client/``.
+        scheme: a congestion control of this machine's kernel.
+        duration_s: how long the flow sends.
+        logs: folder for the logs of both ends, in ``server/`` and ``client/``.
 
     Raises:
         InputError: the machine lacks something, or has no such scheme.

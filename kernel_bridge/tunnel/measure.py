@@ -1,9 +1,9 @@
-"""From the logs of both ends of a tunnel to a run log: one flow, in the simulator's columns and units.
+"""Convert the logs of both ends of a tunnel to a run log: one flow, in the simulator's columns and units.
 
-A packet of one end's egress log is the packet with the same number in the other end's ingress log. The ends'
-clocks may differ: an RTT is the delay of a data packet and that of the latest packet that came back before
-it arrived, so that the difference cancels. What a tunnel cannot see is not a number: capacity, and which
-packets were sent again; those count as goodput like all others.
+Packets of one end's egress log and the other end's ingress log match by their number. The ends' clocks may
+differ: an RTT is the delay of a data packet plus that of the latest packet that had come back when it was
+sent, so the difference cancels. A tunnel cannot see the capacity, which is NaN, or retransmissions, which
+count as goodput.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from kernel_bridge.tunnel.tunnel_log import TunnelLog, read_log
 from results.measurement import Measurement, ordered
 
 HEADER_BYTES = 52
-"""Of IP and TCP with timestamps."""
+"""IP and TCP headers with timestamps."""
 TAIL_NS = NS_PER_S
-"""What was sent so shortly before the last arrival, and has not come, may be on its way."""
+"""Missing packets that were sent within this time of the last arrival may be in flight: they are not lost."""
 
 Column = NDArray[Any]
 Integers = NDArray[np.int64]
@@ -33,7 +33,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Logs:
-    """The four logs of a tunnel. Data flow from the sender to the receiver, acknowledgements back."""
+    """The four logs of a tunnel. Data go from the sender to the receiver, ACKs go back."""
 
     sender_egress: TunnelLog
     receiver_ingress: TunnelLog
@@ -45,8 +45,8 @@ class Logs:
         """Read ``ingress.log`` and ``egress.log`` in the folders of both ends.
 
         Raises:
-            InputError: one cannot be read, is of the other direction, or more bytes left the receiver than
-                the sender: the folders are in each other's place.
+            InputError: a log cannot be read or is of the other direction, or the folders are swapped: more
+                bytes left the receiver than the sender.
         """
         logs = [
             _directed(folder / f"{direction}.log", direction)
@@ -61,7 +61,7 @@ class Logs:
         there, back = (int(log.size_bytes.sum()) for log in (read.sender_egress, read.receiver_egress))
         if back > there:
             raise InputError(
-                f"{sender}: is the receiving end's ({there:,} bytes left it, {back:,} left {receiver}): "
+                f"{sender}: belongs to the receiver ({there:,} bytes left it, {back:,} left {receiver}): "
                 f"the sender's folder comes first: tunnel read {receiver} {sender}"
             )
         return read
@@ -69,32 +69,32 @@ class Logs:
 
 @dataclass(frozen=True)
 class _Packets:
-    """Packets of one direction, in the order of their sending. Times in ns by each end's own clock."""
+    """Packets of one direction in sending order. Times are in ns by each end's own clock."""
 
     sent_ns: Integers
     size_bytes: Integers
     arrived_ns: Integers
-    """Of those that arrived."""
+    """Only packets that arrived."""
     delay_ns: Integers
-    """Of those that arrived, off by the difference of the clocks."""
+    """Only packets that arrived; includes the difference of the clocks."""
     arrived: NDArray[np.bool_]
 
 
 def measured(logs: Logs, scheme: str, series_ms: float = 100.0) -> Measurement:
-    """Return a run log of the one flow that went through a tunnel, from its first packet to its last.
+    """Return a run log of the only flow through a tunnel, from its first packet to its last.
 
     Args:
-        logs: of both ends.
-        scheme: what the flow's sender ran.
+        logs: the logs of both ends.
+        scheme: the sender's congestion control.
         series_ms: the interval of the series.
 
     Raises:
-        InputError: nothing came through.
+        InputError: no packet arrived in one of the directions.
     """
     data = _paired(logs.sender_egress, logs.receiver_ingress)
     back = _paired(logs.receiver_egress, logs.sender_ingress)
     if not len(data.arrived_ns) or not len(back.arrived_ns):
-        raise InputError("tunnel: no packet came through in both directions: there is nothing to measure")
+        raise InputError("tunnel: packets must arrive in both directions: there is nothing to measure")
     order = np.argsort(data.arrived_ns, kind="stable")
     arrived_ns, delay_ns = data.arrived_ns[order], data.delay_ns[order]
     size = _payload(data.size_bytes[data.arrived][order])
@@ -103,7 +103,7 @@ def measured(logs: Logs, scheme: str, series_ms: float = 100.0) -> Measurement:
 
     begin_ns = int(data.sent_ns[0])
     step_ns = round(series_ms * NS_PER_MS)
-    # Arrivals by the sender's clock, as if the fastest packet had taken half of the base RTT.
+    # Arrivals by the sender's clock, assuming that the fastest packet took half of the base RTT.
     arrival_ns = arrived_ns - int(data.delay_ns.min()) + base_ns // 2 - begin_ns
     stop_ns = max(int(arrival_ns[-1]), int(data.sent_ns[-1]) - begin_ns, 1)
     grid = np.arange(step_ns, stop_ns + step_ns, step_ns, dtype=np.int64)
@@ -161,12 +161,12 @@ def measured(logs: Logs, scheme: str, series_ms: float = 100.0) -> Measurement:
 def _directed(path: Path, direction: str) -> TunnelLog:
     log = read_log(path)
     if log.direction != direction:
-        raise InputError(f"{path}: line 1: is a log of {log.direction}, and must be one of {direction}")
+        raise InputError(f"{path}: line 1: is a log of {log.direction}: must be {direction}")
     return log
 
 
 def _paired(egress: TunnelLog, ingress: TunnelLog) -> _Packets:
-    """Find what was sent among what arrived; of a packet that came twice the first one counts."""
+    """Match sent packets with arrivals; of duplicates, the first arrival counts."""
     numbers, first = np.unique(ingress.uid, return_index=True)
     place = np.minimum(np.searchsorted(numbers, egress.uid), max(len(numbers) - 1, 0))
     arrived = numbers[place] == egress.uid if len(numbers) else np.zeros(len(egress.uid), dtype=np.bool_)
@@ -176,7 +176,7 @@ def _paired(egress: TunnelLog, ingress: TunnelLog) -> _Packets:
 
 
 def _latest(back: _Packets, sent_ns: Integers) -> Integers:
-    """Return the delay of the latest packet that had come back when another was sent, or of the first."""
+    """Return the delay of the latest packet that is back at each sending time, else of the first."""
     order = np.argsort(back.arrived_ns, kind="stable")
     place = np.searchsorted(back.arrived_ns[order], sent_ns, side="right") - 1
     return back.delay_ns[order][np.maximum(place, 0)]
@@ -187,5 +187,5 @@ def _payload(size_bytes: Integers) -> Integers:
 
 
 def _between(time_ns: Integers, edges: Integers) -> Integers:
-    """Return how many times lie in each interval; the last one has its end, too."""
+    """Count the times in each interval; the last interval includes its end."""
     return np.histogram(time_ns, edges)[0]

@@ -1,4 +1,4 @@
-"""Logs of pantheon-tunnel, of the form that it writes, and one real flow through it where it is installed."""
+"""Logs in pantheon-tunnel's format, and one real flow through it where it is installed."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ LACK = missing()
 
 
 def _write(folder, end, direction, packets, skew_ms=0.0):
-    """Write packets, (ms by the client's clock since 1970 less BEGAN_MS of the client, uid, bytes of IP)."""
+    """Write packets: (ms after BEGAN_MS of the client by its clock, uid, bytes of IP)."""
     path = folder / end / f"{direction}.log"
     path.parent.mkdir(exist_ok=True)
     shift_ms = BEGAN_MS["client"] - BEGAN_MS[end] + skew_ms
@@ -61,14 +61,14 @@ def test_rtts_and_losses_do_not_depend_on_how_the_ends_clocks_differ(tmp_path, s
     (flow,) = log.flows
     assert flow["scheme"] == "bbr"
     assert flow["sent_packets"] == 300
-    # What was sent in the last second may be on its way: 30 in 300 are gone, 20 of them known to be.
+    # Packets of the last second may be in flight: of 30 missing packets, 20 count as lost.
     assert flow["lost_packets"] == 20
     assert flow["delivered_packets"] == 270
     assert flow["base_rtt_mean_ms"] == pytest.approx(50, abs=0.01)
     assert flow["rtt_mean_ms"] == pytest.approx(55, abs=0.2)
     assert flow["rtt_p95_ms"] == pytest.approx(60, abs=0.01)
     assert flow["delay_inflation"] == pytest.approx(1.1, abs=0.01)
-    # The last packet was sent at 2.99 s, and took 30 ms, of which 5 are half of the ways' difference.
+    # The last packet is sent at 2.99 s and takes 25 ms (half of the base RTT) plus 10 ms of waiting.
     assert flow["stop_s"] == pytest.approx(3.025, abs=0.002)
     assert flow["goodput_mbps"] == pytest.approx(270 * 1448 * 8e-6 / flow["stop_s"], rel=1e-6)
 
@@ -130,7 +130,7 @@ def test_logs_in_each_others_place_and_missing_ones_are_named(tmp_path):
     with pytest.raises(InputError, match=r"server/ingress\.log: cannot be read"):
         Logs.read(sender=tmp_path / "client", receiver=tmp_path / "server")
     (tmp_path / "server/egress.log").rename(tmp_path / "server/ingress.log")
-    with pytest.raises(InputError, match=r"is a log of egress, and must be one of ingress"):
+    with pytest.raises(InputError, match=r"is a log of egress: must be ingress"):
         Logs.read(sender=tmp_path / "client", receiver=tmp_path / "server")
 
 
@@ -141,7 +141,7 @@ def test_ends_in_each_others_place_are_refused_with_the_order_that_is_right(tmp_
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"{server}: is the receiving end's (14,040 bytes left it, 450,000 left {client}): "
+        f"{server}: belongs to the receiver (14,040 bytes left it, 450,000 left {client}): "
         f"the sender's folder comes first: tunnel read {client} {server}\n"
     )
 

@@ -19,23 +19,23 @@ from results.measurement import Measurement
 
 
 def add_to(commands: Any) -> None:
-    """Add ``tunnel`` to the commands of a parser."""
+    """Add the command ``tunnel`` to a parser."""
     parser = commands.add_parser("tunnel", help="measure a path through pantheon-tunnel")
     kinds = parser.add_subparsers(dest="tunnel", required=True, metavar="run|read")
-    runs = kinds.add_parser("run", help="one flow through a tunnel on this machine: what a tunnel costs")
-    runs.add_argument("--scheme", default="cubic", help="of the kernel (default: cubic)")
-    runs.add_argument("--seconds", type=float, default=10.0, help="how long it sends (default: 10)")
-    runs.add_argument("--logs", type=Path, required=True, metavar="DIR", help="for the logs of both ends")
-    reads = kinds.add_parser("read", help="a run log from the logs of both ends")
+    runs = kinds.add_parser("run", help="run one flow through a tunnel on this machine: a tunnel's overhead")
+    runs.add_argument("--scheme", default="cubic", help="the kernel's congestion control (default: cubic)")
+    runs.add_argument("--seconds", type=float, default=10.0, help="how long the flow sends (default: 10)")
+    runs.add_argument("--logs", type=Path, required=True, metavar="DIR", help="folder for both ends' logs")
+    reads = kinds.add_parser("read", help="make a run log from the logs of both ends")
     reads.add_argument("sender", type=Path, help="folder with ingress.log and egress.log of the sending end")
-    reads.add_argument("receiver", type=Path, help="the same of the receiving end")
-    reads.add_argument("--scheme", default="unknown", help="what the sender ran")
+    reads.add_argument("receiver", type=Path, help="the same for the receiving end")
+    reads.add_argument("--scheme", default="unknown", help="the sender's congestion control")
     for one in (runs, reads):
-        one.add_argument("--series", type=Path, metavar="FILE.parquet", help="for the series, every 100 ms")
+        one.add_argument("--series", type=Path, metavar="FILE.parquet", help="write the series, every 100 ms")
 
 
 def carry_out(options: argparse.Namespace) -> Iterator[str]:
-    """Do what the command line says; yield the flow's summary as JSON.
+    """Carry out the command line; yield the flow's summary as JSON.
 
     Raises:
         InputError: the machine lacks something, or logs cannot be read.

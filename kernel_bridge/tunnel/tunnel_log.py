@@ -1,8 +1,8 @@
-"""Reading a log of mm-tunnelserver or mm-tunnelclient: what one end sent (egress) or received (ingress).
+"""Read a log of mm-tunnelserver or mm-tunnelclient: packets that one end sent (egress) or got (ingress).
 
-The first line is `# 'COMMAND' 'ARGUMENT'… egress: EPOCH_MS` (or `ingress:`), then one packet a line,
-`MS - UID - BYTES`: ms since that epoch value with three decimals, the packet's number at the end that sent
-it, and its size with 36 bytes of encapsulation (20 of IP, 8 of UDP, 8 for the number).
+The first line is `# 'COMMAND' 'ARGUMENT'… egress: EPOCH_MS` (or `ingress:`). Each packet has a line
+`MS - UID - BYTES`: ms since EPOCH_MS with three decimals, the packet's number at the sending end, and its
+size with 36 bytes of encapsulation (20 of IP, 8 of UDP, 8 for the number).
 """
 
 from __future__ import annotations
@@ -23,26 +23,25 @@ Direction = Literal["ingress", "egress"]
 
 @dataclass(frozen=True)
 class TunnelLog:
-    """What one end sent or received, in the order of the log."""
+    """The packets that one end sent or received, in log order."""
 
     direction: Direction
     command: str
-    """What was run, as the log quotes it."""
+    """The tunnel's command line, as the log quotes it."""
     began_ns: int
-    """Time 0, ns since 1970 by this end's own clock."""
+    """Time 0: ns since 1970 by this end's own clock."""
     time_ns: NDArray[np.int64]
     """Since ``began_ns``."""
     uid: NDArray[np.int64]
     size_bytes: NDArray[np.int64]
-    """Of the IP packet that went through the tunnel, without encapsulation."""
+    """Size of the tunneled IP packet, without encapsulation."""
 
 
 def read_log(path: Path) -> TunnelLog:
     """Read a log.
 
     Raises:
-        InputError: it cannot be read, or breaks the format; one line that names the file, the place and the
-            rule.
+        InputError: the log cannot be read or breaks the format; one line names the file, line and rule.
     """
     try:
         with path.open(errors="replace") as file:
@@ -68,7 +67,7 @@ def _header(path: Path, line: str) -> tuple[Direction, str, int]:
     for direction in get_args(Direction):
         if line.startswith("# ") and named == direction:
             try:
-                # Epoch values have more digits than a float keeps of ns.
+                # A float cannot hold epoch values in ns.
                 whole, _, fraction = began.partition(".")
                 return direction, command, int(whole) * 1_000_000 + int(f"{fraction:0<6}"[:6] or 0)
             except ValueError:
@@ -78,7 +77,7 @@ def _header(path: Path, line: str) -> tuple[Direction, str, int]:
 
 def _rows(path: Path) -> pl.DataFrame:
     """Return the columns ms, uid and bytes."""
-    # The last line of an end that was killed may be cut off.
+    # If the end was killed, its last line may be cut off.
     whole = path.read_bytes().rpartition(b"\n")[0] + b"\n"
     schema = {"ms": pl.Float64, "a": pl.String, "uid": pl.Int64, "b": pl.String, "bytes": pl.Int64}
     try:
@@ -104,7 +103,7 @@ def _rows(path: Path) -> pl.DataFrame:
 
 
 def _wrong_line(path: Path) -> str:
-    """Return where the format is broken for the first time."""
+    """Return the place of the first line that breaks the format."""
     with path.open(errors="replace") as file:
         for number, line in enumerate(file, start=1):
             if line.startswith("#"):

@@ -29,14 +29,12 @@ from traces.capacity.settings import parse_rain
 from traces.capacity.span import NS_PER_S, End, Floats, Ints, Span, View, span
 from traces.orbit.ground import Site
 
-DOWN_GHZ, UP_GHZ = 11.7, 14.25
-"""Centres of Starlink's user bands, 10.7-12.7 and 14.0-14.5 GHz."""
+DOWN_GHZ, UP_GHZ = 11.7, 14.25  # Centres of Starlink's user bands, 10.7-12.7 and 14.0-14.5 GHz
 CLEAR_SKY_DB = 12.5
 MARGIN_DB = 0.5
 LOOP_NS = NS_PER_S
 MEDIUM_K, RECEIVER_K = 275.0, 200.0
-BETA_PER_S = 2e-4
-"""P.1853-1, annex 1, section 2.2, step B."""
+BETA_PER_S = 2e-4  # P.1853-1, annex 1, section 2.2, step B
 ELEVATIONS_DEG: Floats = np.arange(5.0, 91.0, 5.0)
 
 _PERCENTS = (0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)

@@ -19,8 +19,7 @@ class Rows:
 
     time_ns: Ints
     delay_ns: Ints
-    forward_bps: Ints
-    """Capacity from → to: the column ``uplink_mbps``."""
+    forward_bps: Ints  # capacity from → to: the column ``uplink_mbps``
     backward_bps: Ints
     loss: Floats
     connected: NDArray[np.bool_]
@@ -72,12 +71,7 @@ class Overlay:
     ) -> Rows:
         """Return a stretch's rows: the path's own, plus one wherever a model's value changes.
 
-        Args:
-            view: the stretch.
-            delay_ns: propagation, shape (rows,).
-            connected: shape (rows,).
-            path_id: the stretch's path.
-            event: the first row's event.
+        ``delay_ns`` (propagation) and ``connected`` have shape (rows,); ``event`` belongs to the first row.
         """
         total = combined([model.window(view) for model in self._models], view.time_ns)
         own = np.searchsorted(view.time_ns, total.time_ns, side="right") - 1

@@ -25,19 +25,16 @@ class ConditionsSpec(Strict):
     """Capacity, loss and rain of a path."""
 
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    """Seed of all random draws."""
     capacity: Literal["constant", "starlink", "uniform-steps"] = "constant"
     """Capacity model, documented in its file in `traces.capacity`."""
     terminal_at: Literal["from", "to"] = "to"
     """The end with the ``starlink`` model's user terminal: ``to`` makes from → to a download."""
     loss: Probability = 0.0
-    """Constant independent loss per packet."""
     loss_burst: str | None = None
     """Bursts of loss as ``MEAN,BURST_MS[,LOSS]``, see `LossBurst`."""
     rain: str | None = None
     """``MM_PER_H``, ``P%`` or ``any``: see `traces.capacity.rain`."""
     rain_at: Literal["from", "to"] = "to"
-    """The end where it rains."""
 
     @model_validator(mode="after")
     def _texts(self) -> ConditionsSpec:
@@ -57,12 +54,9 @@ class ConditionsSpec(Strict):
 class LossBurst:
     """Gilbert-Elliott loss in continuous time: burst lengths and pauses are exponential."""
 
-    mean: float
-    """Long-term mean loss."""
-    burst_ms: float
-    """Mean burst length."""
+    mean: float  # long-term mean loss
+    burst_ms: float  # mean burst length
     burst_loss: float
-    """Loss per packet during a burst."""
 
     @property
     def pause_ms(self) -> float:

@@ -23,7 +23,7 @@ class View:
     """A stretch of a path, as passed to models. Stretches come in order, without gaps."""
 
     time_ns: Ints
-    """Times of the path's own rows, since the trace's start."""
+    """The path's own rows, since the trace's start."""
     end_ns: int
     """End of the stretch; for the trace's last row, the time of that row."""
     elevation_deg: Callable[[End], Floats | None]
@@ -34,18 +34,12 @@ class View:
 class Span:
     """Piecewise constant values. All arrays have shape (rows,); a row holds until the next."""
 
-    time_ns: Ints
-    """Strictly increasing, from the stretch's start."""
-    forward: Floats
-    """Capacity from → to, in Mbit/s or, for models that only reduce it, as a share."""
+    time_ns: Ints  # strictly increasing, from the stretch's start
+    forward: Floats  # capacity from → to, in Mbit/s or, for models that only reduce it, as a share
     backward: Floats
-    """The same, to → from."""
-    extra_ns: Ints
-    """One-way delay on top of propagation."""
+    extra_ns: Ints  # one-way delay on top of propagation
     loss: Floats
-    """0 to 1."""
     up: NDArray[np.bool_]
-    """Whether the link is usable at all."""
 
     def at(self, time_ns: Ints) -> Span:
         """Return the values at other times, none before the first row."""
@@ -119,8 +113,7 @@ class Grid:
     """A model's slots. They start with the path's re-selections, so both happen at the same instant."""
 
     period_ns: int
-    origin_ns: int = 0
-    """Time from the start of any slot to the trace's first row."""
+    origin_ns: int = 0  # time from the start of any slot to the trace's first row
 
     def slots(self, start_ns: int, end_ns: int) -> range:
         """Return the slots that overlap a stretch; times count from the trace's first row."""

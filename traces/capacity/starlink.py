@@ -22,11 +22,9 @@ import numpy as np
 
 from traces.capacity.span import NS_PER_MS, End, Floats, Grid, Ints, SlotModel, Span, combined, span
 
-DOWNLINK_MBPS = (30.0, 48.7, 73.0)
-"""Minimum, mean, maximum."""
+DOWNLINK_MBPS = (30.0, 48.7, 73.0)  # minimum, mean, maximum
 UPLINK_SHARE = 14.84 / 104.71
-_SPREAD_MBPS = 8.0
-"""Standard deviation before truncation, which moves the mean by less than 0.3 Mbit/s."""
+_SPREAD_MBPS = 8.0  # standard deviation before truncation, which moves the mean by less than 0.3 Mbit/s
 GAP_MS = (59.0, 135.0)
 SPIKE_MS = (20.0, 110.0)
 SPIKE_DELAY_MS = (31.0, 68.0)
@@ -37,8 +35,7 @@ BASE_DELAY_MS = (7.0, 14.0)
 """One way, without an orbit. The example trace has a minimum of 7 and a mean of 10.7 ms, spikes included."""
 
 ON_FRAMES, OFF_FRAMES = (1, 4), (0, 11)
-_RAMP_MS = 2
-"""Step of the falling edge of a delay spike."""
+_RAMP_MS = 2  # step of the falling edge of a delay spike
 _STREAM = 2
 
 
@@ -54,14 +51,10 @@ class Starlink(SlotModel):
         base_delay_ms: tuple[float, float] | None = None,
         scale: float = 1.0,
     ) -> None:
-        """Store the parameters.
+        """Store the parameters; raise ValueError if slots are too short for a reconfiguration.
 
-        Args:
-            grid: slots of at least 1 s (ValueError otherwise: a reconfiguration would not fit).
-            seed: of the draws.
-            terminal_at: the end with the terminal.
-            base_delay_ms: draw a base delay per slot from this range, instead of a path's propagation.
-            scale: multiplies the capacities of `DOWNLINK_MBPS`.
+        With ``base_delay_ms``, a base delay is drawn per slot from this range, instead of a path's
+        propagation. ``scale`` multiplies `DOWNLINK_MBPS`.
         """
         if grid.period_ns < 1000 * NS_PER_MS:
             raise ValueError("capacity: starlink needs at least 1 s between re-selections")

@@ -17,8 +17,7 @@ CAPACITY_MBPS = (50.0, 100.0)
 RTT_MS = (10.0, 100.0)
 MAX_LOSS = 0.0
 
-_STREAM = 1
-"""Separates this model's draws from those of the others with the same seed."""
+_STREAM = 1  # separates this model's draws from those of the others with the same seed
 
 
 class UniformSteps(SlotModel):

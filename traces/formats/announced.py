@@ -17,8 +17,7 @@ from traces.path import announcement
 from traces.path.announcement import ReportError
 
 MAX_REATTACH_S = 3600.0
-_LINE_S = 1.0
-"""LeoEM's logs have one line per second."""
+_LINE_S = 1.0  # LeoEM's logs have one line per second
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,7 @@ class Told:
     """The user's settings of re-selections, which override the data."""
 
     reattach_s: float | None = None
-    phase_s: float | None = None
-    """Since the file's first row."""
+    phase_s: float | None = None  # since the file's first row
 
     def phase_below(self, period_s: float) -> float | None:
         """Return the user's phase; raise InputError unless it is below the period."""

@@ -17,8 +17,7 @@ _OPTIONS = (
     *("uplink", "downlink", "delay_ms", "capacity_mbps", "bin_ms", "columns", "terminal_at"),
     *("reattach_s", "reattach_phase_s"),
 )
-_ALWAYS = {"reattach_s", "reattach_phase_s"}
-"""Options of all formats."""
+_ALWAYS = {"reattach_s", "reattach_phase_s"}  # options of all formats
 _TAKES = {
     "leoem": {"capacity_mbps"},
     "hypatia": {"capacity_mbps"},
@@ -28,8 +27,7 @@ _TAKES = {
 }
 """Further options of each format."""
 
-CHECKS = ("leoem",)
-"""Formats that ``check --format`` supports."""
+CHECKS = ("leoem",)  # formats that ``check --format`` supports
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -94,7 +92,7 @@ def _options(arguments: argparse.Namespace) -> exchange.Options:
     for name in _OPTIONS:
         if getattr(arguments, name) is not None and name not in _TAKES[arguments.format] | _ALWAYS:
             flag = name.replace("_", "-")
-            raise InputError(f"import: --{flag}: means nothing for {arguments.format}")
+            raise InputError(f"import: --{flag}: does not apply to {arguments.format}")
     for name, low, high in (
         ("delay_ms", 0.0, rows.MAX_DELAY_MS),
         ("capacity_mbps", 0.0, rows.MAX_MBPS),

@@ -33,8 +33,7 @@ from traces.path import cache
 
 EXPORTS = ("mahimahi", "leoreplayer", "netem-trace")
 IMPORTS = ("leoem", "hypatia", "leoreplayer", "mahimahi", "starlink-csv")
-SIDECAR = "export.json"
-"""File in exported folders that describes them."""
+SIDECAR = "export.json"  # file in exported folders that describes them
 
 _SHOWN_FAULTS = 20
 _SHOWN_RANGES = 12
@@ -56,8 +55,7 @@ class Options:
     bin_ms: int | None = None
     columns: str | None = None
     told: Told = NOTHING_TOLD
-    terminal_at: str = "to"
-    """The user's end, from which up and down are seen."""
+    terminal_at: str = "to"  # the user's end, from which up and down are seen
 
 
 def export(name_or_file: str, kind: str, out: Path) -> list[str]:
@@ -188,7 +186,7 @@ def _delay_sidecar(
 def _folder_files(path: Path, names: tuple[str, ...]) -> dict[str, Path]:
     missing = [name for name in names if not (path / name).is_file()]
     if missing:
-        raise InputError(f"{path}: file: has no {missing[0]}, as exported folders do")
+        raise InputError(f"{path}: file: has no {missing[0]}: not an exported folder")
     return {name: path / name for name in names}
 
 

@@ -12,17 +12,14 @@ from traces.formats.series import NS_PER_S, Series
 
 Seconds = NDArray[np.float64]
 
-PERIODS_S = range(2, 61)
-"""Candidate periods."""
-FEWEST = 5
-"""A grid with fewer changes on it may be chance."""
+PERIODS_S = range(2, 61)  # candidate periods
+FEWEST = 5  # a grid with fewer changes on it may be chance
 _MAJORITY = 0.5
 _NEARLY = 0.8
 """Divisors of the period fit as well as the period, so take the longest with this part of the best share."""
 _HIGHEST_SHARES = (0.002, 0.005, 0.01)
 _APART_S = 1.0
-MEASURED_S = 0.5
-"""Tolerance of the start of a change on a measured path's grid."""
+MEASURED_S = 0.5  # tolerance of the start of a change on a measured path's grid
 
 
 @dataclass(frozen=True)
@@ -31,10 +28,8 @@ class Grid:
 
     period_s: float
     phase_s: float
-    on: int
-    """Number of changes on the grid."""
-    of: int
-    """Number of all changes."""
+    on: int  # number of changes on the grid
+    of: int  # number of all changes
 
     def holds(self, time_s: Seconds, width_s: float = 0.0) -> NDArray[np.bool_]:
         """Return which times are at most ``width_s`` after the grid, with a tolerance of 1 ms."""
@@ -42,13 +37,7 @@ class Grid:
 
 
 def phase(time_s: Seconds, period_s: float, width_s: float) -> Grid:
-    """Return the grid with the phase that most of the times share, up to ``width_s`` after it.
-
-    Args:
-        time_s: shape (n,), n at least 1.
-        period_s: the grid's period.
-        width_s: 0 if the times are exact.
-    """
+    """Return the grid with the most common phase of the times (at least one), up to ``width_s`` after it."""
     # Rounding to a microsecond makes multiples of a period equal again.
     residue = np.sort(np.round(time_s % period_s, 6) % period_s)
     around = np.concatenate([residue, residue + period_s])
@@ -58,13 +47,7 @@ def phase(time_s: Seconds, period_s: float, width_s: float) -> Grid:
 
 
 def find(time_s: Seconds, width_s: float, resolution_s: float) -> Grid | None:
-    """Return the grid that a majority of the times, corrected for chance, lies on, or None.
-
-    Args:
-        time_s: starts of the path's changes, shape (n,).
-        width_s: tolerance after the grid.
-        resolution_s: resolution of the times.
-    """
+    """Return the grid that most times lie on, up to ``width_s`` after it and more than by chance, or None."""
     if len(time_s) < FEWEST:
         return None
     grids = [phase(time_s, float(period_s), width_s) for period_s in PERIODS_S]
@@ -77,11 +60,8 @@ def find_exact(ends: Sequence[Seconds], resolution_s: float) -> tuple[float | No
     """Return the period of the path's ends, and the grid that most of their changes lie on.
 
     The period is the longest that divides most intervals between an end's changes. The grid is None if the
-    ends restart their periods so often that no phase has a majority of the changes.
-
-    Args:
-        ends: for each end, the times of its changes of satellite, shape (n,).
-        resolution_s: resolution of the times, which are exact otherwise.
+    ends restart their periods so often that no phase has a majority of the changes. Each end has its
+    times, (n,), exact to ``resolution_s``.
     """
     apart_s = np.concatenate([np.round(np.diff(end) / resolution_s) * resolution_s for end in ends])
     if len(apart_s) < FEWEST:

@@ -45,10 +45,8 @@ class Second:
 
     line: int
     cycle: int
-    nodes: tuple[int, ...]
-    """From user to user; empty without a path."""
+    nodes: tuple[int, ...]  # from user to user; empty without a path
     delay_s: tuple[float, ...]
-    """Per hop."""
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -61,8 +59,7 @@ class Fault:
     """A violation of physics, or of the log's own claims, in a line."""
 
     line: int
-    kind: str
-    """``below-floor``, ``frozen`` or ``off-grid``."""
+    kind: str  # ``below-floor``, ``frozen`` or ``off-grid``
     field: str
     rule: str
 
@@ -91,7 +88,7 @@ def _second(source: Source, number: int, line: str) -> Second:
     texts = _listed(source, number, "delays", cells[3])
     delays = tuple(source.number(number, "delays", text, 0, rows.MAX_DELAY_MS / 1000) for text in texts)
     if len(delays) != len(nodes) - 1:
-        raise source.error(number, "delays", f"must be {len(nodes) - 1}, one a hop, not {len(delays)}")
+        raise source.error(number, "delays", f"must be {len(nodes) - 1}, one per hop, not {len(delays)}")
     total = source.number(number, "delay_sum", cells[4], 0, rows.MAX_DELAY_MS / 1000)
     if abs(total - sum(delays)) > _SUM_TOLERANCE_S * len(delays):
         raise source.error(
@@ -219,12 +216,9 @@ def read(path: Path, capacity_mbps: float) -> tuple[Series, list[Second]]:
 class Change:
     """A change of the path, for announcements."""
 
-    time_s: float
-    """Since the log's first line."""
-    kind: str
-    """``hard`` or ``soft``."""
-    end: str | None
-    """The end whose satellite changed: ``from``, ``to`` or ``both``; None if soft."""
+    time_s: float  # since the log's first line
+    kind: str  # ``hard`` or ``soft``
+    end: str | None  # the end whose satellite changed: ``from``, ``to`` or ``both``; None if soft
 
 
 def changes(seconds: Sequence[Second]) -> list[Change]:

@@ -77,7 +77,7 @@ def _replayed_bps(path: Path, intervals: int) -> NDArray[np.int64]:
     period_ms, wanted_ms = int(opportunity_ms[-1]), intervals * INTERVAL_MS
     rounds = -(-wanted_ms // period_ms)
     if rounds * len(opportunity_ms) > 1 << 28:
-        raise InputError(f"{path}: period: {period_ms} ms are too short against the delays' {wanted_ms} ms")
+        raise InputError(f"{path}: period: {period_ms} ms is too short for the delays' {wanted_ms} ms")
     if period_ms != wanted_ms:
         # Time 0 is the end of the previous round.
         first = np.where(opportunity_ms == 0, period_ms, opportunity_ms)

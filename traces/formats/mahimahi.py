@@ -23,8 +23,7 @@ from traces.formats import series as rows
 from traces.formats.series import NS_PER_MS, Series
 from traces.formats.source import Source
 
-PACKET_BITS = 12_000
-"""Bits of an opportunity that count as capacity: an IP packet of 1,500 bytes."""
+PACKET_BITS = 12_000  # bits of an opportunity that count as capacity: an IP packet of 1,500 bytes
 
 DIRECTIONS = ("uplink", "downlink")
 _COLUMNS = (
@@ -33,8 +32,7 @@ _COLUMNS = (
 )
 DEFAULT_BIN_MS = 100
 MAX_PERIOD_MS = round(rows.MAX_PERIOD_S * 1000)
-MAX_OPPORTUNITIES = 1 << 29
-"""A day at 70 Mbit/s. Mahimahi keeps all of them in memory."""
+MAX_OPPORTUNITIES = 1 << 29  # a day at 70 Mbit/s. Mahimahi keeps all of them in memory.
 
 # An opportunity in bit/s × ns.
 _OPPORTUNITY = PACKET_BITS * rows.NS_PER_S

@@ -18,8 +18,7 @@ NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 MAX_ROWS = 10_000_000
 MAX_PERIOD_S = 1e7
-MAX_DELAY_MS = 9_999.0
-"""Path traces have delays below 10 s."""
+MAX_DELAY_MS = 9_999.0  # path traces have delays below 10 s
 MIN_DELAY_NS = 1
 MAX_MBPS = 1e6
 
@@ -33,8 +32,7 @@ class Series:
 
     period_ns: int
     time_ns: NDArray[np.int64]
-    delay_ns: NDArray[np.int64]
-    """One way; above 0 even while disconnected."""
+    delay_ns: NDArray[np.int64]  # one way; above 0 even while disconnected
     uplink_bps: NDArray[np.int64]
     downlink_bps: NDArray[np.int64]
     loss: NDArray[np.float64]

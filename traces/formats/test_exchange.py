@@ -161,7 +161,7 @@ def test_every_export_is_read_back_in_every_format(tmp_path_factory, series):
         ),
         (
             ["import", "up.txt", "--format", "hypatia", "--columns", "x=y", "--out", "o"],
-            "import: --columns: means nothing for hypatia",
+            "import: --columns: does not apply to hypatia",
         ),
         (["check", "none.txt", "--format", "csv"], "argument --format: invalid choice: 'csv'"),
     ],

@@ -89,7 +89,7 @@ def test_a_grid_of_16_s_is_found(tmp_path, slot_s, faults):
         ("1$[-1, -2]$2$[0.1]$0.1", ":2: nodes: must go from -1 over at least one satellite to -2"),
         ("1$[-1, 5, -1, -2]$4$[0.1, 0.1, 0.1]$0.3", ":2: nodes: must go from -1 over"),
         ("1$[-1, 5.5, -2]$3$[0.1, 0.1]$0.2", ":2: nodes: must be an integer from -2 to"),
-        ("1$[-1, 5, -2]$3$[0.1]$0.1", ":2: delays: must be 2, one a hop, not 1"),
+        ("1$[-1, 5, -2]$3$[0.1]$0.1", ":2: delays: must be 2, one per hop, not 1"),
         ("1$[-1, 5, -2]$3$[0.1, nan]$0.1", ":2: delays: must be a number from 0 to 9.999, not 'nan'"),
         ("1$[-1, 5, -2]$3$[0.1, -0.1]$0", ":2: delays: must be a number from 0 to 9.999, not '-0.1'"),
         ("1$[-1, 5, -2]$3$[0.1, 0.1]$0.3", ":2: delay_sum: is 0.3 s, while the delays add up to 0.2 s"),

@@ -9,21 +9,14 @@ from pathlib import Path
 
 from configs.errors import InputError
 
-SAID_BYTES = 10_000_000
-"""Smaller exports are fast, and report nothing."""
+SAID_BYTES = 10_000_000  # smaller exports are fast, and report nothing
 _STEPS = 10
 
 
 def progress(folder: Path, lines: int, size_bytes: int) -> Callable[[int], None]:
-    """Print the size of an export on standard error, and return a callback that reports progress.
+    """Print the estimated size of an export on standard error, and return a callback that reports progress.
 
-    Args:
-        folder: where the export goes.
-        lines: estimated number of lines; the callback takes the number of lines just written.
-        size_bytes: estimated size.
-
-    Raises:
-        InputError: the disk has too little free space.
+    The callback takes the number of lines just written. Raises InputError if the disk has too little space.
     """
     if size_bytes < SAID_BYTES:
         return lambda _: None

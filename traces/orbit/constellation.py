@@ -23,10 +23,8 @@ Floats = NDArray[np.float64]
 
 _J2000 = datetime(2000, 1, 1, 12, tzinfo=UTC)
 _JULIAN_YEAR_S = 365.25 * 86_400
-_TLE_ECCENTRICITY = 1e-7
-"""The smallest above 0 that two-line elements can state."""
-_TLE_DECIMALS = 4
-"""Decimals of angles in degrees."""
+_TLE_ECCENTRICITY = 1e-7  # the smallest above 0 that two-line elements can state
+_TLE_DECIMALS = 4  # decimals of angles in degrees
 _TLE_SUFFIXES = {".tle", ".txt", ".3le", ".2le"}
 _TLE_MIN_ELEVATION_DEG = 25.0
 
@@ -85,10 +83,8 @@ class Elements:
 
     radius_km: Floats
     inclination_rad: Floats
-    node_rad: Floats
-    """Right ascension of the ascending node."""
-    argument_rad: Floats
-    """Argument of latitude: angle from the ascending node along the orbit."""
+    node_rad: Floats  # right ascension of the ascending node
+    argument_rad: Floats  # argument of latitude: angle from the ascending node along the orbit
     motion_rad_per_s: Floats
 
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
-LIGHT_KM_PER_S = 299_792.458
-"""Speed of light in vacuum, exact by definition."""
+LIGHT_KM_PER_S = 299_792.458  # speed of light in vacuum, exact by definition
 
 EARTH_RADIUS_KM = 6_378.135
 """Equatorial radius of WGS 72. Altitudes count from it, so they bound legs to the ground from below."""
 
-FLATTENING = 1 / 298.26
-"""Flattening of WGS 72: the poles are 21 km nearer to the centre than the equator."""
+FLATTENING = 1 / 298.26  # of WGS 72: the poles are 21 km nearer to the centre than the equator
 
-EARTH_MU_KM3_PER_S2 = 398_600.8
-"""Gravitational parameter of WGS 72."""
+EARTH_MU_KM3_PER_S2 = 398_600.8  # gravitational parameter of WGS 72
 
 SIDEREAL_RATE_RAD_PER_S = 2 * math.pi * 1.002_737_909_350_795 / 86_400
 """The Earth's rotation against the stars (IAU 1982)."""

@@ -26,10 +26,8 @@ class Site(Strict):
     """A point on the ground."""
 
     name: str
-    lat_deg: Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
-    """North is positive."""
-    lon_deg: Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False)]
-    """East is positive."""
+    lat_deg: Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]  # north is positive
+    lon_deg: Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False)]  # east is positive
 
 
 def _rows(name: str) -> list[dict[str, str]]:
@@ -99,8 +97,7 @@ class Stations:
     """Earth-fixed positions of sites. Both arrays have shape (sites, 3)."""
 
     position_km: Floats
-    up: Floats
-    """Unit vectors to the zenith, normal to the ellipsoid."""
+    up: Floats  # unit vectors to the zenith, normal to the ellipsoid
 
     def __getitem__(self, index: Any) -> Stations:
         return Stations(self.position_km[index], self.up[index])

@@ -18,8 +18,7 @@ _PLANE_NODE_DEG = 1.0
 """Gaps between sorted satellites that separate shells and planes. Satellites deviate by a small part of
 these, and planes are at least 5° apart."""
 
-_PREFERRED_LEAD_DEG = 0.5
-"""Well above the orbits' irregularity, well below half a slot."""
+_PREFERRED_LEAD_DEG = 0.5  # well above the orbits' irregularity, well below half a slot
 
 _NEXT_PLANE_DEG = 60.0
 """Adjacent planes further apart are the seam of a Walker star, or a gap in an incomplete shell."""

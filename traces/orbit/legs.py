@@ -30,10 +30,7 @@ def measured_km(position_km: Floats, delays: Delays) -> Floats:
 def legs_km(position_km: Floats, in_space: NDArray[np.bool_], delays: Delays) -> Floats:
     """Return the lengths of a chain's legs, shape (times, nodes - 1).
 
-    Args:
-        position_km: Earth-fixed, shape (times, nodes, 3).
-        in_space: which nodes are satellites, shape (nodes,).
-        delays: how to measure legs with an end on the ground.
+    Positions are Earth-fixed, (times, nodes, 3); ``in_space`` tells which nodes are satellites, (nodes,).
     """
     straight = np.linalg.norm(np.diff(position_km, axis=1), axis=2)
     if delays != FLAT:

@@ -77,8 +77,7 @@ class CircularOrbits:
         return float(self.radius_km.min()) - EARTH_RADIUS_KM
 
 
-_LOWEST_SAMPLES = 48
-"""Steps of two minutes: between them the radius changes by far less than the margin."""
+_LOWEST_SAMPLES = 48  # steps of two minutes: between them the radius changes by far less than the margin
 _LOWEST_MARGIN_KM = 5.0
 
 

@@ -17,8 +17,7 @@ from traces.orbit.earth import EARTH_RADIUS_KM, sidereal_angle_rad
 
 Floats = NDArray[np.float64]
 
-_RADIUS_KM = 6_378.16
-"""PyEphem's equatorial radius, by which it also scales SGP4's positions in Earth radii."""
+_RADIUS_KM = 6_378.16  # PyEphem's equatorial radius, by which it also scales SGP4's positions in Earth radii
 
 _FLATTENING = 1 / 298.25
 
@@ -43,11 +42,8 @@ def newcomb_angle_rad(instant: datetime) -> float:
 def measured_from_km(up: Floats, epoch: datetime) -> Floats:
     """Return PyEphem's positions of sites divided by `SATELLITE_SCALE`, shape (sites, 3).
 
-    The range from here to SGP4's position times `SATELLITE_SCALE` is PyEphem's range.
-
-    Args:
-        up: unit vectors to the zenith, shape (sites, 3).
-        epoch: a time with a zone.
+    The range from here to SGP4's position times `SATELLITE_SCALE` is PyEphem's range. ``up`` has unit vectors
+    to the zenith, (sites, 3); ``epoch`` needs a time zone.
     """
     # PyEphem scales the tangent of the geodetic latitude by 1 / (1 - f²) before it places the site.
     lat = np.arctan2(up[..., 2] / (1 - _FLATTENING**2), np.hypot(up[..., 0], up[..., 1]))

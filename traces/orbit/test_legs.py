@@ -53,7 +53,7 @@ def test_faulty_delays_are_those_of_held_satellites_only() -> None:
     fields = named_paths.spec("sd-ny-isl").model_dump() | {"delays": "leoem-flat", "attach": "shortest"}
     fields |= {"from_site": named_paths.spec("sd-ny-isl").from_site}
     fields |= {"to_site": named_paths.spec("sd-ny-isl").to_site}
-    with pytest.raises(InputError, match="leoem-flat goes with attach nearest"):
+    with pytest.raises(InputError, match="leoem-flat needs attach nearest"):
         parse(fields, "build")
-    with pytest.raises(InputError, match="after ~ there can only be leoem-flat"):
+    with pytest.raises(InputError, match="only leoem-flat may follow ~"):
         named_paths.spec("sd-ny-isl~flat")

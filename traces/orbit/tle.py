@@ -31,15 +31,12 @@ class Tle:
     name: str
     epoch: datetime
     inclination_rad: float
-    node_rad: float
-    """Right ascension of the ascending node."""
+    node_rad: float  # right ascension of the ascending node
     eccentricity: float
     perigee_rad: float
     mean_anomaly_rad: float
-    motion_rad_per_min: float
-    """Kozai's mean motion."""
-    bstar: float
-    """Drag term, per Earth radius."""
+    motion_rad_per_min: float  # Kozai's mean motion
+    bstar: float  # drag term, per Earth radius
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,8 @@ class Visibility:
     ) -> None:
         """Store the rule. ``max_slant_km`` replaces the elevation, but the horizon still limits sight.
 
-        Args:
-            min_elevation_deg: over the true horizon.
-            max_slant_km: Hypatia's rule, measured from the points in `slant`.
-            epoch: fixes the frame of ``max_slant_km``, which requires it.
+        ``min_elevation_deg`` is over the true horizon. ``max_slant_km`` is Hypatia's rule, measured from the
+        points in `slant`, and requires ``epoch``, which fixes its frame.
         """
         self._sine = math.sin(math.radians(min_elevation_deg)) if max_slant_km is None else 0.0
         self._max_slant_km = None if max_slant_km is None else max_slant_km / slant.SATELLITE_SCALE

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from configs.errors import InputError
 
-DEFAULT = "normal:0.36477"
-"""90 % of a normal distribution of this σ is within 0.6 s: 0.6 / 1.64485."""
+DEFAULT = "normal:0.36477"  # 90 % of a normal distribution of this σ is within 0.6 s: 0.6 / 1.64485
 
 _MAX_ERROR_S = 3600.0
 _MAX_BYTES = 16 << 20
@@ -45,10 +44,8 @@ class ReportError:
     def predicted_s(self, time_s: float, instant_ns: int) -> float:
         """Return the predicted time of an event, rounded to a millisecond.
 
-        Args:
-            time_s: since the trace's first row.
-            instant_ns: since the epoch. It seeds the draw, so traces with different starts get the same
-                errors.
+        ``time_s`` counts from the trace's first row. ``instant_ns`` counts from the epoch and seeds the draw,
+        so traces with different starts get the same errors.
         """
         random = np.random.default_rng([self._seed, instant_ns])
         return round(time_s + self._draw(random), 3)
@@ -94,5 +91,5 @@ def _errors(path: Path) -> NDArray[np.float64]:
             raise InputError(f"{path}:{number}: report_error: must be seconds, at most {_MAX_ERROR_S:g}")
         errors.append(error_s)
     if not errors:
-        raise InputError(f"{path}: report_error: has no errors")
+        raise InputError(f"{path}: report_error: must have at least one error")
     return np.array(errors)

@@ -15,11 +15,9 @@ from traces.orbit.visibility import Visibility
 from traces.path.clock import Clock
 from traces.path.routing import Chain
 
-NONE = -1
-"""No satellite in reach."""
+NONE = -1  # no satellite in reach
 
-_SLOTS_AT_ONCE = 32
-"""Slots per batch: enough to amortise the calls, few enough to fit in the cache."""
+_SLOTS_AT_ONCE = 32  # slots per batch: enough to amortise the calls, few enough to fit in the cache
 
 
 @dataclass(frozen=True)
@@ -30,8 +28,7 @@ class Hold:
     end_step: int
     ingress: int
     egress: int
-    chain: Chain | None = None
-    """The route at ``first_step``, if it decided the satellites."""
+    chain: Chain | None = None  # the route at ``first_step``, if it decided the satellites
 
 
 def nearest(

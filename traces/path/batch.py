@@ -16,13 +16,8 @@ from traces.path.spec import PathSpec
 def write_all(specs: list[PathSpec], folder: Path, jobs: int | None = None) -> Iterator[tuple[Path, str]]:
     """Write each spec's trace to ``folder``/NAME.csv; yield file and summary in the order of ``specs``.
 
-    Args:
-        specs: with unique names.
-        folder: created if missing.
-        jobs: number of processes; one per core by default.
-
-    Raises:
-        InputError: the folder cannot be written, or a path cannot be built.
+    Names must be unique. ``jobs`` is the number of processes, one per core by default. Raises InputError if
+    the folder cannot be written or a path cannot be built.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

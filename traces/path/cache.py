@@ -16,8 +16,7 @@ import leosim
 from configs.errors import InputError
 from traces.path import named_paths, path_trace, shared, synth
 
-MAX_BYTES = 1 << 30
-"""Larger files are refused, because files are read into memory whole."""
+MAX_BYTES = 1 << 30  # larger files are refused, because files are read into memory whole
 
 
 def folder() -> Path:

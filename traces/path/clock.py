@@ -10,14 +10,10 @@ class Clock:
     """Integer steps since the epoch, so a trace that starts later is the tail of one that starts earlier."""
 
     step_ms: int
-    first_step: int
-    """The step of the trace's first row."""
-    end_step: int
-    """The step of the trace's last row."""
-    reattach_steps: int
-    """Users choose satellites at multiples of this plus ``reattach_phase_steps``."""
-    route_steps: int
-    """Routes are updated at multiples of this."""
+    first_step: int  # the step of the trace's first row
+    end_step: int  # the step of the trace's last row
+    reattach_steps: int  # users choose satellites at multiples of this plus ``reattach_phase_steps``
+    route_steps: int  # routes are updated at multiples of this
     reattach_phase_steps: int = 0
 
     def seconds(self, step: int) -> float:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from traces.path.build import Builder
     from traces.path.path import Block
 
-SLOT_S = 15
-"""Slot length for a path without re-selections (``--attach shortest``)."""
+SLOT_S = 15  # slot length for a path without re-selections (``--attach shortest``)
 
 
 class Conditions:

@@ -32,12 +32,9 @@ class Segment:
     first_step: int
     end_step: int
     chain: Chain | None
-    event: str
-    """The event at its first step, or an empty string."""
-    outage_ns: int
-    """Outage from the first step on, if there is a chain."""
-    side: str = ""
-    """The end whose satellite changes at a hard handover: ``from``, ``to`` or ``both``."""
+    event: str  # the event at its first step, or an empty string
+    outage_ns: int  # outage from the first step on, if there is a chain
+    side: str = ""  # the end whose satellite changes at a hard handover: ``from``, ``to`` or ``both``
 
 
 def is_soft(event: str) -> bool:
@@ -55,13 +52,8 @@ def segments(
 ) -> Iterator[Segment]:
     """Yield the path's segments from the trace's first step to its last.
 
-    The route between the ends' satellites is updated at every hold and on the route grid.
-
-    Args:
-        network: the path's network.
-        holds: the ends' satellites.
-        clock: the build's clock.
-        released: sites use all satellites in reach at once, so a change of satellite is no outage.
+    The route between the ends' satellites is updated at every hold and on the route grid. With ``released``
+    sites use all satellites in reach at once, so a change of satellite is no outage.
     """
     last: Chain | None = None
     held: tuple[int, int] | None = None

@@ -48,7 +48,7 @@ def spec(name: str) -> PathSpec:
         known = ", ".join(constellation.names())
         raise InputError(f"path: {name!r}: no such constellation (there are: {known})")
     if tilde and delays != FLAT:
-        raise InputError(f"path: {name!r}: after ~ there can only be {FLAT}")
+        raise InputError(f"path: {name!r}: only {FLAT} may follow ~")
     origin, destination, links = _PAIRS[path]
     cities = ground.cities()
     return PathSpec.model_validate(

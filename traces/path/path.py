@@ -26,18 +26,13 @@ class Block:
     """Rows of a path with the same chain of nodes. All arrays have shape (rows,)."""
 
     time_ns: Ints
-    """Since the trace's first row."""
-    delay_ns: Ints
-    """One way, rounded up: a printed delay is never below the straight line's."""
+    delay_ns: Ints  # one way, rounded up: a printed delay is never below the straight line's
     connected: NDArray[np.bool_]
     path_id: int
-    event: str
-    """The event of the first row; the other rows have none."""
+    event: str  # the event of the first row; the other rows have none
     chain: Chain | None
-    leg_km: NDArray[np.float64]
-    """Lengths of the chain's legs, shape (rows, legs); no columns without a chain."""
-    side: str = ""
-    """The end whose satellite changes at a hard handover: ``from``, ``to`` or ``both``."""
+    leg_km: NDArray[np.float64]  # lengths of the chain's legs, shape (rows, legs); no columns without a chain
+    side: str = ""  # the end whose satellite changes at a hard handover: ``from``, ``to`` or ``both``
 
 
 def blocks(network: Network, segments: Iterable[Segment], clock: Clock) -> Iterator[Block]:

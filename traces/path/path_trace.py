@@ -48,7 +48,6 @@ class Summary:
     off_grid_s: list[float] = field(default_factory=list)
     """Times of hard handovers between re-selections, because a satellite went out of reach."""
     handovers: list[dict[str, Any]] = field(default_factory=list)
-    """All handovers with their predicted times."""
     _last: tuple[int, bool] = (0, True)
 
     def add(self, block: Block, clock: Clock, report: ReportError) -> None:

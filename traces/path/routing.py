@@ -10,8 +10,7 @@ from scipy.sparse.csgraph import dijkstra
 Floats = NDArray[np.float64]
 Chain = tuple[int, ...]
 
-_ROUNDING = 1 + 1e-9
-"""Tolerance of bounds: lengths are summed in different orders."""
+_ROUNDING = 1 + 1e-9  # tolerance of bounds: lengths are summed in different orders
 
 
 def chain_km(position_km: Floats, chain: Chain) -> float:
@@ -36,12 +35,8 @@ def shortest(
 ) -> Chain | None:
     """Return the shortest chain from source to target, both included, or None.
 
-    Args:
-        position_km: shape (nodes, 3).
-        links: pairs of nodes, usable in both directions, shape (links, 2).
-        source: index of the first node.
-        target: index of the last node.
-        bound_km: length of a chain that exists; only saves work.
+    Positions are (nodes, 3), links (links, 2) and usable in both directions. ``bound_km``, the length of a
+    chain that exists, only saves work.
     """
     if source == target:
         return (source,)

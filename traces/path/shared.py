@@ -23,8 +23,7 @@ from traces.path.shared_stretch import Sharing, Side, Stretch, split
 from traces.path.spec import PathSpec, parse, parse_epoch
 
 DEFAULT_DURATION_S = 300.0
-ANY_SCHEME = "$scheme"
-"""Placeholder in scenarios for the schemes under evaluation."""
+ANY_SCHEME = "$scheme"  # placeholder in scenarios for the schemes under evaluation
 
 _PACKET_BITS = 12_000
 

@@ -55,8 +55,7 @@ class Side:
 
     spec: PathSpec
     time_ns: Ints
-    delay_ns: Ints
-    """The whole path's delay at ``time_ns``, without the row that ends the period."""
+    delay_ns: Ints  # the whole path's delay at ``time_ns``, without the row that ends the period
     up: Stretch
     alone: Stretch | None
     rest: Stretch | None
@@ -68,9 +67,7 @@ class Sharing:
 
     sides: tuple[Side, Side]
     shared: Stretch | None
-    """None if they never share a hop."""
-    spans: list[Span]
-    """In order and without gaps, from the first row to the period's end."""
+    spans: list[Span]  # in order and without gaps, from the first row to the period's end
 
     @property
     def share(self) -> float:

@@ -16,14 +16,12 @@ from traces.path import announcement
 DEFAULT_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """Arbitrary: plane 0's ascending node points to the vernal equinox at this instant."""
 
-DEFAULT_DURATION_S = 5731.0
-"""One revolution at 550 km, rounded up to a second."""
+DEFAULT_DURATION_S = 5731.0  # one revolution at 550 km, rounded up to a second
 
 DEFAULT_REATTACH_S = 15.0
 """Starlink re-selects each terminal's satellite every 15 s (Tanveer et al., CoNEXT 2023)."""
 
-DEFAULT_ROUTE_S = 1.0
-"""Period of route updates between the ends' satellites."""
+DEFAULT_ROUTE_S = 1.0  # period of route updates between the ends' satellites
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -70,7 +68,7 @@ class PathSpec(ConditionsSpec):
         if (self.from_site.lat_deg, self.from_site.lon_deg) == (self.to_site.lat_deg, self.to_site.lon_deg):
             raise ValueError("to: is the same place as from")
         if self.delays == FLAT and self.attach != "nearest":
-            raise ValueError("delays: leoem-flat goes with attach nearest, as in LeoEM")
+            raise ValueError("delays: leoem-flat needs attach nearest, as in LeoEM")
         held_s = DEFAULT_REATTACH_S if self.attach == "nearest" else None
         grids = {
             "start_s": self.start_s,

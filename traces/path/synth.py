@@ -78,7 +78,7 @@ class SynthSpec(Strict):
     capacity_mbps: tuple[NonNegative, NonNegative] | None = None
     """Minimum and maximum capacity, both ways; ``starlink`` has its own."""
     capacity_scale: Annotated[float, Field(ge=0.01, le=100)] = 1.0
-    """Multiplies ``starlink``'s capacity."""
+    """Factor on ``starlink``'s capacity."""
     max_loss: Probability = 0.0
     """Loss per packet, drawn uniformly from 0 to this."""
     outage_ms: NonNegative = 0.0

@@ -51,7 +51,7 @@ def test_what_is_no_distribution_is_named(text):
     [
         (b"0.1\nsoon\n", ":2: report_error: must be seconds, at most 3600"),
         (b"1e9\n", ":1: report_error: must be seconds, at most 3600"),
-        (b"# nothing\n", ": report_error: has no errors"),
+        (b"# nothing\n", ": report_error: must have at least one error"),
         (b"\xff\n", ": report_error: not UTF-8 text"),
     ],
 )

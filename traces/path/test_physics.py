@@ -131,7 +131,7 @@ def test_an_outage_too_short_for_its_user_links_is_found(text):
     time_s = float(text.split("\n")[2 + row].split(",")[0])
     [violation] = _check(_edit(text, row + 1, time_s=f"{time_s + 0.0109:.4f}"))
     assert (violation.row, violation.field) == (row, "connected")
-    assert violation.rule.startswith("outage below 11.008 ms: its user links are shorter than satellites")
+    assert violation.rule.startswith("outage below 11.008 ms: its user links are shorter than the satellites")
     assert _check(_edit(text, row + 1, time_s=f"{time_s + 0.0111:.4f}")) == []
 
 

@@ -18,14 +18,8 @@ FORMATS = (*figure.FORMATS, "html")
 def save(trace: leosim.PathTrace, source: str, out: Path, spec: PathSpec | None = None) -> None:
     """Draw a trace into ``out``, atomically and in the format of its suffix.
 
-    Args:
-        trace: the path trace.
-        source: its name or file, for messages and titles.
-        out: the picture.
-        spec: the trace's spec; without it, the picture has no chains.
-
-    Raises:
-        InputError: the suffix is not in `FORMATS`, or the file cannot be written.
+    ``source`` is the trace's name or file. Without ``spec`` the picture has no chains. Raises InputError if
+    the suffix is not in `FORMATS`, or the file cannot be written.
     """
     kind = out.suffix.removeprefix(".").lower()
     if kind not in FORMATS:

@@ -12,8 +12,7 @@ from traces.path.build import Builder
 from traces.path.network import Network
 from traces.path.spec import PathSpec
 
-SAMPLE_S = 10.0
-"""Between samples, satellites deviate from a straight line by at most 0.1 km."""
+SAMPLE_S = 10.0  # between samples, satellites deviate from a straight line by at most 0.1 km
 
 Kind = Literal["user", "satellite", "gateway"]
 
@@ -24,14 +23,11 @@ class ChainSpan:
 
     start_s: float
     end_s: float
-    event: str
-    """The event at the start of the chain, or an empty string."""
+    event: str  # the event at the start of the chain, or an empty string
     kinds: list[Kind]
     names: list[str]
-    sample_s: NDArray[np.float64]
-    """From ``start_s`` to ``end_s``, shape (samples,)."""
-    position_km: NDArray[np.float64]
-    """Earth-fixed, shape (samples, nodes, 3)."""
+    sample_s: NDArray[np.float64]  # from ``start_s`` to ``end_s``, shape (samples,)
+    position_km: NDArray[np.float64]  # Earth-fixed, shape (samples, nodes, 3)
 
 
 def chain_spans(spec: PathSpec) -> list[ChainSpan]:

@@ -18,8 +18,7 @@ from traces.plot.chains import ChainSpan
 from traces.plot.figure import sites
 
 _FOLDER = Path(__file__).parent
-_SERIES_POINTS = 4000
-"""More than a screen's columns would only make the file larger."""
+_SERIES_POINTS = 4000  # more than a screen's columns would only make the file larger
 
 
 def page(trace: leosim.PathTrace, source: str, spans: list[ChainSpan]) -> str:

@@ -17,8 +17,7 @@ Floats = NDArray[np.float64]
 
 _COAST, _GATEWAY = "#b7b7b7", "#7a7a7a"
 _MARGIN_DEG = 6.0
-_FEWEST_DEG = 40.0
-"""Minimum width of a map."""
+_FEWEST_DEG = 40.0  # minimum width of a map
 
 
 class Map:

@@ -28,7 +28,7 @@ def delay(axes: Axes, trace: leosim.PathTrace, floor_ms: float | None) -> None:
     axes.step(time_s, delay_ms, where="post", color=DELAY, linewidth=0.9, label="propagation, one way")
     if floor_ms is not None:
         axes.axhline(
-            floor_ms, color="#444444", linewidth=0.8, linestyle=":", label="least that geometry allows"
+            floor_ms, color="#444444", linewidth=0.8, linestyle=":", label="minimum that geometry allows"
         )
     axes.set_ylabel("delay (ms)")
     _legend(axes)

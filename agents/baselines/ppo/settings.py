@@ -14,7 +14,6 @@ class PpoSettings(Sb3Settings):
     clip_range: Positive = 0.2
     entropy_coefficient: NonNegative = 0.0
     max_gradient_norm: Positive = 0.5
-    rollout_steps: Count = 256
-    """Monitor intervals of each simulation per update."""
+    rollout_steps: Count = 256  # monitor intervals of each simulation per update
     minibatch_size: Count = 256
     epochs: Count = 10

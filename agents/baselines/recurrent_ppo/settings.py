@@ -9,5 +9,4 @@ from agents.training.settings import Count
 class RecurrentPpoSettings(PpoSettings):
     """Settings of a recurrent PPO run."""
 
-    memory_cells: Count = 64
-    """Cells of the actor's and of the critic's LSTM."""
+    memory_cells: Count = 64  # cells of the actor's and of the critic's LSTM

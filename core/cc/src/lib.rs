@@ -4,78 +4,21 @@
 //! transport. Time is an argument, in nanoseconds.
 
 mod ack;
-mod bbr;
-mod bbr3;
-mod bic;
-mod cdg;
 mod context;
-mod copa;
-mod cubic;
-mod external;
-mod held;
-mod highspeed;
-mod htcp;
-mod hybla;
-mod hystart;
-mod hystart_plus_plus;
-mod illinois;
-mod leocc;
-mod leotcp;
-mod lp;
-mod names;
-mod nv;
-mod path_model;
-mod random;
-mod reno;
-mod round_rtt;
-mod satcp;
-mod scalable;
+mod parts;
 mod scheme;
-mod starquic;
+mod schemes;
 mod telemetry;
 #[cfg(test)]
 mod testing;
-mod ticks;
-mod vegas;
-mod veno;
-pub mod vivace;
-mod westwood;
-mod window;
-mod windowed_max;
-mod windowed_min;
-mod yeah;
 
 pub use ack::{Ack, AtSending, RateSample, Recovery};
-pub use bbr::Bbr;
-pub use bbr3::Bbr3;
-pub use bic::Bic;
-pub use cdg::Cdg;
 pub use context::{Context, Handover};
-pub use copa::Copa;
-pub use cubic::Cubic;
-pub use external::External;
-pub use held::Held;
-pub use highspeed::HighSpeed;
-pub use htcp::Htcp;
-pub use hybla::Hybla;
-pub use hystart::HyStart;
-pub use illinois::Illinois;
-pub use leocc::LeoCc;
-pub use leotcp::LeoTcp;
-pub use lp::Lp;
-pub use names::{Announcement, NAMES, announced_to};
-pub use nv::Nv;
-pub use reno::Reno;
-pub use satcp::SaTcp;
-pub use scalable::Scalable;
 pub use scheme::Scheme;
-pub use starquic::StarQuic;
+pub use schemes::external::External;
+pub use schemes::held::Held;
+pub use schemes::{Announcement, NAMES, Row, TABLE, announced_to};
 pub use telemetry::{Header, Hop, MAX_HOPS};
-pub use vegas::Vegas;
-pub use veno::Veno;
-pub use vivace::Vivace;
-pub use westwood::Westwood;
-pub use yeah::Yeah;
 
 /// Time or duration in nanoseconds.
 pub type Nanos = u64;
@@ -100,6 +43,14 @@ pub enum Congestion {
     Timeout,
     /// It ran out while a loss was being repaired that the threshold has answered already.
     RepeatedTimeout,
+}
+
+impl Congestion {
+    /// Whether the retransmission timer ran out.
+    #[must_use]
+    pub const fn is_timeout(self) -> bool {
+        matches!(self, Self::Timeout | Self::RepeatedTimeout)
+    }
 }
 
 /// A congestion control scheme.

@@ -1,11 +1,11 @@
-//! What an agent's action does to the flow: actions by name, Astraea's first.
+//! Actions by name: how an agent's output changes a flow.
 
 mod cwnd_ratio;
 mod rate_step;
 
 use crate::Report;
 
-/// What the sender does from now on.
+/// What the sender uses from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
     /// Congestion window, in packets.
@@ -14,24 +14,21 @@ pub struct Command {
     pub pacing_bytes_per_s: u64,
 }
 
-/// Smallest window an action leads to, in packets. Sage and Orca clamp at 4 as well: the fewest packets with which
-/// one loss still brings the three duplicate ACKs of a fast retransmit (RFC 5681, section 3.2).
+/// Smallest window after an action, in packets, as in Sage and Orca. With fewer packets a loss cannot cause
+/// the three duplicate ACKs of a fast retransmit (RFC 5681, section 3.2).
 pub const MIN_CWND_PACKETS: u32 = 4;
 
-/// Largest window an action leads to, in packets: Sage's bound, some 29 MB.
+/// Largest window after an action, in packets: Sage's limit, about 29 MB.
 pub const MAX_CWND_PACKETS: u32 = 20_000;
 
-/// Astraea's step size α: an action of 1 grows the window by 2.5 % an interval.
+/// Astraea's step size α: an action of 1 grows the window by 2.5 % per interval.
 const ALPHA: f64 = 0.025;
 
-/// Astraea's new window for `action`: `⌈cwnd (1 + αa)⌉` for a ≥ 0, `⌊cwnd / (1 - αa)⌋` for a < 0, α = 0.025.
+/// Return Astraea's new window: `⌈cwnd (1 + αa)⌉` for a ≥ 0, `⌊cwnd / (1 - αa)⌋` for a < 0, α = 0.025.
 ///
-/// Every non-zero action moves the window by at least one packet, and 0 keeps it. Computed in double precision, as
-/// the released Python client does. The action is clamped to [-1, 1], the window to
-/// [`MIN_CWND_PACKETS`], [`MAX_CWND_PACKETS`]. A NaN keeps the window; faces that take actions from outside reject
-/// it before it gets here.
-///
-/// Source: Astraea (EuroSys 2024), `map_action` of the released client.
+/// Every non-zero action moves the window by at least a packet; 0 and NaN keep it. Clamps the action to [-1,
+/// 1] and the window to [`MIN_CWND_PACKETS`], [`MAX_CWND_PACKETS`]. Source: Astraea (EuroSys 2024),
+/// `map_action` of the released Python client, in double precision as there.
 pub fn map_action(action: f32, cwnd_packets: u32) -> u32 {
     let a = bounded(action);
     let cwnd = f64::from(cwnd_packets);
@@ -40,21 +37,21 @@ pub fn map_action(action: f32, cwnd_packets: u32) -> u32 {
     (target as u32).clamp(MIN_CWND_PACKETS, MAX_CWND_PACKETS)
 }
 
-/// `action` within [-1, 1]; a NaN is 0.
+/// Clamp `action` to [-1, 1]; NaN becomes 0.
 fn bounded(action: f32) -> f64 {
     if action.is_nan() { 0.0 } else { f64::from(action).clamp(-1.0, 1.0) }
 }
 
-/// What an action of one number does.
+/// The effect of a one-number action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// `cwnd_step`: Astraea's, the window grows or shrinks by at most 2.5 %.
+    /// `cwnd_step`: Astraea's; changes the window by at most 2.5 %.
     CwndStep,
-    /// `cubic_ratio`: Orca's, CUBIC's window times 4^a.
+    /// `cubic_ratio`: Orca's; multiplies CUBIC's window by 4^a.
     CubicRatio,
-    /// `rate_step`: Aurora's, the sending rate grows or shrinks by at most 2.5 %.
+    /// `rate_step`: Aurora's; changes the sending rate by at most 2.5 %.
     RateStep,
-    /// `cwnd_ratio`: the window times 4^a, which is Sage's range, with nothing beneath.
+    /// `cwnd_ratio`: multiplies the window by 4^a, Sage's range, without a scheme beneath.
     CwndRatio,
 }
 
@@ -62,7 +59,7 @@ impl Action {
     /// Every action.
     pub const ALL: [Self; 4] = [Self::CwndStep, Self::CubicRatio, Self::RateStep, Self::CwndRatio];
 
-    /// Its name, as in configurations.
+    /// Name in configurations.
     pub const fn name(self) -> &'static str {
         match self {
             Self::CwndStep => "cwnd_step",
@@ -72,7 +69,7 @@ impl Action {
         }
     }
 
-    /// The agent that published it, by whose name it may go, too.
+    /// The agent that published the action, whose name is an alias.
     pub const fn agent(self) -> Option<&'static str> {
         match self {
             Self::CwndStep => Some("astraea"),
@@ -82,7 +79,7 @@ impl Action {
         }
     }
 
-    /// Version of its definition.
+    /// Version of the definition.
     pub const fn version(self) -> u32 {
         1
     }
@@ -92,13 +89,12 @@ impl Action {
         matches!(self, Self::CubicRatio)
     }
 
-    /// Whether it sets a rate, so that packets are to be paced one by one.
+    /// Whether the action sets a rate, so the sender must pace packets one by one.
     pub const fn sets_rate(self) -> bool {
         matches!(self, Self::RateStep)
     }
 }
 
-/// What an action remembers of one flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ActionState {
     CwndStep,
@@ -119,14 +115,14 @@ impl ActionState {
 
     pub(crate) fn observe(&mut self, report: &Report) {
         match self {
-            // Orca's released server: slow start has passed once the threshold is below the window, and stays so.
+            // Orca's released server: slow start is over for good once the threshold is below the window.
             Self::CubicRatio { slow_start_over } => *slow_start_over |= report.ssthresh < report.cwnd,
             Self::RateStep(rate) => rate.observe(report),
             Self::CwndStep | Self::CwndRatio(_) => {}
         }
     }
 
-    /// Base-2 logarithm of what the action multiplies the window by, where nothing else moves it.
+    /// Base-2 logarithm of the action's factor on the window, if nothing else changes the window.
     pub(crate) fn log2_ratio(&self, action: f32) -> Option<f64> {
         matches!(self, Self::CwndRatio(_)).then(|| cwnd_ratio::log2_ratio(action))
     }
@@ -149,27 +145,24 @@ impl ActionState {
     }
 }
 
-/// What a packet has beside its payload, in bytes: IP (20), TCP (20) and timestamps (12).
+/// Bytes of a packet besides its payload: IP (20), TCP (20) and timestamps (12).
 const HEADER_BYTES: u32 = 52;
 
 /// Pacing rate in bytes/s: `mtu · max(cwnd, packets_out) / srtt`, gain 1; 0 (unpaced) without an RTT.
 ///
-/// Astraea's and Orca's kernels begin with `tcp_mss_to_mtu`: a full packet counts with its headers, although pacing
-/// charges a packet for its payload alone. So the rate is 3.6 % above a window a round trip, and the window decides.
-/// They evaluate it on every ACK with the `srtt` of that moment.
+/// Like Astraea's and Orca's kernels (`tcp_mss_to_mtu`), this counts headers, but pacing charges only
+/// payload, so the rate exceeds a window per RTT by 3.6 % and the window decides. They do this on every ACK.
 pub fn pacing_rate_bytes_per_s(mss_bytes: u32, cwnd_packets: u32, packets_out: u32, srtt_us: u32) -> u64 {
     window_rate_bytes_per_s(mss_bytes.saturating_add(HEADER_BYTES), cwnd_packets, packets_out, srtt_us)
 }
 
-/// `packet_bytes · max(cwnd, packets_out) / srtt`, in bytes/s; 0 without an RTT.
-///
-/// With payloads it paces Sage's policies and its pool. The source of Sage's kernel, which descends from Orca's, was not
-/// released: whether it counts headers is not known.
+/// `packet_bytes · max(cwnd, packets_out) / srtt`, in bytes/s; 0 without an RTT. With payload sizes, paces
+/// Sage's policies and pool. Whether Sage's unreleased kernel, based on Orca's, counts headers is unknown.
 pub fn window_rate_bytes_per_s(packet_bytes: u32, cwnd_packets: u32, packets_out: u32, srtt_us: u32) -> u64 {
     if srtt_us == 0 {
         return 0;
     }
-    // 2^32 · 2^32 · 10^6 needs 84 bits; the product of realistic values fits, and the rest saturates.
+    // 2^32 · 2^32 · 10^6 needs 84 bits. Realistic values fit; the rest saturates.
     let bytes = u64::from(packet_bytes) * u64::from(cwnd_packets.max(packets_out));
     bytes.saturating_mul(1_000_000) / u64::from(srtt_us)
 }

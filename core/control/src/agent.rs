@@ -1,22 +1,22 @@
-//! Agent specifications: an observation and an action together, versioned.
+//! Agent specifications: versioned pairs of an observation and an action.
 
 use crate::action::ActionState;
 use crate::features::{ObservationState, orca};
 use crate::{Action, Command, ControlError, GLOBAL_DIM, Observation, Report, window_rate_bytes_per_s};
 
-/// The longest observation of any specification: large enough for a buffer on the stack.
+/// The longest observation of any specification, for buffers on the stack.
 pub const MAX_OBSERVATION_DIM: usize = orca::OBSERVATION_DIM;
 
-/// An agent specification: which observation a policy gets and what its action does.
+/// An agent specification: what a policy observes and what its action does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentSpec {
-    /// What the policy sees.
+    /// The policy's input.
     pub observation: Observation,
-    /// What its action does.
+    /// The effect of the policy's output.
     pub action: Action,
 }
 
-/// Every pair of an observation and an action, by name; the published ones have the names of their agents.
+/// Every observation with every action, by name. Published pairs have the name of their agent.
 const PAIRS: [(&str, Observation, Action); 16] = [
     ("astraea", Observation::Astraea, Action::CwndStep),
     ("orca", Observation::Orca, Action::CubicRatio),
@@ -37,24 +37,21 @@ const PAIRS: [(&str, Observation, Action); 16] = [
 ];
 
 impl AgentSpec {
-    /// Astraea (EuroSys 2024): 10 features of 5 intervals; an action that scales the window by at most 2.5 %.
+    /// Astraea (EuroSys 2024): 10 features of 5 intervals; the action scales the window by at most 2.5 %.
     pub const ASTRAEA: Self = Self { observation: Observation::Astraea, action: Action::CwndStep };
-    /// Orca (SIGCOMM 2020): 7 features of 10 intervals; an action that multiplies CUBIC's window.
+    /// Orca (SIGCOMM 2020): 7 features of 10 intervals; the action multiplies CUBIC's window.
     pub const ORCA: Self = Self { observation: Observation::Orca, action: Action::CubicRatio };
-    /// Aurora (ICML 2019): 3 features of 10 intervals; an action that scales the rate by at most 2.5 %.
+    /// Aurora (ICML 2019): 3 features of 10 intervals; the action scales the rate by at most 2.5 %.
     pub const AURORA: Self = Self { observation: Observation::Aurora, action: Action::RateStep };
-    /// Sage (SIGCOMM 2023): 69 signals over three windows; an action that multiplies the window.
+    /// Sage (SIGCOMM 2023): 69 signals over three windows; the action multiplies the window.
     pub const SAGE: Self = Self { observation: Observation::Sage, action: Action::CwndRatio };
 
-    /// Every specification, the published ones first.
+    /// Every specification, published ones first.
     pub fn all() -> impl Iterator<Item = Self> {
         PAIRS.into_iter().map(|(_, observation, action)| Self { observation, action })
     }
 
-    /// The specification of that name: an agent's, or `OBSERVATION+ACTION`, where an agent's name stands for its action.
-    ///
-    /// # Errors
-    /// No specification has the name; the error lists those there are.
+    /// Find a specification by an agent's name or `OBSERVATION+ACTION`; ACTION may be an agent's name.
     pub fn by_name(name: &str) -> Result<Self, ControlError> {
         let found = Self::all().find(|spec| {
             let composed = name.split_once('+').is_some_and(|(observation, action)| {
@@ -78,14 +75,13 @@ impl AgentSpec {
         PAIRS.into_iter().map(|(name, ..)| name)
     }
 
-    /// Its name, as in configurations and `policy.json`.
+    /// Name in configurations and `policy.json`.
     pub fn name(self) -> &'static str {
         let found = PAIRS.into_iter().find(|pair| (pair.1, pair.2) == (self.observation, self.action));
         found.map_or("", |(name, ..)| name)
     }
 
-    /// Version of its definition: grows with that of the observation and that of the action. A policy trained with
-    /// another version is refused.
+    /// Version: the observation's plus the action's, minus 1. Policies of other versions are refused.
     pub const fn version(self) -> u32 {
         self.observation.version() + self.action.version() - 1
     }
@@ -105,13 +101,13 @@ impl AgentSpec {
         GLOBAL_DIM
     }
 
-    /// Monitor interval unless a scenario or a policy says otherwise, in ns.
+    /// Monitor interval in ns, unless a scenario or a policy sets another.
     pub const fn default_interval_ns(self) -> u64 {
         self.observation.default_interval_ns()
     }
 }
 
-/// What an agent remembers of one flow.
+/// The per-flow state of an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentState {
     spec: AgentSpec,
@@ -120,7 +116,7 @@ pub struct AgentState {
 }
 
 impl AgentState {
-    /// The state of a flow that starts.
+    /// Create the state of a new flow.
     pub fn new(spec: AgentSpec) -> Self {
         Self {
             spec,
@@ -129,41 +125,34 @@ impl AgentState {
         }
     }
 
-    /// The specification it follows.
+    /// The agent's specification.
     pub const fn spec(&self) -> AgentSpec {
         self.spec
     }
 
-    /// Take the report of the interval that just ended.
+    /// Add the report of the interval that just ended.
     pub fn observe(&mut self, report: &Report) {
         self.observation.push(report);
         self.action.observe(report);
     }
 
-    /// Write the observation.
-    ///
-    /// # Panics
-    /// When `out` is not `observation_dim` long.
+    /// Write the observation. Panics if `out` is not `observation_dim` long.
     pub fn write_observation(&self, out: &mut [f32]) {
         out.copy_from_slice(self.observation.values());
     }
 
-    /// Whether the policy is asked after the latest interval; if not, [`act`](Self::act) takes no action and keeps the
-    /// window, and a recurrent policy's memory stays as it is.
+    /// Whether the policy acts after the latest interval. If not, [`act`](Self::act) ignores the action and
+    /// keeps the window, and a recurrent policy keeps its memory.
     pub fn is_due(&self) -> bool {
         self.observation.is_due()
     }
 
-    /// What `action` means for a flow with that latest `report`.
-    ///
-    /// Components outside [-1, 1] are clamped; faces that take actions from outside reject NaN before.
-    ///
-    /// # Panics
-    /// When `action` is empty.
+    /// Turn `action` into a command for the flow whose latest report is `report`. Clamps components to [-1,
+    /// 1]; interfaces to outside callers reject NaN before this. Panics if `action` is empty.
     pub fn act(&mut self, action: &[f32], report: &Report) -> Command {
         if !self.is_due() {
             let Report { cwnd: cwnd_packets, mss, packets_out, srtt_us, .. } = *report;
-            // Only Sage's intervals can be without a decision.
+            // Only Sage skips intervals.
             let pacing_bytes_per_s = window_rate_bytes_per_s(mss, cwnd_packets, packets_out, srtt_us);
             return Command { cwnd_packets, pacing_bytes_per_s };
         }
@@ -234,7 +223,7 @@ mod tests {
         let mut state = AgentState::new(AgentSpec::ASTRAEA);
         let grown = Command { cwnd_packets: 103, pacing_bytes_per_s: 3_862_500 };
         assert_eq!(state.act(&[1.0], &report), grown);
-        // What is out still paces a window that shrinks.
+        // Packets in flight still set the rate of a smaller window.
         let shrunk = Command { cwnd_packets: 97, pacing_bytes_per_s: 3_675_000 };
         assert_eq!(state.act(&[-1.0], &report), shrunk);
         let before_any_rtt = Report { srtt_us: 0, ..report };

@@ -1,22 +1,20 @@
-//! The one error of this crate: what is wrong with a policy folder or a name, in one line.
+//! The error type of this crate: one line about a bad policy folder or name.
 
 use std::fmt;
 
-/// Bad input from outside: a policy's files or the name of an agent or a reward.
-///
-/// Displays as one line, `source: field: rule`.
+/// Bad input: a policy's files, an agent's or a reward's name. Displays as one line, `source: field: rule`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlError {
-    /// The file, or what else the input came from.
+    /// The file or other origin of the input.
     pub source: String,
-    /// The field, node or part of it that breaks the rule.
+    /// The field, node or part that breaks the rule.
     pub field: String,
-    /// The rule, with what was found instead.
+    /// The rule and what was found instead.
     pub rule: String,
 }
 
 impl ControlError {
-    /// An error from its three parts. Line breaks in them become spaces.
+    /// Create an error. Line breaks in the parts become spaces.
     pub fn new(source: impl fmt::Display, field: impl fmt::Display, rule: impl fmt::Display) -> Self {
         let line =
             |part: &dyn fmt::Display| part.to_string().split_whitespace().collect::<Vec<_>>().join(" ");

@@ -19,11 +19,9 @@ pub const GLOBAL_DIM: usize = 12;
 /// | 10 | buffer in multiples of capacity × 2 × one-way propagation / 10 |
 /// | 11 | capacity / 500 Mbit/s |
 ///
-/// Without flows the first eight are 0. A flow without an RTT sample in the interval counts with its smoothed RTT.
-/// Source: the released Python client; entry 10 as its sibling Spine fills it (buffer over BDP).
-///
-/// # Panics
-/// When `out` is not [`GLOBAL_DIM`] long.
+/// Without flows the first eight are 0. Without an RTT sample in the interval, a flow's smoothed RTT counts.
+/// Source: the released Python client; entry 10 is buffer / BDP as in its sibling Spine. Panics if `out` is
+/// not [`GLOBAL_DIM`] long.
 pub fn write_global_state<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState>, out: &mut [f32]) {
     let (mut n, mut sum, mut min, mut max) = (0.0, 0.0, f64::INFINITY, 0.0f64);
     let (mut rtt_us, mut loss) = (0.0, 0.0);

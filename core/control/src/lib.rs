@@ -1,11 +1,11 @@
-//! Monitor interval → report → features → policy → action, defined once for training, simulation and the live kernel.
+//! From monitor interval to action: one definition for training, simulation and the live kernel.
 //!
-//! A backend hands one [`Report`] a flow and monitor interval to the flow's [`AgentState`], which keeps the
-//! observation; a [`Policy`] (or a trainer) maps the observation to an action, and the state turns the action into
-//! a [`Command`]: congestion window and pacing rate. A trainer also asks for the [`Reward`] and for the critic's
-//! global state, both over the [`World`] and every flow's [`FlowState`].
+//! For each flow and monitor interval, a backend gives the flow's [`AgentState`] a [`Report`]. A [`Policy`]
+//! or a trainer maps the state's observation to an action, and the state turns the action into a [`Command`]:
+//! congestion window and pacing rate. A trainer also reads the [`Reward`] and the critic's global state,
+//! computed from the [`World`] and every flow's [`FlowState`].
 //!
-//! There is no clock here and no allocation per interval; only [`Policy::load`] reads files.
+//! This crate has no clock and allocates nothing per interval. Only [`Policy::load`] reads files.
 
 mod action;
 mod agent;

@@ -1,4 +1,4 @@
-//! Sums over the last 100 intervals that brought a delivery: what Sage takes for a flow's rates.
+//! Sums over the last 100 intervals with a delivery: Sage's rates of a flow.
 
 use crate::Report;
 use crate::report::ratio;
@@ -6,7 +6,7 @@ use crate::report::ratio;
 /// Intervals in the window.
 pub const RATE_WINDOW_INTERVALS: usize = 100;
 
-/// What one interval, with the silent ones before it, brought. Larger numbers than fit count as the largest that does.
+/// Sums of an interval and the silent ones before it, clamped to [`LARGEST`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
     interval_us: u64,
@@ -16,7 +16,7 @@ struct Sums {
     out_bytes: u64,
 }
 
-/// More than any link delivers in an interval; a hundred of them still fit.
+/// More than any link delivers in an interval. A hundred of these fit.
 const LARGEST: u64 = 1 << 50;
 
 impl Sums {
@@ -47,16 +47,14 @@ impl Sums {
     }
 }
 
-/// The last [`RATE_WINDOW_INTERVALS`] intervals that brought a delivery.
-///
-/// An interval without one is counted with the next that has one, as Sage's released server waits for a delivery
-/// before it looks at the connection again.
+/// The last [`RATE_WINDOW_INTERVALS`] intervals with a delivery. A silent interval counts with the next one
+/// that has a delivery, because Sage's released server waits for one before it reads the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateWindow {
     intervals: [Sums; RATE_WINDOW_INTERVALS],
     taken: u64,
     total: Sums,
-    /// Silent intervals since the last one taken, and the one that ends their silence.
+    /// Silent intervals since the last one taken.
     pending: Sums,
     last: Sums,
 }
@@ -69,7 +67,7 @@ impl Default for RateWindow {
 }
 
 impl RateWindow {
-    /// Take the report of the interval that just ended; whether it brought a delivery.
+    /// Add the report of the interval that just ended. Returns whether it had a delivery.
     pub fn push(&mut self, report: &Report) -> bool {
         let sums = Sums {
             interval_us: report.interval_ns / 1_000,
@@ -94,38 +92,35 @@ impl RateWindow {
         true
     }
 
-    /// Delivered over the window, in Mbit/s of payload.
+    /// Delivery rate over the window, in Mbit/s of payload.
     pub fn delivered_mbps(&self) -> f64 {
         ratio(8.0 * self.total.delivered_bytes as f64, self.total.interval_us as f64)
     }
 
-    /// Lost over the window, in Mbit/s of payload.
+    /// Loss rate over the window, in Mbit/s of payload.
     pub fn lost_mbps(&self) -> f64 {
         ratio(8.0 * self.total.lost_bytes as f64, self.total.interval_us as f64)
     }
 
-    /// Mean of the bytes that were out over all bytes sent in the window.
+    /// Mean bytes in flight divided by all bytes sent in the window.
     pub(crate) fn out_share_of_sent(&self) -> f64 {
         let mean = self.total.out_bytes / self.taken.clamp(1, RATE_WINDOW_INTERVALS as u64);
         if self.total.sent_bytes > 0 { mean as f64 / self.total.sent_bytes as f64 } else { mean as f64 }
     }
 
-    /// Length of the latest interval taken and of the silence before it, in µs.
+    /// Length of the last interval taken and the silence before it, in µs.
     pub(crate) const fn last_interval_us(&self) -> u64 {
         self.last.interval_us
     }
 
-    /// Bytes delivered per second of the latest interval taken.
     pub(crate) fn last_delivered_bytes_per_s(&self) -> f64 {
         ratio(self.last.delivered_bytes as f64 * 1e6, self.last.interval_us as f64)
     }
 
-    /// Bytes sent per second of the latest interval taken.
     pub(crate) fn last_sent_bytes_per_s(&self) -> f64 {
         ratio(self.last.sent_bytes as f64 * 1e6, self.last.interval_us as f64)
     }
 
-    /// Bytes lost in the latest interval taken.
     pub(crate) const fn last_lost_bytes(&self) -> u64 {
         self.last.lost_bytes
     }
@@ -154,9 +149,9 @@ mod tests {
         for delivered in [12_500, 37_500] {
             assert!(window.push(&report(delivered)));
         }
-        // 50,000 B and 1,000 B in 20 ms.
+        // 50,000 B delivered and 1,000 B lost in 20 ms.
         assert_eq!((window.delivered_mbps(), window.lost_mbps()), (20.0, 0.4));
-        // 3,000 B out on average, 4,000 B sent.
+        // 3,000 B in flight on average, 4,000 B sent.
         assert_eq!(window.out_share_of_sent(), 0.75);
     }
 
@@ -177,7 +172,7 @@ mod tests {
         for delivered in 1..=250 {
             window.push(&report(1_250 * delivered));
         }
-        // Intervals 151 to 250: their mean is 200.5 Mbit/s.
+        // Intervals 151 to 250 have a mean of 200.5 Mbit/s.
         assert!((window.delivered_mbps() - 200.5).abs() < 1e-9);
     }
 

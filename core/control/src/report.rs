@@ -1,9 +1,9 @@
-//! The interval report: everything that an agent learns about its flow from one monitor interval.
+//! The interval report: everything that an agent learns about its flow in a monitor interval.
 
-/// What one flow did during one monitor interval, and where it stood at the interval's end.
+/// What a flow did in a monitor interval, and its state at the end.
 ///
-/// All means are over the interval; `min_rtt_us` and `max_throughput` are over the connection's life. Bytes are
-/// TCP payload. The backend fills it: the simulator's transport or the live kernel's eBPF program.
+/// Means cover the interval; `min_rtt_us` and `max_throughput` cover the connection. Bytes are TCP payload.
+/// The simulator's transport or the live kernel's eBPF program fills it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Report {
     /// End of the interval, in ns since the start of the run.
@@ -22,7 +22,7 @@ pub struct Report {
     pub avg_rtt_us: u32,
     /// Number of RTT samples.
     pub rtt_samples: u32,
-    /// Smallest RTT of the connection's life, in µs; 0 before the first sample.
+    /// Smallest RTT of the connection, in µs; 0 before the first sample.
     pub min_rtt_us: u32,
     /// Smoothed RTT (RFC 6298), in µs; 0 before the first sample.
     pub srtt_us: u32,
@@ -30,9 +30,9 @@ pub struct Report {
     pub rttvar_us: u32,
     /// Congestion window, in packets.
     pub cwnd: u32,
-    /// Packets sent and not yet acknowledged or given up, in packets.
+    /// Packets sent and not yet acknowledged or given up.
     pub packets_out: u32,
-    /// Retransmitted packets that are still out, in packets.
+    /// Retransmitted packets still in flight.
     pub retrans_out: u32,
     /// Payload of a full packet, in bytes.
     pub mss: u32,
@@ -42,12 +42,12 @@ pub struct Report {
     pub max_throughput: u64,
     /// Slow start threshold of the scheme beneath the agent, in packets; the window where there is none.
     pub ssthresh: u32,
-    /// How fast the RTT grew, in seconds a second: slope of the least-squares line through the interval's samples.
+    /// RTT growth in seconds per second: slope of the least-squares line through the interval's samples.
     pub rtt_slope: f64,
 }
 
 impl Report {
-    /// Names of the fields with their units, in the order of [`Report::write_f64`].
+    /// Names of the fields with units, in the order of [`Report::write_f64`].
     pub const FIELDS: [&'static str; 19] = [
         "time_ns",
         "interval_ns",
@@ -70,10 +70,7 @@ impl Report {
         "rtt_slope",
     ];
 
-    /// Write the fields in the order of [`Report::FIELDS`].
-    ///
-    /// # Panics
-    /// When `out` is not `FIELDS.len()` long.
+    /// Write the fields in the order of [`Report::FIELDS`]. Panics if `out` is not `FIELDS.len()` long.
     pub fn write_f64(&self, out: &mut [f64]) {
         out.copy_from_slice(&[
             self.time_ns as f64,
@@ -98,10 +95,8 @@ impl Report {
         ]);
     }
 
-    /// A report from its fields in the order of [`Report::FIELDS`]; fractions are cut off, negative numbers are 0.
-    ///
-    /// # Panics
-    /// When `fields` is not `FIELDS.len()` long.
+    /// Read the fields in the order of [`Report::FIELDS`]. Truncates fractions; negative numbers become 0.
+    /// Panics if `fields` is not `FIELDS.len()` long.
     #[must_use]
     pub fn read_f64(fields: &[f64]) -> Self {
         assert_eq!(fields.len(), Self::FIELDS.len(), "fields of a report");
@@ -130,17 +125,17 @@ impl Report {
         }
     }
 
-    /// Bytes marked lost per second of the interval; 0 for an interval without length.
+    /// Bytes marked lost per second; 0 for an interval of length 0.
     pub fn loss_rate_bytes_per_s(&self) -> f64 {
         ratio(self.lost_bytes as f64 * 1e9, self.interval_ns as f64)
     }
 
-    /// Mean RTT of the interval, in µs; without a sample the smoothed RTT, the last that is known.
+    /// Mean RTT of the interval in µs, or without a sample the smoothed RTT.
     pub fn latency_us(&self) -> u32 {
         if self.avg_rtt_us > 0 { self.avg_rtt_us } else { self.srtt_us }
     }
 
-    /// The rate at which the flow may send, in bytes/s: its pacing rate or, unpaced, one window a smoothed RTT.
+    /// Rate at which the flow may send, in bytes/s: its pacing rate, else one window per smoothed RTT.
     pub fn sending_rate_bytes_per_s(&self) -> f64 {
         if self.pacing_rate > 0 {
             return self.pacing_rate as f64;
@@ -149,7 +144,7 @@ impl Report {
     }
 }
 
-/// `numerator / denominator`, and 0 where the denominator is 0: not known yet.
+/// `numerator / denominator`, or 0 if the denominator is 0 (not known yet).
 pub(crate) fn ratio(numerator: f64, denominator: f64) -> f64 {
     if denominator > 0.0 { numerator / denominator } else { 0.0 }
 }

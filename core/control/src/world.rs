@@ -1,26 +1,25 @@
-//! What only a simulator or a testbed knows: the path itself and every flow on it. Rewards and critics see it,
-//! policies do not.
+//! The path and its flows as only a simulator or testbed knows them: for rewards and critics, not policies.
 
 use crate::{RateWindow, Report};
 
 /// The bottleneck and the path at the end of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct World {
-    /// Capacity of the bottleneck, in bytes/s. In an outage, the rate that the link would have.
+    /// Capacity of the bottleneck, in bytes/s. In an outage, the rate without the outage.
     pub capacity_bytes_per_s: f64,
-    /// One-way propagation over the links now, without queueing and without a flow's own extra delay, in ns.
+    /// Current one-way propagation over the links in ns, without queueing and a flow's extra delay.
     pub base_delay_ns: u64,
-    /// Size of the bottleneck's buffer, in bytes.
+    /// Buffer of the bottleneck, in bytes.
     pub buffer_bytes: u64,
 }
 
 impl World {
-    /// Propagation both ways for a flow with that extra one-way delay, in µs.
+    /// Round-trip propagation for a flow with this extra one-way delay, in µs.
     pub fn base_rtt_us(&self, extra_delay_ns: u64) -> f64 {
         2.0 * (self.base_delay_ns as f64 + extra_delay_ns as f64) / 1e3
     }
 
-    /// The buffer in multiples of capacity × 2 × one-way propagation; 0 when that product is 0.
+    /// The buffer in multiples of capacity × 2 × one-way propagation, or 0 if that is 0.
     pub fn buffer_bdp(&self) -> f64 {
         crate::report::ratio(
             self.buffer_bytes as f64,
@@ -29,17 +28,17 @@ impl World {
     }
 }
 
-/// Intervals that averages and deviations of the rewards look back on: the w of Astraea's equations.
+/// Intervals in the rewards' averages and deviations: w in Astraea's equations.
 pub const HISTORY_INTERVALS: usize = 5;
 
-/// One flow: its latest report and the last [`HISTORY_INTERVALS`] of them.
+/// One flow: its latest report and a history of [`HISTORY_INTERVALS`] intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowState {
     /// The latest report.
     pub report: Report,
-    /// One-way access delay of this flow on top of the links', in ns.
+    /// One-way access delay of this flow in addition to the links', in ns.
     pub extra_delay_ns: u64,
-    /// Flows that run on this one's path, itself included; 0 where nobody counts.
+    /// Flows on this flow's path, including itself; 0 if unknown.
     pub flows_on_path: u32,
     rates: RateWindow,
     throughput_bytes_per_s: [f64; HISTORY_INTERVALS],
@@ -48,12 +47,12 @@ pub struct FlowState {
 }
 
 impl FlowState {
-    /// A flow that starts, with that extra one-way delay.
+    /// Create a new flow with this extra one-way delay.
     pub fn new(extra_delay_ns: u64) -> Self {
         Self { extra_delay_ns, ..Self::default() }
     }
 
-    /// Take the report of the interval that just ended.
+    /// Add the report of the interval that just ended.
     pub fn observe(&mut self, report: &Report) {
         let slot = (self.intervals % HISTORY_INTERVALS as u64) as usize;
         self.throughput_bytes_per_s[slot] = report.avg_throughput as f64;
@@ -68,12 +67,12 @@ impl FlowState {
         &self.rates
     }
 
-    /// Throughput of the last intervals, at most [`HISTORY_INTERVALS`], in bytes/s and in no particular order.
+    /// Throughput of up to [`HISTORY_INTERVALS`] last intervals, in bytes/s, unordered.
     pub fn recent_throughput_bytes_per_s(&self) -> &[f64] {
         &self.throughput_bytes_per_s[..self.recent()]
     }
 
-    /// Windows at the end of the last intervals, at most [`HISTORY_INTERVALS`], in packets and in no particular order.
+    /// Windows at the end of up to [`HISTORY_INTERVALS`] last intervals, in packets, unordered.
     pub fn recent_cwnd_packets(&self) -> &[f64] {
         &self.cwnd_packets[..self.recent()]
     }

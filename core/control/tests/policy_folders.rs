@@ -1,4 +1,4 @@
-//! Policies as trainers export them, against onnxruntime (fixtures/make.py), and folders that are damaged.
+//! Exported policies against onnxruntime (fixtures/make.py), and damaged folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn onnxruntime_actions(folder: &Path) -> Vec<f32> {
     actions.iter().map(|action| action.as_f64().unwrap() as f32).collect()
 }
 
-/// A copy of a fixture in a folder of its own.
+/// Copy a fixture to a folder of its own.
 fn copy(name: &str, to: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(to);
     fs::create_dir_all(&folder).unwrap();

@@ -1,8 +1,7 @@
 //! The link: capacity, FIFO propagation that varies in time, queues, loss and outages.
 //!
 //! State machines without a clock: each call passes the time in ns. The simulator drives them in virtual
-//! time,
-//! `kernel_bridge/shell` with real packets.
+//! time, `kernel_bridge/shell` with real packets.
 
 mod disruption;
 mod jitter;

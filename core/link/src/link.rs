@@ -111,8 +111,7 @@ pub struct Link<P: Packet> {
     doomed: VecDeque<u64>,
     /// Index of the first of `transits`: the number of packets that have ended.
     ended: u64,
-    /// Packets of `transits` not yet noted as departed. Only an observer also lists those that depart at
-    /// once.
+    /// Packets of `transits` not yet noted as departed; without an observer, none that departed at once.
     leaving: VecDeque<Leaving>,
     queued_bytes: u64,
     last_end: Nanos,
@@ -220,9 +219,7 @@ impl<P: Packet> Link<P> {
         self.only_delays.is_some_and(|delay| delay > 0) && !self.jitter.happens()
     }
 
-    /// Return when `packet` comes out of a link that [only delays](Self::only_delays). The link neither
-    /// stores
-    /// nor counts it.
+    /// Return when `packet` leaves a link that [only delays](Self::only_delays), which does not count it.
     #[inline]
     pub fn cross(&mut self, packet: &mut P, now: Nanos) -> Nanos {
         let delay = self.only_delays.unwrap_or_default();
@@ -378,8 +375,7 @@ impl<P: Packet> Link<P> {
         self.limit
     }
 
-    /// Propagate a packet to the far end; a disruption drops it. Return its departure, end, and if it
-    /// arrives.
+    /// Propagate a packet unless a disruption drops it. Return its departure, end, and whether it arrives.
     #[inline]
     fn propagate(&mut self, packet: &mut P, departure: Nanos) -> (Nanos, Nanos, bool) {
         // A packet whose last bit leaves as a span ends still travels on that span's path.

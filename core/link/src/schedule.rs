@@ -59,7 +59,7 @@ pub struct Traced {
     /// The first disruption not before the last departure, and the start of its period.
     next_disruption: usize,
     disruption_period_start: i128,
-    /// Its simulated time, at least 0: packets that arrive by then meet no disruption.
+    /// When that disruption begins, in simulated time, at least 0: packets that arrive by then meet none.
     undisturbed_until: Nanos,
 }
 
@@ -119,8 +119,7 @@ impl Schedule {
         }
     }
 
-    /// Return the span that covers `at`. The cursor only moves forward: an earlier time gives the latest
-    /// span.
+    /// Return the span at `at`. The cursor only moves forward: an earlier time gives the latest span.
     #[inline]
     pub fn seek(&mut self, at: Nanos) -> &Span {
         match self {
@@ -134,8 +133,7 @@ impl Schedule {
         }
     }
 
-    /// Return the disruption that drops a packet in flight from `departure` to `arrival`, if any, and its
-    /// time.
+    /// Return the time and the disruption that drop a packet in flight from `departure` to `arrival`.
     ///
     /// Departures must not decrease.
     #[inline]

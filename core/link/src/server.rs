@@ -159,16 +159,14 @@ mod tests {
 
     #[test]
     fn a_million_packets_take_exactly_their_bits_over_the_rate() {
-        // 7 Mbit/s does not divide a packet's bits: without the carry, each packet would take up to 1 ns
-        // longer.
+        // 7 Mbit/s does not divide a packet's bits: without the carry, each packet would add up to 1 ns.
         let expected = (1_000_000_u128 * 12_000 * 1_000_000_000).div_ceil(7_000_000) as Nanos;
         assert_eq!(departures(7_000_000, 1500, 1_000_000), expected);
     }
 
     #[test]
     fn a_token_bucket_lets_so_much_pass_at_once_and_no_more_than_the_rate_in_the_long_run() {
-        // tc-tbf(8), burst: "Size of the bucket, in bytes." The bucket holds ten packets and had a second to
-        // fill.
+        // tc-tbf(8), burst: "Size of the bucket, in bytes." The full bucket holds ten packets.
         let mut schedule = Schedule::constant(0, 100_000_000);
         let mut server = Server::with_bucket(10 * 120_000);
         let now = 1_000_000_000;

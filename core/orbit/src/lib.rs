@@ -92,8 +92,7 @@ impl Satellites {
         self.constants.is_empty()
     }
 
-    /// Return the position in km in the TEME frame (true equator, mean equinox), `minutes` after its own
-    /// epoch.
+    /// Return the position in km, in TEME (true equator, mean equinox), `minutes` after its own epoch.
     pub fn position_km(&self, satellite: usize, minutes: f64) -> Result<[f64; 3], Error> {
         let count = self.constants.len();
         let constants = self.constants.get(satellite).ok_or(Error::Index { satellite, count })?;

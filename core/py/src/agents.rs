@@ -1,4 +1,4 @@
-//! `leosim.Agents`: observations, rewards and commands of flows that run elsewhere.
+//! `leosim.Agents`: observations, rewards and commands for flows outside the simulator.
 
 use leo_control::{AgentSpec, AgentState, FlowState, GLOBAL_DIM, Judgement, Report, Reward, World};
 use numpy::{PyArray1, PyReadonlyArray1};
@@ -6,16 +6,14 @@ use pyo3::prelude::*;
 
 use crate::input_error;
 
-/// Numbers for Python.
 type Row<'py> = Bound<'py, PyArray1<f32>>;
 
-/// The learning side of one flow.
 struct Agent {
     state: AgentState,
     history: FlowState,
 }
 
-/// The learning side of flows that run elsewhere, as that of one simulation of a `Batch`.
+/// Observations, rewards and commands for flows outside the simulator.
 #[pyclass(module = "leosim")]
 pub struct Agents {
     spec: AgentSpec,
@@ -36,7 +34,7 @@ impl Agents {
 }
 
 fn not_started(slot: usize) -> PyErr {
-    input_error(format!("arguments: slot: no flow was started in {slot}"))
+    input_error(format!("arguments: slot: {slot} has no flow; call start first"))
 }
 
 #[pymethods]

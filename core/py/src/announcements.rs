@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use crate::input_error;
 use crate::inputs::{Traces, trace_set};
 
-/// The flows whose schemes make use of what their route does not announce, and what that is.
+/// Return the flows whose schemes need an announcement that their routes lack.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
 pub fn missing_announcements(scenario: &str, traces: Traces<'_>) -> PyResult<Vec<(usize, &'static str)>> {

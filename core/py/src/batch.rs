@@ -1,4 +1,4 @@
-//! `leosim.Batch`: NumPy arrays that the simulator writes in place.
+//! `leosim.Batch`: simulations that write NumPy arrays in place.
 
 use leo_control::{AgentSpec, Report, Reward};
 use leo_sim::{BatchSettings, Scenario, View};
@@ -12,7 +12,7 @@ use crate::input_error;
 use crate::inputs::{Policies, Traces, interval, policy_set, trace_set};
 use crate::run_log::RunLog;
 
-/// Independent simulations stepped together, one monitor interval at a time.
+/// Independent simulations that advance together, one monitor interval at a time.
 #[pyclass(module = "leosim")]
 pub struct Batch {
     inner: leo_sim::Batch,
@@ -25,12 +25,12 @@ pub struct Batch {
     time_s: Py<PyArray1<f64>>,
 }
 
-/// The array's memory, for as long as the caller says.
+/// Return the array's memory with an arbitrary lifetime.
 ///
 /// # Safety
-/// The array must outlive the slice, and nobody else may write it meanwhile. Only `reset` and `step` write, and they
-/// hold the batch, which owns the arrays, exclusively; Python code of another thread that writes the arrays during a
-/// step breaks the documented contract and races.
+/// The array must outlive the slice, and nothing else may write it meanwhile. Only `reset` and `step` write,
+/// and they hold the batch, which owns the arrays, exclusively. Python code in another thread that writes the
+/// arrays during a step breaks the documented contract and races.
 unsafe fn memory<'a, T: Element, D: Dimension>(py: Python<'_>, array: &Py<PyArray<T, D>>) -> &'a mut [T] {
     let array = array.bind(py);
     // SAFETY: NumPy arrays made by `zeros` are contiguous; lifetime and exclusivity are the caller's duty.
@@ -38,7 +38,7 @@ unsafe fn memory<'a, T: Element, D: Dimension>(py: Python<'_>, array: &Py<PyArra
 }
 
 impl Batch {
-    /// All arrays, not tied to the borrow of `self`, so that the simulations can be borrowed beside them.
+    /// Return all arrays without borrowing `self`, so that the simulations can be borrowed, too.
     ///
     /// # Safety
     /// As for [`memory`].
@@ -218,7 +218,7 @@ impl Batch {
 
     fn run_log(&mut self, py: Python<'_>, index: usize) -> PyResult<RunLog> {
         let log = py.detach(|| self.inner.run_log(index));
-        let rule = "must be a simulation that has been reset";
+        let rule = "call reset on this simulation first";
         log.map(|inner| RunLog { inner }).ok_or_else(|| input_error(format!("arguments: index: {rule}")))
     }
 }

@@ -1,4 +1,4 @@
-//! Arguments that several entry points share.
+//! Arguments shared by several entry points.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::input_error;
 use crate::path_trace::PathTrace;
 use crate::policy::Policy;
 
-/// Path traces by name, as Python hands them over.
+/// Path traces by name.
 pub type Traces<'py> = BTreeMap<String, PyRef<'py, PathTrace>>;
 /// Policies by scheme name.
 pub type Policies<'py> = BTreeMap<String, PyRef<'py, Policy>>;
@@ -22,7 +22,7 @@ pub fn policy_set(policies: Option<&Policies<'_>>) -> PolicySet {
     policies.into_iter().flatten().map(|(name, policy)| (name.clone(), policy.inner.clone())).collect()
 }
 
-/// Milliseconds to nanoseconds, for an interval named `field` that must be at least `minimum_ms`.
+/// Convert the interval `field` to nanoseconds, if it is at least `minimum_ms`.
 pub fn interval(field: &str, milliseconds: f64, minimum_ms: f64) -> PyResult<Nanos> {
     if milliseconds >= minimum_ms && milliseconds <= 3.6e6 {
         Ok((milliseconds * 1e6).round() as Nanos)

@@ -1,8 +1,9 @@
-//! Python module `leosim`: the thin glue over the simulator core. Its signature, with documentation, is `leosim.pyi`.
+//! Python module `leosim`, a thin layer over the simulator core. `leosim.pyi` documents its interface.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyDict};
 
 mod agents;
 mod announcements;
@@ -19,15 +20,16 @@ mod simulation;
 
 create_exception!(leosim, InputError, PyValueError, "Bad input: one line that names source, field and rule.");
 
-/// Any error of the core's as an `InputError`.
+/// Convert any error of the core to an `InputError`.
 fn input_error(error: impl std::fmt::Display) -> PyErr {
     InputError::new_err(error.to_string())
 }
 
-/// Names of the schemes that the simulator runs without a policy.
+/// The schemes that the simulator runs without a policy, with a sentence about each.
 #[pyfunction]
-fn schemes() -> Vec<&'static str> {
-    [leo_sim::SCHEMES, &[leo_sim::UDP_SCHEME]].concat()
+fn schemes(python: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let named = leo_sim::SCHEME_TABLE.iter().map(|row| (row.name, row.about));
+    named.chain([(leo_sim::UDP_SCHEME, leo_sim::UDP_ABOUT)]).into_py_dict(python)
 }
 
 /// The simulator core.

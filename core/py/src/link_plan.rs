@@ -1,4 +1,4 @@
-//! `leosim.plan_links`, `leosim.world`: a scenario's links as the simulator sees them, for runs elsewhere.
+//! `leosim.plan_links` and `leosim.world`: a scenario's links for runs outside the simulator.
 
 use leo_link::Span;
 use leo_sim::{Nanos, Scenario};
@@ -10,11 +10,11 @@ use crate::inputs::{Traces, trace_set};
 
 type Array<'py, T> = Bound<'py, PyArray1<T>>;
 
-/// A link of a scenario over the scenario's duration.
+/// The plan of a scenario's link over the run.
 #[pyclass(frozen, module = "leosim")]
 pub struct LinkPlan {
     inner: leo_sim::LinkPlan,
-    /// When each span begins; spans that equal the one before are merged into it.
+    /// Start of each span; equal neighbors are merged.
     spans: Vec<(Nanos, Span)>,
 }
 
@@ -36,7 +36,7 @@ impl LinkPlan {
         PyArray1::from_iter(py, self.spans.iter().map(|(_, span)| get(span)))
     }
 
-    /// A value at each of `time_ns`; before the run it is that of the run's start.
+    /// Return a value at each of `time_ns`; times before the run get the initial value.
     fn at<'py, T: numpy::Element>(
         &self,
         py: Python<'py>,
@@ -83,7 +83,7 @@ impl LinkPlan {
 
     #[getter]
     fn loss<'py>(&self, py: Python<'py>) -> Array<'py, f64> {
-        // A packet survives both of two independent losses.
+        // A packet must survive two independent losses.
         self.of_spans(py, |span| 1.0 - (1.0 - span.loss) * (1.0 - self.inner.loss))
     }
 
@@ -136,7 +136,7 @@ impl LinkPlan {
         to_ns: PyReadonlyArray1<'py, i64>,
     ) -> Array<'py, bool> {
         let intervals = from_ns.as_array().into_iter().zip(to_ns.as_array());
-        // An empty interval is the instant at which it begins.
+        // Treat an empty interval as its start.
         let connected = |(&from, &to): (&i64, &i64)| {
             self.inner.schedule.stays_connected(nanos(from), nanos(to).max(nanos(from) + 1))
         };
@@ -154,7 +154,7 @@ pub fn plan_links(scenario: &str, traces: Traces<'_>) -> PyResult<Vec<LinkPlan>>
     Ok(links.into_iter().map(|link| LinkPlan::new(link, duration)).collect())
 }
 
-/// Capacity of a route's bottleneck in bytes/s, one-way propagation in ns, and the bottleneck's buffer in bytes.
+/// Return bottleneck capacity in bytes/s, one-way propagation in ns and bottleneck buffer in bytes.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
 pub fn world(route: Vec<PyRef<'_, LinkPlan>>, time_ns: u64) -> (f64, u64, u64) {

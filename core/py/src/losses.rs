@@ -1,11 +1,11 @@
-//! `leosim.losses`: random losses for links that are not the simulator's.
+//! `leosim.losses`: random losses for links outside the simulator.
 
 use leo_link::Loss;
 use pyo3::prelude::*;
 
 use crate::input_error;
 
-/// Which of the first `packets` that leave a queue are lost, counted from 0.
+/// Return the indices (from 0) of lost packets among the first `packets`.
 #[pyfunction]
 pub fn losses(probability: f64, seed: u64, packets: u32) -> PyResult<Vec<u32>> {
     if !(0.0..1.0).contains(&probability) {

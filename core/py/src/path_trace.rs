@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::input_error;
 
-/// A path trace: piecewise constant rows that replay over and over.
+/// A path trace: piecewise constant rows that repeat periodically.
 #[pyclass(frozen, module = "leosim")]
 pub struct PathTrace {
     pub inner: Arc<leo_link::PathTrace>,

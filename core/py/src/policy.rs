@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::input_error;
 
-/// An exported policy: `policy.onnx` with `policy.json` beside it.
+/// An exported policy: `policy.onnx` and `policy.json`.
 #[pyclass(frozen, module = "leosim")]
 pub struct Policy {
     pub inner: Arc<leo_control::Policy>,

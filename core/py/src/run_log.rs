@@ -5,13 +5,13 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-/// What a run measured.
+/// All measurements of a run.
 #[pyclass(frozen, module = "leosim")]
 pub struct RunLog {
     pub inner: leo_sim::RunLog,
 }
 
-/// A dict of the values or columns by name.
+/// Convert values or columns to a dict by name.
 pub fn to_dict<'py>(
     py: Python<'py>,
     cells: impl Iterator<Item = (&'static str, Cell)>,
@@ -32,7 +32,7 @@ pub fn to_dict<'py>(
     Ok(dict)
 }
 
-/// The columns of each table of the run log: name, unit and meaning.
+/// Return the columns of each table: name, unit and meaning.
 #[pyfunction]
 pub fn run_log_columns(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let tables = PyDict::new(py);

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::input_error;
 
-/// Satellites ready to be propagated.
+/// Satellites for propagation.
 #[pyclass(frozen, module = "leosim")]
 pub struct Sgp4 {
     inner: Satellites,

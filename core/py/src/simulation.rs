@@ -10,7 +10,7 @@ use crate::run_log::{RunLog, to_dict};
 
 const NANOS_PER_S: f64 = 1e9;
 
-/// One simulation that its owner advances, taking the series' rows as they come.
+/// A simulation that the caller advances.
 #[pyclass(module = "leosim")]
 pub struct Simulation {
     inner: leo_sim::Simulation,

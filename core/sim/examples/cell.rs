@@ -1,5 +1,5 @@
-//! Runs Cubic flows over a static link of 50 ms and 1 BDP, for profilers: `cell FLOWS RATE_MBPS SECONDS [QUEUE]`.
-//! Prints the packets that the link delivered.
+//! Runs Cubic flows over a static link (50 ms, 1 BDP) and prints the delivered packets, for profilers.
+//! Usage: `cell FLOWS RATE_MBPS SECONDS [QUEUE]`.
 
 use leo_sim::{PolicySet, Scenario, Simulation, TraceSet};
 

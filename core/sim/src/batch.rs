@@ -1,4 +1,4 @@
-//! Batches of simulations with learning flows, stepped together one monitor interval at a time.
+//! Batches of simulations with learning flows that advance together, one monitor interval at a time.
 
 use leo_control::{AgentSpec, FlowState, GLOBAL_DIM, Judgement, Report, Reward};
 use leo_link::Nanos;
@@ -12,24 +12,24 @@ use crate::scenario::{AGENT_SCHEME, Scenario, ScenarioError};
 use crate::simulation::Simulation;
 use crate::world::world;
 
-/// What all simulations of a batch have in common.
+/// Settings that all simulations of a batch share.
 #[derive(Clone, Debug)]
 pub struct BatchSettings {
-    /// Learning flows a simulation may have.
+    /// Maximum number of learning flows in a simulation.
     pub slots: usize,
     /// Observation and action of the learning flows.
     pub spec: AgentSpec,
-    /// Their reward.
+    /// Reward of the learning flows.
     pub reward: Reward,
     /// Monitor interval.
     pub interval: Nanos,
-    /// Spacing of the run log's series; 0 for none.
+    /// Interval of the run log's time series; 0 disables them.
     pub series_interval: Nanos,
-    /// Threads that step; 0 for one a core.
+    /// Number of threads; 0 means one per core.
     pub threads: usize,
 }
 
-/// The arrays that a batch writes, row-major, one row a simulation.
+/// The output arrays of a batch: row-major, one row per simulation.
 #[derive(Debug)]
 pub struct View<'a> {
     /// (size, slots, observation_dim)
@@ -48,7 +48,6 @@ pub struct View<'a> {
     pub time_s: &'a mut [f64],
 }
 
-/// One simulation's rows.
 struct Row<'a> {
     observations: &'a mut [f32],
     rewards: &'a mut [f32],
@@ -61,15 +60,15 @@ struct Row<'a> {
 
 struct Environment {
     simulation: Simulation,
-    /// Flow of each slot.
+    /// The flow index of each slot.
     learners: Vec<usize>,
-    /// The flows are steered by their own schemes and only looked at.
+    /// Classic schemes steer the flows; the batch only observes them.
     watches: bool,
-    /// The windows of so many of the first hold between the ends of intervals.
+    /// Number of leading slots whose windows change only at interval ends.
     holds: usize,
 }
 
-/// Independent simulations.
+/// A batch of independent simulations.
 pub struct Batch {
     settings: BatchSettings,
     environments: Vec<Option<Environment>>,
@@ -79,10 +78,10 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// `size` simulations, none of them started.
+    /// Create `size` simulations that have not started.
     ///
     /// # Panics
-    /// When the system has no threads to give.
+    /// When the system cannot start threads.
     #[must_use]
     pub fn new(size: usize, settings: BatchSettings) -> Self {
         let pool = (settings.threads != 1).then(|| {
@@ -92,39 +91,39 @@ impl Batch {
         Self { settings, environments: (0..size).map(|_| None).collect(), pool, watches: false, holds: 0 }
     }
 
-    /// Observe the flows that classic schemes steer instead of those that learn: what an agent would see, be rewarded
-    /// with and, from the windows in its reports, would have to do to act as the scheme does. Actions have no effect.
+    /// Observe the flows of classic schemes: write the observations, rewards and reports that an agent in the
+    /// scheme's place would get. Actions are ignored.
     #[must_use]
     pub const fn watching_schemes(mut self) -> Self {
         self.watches = true;
         self
     }
 
-    /// The same with the first `count` schemes of each scenario in an agent's place: their windows hold from one interval
-    /// that brought a delivery to the next, and are paced as an agent's. Actions that follow from the windows then do
-    /// exactly what the schemes did. Flows behind those compete as they always do.
+    /// Watch schemes, and hold the windows of the first `count` flows between intervals, paced like an
+    /// agent's. A window changes only after an interval with a delivery, so actions derived from the windows
+    /// reproduce the flow exactly.
     #[must_use]
     pub const fn holding_schemes(mut self, count: usize) -> Self {
         self.holds = count;
         self.watching_schemes()
     }
 
-    /// What its simulations have in common.
+    /// Return the shared settings.
     #[must_use]
     pub const fn settings(&self) -> &BatchSettings {
         &self.settings
     }
 
-    /// How many simulations it holds.
+    /// Return the number of simulations.
     #[must_use]
     pub fn size(&self) -> usize {
         self.environments.len()
     }
 
-    /// Start simulation `index` anew and run it until its first learning flow has a report.
+    /// Restart simulation `index` and run it until its first learning flow has a report.
     ///
     /// # Errors
-    /// The scenario lacks a trace, a scheme or a learning flow, or has more of those than slots.
+    /// The scenario lacks a trace, a scheme or a learning flow, or has more learning flows than slots.
     ///
     /// # Panics
     /// When `index` is out of range or `view` has other dimensions.
@@ -164,7 +163,7 @@ impl Batch {
         }
         let mut environment = Environment { simulation, learners, watches, holds };
         let row = rows(settings, view).nth(index).expect("the index is in range");
-        // Nothing of the simulation before stays behind in slots that this one does not use.
+        // Clear slots that the new simulation does not use.
         row.observations.fill(0.0);
         row.global_state.fill(0.0);
         row.reports.fill(0.0);
@@ -174,11 +173,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Apply `actions` (size, slots, action_dim) and advance every simulation that is neither finished nor unstarted by
-    /// one monitor interval.
-    ///
-    /// # Panics
-    /// When `actions` or `view` have other dimensions.
+    /// Apply `actions` (size, slots, action_dim) and advance every running simulation by one interval.
     pub fn step(&mut self, actions: &[f32], view: View<'_>) {
         let settings = &self.settings;
         let per_row = settings.slots * settings.spec.action_dim();
@@ -198,7 +193,7 @@ impl Batch {
         }
     }
 
-    /// What simulation `index` measured so far; `None` before its first reset.
+    /// Return the run log of simulation `index` so far; `None` before its first reset.
     pub fn run_log(&mut self, index: usize) -> Option<RunLog> {
         self.environments.get_mut(index)?.as_mut().map(|environment| environment.simulation.run_log())
     }
@@ -221,7 +216,7 @@ impl Environment {
         self.advance(settings, row);
     }
 
-    /// Run one interval, and on while no learning flow runs but one is yet to come.
+    /// Run one interval, and more while no learning flow is running but one is still to start.
     fn advance(&mut self, settings: &BatchSettings, mut row: Row<'_>) {
         row.rewards.fill(0.0);
         loop {
@@ -240,7 +235,7 @@ impl Environment {
         }
     }
 
-    /// Make the next interval as long as the specification says: after the report of the first flow that runs.
+    /// Set the next interval from the report of the first running flow, if the specification does so.
     fn pace(&mut self, spec: AgentSpec) {
         let flows = self.simulation.flows();
         let running = self.learners.iter().find(|&&flow| flows[flow].phase == Phase::Running);
@@ -250,7 +245,7 @@ impl Environment {
         }
     }
 
-    /// Reports, observations, global state and reward at the end of an interval.
+    /// Write reports, observations, global state and rewards at the end of an interval.
     fn observe(&mut self, settings: &BatchSettings, row: &mut Row<'_>) {
         let now = self.simulation.now();
         let observation_dim = settings.spec.observation_dim();
@@ -274,8 +269,8 @@ impl Environment {
         }
     }
 
-    /// Global state and reward over the flows whose interval ends now; the reward goes to those that had acted, to each
-    /// its own where that is what the reward is of.
+    /// Write the global state and rewards of the flows whose interval ends now. Only flows that acted get a
+    /// reward: the shared one or their own, as the reward defines.
     fn judge(&mut self, settings: &BatchSettings, row: &mut Row<'_>, now: Nanos) {
         let running = self.simulation.flows().iter().filter(|flow| flow.phase == Phase::Running).count();
         for &index in &self.learners {

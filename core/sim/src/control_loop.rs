@@ -7,8 +7,8 @@ use leo_link::Nanos;
 use crate::flow::{Flow, Phase, Steering};
 use crate::simulation::{MIN_INTERVAL, Simulation};
 
-/// Give every flow that a policy steers its agent. Returns which they are: mostly there are none among thousands, and
-/// an interval is too short to look for them each time.
+/// Attach an agent to every flow that a policy steers and return the indices of these flows, because
+/// searching thousands of flows every interval is too slow.
 pub fn attach_policies(flows: &mut [Flow]) -> Box<[usize]> {
     let mut steered = Vec::new();
     for (index, flow) in flows.iter_mut().enumerate() {
@@ -24,13 +24,13 @@ pub fn attach_policies(flows: &mut [Flow]) -> Box<[usize]> {
     steered.into()
 }
 
-/// When the first of the policies that have intervals of their own acts next, of those that steer `steered`.
+/// Return the end of the earliest interval among running policies with their own intervals.
 pub fn next_own_interval(flows: &[Flow], steered: &[usize]) -> Option<Nanos> {
     let running = steered.iter().map(|&index| &flows[index]).filter(|flow| flow.phase == Phase::Running);
     running.filter_map(|flow| flow.agent.as_ref()?.pace.map(|(_, end)| end)).min()
 }
 
-/// Let every policy whose interval ends now see its flows' reports and act.
+/// Pass reports to every policy whose interval ends now and apply its action.
 pub fn steer_by_policies(simulation: &mut Simulation) {
     let now = simulation.now();
     for place in 0..simulation.steered().len() {
@@ -44,7 +44,7 @@ pub fn steer_by_policies(simulation: &mut Simulation) {
         }
         let Some(report) = flow.report(now).filter(|_| flow.phase == Phase::Running) else { continue };
         let Some(agent) = &mut flow.agent else { continue };
-        // An interval without an RTT sample leaves the next one as long.
+        // After an interval without an RTT sample, keep the length.
         let length = policy.spec().observation.next_interval_ns(&report).or(pace.map(|(length, _)| length));
         agent.pace = length.map(|length| (length, now + length.max(MIN_INTERVAL)));
         if !agent.state.is_due() {
@@ -60,11 +60,11 @@ pub fn steer_by_policies(simulation: &mut Simulation) {
     }
 }
 
-/// Apply an action to a steered flow and send at once what it allows.
+/// Apply an action to a steered flow and send what the new window allows.
 pub fn act(simulation: &mut Simulation, index: usize, action: &[f32]) {
     let flow = simulation.flow_mut(index);
     let Some(agent) = &mut flow.agent else { return };
-    // The window is the one that holds now: an action is relative to it.
+    // Actions are relative to the current window.
     let mut report = agent.history.report;
     report.cwnd = flow.sender.scheme().window();
     let command = agent.state.act(action, &report);
@@ -74,13 +74,13 @@ pub fn act(simulation: &mut Simulation, index: usize, action: &[f32]) {
     simulation.pump(index);
 }
 
-/// Give a flow that is watched the window that its scheme wants, when and as an agent would.
+/// Apply the window that a watched flow's scheme wants, at the times and within the limits of an agent.
 pub fn follow(simulation: &mut Simulation, index: usize) {
     let flow = simulation.flow_mut(index);
     let Some(agent) = flow.agent.as_ref().filter(|agent| agent.state.is_due()) else { return };
     let report = agent.history.report;
     let Some(held) = flow.sender.scheme_mut().held_mut() else { return };
-    // An action multiplies the window by a quarter at the least and by four at the most.
+    // An action multiplies the window by 1/4 to 4.
     let wanted = held.wanted().clamp(report.cwnd.div_ceil(4), report.cwnd.saturating_mul(4));
     let window = wanted.clamp(MIN_CWND_PACKETS, MAX_CWND_PACKETS);
     held.command(window, window_rate_bytes_per_s(report.mss, window, report.packets_out, report.srtt_us));

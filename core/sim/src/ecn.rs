@@ -1,6 +1,6 @@
-//! The bits of RFC 3168 that a packet carries.
+//! The ECN bits of a packet (RFC 3168).
 
-/// Of the IP header ECT and CE, of the TCP header ECE and CWR.
+/// ECT and CE from the IP header, ECE and CWR from the TCP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ecn(u8);
 
@@ -10,19 +10,19 @@ const ECHO: u8 = 4;
 const ANSWER: u8 = 8;
 
 impl Ecn {
-    /// Of a data packet that queues may mark; whether its sender says that it has answered a mark.
+    /// Create the bits of an ECN-capable data packet; `answers` sets CWR.
     #[inline]
     pub const fn of_capable(answers: bool) -> Self {
         Self(CAPABLE | (answers as u8 * ANSWER))
     }
 
-    /// Of an acknowledgement: whether a mark has arrived.
+    /// Create the bits of an ACK; `marked` sets ECE.
     #[inline]
     pub const fn of_ack(marked: bool) -> Self {
         Self(marked as u8 * ECHO)
     }
 
-    /// A queue marks the packet, if it may: true.
+    /// Set CE if the packet is ECN-capable; return whether it is.
     #[inline]
     pub const fn mark(&mut self) -> bool {
         let capable = self.0 & CAPABLE != 0;
@@ -32,7 +32,7 @@ impl Ecn {
         capable
     }
 
-    /// Neither marked nor an answer to a mark.
+    /// Return whether both CE and CWR are unset.
     #[inline]
     pub const fn says_nothing(self) -> bool {
         self.0 & (MARKED | ANSWER) == 0

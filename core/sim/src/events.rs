@@ -1,21 +1,20 @@
-//! The event queue: one pending time for each source of events, in winner trees.
+//! The event queue: winner trees with one pending time per source of events.
 //!
-//! Links are FIFO, so a link is one source however many packets it holds. Each packet moves a link's time and hardly any
-//! a flow's, so links have a tree of their own: what an update costs is the logarithm of the number of links, and stays
-//! when there are thousands of flows.
+//! Links are FIFO, so each needs one entry, however many packets it carries. Almost every event changes a
+//! link's time and few change a flow's, so a separate tree for links makes updates cost O(log links), even
+//! with thousands of flows.
 
 use std::hint::select_unpredictable;
 
 use leo_link::{NEVER, Nanos};
 
-/// Whose time has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     Link(usize),
     Flow(usize),
 }
 
-/// Pending times. Of equal times links come before flows, and lower ones before higher ones.
+/// Pending times. On ties, links come before flows and lower indices before higher ones.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
     links: Tree,
@@ -23,31 +22,28 @@ pub struct EventQueue {
 }
 
 impl EventQueue {
-    /// Nothing is pending.
     pub fn new(links: usize, flows: usize) -> Self {
         Self { links: Tree::new(links), flows: Tree::new(flows) }
     }
 
-    /// The earliest pending time and its source; `NEVER` when nothing is pending.
+    /// Return the earliest pending time and its source; the time is `NEVER` when nothing is pending.
     #[inline]
     pub fn first(&self) -> (Nanos, Source) {
         let ((link_time, link), (flow_time, flow)) = (self.links.first(), self.flows.first());
         if flow_time < link_time { (flow_time, Source::Flow(flow)) } else { (link_time, Source::Link(link)) }
     }
 
-    /// Replace a link's pending time.
     #[inline]
     pub fn set_link(&mut self, link: usize, time: Nanos) {
         self.links.set(link, time);
     }
 
-    /// Replace a flow's pending time.
     #[inline]
     pub fn set_flow(&mut self, flow: usize, time: Nanos) {
         self.flows.set(flow, time);
     }
 
-    /// Bring a flow's pending time forward; a later time is left for when the earlier one comes.
+    /// Set a flow's pending time if `time` is earlier. A later time can wait until the earlier event runs.
     #[inline]
     pub fn set_flow_earlier(&mut self, flow: usize, time: Nanos) {
         if time < self.flows.times[flow] {
@@ -56,7 +52,7 @@ impl EventQueue {
     }
 }
 
-/// Pending times by source. Of equal times the lower source comes first.
+/// Pending times by source. On ties, the lower index comes first.
 #[derive(Clone, Debug)]
 struct Tree {
     /// Pending time of each source, padded to a power of two.
@@ -66,7 +62,6 @@ struct Tree {
 }
 
 impl Tree {
-    /// No source has anything pending.
     fn new(sources: usize) -> Self {
         let leaves = sources.next_power_of_two().max(2);
         let mut winners = vec![0; leaves];
@@ -90,7 +85,7 @@ impl Tree {
         let mut winner = self.earlier(source, source ^ 1);
         let mut node = (source + leaves) >> 1;
         loop {
-            // Where another has won before and wins now, nothing above has to do with the source.
+            // If another source won here before and still wins, the nodes above stay as they are.
             let settled = winner != source && self.winners[node] as usize == winner;
             self.winners[node] = winner as u32;
             if node == 1 || settled {
@@ -101,7 +96,7 @@ impl Tree {
         }
     }
 
-    /// Nobody can foretell which of thousands of flows it is: a choice without a jump.
+    /// Return the source with the earlier time. Branch-free, because the branch would be unpredictable.
     #[inline]
     fn earlier(&self, one: usize, other: usize) -> usize {
         let (low, high) = (one.min(other), one.max(other));

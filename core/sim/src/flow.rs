@@ -1,4 +1,4 @@
-//! One flow: sender, receiver, what steers it and what was measured.
+//! A flow: sender, receiver, steering and measurements.
 
 use std::sync::Arc;
 
@@ -17,28 +17,26 @@ use crate::source::Source;
 use crate::telemetry::Headers;
 use crate::windows::Windows;
 
-/// Who decides the window.
+/// What sets the window.
 #[derive(Clone, Debug)]
 pub enum Steering {
     /// The congestion control scheme itself.
     Scheme,
     /// A policy, every monitor interval.
     Policy(Arc<Policy>),
-    /// Somebody outside, every monitor interval.
+    /// The caller (an agent), every monitor interval.
     Outside,
 }
 
-/// Where a flow is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Waiting,
-    /// The handshake is under way.
     Connecting,
     Running,
     Stopped,
 }
 
-/// RTT samples, as a whole or over an interval of the series.
+/// Sums over RTT samples.
 #[derive(Clone, Debug, Default)]
 pub struct RttLog {
     pub samples: u64,
@@ -57,44 +55,44 @@ impl RttLog {
     }
 }
 
-/// What a steered flow remembers between monitor intervals.
+/// The state that a steered flow keeps between monitor intervals.
 #[derive(Clone, Debug)]
 pub struct Agent {
     pub state: AgentState,
-    /// What a recurrent policy remembers.
+    /// Hidden state of a recurrent policy.
     pub memory: Vec<f32>,
     pub history: FlowState,
     pub max_rate: u64,
     pub interval_start: Nanos,
-    /// It stopped and its last report has been made.
+    /// The flow has stopped and made its last report.
     pub retired: bool,
-    /// End of the monitor interval in which its last report was made.
+    /// End of the interval of its last report.
     pub reported_at: Nanos,
-    /// Length of its own monitor intervals and the end of the one under way, once its specification has told.
+    /// Length of its own monitor intervals and end of the current one, if its specification sets them.
     pub pace: Option<(Nanos, Nanos)>,
 }
 
-/// A flow of the simulation.
 #[derive(Debug)]
 pub struct Flow {
     pub name: String,
     pub sender: Sender,
     pub receiver: Receiver,
-    /// Sends instead of the sender, which stays closed.
+    /// UDP source. If set, the sender stays closed.
     pub datagrams: Option<Box<Source>>,
-    /// Writes what the sender sends; without it there is data without end, or a transfer.
+    /// Application that writes at a rate. Without it, the flow is backlogged or a transfer.
     pub application: Option<Box<Source>>,
-    /// Its buffers, where they are limited.
+    /// Send and receive buffers, if limited.
     pub windows: Option<Box<Windows>>,
-    /// It understands marks (RFC 3168).
+    /// Whether the flow uses ECN (RFC 3168).
     pub ecn: bool,
-    /// It has no datagrams, buffers, marks or headers, as [`Flow::settle`] found: packets need not ask for each.
+    /// The flow has no datagrams, buffers, ECN or telemetry, so the packet path skips these checks. See
+    /// [`Flow::settle`].
     pub plain: bool,
-    /// Opens the connection, until it is.
+    /// The handshake until the connection is open.
     pub handshake: Option<Box<Handshake>>,
-    /// What it has to send, where that ends.
+    /// Transfer size; `None` for an unlimited flow.
     pub transfer_bytes: Option<u64>,
-    /// When the last of it was acknowledged.
+    /// When the transfer's last byte was acknowledged.
     pub completed: Option<Nanos>,
     pub steering: Steering,
     pub agent: Option<Box<Agent>>,
@@ -103,15 +101,15 @@ pub struct Flow {
     pub start: Nanos,
     pub stop: Nanos,
     pub phase: Phase,
-    /// Propagation of the packet whose acknowledgement is being delayed.
+    /// Propagation delay of the packet whose ACK is delayed.
     pub delayed_propagation: Nanos,
-    /// Headers of its packets, if its scheme asks for telemetry.
+    /// Telemetry headers of its packets, if its scheme needs telemetry.
     pub headers: Option<Box<Headers>>,
-    /// The last timestamp of the receiver's that the sender knows, in ms.
+    /// The receiver's last timestamp known to the sender, in ms.
     pub echo_ms: u32,
     pub rtt_log: RttLog,
     pub rtt_histogram: Histogram,
-    /// What the histogram said before a flow that ended gave it up.
+    /// The 95th percentile, saved when the flow ends and frees its histogram.
     rtt_p95: Option<Nanos>,
     #[cfg(debug_assertions)]
     pub order: crate::order::Order,
@@ -158,21 +156,21 @@ impl Flow {
         }
     }
 
-    /// Send datagrams instead, which nothing slows down.
+    /// Send datagrams without congestion control.
     pub fn sending(mut self, datagrams: Source) -> Self {
         self.sender.close();
         self.datagrams = Some(Box::new(datagrams));
         self
     }
 
-    /// Send what an application writes, as it does.
+    /// Send what an application writes.
     pub fn writing(mut self, application: Source) -> Self {
         self.sender = self.sender.with_application();
         self.application = Some(Box::new(application));
         self
     }
 
-    /// Send no more than buffers allow.
+    /// Limit the flow by its buffers.
     pub fn within(mut self, receive: Option<ReceiveWindow>, send: Option<SendBuffer>) -> Self {
         if send.is_some() {
             self.sender = self.sender.with_buffer();
@@ -185,13 +183,13 @@ impl Flow {
         self
     }
 
-    /// It is as it will be from now on.
+    /// Set `plain`, once the flow is configured.
     pub fn settle(&mut self) {
         self.plain =
             self.datagrams.is_none() && self.windows.is_none() && self.headers.is_none() && !self.ecn;
     }
 
-    /// The connection is there: let the application begin.
+    /// Start the application after the connection is open.
     pub fn run(&mut self, now: Nanos) {
         self.phase = Phase::Running;
         if let Some(source) = self.datagrams.as_mut().or(self.application.as_mut()) {
@@ -203,7 +201,6 @@ impl Flow {
         }
     }
 
-    /// Let the application write what is due.
     #[inline]
     pub fn write(&mut self, now: Nanos) {
         if let Some(application) = &mut self.application {
@@ -213,14 +210,13 @@ impl Flow {
         }
     }
 
-    /// Send so many bytes and stop.
+    /// Stop after `bytes` bytes.
     pub fn transferring(mut self, bytes: u64) -> Self {
         self.sender = self.sender.with_transfer(bytes);
         self.transfer_bytes = Some(bytes);
         self
     }
 
-    /// The last byte is acknowledged.
     #[cold]
     pub fn complete(&mut self, now: Nanos) {
         self.completed = Some(now);
@@ -229,7 +225,7 @@ impl Flow {
         self.headers = None;
     }
 
-    /// Send and measure no more: what the flow no longer needs is given back, for there may be many.
+    /// Stop sending and measuring, and free memory: there may be many flows.
     #[cold]
     pub fn end(&mut self) {
         self.phase = Phase::Stopped;
@@ -239,12 +235,11 @@ impl Flow {
         self.windows = None;
     }
 
-    /// 95 % of its RTT samples are below this.
+    /// Return the 95th percentile of the RTT samples.
     pub fn rtt_p95(&self) -> Option<Nanos> {
         self.rtt_p95.or_else(|| self.rtt_histogram.quantile(0.95))
     }
 
-    /// Totals of what was sent.
     pub fn stats(&self) -> SenderStats {
         match &self.datagrams {
             Some(datagrams) => SenderStats { sent: datagrams.sent(), ..SenderStats::default() },
@@ -252,7 +247,7 @@ impl Flow {
         }
     }
 
-    /// Packets that the application at the far end got.
+    /// Return the packets delivered to the receiving application.
     pub fn delivered(&self) -> u64 {
         match &self.datagrams {
             Some(datagrams) => datagrams.received(),
@@ -260,14 +255,15 @@ impl Flow {
         }
     }
 
-    /// Bytes that the application at the far end got.
+    /// Return the bytes delivered to the receiving application.
     pub fn delivered_bytes(&self) -> u64 {
         let bytes = self.delivered() * u64::from(SEGMENT_BYTES);
         // Only the last packet of a transfer is short.
         self.transfer_bytes.map_or(bytes, |all| bytes.min(all))
     }
 
-    /// Begin to observe by `spec` what its own scheme does, whose window `holds` until it is asked.
+    /// Observe the flow's own scheme with `spec`; `holds` keeps its window until
+    /// [`crate::control_loop::follow`].
     pub fn watch(&mut self, spec: AgentSpec, holds: bool) {
         self.sender.count_intervals();
         if holds {
@@ -277,7 +273,7 @@ impl Flow {
         self.remember(spec);
     }
 
-    /// Begin to steer it by `spec`.
+    /// Steer the flow by actions of `spec`.
     pub fn attach(&mut self, spec: AgentSpec) {
         if let Some(external) = self.sender.scheme_mut().external_mut() {
             if spec.action.is_over_cubic() {
@@ -302,7 +298,7 @@ impl Flow {
         }));
     }
 
-    /// When it must be called next: to start, to change its route, to stop, or for a timer.
+    /// Return when the flow next starts, stops, changes its route or has a timer due.
     #[inline]
     pub fn next_event(&self) -> Nanos {
         match self.phase {
@@ -323,7 +319,7 @@ impl Flow {
         }
     }
 
-    /// Packet `seq` leaves for a link before which `queued_bytes` wait.
+    /// Record the telemetry header of packet `seq`, which finds `queued_bytes` at its first link.
     #[inline(never)]
     pub fn begin_header(&mut self, seq: u64, now: Nanos, queued_bytes: u64) {
         let header = self.sender.scheme().header().unwrap_or_default();
@@ -332,7 +328,7 @@ impl Flow {
         }
     }
 
-    /// Data arrives at a flow that is not plain.
+    /// Process data that arrives at a flow that is not plain.
     #[inline(never)]
     pub fn take_data(&mut self, packet: &Packet, now: Nanos) -> Option<AckToSend> {
         if let Some(datagrams) = &mut self.datagrams {
@@ -345,7 +341,7 @@ impl Flow {
         self.receiver.on_data(now, packet.seq, packet.timestamp, packet.left_ms(now))
     }
 
-    /// An acknowledgement that says `marked` leaves a flow that is not plain.
+    /// Complete an ACK of a flow that is not plain; `marked` sets ECE.
     #[inline(never)]
     pub fn give_ack(&mut self, packet: &mut Packet, marked: bool) {
         packet.ecn = Ecn::of_ack(marked);
@@ -357,8 +353,7 @@ impl Flow {
         }
     }
 
-    /// An acknowledgement is about to be taken in by a flow that is not plain: what the packet that it answers met. True
-    /// when that was marked.
+    /// Pass the telemetry of the packet that `ack` answers to the scheme. Return whether the ACK has ECE set.
     #[inline(never)]
     pub fn take_telemetry(&mut self, ack: &Packet, now: Nanos) -> bool {
         if let Some(hops) = self.headers.as_mut().and_then(|headers| headers.acknowledged(ack)) {
@@ -367,7 +362,7 @@ impl Flow {
         ack.ecn.is_echo()
     }
 
-    /// It has been taken in.
+    /// Update the send window after `ack`.
     #[inline(never)]
     pub fn open_window(&mut self, ack: &Packet, now: Nanos) {
         if let Some(windows) = &mut self.windows {
@@ -375,11 +370,12 @@ impl Flow {
         }
     }
 
-    /// An RTT sample, with the propagation that the packet and its acknowledgement had.
+    /// Record an RTT sample; `base` is the propagation delay of the packet and its ACK.
     #[inline]
     pub fn record_rtt(&mut self, rtt: Nanos, base: Nanos) {
         if rtt < base && self.routes.change() {
-            // A packet on the new route was acknowledged by the echo of one that came later on the old, longer one.
+            // After a reroute, a late packet from the old, longer route can supply the echo for one on the
+            // new route.
             return;
         }
         debug_assert!(rtt >= base, "an RTT of {rtt} ns on a path of {base} ns");
@@ -387,7 +383,7 @@ impl Flow {
         self.rtt_histogram.record(rtt);
     }
 
-    /// The report of the monitor interval that ends at `now`; `None` unless it is steered, has started and is not retired.
+    /// Return the report of the interval that ends at `now`; `None` for unsteered, waiting and retired flows.
     pub fn report(&mut self, now: Nanos) -> Option<Report> {
         let agent = self.agent.as_mut().filter(|agent| !agent.retired)?;
         if matches!(self.phase, Phase::Waiting | Phase::Connecting) {

@@ -1,24 +1,23 @@
-//! A histogram of durations with a bounded relative error, for quantiles in bounded memory.
+//! A histogram of durations: quantiles in bounded memory with bounded relative error.
 
 use leo_link::Nanos;
 
-/// Buckets a factor of two: the midpoint is within 1/512 of every value of its bucket.
+/// Buckets per octave (log2): a bucket's midpoint is within 1/512 of all its values.
 const SUB_BUCKETS_LOG2: u32 = 8;
 
-/// Room is made for so many buckets at a time: 1 KiB.
+/// Buckets allocated at a time (1 KiB).
 const BLOCK: usize = 256;
 
-/// Counts of durations, log-linear as in HdrHistogram. Only the stretch of buckets that is in use takes memory.
+/// Log-linear counts as in HdrHistogram. Memory covers only the range of buckets in use.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
     counts: Vec<u32>,
-    /// The bucket that `counts` begins with.
+    /// Index of the first bucket in `counts`.
     first: usize,
     total: u64,
 }
 
 impl Histogram {
-    /// Count a duration.
     #[inline]
     pub fn record(&mut self, value: Nanos) {
         let bucket = bucket_of(value);
@@ -29,7 +28,6 @@ impl Histogram {
         }
     }
 
-    /// Make room for a bucket and count into it.
     #[cold]
     fn record_outside(&mut self, bucket: usize) {
         let block = bucket / BLOCK * BLOCK;
@@ -47,7 +45,7 @@ impl Histogram {
         (self.counts, self.first) = (counts, low);
     }
 
-    /// The duration below which the fraction `quantile` of all lies; `None` when nothing was recorded.
+    /// Return the duration at `quantile` (0 to 1); `None` without records.
     pub fn quantile(&self, quantile: f64) -> Option<Nanos> {
         let rank = ((self.total as f64 * quantile).ceil() as u64).max(1);
         let mut seen = 0;
@@ -61,7 +59,7 @@ impl Histogram {
     }
 }
 
-/// Values are counted in units of 1.024 µs, which is fine enough for RTTs and keeps small ones few.
+/// Values are counted in units of 1.024 µs: fine enough for RTTs, with few buckets for small values.
 const UNIT_LOG2: u32 = 10;
 
 fn bucket_of(value: Nanos) -> usize {
@@ -100,7 +98,7 @@ mod tests {
     #[test]
     fn memory_is_what_the_durations_spread_over() {
         let mut histogram = Histogram::default();
-        // 50 to 100 ms is little more than an octave; then one duration above and one below.
+        // 50 to 100 ms spans little more than an octave. Then add one duration above and one below.
         for ms in 50..=100 {
             histogram.record(ms * 1_000_000);
         }

@@ -1,6 +1,6 @@
 //! The packet-level simulator: topology, event loop, run log, control loop and batches of simulations.
 //!
-//! Deterministic: a scenario and its seed give the same bytes on any number of threads.
+//! The output depends only on the scenario and its seed, not on the number of threads.
 
 mod batch;
 mod control_loop;
@@ -33,7 +33,7 @@ pub use scenario::{
 };
 pub use simulation::Simulation;
 
-pub use leo_cc::{Announcement, NAMES as SCHEMES};
+pub use leo_cc::{Announcement, NAMES as SCHEMES, TABLE as SCHEME_TABLE};
 pub use leo_link::Nanos;
-pub use scenario::UDP_SCHEME;
+pub use scenario::{UDP_ABOUT, UDP_SCHEME};
 pub use world::world;

@@ -1,4 +1,4 @@
-//! From a scenario to links, routes and flows.
+//! Builds links, routes and flows from a scenario.
 
 mod announcements;
 mod arrivals;
@@ -35,20 +35,18 @@ pub type PolicySet = BTreeMap<String, Arc<Policy>>;
 const NANOS_PER_S: f64 = 1e9;
 const NANOS_PER_MS: f64 = 1e6;
 
-/// Links and flows, ready to run.
 pub struct Network {
-    /// First the scenario's links, then their reverse directions in the same order, then access links.
+    /// The scenario's links, their reverse directions in the same order, then access links.
     pub links: Vec<Link<Packet>>,
-    /// Links that the run log tells of: the scenario's, then those of their reverse directions that it congests.
+    /// Names and indices of logged links: the scenario's, then reverse directions with a `reverse` entry.
     pub logged_links: Vec<(String, usize)>,
     pub flows: Vec<Flow>,
-    /// The ways that the flows' packets take.
     pub paths: Paths,
-    /// Those of the scenario's links and their reverse directions, if some flow's scheme asks for telemetry.
+    /// Ports of the scenario's links and reverse directions; empty if no scheme needs telemetry.
     pub ports: Vec<Port>,
 }
 
-/// One of a scenario's links, without a queue discipline and without packets.
+/// The plan of one link, without queue discipline and packets.
 #[derive(Clone, Debug)]
 pub struct LinkPlan {
     /// Its name in the scenario.
@@ -57,16 +55,16 @@ pub struct LinkPlan {
     pub schedule: Schedule,
     /// Size of its queue.
     pub limit: DropTail,
-    /// Independent loss probability on top of the path trace's.
+    /// Independent loss probability, in addition to the path trace's.
     pub loss: f64,
-    /// The seed of its random losses: what `Loss::new` takes to lose the same packets elsewhere.
+    /// Seed for `Loss::new`, to reproduce the link's random losses elsewhere.
     pub loss_seed: u64,
 }
 
 /// Plan the links of `scenario`, sorted by name.
 ///
 /// # Errors
-/// A path trace that is not in `traces`, or that never has capacity.
+/// A path trace is missing from `traces` or never has capacity.
 pub fn plan_links(scenario: &Scenario, traces: &TraceSet) -> Result<Vec<LinkPlan>, ScenarioError> {
     plan(scenario, traces, &mut Pcg64Mcg::seed_from_u64(scenario.seed))
 }
@@ -86,7 +84,7 @@ fn plan(
             loss_seed: seeds.next_u64(),
         });
     }
-    // Sizes in bandwidth-delay products refer to the delays of all links.
+    // BDP sizes depend on the delays of all links.
     for (index, spec) in scenario.links.values().enumerate() {
         let rtt = largest_base_rtt(scenario, &planned[index].name, &planned);
         planned[index].limit = queue::limit(&spec.queue, planned[index].schedule.at(0).rate_bps, rtt);
@@ -94,7 +92,6 @@ fn plan(
     Ok(planned)
 }
 
-/// Build what `scenario` describes.
 pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Result<Network, ScenarioError> {
     let names: Vec<String> = scenario.links.keys().cloned().collect();
     let mut seeds = Pcg64Mcg::seed_from_u64(scenario.seed);
@@ -153,7 +150,7 @@ pub fn build(scenario: &Scenario, traces: &TraceSet, policies: &PolicySet) -> Re
         .flat_map(|flow| flow.routes.over(0, Nanos::MAX).flat_map(|(route, ..)| &route.links).copied())
         .collect();
     let ports = if asked.is_empty() { Vec::new() } else { vec![Port::new(flows.len()); 2 * names.len()] };
-    // Only headers of data are filled in: what only acknowledgements cross is not asked.
+    // Only data packets collect telemetry, so links that carry only ACKs need no observation.
     let observe = |(index, link): (u32, Link<Packet>)| {
         if asked.contains(&index) { link.observed() } else { link }
     };
@@ -195,15 +192,15 @@ fn schedule(
     Ok(schedule)
 }
 
-/// Base RTT of a flow over `route` at the start: propagation both ways.
+/// Return the base RTT of a flow over `route` at time 0.
 fn base_rtt(flow: &FlowSpec, route: &[String], links: &[LinkPlan]) -> Nanos {
     let links = links.iter().filter(|link| route.contains(&link.name));
     let one_way: Nanos = links.map(|link| link.schedule.at(0).delay).sum();
     2 * (one_way + nanos(flow.extra_delay_ms, NANOS_PER_MS))
 }
 
-/// What a size in bandwidth-delay products refers to: the largest base RTT of the flows routed over the link at the start,
-/// or, when there are none, ever.
+/// Return the RTT for BDP sizes: the largest base RTT of flows routed over the link at the start, else of
+/// flows rerouted over it later.
 fn largest_base_rtt(scenario: &Scenario, name: &str, links: &[LinkPlan]) -> Nanos {
     let crosses = |route: &[String]| route.iter().any(|link| link == name);
     let at_start = scenario.flows.iter().map(|flow| (flow, &flow.route));
@@ -217,17 +214,17 @@ fn largest_base_rtt(scenario: &Scenario, name: &str, links: &[LinkPlan]) -> Nano
     of_start.or_else(|| later.filter(|(_, route)| crosses(route)).map(rtt).max()).unwrap_or(0)
 }
 
-/// Disciplines draw from a sequence of their own: another discipline leaves all other draws as they are.
+/// Queue disciplines have their own seeds, so changing a discipline leaves all other draws unchanged.
 const fn queue_seed(seed: u64, link: usize) -> u64 {
     seed.rotate_left(32) ^ 0x7175_6575_6500_0000 ^ link as u64
 }
 
-/// So do losses on the way back: congesting it leaves all other draws as they are, too.
+/// Reverse losses have their own seeds, so congesting the reverse path leaves all other draws unchanged.
 const fn reverse_loss_seed(seed: u64, link: usize) -> u64 {
     seed.rotate_left(32) ^ 0x6c6f_7373_0000_0000 ^ link as u64
 }
 
-/// What decides the flow's window.
+/// Return the scheme and the steering of a flow.
 fn driver(
     scenario: &Scenario,
     index: usize,
@@ -237,14 +234,14 @@ fn driver(
 ) -> Result<(Scheme, Steering), ScenarioError> {
     let spec = &scenario.flows[index];
     if let Some(policy) = policies.get(&spec.scheme) {
-        return Ok((Scheme::External(External::new()), Steering::Policy(policy.clone())));
+        return Ok((Scheme::external(External::new()), Steering::Policy(policy.clone())));
     }
     if spec.scheme == AGENT_SCHEME {
-        return Ok((Scheme::External(External::new()), Steering::Outside));
+        return Ok((Scheme::external(External::new()), Steering::Outside));
     }
     if spec.scheme == UDP_SCHEME {
-        // The window of a sender that never sends.
-        return Ok((Scheme::External(External::new()), Steering::Scheme));
+        // A UDP flow's sender never sends; its scheme is a placeholder.
+        return Ok((Scheme::external(External::new()), Steering::Scheme));
     }
     let context = if leo_cc::announced_to(&spec.scheme).is_some() {
         announcements::along(scenario, &spec.route, traces, seed)
@@ -299,7 +296,7 @@ fn within_buffers(flow: Flow, spec: &FlowSpec) -> Flow {
     flow.within(spec.tcp_rmem.map(ReceiveWindow::new), spec.tcp_wmem.map(SendBuffer::new))
 }
 
-/// When a flow runs, what it sends and the seed of its own.
+/// A flow's lifetime, transfer size and seed.
 struct Life {
     start: Nanos,
     stop: Nanos,
@@ -307,7 +304,7 @@ struct Life {
     seed: u64,
 }
 
-/// The flow that `spec` describes, or every transfer that arrives.
+/// Return the flow of `spec`, or every random arrival.
 fn lives(scenario: &Scenario, spec: &FlowSpec, seed: u64) -> Vec<Life> {
     let end = nanos(scenario.duration_s, NANOS_PER_S);
     let start = nanos(spec.start_s, NANOS_PER_S);
@@ -328,19 +325,19 @@ fn lives(scenario: &Scenario, spec: &FlowSpec, seed: u64) -> Vec<Life> {
     vec![Life { start, stop, transfer_bytes: spec.transfer_bytes, seed }]
 }
 
-/// The access links there and back, where a flow has them; those that arrive at random share them.
+/// Add access links for both directions if the flow has access delay. Random arrivals share them.
 fn access(spec: &FlowSpec, links: &mut Vec<Link<Packet>>) -> Option<[u32; 2]> {
     let delay = nanos(spec.extra_delay_ms, NANOS_PER_MS);
     (delay > 0).then(|| [push_access(links, delay), push_access(links, delay)])
 }
 
-/// Room for the headers of a flow whose scheme asks for telemetry.
+/// Allocate the telemetry headers of a flow.
 fn headers(scenario: &Scenario, index: usize, routes: &Routes) -> Result<Box<Headers>, ScenarioError> {
     let hops = routes.over(0, Nanos::MAX).map(|(route, ..)| route.links.len()).max().unwrap_or(0);
     if hops > MAX_HOPS {
         let spec = &scenario.flows[index];
         let rule = format!(
-            "{} needs telemetry, which has room for {MAX_HOPS} links; a route has {hops}",
+            "{} needs telemetry, which supports at most {MAX_HOPS} links; a route has {hops}",
             spec.scheme
         );
         return Err(ScenarioError::new(&scenario.name, format!("flows.{index}.route"), rule));
@@ -356,7 +353,7 @@ fn on_off(spec: &FlowSpec) -> Option<OnOff> {
     })
 }
 
-/// The route over the links called `route`, behind the access links there and back where the flow has them.
+/// Build a route over the named links, with the flow's access links at its ends.
 fn route(
     from: Nanos,
     (route, direction): (&[String], FlowDirection),
@@ -381,8 +378,8 @@ fn push_access(links: &mut Vec<Link<Packet>>, delay: Nanos) -> u32 {
     (links.len() - 1) as u32
 }
 
-/// Real programs do not start to the nanosecond: up to a millisecond, from the seed. It also keeps flows that start
-/// together out of lockstep, in which drop-tail queues punish whichever arrives last, always.
+/// Real flows start with jitter, so simulated ones do too: up to 1 ms, from the seed. Without it, flows that
+/// start together stay in lockstep and a drop-tail queue always punishes the one that arrives last.
 fn host_jitter(seed: u64) -> Nanos {
     seed % 1_000_000
 }

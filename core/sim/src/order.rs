@@ -1,6 +1,5 @@
-//! A check that paths are first in, first out: of a flow's packets on one path none overtakes another of its kind.
-//!
-//! Every run of a build with debug assertions makes it, so that all tests do; others pay nothing.
+//! Checks that paths are FIFO: no packet of a flow overtakes another of its kind on the same path.
+//! Runs only in builds with debug assertions, which all tests use.
 
 use std::collections::BTreeMap;
 
@@ -16,17 +15,17 @@ pub struct Order {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
-    /// When the last data packet to arrive was sent.
+    /// Send time of the last data packet to arrive.
     sent_at: Nanos,
-    /// What the last acknowledgement to arrive said: a receiver never takes anything back.
+    /// Cumulative number of the last ACK to arrive; it never decreases.
     cumulative: u64,
 }
 
 impl Order {
-    /// `packet` has come to the end of its path.
+    /// Check a packet at the end of its path.
     ///
     /// # Panics
-    /// It overtook another.
+    /// The packet overtook another.
     pub fn check(&mut self, packet: &Packet) {
         let last = self.paths.entry(packet.path).or_default();
         match packet.kind {

@@ -1,4 +1,4 @@
-//! What travels over the simulated links.
+//! Packets on simulated links.
 
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
@@ -8,7 +8,7 @@ use leo_transport::{SackBlocks, timestamp_ms};
 
 use crate::ecn::Ecn;
 
-/// What a packet is for. Odd ones go back.
+/// The kind of a packet. Odd values travel from receiver to sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -19,44 +19,41 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether it goes from the receiver to the sender.
     #[inline]
     pub const fn goes_back(self) -> bool {
         self as u8 & 1 == 1
     }
 }
 
-/// A packet of any kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     pub head: Head,
     pub sacks: SackBlocks,
 }
 
-/// A packet without what few have: what a link keeps of it in any case, as it is, so that it is copied in one piece.
+/// The part of a packet that a link always stores in flight. It is copied in one piece.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
     pub flow: u32,
     pub bytes: u16,
-    /// Number of the path that it takes, and of the link it is on within that.
+    /// Path number; `hop` counts the links already crossed.
     pub path: u32,
     pub hop: u8,
     pub kind: Kind,
     pub ecn: Ecn,
-    /// Its SACK blocks are kept apart, while it is on a link.
+    /// Whether a link stores SACK blocks for it separately.
     pub has_sacks: bool,
-    /// The low bits of when an acknowledgement left, in ms; data echoes it.
+    /// Low bits of the time (ms) at which an ACK left the receiver; data echoes it.
     pub left: u16,
-    /// Its number, or the next packet expected.
+    /// Sequence number of data, or cumulative ACK number.
     pub seq: u64,
-    /// When the data was sent; an acknowledgement echoes it.
+    /// Send time of the data; the ACK echoes it.
     pub timestamp: Nanos,
-    /// Propagation so far, there and back: the RTT that an empty path would have had.
+    /// Propagation delay so far, both ways: the RTT without queueing.
     pub propagation: Nanos,
 }
 
 impl Head {
-    /// A packet that is yet to leave.
     #[inline]
     pub fn new(kind: Kind, bytes: u32, flow: usize, path: u32) -> Self {
         Self {
@@ -99,7 +96,7 @@ impl From<Head> for Packet {
 }
 
 impl Packet {
-    /// When it left, in ms, if that is less than a minute ago.
+    /// Return the time (ms) at which it left, assuming less than a minute ago.
     #[inline]
     pub const fn left_ms(&self, now: Nanos) -> u32 {
         let now_ms = timestamp_ms(now);

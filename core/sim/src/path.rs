@@ -1,38 +1,36 @@
-//! The sequences of links that packets cross, in one table for all flows: it is looked up for each packet at each link.
+//! The paths of all flows in one table: every packet looks up its path at every link.
 
 use std::collections::BTreeMap;
 
-/// The mark of a link whose packets go straight on to the last one: they are put there as soon as the link is asked when
-/// they would come out.
+/// Flag of a link after which packets cross the last link in the same step (see [`Paths::shorten`]).
 const STRAIGHT_ON: u32 = 1 << 31;
 
-/// What a packet comes to next.
+/// The next link or links of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     Link(u32),
-    /// The last two links: what the first does to the packet is known at once, and nobody else puts any on the second.
+    /// The last two links, crossed in one step: the first only delays, and only this path uses the second.
     LastTwo(u32, u32),
 }
 
 impl Next {
-    /// The link that comes first.
     pub const fn link(self) -> u32 {
         let (Self::Link(link) | Self::LastTwo(link, _)) = self;
         link
     }
 }
 
-/// There and back.
+/// The links of both directions.
 type Way = [Box<[u32]>; 2];
 
-/// Where in the table the links of a direction are.
+/// The range of one direction's links in the table.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     start: u32,
     len: u32,
 }
 
-/// Every path that some flow takes at some time, once.
+/// The distinct paths of all flows.
 #[derive(Clone, Debug, Default)]
 pub struct Paths {
     stretches: Vec<[Stretch; 2]>,
@@ -41,7 +39,7 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// The number of the path whose data crosses the links `there` and whose acknowledgements cross the links `back`.
+    /// Return the number of the path whose data crosses the links `there` and whose ACKs cross `back`.
     pub fn number(&mut self, there: Box<[u32]>, back: Box<[u32]>) -> u32 {
         let Self { stretches, links, known } = self;
         *known.entry([there, back]).or_insert_with_key(|way| {
@@ -54,11 +52,10 @@ impl Paths {
         })
     }
 
-    /// Let packets on their way back, which nothing follows on its way, cross the last two links at once where the first
-    /// `only_delays`, and the second does so too, by more than nothing and without jitter, and is on no other way.
+    /// Merge the last two links of reverse directions into one step, which saves an event per packet.
     ///
-    /// What comes to the second link comes in the order in which it came to the first, so that each packet comes out when
-    /// it would, and as the same event; all that goes is the one between the two, which had no consequences.
+    /// The first link must only delay (`only_delays`). The second must add a constant, positive delay
+    /// (`steadily`) and belong to no other path. The order and the times of packets stay the same.
     pub fn shorten(&mut self, only_delays: impl Fn(u32) -> bool, steadily: impl Fn(u32) -> bool) {
         let mut places = BTreeMap::<u32, usize>::new();
         for &link in &self.links {
@@ -72,13 +69,13 @@ impl Paths {
         }
     }
 
-    /// The first link on the way there.
+    /// Return the first link of the data direction.
     #[inline]
     pub fn first(&self, path: u32) -> u32 {
         self.links[self.stretches[path as usize][0].start as usize]
     }
 
-    /// What comes after `hop` links on the way there, or `back`; `None` at the end.
+    /// Return the step after `hop` links of the data direction, or of the reverse direction if `back`.
     #[inline]
     pub fn next(&self, path: u32, back: bool, hop: u8) -> Option<Next> {
         let Stretch { start, len } = self.stretches[path as usize][usize::from(back)];
@@ -118,7 +115,7 @@ mod tests {
     #[test]
     fn the_last_two_links_back_are_one_step_where_no_other_way_shares_the_last_and_both_only_delay() {
         let mut paths = Paths::default();
-        // The last link: its own; shared; its own behind one that does more than delay; its own, but not steady.
+        // Last link: own; shared; own, behind a link that does more than delay; own, but not steady.
         for back in [[3, 10], [3, 11], [4, 11], [5, 12], [3, 13]] {
             paths.number([0].into(), [2].into_iter().chain(back).collect());
         }

@@ -1,31 +1,29 @@
-//! The ways that a flow takes through the links, one after another.
+//! The routes of a flow over time.
 
 use leo_link::{NEVER, Nanos};
 
-/// A way through the links, from an instant on.
+/// A route and its start time.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// When the flow begins to take it.
     pub from: Nanos,
-    /// The links that data crosses, access left out.
+    /// Links that data crosses, without access links.
     pub links: Box<[u32]>,
-    /// The path, access included.
+    /// Path number, with access links.
     pub path: u32,
 }
 
-/// A flow's routes in the order of their times. What is on an old one stays on it: a change loses no packets.
+/// A flow's routes, sorted by time. Packets on an old route stay on it, so a change loses none.
 #[derive(Clone, Debug)]
 pub struct Routes {
     all: Vec<Route>,
     current: usize,
-    /// The path of the current one.
     path: u32,
-    /// When the next one begins: asked for each packet, unlike the others.
+    /// Start of the next route, stored here because every packet needs it.
     next_change: Nanos,
 }
 
 impl Routes {
-    /// The route of the start, and later ones in any order.
+    /// Create from the initial route and later routes in any order.
     pub fn new(first: Route, mut later: Vec<Route>) -> Self {
         later.sort_by_key(|route| route.from);
         later.insert(0, first);
@@ -34,29 +32,26 @@ impl Routes {
         Self { all: later, current: 0, path, next_change }
     }
 
-    /// The route that packets take now.
     pub fn current(&self) -> &Route {
         &self.all[self.current]
     }
 
-    /// Whether there is more than one.
+    /// Return whether the flow has more than one route.
     pub const fn change(&self) -> bool {
         self.all.len() > 1
     }
 
-    /// The path that packets take now.
     #[inline]
     pub const fn path(&self) -> u32 {
         self.path
     }
 
-    /// When the next change is due.
     #[inline]
     pub const fn next_change(&self) -> Nanos {
         self.next_change
     }
 
-    /// Take the route that `now` asks for.
+    /// Switch to the route at `now`.
     pub fn follow(&mut self, now: Nanos) {
         while self.next_change() <= now {
             self.current += 1;
@@ -65,7 +60,7 @@ impl Routes {
         }
     }
 
-    /// Every route with the part of `from..to` in which it is taken.
+    /// Iterate over the routes in use within `from..to`, with the times of their use.
     pub fn over(&self, from: Nanos, to: Nanos) -> impl Iterator<Item = (&Route, Nanos, Nanos)> {
         let ends = self.all.iter().skip(1).map(|route| route.from).chain([NEVER]);
         let parts = self.all.iter().zip(ends);

@@ -1,4 +1,4 @@
-//! What a run measured: a summary per flow and link, and series in long form.
+//! The run log: a summary per flow and link, and time series in long form.
 
 mod columns;
 
@@ -10,7 +10,7 @@ use crate::flow::{Flow, Phase, RttLog};
 use crate::packet::Packet;
 pub use columns::{Cell, Column, FlowSeries, FlowSummary, LinkSeries, LinkSummary, TABLES};
 
-/// Everything that a run measured.
+/// All measurements of a run.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "each field is what its type says")]
 pub struct RunLog {
@@ -28,7 +28,7 @@ struct FlowMark {
     rtt: RttLog,
 }
 
-/// Keeps the series and makes the summary.
+/// Records the series and computes the summary.
 pub struct Recorder {
     interval: Nanos,
     next: Nanos,
@@ -42,7 +42,7 @@ const NS: f64 = 1e-9;
 const NS_TO_MS: f64 = 1e-6;
 
 impl Recorder {
-    /// A row every `interval`; none when it is 0.
+    /// Record a row every `interval`; none if it is 0.
     pub fn new(interval: Nanos, flows: usize, links: usize) -> Self {
         Self {
             interval,
@@ -54,7 +54,6 @@ impl Recorder {
         }
     }
 
-    /// When the next row is due.
     pub const fn next_row(&self) -> Nanos {
         self.next
     }
@@ -69,7 +68,7 @@ impl Recorder {
     ) {
         let interval_s = self.interval as f64 * NS;
         for (index, (flow, mark)) in flows.iter().zip(&mut self.flow_marks).enumerate() {
-            // A flow that stops at this instant ran until now; what a transfer did since the last row counts, too.
+            // Include flows that stop now and transfers that completed since the last row.
             let completed = flow.completed.is_some_and(|at| at + self.interval > now);
             let stops = flow.phase == Phase::Stopped && (flow.stop == now || completed);
             if flow.phase == Phase::Running || stops {
@@ -82,12 +81,12 @@ impl Recorder {
         self.next = now + self.interval;
     }
 
-    /// The rows since the last call, which are not kept.
+    /// Remove and return the rows since the last call.
     pub fn take(&mut self) -> (FlowSeries, LinkSeries) {
         (std::mem::take(&mut self.flow_series), std::mem::take(&mut self.link_series))
     }
 
-    /// The log as it stands at `now`, with the rows that nobody has taken.
+    /// Return the log at `now`, with all rows that [`Self::take`] has not removed.
     pub fn finish(
         &self,
         now: Nanos,
@@ -164,7 +163,7 @@ impl LinkSeries {
         let stats = link.stats(now);
         self.time_s.push(now as f64 * NS);
         self.link.push(index as u32);
-        // Outages are shorter than a row: count what the whole interval could carry.
+        // Outages are shorter than an interval, so average the capacity over it.
         let from = now - (interval_s * 1e9).round() as Nanos;
         self.capacity_mbps.push(link.schedule().capacity_bits(from, now) * 1e-6 / interval_s);
         self.delay_ms.push(span.delay as f64 * NS_TO_MS);
@@ -181,11 +180,11 @@ fn mbps(bytes: u64, seconds: f64) -> f64 {
 }
 
 fn summarise(index: u64, flow: &Flow, links: &[Link<Packet>], now: Nanos) -> FlowSummary {
-    // A flow that is yet to start has had no time.
+    // A flow that has not started has a duration of 0.
     let stop = flow.stop.min(now).max(flow.start);
     let seconds = (stop - flow.start) as f64 * NS;
     let stats = flow.stats();
-    // What the bottleneck could have carried meanwhile, as payload: so that a flow alone can reach 1.
+    // Bottleneck capacity over the flow's lifetime.
     let bits: f64 = flow
         .routes
         .over(flow.start, stop)

@@ -1,4 +1,4 @@
-//! The scenario as it comes across the language border: JSON, unknown keys are errors.
+//! The scenario as JSON, which Python passes in. Unknown keys are errors.
 
 mod arrivals;
 mod queue;
@@ -12,13 +12,16 @@ pub use reverse::{FlowDirection, ReverseSpec};
 
 use crate::Nanos;
 
-/// Scheme name of flows that are steered from outside.
+/// Scheme name of flows that the caller steers.
 pub const AGENT_SCHEME: &str = "agent";
 
 /// Scheme name of constant-rate, unresponsive flows.
 pub const UDP_SCHEME: &str = "udp";
+/// A sentence about it, as [`leo_cc::TABLE`] has for the others.
+pub const UDP_ABOUT: &str =
+    "No congestion control: sends UDP at its rate_mbps, all the time or in bursts (on_off).";
 
-/// Bad input: one line that names source, field and rule.
+/// Invalid input: one line that names source, field and rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{source_name}: {field}: {rule}")]
 pub struct ScenarioError {
@@ -29,7 +32,7 @@ pub struct ScenarioError {
 
 impl ScenarioError {
     pub(crate) fn new(scenario: &str, field: impl Into<String>, rule: impl Into<String>) -> Self {
-        // Names and keys come from the input; the message stays one line.
+        // Names and keys come from the input, but the message must stay one line.
         let one_line = |text: String| text.replace(char::is_control, " ");
         Self {
             source_name: one_line(scenario.to_owned()),
@@ -39,163 +42,163 @@ impl ScenarioError {
     }
 }
 
-/// Links, flows and a duration.
+/// A scenario: links, flows and a duration.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Its name, for messages.
+    /// Name, for messages.
     #[serde(default = "default_name")]
     pub name: String,
-    /// How long it runs, in s.
+    /// Duration in s.
     pub duration_s: f64,
-    /// Seed of everything random.
+    /// Seed of all random draws.
     #[serde(default = "default_seed")]
     pub seed: u64,
-    /// Timing noise of the hosts: acknowledgements take up to this much longer, in µs.
+    /// Host timing noise: maximum random delay added to each ACK, in µs.
     #[serde(default = "default_host_jitter_us")]
     pub host_jitter_us: f64,
-    /// Whether TCP flows open with a handshake; otherwise their connections are there.
+    /// Whether TCP flows start with a handshake. Otherwise connections already exist.
     #[serde(default)]
     pub handshake: bool,
-    /// Links by name, in the order of the names.
+    /// Links, sorted by name.
     pub links: std::collections::BTreeMap<String, LinkSpec>,
     /// Flows.
     pub flows: Vec<FlowSpec>,
-    /// What changes on the way.
+    /// Timed changes.
     #[serde(default)]
     pub events: Vec<EventSpec>,
 }
 
-/// Something that happens at a given time.
+/// A timed change.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EventSpec {
-    /// When, in s.
+    /// Time in s.
     pub at_s: f64,
-    /// Flows take another route.
+    /// The reroute.
     pub reroute: RerouteSpec,
 }
 
-/// Flows take another route; what is on the old one stays on it and arrives.
+/// Moves flows to another route. Packets on the old route still arrive.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RerouteSpec {
-    /// Indices of the scenario's `flows`; all equal flows of an entry go together.
+    /// Indices of the scenario's `flows`; an index covers all `count` flows of the entry.
     pub flows: Vec<usize>,
-    /// Links from sender to receiver, by name.
+    /// Link names from sender to receiver.
     pub route: Vec<String>,
 }
 
-/// A one-way link; the reverse path has its delay and outages, and no queue unless it is given one.
+/// A one-way link. Its reverse path has the same delay and outages, and no queue unless `reverse` is set.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
-    /// Capacity in Mbit/s of IP packets; with a trace it replaces the trace's.
+    /// Capacity in Mbit/s of IP packets; replaces a trace's capacity.
     #[serde(default)]
     pub rate_mbps: Option<f64>,
     /// One-way propagation in ms.
     #[serde(default)]
     pub delay_ms: Option<f64>,
-    /// Key of a path trace.
+    /// Key of the path trace.
     #[serde(default)]
     pub trace: Option<String>,
-    /// Where in the trace time zero is, in s.
+    /// Start within the trace, in s.
     #[serde(default)]
     pub offset_s: f64,
-    /// Independent loss probability, on top of the trace's.
+    /// Independent loss probability, in addition to the trace's.
     #[serde(default)]
     pub loss: f64,
-    /// Bytes that its token bucket holds: so much passes at once after silence. 0: an exact link.
+    /// Token bucket size in bytes: the burst that passes at once after idle time. 0 means no bucket.
     #[serde(default)]
     pub burst_bytes: u32,
-    /// What an outage of the trace does to the queue, both ways.
+    /// Effect of the trace's outages on the queues of both directions.
     #[serde(default)]
     pub outage: OutageEffect,
-    /// The queue in front of it.
+    /// The link's queue.
     #[serde(default)]
     pub queue: QueueSpec,
-    /// Capacity and queue of the way back; without, it is uncongested.
+    /// Capacity and queue of the reverse path; uncongested if absent.
     #[serde(default)]
     pub reverse: Option<ReverseSpec>,
 }
 
-/// What becomes of packets that wait when an outage begins or come while it lasts; those in flight are lost.
+/// What happens to packets queued during an outage; packets in flight are always lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutageEffect {
-    /// They wait for its end.
+    /// They wait until the outage ends.
     #[default]
     Hold,
-    /// They are lost, too.
+    /// They are lost.
     Drop,
 }
 
-/// A flow, or `count` equal ones.
+/// A flow, or `count` equal flows.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowSpec {
     /// Congestion control scheme, a policy's name, or [`AGENT_SCHEME`].
     pub scheme: String,
-    /// When it starts, in s.
+    /// Start in s.
     #[serde(default)]
     pub start_s: f64,
-    /// When it stops, in s; the scenario's end by default.
+    /// Stop in s; default: the scenario's end.
     #[serde(default)]
     pub stop_s: Option<f64>,
-    /// Links from sender to receiver, by name; of a backward flow from receiver to sender.
+    /// Link names from sender to receiver; for a backward flow, from receiver to sender.
     pub route: Vec<String>,
-    /// Which way its data crosses them.
+    /// Direction in which its data crosses them.
     #[serde(default)]
     pub direction: FlowDirection,
-    /// Extra access delay each way, in ms.
+    /// Extra access delay per direction, in ms.
     #[serde(default)]
     pub extra_delay_ms: f64,
-    /// How many such flows.
+    /// Number of equal flows.
     #[serde(default = "default_count")]
     pub count: u32,
-    /// Whether it understands marks of queues (RFC 3168).
+    /// Whether the flow uses ECN (RFC 3168).
     #[serde(default)]
     pub ecn: bool,
-    /// Linux's net.ipv4.tcp_rmem, in bytes: minimum, default and maximum of the receive buffer; without, no limit.
+    /// Linux's net.ipv4.tcp_rmem: minimum, default, maximum receive buffer in bytes; unlimited if absent.
     #[serde(default)]
     pub tcp_rmem: Option<[u64; 3]>,
-    /// Linux's net.ipv4.tcp_wmem, in bytes: minimum, default and maximum of the send buffer; without, no limit.
+    /// Linux's net.ipv4.tcp_wmem: minimum, default, maximum send buffer in bytes; unlimited if absent.
     #[serde(default)]
     pub tcp_wmem: Option<[u64; 3]>,
-    /// Bytes to send; it stops when the last one is acknowledged. By default there is no end.
+    /// Transfer size in bytes: the flow stops when all are acknowledged. Backlogged if absent.
     #[serde(default)]
     pub transfer_bytes: Option<u64>,
-    /// Transfers that arrive between `start_s` and `stop_s` and run until they are done.
+    /// Random transfers that arrive between `start_s` and `stop_s` and run until completion.
     #[serde(default)]
     pub arrivals: Option<ArrivalsSpec>,
-    /// Rate at which the scheme `udp` sends or a TCP flow's application writes, in Mbit/s of IP packets.
+    /// Rate of the scheme `udp` or of a TCP flow's application, in Mbit/s of IP packets.
     #[serde(default)]
     pub rate_mbps: Option<f64>,
-    /// Bursts at that rate.
+    /// On/off bursts at that rate.
     #[serde(default)]
     pub on_off: Option<OnOffSpec>,
 }
 
-/// A source that sends for a while and rests for a while.
+/// An on/off source.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OnOffSpec {
-    /// Mean length of sending, in s.
+    /// Mean on time in s.
     pub on_s: f64,
-    /// Mean length of silence, in s.
+    /// Mean off time in s.
     pub off_s: f64,
-    /// How lengths are drawn.
+    /// Distribution of the on and off times.
     #[serde(default)]
     pub distribution: Distribution,
 }
 
-/// Distributions of random lengths.
+/// Distributions of random times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
     /// Always the mean.
     Constant,
-    /// Without memory.
+    /// Exponential.
     #[default]
     Exponential,
 }
@@ -208,7 +211,7 @@ const fn default_seed() -> u64 {
     1
 }
 
-/// What interrupts and schedulers of an idle Linux host add; enough to keep flows out of lockstep.
+/// Typical noise from interrupts and scheduling on an idle Linux host; enough to keep flows out of lockstep.
 const fn default_host_jitter_us() -> f64 {
     20.0
 }
@@ -220,14 +223,14 @@ const fn default_count() -> u32 {
 const MAX_FLOWS: f64 = 1e6;
 const MAX_EVENTS: usize = 60_000;
 pub(crate) const MAX_TRANSFER_BYTES: u64 = 1_000_000_000_000_000;
-/// A century: keeps every time in nanoseconds within 64 bits with room to add.
+/// A century, so that times in nanoseconds fit in 64 bits.
 const MAX_SECONDS: f64 = 3.2e9;
 
 impl Scenario {
-    /// Parse and validate.
+    /// Parse and validate JSON.
     ///
     /// # Errors
-    /// Not JSON, an unknown key, a value out of range, or a route over a link that is not there.
+    /// Invalid JSON, an unknown key, a value out of range, or a route with an unknown link.
     pub fn from_json(text: &str) -> Result<Self, ScenarioError> {
         let scenario: Self = serde_json::from_str(text).map_err(|error| {
             ScenarioError::new("scenario", format!("line {} column {}", error.line(), error.column()), {
@@ -252,8 +255,8 @@ impl Scenario {
         for (index, flow) in self.flows.iter().enumerate() {
             flows += self.validate_flow(&format!("flows.{index}"), flow)?;
         }
-        self.check("flows", flows <= MAX_FLOWS, "too many")?;
-        self.check("events", self.events.len() <= MAX_EVENTS, "too many")?;
+        self.check("flows", flows <= MAX_FLOWS, "at most 1e6 flows")?;
+        self.check("events", self.events.len() <= MAX_EVENTS, "at most 60000 events")?;
         for (index, event) in self.events.iter().enumerate() {
             let at = format!("events.{index}");
             let time_ok = event.at_s >= 0.0 && event.at_s < MAX_SECONDS;
@@ -319,9 +322,9 @@ impl Scenario {
         for (name, given) in
             [("transfer_bytes", flow.transfer_bytes.is_some()), ("arrivals", flow.arrivals.is_some())]
         {
-            self.check(&format!("{at}.{name}"), !(given && udp), "udp sends until it stops")?;
+            self.check(&format!("{at}.{name}"), !(given && udp), "udp sends until stop_s")?;
             let either = !given || flow.rate_mbps.is_none();
-            self.check(&format!("{at}.{name}"), either, "give it or rate_mbps")?;
+            self.check(&format!("{at}.{name}"), either, "cannot be combined with rate_mbps")?;
         }
         self.validate_buffers(at, flow)?;
         self.check(&format!("{at}.ecn"), !(flow.ecn && udp), "udp does not answer marks")?;
@@ -351,7 +354,7 @@ impl Scenario {
         self.check(
             &format!("{at}.tcp_wmem"),
             either,
-            "an application that writes at a rate does not wait for room",
+            "cannot be combined with rate_mbps: such an application does not wait for space",
         )
     }
 
@@ -369,7 +372,7 @@ impl Scenario {
     }
 }
 
-/// Seconds or milliseconds to nanoseconds, rounded to nearest.
+/// Convert seconds or milliseconds to nanoseconds, rounded to nearest.
 pub(crate) fn nanos(value: f64, per_unit: f64) -> Nanos {
     (value * per_unit).round() as Nanos
 }

@@ -1,4 +1,4 @@
-//! The event loop: packets, acknowledgements and timers in the order of their times.
+//! The event loop: packets, acknowledgements and timers in order of time.
 
 use leo_link::{Link, NEVER, Nanos, Offer};
 use leo_transport::{ACK_BYTES, AckToSend, HEADER_BYTES, PACKET_BYTES, SYN_BYTES, timestamp_ms};
@@ -14,24 +14,24 @@ use crate::run_log::{FlowSeries, LinkSeries, Recorder, RunLog};
 use crate::scenario::{Scenario, ScenarioError, nanos};
 use crate::telemetry::{Port, bandwidth_bps};
 
-/// No monitor interval is shorter: what happens in one must be worth a look.
+/// The shortest monitor interval.
 pub(crate) const MIN_INTERVAL: Nanos = 1_000_000;
 
-/// One simulation of a scenario.
+/// A simulation of a scenario.
 pub struct Simulation {
     now: Nanos,
     end: Nanos,
     links: Vec<Link<Packet>>,
-    /// Names and indices of the links that the run log tells of.
+    /// Names and indices of the links in the run log.
     logged_links: Vec<(String, usize)>,
     flows: Vec<Flow>,
-    /// Those that policies steer.
+    /// Indices of flows that policies steer.
     steered: Box<[usize]>,
     paths: Paths,
     ports: Vec<Port>,
     events: EventQueue,
     recorder: Recorder,
-    /// The monitor interval and the next instant on its grid.
+    /// The monitor interval; `next_tick` is its next end.
     interval: Nanos,
     next_tick: Nanos,
 }
@@ -39,10 +39,11 @@ pub struct Simulation {
 impl Simulation {
     /// Build the simulation of `scenario`.
     ///
-    /// `series_interval`: spacing of the run log's series, 0 for none. `interval`: the monitor interval of policies.
+    /// `interval` is the monitor interval of policies. `series_interval` is that of the run log's series; 0
+    /// disables them.
     ///
     /// # Errors
-    /// A trace or scheme that the scenario names is not there.
+    /// A trace or scheme of the scenario is unknown.
     ///
     /// # Panics
     /// When `interval` is 0.
@@ -53,7 +54,7 @@ impl Simulation {
         interval: Nanos,
         series_interval: Nanos,
     ) -> Result<Self, ScenarioError> {
-        assert!(interval > 0, "time must go on from interval to interval");
+        assert!(interval > 0, "the interval must be positive");
         let Network { links, logged_links, mut flows, paths, ports } =
             network::build(scenario, traces, policies)?;
         let steered = control_loop::attach_policies(&mut flows);
@@ -77,19 +78,19 @@ impl Simulation {
         })
     }
 
-    /// Simulated time.
+    /// Return the simulated time.
     #[must_use]
     pub const fn now(&self) -> Nanos {
         self.now
     }
 
-    /// The scenario's end.
+    /// Return the scenario's end.
     #[must_use]
     pub const fn end(&self) -> Nanos {
         self.end
     }
 
-    /// True once the end is reached.
+    /// Return whether the end is reached.
     #[must_use]
     pub const fn is_finished(&self) -> bool {
         self.now >= self.end
@@ -99,7 +100,6 @@ impl Simulation {
         &self.flows
     }
 
-    /// Indices of the flows that policies steer.
     pub(crate) const fn steered(&self) -> &[usize] {
         &self.steered
     }
@@ -112,7 +112,7 @@ impl Simulation {
         &self.links
     }
 
-    /// Make the interval that begins now, and those after it, so long.
+    /// Set the length of the interval that starts now, and of later ones.
     pub(crate) fn set_interval(&mut self, interval: Nanos) {
         self.interval = interval.max(MIN_INTERVAL);
         self.next_tick = self.now + self.interval;
@@ -125,7 +125,7 @@ impl Simulation {
         }
     }
 
-    /// Run to the next instant on the grid of monitor intervals, or to the end, and let policies act there.
+    /// Run to the end of the monitor interval or of the run, and let policies act.
     pub fn run_interval(&mut self) {
         let until = self.next_tick.min(self.end);
         self.run_own_intervals(until.saturating_sub(1));
@@ -134,7 +134,7 @@ impl Simulation {
         control_loop::steer_by_policies(self);
     }
 
-    /// Run to `until`, or to the end; what happens is the same however a run is divided.
+    /// Run to `until`, or to the end. The result does not depend on how a run is divided.
     pub fn advance(&mut self, until: Nanos) {
         let until = until.min(self.end);
         while self.now < until {
@@ -147,7 +147,7 @@ impl Simulation {
         }
     }
 
-    /// Run the monitor intervals up to `until` of the policies that have their own.
+    /// Run the intervals up to `until` of policies with their own intervals.
     fn run_own_intervals(&mut self, until: Nanos) {
         while let Some(due) = self.next_own_interval().filter(|due| *due <= until) {
             self.run_until(due);
@@ -159,22 +159,22 @@ impl Simulation {
         control_loop::next_own_interval(&self.flows, &self.steered)
     }
 
-    /// The series' rows since the last call, which the simulation does not keep: long runs of many flows need not hold them.
+    /// Remove and return the series' rows since the last call, to bound memory in long runs.
     pub fn take_series(&mut self) -> (FlowSeries, LinkSeries) {
         self.recorder.take()
     }
 
-    /// Names of the flows' schemes.
+    /// Iterate over the scheme names of the flows.
     pub fn flow_schemes(&self) -> impl Iterator<Item = &str> {
         self.flows.iter().map(|flow| flow.name.as_str())
     }
 
-    /// Names of the links that the series number.
+    /// Iterate over the names of the logged links.
     pub fn link_names(&self) -> impl Iterator<Item = &str> {
         self.logged_links.iter().map(|(name, _)| name.as_str())
     }
 
-    /// What was measured so far, with the rows of the series that were not taken.
+    /// Return the run log so far, with the series' rows that [`Self::take_series`] has not removed.
     #[must_use]
     pub fn run_log(&mut self) -> RunLog {
         self.recorder.finish(self.now, &self.flows, &mut self.links, &self.logged_links)
@@ -194,7 +194,7 @@ impl Simulation {
         }
     }
 
-    /// Everything that happens up to and at `until`.
+    /// Run all events up to and including `until`.
     fn run_events(&mut self, until: Nanos) {
         let observed = !self.ports.is_empty();
         loop {
@@ -219,7 +219,7 @@ impl Simulation {
         }
     }
 
-    /// A packet comes out of a link: on to the next one, or to the receiver or sender.
+    /// Forward a packet that leaves a link to the next link or to its endpoint.
     #[inline]
     fn arrive(&mut self, mut packet: Packet) {
         packet.hop += 1;
@@ -242,12 +242,12 @@ impl Simulation {
         }
     }
 
-    /// `packet` came out of the link `from`: its header, if it has one, is told.
+    /// Update the telemetry header of a packet that leaves the link `from`.
     #[inline(never)]
     fn note_passage(&mut self, packet: Packet, from: usize) {
         let flow = &mut self.flows[packet.flow as usize];
         let Some(headers) = flow.headers.as_mut().filter(|_| packet.kind == Kind::Data) else { return };
-        // Access links have no port: they stand for distance.
+        // Access links have no port: they model distance, not a switch.
         if let Some(port) = self.ports.get_mut(from) {
             let departure = self.links[from].last_departure();
             let rate = bandwidth_bps(self.links[from].schedule(), departure.at);
@@ -270,7 +270,7 @@ impl Simulation {
             Some(ack) => {
                 let mut propagation = packet.propagation;
                 if flow.receiver.next_timer() != NEVER {
-                    // This packet waits: what goes out is of those that waited before it.
+                    // This packet waits for a delayed ACK; the ACK that leaves now answers earlier packets.
                     std::mem::swap(&mut propagation, &mut flow.delayed_propagation);
                 }
                 self.send_ack(index, ack, propagation);
@@ -308,7 +308,7 @@ impl Simulation {
         self.pump(index);
     }
 
-    /// Ask for a connection, if it is time to.
+    /// Send a SYN if one is due.
     #[cold]
     fn connect(&mut self, index: usize) {
         let flow = &mut self.flows[index];
@@ -318,7 +318,7 @@ impl Simulation {
         }
     }
 
-    /// A packet arrives while its flow's handshake is under way.
+    /// Process a packet that arrives during the handshake.
     #[cold]
     fn shake_hands(&mut self, packet: Packet) {
         let index = packet.flow as usize;
@@ -328,7 +328,7 @@ impl Simulation {
             let flow = &mut self.flows[index];
             flow.handshake = None;
             flow.echo_ms = packet.left_ms(self.now);
-            // The answer echoes the timestamp of the SYN that it answers, so that the sample is right for any of them.
+            // A SYN-ACK echoes the timestamp of its SYN, so retransmitted SYNs give correct samples, too.
             let rtt = self.now - packet.timestamp;
             flow.record_rtt(rtt, packet.propagation);
             flow.sender.start_after_handshake(self.now, rtt);
@@ -337,7 +337,7 @@ impl Simulation {
         }
     }
 
-    /// The receiver answers every SYN.
+    /// Answer a SYN; the receiver answers every one.
     #[cold]
     fn answer_syn(&mut self, syn: Packet) {
         let index = syn.flow as usize;
@@ -366,7 +366,7 @@ impl Simulation {
         self.send_back(packet);
     }
 
-    /// The receiver puts a packet on its way back.
+    /// Send a packet from the receiver.
     #[inline]
     fn send_back(&mut self, packet: Packet) {
         if let Some(first) = self.paths.next(packet.path, true, 0) {
@@ -374,13 +374,13 @@ impl Simulation {
         }
     }
 
-    /// Send whatever the flow may send now, and see to its timers.
+    /// Send what the flow may send now and update its timers.
     #[inline]
     pub(crate) fn pump(&mut self, index: usize) {
         self.send_allowed(index, true);
     }
 
-    /// Send whatever the flow may send now; `then_arm`: nobody else sees to its timers.
+    /// Send what the flow may send now; `then_arm` also updates its timers.
     #[inline(never)]
     fn send_allowed(&mut self, index: usize, then_arm: bool) {
         let flow = &mut self.flows[index];
@@ -390,7 +390,7 @@ impl Simulation {
         let echo = flow.echo_ms as u16;
         let idle = link.next_event() == NEVER;
         let send = |link: &mut Link<Packet>, seq, bytes: u32, ecn| {
-            // The far end never says that the queue dropped it: the sender finds out as for any other loss.
+            // The result is ignored: the sender detects a drop like any other loss.
             let head = Head::new(Kind::Data, bytes, index, path);
             let packet = Head { ecn, seq, timestamp: self.now, left: echo, ..head }.into();
             let _: Offer = link.offer(packet, self.now);
@@ -414,7 +414,7 @@ impl Simulation {
                 };
                 send(link, transmit.seq, bytes, ecn);
             }
-            debug_assert!(flow.sender.is_watched(self.now), "nothing watches what is out: {flow:?}");
+            debug_assert!(flow.sender.is_watched(self.now), "no timer covers the flight: {flow:?}");
         }
         if idle {
             self.events.set_link(link_index, link.next_event());
@@ -436,7 +436,7 @@ impl Simulation {
         }
     }
 
-    /// `packet` comes to a link `at` this instant, or later where it only delays.
+    /// Offer `packet` to a link at time `at`.
     #[inline]
     fn offer(&mut self, link: u32, at: Nanos, packet: Packet) {
         let link = link as usize;
@@ -447,7 +447,7 @@ impl Simulation {
         }
     }
 
-    /// A flow starts, changes its route, stops or has a timer to see to.
+    /// Run a flow's event: start, reroute, stop or timer.
     fn run_flow(&mut self, index: usize) {
         let flow = &mut self.flows[index];
         flow.routes.follow(self.now);
@@ -482,7 +482,7 @@ impl Simulation {
     }
 }
 
-/// A packet of the handshake.
+/// Build a handshake packet.
 fn opening(kind: Kind, flow: usize, path: u32, timestamp: Nanos, propagation: Nanos) -> Packet {
     Head { timestamp, propagation, ..Head::new(kind, SYN_BYTES, flow, path) }.into()
 }

@@ -1,5 +1,4 @@
-//! A source that nothing slows down: packets at a constant rate, all the time or in bursts. UDP sends them as they come;
-//! for TCP they are what an application writes.
+//! A constant-rate packet source, continuous or on/off, without congestion control: UDP or a TCP application.
 
 use leo_link::{NEVER, Nanos};
 use leo_transport::PACKET_BYTES;
@@ -9,23 +8,23 @@ use rand_pcg::Pcg64Mcg;
 const NANOS_PER_S: u64 = 1_000_000_000;
 const WORK: u64 = PACKET_BYTES as u64 * 8 * NANOS_PER_S;
 
-/// Mean lengths of sending and of silence.
+/// Mean on and off times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OnOff {
     pub on: Nanos,
     pub off: Nanos,
-    /// Drawn from exponential distributions; else always as long.
+    /// Whether times are exponentially distributed; otherwise constant.
     pub random: bool,
 }
 
-/// Packets of 1,500 bytes at a constant rate, of which as many count as a TCP segment's payload.
+/// Packets of 1,500 bytes at a constant rate. Each counts as the payload of a TCP segment.
 #[derive(Clone, Debug)]
 pub struct Source {
     rate_bps: u64,
     on_off: Option<OnOff>,
     random: Pcg64Mcg,
     next: Nanos,
-    /// What divisions left, in bit·ns/s: the long-run rate is exact.
+    /// Remainder of divisions in bit·ns/s, so that the long-run rate is exact.
     remainder: u64,
     burst_ends: Nanos,
     sent: u64,
@@ -46,18 +45,16 @@ impl Source {
         }
     }
 
-    /// The flow starts.
     pub fn start(&mut self, now: Nanos) {
         self.next = now;
         self.burst_ends = self.on_off.map_or(NEVER, |on_off| now + self.draw(on_off.on, on_off.random));
     }
 
-    /// When the next packet is due.
     pub const fn next_packet(&self) -> Nanos {
         self.next
     }
 
-    /// Whether a packet is due at `now`; counts it. Call until false.
+    /// Count a packet if one is due at `now`, and return whether it was. Call until false.
     pub fn take(&mut self, now: Nanos) -> bool {
         if now < self.next {
             return false;
@@ -69,8 +66,7 @@ impl Source {
         while let Some(on_off) = self.on_off
             && self.next >= self.burst_ends
         {
-            // Silence stops the clock of the packets: what is left of a gap follows it. So bursts shorter than the gap
-            // between packets send no more than their share.
+            // Off times pause the gap between packets, so bursts shorter than the gap send only their share.
             let silence = self.draw(on_off.off, on_off.random);
             self.next += silence;
             self.burst_ends += silence + self.draw(on_off.on, on_off.random);
@@ -78,7 +74,6 @@ impl Source {
         true
     }
 
-    /// A packet has arrived.
     pub fn on_received(&mut self) {
         self.received += 1;
     }
@@ -91,7 +86,7 @@ impl Source {
         self.received
     }
 
-    /// A length of `mean`, or one drawn around it; at least a nanosecond.
+    /// Return `mean` or a random time with that mean; at least 1 ns.
     fn draw(&mut self, mean: Nanos, random: bool) -> Nanos {
         if !random {
             return mean.max(1);
@@ -126,17 +121,17 @@ mod tests {
             sent_in(source, 600 * NANOS_PER_S) as f64 / 600_000.0
         };
         assert!((share(false) - 0.25).abs() < 0.005, "{}", share(false));
-        // 5,000 cycles: the standard error is about 0.004.
+        // 5,000 cycles: standard error of about 0.004.
         assert!((share(true) - 0.25).abs() < 0.015, "{}", share(true));
     }
 
     #[test]
     fn bursts_shorter_than_the_gap_between_packets_send_no_more_than_their_share() {
-        // A packet every 12 ms of sending; bursts of 3 ms.
+        // A packet per 12 ms of on time; bursts of 3 ms.
         for random in [false, true] {
             let on_off = OnOff { on: 3_000_000, off: 9_000_000, random };
             let sent = sent_in(Source::new(1_000_000, Some(on_off), 1), 600 * NANOS_PER_S);
-            // A quarter of 50,000; the error of 50,000 random cycles is about 60.
+            // A quarter of 50,000; the error over 50,000 random cycles is about 60.
             assert!(sent.abs_diff(12_500) < 250, "{sent}");
         }
     }

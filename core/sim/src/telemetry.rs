@@ -1,4 +1,4 @@
-//! In-band telemetry for flows whose scheme asks for it: the headers of packets on their way (LeoTCP, section III-A).
+//! In-band telemetry headers for schemes that need them (LeoTCP, section III-A).
 
 mod bandwidth;
 mod port;
@@ -14,37 +14,36 @@ use leo_transport::SackBlocks;
 
 use crate::packet::Packet;
 
-/// Packets that a new flow has room for.
+/// Initial number of packets per flow.
 const SLOTS: usize = 64;
 
-/// The header of a packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     seq: u64,
-    /// Tells transmissions of the same packet apart.
+    /// Distinguishes transmissions of the same packet.
     sent_at: Nanos,
     header: Header,
-    /// Bytes that waited when it came to the hop that it is on.
+    /// Bytes queued when it arrived at its current hop.
     queue_found: u32,
-    /// Hops behind it.
+    /// Hops already crossed.
     hops: u8,
     arrived: bool,
 }
 
-/// The headers of a flow's packets, by sequence number: those of packets that got lost are overwritten.
+/// Headers of a flow's packets, by sequence number. Those of lost packets are overwritten.
 #[derive(Clone, Debug)]
 pub struct Headers {
     slots: Box<[Slot]>,
-    /// As many for each slot as the longest route has.
+    /// `most_hops` entries per slot.
     hops: Box<[Hop]>,
     most_hops: usize,
-    /// The data packet that reached the receiver last.
+    /// Sequence number of the data packet that last reached the receiver.
     latest: u64,
-    /// Acknowledgements on their way and the packets that they answer.
+    /// ACKs in flight and the packets that they answer.
     answers: VecDeque<Answer>,
 }
 
-/// An acknowledgement, known by what it says: no two say the same unless they answer packets that had come before.
+/// An ACK, identified by its content. Only ACKs for packets that arrived before can have equal content.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     cumulative: u64,
@@ -68,7 +67,7 @@ impl Headers {
         seq as usize & (self.slots.len() - 1)
     }
 
-    /// Packet `seq`, one of `outstanding`, leaves the sender and finds `queued_bytes` before the first link.
+    /// Create the header of packet `seq`, one of `outstanding`, with `queued_bytes` before the first link.
     pub fn begin(&mut self, seq: u64, outstanding: u32, now: Nanos, header: Header, queued_bytes: u64) {
         if outstanding as usize > self.slots.len() {
             self.grow();
@@ -78,14 +77,14 @@ impl Headers {
             Slot { seq, sent_at: now, header, queue_found: saturated(queued_bytes), hops: 0, arrived: false };
     }
 
-    /// The place of `packet`, unless another transmission of it or another packet has taken it.
+    /// Return the slot of `packet`, unless another packet or transmission has taken it.
     fn find(&self, packet: &Packet) -> Option<usize> {
         let index = self.index(packet.seq);
         let slot = &self.slots[index];
         (slot.seq == packet.seq && slot.sent_at == packet.timestamp).then_some(index)
     }
 
-    /// `packet` left `link`, whose switch is `port`.
+    /// Record that `packet` left `link`, whose switch is `port`.
     pub fn leave(
         &mut self,
         packet: &Packet,
@@ -110,7 +109,7 @@ impl Headers {
         slot.hops += 1;
     }
 
-    /// `packet` goes on to a link before which `queued_bytes` wait; `None`: it is there.
+    /// Record that `packet` finds `queued_bytes` at its next link; `None` if it has reached the receiver.
     pub fn go_on(&mut self, packet: &Packet, queued_bytes: Option<u64>) {
         if queued_bytes.is_none() {
             self.latest = packet.seq;
@@ -123,18 +122,18 @@ impl Headers {
         }
     }
 
-    /// `ack` leaves the receiver: it answers the packet that came last, even if that has waited for a delayed one.
+    /// Record that `ack` leaves the receiver. It answers the latest packet, even if an earlier one caused it.
     pub fn answer(&mut self, ack: &Packet) {
         let answer = Answer { cumulative: ack.seq, echo: ack.timestamp, sacks: ack.sacks, seq: self.latest };
         self.answers.push_back(answer);
     }
 
-    /// `ack` reaches the sender: what the packet collected that it answers; `None` once another has taken its place.
+    /// Return the hops of the packet that `ack` answers; `None` if its slot was overwritten.
     pub fn acknowledged(&mut self, ack: &Packet) -> Option<&[Hop]> {
         let is_it = |answer: &Answer| {
             (answer.cumulative, answer.echo) == (ack.seq, ack.timestamp) && answer.sacks == ack.sacks
         };
-        // Those before it got lost, or come later by an older route, with news of that.
+        // ACKs before it were lost, or arrive later over an older route with old information.
         let position = self.answers.iter().position(is_it)?;
         let answer = self.answers.drain(..=position).next_back()?;
         self.collected(answer.seq)

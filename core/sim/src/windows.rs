@@ -1,16 +1,16 @@
-//! The receive and send buffers of a flow that has them limited, and how the sender learns of the window.
+//! Limited receive and send buffers of a flow, and how the sender learns the receive window.
 
 use std::collections::VecDeque;
 
 use leo_transport::{Nanos, SendBuffer, Sender};
 
-/// Buffers of one flow. Acknowledgements say how far the sender may go; what they say depends on their number alone, for
-/// the application reads at once: it is kept here and not in every packet.
+/// The buffers of a flow. The window depends only on the ACK number because the application reads at once, so
+/// it is stored here and not in every packet.
 #[derive(Clone, Debug)]
 pub struct Windows {
-    /// The receiver's is limited.
+    /// Whether the receive buffer is limited.
     announces: bool,
-    /// Numbers of acknowledgements under way, and the edges that they announce.
+    /// ACK numbers in flight and the window edges that they announce.
     announced: VecDeque<(u64, u64)>,
     send: Option<SendBuffer>,
 }
@@ -20,7 +20,7 @@ impl Windows {
         Self { announces, announced: VecDeque::new(), send }
     }
 
-    /// The connection is there: the window reaches to `edge`, and the application writes its first.
+    /// Open the connection with a window up to `edge`; the application starts to write.
     pub fn open(&mut self, sender: &mut Sender, now: Nanos, edge: u64) {
         if self.announces {
             sender.allow(edge);
@@ -28,7 +28,7 @@ impl Windows {
         self.refill(sender, now);
     }
 
-    /// An acknowledgement of everything before `cumulative`, with a window up to `edge`, leaves the receiver.
+    /// Record an ACK of everything before `cumulative` that leaves the receiver with a window up to `edge`.
     pub fn announce(&mut self, cumulative: u64, edge: u64) {
         if !self.announces {
             return;
@@ -39,7 +39,7 @@ impl Windows {
         }
     }
 
-    /// An acknowledgement of everything before `cumulative` has been taken in by the sender.
+    /// Update the window after the sender has processed an ACK of everything before `cumulative`.
     pub fn on_ack(&mut self, sender: &mut Sender, now: Nanos, cumulative: u64) {
         let mut edge = 0;
         while let Some(&(number, announced)) = self.announced.front()
@@ -47,7 +47,7 @@ impl Windows {
         {
             edge = announced;
             if number == cumulative {
-                // Others with this number may follow, but tell nothing else.
+                // Later ACKs with this number announce the same edge.
                 break;
             }
             self.announced.pop_front();

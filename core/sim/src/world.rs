@@ -1,12 +1,11 @@
-//! What rewards and critics see of the simulated path.
+//! The path state for rewards and critics.
 
 use leo_control::World;
 use leo_link::{DropTail, Nanos, Schedule};
 use leo_transport::PACKET_BYTES;
 
-/// The bottleneck of a route and the route's propagation at `now`.
-///
-/// The slowest link is the bottleneck, the first of several; in an outage it counts with the rate that it would have.
+/// Return the bottleneck (the first of the slowest links) and the propagation delay of a route at `now`.
+/// During an outage, a link counts with its rate outside of outages.
 pub fn world<'a>(route: impl IntoIterator<Item = (&'a Schedule, DropTail)>, now: Nanos) -> World {
     let mut world = World::default();
     let mut slowest = u64::MAX;

@@ -37,8 +37,8 @@ impl Burst {
     #[inline]
     pub fn should_wait(&self) -> bool {
         let third = u64::from(self.available) * WINDOW_DIVISOR >= u64::from(self.window);
-        // Wait only if the ACK of the first packet is due soon: longer waits cost throughput. Before Linux
-        // 6.18 and the stable kernels of 2025, "soon" was half a round trip.
+        // Wait only if the ACK of the first packet is due soon: longer waits cost throughput. "Soon" was half
+        // a round trip before Linux 6.18 and the stable kernels of 2025.
         let soon = self.srtt > 0 && self.head_age + PATIENCE.min(self.srtt / 2) >= self.srtt;
         self.available < self.whole && !third && self.since_sent <= PATIENCE && soon
     }

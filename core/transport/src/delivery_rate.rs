@@ -51,8 +51,7 @@ impl DeliveryRate {
         self.delivered
     }
 
-    /// Note that a packet leaves after `prior_in_flight` others and `lost` losses. `first`: no packet is
-    /// unacknowledged, lost or not (Linux's packets_out is 0).
+    /// Note a packet after `prior_in_flight` others and `lost` losses; `first`: none is unacknowledged.
     #[inline]
     pub fn on_sent(&mut self, now: Nanos, prior_in_flight: u32, lost: u64, first: bool) -> SentState {
         if first {

@@ -4,11 +4,10 @@ use leo_cc::INITIAL_WINDOW;
 
 use crate::Nanos;
 
-/// Halve the window for each timeout of silence, down to the initial window (RFC 2861; Linux's
-/// tcp_cwnd_restart, on by default: net.ipv4.tcp_slow_start_after_idle).
-///
-/// RFC 5681 §4.1: "a TCP sender SHOULD set cwnd to no more than RW before beginning transmission if the TCP
-/// has not sent data in an interval exceeding the retransmission timeout", where RW is the initial window.
+/// Halve the window per timeout of silence, down to the initial one (RFC 2861, Linux's tcp_cwnd_restart,
+/// default of net.ipv4.tcp_slow_start_after_idle). RFC 5681 §4.1: "a TCP sender SHOULD set cwnd to no more
+/// than RW before beginning transmission if the TCP has not sent data in an interval exceeding the
+/// retransmission timeout", with RW the initial window.
 pub fn restart_window(window: u32, silence: Nanos, timeout: Nanos) -> u32 {
     let halvings = silence / timeout.max(1);
     window

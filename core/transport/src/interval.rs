@@ -50,8 +50,7 @@ impl IntervalCounters {
         (self.rtt_samples > 0).then(|| self.rtt_sum / Nanos::from(self.rtt_samples))
     }
 
-    /// RTT growth in seconds per second: the slope of the least-squares line through the samples. It is 0
-    /// with fewer than two samples or when all have the same time.
+    /// RTT slope of the least-squares line in s/s; 0 with fewer than two samples or all at one time.
     #[must_use]
     pub fn rtt_slope(&self) -> f64 {
         let n = f64::from(self.rtt_samples);

@@ -60,9 +60,7 @@ impl Rack {
         self.retransmissions.push_back((seq, sent_at));
     }
 
-    /// Mark overdue packets lost and call `on_lost` for each (RFC 8985 §6.2 step 5).
-    ///
-    /// Returns how many were marked and when to check again.
+    /// Mark overdue packets lost (RFC 8985 §6.2 step 5). Returns their number and when to check again.
     pub fn detect(
         &mut self,
         now: Nanos,

@@ -5,10 +5,8 @@ use std::collections::VecDeque;
 /// A search checks this many of the last ranges one by one, then uses binary search.
 const NEAR: usize = 4;
 
-/// A set of half-open ranges in ascending order.
-///
-/// A deque suffices: packets extend the last range or close a hole near the front, so few entries move, even
-/// when heavy loss leaves a hole every few packets.
+/// A set of ascending half-open ranges. A deque suffices: packets extend the last range or close a hole near
+/// the front, so few entries move, even when heavy loss leaves a hole every few packets.
 #[derive(Clone, Debug, Default)]
 pub struct RangeSet {
     ranges: VecDeque<(u64, u64)>,

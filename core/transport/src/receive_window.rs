@@ -1,7 +1,7 @@
 //! Linux's receive buffer and its auto-tuning (dynamic right-sizing): how much the sender may send ahead.
 //!
 //! The buffer grows even if it never limits the sender. While it grows, every packet is acknowledged at once:
-//! during all of slow start and for about a window after it.
+//! in slow start and for about a window after it.
 //!
 //! The application reads at once, so the buffer stands for the data in flight. Half of it is window, the rest
 //! overhead (net.ipv4.tcp_adv_win_scale = 1). The RTT is the time from an ACK to its timestamp's echo.
@@ -14,8 +14,8 @@ const MILLISECOND: Nanos = 1_000_000;
 const SEGMENT: u64 = SEGMENT_BYTES as u64;
 /// Packets added for small variations.
 const CUSHION: u64 = 16;
-/// Bytes of the buffer that Linux counts for a packet: SKB_TRUESIZE(advmss + MAX_TCP_HEADER), 2,344, plus
-/// steps of 128 until half of it holds a packet.
+/// Linux's bytes per packet in the buffer: SKB_TRUESIZE(advmss + MAX_TCP_HEADER), 2,344, plus steps of 128
+/// until half of it holds a packet.
 const PER_PACKET: u64 = 2_984;
 /// Bytes of the window that an arriving packet uses until it is read: half of its truesize.
 const WAITING: u64 = 2_728 / 2;
@@ -119,8 +119,7 @@ impl ReceiveWindow {
         self.rtt_8 = if smaller { rtt * 8 } else { self.rtt_8 - self.rtt_8 / 8 + rtt };
     }
 
-    /// Linux's tcp_rcv_space_adjust: twice the bytes read per round trip for losses, four times for slow
-    /// start.
+    /// Linux's tcp_rcv_space_adjust: twice the bytes read per RTT for losses, four times for slow start.
     #[cold]
     fn end_round(&mut self, now: Nanos, next: u64) {
         let read = (next - self.round_first) * SEGMENT;
@@ -162,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_window_begins_at_half_of_the_default_and_ends_at_half_of_the_maximum() {
-        // GEO paper, Buffer Settings: "effectively, rwnd is capped at 1/2 the default max, or about 3 MBytes".
+        // GEO paper, Buffer Settings: "rwnd is capped at 1/2 the default max, or about 3 MBytes".
         assert_eq!(ReceiveWindow::new(LINUX).edge(0), (65_536 - WAITING) / SEGMENT);
         let grown = windows(LINUX, (0..12).map(|round| 10 << round));
         assert_eq!(*grown.last().expect("there are rounds"), (3_145_728 - WAITING) / SEGMENT * SEGMENT);

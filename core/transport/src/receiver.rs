@@ -120,9 +120,8 @@ impl Receiver {
     }
 
     /// Take the ECN bits of the packet that [`Receiver::on_data`] gets next. `answered`: the sender has
-    /// reduced its window (CWR). `marked`: a queue marked the packet (CE).
-    ///
-    /// RFC 3168 §6.1.3: the receiver sets ECE "until it receives a CWR packet". Linux acknowledges both at once.
+    /// reduced its window (CWR). `marked`: a queue marked the packet (CE). Linux acknowledges both at once.
+    /// RFC 3168 §6.1.3: the receiver sets ECE "until it receives a CWR packet".
     #[cold]
     pub fn on_ecn(&mut self, answered: bool, marked: bool) {
         if answered {
@@ -349,8 +348,7 @@ mod tests {
 
     #[test]
     fn the_echo_is_that_of_the_packet_which_last_advanced_the_cumulative_point() {
-        // RFC 7323 §4.3: echo the earliest packet (A), no out-of-order data (B), but a packet that fills a
-        // hole (C).
+        // RFC 7323 §4.3: echo the earliest packet (A), no out-of-order data (B), but a hole's filler (C).
         let mut receiver = warmed_up();
         let echo = |receiver: &mut Receiver, seq, timestamp| {
             receiver.on_data(100, seq, timestamp, 0).map(|ack| (ack.cumulative, ack.echo))

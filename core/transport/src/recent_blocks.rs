@@ -6,8 +6,7 @@ const KEPT: usize = 4;
 /// Placeholder for a block that is now in order.
 const GONE: (u64, u64) = (u64::MAX, 0);
 
-/// Current extents of the most recent blocks. Searching for each one per packet would dominate the cost of an
-/// arrival when a long window has hundreds of blocks.
+/// Current extents of the most recent blocks: with many blocks, searching for them would cost most.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecentBlocks {
     blocks: [(u64, u64); KEPT],

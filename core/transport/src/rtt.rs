@@ -32,10 +32,9 @@ impl RttEstimator {
         Self { srtt_8: 0, mdev_4: 0, mdev_max_4: 0, rttvar_4: 0, round_end: 0, min: MinRtt::new(), latest: 0 }
     }
 
-    /// Take a sample at `now`. The sender's `una` and `next` delimit rounds.
-    ///
-    /// An ACK may deliver several packets. `rtt` is the first one's, which includes the receiver's delay (RFC
-    /// 6298); `last`, the last one's, updates the minimum.
+    /// Take a sample at `now`; the sender's `una` and `next` delimit rounds. `rtt` is that of the first
+    /// packet of an ACK, including the receiver's delay (RFC 6298). `last`, that of the last packet, is for
+    /// the minimum.
     pub fn sample(&mut self, now: Nanos, rtt: Nanos, last: Nanos, una: u64, next: u64) {
         let rtt = rtt.max(1);
         self.latest = rtt;
@@ -51,8 +50,7 @@ impl RttEstimator {
         let srtt = self.srtt_8 / 8;
         let (falls, error) = if rtt >= srtt { (false, rtt - srtt) } else { (true, srtt - rtt) };
         self.srtt_8 = self.srtt_8 - srtt + rtt;
-        // Linux: a fall of the RTT beyond the deviation counts by an eighth, so draining queues extend no
-        // timer.
+        // Linux counts a fall beyond the deviation by an eighth, so draining queues extend no timer.
         let mdev = self.mdev_4 / 4;
         if falls && error > mdev {
             self.mdev_4 += (error - mdev) / 8;

@@ -3,9 +3,7 @@
 /// Blocks that fit into the TCP options beside timestamps.
 pub const MAX_SACK_BLOCKS: usize = 3;
 
-/// Up to three blocks, most recent first, as offsets from the cumulative ACK.
-///
-/// Packed, because every packet of a simulation has room for one.
+/// Up to three blocks, most recent first, as offsets from the cumulative ACK. Packed: every packet has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(Rust, packed)]
 pub struct SackBlocks {

@@ -8,9 +8,8 @@ use crate::SEGMENT_BYTES;
 /// power of two, plus its descriptor. A new connection's buffer has 87,040 bytes.
 const BYTES_PER_PACKET: u64 = 4_352;
 
-/// The send buffer of one connection whose application writes whenever there is room.
-///
-/// A packet uses its payload's size. The descriptors of large writes, 2 %, are not counted.
+/// The send buffer of a connection whose application writes whenever there is room. A packet uses its
+/// payload's size. The descriptors of large writes, 2 %, are not counted.
 #[derive(Clone, Debug)]
 pub struct SendBuffer {
     /// Both in bytes: net.ipv4.tcp_wmem's third value, and the current size (sk_sndbuf).
@@ -30,9 +29,8 @@ impl SendBuffer {
         buffer
     }
 
-    /// Release all packets before `una`. Returns how many packets the application writes now.
-    ///
-    /// `window`: the congestion window. `has_room`: it is not full.
+    /// Release all packets before `una`. Returns how many packets the application writes now. `window`: the
+    /// congestion window. `has_room`: it is not full.
     pub fn refill(&mut self, una: u64, window: u32, has_room: bool) -> u64 {
         // Linux's tcp_new_space: the buffer follows the window unless the window limits the sender.
         if has_room {

@@ -133,9 +133,8 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Create an established connection that has sent nothing and has unlimited data.
-    ///
-    /// `counts_intervals`: keep [`IntervalCounters`], at the cost of a division per ACK.
+    /// Create an established connection that has sent nothing and has unlimited data. `counts_intervals`:
+    /// keep [`IntervalCounters`], at the cost of a division per ACK.
     #[must_use]
     pub fn new(scheme: Scheme, counts_intervals: bool) -> Self {
         Self {

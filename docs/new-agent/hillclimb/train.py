@@ -7,10 +7,10 @@ import numpy as np
 
 from agents.engines.actor import SPEC_VERSION
 from agents.hillclimb.settings import HillclimbSettings
+from agents.training.episodes import Episodes
 from agents.training.onnx_export import perceptron
 from agents.training.reporter import Reporter
 from agents.training.run_folder import RunFolder
-from agents.training.simulations import Simulations
 from configs.errors import InputError
 
 Weights = dict[str, np.ndarray]
@@ -24,7 +24,7 @@ def act(weights: Weights, observations: np.ndarray) -> np.ndarray:
 
 def episode(weights: Weights, settings: HillclimbSettings, number: int) -> tuple[float, int]:
     """Return the mean reward and the steps of one episode on each of the batch's simulations."""
-    simulations = Simulations(settings, first_episode=number * settings.num_envs)
+    simulations = Episodes(settings, first_episode=number * settings.num_envs)
     simulations.start()
     batch, total, count, steps = simulations.batch, 0.0, 0, 0
     while not batch.finished.all():
@@ -40,7 +40,7 @@ def episode(weights: Weights, settings: HillclimbSettings, number: int) -> tuple
 
 def train(settings: HillclimbSettings, run: RunFolder) -> None:
     """Train until ``settings`` say stop; continue from the latest checkpoint if ``run`` has one."""
-    dims = Simulations(settings).batch
+    dims = Episodes(settings).batch
     shapes = {
         "w1": (settings.hidden, dims.observation_dim),
         "b1": (settings.hidden,),

@@ -30,7 +30,7 @@ typedef u32 __wsum;
 enum bpf_map_type_used { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_QUEUE = 22, BPF_MAP_TYPE_RINGBUF = 27 };
 enum { BPF_F_MMAPABLE = 1 << 10, BPF_RB_NO_WAKEUP = 1 };
 
-/* include/net/tcp.h */
+/* include/uapi/linux/tcp.h, include/net/tcp.h */
 enum { TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss };
 enum tcp_ca_event { CA_EVENT_TX_START };
 enum { TCP_CONG_NON_RESTRICTED = 1 };

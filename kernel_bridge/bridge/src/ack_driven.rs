@@ -44,10 +44,7 @@ pub struct AckDriven {
 }
 
 impl AckDriven {
-    /// Start the scheme `name` on a new flow; `seed` seeds its random decisions.
-    ///
-    /// # Panics
-    /// When the name is not one of [`NAMES`].
+    /// Start the scheme `name`, one of [`NAMES`], on a new flow; `seed` seeds its random decisions.
     #[must_use]
     pub fn new(name: &str, seed: u64, flow: &Flow) -> Self {
         let context = Context { seed, ..Context::default() };

@@ -95,10 +95,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Admit a connection whose user is root or in `allowed`; send any other the reason and close it.
-    ///
-    /// # Errors
-    /// The connection broke, or its user is not allowed.
+    /// Admit a connection whose user is root or in `allowed`; send any other user the reason and fail.
     pub fn admit(stream: UnixStream, allowed: &[u32]) -> Result<Self, String> {
         stream.set_nonblocking(true).map_err(|error| error.to_string())?;
         let peer =

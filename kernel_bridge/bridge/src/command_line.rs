@@ -97,10 +97,7 @@ pub enum Decider {
     SaTcp,
 }
 
-/// Parse the arguments after the program's name.
-///
-/// # Errors
-/// One line with the argument and the rule that it breaks.
+/// Parse the arguments after the program's name. An error names the argument and the rule that it breaks.
 pub fn parse(arguments: &[String]) -> Result<Command, String> {
     let mut arguments = arguments.iter().map(String::as_str);
     match arguments.next() {
@@ -119,7 +116,7 @@ pub fn parse(arguments: &[String]) -> Result<Command, String> {
         Some("clean") => alone("clean", arguments.next(), Command::Clean),
         Some("-h" | "--help" | "help") => Ok(Command::Help),
         Some(other) => Err(format!("{other}: must be run, status, check or clean")),
-        None => Err("what to do is missing: run, status, check or clean".to_owned()),
+        None => Err("no command: must be run, status, check or clean".to_owned()),
     }
 }
 
@@ -257,7 +254,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_its_rule() {
         for (line, rule) in [
-            ("", "what to do is missing: run, status, check or clean"),
+            ("", "no command: must be run, status, check or clean"),
             ("stop", "stop: must be run, status, check or clean"),
             ("run --polcy a=b", "run: --polcy: unknown argument"),
             ("run --policy x", "--policy x: must be NAME=FOLDER"),

@@ -115,10 +115,7 @@ impl fmt::Debug for Registered {
     }
 }
 
-/// Load `program` for the congestion control `name`.
-///
-/// # Errors
-/// The kernel refuses: one line with libbpf's message.
+/// Load `program` for the congestion control `name`. An error has libbpf's message.
 pub fn load(program: Program, name: &str, settings: &Settings, tie: Tie) -> Result<Loaded, String> {
     if name.is_empty() || name.len() > MAX_NAME {
         return Err(format!("{name}: a congestion control's name has 1 to {MAX_NAME} bytes"));
@@ -167,10 +164,7 @@ impl Loaded {
             .map(|map| unsafe { BorrowedFd::borrow_raw(map.as_fd().as_raw_fd()) })
     }
 
-    /// Register the scheme, so that connections can choose it.
-    ///
-    /// # Errors
-    /// The kernel refuses, for instance because the name is taken: one line with libbpf's message.
+    /// Register the scheme, so that connections can choose it. Fails if the name is taken.
     pub fn register(mut self) -> Result<Registered, String> {
         let said = said::listen();
         let link = find(&mut self.object, SCHEME_MAP)?.attach_struct_ops().map_err(|error| {
@@ -292,7 +286,7 @@ struct Mapping {
 impl Mapping {
     fn new<T>(map: BorrowedFd<'_>, elements: usize, protection: ProtFlags) -> Result<Self, String> {
         let bytes = NonZeroUsize::new(elements * size_of::<T>()).ok_or("an empty map")?;
-        // SAFETY: a new mapping where the kernel wants it.
+        // SAFETY: a new mapping at an address that the kernel chooses.
         let at = unsafe { mmap(None, bytes, protection, MmapFlags::MAP_SHARED, map, 0) }
             .map_err(|error| format!("map {}: cannot be mapped: {error}", map.as_raw_fd()))?;
         Ok(Self { at, bytes })
@@ -301,7 +295,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: our own mapping, of that length, and nothing refers to it any more.
+        // SAFETY: our own mapping, of that length, and nothing refers to it now.
         let _ = unsafe { munmap(self.at, self.bytes.get()) };
     }
 }

@@ -44,10 +44,8 @@ pub fn drop_to((uid, gid): (Uid, Gid)) -> Result<(), String> {
     Ok(())
 }
 
-/// Have the kernel send SIGTERM when `parent` ends. Call it after [`drop_to`]: a change of user clears this.
-///
-/// # Errors
-/// The parent has ended already, or the kernel refuses.
+/// Have the kernel send SIGTERM when `parent` ends; fail if it has ended already. Call it after [`drop_to`],
+/// because a change of user clears the setting.
 pub fn end_with(parent: Pid) -> Result<(), String> {
     nix::sys::prctl::set_pdeathsig(Signal::SIGTERM).map_err(|error| format!("--with-parent: {error}"))?;
     if getppid() == parent { Ok(()) } else { Err("--with-parent: the parent has ended".to_owned()) }

@@ -133,7 +133,7 @@ impl Message<'_> {
 pub struct SchemeStatus {
     /// Its name for `TCP_CONGESTION`.
     pub scheme: String,
-    /// Who decides: policy, offered, scheme or program.
+    /// What decides: policy, offered, scheme or program.
     pub controller: &'static str,
     /// Length of a monitor interval, in ms.
     pub interval_ms: f64,

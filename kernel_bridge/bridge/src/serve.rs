@@ -12,9 +12,6 @@ use crate::service::{Controller, Service};
 use crate::{ack_driven, check, clients, ebpf, guardian, privileges};
 
 /// Serve until a signal ends the process. Prints one line when flows may use the schemes.
-///
-/// # Errors
-/// One line with what the machine lacks, what the kernel refused, or which file is wrong.
 pub fn serve(run: &Run) -> Result<(), String> {
     if let Some(need) = check::needs().into_iter().find(|need| need.lack.is_some()) {
         return Err(format!("{}: {}", need.what, need.lack.unwrap_or_default()));

@@ -408,10 +408,7 @@ impl Service {
         }
     }
 
-    /// Give a flow of an offered scheme a window and a pacing rate (0: unpaced).
-    ///
-    /// # Errors
-    /// The scheme is not offered, or the flow is not open.
+    /// Set window and pacing rate (0: unpaced) of an open flow; fail if its scheme is not offered.
     pub fn command(
         &mut self,
         slots: &mut Slots,
@@ -441,10 +438,7 @@ impl Service {
         Ok(())
     }
 
-    /// Have SaTCP attribute the flow's losses until `until_us` to an announced handover.
-    ///
-    /// # Errors
-    /// The scheme is not SaTCP, or the flow is not open.
+    /// Have SaTCP attribute an open flow's losses until `until_us` to an announced handover.
     pub fn freeze(
         &mut self,
         slots: &mut Slots,

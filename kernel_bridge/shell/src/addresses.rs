@@ -1,7 +1,7 @@
-//! Which addresses the two ends of a shell have.
+//! Addresses of a shell's two ends, from 100.64.0.0/10 (RFC 6598, shared address space) like mahimahi's.
 //!
-//! From 100.64.0.0/10 (RFC 6598, shared address space), as mahimahi's: the first that neither this network namespace nor
-//! the outermost shell uses. A shell reserves them before it looks, so that two that start at once never meet.
+//! A shell takes the first two that neither this network namespace nor the outermost shell uses. It reserves
+//! an address before it checks its use, so shells that start at the same time never collide.
 
 use std::io::{self, ErrorKind};
 use std::net::Ipv4Addr;
@@ -10,23 +10,19 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use nix::ifaddrs::getifaddrs;
 
-/// Which of RFC 6598's addresses are tried: enough for a thousand shells in one namespace.
+/// The range to try: enough for a thousand shells in one namespace.
 const FIRST: u32 = u32::from_be_bytes([100, 64, 0, 1]);
 const LAST: u32 = u32::from_be_bytes([100, 64, 7, 254]);
 
-/// An address that no other shell of this network namespace takes as long as this lives.
+/// An address that no other shell of this network namespace takes while this lives.
 #[derive(Debug)]
 pub struct Reserved {
-    /// The address.
     pub address: Ipv4Addr,
-    /// The kernel keeps the name until this socket is closed, at the latest when the process ends.
+    /// The kernel keeps the reserving name until this socket closes, at the latest when the process ends.
     _name: UnixDatagram,
 }
 
-/// Two addresses for the ends of a shell that starts in this network namespace. `base` belongs to the outermost shell.
-///
-/// # Errors
-/// All are in use, or the kernel does not tell which.
+/// Reserve two addresses in this network namespace. `base` belongs to the outermost shell.
 pub fn reserve_two(base: Option<Ipv4Addr>) -> io::Result<[Reserved; 2]> {
     let mut candidates = (FIRST..=LAST).map(Ipv4Addr::from);
     let first = reserve(&mut candidates, base)?;
@@ -39,7 +35,7 @@ fn reserve(candidates: &mut impl Iterator<Item = Ipv4Addr>, base: Option<Ipv4Add
         if Some(address) == base {
             continue;
         }
-        // unix(7): abstract names are per network namespace, and end with the last socket that has them.
+        // unix(7): abstract names are per network namespace and vanish with the last socket that has them.
         let name = SocketAddr::from_abstract_name(format!("mm-leo {address}"))?;
         match UnixDatagram::bind_addr(&name) {
             Ok(_) if in_use()?.any(|used| used == address) => {}
@@ -51,7 +47,7 @@ fn reserve(candidates: &mut impl Iterator<Item = Ipv4Addr>, base: Option<Ipv4Add
     Err(io::Error::other("all addresses from 100.64.0.1 to 100.64.7.254 are in use"))
 }
 
-/// Both ends of all interfaces here.
+/// Return both addresses of every interface in this namespace.
 fn in_use() -> io::Result<impl Iterator<Item = Ipv4Addr>> {
     let ends = getifaddrs()?.flat_map(|interface| [interface.address, interface.destination]);
     Ok(ends.flatten().filter_map(|end| end.as_sockaddr_in().map(nix::sys::socket::SockaddrIn::ip)))

@@ -1,41 +1,38 @@
-//! When to wake up so as to be there when a packet is due.
+//! Plans sleeps so that the shell is awake when a packet is due.
 //!
-//! A sleep ends some microseconds late, on each machine by another time. The alarm learns by how much nearly all of its
-//! sleeps are late at most, and ends them so much earlier; whoever wakes up too early looks at the clock until it is time,
-//! which is short.
+//! Sleeps end some microseconds late, depending on the machine. The alarm learns a bound that 19 of 20 sleeps
+//! keep and ends sleeps that much earlier. After an early wake-up the shell polls the clock briefly.
 
 use leo_link::{NEVER, Nanos};
 
-/// Nineteen of twenty sleeps shall end too early: then the lead moves down by one step nineteen times as often as it moves
-/// up by nineteen.
+/// In balance, the lead moves down by one step 19 times as often as up by 19: 19 of 20 sleeps end early.
 const STEP: Nanos = 100;
 const UP_STEPS: Nanos = 19;
-/// Half of all sleeps end later than usual, half sooner.
+/// Step of the median lateness: half of all sleeps end later, half sooner.
 const USUAL_STEP: Nanos = 500;
 
-/// Plans sleeps.
 #[derive(Debug)]
 pub struct Alarm {
-    /// By how much sleeps end earlier than needed.
+    /// How much earlier than needed sleeps end.
     lead: Nanos,
-    /// At most this.
+    /// Upper bound of `lead`.
     bound: Nanos,
-    /// Whether the last sleep was to end early.
+    /// Whether the last sleep used the lead.
     leads: bool,
-    /// When the last sleep was to end.
+    /// Planned end of the last sleep.
     until: Nanos,
-    /// How much later sleeps end than they were to, in the middle.
+    /// Median lateness of sleeps.
     usual: Nanos,
 }
 
 impl Alarm {
-    /// An alarm that never looks at the clock for longer than `bound` without sleeping.
+    /// Create an alarm that lets the shell poll the clock for at most `bound` without sleeping.
     pub const fn new(bound: Nanos) -> Self {
         Self { lead: 0, bound, leads: true, until: NEVER, usual: 0 }
     }
 
-    /// How long to sleep at `now` when something is due at `due`; for ever if nothing is. Where it is near, not at all,
-    /// unless sleep is `welcome`: then until it is due, and a little more.
+    /// Return how long to sleep at `now` until `due`; `None` (forever) if nothing is due. The lead shortens
+    /// the sleep, possibly to 0, unless sleep is `welcome`.
     #[inline]
     pub fn sleep(&mut self, due: Nanos, now: Nanos, welcome: bool) -> Option<Nanos> {
         self.leads = !welcome;
@@ -45,13 +42,13 @@ impl Alarm {
         sleep
     }
 
-    /// How long it usually takes to wake up, in ns: how long ago that has happened which ended a sleep.
+    /// Return the usual wake-up latency in ns: how long ago the event happened that ended a sleep.
     #[must_use]
     pub const fn latency(&self) -> Nanos {
         self.usual
     }
 
-    /// A sleep for something due at `due` has ended at `now` by itself.
+    /// Learn from a sleep for `due` that timed out at `now`.
     #[inline]
     pub fn woke(&mut self, due: Nanos, now: Nanos) {
         let late = now.saturating_sub(self.until);
@@ -74,7 +71,7 @@ mod tests {
 
     const US: Nanos = 1_000;
 
-    /// Sleep `times`, each time waking up later than asked by what `latency` says; returns the lead in the end.
+    /// Sleep `times` times, each time waking up late by `latency`; return the final lead.
     fn learn(alarm: &mut Alarm, times: u64, latency: impl Fn(u64) -> Nanos) -> Nanos {
         for time in 0..times {
             let (now, due) = (time * 1_000 * US, (time + 1) * 1_000 * US);
@@ -87,17 +84,17 @@ mod tests {
     #[test]
     fn the_lead_becomes_what_nineteen_of_twenty_sleeps_are_late_at_most() {
         let mut alarm = Alarm::new(50 * US);
-        // Evenly between 20 and 40 µs: one of twenty is above 39.
+        // Uniform between 20 and 40 µs: one of twenty is above 39.
         let lead = learn(&mut alarm, 20_000, |time| 20 * US + time * 7_919 % (20 * US));
         assert!((36 * US..=42 * US).contains(&lead), "{lead}");
-        // The machine becomes quick: soon no sleep ends early for longer than a moment.
+        // The machine becomes fast, and the lead soon shrinks.
         assert!(learn(&mut alarm, 1_000, |_| 2 * US) <= 4 * US);
     }
 
     #[test]
     fn half_of_all_sleeps_are_late_by_more_than_usual() {
         let mut alarm = Alarm::new(150 * US);
-        // Late by 20 to 120 µs, evenly.
+        // Uniform between 20 and 120 µs.
         learn(&mut alarm, 20_000, |time| 20 * US + time * 7_919 % (100 * US));
         assert!((65 * US..=75 * US).contains(&alarm.latency()), "{}", alarm.latency());
     }

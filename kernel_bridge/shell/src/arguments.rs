@@ -11,75 +11,69 @@ const NS_PER_US: f64 = 1e3;
 const NS_PER_MS: f64 = 1e6;
 const NS_PER_S: f64 = 1e9;
 const BPS_PER_MBPS: f64 = 1e6;
-/// As in a path trace: no path between two points on Earth comes near.
+/// As in a path trace; no path between two points on Earth comes near it.
 const DELAY_LIMIT_MS: f64 = 10_000.0;
 
-/// Unless told otherwise.
+/// Default of `--spin-us`.
 const SPIN: Nanos = 150_000;
 
-/// What `--help` prints.
 pub const HELP: &str = "\
 mm-leo PATH_TRACE [OPTION…] [-- COMMAND…]
 mm-leo --rate-mbps R --delay-ms D [OPTION…] [-- COMMAND…]
 
-Run COMMAND (a shell without one) behind a link that replays a path trace, or that never changes.
-Uplink is the way out of the shell, downlink the way in; options without a direction mean both.
+Run COMMAND (default: a shell) behind a link that replays a path trace, or that never changes.
+Uplink leaves the shell, downlink enters it; options without a direction apply to both.
 
   --rate-mbps R, --uplink-mbps R, --downlink-mbps R
-                        capacity in place of the trace's, of whole IP packets; 'unlimited' does not queue
-  --delay-ms D          one-way propagation in place of a path trace
-  --start-s S           begin S seconds into the trace (0)
+                        capacity in Mbit/s of whole IP packets, replaces the trace's; 'unlimited' never queues
+  --delay-ms D          one-way propagation, replaces a path trace
+  --start-s S           start S seconds into the trace (0)
   --queue KIND          droptail, gateway, sfq, codel, fq_codel, pie, fq_pie or cake (droptail)
   --queue-packets N, --queue-bytes N, --queue-bdp X
-                        its size; X bandwidth-delay products at the start (droptail: 1 BDP, others: Linux's)
-  --outage hold|drop    what waits when the trace's outages begin, or comes meanwhile, waits for their end or is
-                        lost like what is in flight (hold)
+                        queue size; X in bandwidth-delay products at the start (droptail: 1 BDP, others: Linux's)
+  --outage hold|drop    packets that wait or arrive during the trace's outages wait for their end, or are lost
+                        like those in flight (hold)
   --loss P, --uplink-loss P, --downlink-loss P
                         probability of loss, independent of the trace's (0)
   --downlink-jitter-ms J
-                        up to this much longer for each packet on the way in, in order (0)
-  --seed S              of losses, of jitter and of what queues draw (1)
-  --log FILE            what came, left, was dropped and lost, and the report
-  --report FILE         the report alone: counts, lateness, validity, as JSON
-  --max-late-ms M       the run is not valid when packets left later than this at the 99th percentile (1)
-  --spin-us N           wake up up to N µs early and look at the clock until a packet is due, at most 200 (150);
-                        by how much is learnt from how late sleeps end, so that it is seldom for long
+                        random extra delay of up to J for each downlink packet, without reordering (0)
+  --seed S              seed of losses, jitter and queues' random drops (1)
+  --log FILE            log every arrival, departure, drop and loss, and the report
+  --report FILE         write the report alone: counts, lateness, validity, as JSON
+  --max-late-ms M       the run is not valid if the 99th percentile of packets' lateness exceeds this (1)
+  --spin-us N           wake up at most N µs early (0 to 200) and poll the clock until a packet is due (150);
+                        the shell learns from how late sleeps end how early it must wake up
   --no-spin             the same as --spin-us 0
   --no-realtime         do not ask for a real-time priority";
 
-/// Where delay and connectivity come from.
+/// The source of delay and connectivity.
 #[derive(Debug, PartialEq)]
 pub enum Path {
-    /// A path trace file.
     Traced(PathBuf),
-    /// A path that never changes, with this one-way propagation.
+    /// A constant path with this one-way propagation.
     Static(Nanos),
 }
 
-/// How large a queue is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum QueueSize {
-    /// One BDP of drop-tail, or what Linux gives the discipline.
+    /// One BDP for drop-tail and the gateway, else Linux's default.
     Default,
-    /// At most this many packets.
     Packets(u64),
-    /// At most this many bytes.
     Bytes(u64),
-    /// Bandwidth-delay products at the start.
+    /// In bandwidth-delay products at the start.
     Bdp(f64),
 }
 
-/// One value for each direction.
+/// One value per direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Both<T> {
     /// Out of the shell.
     pub uplink: T,
-    /// Into it.
+    /// Into the shell.
     pub downlink: T,
 }
 
 impl<T: Copy> Both<T> {
-    /// The value for `direction`.
     pub const fn of(&self, direction: Direction) -> T {
         match direction {
             Direction::Uplink => self.uplink,
@@ -100,7 +94,7 @@ impl<T: Copy> Both<T> {
     }
 }
 
-/// A whole command line; each field is the option of that name in [`HELP`].
+/// The parsed command line; [`HELP`] describes the options.
 #[derive(Debug, PartialEq)]
 pub struct Arguments {
     pub path: Path,
@@ -110,7 +104,7 @@ pub struct Arguments {
     pub queue_size: QueueSize,
     pub loss: Both<f64>,
     pub downlink_jitter: Nanos,
-    /// Whether an outage discards what waits.
+    /// Whether outages discard waiting packets.
     pub outages_drop: bool,
     pub seed: u64,
     pub log: Option<PathBuf>,
@@ -118,23 +112,18 @@ pub struct Arguments {
     pub max_late: Nanos,
     pub spin: Nanos,
     pub realtime: bool,
-    /// Empty: the user's shell.
+    /// If empty, the user's shell.
     pub command: Vec<OsString>,
 }
 
-/// What the user wants.
+/// What the command line asks for.
 #[derive(Debug, PartialEq)]
 pub enum Request {
-    /// Print [`HELP`].
     Help,
-    /// Run a command.
     Run(Box<Arguments>),
 }
 
-/// Parse the command line without the program's own name.
-///
-/// # Errors
-/// One line that names the option and the rule.
+/// Parse the command line without the program's own name; an error is one line with the option and the rule.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Request, String> {
     parse_words(Parser::from_args(words)).map_err(|error| error.to_string())
 }
@@ -160,7 +149,7 @@ fn parse_words(mut parser: Parser) -> Result<Request, lexopt::Error> {
         command: Vec::new(),
     };
     loop {
-        // After `--` everything is the command's, also when a word looks like an option.
+        // All words after `--` belong to the command, even those that look like options.
         if let Some(rest) = parser.try_raw_args()
             && rest.peek().is_some_and(|word| word == "--")
         {
@@ -210,7 +199,7 @@ fn parse_words(mut parser: Parser) -> Result<Request, lexopt::Error> {
             "report" => arguments.report = Some(parser.value()?.into()),
             "max-late-ms" => arguments.max_late = time(&mut parser, &name, NS_PER_MS)?,
             "spin-us" => {
-                let rule = "must lie in [0, 200]: whoever spins longer starves the flows";
+                let rule = "must lie in [0, 200]: longer spinning starves the flows";
                 let us = number(&mut parser, &name, |us| (0.0..=200.0).contains(&us), rule)?;
                 arguments.spin = (us * NS_PER_US).round() as Nanos;
             }
@@ -222,12 +211,12 @@ fn parse_words(mut parser: Parser) -> Result<Request, lexopt::Error> {
     arguments.path = match (trace, delay) {
         (Some(trace), None) => Path::Traced(trace),
         (None, Some(delay)) => Path::Static(delay),
-        (Some(_), Some(_)) => return Err("--delay-ms: in place of a path trace, not beside one".into()),
-        (None, None) => return Err("a path trace is needed, or --rate-mbps and --delay-ms".into()),
+        (Some(_), Some(_)) => return Err("--delay-ms: cannot be combined with a path trace".into()),
+        (None, None) => return Err("give a path trace, or --rate-mbps and --delay-ms".into()),
     };
     let Both { uplink, downlink } = arguments.rate_bps;
     if matches!(arguments.path, Path::Static(_)) && (uplink.is_none() || downlink.is_none()) {
-        return Err("--rate-mbps: needed where there is no path trace".into());
+        return Err("--rate-mbps: required without a path trace".into());
     }
     Ok(Request::Run(Box::new(arguments)))
 }
@@ -274,7 +263,7 @@ fn rate(parser: &mut Parser, name: &str) -> Result<u64, lexopt::Error> {
         return Ok(UNLIMITED);
     }
     match text.parse::<f64>() {
-        // A bit a second is the resolution; a petabit is far beyond any link.
+        // The resolution is 1 bit/s; a petabit per second is beyond any link.
         Ok(mbps) if (1e-6..1e9).contains(&mbps) => Ok((mbps * BPS_PER_MBPS).round() as u64),
         _ => Err(format!("--{name}: {text:?}: must be Mbit/s above 0, or 'unlimited'").into()),
     }
@@ -329,9 +318,9 @@ mod tests {
     #[test]
     fn an_error_names_the_option_and_the_rule() {
         for (line, error) in [
-            ("", "a path trace is needed, or --rate-mbps and --delay-ms"),
-            ("--delay-ms 5", "--rate-mbps: needed where there is no path trace"),
-            ("t.csv --delay-ms 5", "--delay-ms: in place of a path trace, not beside one"),
+            ("", "give a path trace, or --rate-mbps and --delay-ms"),
+            ("--delay-ms 5", "--rate-mbps: required without a path trace"),
+            ("t.csv --delay-ms 5", "--delay-ms: cannot be combined with a path trace"),
             ("t.csv --loss 1.5", "--loss: 1.5: must lie in [0, 1]"),
             ("t.csv --outage lose", "--outage: \"lose\": must be hold or drop"),
             ("t.csv --loss nan", "--loss: nan: must lie in [0, 1]"),
@@ -339,7 +328,7 @@ mod tests {
             ("t.csv --queue-packets 0", "--queue-packets: \"0\": must be a whole number, at least 1"),
             (
                 "t.csv --spin-us 201",
-                "--spin-us: 201: must lie in [0, 200]: whoever spins longer starves the flows",
+                "--spin-us: 201: must lie in [0, 200]: longer spinning starves the flows",
             ),
             (
                 "t.csv --queue red",

@@ -1,4 +1,4 @@
-//! An IP packet on its way through the link, in a buffer that goes back to its pool by itself.
+//! An IP packet in a buffer that returns to its pool on drop.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use leo_link::{Nanos, Packet};
 
-/// Room for a packet: the MTU of every TUN device here.
+/// The MTU of the TUN devices, and so the size of a buffer.
 pub const MTU: usize = 1500;
 
 const IPV4_HEADER_MIN: usize = 20;
@@ -19,7 +19,7 @@ const CE: u8 = 0b11;
 
 type Buffer = [u8; MTU];
 
-/// Buffers that no packet uses. Grows to the most packets that were ever under way at once, and allocates no more then.
+/// Free buffers. The pool grows to the maximum number of packets in flight and allocates no more then.
 #[derive(Debug, Default)]
 pub struct Pool {
     #[expect(
@@ -27,48 +27,44 @@ pub struct Pool {
         reason = "boxes move between the pool and packets, buffers stay where they are"
     )]
     free: RefCell<Vec<Box<Buffer>>>,
-    /// Bytes of the packets that the link has dropped or lost.
+    /// Bytes of packets that the link dropped or lost.
     gone_bytes: Cell<u64>,
 }
 
 impl Pool {
-    /// A pool with `packets` buffers.
     pub fn of(packets: usize) -> Rc<Self> {
         let free = (0..packets).map(|_| Box::new([0; MTU])).collect();
         Rc::new(Self { free: RefCell::new(free), gone_bytes: Cell::new(0) })
     }
 
-    /// An empty buffer.
     pub fn take(self: &Rc<Self>) -> Datagram {
         let buffer = self.free.borrow_mut().pop().unwrap_or_else(|| Box::new([0; MTU]));
         Datagram { buffer: Some(buffer), pool: Rc::clone(self), offered_at: 0, bytes: 0, flow: 0 }
     }
 
-    /// Bytes of all packets that were given back without having been delivered.
     pub const fn gone_bytes(&self) -> u64 {
         self.gone_bytes.get()
     }
 }
 
-/// A packet, or a buffer that waits for one.
+/// A packet, or an empty buffer for one.
 #[derive(Debug)]
 pub struct Datagram {
-    /// Always there until the packet is dropped.
+    /// `Some` until the packet is dropped.
     buffer: Option<Box<Buffer>>,
     pool: Rc<Pool>,
-    /// When it came.
     pub offered_at: Nanos,
     bytes: u16,
     flow: u32,
 }
 
 impl Datagram {
-    /// Room to read a packet into.
+    /// Return the buffer to read a packet into.
     pub fn room(&mut self) -> &mut [u8] {
         self.buffer.as_deref_mut().map_or(&mut [], |buffer| &mut buffer[..])
     }
 
-    /// Say that `bytes` were read, at `now`. False if that is no IPv4 packet: the shell carries nothing else.
+    /// Record that `bytes` were read at `now`. Return false unless they are an IPv4 packet.
     pub fn filled(&mut self, bytes: usize, now: Nanos) -> bool {
         self.offered_at = now;
         let Some(packet) = self.buffer.as_deref().and_then(|buffer| buffer.get(..bytes)) else {
@@ -83,12 +79,12 @@ impl Datagram {
         true
     }
 
-    /// The packet as it was read, but for congestion marks.
+    /// Return the packet as it was read, except for congestion marks.
     pub fn contents(&self) -> &[u8] {
         self.buffer.as_deref().map_or(&[], |buffer| &buffer[..usize::from(self.bytes)])
     }
 
-    /// It came out at the other end: give the buffer back without counting it as gone.
+    /// Return the buffer to the pool without counting the packet as gone.
     pub fn delivered(mut self) {
         self.bytes = 0;
     }
@@ -123,7 +119,7 @@ impl Packet for Datagram {
         self.flow
     }
 
-    /// RFC 3168 §5: "The CE codepoint '11' is set by a router to indicate congestion", in packets of a capable transport.
+    /// RFC 3168 §5: "The CE codepoint '11' is set by a router to indicate congestion", if ECN-capable.
     fn mark_congestion(&mut self) -> bool {
         let Some(buffer) = self.buffer.as_deref_mut() else { return false };
         if buffer[1] & ECN_MASK == NOT_ECT {
@@ -145,13 +141,13 @@ fn updated_checksum(checksum: u16, before: u16, after: u16) -> u16 {
     !((folded & 0xffff) + (folded >> 16)) as u16
 }
 
-/// A number for the packet's addresses, protocol and ports; the disciplines hash it with their seed.
+/// Hash the packet's addresses, protocol and ports; the disciplines hash the result with their seed.
 fn flow_of(packet: &[u8]) -> u32 {
     let word = |at: usize| {
         packet.get(at..at + 4).map_or(0, |word| u32::from_be_bytes([word[0], word[1], word[2], word[3]]))
     };
     let protocol = packet[9];
-    // A fragment that is not the first has no ports; so that all go one way, none of a fragmented packet is asked.
+    // Only the first fragment has ports, so all fragments are hashed without them and share a flow.
     let fragmented = u16::from_be_bytes([packet[6], packet[7]]) & 0x3fff != 0;
     let header = usize::from(packet[0] & 0x0f) * 4;
     let ports = if matches!(protocol, TCP | UDP) && !fragmented { word(header) } else { 0 };
@@ -163,7 +159,7 @@ fn flow_of(packet: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    /// A header of 100.64.0.1 to 100.64.0.2 with UDP ports, its checksum right.
+    /// A header from 100.64.0.1 to 100.64.0.2 with UDP ports and a correct checksum.
     fn header(tos: u8, ports: u32) -> Vec<u8> {
         let mut packet = vec![0x45, tos, 0, 28, 0, 1, 0, 0, 64, UDP, 0, 0, 100, 64, 0, 1, 100, 64, 0, 2];
         let checksum = !folded_sum(&packet);
@@ -173,7 +169,7 @@ mod tests {
         packet
     }
 
-    /// RFC 791: the one's complement sum of all 16-bit words; all ones with a right checksum inside.
+    /// RFC 791: the one's complement sum of all 16-bit words; all ones if the checksum is correct.
     fn folded_sum(header: &[u8]) -> u16 {
         let words = header[..20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
         let sum: u32 = words.sum();

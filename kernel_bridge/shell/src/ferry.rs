@@ -1,4 +1,4 @@
-//! The loop that carries packets between two TUN devices, each way through a link, on the machine's clock.
+//! The loop that carries packets between two TUN devices, through one link per direction, in real time.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -18,16 +18,16 @@ use crate::journal::{Journal, What};
 use crate::lateness::Lateness;
 use crate::rest::Rest;
 
-/// Packets read from one device before the clock is looked at again.
+/// Packets read from one device before due packets are delivered again.
 const BATCH: usize = 32;
 
-/// How long packets may take to leave after the command has ended.
+/// How long the last packets may take after the command has ended.
 const DRAIN: Nanos = 1_000_000_000;
 
-/// How long the programs outside have for an answer once nothing is on its way.
+/// How long programs outside may take to answer once no packet is in flight.
 const QUIET: Nanos = 20_000_000;
 
-/// One direction: from where, through what, to where.
+/// One direction: its link, and the devices that packets come from and go to.
 #[derive(Debug)]
 pub struct Way<'a> {
     direction: Direction,
@@ -35,40 +35,32 @@ pub struct Way<'a> {
     from: &'a Tun,
     to: &'a Tun,
     pool: Rc<Pool>,
-    /// Dropped and lost packets that the journal knows of.
+    /// Dropped and lost packets already in the journal.
     noted: (u64, u64),
     tally: Tally,
 }
 
-/// What one direction did.
+/// The counters of one direction.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// How late packets left.
     pub lateness: Lateness,
-    /// Packets that the kernel did not take because the device was down.
+    /// Packets that the kernel refused because the device was down.
     pub refused: u64,
-    /// What was no IPv4 packet, and did not go over the link.
+    /// Packets other than IPv4, which never entered the link.
     pub foreign: u64,
-    /// Packets that came.
     pub offered: u64,
-    /// Packets that left.
     pub delivered: u64,
-    /// Packets that the queue dropped.
     pub dropped: u64,
-    /// Packets lost on the way.
     pub lost: u64,
-    /// Packets that the queue marked.
     pub marked: u64,
-    /// Packets that waited or were on their way at the end.
+    /// Packets that waited or were in flight at the end.
     pub under_way: u64,
-    /// Bytes that left.
     pub delivered_bytes: u64,
-    /// Bytes that were dropped or lost.
+    /// Bytes dropped or lost.
     pub gone_bytes: u64,
 }
 
 impl<'a> Way<'a> {
-    /// Nothing is under way yet.
     pub fn new(
         direction: Direction,
         link: Link<Datagram>,
@@ -79,7 +71,7 @@ impl<'a> Way<'a> {
         Self { direction, link, from, to, pool, noted: (0, 0), tally: Tally::default() }
     }
 
-    /// Write what is due by `now`.
+    /// Write the packets that are due by `now`.
     #[inline]
     fn deliver(&mut self, now: Nanos, clock: &Clock, journal: &mut Option<Journal>) {
         loop {
@@ -111,7 +103,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Read what has come, the first of it at `first`. True if there may be more.
+    /// Read arrived packets, the first of which came at `first`. Return true if there may be more.
     #[inline]
     fn accept(&mut self, first: Nanos, clock: &Clock, journal: &mut Option<Journal>) -> io::Result<bool> {
         for index in 0..BATCH {
@@ -119,7 +111,7 @@ impl<'a> Way<'a> {
             let bytes = match self.from.read(packet.room()) {
                 Ok(bytes) => bytes,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                // The device is down: whoever turned it off wants no packets.
+                // The device is down: somebody turned it off.
                 Err(error) if error.raw_os_error() == Some(libc::EIO) => return Ok(false),
                 Err(error) => return Err(error),
             };
@@ -139,7 +131,7 @@ impl<'a> Way<'a> {
         Ok(true)
     }
 
-    /// Tell the journal of packets that the link has taken since it was last told.
+    /// Log the packets that the link has dropped or lost since the last call.
     fn note_gone(&mut self, now: Nanos, journal: &mut Option<Journal>) {
         let stats = self.link.stats(now);
         let (dropped, lost) = std::mem::replace(&mut self.noted, (stats.dropped, stats.lost));
@@ -152,7 +144,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// What happened until `now`.
+    /// Return the counters until `now`.
     fn into_tally(mut self, now: Nanos, journal: &mut Option<Journal>) -> Tally {
         self.note_gone(now, journal);
         let stats = self.link.stats(now);
@@ -171,32 +163,25 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Whether it is time to end.
+/// When to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The command runs.
+    /// The command still runs.
     NotYet,
-    /// It has ended: what its sockets said last still arrives, so that the other side knows, within [`DRAIN`].
+    /// The command has ended. Its last packets still arrive within [`DRAIN`], so peers see connections close.
     WhenEmpty,
-    /// At once.
     Now,
 }
 
-/// What a run did.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Carried {
-    /// Out of the shell.
     pub uplink: Tally,
-    /// Into it.
     pub downlink: Tally,
-    /// How long it took.
     pub duration: Nanos,
 }
 
-/// Carry packets until `ended`, asked whenever a signal has come, says so.
-///
-/// # Errors
-/// A device is gone.
+/// Carry packets until `ended`, called after each signal, says so. Fails if a device is gone.
 pub fn carry(
     [mut uplink, mut downlink]: [Way<'_>; 2],
     clock: &Clock,
@@ -241,11 +226,11 @@ pub fn carry(
         if sleeps {
             rest.was_asleep(awake);
         }
-        // What ends a sleep has come while this process woke up.
+        // The packet that ended the sleep arrived before this process woke up.
         let came = if sleeps { awake.saturating_sub(alarm.latency()).max(now) } else { awake };
         let ready = sources.map(|source| source.any().unwrap_or(true));
         quiet = drained && ready == [false; 3];
-        // Both are read: no short cut.
+        // Read both devices: a combined `||` would skip the second.
         let more_up = ready[0] && uplink.accept(came, clock, journal)?;
         let more_down = ready[1] && downlink.accept(came, clock, journal)?;
         more = more_up || more_down;

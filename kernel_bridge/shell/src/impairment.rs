@@ -1,4 +1,4 @@
-//! From the command line to the link of each direction.
+//! Builds the link of each direction from the command line.
 
 use std::fs;
 use std::sync::Arc;
@@ -13,22 +13,18 @@ use crate::arguments::{Arguments, Path, QueueSize};
 use crate::datagram::{Datagram, MTU};
 
 const NS_PER_S: f64 = 1e9;
-/// Sets the sequences of the two directions, and of losses and queues, apart.
+/// Separates the random streams of the two directions, and of losses and queues.
 const STREAM: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What both directions replay.
+/// The path that both directions replay.
 pub enum Source {
-    /// A path trace.
     Traced(Arc<PathTrace>),
     /// A constant one-way propagation.
     Static(Nanos),
 }
 
 impl Source {
-    /// Read the path trace, if there is one.
-    ///
-    /// # Errors
-    /// One line that names the file, the field and the rule.
+    /// Read the path trace, if there is one. An error is one line with the file, the field and the rule.
     pub fn read(path: &Path) -> Result<Self, String> {
         match path {
             Path::Static(delay) => Ok(Self::Static(*delay)),
@@ -51,14 +47,11 @@ impl Source {
     }
 }
 
-/// The link for `direction`.
-///
-/// # Errors
-/// The schedule never carries a packet, or a queue's size means nothing on it.
+/// Build the link for `direction`. Fails if the schedule never carries a packet.
 pub fn link(source: &Source, arguments: &Arguments, direction: Direction) -> Result<Link<Datagram>, String> {
     let schedule = source.schedule(arguments, direction);
     if !schedule.ever_carries() {
-        return Err(format!("{direction:?}: the trace has no capacity at any time"));
+        return Err(format!("{direction:?}: the trace never has capacity"));
     }
     let stream = match direction {
         Direction::Uplink => arguments.seed,
@@ -84,7 +77,7 @@ pub fn link(source: &Source, arguments: &Arguments, direction: Direction) -> Res
     })
 }
 
-/// How the link is when it first carries a packet; `schedule` ever does.
+/// Return the first span of `schedule` that carries packets; there must be one.
 pub fn start(schedule: &Schedule) -> Span {
     let mut span = schedule.at(0);
     while !span.connected || span.rate_bps == 0 {
@@ -93,7 +86,7 @@ pub fn start(schedule: &Schedule) -> Span {
     span
 }
 
-/// How large the queue is: a size in BDP refers to capacity and propagation at the start, both ways.
+/// Return the queue size. A BDP is the capacity times the round-trip propagation at the start.
 fn limit(arguments: &Arguments, schedule: &Schedule) -> DropTail {
     let start = start(schedule);
     let of_bdp = |bdp: f64| {
@@ -111,7 +104,7 @@ fn limit(arguments: &Arguments, schedule: &Schedule) -> DropTail {
     }
 }
 
-/// The discipline, with Linux's defaults but for its size; none for drop-tail.
+/// Return the discipline with Linux's defaults except for its size; `None` for drop-tail and the gateway.
 fn discipline(arguments: &Arguments, size: DropTail, seed: u64) -> Option<Managed<Datagram>> {
     let packets = size.packets.min(size.bytes / MTU as u64).max(1);
     let bytes = size.bytes.min(size.packets.saturating_mul(MTU as u64));

@@ -1,7 +1,7 @@
-//! TUN devices and what makes them the two ends of a link: addresses, routes, state.
+//! TUN devices as the two ends of a link, with their addresses, routes and state.
 //!
-//! netdevice(7) and the kernel's Documentation/networking/tuntap.rst describe the requests. A device is not persistent:
-//! the kernel removes it when its descriptor is closed, also when the process is killed.
+//! netdevice(7) and the kernel's Documentation/networking/tuntap.rst describe the requests. Devices are not
+//! persistent: the kernel removes one when its descriptor closes, even if the process is killed.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,13 +11,13 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
-/// Packets that wait for this process when it is late; beyond them the kernel drops.
+/// Packets that the kernel queues for this process before it drops.
 const BACKLOG_PACKETS: i32 = 8_192;
 
 /// `TUNSETIFF` of <linux/if_tun.h>.
 const TUNSETIFF: libc::Ioctl = 0x4004_54ca;
 
-/// A TUN device. Packets come and go without a header of the device's own, one a call.
+/// A TUN device. Each call reads or writes one packet, without a device header.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
@@ -25,10 +25,7 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Make a device in this network namespace; of `%d` in its name the kernel makes the first number that is free.
-    ///
-    /// # Errors
-    /// There is no `/dev/net/tun`, or this process may not make devices here.
+    /// Create a device in this network namespace; `%d` in `name` becomes the first free number.
     pub fn create(name: &str) -> io::Result<Self> {
         let file = File::options()
             .read(true)
@@ -44,15 +41,11 @@ impl Tun {
         Ok(Self { name: name.collect(), file })
     }
 
-    /// Its name in its network namespace.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Give it `local`, tell it who is at the other end, and turn it on. This process must be in its namespace.
-    ///
-    /// # Errors
-    /// The kernel refuses.
+    /// Set both ends' addresses and turn the device on. This process must be in the device's namespace.
     pub fn connect(&self, local: Ipv4Addr, peer: Ipv4Addr) -> io::Result<()> {
         let socket = Control::open()?;
         let mut request = named(&self.name);
@@ -61,24 +54,18 @@ impl Tun {
         request.ifr_ifru.ifru_dstaddr = address(peer);
         socket.set(libc::SIOCSIFDSTADDR, &mut request)?;
         request.ifr_ifru.ifru_metric = BACKLOG_PACKETS;
-        // In a user namespace the kernel refuses this and keeps its own 500 packets; too few would show as overruns.
+        // In a user namespace the kernel refuses this and keeps its 500 packets; overruns would show.
         let _ = socket.set(libc::SIOCSIFTXQLEN, &mut request);
         socket.turn_on(&self.name)
     }
 
-    /// The next packet, if one waits.
-    ///
-    /// # Errors
-    /// `WouldBlock` if none does.
+    /// Read the next packet; fails with `WouldBlock` if none waits.
     #[inline]
     pub fn read(&self, room: &mut [u8]) -> io::Result<usize> {
         (&self.file).read(room)
     }
 
-    /// Hand a packet to the kernel.
-    ///
-    /// # Errors
-    /// The device is down.
+    /// Hand a packet to the kernel; fails if the device is down.
     #[inline]
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         (&self.file).write(packet).map(|_| ())
@@ -92,17 +79,10 @@ impl AsFd for Tun {
 }
 
 /// Turn on the loopback interface of this network namespace.
-///
-/// # Errors
-/// The kernel refuses.
 pub fn turn_on_loopback() -> io::Result<()> {
     Control::open()?.turn_on("lo")
 }
 
-/// Everything else goes to `gateway`.
-///
-/// # Errors
-/// The kernel refuses.
 pub fn default_route(gateway: Ipv4Addr) -> io::Result<()> {
     // SAFETY: a rtentry is plain data, for which zeros mean "any" and "none".
     let mut route: libc::rtentry = unsafe { std::mem::zeroed() };
@@ -115,7 +95,7 @@ pub fn default_route(gateway: Ipv4Addr) -> io::Result<()> {
     check(unsafe { libc::ioctl(socket.0.as_raw_fd(), libc::SIOCADDRT, &raw const route) })
 }
 
-/// Whom netdevice(7)'s requests go to: any socket.
+/// A socket for netdevice(7)'s requests; any socket will do.
 struct Control(OwnedFd);
 
 impl Control {
@@ -141,7 +121,7 @@ impl Control {
 fn named(name: &str) -> libc::ifreq {
     // SAFETY: an ifreq is plain data, for which zeros are valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // The last byte stays zero: names end with one.
+    // The last byte stays zero and terminates the name.
     let room = request.ifr_name.len() - 1;
     for (place, letter) in request.ifr_name[..room].iter_mut().zip(name.bytes()) {
         *place = letter as libc::c_char;

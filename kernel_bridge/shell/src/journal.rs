@@ -1,7 +1,6 @@
-//! The log of what came, left, was dropped and lost.
+//! The log of arrivals, departures, drops and losses.
 //!
-//! The loop that carries packets only notes; another thread turns notes into text, so that a slow disk never holds up a
-//! packet for long.
+//! The packet loop only takes notes; another thread writes them, so a slow disk hardly delays packets.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -12,43 +11,40 @@ use leo_link::{Direction, Nanos};
 
 /// Notes in one batch.
 const BATCH: usize = 4_096;
-/// Batches on their way to the file; when all are, the disk holds up the link, which shows as lateness.
+/// Batches on their way to the file; if all are in use, the disk holds up the link, which shows as lateness.
 const BATCHES: usize = 64;
-/// A killed shell's log lacks at most this much of its end.
+/// A killed shell loses at most this much of its log's end.
 const FLUSH: Nanos = 250_000_000;
 
-/// What happened to packets.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A packet of so many bytes came.
+    /// A packet of this many bytes arrived.
     Came(u16),
-    /// One left.
+    /// A packet left.
     Left {
-        /// Its size.
         bytes: u16,
-        /// Since it came.
+        /// Time since it arrived.
         after: Nanos,
-        /// Since it was due.
+        /// Time since it was due.
         late: Nanos,
     },
-    /// The queue dropped so many.
+    /// The queue dropped this many packets.
     Dropped(u64),
-    /// So many were lost on the way, by chance or in an outage.
+    /// This many packets were lost at random or in an outage.
     Lost(u64),
 }
 
-/// When what happened, and which way.
+/// One event.
 #[derive(Clone, Copy, Debug)]
 pub struct Note {
-    /// Since the link began.
+    /// Time since the link started.
     pub at: Nanos,
-    /// Which way.
     pub direction: Direction,
-    /// What.
     pub what: What,
 }
 
-/// Takes notes and writes them in batches.
+/// Collects notes and writes them in batches.
 #[derive(Debug)]
 pub struct Journal {
     batch: Vec<Note>,
@@ -58,18 +54,18 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begin with `header`, a line of JSON.
+    /// Start the log with `header`, a line of JSON.
     pub fn begin(file: File, header: String) -> Self {
         let (full, to_write) = sync_channel::<Vec<Note>>(BATCHES);
         let (written, empty) = sync_channel(BATCHES + 2);
         for _ in 0..BATCHES {
-            // There is room: the channel has just been made.
+            // The channel is new, so there is room.
             let _ = written.try_send(Vec::with_capacity(BATCH));
         }
         let writer = thread::spawn(move || {
             let mut out = BufWriter::new(file);
             writeln!(out, "# {header}")?;
-            // Whoever aligns something with the link reads in it when the link began.
+            // Other programs read the link's start time from the header.
             out.flush()?;
             for mut batch in to_write {
                 for note in &batch {
@@ -84,7 +80,6 @@ impl Journal {
         Self { batch: Vec::with_capacity(BATCH), full, empty, writer }
     }
 
-    /// Take a note.
     #[inline]
     pub fn note(&mut self, at: Nanos, direction: Direction, what: What) {
         self.batch.push(Note { at, direction, what });
@@ -93,7 +88,7 @@ impl Journal {
         }
     }
 
-    /// Pass on what has waited for long at `now`.
+    /// Pass on notes that have waited for long at `now`.
     #[inline]
     pub fn keep_up(&mut self, now: Nanos) {
         if self.batch.first().is_some_and(|note| now.saturating_sub(note.at) > FLUSH) {
@@ -103,14 +98,11 @@ impl Journal {
 
     fn pass_on(&mut self) {
         let next = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH));
-        // A writer that has ended tells why when it is asked for its file.
+        // If the writer has ended, `end` returns its error.
         let _ = self.full.send(std::mem::replace(&mut self.batch, next));
     }
 
-    /// Write what is left, then `footer`'s lines.
-    ///
-    /// # Errors
-    /// The file could not be written, now or before.
+    /// Write the remaining notes and `footer`'s lines. Fails if this or an earlier write failed.
     pub fn end(mut self, footer: &[String]) -> io::Result<()> {
         self.pass_on();
         drop(self.full);
@@ -139,7 +131,7 @@ fn write_line(out: &mut impl Write, note: &Note) -> io::Result<()> {
     }
 }
 
-/// Nanoseconds as milliseconds with all their digits.
+/// Displays nanoseconds as milliseconds with all digits.
 struct Millis(Nanos);
 
 impl std::fmt::Display for Millis {

@@ -1,8 +1,8 @@
-//! How much later than due packets left: what the machine adds to the link.
+//! How late packets left: the delay that the machine adds to the link.
 
 use leo_link::Nanos;
 
-/// Buckets a power of two: no value is told more than 1/16 too large.
+/// Buckets per power of two: no value is reported more than 1/16 too large.
 const STEPS: usize = 16;
 const BUCKETS: usize = STEPS * (64 - STEPS.trailing_zeros() as usize + 1);
 
@@ -21,7 +21,6 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// A packet left `late` after it was due.
     #[inline]
     pub fn record(&mut self, late: Nanos) {
         self.counts[bucket(late)] += 1;
@@ -29,7 +28,6 @@ impl Lateness {
         self.max = self.max.max(late);
     }
 
-    /// What `other` saw, too.
     pub fn merge(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(other.counts.iter()) {
             *count += more;
@@ -38,7 +36,7 @@ impl Lateness {
         self.max = self.max.max(other.max);
     }
 
-    /// The smallest bound of a bucket that at least `share` of all packets do not exceed; 0 without packets.
+    /// Return the smallest bucket bound that `share` of all packets do not exceed; 0 without packets.
     pub fn percentile(&self, share: f64) -> Nanos {
         let wanted = (share * self.packets as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -51,13 +49,12 @@ impl Lateness {
         self.max
     }
 
-    /// The latest.
     pub const fn max(&self) -> Nanos {
         self.max
     }
 }
 
-/// Small values have a bucket each; above, the leading bits choose.
+/// Small values have a bucket each; larger values are grouped by their leading bits.
 fn bucket(value: Nanos) -> usize {
     let steps = STEPS as u64;
     if value < steps {
@@ -67,7 +64,7 @@ fn bucket(value: Nanos) -> usize {
     (octave as usize + 1) * STEPS + ((value >> octave) - steps) as usize
 }
 
-/// The largest value in a bucket.
+/// Return the largest value in a bucket.
 fn last_of(bucket: usize) -> Nanos {
     if bucket < STEPS {
         return bucket as Nanos;

@@ -1,7 +1,7 @@
-//! `mm-leo`: a shell around any command whose network is a path trace, replayed by `core/link` on the machine's clock.
+//! `mm-leo` runs a command behind a link that replays a path trace with `core/link` on the machine's clock.
 //!
-//! As mahimahi's shells (Netravali et al., USENIX ATC 2015) it runs the command in a network namespace whose only way
-//! out is a TUN device, and carries the packets between that and a TUN device outside. It nests in them, and they in it.
+//! Like mahimahi's shells (Netravali et al., USENIX ATC 2015), with which it nests, it runs the command in a
+//! network namespace whose only exit is a TUN device, and carries packets between that and a device outside.
 
 mod addresses;
 mod alarm;
@@ -26,16 +26,16 @@ use std::process::ExitCode;
 use arguments::Request;
 use session::User;
 
-/// As a shell's, for a command line that makes no sense.
+/// Exit status of a wrong command line, as in other shells.
 const USAGE: u8 = 2;
-/// The shell could not be set up, or failed.
+/// Exit status if the shell could not be set up, or failed.
 const FAILED: u8 = 125;
 
 fn main() -> ExitCode {
     let user = User::current();
     let arguments = match arguments::parse(std::env::args_os().skip(1)) {
         Ok(Request::Help) => {
-            // Whoever closes the pipe has read enough.
+            // A reader that closes the pipe has read enough.
             let _ = writeln!(std::io::stdout(), "{}", arguments::HELP);
             return ExitCode::SUCCESS;
         }

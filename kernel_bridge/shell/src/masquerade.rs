@@ -1,7 +1,7 @@
-//! Source address translation for what goes on beyond the outer network namespace.
+//! Source address translation for packets that leave the outer network namespace.
 //!
-//! One nf_tables table that belongs to a netlink socket: the kernel removes it when the socket is closed, also when the
-//! process is killed. What it says, in nft(8)'s words:
+//! A netlink socket owns the nf_tables table: the kernel removes the table when the socket closes, even if
+//! the process is killed. The table in nft(8)'s syntax:
 //!
 //! ```text
 //! table ip mm-leo-leo0 { flags owner;
@@ -9,7 +9,7 @@
 //!         ip saddr 100.64.0.2 masquerade } }
 //! ```
 //!
-//! Messages and attributes are those of <linux/netfilter/nf_tables.h>, their order that of <linux/netfilter/nfnetlink.h>.
+//! Messages and attributes follow <linux/netfilter/nf_tables.h>, their order <linux/netfilter/nfnetlink.h>.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -30,7 +30,7 @@ const NFT_MSG_NEWCHAIN: u16 = 3;
 const NFT_MSG_NEWRULE: u16 = 6;
 const NFT_TABLE_F_OWNER: u32 = 2;
 const NF_INET_POST_ROUTING: u32 = 4;
-/// Where <linux/netfilter_ipv4.h> puts source translation among the hooks.
+/// Hook priority of source translation in <linux/netfilter_ipv4.h>.
 const NF_IP_PRI_NAT_SRC: u32 = 100;
 const NFT_PAYLOAD_NETWORK_HEADER: u32 = 1;
 const NFT_REG_1: u32 = 1;
@@ -38,20 +38,17 @@ const NFT_CMP_EQ: u32 = 0;
 const SOURCE_ADDRESS_OFFSET: u32 = 12;
 const NLA_F_NESTED: u16 = 1 << 15;
 const CHAIN: &[u8] = b"postrouting\0";
-/// A netlink message's header and a nf_tables message's.
+/// Size of a netlink header and an nf_tables header.
 const HEADERS: usize = 16 + 4;
 
-/// A masquerading rule, there as long as this lives.
+/// A masquerading rule that exists while this lives.
 #[derive(Debug)]
 pub struct Masquerade {
     _socket: OwnedFd,
 }
 
-/// Whether packets can go on beyond this network namespace at all: it has an interface besides loopback and other
-/// shells' ends, whose names begin with `shells`.
-///
-/// # Errors
-/// The kernel does not tell.
+/// Return whether packets can leave this network namespace: whether an interface is up other than loopback
+/// and other shells' ends, whose names start with `shells`.
 pub fn leads_on(shells: &str) -> io::Result<bool> {
     Ok(getifaddrs()?.any(|interface| {
         let up = interface.flags.contains(InterfaceFlags::IFF_UP);
@@ -61,17 +58,15 @@ pub fn leads_on(shells: &str) -> io::Result<bool> {
 }
 
 impl Masquerade {
-    /// Let packets from `source` leave this network namespace under the address of the interface they leave by.
-    ///
-    /// # Errors
-    /// The kernel has no nf_tables, or refuses.
+    /// Let packets from `source` leave this network namespace with the address of their outgoing interface.
+    /// Fails if the kernel lacks nf_tables.
     pub fn install(table: &str, source: Ipv4Addr) -> io::Result<Self> {
         let flags = SockFlag::SOCK_CLOEXEC;
         let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkNetFilter)?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
         let batch = batch(table, source);
         sendto(socket.as_raw_fd(), &batch, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
-        // Every message of the batch but its frame is answered.
+        // The kernel answers each message of the batch except its begin and end.
         for _ in 0..3 {
             acknowledged(&socket)?;
         }
@@ -79,7 +74,7 @@ impl Masquerade {
     }
 }
 
-/// Read one answer: an error number, zero if all is well.
+/// Read one answer: an error number, zero on success.
 fn acknowledged(socket: &OwnedFd) -> io::Result<()> {
     let mut answer = [0; 4096];
     let length = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
@@ -91,7 +86,7 @@ fn acknowledged(socket: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Everything in one transaction.
+/// Build one transaction that creates the table, the chain and the rule.
 fn batch(table: &str, source: Ipv4Addr) -> Vec<u8> {
     let table = [table.as_bytes(), b"\0"].concat();
     let owned = attribute(2, &NFT_TABLE_F_OWNER.to_be_bytes());
@@ -110,7 +105,7 @@ fn batch(table: &str, source: Ipv4Addr) -> Vec<u8> {
     .concat()
 }
 
-/// Load the source address, go on if it is `source`, masquerade.
+/// Load the source address, compare it with `source`, masquerade.
 fn expressions(source: Ipv4Addr) -> Vec<u8> {
     let load = [
         attribute(1, &NFT_REG_1.to_be_bytes()),
@@ -140,7 +135,7 @@ fn create(kind: u16, sequence: u32, attributes: &[u8]) -> Vec<u8> {
     message(NFNL_SUBSYS_NFTABLES << 8 | kind, flags, sequence, 0, attributes)
 }
 
-/// A netlink header, then family, version and resource, then attributes. All lengths are multiples of four.
+/// Build a netlink header, then family, version and resource, then attributes; lengths are multiples of four.
 fn message(kind: u16, flags: u16, sequence: u32, resource: u16, attributes: &[u8]) -> Vec<u8> {
     let length = (HEADERS + attributes.len()) as u32;
     let flags = flags | libc::NLM_F_REQUEST as u16;
@@ -156,10 +151,10 @@ fn message(kind: u16, flags: u16, sequence: u32, resource: u16, attributes: &[u8
     message
 }
 
-/// Below are the frames of batches.
+/// Smaller kinds are a batch's begin and end.
 const NLMSG_MIN_TYPE_OF_SUBSYSTEMS: u16 = 1 << 8;
 
-/// Length, kind, value, and zeros up to a multiple of four.
+/// Encode length, kind and value, padded with zeros to a multiple of four.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = 4 + value.len();
     let mut attribute = (length as u16).to_ne_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! Packets that the kernel dropped before the shell could read them: nobody but the devices' counters knows of them.
+//! Packets that the kernel dropped before the shell could read them; only the devices' counters show them.
 
 use std::fs::File;
 use std::io;
@@ -6,32 +6,26 @@ use std::os::unix::fs::FileExt;
 
 use crate::interface::Tun;
 
-/// proc_pid_net(5): eight columns of what a device received, then of what it was to send: bytes, packets, errors, drops.
+/// proc_pid_net(5): eight columns for received packets, then for sent ones: bytes, packets, errors, drops.
 const SEND_DROPS: usize = 11;
-/// Of a namespace with some hundred interfaces.
+/// Enough bytes for a namespace with hundreds of interfaces.
 const ROOM: usize = 1 << 16;
 
-/// The counter of one device.
+/// The drop counter of one device.
 #[derive(Debug)]
 pub struct Overruns {
-    /// Tells of the network namespace in which it was opened, wherever this process is now.
+    /// Shows the network namespace in which it was opened, even after this process leaves it.
     table: File,
     device: String,
 }
 
 impl Overruns {
-    /// Of `device`, in the network namespace where this process is.
-    ///
-    /// # Errors
-    /// There is no /proc.
+    /// Open the counter of `device` in the current network namespace.
     pub fn of(device: &Tun) -> io::Result<Self> {
         Ok(Self { table: File::open("/proc/thread-self/net/dev")?, device: device.name().to_owned() })
     }
 
-    /// Packets since the device was made.
-    ///
-    /// # Errors
-    /// The device is gone.
+    /// Return the packets dropped since the device was created. Fails if the device is gone.
     pub fn count(&self) -> io::Result<u64> {
         let mut text = vec![0; ROOM];
         let mut length = 0;

@@ -1,4 +1,4 @@
-//! What a run tells of itself: its header, its report, and whether it may be used.
+//! A run's header and report, and whether the run is valid.
 
 use leo_link::{Direction, Link, Nanos, UNLIMITED};
 use serde_json::{Value, json};
@@ -9,13 +9,13 @@ use crate::datagram::Datagram;
 use crate::ferry::{Carried, Tally};
 use crate::impairment::start;
 
-/// Of the log's first line.
+/// Value of `format` in the log's first line.
 const FORMAT: &str = "leogym-shell-log";
 const VERSION: u64 = 1;
-/// Which share of packets `--max-late-ms` bounds.
+/// The percentile of lateness that `--max-late-ms` bounds.
 const SHARE: f64 = 0.99;
 
-/// What is known before the first packet.
+/// Return what is known before the first packet.
 pub fn header(arguments: &Arguments, links: [&Link<Datagram>; 2], clock: &Clock, realtime: bool) -> Value {
     let words: Vec<_> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let [uplink, downlink] = links.map(|link| {
@@ -52,17 +52,17 @@ pub fn header(arguments: &Arguments, links: [&Link<Datagram>; 2], clock: &Clock,
     })
 }
 
-/// What is known after the last.
+/// The report of a finished run.
 #[derive(Debug)]
 pub struct Report {
-    /// Why the run must not be used.
+    /// Why the run is not valid.
     pub fault: Option<String>,
     carried: Carried,
 }
 
 impl Report {
-    /// Judge a run: packets must have left within `max_late` of when they were due, and the kernel must have kept none
-    /// from the shell.
+    /// Judge a run. It is valid if the 99th percentile of lateness is at most `max_late`, and the kernel
+    /// neither dropped packets before the shell read them (`overrun`) nor refused any.
     pub fn of(carried: Carried, max_late: Nanos, overrun: u64) -> Self {
         let mut lateness = carried.uplink.lateness.clone();
         lateness.merge(&carried.downlink.lateness);
@@ -70,9 +70,9 @@ impl Report {
         let refused = carried.uplink.refused + carried.downlink.refused;
         let fault = if p99 > max_late {
             let (late, bound) = (ms(p99), ms(max_late));
-            Some(format!("packets left {late:.3} ms late (99th percentile), allowed are {bound} ms"))
+            Some(format!("packets left {late:.3} ms late (99th percentile), the limit is {bound} ms"))
         } else if overrun > 0 {
-            Some(format!("{overrun} packets never reached the shell, which was too late to read them"))
+            Some(format!("{overrun} packets never reached the shell because it read too late"))
         } else if refused > 0 {
             Some(format!("{refused} packets could not be handed over: a device was turned off"))
         } else {
@@ -81,7 +81,6 @@ impl Report {
         Self { fault, carried }
     }
 
-    /// All of it.
     pub fn json(&self) -> Value {
         json!({
             "valid": self.fault.is_none(),
@@ -92,7 +91,7 @@ impl Report {
         })
     }
 
-    /// The last lines of the log: the verdict for people, then everything for programs.
+    /// Return the log's last lines: the verdict, then the report as JSON.
     pub fn footer(&self) -> Vec<String> {
         let verdict = match &self.fault {
             None => "valid: yes".to_owned(),
@@ -145,7 +144,7 @@ mod tests {
         assert_eq!(Report::of(carried(&late, 0), MS, 0).fault, None);
         late[1] = 50 * MS;
         let report = Report::of(carried(&late, 0), MS, 0);
-        let verdict = "valid: no: packets left 50.000 ms late (99th percentile), allowed are 1 ms";
+        let verdict = "valid: no: packets left 50.000 ms late (99th percentile), the limit is 1 ms";
         assert_eq!(report.footer()[0], verdict);
         assert_eq!(report.json()["valid"], false);
     }

@@ -1,18 +1,18 @@
-//! What a real-time thread leaves to the others.
+//! Limits how long the real-time thread stays awake.
 //!
-//! One that is awake nearly all the time is stopped: Linux leaves 50 ms of every second to ordinary processes
-//! (sched(7), sched_rt_runtime_us: "950,000"), and for so long no packet leaves. When packets follow one another closely,
-//! waiting awake for each would come to that. So it is a luxury of those who sleep as long as they are awake.
+//! Linux keeps 50 ms of every second for ordinary processes (sched(7), sched_rt_runtime_us: "950,000"). It
+//! stops a real-time thread that hardly sleeps for that long, and then no packet leaves. Waiting awake for
+//! closely spaced packets would cause this, so the thread may do so only if it sleeps half of the time.
 
 use leo_link::Nanos;
 
-/// Owed so much, it does not wait awake.
+/// With this much sleep owed, the thread does not wait awake.
 const LEAST: Nanos = 20_000;
 
-/// What was long ago does not count: it never owes more.
+/// Upper bound of the sleep owed, so that the distant past does not count.
 const MOST: Nanos = 200_000;
 
-/// Keeps account of sleep.
+/// Keeps account of the sleep that the thread owes.
 #[derive(Debug, Default)]
 pub struct Rest {
     owed: Nanos,
@@ -20,21 +20,20 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// It was awake until `now`.
     #[inline]
     pub fn was_awake(&mut self, now: Nanos) {
         self.owed = (self.owed + (now - self.since)).min(MOST);
         self.since = now;
     }
 
-    /// It was asleep until `now`. Sleep is not saved up: others may not have needed it.
+    /// Record sleep until `now`. It cannot be saved up: other processes may not have needed it.
     #[inline]
     pub fn was_asleep(&mut self, now: Nanos) {
         self.owed = self.owed.saturating_sub(now - self.since);
         self.since = now;
     }
 
-    /// Whether it has slept too little to wait awake.
+    /// Return whether it has slept too little to wait awake.
     #[inline]
     pub const fn is_owed(&self) -> bool {
         self.owed >= LEAST
@@ -47,7 +46,7 @@ mod tests {
 
     const US: Nanos = 1_000;
 
-    /// How many of 1,000 waits were not to be awake, where each follows so much work and so much sleep.
+    /// Return how many of 1,000 waits must be asleep, given this much time awake and asleep before each.
     fn owed(awake: Nanos, asleep: Nanos) -> usize {
         let (mut rest, mut now) = (Rest::default(), 0);
         let count = |_: &usize| {

@@ -1,9 +1,8 @@
 //! The command and its supervisor.
 //!
-//! The supervisor is the parent of all that loses its parent inside (prctl(2), PR_SET_CHILD_SUBREAPER). When the command
-//! ends, or the shell does, however that happens, it ends everything else that runs there. With the processes goes the
-//! network namespace and the inner TUN device, with the shell's own descriptors the outer one and its rule: there is
-//! nothing to clean up.
+//! The supervisor adopts all orphans inside (prctl(2), PR_SET_CHILD_SUBREAPER). When the command or the shell
+//! ends, for any reason, it kills all other processes inside. The kernel then removes the network namespace
+//! and the inner TUN device, and with the shell's descriptors the outer device and its rule.
 
 use std::convert::Infallible;
 use std::ffi::{CString, OsString};
@@ -22,20 +21,16 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, Uid, execvpe, fork, getuid, pipe2, read, seteuid, setresuid};
 
-/// Of whoever started the shell, where it is a setuid program; otherwise this changes nothing.
+/// The user who started the shell, which matters only if it is a setuid program.
 #[derive(Clone, Copy, Debug)]
 pub struct User(Uid);
 
 impl User {
-    /// Who started this process.
     pub fn current() -> Self {
         Self(getuid())
     }
 
-    /// Call `task` with the rights of this user, for what the user's words name.
-    ///
-    /// # Errors
-    /// What `task` says, or that the kernel refuses.
+    /// Call `task` with this user's rights, for the files that the user names.
     pub fn does<T>(self, task: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         let effective = nix::unistd::geteuid();
         seteuid(self.0).map_err(|error| error.to_string())?;
@@ -44,10 +39,7 @@ impl User {
         result
     }
 
-    /// Be this user from now on, without a way back.
-    ///
-    /// # Errors
-    /// The kernel refuses.
+    /// Become this user irrevocably.
     pub fn for_good(self) -> io::Result<()> {
         Ok(setresuid(self.0, self.0, self.0)?)
     }
@@ -57,49 +49,43 @@ impl User {
 #[derive(Debug)]
 pub struct Session {
     supervisor: Pid,
-    /// The supervisor notices when this is closed, at the latest when this process ends.
+    /// The supervisor notices when this closes, at the latest when this process ends.
     line: File,
 }
 
-/// What the command finds in its environment.
+/// This shell's additions to the command's environment.
 pub struct Surroundings {
-    /// The outermost shell's address outside, unless the environment has one.
+    /// This shell's outside address; ignored if an outer shell has set one.
     pub base: Ipv4Addr,
-    /// What the prompt tells of this shell, as in `[leo sd-ny-bp.csv] `.
+    /// This shell's part of the prompt, such as `[leo sd-ny-bp.csv] `.
     pub prompt: OsString,
 }
 
 impl Session {
-    /// Prepare `command` in the network namespace where this process is; `user` runs it.
-    ///
-    /// # Errors
-    /// The kernel refuses, or a word of the command has a zero byte.
+    /// Prepare `command` in the current network namespace; `user` runs it. Its words must have no zero byte.
     pub fn prepare(command: &[OsString], surroundings: &Surroundings, user: User) -> io::Result<Self> {
         let words: Vec<CString> =
             command.iter().map(|word| CString::new(word.as_bytes())).collect::<Result<_, _>>()?;
         let environment = environment(surroundings)?;
         let (wait, line) = pipe2(OFlag::O_CLOEXEC)?;
-        // SAFETY: this process has one thread, so that no lock can be held by another.
+        // SAFETY: this process has one thread, so no other thread can hold a lock.
         match unsafe { fork() }? {
             ForkResult::Parent { child } => Ok(Self { supervisor: child, line: line.into() }),
             ForkResult::Child => {
                 drop(line);
                 let status = supervise(&wait, &words, &environment, user).unwrap_or(1);
-                // SAFETY: ends this process, without running what the shell registered for its own end.
+                // SAFETY: ends this process without running the shell's own exit handlers.
                 unsafe { libc::_exit(status) }
             }
         }
     }
 
-    /// Let the command start.
-    ///
-    /// # Errors
-    /// The supervisor has ended already.
+    /// Let the command start. Fails if the supervisor has already ended.
     pub fn start(&mut self) -> io::Result<()> {
         self.line.write_all(b"!")
     }
 
-    /// The exit status, as a shell's `$?`, once everything inside has ended.
+    /// Return the exit status, like a shell's `$?`, once everything inside has ended.
     pub fn ended(&self) -> Option<u8> {
         match waitpid(self.supervisor, Some(WaitPidFlag::WNOHANG)) {
             Ok(status) => status_of(status),
@@ -110,15 +96,15 @@ impl Session {
     /// End everything inside, and wait until it has.
     pub fn end(self) {
         drop(self.line);
-        // It cannot be gone before it has been waited for.
+        // The supervisor exists until it is waited for.
         let _ = waitpid(self.supervisor, None);
     }
 }
 
-/// Start the command when told so; returns its exit status when everything inside has ended.
+/// Start the command when told to; return its exit status when everything inside has ended.
 fn supervise(wait: &OwnedFd, command: &[CString], environment: &[CString], user: User) -> nix::Result<i32> {
     set_child_subreaper(true)?;
-    // The shell ended before it said so when nothing comes.
+    // At end of file, the shell ended before it started the command.
     if read(wait, &mut [0])? != 1 {
         return Ok(1);
     }
@@ -138,7 +124,7 @@ fn supervise(wait: &OwnedFd, command: &[CString], environment: &[CString], user:
     while status.is_none() {
         let mut sources = [
             PollFd::new(deaths.as_fd(), PollFlags::POLLIN),
-            // Nothing more is ever written: this is readable when the shell has ended.
+            // The shell writes nothing more, so this becomes readable only when the shell ends.
             PollFd::new(wait.as_fd(), PollFlags::POLLIN),
         ];
         let ready = poll(&mut sources, PollTimeout::NONE);
@@ -152,7 +138,7 @@ fn supervise(wait: &OwnedFd, command: &[CString], environment: &[CString], user:
     Ok(status.map_or(1, i32::from))
 }
 
-/// Wait for every child that has ended; the status of `command` if it is among them.
+/// Wait for every child that has ended; return the status of `command` if it is among them.
 fn collect(command: Pid) -> Option<u8> {
     let mut found = None;
     loop {
@@ -164,7 +150,7 @@ fn collect(command: Pid) -> Option<u8> {
     }
 }
 
-/// End all children; those that they leave become children of this process, and end too.
+/// Kill all children. Their orphans become children of this process and are killed, too.
 fn end_all() -> nix::Result<()> {
     loop {
         // proc_pid_children(5)
@@ -198,7 +184,7 @@ fn become_command(command: &[CString], environment: &[CString], user: User) -> R
     execvpe(&command[0], command, environment)
 }
 
-/// This process's environment and mahimahi's names, by which its shells and this one nest in one another.
+/// Return this process's environment with mahimahi's variables, which let both kinds of shells nest.
 fn environment(surroundings: &Surroundings) -> io::Result<Vec<CString>> {
     const BASE: &str = "MAHIMAHI_BASE";
     const PREFIX: &str = "MAHIMAHI_SHELL_PREFIX";
@@ -210,7 +196,7 @@ fn environment(surroundings: &Surroundings) -> io::Result<Vec<CString>> {
         variables.push((BASE.into(), surroundings.base.to_string().into()));
     }
     variables.push((PREFIX.into(), prompt));
-    // bash runs this before its first prompt, after its own files have set PS1.
+    // bash runs this before its first prompt, after its startup files have set PS1.
     let command = format!("PS1=\"${PREFIX}$PS1\"; unset PROMPT_COMMAND");
     variables.push(("PROMPT_COMMAND".into(), command.into()));
     let line = |(name, value): (OsString, OsString)| {

@@ -1,4 +1,4 @@
-//! One run: set everything up, carry packets while the command runs, report.
+//! One run: sets everything up, carries packets while the command runs, and reports.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -25,24 +25,21 @@ use crate::overruns::Overruns;
 use crate::report::{Report, header};
 use crate::session::{Session, Surroundings, User};
 
-/// The outer device's name without its number.
+/// The outer device's name, without its number.
 const OUTER: &str = "leo";
-/// mahimahi's name for the inner one, which scripts may know.
+/// The inner device's name, the same as mahimahi's because scripts may rely on it.
 const INNER: &str = "ingress";
 const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
-/// Buffers to begin with: 30 ms of 1,500-byte packets at 500 Mbit/s.
+/// Initial buffers: 30 ms of 1,500-byte packets at 500 Mbit/s.
 const PACKETS: usize = 1_250;
-/// Above ordinary processes, below what the kernel itself runs at.
+/// Above ordinary processes, below the kernel's own threads.
 const REALTIME_PRIORITY: i32 = 10;
-/// sysexits.h's EX_TEMPFAIL: of a command that succeeded behind a link that was not what it should have been.
+/// Exit status (sysexits.h's EX_TEMPFAIL) if the command succeeded but the run is not valid.
 const NOT_VALID: u8 = 75;
 
-/// Run the command; returns its exit status, or [`NOT_VALID`] for 0 when the machine was too slow.
-///
-/// # Errors
-/// One line that says what could not be done.
+/// Run the command; return its exit status, or [`NOT_VALID`] instead of 0. An error is one line.
 pub fn run(arguments: &Arguments, user: User) -> Result<u8, String> {
-    // Files are the user's business, also where this program is setuid root.
+    // Open files with the user's rights, even if this program is setuid root.
     let (source, log, report) = user.does(|| {
         let create = |path: &Option<_>| path.as_deref().map(create).transpose();
         Ok((Source::read(&arguments.path)?, create(&arguments.log)?, create(&arguments.report)?))
@@ -66,7 +63,7 @@ pub fn run(arguments: &Arguments, user: User) -> Result<u8, String> {
 
     let clock = Clock::start();
     let realtime = arguments.realtime && ask_for_realtime();
-    // Timers of this thread end when they should, not up to 50 µs later.
+    // By default, this thread's timers may end up to 50 µs late.
     let _ = set_timerslack(1);
     let header = header(arguments, [&uplink, &downlink], &clock, realtime).to_string();
     let mut journal = log.map(|file| Journal::begin(file, header));
@@ -117,12 +114,12 @@ fn written(path: Option<&std::path::Path>, error: &io::Error) -> String {
     format!("{}: not completely written: {error}", path.unwrap_or(std::path::Path::new("")).display())
 }
 
-/// The address of the outermost shell around this one.
+/// Return the outside address of the outermost shell around this one.
 fn base() -> Option<Ipv4Addr> {
     std::env::var("MAHIMAHI_BASE").ok()?.parse().ok()
 }
 
-/// Whoever is in a shell sees it in the prompt, as in mahimahi's.
+/// Return this shell's part of the prompt, in the style of mahimahi's shells.
 fn prompt(arguments: &Arguments) -> OsString {
     let what = match &arguments.path {
         Path::Traced(file) => file.file_name().unwrap_or_default().to_owned(),
@@ -138,13 +135,13 @@ fn users_shell() -> OsString {
     std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into())
 }
 
-/// The end in this network namespace.
+/// Create the end in this network namespace.
 fn outer_device(local: Ipv4Addr, peer: Ipv4Addr) -> Result<Tun, String> {
     let outer = Tun::create(&format!("{OUTER}%d")).map_err(|error| match error.raw_os_error() {
         Some(libc::EPERM) => "a TUN device needs CAP_NET_ADMIN here: start this as root, \
              or in namespaces of your own: unshare --user --map-root-user --net mm-leo …"
             .to_owned(),
-        // The file's own mode decides before any capability does, and a user namespace's root has none over it.
+        // The file's mode decides, and root of a user namespace has no capability to override it.
         Some(libc::EACCES) => "/dev/net/tun: this user may not open it: start this as root, \
              or let everyone open it, as most systems do: chmod 0666 /dev/net/tun"
             .to_owned(),
@@ -154,13 +151,13 @@ fn outer_device(local: Ipv4Addr, peer: Ipv4Addr) -> Result<Tun, String> {
     Ok(outer)
 }
 
-/// Where packets can go on from here, they do so under this namespace's own address. Without the means for that, and
-/// without forwarding, the command still reaches everything in this namespace, and is told so.
+/// Translate addresses of packets that leave this namespace, if they can. Without nf_tables or forwarding,
+/// print a note: the command then reaches this namespace only.
 fn masquerade(outer: &Tun, source: Ipv4Addr) -> Option<Masquerade> {
     if !leads_on(OUTER).unwrap_or(false) {
         return None;
     }
-    let only = "from inside only $MAHIMAHI_BASE can be reached";
+    let only = "the command can reach only $MAHIMAHI_BASE";
     if fs::read_to_string(FORWARDING).is_ok_and(|forwarding| forwarding.trim() == "0") {
         eprintln!("mm-leo: net.ipv4.ip_forward is 0: {only}");
         return None;
@@ -170,7 +167,7 @@ fn masquerade(outer: &Tun, source: Ipv4Addr) -> Option<Masquerade> {
         .ok()
 }
 
-/// The end in a new network namespace, in which this process then is.
+/// Create the end in a new network namespace, which this process enters.
 fn inner_device(local: Ipv4Addr, peer: Ipv4Addr) -> Result<Tun, String> {
     let named = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
     unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("a network namespace: {error}"))?;
@@ -178,13 +175,12 @@ fn inner_device(local: Ipv4Addr, peer: Ipv4Addr) -> Result<Tun, String> {
     let inner = Tun::create(INNER).map_err(named(INNER))?;
     inner.connect(local, peer).map_err(named(INNER))?;
     default_route(peer).map_err(named("the default route"))?;
-    // The namespace is this shell's own: shells nested in this one find it ready. Where /proc/sys is read-only, as in
-    // some containers, they say so themselves.
+    // Nested shells need forwarding here. If /proc/sys is read-only, as in some containers, they say so.
     let _ = fs::write(FORWARDING, "1");
     Ok(inner)
 }
 
-/// The command gets the terminal's signals; this process outlives it. What asks this process to end comes as a message.
+/// Ignore the terminal's signals, which the command handles; receive requests to end as messages.
 fn catch_signals() -> nix::Result<SignalFd> {
     for kind in [Signal::SIGINT, Signal::SIGQUIT] {
         // SAFETY: ignoring a signal runs no code.
@@ -195,7 +191,7 @@ fn catch_signals() -> nix::Result<SignalFd> {
     SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
 }
 
-/// The number of the signal that asked this process to end, if one has.
+/// Return the number of the signal that asked this process to end, if any.
 fn asked_to_end(signals: &SignalFd) -> Option<u8> {
     let mut asked = None;
     while let Ok(Some(message)) = signals.read_signal() {
@@ -206,7 +202,7 @@ fn asked_to_end(signals: &SignalFd) -> Option<u8> {
     asked
 }
 
-/// Ask to be served before ordinary processes, as a link would be. Not every machine lets everyone.
+/// Ask for priority over ordinary processes. Not every machine grants it to every user.
 fn ask_for_realtime() -> bool {
     let wish = libc::sched_param { sched_priority: REALTIME_PRIORITY };
     // SAFETY: reads one sched_param, which lives until the call returns.

@@ -1,20 +1,19 @@
-//! Actions that multiply the window: by 4^a what CUBIC has made of it (Orca), or a window of the agent's own.
+//! Actions that multiply CUBIC's window (Orca) or the agent's own window by 4^a.
 
 use super::{MAX_CWND_PACKETS, MIN_CWND_PACKETS};
 
-/// Orca's growth an interval before its first action: the released server multiplies by 1.1 until slow start is over.
+/// The released server multiplies the window by 1.1 per interval until slow start is over.
 const SLOW_START_PERCENT: u64 = 110;
 
-/// Orca's new window: `⌊⌊100 · 4^a⌋ · cwnd / 100⌋`, at least 4 packets.
-///
-/// Source: Orca (Abbasloo et al., SIGCOMM 2020), equation 1, `cwnd = 4^α · cwnd` with α in [-1, 1]; the released agent
-/// sends the factor as a whole percentage, truncated, and the released server multiplies integers.
+/// Return Orca's new window: `⌊⌊100 · 4^a⌋ · cwnd / 100⌋`, at least 4 packets. Source: Orca (Abbasloo et al.,
+/// SIGCOMM 2020), equation 1, `cwnd = 4^α · cwnd` with α in [-1, 1]. The released agent sends the factor as a
+/// truncated percentage, and the released server multiplies integers.
 pub(super) fn of_cubic(action: f32, cwnd_packets: u32) -> u32 {
     let percent = (libm::pow(4.0, super::bounded(action)) * 100.0) as u64;
     scaled(percent, cwnd_packets)
 }
 
-/// Orca's window while CUBIC is in its first slow start and the policy is not asked.
+/// Return Orca's window in CUBIC's first slow start, when it does not ask the policy.
 pub(super) fn in_slow_start(cwnd_packets: u32) -> u32 {
     scaled(SLOW_START_PERCENT, cwnd_packets)
 }
@@ -24,18 +23,17 @@ fn scaled(percent: u64, cwnd_packets: u32) -> u32 {
     packets.clamp(u64::from(MIN_CWND_PACKETS), u64::from(MAX_CWND_PACKETS)) as u32
 }
 
-/// A window that is the agent's alone, `4^a` times as large at every action, its fraction of a packet kept.
-///
-/// Sage (Yen et al., SIGCOMM 2023) multiplies by `2^a` with a in [-2, 2], in whole thousandths: the same range.
+/// A window that only the agent changes, by `4^a` per action, with its fraction of a packet. Sage (Yen et
+/// al., SIGCOMM 2023) multiplies by `2^a` with a in [-2, 2], in thousandths: the same range.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct OwnWindow {
-    /// In packets; what the flow gets is rounded up.
+    /// In packets; the flow gets this rounded up.
     exact: f64,
 }
 
 impl OwnWindow {
     pub(super) fn act(&mut self, action: f32, cwnd_packets: u32) -> u32 {
-        // Somebody else moved the window, or it is the first action.
+        // First action, or something else has changed the window.
         if self.exact.ceil() as u32 != cwnd_packets {
             self.exact = f64::from(cwnd_packets);
         }
@@ -45,7 +43,7 @@ impl OwnWindow {
     }
 }
 
-/// Base-2 logarithm of what an action multiplies the window by.
+/// Return the base-2 logarithm of the action's factor on the window.
 pub(super) fn log2_ratio(action: f32) -> f64 {
     libm::round(2_000.0 * super::bounded(action)) / 1_000.0
 }
@@ -93,7 +91,7 @@ mod tests {
         for _ in 0..60 {
             cwnd = window.act(-0.01, cwnd);
         }
-        // 10 · 4^-0.6 is 4.4, where rounding up each time would stay at 10.
+        // 10 · 4^-0.6 is 4.4. Rounding up at every step would stay at 10.
         assert_eq!(cwnd, 5);
         assert_eq!(window.act(1.0, 20), 80, "another window is taken as it is");
     }

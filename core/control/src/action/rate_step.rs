@@ -1,36 +1,36 @@
-//! Aurora's action: a sending rate that grows or shrinks by at most 2.5 % an interval.
+//! Aurora's action: changes the sending rate by at most 2.5 % per interval.
 
 use super::{Command, MAX_CWND_PACKETS, MIN_CWND_PACKETS};
 use crate::Report;
 
-/// Published training scale: an action of 1 moves the rate by 2.5 %.
+/// Published scale: an action of 1 changes the rate by 2.5 %.
 const DELTA_SCALE: f64 = 0.025;
 
-/// Bounds of the rate in bytes/s: 40 packets of 1,500 bytes a second, the simulator's lower bound and the released
-/// client's 0.5 Mbit/s; the client's 300 Mbit/s.
+/// Bounds of the rate in bytes/s: the simulator's 40 packets of 1,500 bytes/s (0.5 Mbit/s in the released
+/// client), and the client's 300 Mbit/s.
 const MIN_RATE: f64 = 40.0 * 1_500.0;
 const MAX_RATE: f64 = 300e6 / 8.0;
 
-/// The window lets the pacing rate decide: twice the rate's share of a round trip, as in PCC's kernel module.
+/// Window in RTTs of the rate, as in PCC's kernel module, so that pacing decides.
 const WINDOW_RTTS: f64 = 2.0;
 
-/// The start ends at a mean RTT that much above the smallest …
+/// The start ends when the mean RTT exceeds the smallest by this factor …
 const QUEUEING: f64 = 1.25;
-/// … or at that share of lost bytes: above the random loss of any training path.
+/// … or at this share of lost bytes, which is above the random loss of every training path.
 const LOSING: f64 = 0.1;
 
 /// The rate of a flow.
 ///
-/// Published: `rate · (1 + 0.025 a)` for a ≥ 0, `rate / (1 - 0.025 a)` below, with a unbounded and the starting rate
-/// drawn between 0.3 and 1.5 of the link's rate, which a real sender does not know.
+/// Published: `rate · (1 + 0.025 a)` for a ≥ 0, else `rate / (1 - 0.025 a)`, with unbounded a and a starting
+/// rate of 0.3 to 1.5 of the link's, which a real sender does not know.
 ///
-/// Choices of ours: a is within [-1, 1]; until a first sign of congestion the rate doubles every round trip, whatever
-/// the policy says, and goes on from the best delivery rate.
+/// Our choices: a is in [-1, 1]; until a first sign of congestion the rate doubles every round trip, whatever
+/// the policy says, then continues at the best delivery rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct RateStep {
-    /// In bytes of payload per second; 0 before the first RTT sample.
+    /// Payload bytes per second; 0 before the first RTT sample.
     bytes_per_s: f64,
-    /// The start is over.
+    /// Whether the start is over.
     found: bool,
 }
 
@@ -43,7 +43,7 @@ impl RateStep {
         let answered = (report.delivered_bytes + report.lost_bytes) as f64;
         if queueing || report.lost_bytes as f64 > LOSING * answered {
             self.found = true;
-            // What it delivers now was sent an RTT ago, at half the rate; at best it delivered at the path's.
+            // Deliveries now were sent an RTT ago at half the rate. The best delivery rate was the path's.
             if report.max_throughput > 0 {
                 self.bytes_per_s = self.bytes_per_s.min(report.max_throughput as f64);
             }
@@ -72,8 +72,7 @@ impl RateStep {
     }
 }
 
-/// Source: Aurora (Jay et al., ICML 2019), equation 1: x_t = x_{t-1} (1 + α a_t) where a_t ≥ 0 and
-/// x_{t-1} / (1 - α a_t) elsewhere, with α = 0.025.
+/// Aurora (Jay et al., 2019), equation 1: x_t = x_{t-1} (1 + α a_t) for a_t ≥ 0, else x_{t-1} / (1 - α a_t).
 fn stepped(rate: f64, action: f32) -> f64 {
     let delta = DELTA_SCALE * super::bounded(action);
     if delta >= 0.0 { rate * (1.0 + delta) } else { rate / (1.0 - delta) }

@@ -1,8 +1,7 @@
-//! Astraea's observation: 10 features of an interval, for the last 5 intervals, oldest first.
+//! Astraea's observation: 10 features of each of the last 5 intervals, oldest first.
 //!
-//! Source: Astraea (EuroSys 2024) and the state definition of its released Python client. The released C++ client
-//! differs in two places that are faults, not copied here: its feature 0 is `avg_thr / avg_thr` (always 1), and its
-//! feature 9 divides by `packets_out` where the trained definition divides by `cwnd`.
+//! Source: Astraea (EuroSys 2024) and its released Python client. The released C++ client has two bugs, fixed
+//! here: feature 0 is `avg_thr / avg_thr` (always 1), and feature 9 divides by `packets_out`, not by `cwnd`.
 
 use crate::Report;
 use crate::report::ratio;
@@ -19,13 +18,13 @@ pub const OBSERVATION_DIM: usize = FEATURES * HISTORY;
 /// Version of the definition: a policy only runs on the version it was trained with.
 pub const SPEC_VERSION: u32 = 1;
 
-/// Payload of a packet in feature 3, in bytes: a constant of the definition, whatever the connection's MSS is.
+/// Payload of a packet in feature 3, in bytes: fixed by the definition, whatever the connection's MSS.
 const PACKET_BYTES: f64 = 1_460.0;
 
-/// Upper clip of the features that are ratios of rates or delays.
+/// Upper limit of ratios of rates or delays.
 const CLIP: f64 = 2.0;
 
-/// The 10 features of an interval.
+/// Compute the 10 features of an interval.
 ///
 /// | # | feature | range |
 /// |---|---------|-------|
@@ -40,8 +39,8 @@ const CLIP: f64 = 2.0;
 /// | 8 | pacing rate / maximum throughput | [0, 2] |
 /// | 9 | retransmitted packets out / window | ≥ 0 |
 ///
-/// A ratio whose denominator is not known yet (no delivery, no RTT sample) is 0. Feature 3 mixes bits and bytes as
-/// the original does: policies were trained with it.
+/// A ratio is 0 while its denominator is unknown (no delivery, no RTT sample). Feature 3 mixes bits and bytes
+/// like the original, because policies were trained with it.
 pub fn features(report: &Report) -> [f32; FEATURES] {
     let throughput = report.avg_throughput as f64;
     let max_throughput = report.max_throughput as f64;
@@ -63,7 +62,7 @@ pub fn features(report: &Report) -> [f32; FEATURES] {
     .map(|feature| feature as f32)
 }
 
-/// The observation of one flow: a shift register of the last [`HISTORY`] intervals, zeros before the first.
+/// The observation of one flow: the last [`HISTORY`] intervals, zeros before the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
     /// Oldest interval first, [`FEATURES`] each.
@@ -77,7 +76,7 @@ impl Default for Observation {
 }
 
 impl Observation {
-    /// Append the features of an interval; the oldest drop out.
+    /// Append the features of an interval and drop the oldest.
     pub fn push(&mut self, report: &Report) {
         self.values.copy_within(FEATURES.., 0);
         self.values[OBSERVATION_DIM - FEATURES..].copy_from_slice(&features(report));
@@ -95,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    /// 100 Mbit/s, 30 ms, one BDP of packets and a queue of 6 ms: numbers to compute with by hand.
+    /// 100 Mbit/s, 30 ms, a BDP of packets and a queue of 6 ms: easy to check by hand.
     fn steady() -> Report {
         Report {
             interval_ns: 30_000_000,

@@ -1,7 +1,6 @@
-//! Aurora's observation: 3 features of an interval, for the last 10 intervals, oldest first.
+//! Aurora's observation: 3 features of each of the last 10 intervals, oldest first.
 //!
-//! Source: Aurora (Jay et al., ICML 2019): latency gradient, latency ratio and sending ratio with a history of k = 10
-//! intervals, as the released simulator defines them.
+//! Source: Aurora (Jay et al., ICML 2019), with a history of k = 10 intervals, and its released simulator.
 
 use super::history::History;
 use crate::Report;
@@ -19,22 +18,22 @@ pub const OBSERVATION_DIM: usize = FEATURES * HISTORY;
 /// Version of the definition: a policy only runs on the version it was trained with.
 pub const SPEC_VERSION: u32 = 1;
 
-/// Bounds of each feature in the released simulator's observation space.
+/// Bounds in the released simulator's observation space.
 const BOUNDS: [(f64, f64); FEATURES] = [(-1.0, 10.0), (0.0, 10_000.0), (0.0, 1_000.0)];
 
-/// A monitor interval without a packet: no gradient, and ratios of 1.
+/// Features of an interval without a packet.
 const EMPTY: [f32; FEATURES] = [0.0, 1.0, 1.0];
 
-/// The 3 features of an interval.
+/// Compute the 3 features of an interval.
 ///
 /// | # | feature | range |
 /// |---|---------|-------|
-/// | 0 | sent latency inflation: mean RTT of the later half of the samples less that of the earlier half, over the interval | [-1, 10] |
+/// | 0 | sent latency inflation: (mean RTT of the later half of the samples - of the earlier half) / interval | [-1, 10] |
 /// | 1 | latency ratio: mean RTT / smallest mean RTT of any interval; 0 without a sample, 1 before the first | [0, 10,000] |
 /// | 2 | send ratio: bytes sent / bytes delivered; 1 without a delivery, or beyond 1,000 | [0, 1,000] |
 ///
-/// Feature 0 is half the slope of the least-squares line through the samples, which equals the difference of halves
-/// where the RTT moves evenly: the live kernel keeps sums, not samples.
+/// Feature 0 is half the slope of the least-squares line through the samples, because the live kernel keeps
+/// sums, not samples. Both are equal when the RTT changes evenly.
 fn features(report: &Report, smallest_avg_rtt_us: u32) -> [f32; FEATURES] {
     let latency_ratio = if smallest_avg_rtt_us == 0 {
         1.0
@@ -51,7 +50,7 @@ fn features(report: &Report, smallest_avg_rtt_us: u32) -> [f32; FEATURES] {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
     history: History<FEATURES, HISTORY>,
-    /// Aurora compares means of intervals, not single samples; 0 before the first.
+    /// Smallest mean RTT of an interval, not of single samples; 0 before the first.
     smallest_avg_rtt_us: u32,
 }
 
@@ -62,7 +61,7 @@ impl Default for Observation {
 }
 
 impl Observation {
-    /// Take the report of the interval that just ended.
+    /// Add the report of the interval that just ended.
     pub fn push(&mut self, report: &Report) {
         if report.avg_rtt_us > 0
             && (self.smallest_avg_rtt_us == 0 || report.avg_rtt_us < self.smallest_avg_rtt_us)
@@ -77,9 +76,7 @@ impl Observation {
         self.history.values()
     }
 
-    /// Length of the next interval in ns, after that report: half the mean RTT; `None` without a sample.
-    ///
-    /// The released simulator: `0.5 * avg latency` of the interval before.
+    /// Length of the next interval in ns: half the mean RTT (released simulator); `None` without a sample.
     pub fn interval_ns(report: &Report) -> Option<u64> {
         (report.avg_rtt_us > 0).then(|| u64::from(report.avg_rtt_us) * 1_000 / 2)
     }
@@ -112,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_gradient_is_the_difference_of_halves_where_the_rtt_moves_evenly() {
-        // 10 samples, 10 ms apart, 2 ms more each: halves differ by 5 × 2 ms, over an interval of 100 ms.
+        // 10 samples, 10 ms apart, each 2 ms longer: the halves differ by 5 × 2 ms, the interval is 100 ms.
         let mut observation = Observation::default();
         observation.push(&Report { rtt_slope: 0.2, avg_rtt_us: 1, ..Report::default() });
         assert!((newest(&observation)[0] - 0.010 / 0.100).abs() < 1e-6);

@@ -1,4 +1,4 @@
-//! A shift register of an interval's features: the newest at the end.
+//! A shift register of interval features, newest last.
 
 /// The features of the last `LENGTH` intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -7,18 +7,17 @@ pub(crate) struct History<const FEATURES: usize, const LENGTH: usize> {
 }
 
 impl<const FEATURES: usize, const LENGTH: usize> History<FEATURES, LENGTH> {
-    /// As if every interval so far had had these features.
+    /// Start with these features for all intervals.
     pub(crate) const fn of(features: [f32; FEATURES]) -> Self {
         Self { intervals: [features; LENGTH] }
     }
 
-    /// Append the features of an interval; the oldest drop out.
+    /// Append the features of an interval and drop the oldest.
     pub(crate) fn push(&mut self, features: [f32; FEATURES]) {
         self.intervals.copy_within(1.., 0);
         self.intervals[LENGTH - 1] = features;
     }
 
-    /// All of them, oldest interval first.
     pub(crate) const fn values(&self) -> &[f32] {
         self.intervals.as_flattened()
     }

@@ -1,4 +1,4 @@
-//! Observations: what a policy sees of its flow's reports. One file for each definition.
+//! Observations: what a policy sees of its flow's reports. Each definition has its own file.
 
 pub mod astraea;
 pub mod aurora;
@@ -26,7 +26,7 @@ impl Observation {
     /// Every observation.
     pub const ALL: [Self; 4] = [Self::Astraea, Self::Orca, Self::Aurora, Self::Sage];
 
-    /// Its name, as in configurations.
+    /// Name in configurations.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Astraea => "astraea",
@@ -36,7 +36,7 @@ impl Observation {
         }
     }
 
-    /// Version of its definition.
+    /// Version of the definition.
     pub const fn version(self) -> u32 {
         match self {
             Self::Astraea => astraea::SPEC_VERSION,
@@ -46,7 +46,7 @@ impl Observation {
         }
     }
 
-    /// Numbers in it.
+    /// Numbers in an observation.
     pub const fn dim(self) -> usize {
         match self {
             Self::Astraea => astraea::OBSERVATION_DIM,
@@ -56,8 +56,7 @@ impl Observation {
         }
     }
 
-    /// Monitor interval unless a scenario or a policy says otherwise, in ns: 30 ms as Astraea trains, Orca's 20 ms,
-    /// Sage's 10 ms, and what Aurora's first interval lasts, until there is an RTT to take half of.
+    /// Monitor interval in ns unless a scenario or a policy sets another; Aurora's then follows the RTT.
     pub const fn default_interval_ns(self) -> u64 {
         match self {
             Self::Astraea => 30_000_000,
@@ -67,12 +66,12 @@ impl Observation {
         }
     }
 
-    /// Whether intervals are as long as the reports before them say, see [`Self::next_interval_ns`].
+    /// Whether reports set the length of the next interval, see [`Self::next_interval_ns`].
     pub const fn sets_intervals(self) -> bool {
         matches!(self, Self::Aurora)
     }
 
-    /// How long the interval after that `report` lasts, in ns, where the definition says so; else `None`.
+    /// Return the length of the interval after `report` in ns, if the definition sets it.
     pub fn next_interval_ns(self, report: &Report) -> Option<u64> {
         match self {
             Self::Astraea | Self::Orca | Self::Sage => None,
@@ -81,7 +80,6 @@ impl Observation {
     }
 }
 
-/// What an observation remembers of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ObservationState {
     Astraea(astraea::Observation),
@@ -109,7 +107,6 @@ impl ObservationState {
         }
     }
 
-    /// Whether the policy is asked after the latest interval.
     pub(crate) fn is_due(&self) -> bool {
         match self {
             Self::Astraea(_) | Self::Orca(_) | Self::Aurora(_) => true,
@@ -117,7 +114,7 @@ impl ObservationState {
         }
     }
 
-    /// The policy multiplied the window by 2 to that power.
+    /// Note that the policy multiplied the window by 2^`log2_ratio`.
     pub(crate) fn acted(&mut self, log2_ratio: f64) {
         if let Self::Sage(observation) = self {
             observation.acted(log2_ratio);

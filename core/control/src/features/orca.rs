@@ -1,7 +1,7 @@
-//! Orca's observation: 7 features of an interval, for the last 10 intervals, oldest first.
+//! Orca's observation: 7 features of each of the last 10 intervals, oldest first.
 //!
-//! Source: Orca (Abbasloo et al., SIGCOMM 2020), table 1, and the state definition of its released agent. As there,
-//! nothing is recorded before CUBIC's first slow start is over.
+//! Source: Orca (Abbasloo et al., SIGCOMM 2020), table 1, and its released agent, which also records nothing
+//! before CUBIC's first slow start is over.
 
 use super::history::History;
 use crate::Report;
@@ -19,16 +19,16 @@ pub const OBSERVATION_DIM: usize = FEATURES * HISTORY;
 /// Version of the definition: a policy only runs on the version it was trained with.
 pub const SPEC_VERSION: u32 = 1;
 
-/// Upper clip of the pacing rate's ratio.
+/// Upper limit of feature 1.
 const PACING_CLIP: f64 = 10.0;
 
-/// A lost byte counts as much as five that were delivered.
+/// A lost byte counts as five delivered ones.
 pub(crate) const LOSS_WEIGHT: f64 = 5.0;
 
-/// Delay up to this multiple of the smallest RTT is free.
+/// RTTs up to this multiple of the smallest RTT cost nothing.
 const DELAY_MARGIN: f64 = 1.25;
 
-/// The 7 features of an interval.
+/// Compute the 7 features of an interval.
 ///
 /// | # | feature | range |
 /// |---|---------|-------|
@@ -40,7 +40,7 @@ const DELAY_MARGIN: f64 = 1.25;
 /// | 5 | minimum RTT / smoothed RTT | [0, 1] |
 /// | 6 | the delay metric: 1.25 × minimum RTT / smoothed RTT, at most 1 | [0, 1] |
 ///
-/// A ratio whose denominator is not known yet is 0.
+/// A ratio is 0 while its denominator is unknown.
 pub fn features(report: &Report) -> [f32; FEATURES] {
     let max_throughput = report.max_throughput as f64;
     [
@@ -74,9 +74,7 @@ impl Default for Observation {
 }
 
 impl Observation {
-    /// Take the report of the interval that just ended.
-    ///
-    /// The released server: slow start has passed once the threshold is below the window, and stays so.
+    /// Add a report. As in the released server, slow start ends once the threshold is below the window.
     pub fn push(&mut self, report: &Report) {
         self.slow_start_over |= report.ssthresh < report.cwnd;
         if self.slow_start_over {

@@ -1,14 +1,14 @@
-//! Sage's observation: 69 signals, most of them means and extremes over three sliding windows.
+//! Sage's observation: 69 signals, mostly means and extremes over three sliding windows.
 //!
-//! Source: Sage (Yen et al., SIGCOMM 2023), table 1, and its released server (`sage.cc`), which sends 77 columns of
-//! which the released configuration (`obs_cols`) keeps 69. `docs/sage.md` lists which entry is which column.
+//! Source: Sage (Yen et al., SIGCOMM 2023), table 1, and its released server (`sage.cc`). The server sends 77
+//! columns; the released configuration (`obs_cols`) keeps 69. `docs/sage.md` maps entries to columns.
 //!
-//! Where our report says something else than the released kernel's TCP_INFO, the nearest is taken:
-//! - *delivery rate*: the mean of the interval's samples, not the latest; without a sample the last that is known.
-//! - *congestion state*: no backend reports it. 3 (recovery) in an interval that marked a packet lost or leaves
-//!   retransmissions out, else 0 (open).
-//! - *lost packets*: those newly marked lost, not those that are marked at the interval's end.
-//! - *acknowledged bytes*: delivered ones, those that SACK reports included.
+//! Where our report differs from the released kernel's TCP_INFO, we use the nearest value:
+//! - *delivery rate*: the mean of the interval's samples, not the latest; without a sample the last one.
+//! - *congestion state*: backends do not report it. 3 (recovery) if the interval marked a packet lost or
+//!   leaves retransmissions out, else 0 (open).
+//! - *lost packets*: those newly marked lost, not those marked at the interval's end.
+//! - *acknowledged bytes*: delivered bytes, including SACKed ones.
 
 use super::sliding::{BOUND, Extremes, Signal};
 use crate::rate_window::RateWindow;
@@ -21,23 +21,23 @@ pub const OBSERVATION_DIM: usize = 69;
 /// Version of the definition: a policy only runs on the version it was trained with.
 pub const SPEC_VERSION: u32 = 1;
 
-/// Samples in the three windows of a smoothed signal (`SHORT_WIN`, `MID_WIN`, `LONG_WIN`): 0.1, 2 and 10 s.
+/// Samples in the three windows of a signal (`SHORT_WIN`, `MID_WIN`, `LONG_WIN`): 0.1, 2 and 10 s.
 pub const WINDOWS: [u32; 3] = [10, 200, 1_000];
 
-/// Samples of which the largest delivery rate is taken (`dr_w`).
+/// Samples for the largest delivery rate (`dr_w`).
 const MAX_RATE_WINDOW: u32 = 200;
 
-/// Samples of which the largest sending rate is taken (`WIN_SIZE * 10`).
+/// Samples for the largest sending rate (`WIN_SIZE * 10`).
 const MAX_SENDING_WINDOW: u32 = 5_000;
 
-/// Rates are in units of 100 Mbit/s (`BW_NORM_FACTOR`).
+/// Unit of rates: 100 Mbit/s (`BW_NORM_FACTOR`).
 const RATE_UNIT_BYTES_PER_S: f64 = 12.5e6;
 const RATE_UNIT_MBPS: f64 = 100.0;
 
-/// What Linux calls `TCP_CA_Recovery`.
+/// Linux's `TCP_CA_Recovery`.
 const RECOVERY: f64 = 3.0;
 
-/// Where the smoothed signals begin: rtt, delivery rate, RTT ratio, RTT variation, inflight, lost.
+/// First entry of the smoothed signals: RTT, delivery rate, RTT ratio, RTT variation, inflight, lost.
 const SMOOTHED_AT: usize = 4;
 const SIGNALS: usize = 6;
 
@@ -53,9 +53,9 @@ pub struct Observation {
     previous_max_mbps: f64,
     delivery_rate: u64,
     cwnd: u32,
-    /// Base-2 logarithm of what the agent last multiplied the window by; unknown where another moves the window.
+    /// Base-2 logarithm of the agent's last factor on the window; `None` if another moves the window.
     action: Option<f64>,
-    /// The latest interval brought a delivery.
+    /// Whether the latest interval had a delivery.
     heard: bool,
 }
 
@@ -78,8 +78,7 @@ impl Default for Observation {
 }
 
 impl Observation {
-    /// Take the report of the interval that just ended. One without a delivery changes nothing but what the next
-    /// with one says of its time and of the bytes sent and lost.
+    /// Add a report. A silent interval counts with the next delivery: its time, its bytes sent and lost.
     pub fn push(&mut self, report: &Report) {
         self.heard = self.rates.push(report);
         if !self.heard {
@@ -117,7 +116,7 @@ impl Observation {
         put(60, rates.lost_mbps() / RATE_UNIT_MBPS);
         put(61, ratio(rates.last_delivered_bytes_per_s(), max_sending));
         put(62, over_previous(delivered_mbps, self.previous_mbps));
-        // Mbit/s times µs are bits.
+        // Mbit/s times µs gives bits.
         put(63, max_mbps * min_rtt_us / window_bits.max(1.0));
         put(64, delivered_mbps / RATE_UNIT_MBPS);
         put(65, rates.out_share_of_sent());
@@ -137,14 +136,12 @@ impl Observation {
         self.cwnd = report.cwnd;
     }
 
-    /// The agent multiplied the window by 2 to that power: the last entry of the next observation.
+    /// Note that the agent multiplied the window by 2^`log2_ratio`: the last entry of the next observation.
     pub fn acted(&mut self, log2_ratio: f64) {
         self.action = Some(thousandths(log2_ratio));
     }
 
-    /// Whether the policy is asked now: the latest interval brought a delivery.
-    ///
-    /// The released server polls the connection until bytes were delivered, and only then sends a state.
+    /// Whether the policy acts now: as in the released server, only after an interval with a delivery.
     pub const fn is_due(&self) -> bool {
         self.heard
     }
@@ -155,7 +152,7 @@ impl Observation {
     }
 }
 
-/// The released environment states these bounds of an observation.
+/// Clamp to the bounds that the released environment declares.
 fn bounded(value: f64) -> f32 {
     value.clamp(-f64::from(BOUND), f64::from(BOUND)) as f32
 }
@@ -164,7 +161,7 @@ fn over_previous(now: f64, before: f64) -> f64 {
     if before > 0.0 { now / before } else { now }
 }
 
-/// Base-2 logarithm of the windows' ratio in whole thousandths; 0 without a window before.
+/// Return the base-2 logarithm of the windows' ratio in thousandths; 0 without a previous window.
 fn log2_ratio(now: u32, before: u32) -> f64 {
     if now == 0 || before == 0 {
         return 0.0;
@@ -172,7 +169,7 @@ fn log2_ratio(now: u32, before: u32) -> f64 {
     thousandths(libm::log2(f64::from(now) / f64::from(before)))
 }
 
-/// Actions are whole thousandths.
+/// Round to thousandths, like actions.
 fn thousandths(value: f64) -> f64 {
     libm::round(value * 1e3) / 1e3
 }

@@ -1,30 +1,28 @@
-//! Mean, minimum and maximum of a signal over sliding windows of several lengths, in constant time a sample.
+//! Mean, minimum and maximum of a signal over several sliding windows, in constant time per sample.
 
 use std::collections::VecDeque;
 
-/// Fixed point of the sums: they are exact, so that nothing is left behind of what slid out.
+/// Fixed-point sums are exact, so samples that leave a window leave no error.
 const ONE: f64 = (1_u64 << 32) as f64;
 
-/// Bound of every sample; a thousand of them in fixed point fit 63 bits.
+/// Bound of every sample. A thousand of them fit into 63 bits in fixed point.
 pub(crate) const BOUND: f32 = 1e6;
 
-/// The minima or maxima of all windows up to a length: samples that no later one outdoes, oldest first.
+/// Minima or maxima over all windows up to a length: samples that no later one exceeds, oldest first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Extremes {
     entries: VecDeque<(u32, f32)>,
     window: u32,
     newest: u32,
-    /// 1 keeps maxima, -1 minima.
+    /// 1 for maxima, -1 for minima.
     sign: f32,
 }
 
 impl Extremes {
-    /// Maxima over up to `window` samples.
     pub(crate) fn maxima(window: u32) -> Self {
         Self { entries: VecDeque::with_capacity(window as usize + 1), window, newest: 0, sign: 1.0 }
     }
 
-    /// Minima over up to `window` samples.
     pub(crate) fn minima(window: u32) -> Self {
         Self { sign: -1.0, ..Self::maxima(window) }
     }
@@ -35,24 +33,24 @@ impl Extremes {
             self.entries.pop_back();
         }
         self.entries.push_back((self.newest, sample));
-        // The wrap comes after more than a year of 10 ms intervals, and a difference does not mind.
+        // The wrap after more than a year of 10 ms intervals does not harm a difference.
         while self.entries.front().is_some_and(|(at, _)| self.newest.wrapping_sub(*at) >= self.window) {
             self.entries.pop_front();
         }
     }
 
-    /// The extreme of the last `window` samples, at most the window it was made for; 0 before the first.
+    /// Return the extreme of the last `window` samples, at most the length at creation; 0 before the first.
     pub(crate) fn of_last(&self, window: u32) -> f32 {
         let first = self.entries.partition_point(|(at, _)| self.newest.wrapping_sub(*at) >= window);
         self.entries.get(first).map_or(0.0, |(_, value)| *value)
     }
 }
 
-/// A signal with its statistics over windows of these lengths, shortest first.
+/// A signal with statistics over windows of these lengths, shortest first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Signal<const WINDOWS: usize> {
     windows: [u32; WINDOWS],
-    /// The last samples, as a ring of the longest window.
+    /// A ring as long as the longest window.
     samples: Box<[f32]>,
     taken: u64,
     sums: [i64; WINDOWS],
@@ -73,7 +71,7 @@ impl<const WINDOWS: usize> Signal<WINDOWS> {
         }
     }
 
-    /// Take a sample, which counts as at most [`BOUND`] in size.
+    /// Add a sample, clamped to ±[`BOUND`].
     pub(crate) fn push(&mut self, sample: f32) {
         let sample = if sample.is_nan() { 0.0 } else { sample.clamp(-BOUND, BOUND) };
         let longest = self.samples.len() as u64;
@@ -89,7 +87,7 @@ impl<const WINDOWS: usize> Signal<WINDOWS> {
         self.maxima.push(sample);
     }
 
-    /// Mean, minimum and maximum over the window of that number; zeros before the first sample.
+    /// Return mean, minimum and maximum over the window with this index; zeros before the first sample.
     pub(crate) fn statistics(&self, window: usize) -> [f32; 3] {
         let length = self.windows[window];
         let n = self.taken.clamp(1, u64::from(length));

@@ -2,25 +2,24 @@
 
 use super::network::Slot;
 
-/// Outputs that are summed at a time: so many fit into the registers of any processor with vectors of four numbers, so
-/// that a sum is loaded and stored once however many inputs it has.
+/// Outputs summed at a time. They fit into the registers of any processor with vectors of four numbers, so
+/// each sum is loaded and stored once.
 const TILE: usize = 32;
-/// The same where fewer are left.
+/// Tile width for the remaining outputs.
 const NARROW: usize = 8;
 
-/// A dense layer.
 #[derive(Clone, Debug)]
 pub(super) struct Dense {
     inputs: usize,
-    /// Tile after tile, within one by input and then by output: they are read once, front to back.
+    /// One tile after the other, each by input and then by output, so they are read once from front to back.
     weights: Vec<f32>,
-    /// As long as all tiles.
+    /// Padded to the length of all tiles.
     bias: Vec<f32>,
     outputs: usize,
 }
 
 impl Dense {
-    /// A layer whose weight from input `i` to output `o` is `weight(i, o)`; `bias` has one number an output.
+    /// Create a layer with `weight(i, o)` from input `i` to output `o` and a bias per output.
     pub(super) fn new(inputs: usize, mut bias: Vec<f32>, weight: impl Fn(usize, usize) -> f32) -> Self {
         let outputs = bias.len();
         bias.resize(outputs.next_multiple_of(NARROW), 0.0);
@@ -39,7 +38,7 @@ impl Dense {
         Self { inputs, weights, bias, outputs }
     }
 
-    /// Read `input` and write `output` of every row. A pass over the weights serves all rows.
+    /// Compute `output` from `input` in every row, in one pass over the weights.
     pub(super) fn apply(&self, rows: &mut [f32], stride: usize, input: &Slot, output: &Slot) {
         let (mut weights, mut bias) = (self.weights.as_slice(), self.bias.as_slice());
         let mut first = 0;
@@ -49,7 +48,7 @@ impl Dense {
             let (biases, biases_behind) = bias.split_at(width);
             let end = (first + width).min(self.outputs);
             for row in rows.chunks_exact_mut(stride) {
-                // Every step writes behind all that it reads.
+                // Every step writes behind everything that it reads.
                 let (earlier, later) = row.split_at_mut(output.start);
                 let (x, y) = (&earlier[input.clone()], &mut later[first..end]);
                 if width == TILE {
@@ -63,7 +62,7 @@ impl Dense {
     }
 }
 
-/// The sums of a tile, each from its bias on in the order of the inputs.
+/// Compute the sums of a tile: the bias, then the inputs in order.
 #[inline]
 fn sum<const WIDTH: usize>(x: &[f32], weights: &[f32], bias: &[f32], y: &mut [f32]) {
     let mut sums = [0.0; WIDTH];

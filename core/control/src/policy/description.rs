@@ -1,4 +1,4 @@
-//! `policy.json`: what a policy was trained for and how it came about.
+//! `policy.json`: what a policy was trained for and its provenance.
 
 use serde::Deserialize;
 
@@ -18,7 +18,7 @@ struct Fields {
     observation_dim: usize,
     action_dim: usize,
     interval_ms: f64,
-    /// Command, seed, commit and so on: an object, for people.
+    /// Command, seed, commit and so on: an object for human readers.
     provenance: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -27,19 +27,19 @@ struct Fields {
 pub(super) struct Description {
     pub(super) spec: AgentSpec,
     pub(super) interval_ns: u64,
-    /// How it came about: a JSON object.
+    /// Provenance as a JSON object.
     pub(super) provenance: String,
 }
 
 impl Description {
-    /// Parse and check the text of `policy.json`; `source` names it in errors.
+    /// Parse and check the text of `policy.json`. Errors name `source`.
     pub(super) fn parse(text: &str, source: &str) -> Result<Self, ControlError> {
         let fail = |field: &str, rule: String| Err(ControlError::new(source, field, rule));
         let value: serde_json::Value = match serde_json::from_str(text) {
             Ok(value) => value,
             Err(error) => return fail("file", format!("truncated or not JSON: {error}")),
         };
-        // First of all, so that a later version of the format is named as such and not by a field it adds.
+        // Check this first: a newer file is refused for its version, not for a field that the version adds.
         match (value.get("format"), value.get("version")) {
             (Some(format), _) if *format != FORMAT => {
                 return fail("format", format!("must be {FORMAT:?}, not {format}"));

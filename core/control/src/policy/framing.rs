@@ -1,15 +1,15 @@
-//! Whether an ONNX file is whole, told by the framing of its messages.
+//! Checks that an ONNX file is complete by the framing of its messages.
 //!
-//! An ONNX file is a Protocol Buffers message without a length or checksum, and a decoder that takes what it finds
-//! cannot tell a file that was cut between two fields. Every field states its length, though, and every model lists
-//! its operator sets (field 8), which serialisers write behind the graph (field 7). Lengths are checked in all messages
-//! that the decoder descends into: it would reserve memory for whatever length they state before it reads.
+//! An ONNX file is a Protocol Buffers message without a total length or checksum, so a tolerant decoder
+//! cannot detect a file cut between two fields. But every field states its length, and every model lists its
+//! operator sets (field 8), which serialisers write after the graph (field 7). The check covers every message
+//! that the decoder enters, because the decoder reserves memory for any stated length before it reads.
 
 const OPERATOR_SETS: u64 = 8;
-/// Graphs within graphs, and sequences of sequences: more than this no policy has, and a stack bears it.
+/// Limit on nested graphs and sequences: more than any policy has, and safe for the stack.
 const DEPTH_MAX: u32 = 32;
 
-/// A message of the ONNX specification, by what is nested in it.
+/// A message of the ONNX specification, by the messages nested in it.
 #[derive(Clone, Copy)]
 enum Message {
     Model,
@@ -22,12 +22,12 @@ enum Message {
     TensorType,
     SequenceType,
     Shape,
-    /// One without messages.
+    /// A message without nested messages.
     Leaf,
 }
 
 impl Message {
-    /// The message in a field, by its number.
+    /// Return the message in field number `field`.
     const fn nested(self, field: u64) -> Option<Self> {
         Some(match (self, field) {
             (Self::Model, 7) | (Self::Attribute, 6) => Self::Graph,
@@ -45,16 +45,15 @@ impl Message {
     }
 }
 
-/// Whether `bytes` are a sequence of whole fields, all that is nested in them too, with the operator sets among them.
-///
-/// Source: the Protocol Buffers encoding guide; `ModelProto` and what it holds of the ONNX specification.
+/// Whether `bytes` consist of complete fields, also in nested messages, and include the operator sets.
+/// Source: the Protocol Buffers encoding guide; `ModelProto` in the ONNX specification.
 pub(super) fn is_whole(bytes: &[u8]) -> bool {
     let mut operator_sets = false;
     has_whole_fields(Message::Model, bytes, DEPTH_MAX, &mut |field| operator_sets |= field == OPERATOR_SETS)
         && operator_sets
 }
 
-/// Whether a message has whole fields only; `seen` is told the number of each of its own.
+/// Whether a message consists of complete fields; `seen` gets the number of each top-level field.
 fn has_whole_fields(message: Message, mut bytes: &[u8], depth: u32, seen: &mut dyn FnMut(u64)) -> bool {
     while !bytes.is_empty() {
         let Some((field, rest)) = split_field(bytes) else { return false };
@@ -71,11 +70,11 @@ fn has_whole_fields(message: Message, mut bytes: &[u8], depth: u32, seen: &mut d
 
 struct Field<'a> {
     number: u64,
-    /// Where it states a length.
+    /// The bytes of a length-delimited field.
     content: Option<&'a [u8]>,
 }
 
-/// The first field and what follows it, or `None` when it is not whole.
+/// Split off the first field, or return `None` if it is incomplete.
 fn split_field(bytes: &[u8]) -> Option<(Field<'_>, &[u8])> {
     let (key, rest) = split_varint(bytes)?;
     let (content, rest) = match key & 7 {
@@ -92,7 +91,7 @@ fn split_field(bytes: &[u8]) -> Option<(Field<'_>, &[u8])> {
     Some((Field { number: key >> 3, content }, rest))
 }
 
-/// A number of seven bits a byte, lowest first, and what follows it.
+/// Split off a varint: seven bits per byte, lowest first.
 fn split_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0;
     for (index, byte) in bytes.iter().take(10).enumerate() {
@@ -125,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_nested_length_beyond_its_message_is_not_whole() {
-        // A graph (7) with a tensor (5) that states one more byte than there is, and one that does not.
+        // A graph (7) whose tensor (5) states a byte too many, and one whose tensor does not.
         assert!(!is_whole(&[0x3a, 0x04, 0x2a, 0x03, 0x4a, 0x00, 0x42, 0x00]));
         assert!(!is_whole(&[0x3a, 0x05, 0x2a, 0x03, 0x4a, 0x02, 0x00, 0x42, 0x00]));
         assert!(is_whole(&[0x3a, 0x05, 0x2a, 0x03, 0x4a, 0x01, 0x00, 0x42, 0x00]));
@@ -133,7 +132,7 @@ mod tests {
 
     #[test]
     fn messages_nested_without_end_are_refused() {
-        // A sequence's elements (1) are of a type whose sequence (4) has elements...
+        // A sequence (4) whose elements (1) are sequences whose elements …
         let nested = |levels: u8| {
             let mut nested = Vec::new();
             for level in 0..levels {

@@ -1,4 +1,4 @@
-//! An exported policy: the network of `policy.onnx` and its description in `policy.json`.
+//! An exported policy: the network in `policy.onnx` and its description in `policy.json`.
 
 mod dense;
 mod description;
@@ -14,7 +14,7 @@ use network::Network;
 
 use crate::{AgentSpec, ControlError};
 
-/// A policy that a trainer exported. It is immutable: share it between threads by reference or `Arc`.
+/// A policy from a trainer. It is immutable: share it between threads by reference or `Arc`.
 #[derive(Clone, Debug)]
 pub struct Policy {
     description: Description,
@@ -22,15 +22,10 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Load `folder/policy.json` and `folder/policy.onnx`.
-    ///
-    /// The network maps the input `observation`, (batch, observation_dim), to the output `action`,
-    /// (batch, action_dim), and keeps its weights in the file. A recurrent one has an input `state`, (batch, n), which
-    /// begins as zeros, and an output `next_state`.
-    ///
-    /// # Errors
-    /// A file is missing, truncated or malformed, or the policy is for another version of its agent specification:
-    /// one line with file, field and rule.
+    /// Load `folder/policy.json` and `folder/policy.onnx`, a network from `observation`, (batch,
+    /// observation_dim), to `action`, (batch, action_dim), with its weights in the file. A recurrent one also
+    /// has an input `state`, (batch, n), initially zeros, and an output `next_state`. Fails if a file is
+    /// missing, truncated or malformed, or if the policy is for another version of its specification.
     pub fn load(folder: &Path) -> Result<Self, ControlError> {
         let read = |name: &str| {
             let path = folder.join(name);
@@ -53,33 +48,28 @@ impl Policy {
         Ok(Self { description, network })
     }
 
-    /// The agent specification that it was trained for.
+    /// The agent specification of the training.
     pub const fn spec(&self) -> AgentSpec {
         self.description.spec
     }
 
-    /// The monitor interval that it was trained at, in ns.
+    /// The monitor interval of the training, in ns.
     pub const fn interval_ns(&self) -> u64 {
         self.description.interval_ns
     }
 
-    /// How it came about: the `provenance` of `policy.json`, a JSON object.
+    /// The `provenance` of `policy.json`, a JSON object.
     pub fn provenance(&self) -> &str {
         &self.description.provenance
     }
 
-    /// Numbers that it remembers of a flow between two actions; 0 unless it is recurrent. They begin as zeros.
+    /// Numbers of memory per flow between two actions, initially zeros; 0 unless the policy is recurrent.
     pub fn memory_dim(&self) -> usize {
         self.network.memory_dim()
     }
 
-    /// Map `observations`, n × `observation_dim`, to `actions`, n × `action_dim`, and `memories`, n × `memory_dim`, to
-    /// the next ones.
-    ///
-    /// A row's action has the same bits whatever the other rows, the thread and the machine.
-    ///
-    /// # Panics
-    /// When the lengths are not those of the same number of rows.
+    /// Map rows of `observations` to rows of `actions`, and update the rows of `memories`. A row's action has
+    /// the same bits with any other rows, on any thread and machine. Panics if the numbers of rows differ.
     pub fn act(&self, observations: &[f32], memories: &mut [f32], actions: &mut [f32]) {
         let (observation_dim, action_dim) = (self.spec().observation_dim(), self.spec().action_dim());
         let rows = observations.len() / observation_dim;

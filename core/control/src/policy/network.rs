@@ -1,17 +1,15 @@
-//! A network that maps one row of numbers to another and, if it is recurrent, a row of memory to the next.
+//! A network that maps rows of numbers and, if it is recurrent, a row of memory to the next.
 //!
-//! Sums run in a fixed order, without fused multiply-add and without a choice of kernel by processor or batch size,
-//! and `tanh` and `exp` come from `libm` rather than the system: the same row gives the same bits in any batch, on any
-//! number of threads and on any machine.
+//! A row gives the same bits in any batch, on any thread and machine: sums have a fixed order, without fused
+//! multiply-add or kernels chosen by processor or batch size, and `tanh` and `exp` come from `libm`.
 
 use std::ops::Range;
 
 use super::dense::Dense;
 
-/// A value's place in the scratch memory of one row.
+/// A value's range in the scratch memory of a row.
 pub(super) type Slot = Range<usize>;
 
-/// A function of one number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Activation {
     Relu,
@@ -49,7 +47,7 @@ impl Activation {
     }
 }
 
-/// A function of two rows, number by number.
+/// An elementwise function of two rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Combination {
     Add,
@@ -69,7 +67,7 @@ impl Combination {
     }
 }
 
-/// What a step does to its input.
+/// The operation of a step.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
     Dense(Dense),
@@ -79,7 +77,7 @@ pub(super) enum Op {
         shift: Vec<f32>,
     },
     Activation(Activation),
-    /// Combined with a second row.
+    /// With a second row.
     Combination(Combination, Slot),
     /// `exp(x) / Σ exp(x)`.
     Softmax,
@@ -98,23 +96,23 @@ struct Step {
     output: Slot,
 }
 
-/// Rows that share a pass over the weights.
+/// Rows per pass over the weights.
 const ROWS: usize = 16;
 
-/// A sequence of steps over the scratch memory of a row, which begins with the input and the memory.
+/// A sequence of steps over a row's scratch memory, which starts with the input and the memory.
 #[derive(Clone, Debug)]
 pub(super) struct Network {
     steps: Vec<Step>,
     input: Slot,
     memory: Slot,
     output: Slot,
-    /// What it remembers, piece by piece.
+    /// The next memory, in pieces.
     next_memory: Vec<Slot>,
     scratch: usize,
 }
 
 impl Network {
-    /// A network that returns its input of `inputs` numbers and remembers `memory` numbers as they are.
+    /// Create a network that returns its `inputs` numbers and keeps its `memory` numbers.
     pub(super) fn new(inputs: usize, memory: usize) -> Self {
         let (input, memory) = (0..inputs, inputs..inputs + memory);
         let scratch = memory.end;
@@ -128,17 +126,15 @@ impl Network {
         }
     }
 
-    /// Place of the input.
     pub(super) fn input(&self) -> Slot {
         self.input.clone()
     }
 
-    /// Place of the memory.
     pub(super) fn memory(&self) -> Slot {
         self.memory.clone()
     }
 
-    /// Append a step that computes `outputs` numbers from earlier ones; return their place.
+    /// Append a step with `outputs` outputs and return their slot.
     pub(super) fn push(&mut self, op: Op, input: Slot, outputs: usize) -> Slot {
         let output = self.scratch..self.scratch + outputs;
         self.steps.push(Step { op, input, output: output.clone() });
@@ -146,34 +142,31 @@ impl Network {
         output
     }
 
-    /// Append a step that computes as many numbers as it reads.
+    /// Append a step with as many outputs as inputs.
     pub(super) fn map(&mut self, op: Op, input: Slot) -> Slot {
         let outputs = input.len();
         self.push(op, input, outputs)
     }
 
-    /// Say which value the network returns.
     pub(super) fn set_output(&mut self, output: Slot) {
         self.output = output;
     }
 
-    /// Say which values it remembers, together as long as the memory.
+    /// Set the values of the next memory; together they are as long as the memory.
     pub(super) fn set_next_memory(&mut self, next_memory: Vec<Slot>) {
         debug_assert_eq!(next_memory.iter().map(Range::len).sum::<usize>(), self.memory.len());
         self.next_memory = next_memory;
     }
 
-    /// Numbers in the output.
     pub(super) fn output_dim(&self) -> usize {
         self.output.len()
     }
 
-    /// Numbers that it remembers of a row.
     pub(super) fn memory_dim(&self) -> usize {
         self.memory.len()
     }
 
-    /// Map each row of `x` to the row of `y` with the same number, and each row of `memory` to the next.
+    /// Map each row of `x` to the same row of `y`, and update each row of `memory`.
     pub(super) fn run(&self, x: &[f32], memory: &mut [f32], y: &mut [f32]) {
         let (inputs, remembered, outputs) = (self.input.len(), self.memory.len(), self.output.len());
         let count = y.len() / outputs;
@@ -209,7 +202,7 @@ impl Step {
             return;
         }
         for row in rows.chunks_exact_mut(stride) {
-            // Every step writes behind all that it reads.
+            // Every step writes behind everything that it reads.
             let (earlier, later) = row.split_at_mut(self.output.start);
             self.op.apply(earlier, &self.input, &mut later[..self.output.len()]);
         }
@@ -246,7 +239,7 @@ impl Op {
                 y.iter_mut().for_each(|y| *y /= sum);
             }
             Self::LayerNorm { epsilon, scale, shift } => {
-                // In double precision: a sum of squares of many numbers would lose digits.
+                // In double precision, because a long sum of squares loses digits.
                 let n = x.len() as f64;
                 let mean = x.iter().map(|x| f64::from(*x)).sum::<f64>() / n;
                 let squares = x.iter().map(|x| (f64::from(*x) - mean) * (f64::from(*x) - mean)).sum::<f64>();
@@ -263,7 +256,7 @@ impl Op {
 mod tests {
     use super::*;
 
-    /// Weights that are small, different and of both signs.
+    /// Small distinct weights of both signs.
     fn weight(input: usize, output: usize) -> f32 {
         ((input * 37 + output * 11) % 17) as f32 / 16.0 - 0.5
     }
@@ -279,7 +272,7 @@ mod tests {
             let output = network.push(Op::Dense(dense), network.input(), outputs);
             network.set_output(output);
             network.run(&x, &mut [], &mut y);
-            // All numbers are small multiples of 1/64: every sum is exact.
+            // All numbers are small multiples of 1/64, so every sum is exact.
             for (output, y) in y.iter().enumerate() {
                 let sum: f32 = x.iter().enumerate().map(|(input, x)| x * weight(input, output)).sum();
                 assert_eq!(*y, bias[output] + sum, "{inputs} to {outputs}, output {output}");
@@ -297,7 +290,7 @@ mod tests {
         let dense = Dense::new(70, vec![0.1; 3], |input, output| weight(input, output) * 0.91);
         let output = network.push(Op::Dense(dense), hidden, 3);
         network.set_output(output);
-        // More rows than share a pass.
+        // More rows than in one pass.
         let x: Vec<f32> = (0..50 * 17).map(|i| (i % 101) as f32 * 0.017 - 0.8).collect();
         let mut batch = vec![0.0; 3 * 17];
         network.run(&x, &mut [], &mut batch);

@@ -1,8 +1,7 @@
-//! From an ONNX graph to a [`Network`]: a row `observation` in, a row `action` out, constant weights in between.
+//! Reads an ONNX graph into a [`Network`]: a row `observation` in, a row `action` out, constant weights.
 //!
-//! A recurrent policy has further inputs of any name, such as `state`, (batch, n), and an output `next_state` for each.
-//! They begin as zeros. Read are the operators that exporters of policies write. Every operator is taken by the definition
-//! that it has had since operator set 9 or longer.
+//! A recurrent policy has further inputs of any name, such as `state`, (batch, n), initially zeros, each with
+//! an output `next_state`. The operators are those of exporters, as defined since operator set 9 or earlier.
 
 use std::collections::BTreeMap;
 
@@ -23,10 +22,10 @@ const OPERATORS: &str = "Add, BatchNormalization, Clip, Constant, Div, Elu, Flat
                          LayerNormalization, LeakyRelu, Log, MatMul, Mul, Relu, Sigmoid, Softmax, Squeeze, Sub, Tanh, \
                          Unsqueeze";
 
-/// A recurrent policy remembers no more of a flow.
+/// Most numbers that a recurrent policy may remember per flow.
 const LARGEST_STATE: usize = 1 << 16;
 
-/// What is wrong with a model: the part and the rule it breaks.
+/// A defect of a model: the part and the rule that it breaks.
 #[derive(Debug)]
 pub(super) struct Broken {
     pub(super) field: String,
@@ -39,7 +38,7 @@ impl Broken {
     }
 }
 
-/// A constant: weights, or a number that a node refers to.
+/// A constant: weights or a parameter of a node.
 #[derive(Clone, Debug)]
 struct Tensor {
     dims: Vec<usize>,
@@ -50,7 +49,7 @@ struct Tensor {
 enum Value {
     Row(Slot),
     Constant(Tensor),
-    /// Integers that say something of shapes.
+    /// Integers that describe shapes.
     Integers(Vec<i64>),
 }
 
@@ -88,7 +87,7 @@ pub(super) fn read(bytes: &[u8], observation_dim: usize) -> Result<Network, Brok
         }
     }
     if !graph.output.iter().any(|output| output.name.as_deref() == Some(OUTPUT)) {
-        return Err(Broken::new("output", format!("must be named {OUTPUT:?}")));
+        return Err(Broken::new("output", format!("one must be named {OUTPUT:?}")));
     }
     if !states.is_empty() {
         network.set_next_memory(next_states(&graph, &values, &states)?);
@@ -100,8 +99,8 @@ pub(super) fn read(bytes: &[u8], observation_dim: usize) -> Result<Network, Brok
     Ok(network)
 }
 
-/// Check that the graph has the input, (batch, `observation_dim`), and return its others, the states, with their
-/// sizes. Old files list their weights as inputs too.
+/// Check the input, (batch, `observation_dim`), and return name and size of each other input, the states.
+/// Skips weights, which old files list as inputs.
 fn check_inputs(
     graph: &GraphProto,
     weights: &BTreeMap<String, Value>,
@@ -138,12 +137,12 @@ fn check_inputs(
         }
     }
     if !found {
-        return Err(Broken::new("input", format!("must be one, named {INPUT:?}")));
+        return Err(Broken::new("input", format!("one must be named {INPUT:?}")));
     }
     Ok(states)
 }
 
-/// The places of the outputs `next_…`, in the order of the states.
+/// Return the slots of the outputs `next_…` in the order of the states.
 fn next_states(
     graph: &GraphProto,
     values: &BTreeMap<String, Value>,
@@ -160,7 +159,7 @@ fn next_states(
     states.iter().map(next).collect()
 }
 
-/// A constant, as numbers or as the integers that say something of shapes.
+/// Read a constant: numbers, or integers that describe shapes.
 fn value_of(tensor: &TensorProto, name: &str) -> Result<Value, Broken> {
     if tensor.data_type != Some(DataType::INT64) {
         return constant(tensor, name).map(Value::Constant);
@@ -172,7 +171,7 @@ fn value_of(tensor: &TensorProto, name: &str) -> Result<Value, Broken> {
             if !rest.is_empty() {
                 return Err(Broken::new(
                     format!("tensor {name}"),
-                    "truncated: its bytes are no whole numbers",
+                    "truncated: its bytes end within a number",
                 ));
             }
             numbers.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect()
@@ -181,7 +180,7 @@ fn value_of(tensor: &TensorProto, name: &str) -> Result<Value, Broken> {
     }))
 }
 
-/// The numbers of a tensor.
+/// Read the numbers of a tensor.
 fn constant(tensor: &TensorProto, name: &str) -> Result<Tensor, Broken> {
     let broken = |rule: String| Broken::new(format!("tensor {name}"), rule);
     if !tensor.external_data.is_empty() || tensor.data_location == Some(DataLocation::EXTERNAL) {
@@ -197,7 +196,7 @@ fn constant(tensor: &TensorProto, name: &str) -> Result<Tensor, Broken> {
         Some(raw) => {
             let raw = raw.borrow();
             if raw.len() % 4 != 0 {
-                return Err(broken("truncated: its bytes are no whole numbers".to_owned()));
+                return Err(broken("truncated: its bytes end within a number".to_owned()));
             }
             raw.chunks_exact(4)
                 .map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
@@ -221,7 +220,7 @@ fn constant(tensor: &TensorProto, name: &str) -> Result<Tensor, Broken> {
     }
 }
 
-/// A node with the values that earlier nodes computed. Errors are the rule that it breaks.
+/// A node and the values of earlier nodes. Its errors state the broken rule.
 struct Node<'a> {
     node: &'a NodeProto,
     values: &'a BTreeMap<String, Value>,
@@ -237,7 +236,7 @@ impl Node<'_> {
         }
     }
 
-    /// Append a node of one output to the network and return its value.
+    /// Append a node with one output to the network and return its value.
     fn add_to(&self, network: &mut Network) -> Result<Value, String> {
         let activation = |network: &mut Network, activation| {
             let x = self.row(0)?;
@@ -247,7 +246,7 @@ impl Node<'_> {
         match self.node.op_type.as_deref().unwrap_or_default() {
             "Constant" => {
                 let tensor = self.attribute("value").and_then(|value| value.t.as_ref());
-                let tensor = tensor.ok_or("only a tensor value is read")?;
+                let tensor = tensor.ok_or("must have a tensor as its value")?;
                 value_of(tensor, "value").map_err(|Broken { field, rule }| format!("{field}: {rule}"))
             }
             "Identity" => Ok(self.value(0)?.clone()),
@@ -275,12 +274,12 @@ impl Node<'_> {
             "Tanh" => activation(network, Activation::Tanh),
             "Sigmoid" => activation(network, Activation::Sigmoid),
             "Clip" => {
-                // Bounds were attributes before operator set 11 and are inputs since.
+                // Bounds are attributes before operator set 11, inputs since then.
                 let min = self.scalar(1, self.float("min", f32::MIN))?;
                 let max = self.scalar(2, self.float("max", f32::MAX))?;
                 activation(network, Activation::Clip { min, max })
             }
-            _ => Err(format!("no such operator in a policy (there are: {OPERATORS})")),
+            _ => Err(format!("not a supported operator (there are: {OPERATORS})")),
         }
     }
 
@@ -324,7 +323,7 @@ impl Node<'_> {
         Ok(Value::Row(network.push(Op::Dense(dense), x, outputs)))
     }
 
-    /// `(x - mean) / sqrt(variance + epsilon) · scale + shift`, folded into one factor and one summand.
+    /// `(x - mean) / sqrt(variance + epsilon) · scale + shift`, folded into one factor and one term.
     fn batch_normalization(&self, network: &mut Network) -> Result<Value, String> {
         if self.integer("training_mode", 0) != 0 {
             return Err("training_mode must be 0".to_owned());
@@ -365,16 +364,16 @@ impl Node<'_> {
         Ok(Value::Row(network.map(Op::LayerNorm { epsilon, scale, shift }, x)))
     }
 
-    /// Axes of length 1 before the batch come and go around recurrent cells and leave a row as it is.
+    /// Exporters add and remove axes of length 1 before the batch around recurrent cells. Rows stay the same.
     fn leading_axes(&self) -> Result<Value, String> {
         let axes = match self.node.input.get(1).map(|name| self.values.get(name)) {
             Some(Some(Value::Integers(axes))) => axes.clone(),
             Some(_) => return Err("its axes must be constant".to_owned()),
-            // An attribute before operator set 13 and an input since.
+            // An attribute before operator set 13, an input since then.
             None => self.attribute("axes").map(|axes| axes.ints.clone()).unwrap_or_default(),
         };
         if !matches!(axes[..], [0] | [0, 1]) {
-            return Err(format!("its axes must be those before the batch, not {axes:?}"));
+            return Err(format!("its axes must be [0] or [0, 1], not {axes:?}"));
         }
         self.row(0).map(Value::Row)
     }
@@ -429,7 +428,7 @@ impl Node<'_> {
         }
     }
 
-    /// An optional input of one constant number.
+    /// Return an optional constant input of one number.
     fn scalar(&self, index: usize, default: f32) -> Result<f32, String> {
         match self.node.input.get(index) {
             Some(name) if !name.is_empty() => match self.constant(index)?.data[..] {
@@ -453,7 +452,7 @@ impl Node<'_> {
     }
 }
 
-/// The numbers of a constant that is broadcast along a row of `n`: one for all, or one each.
+/// Broadcast a constant along a row of `n`: one number for all, or one each.
 fn along(tensor: &Tensor, n: usize) -> Result<impl Iterator<Item = f32>, String> {
     let leading = tensor.dims.len().saturating_sub(1);
     let single = tensor.data.len() == 1;

@@ -1,24 +1,24 @@
-//! Recurrent cells, built of the steps that a network has anyway.
+//! Recurrent cells, built from the network's other steps.
 
 use super::dense::Dense;
 use super::network::{Activation, Combination, Network, Op, Slot};
 
-/// The weights of a cell, by the layout of ONNX: gate after gate, each by output and then by input.
+/// Weights of a cell in ONNX layout: gate after gate, each by output and then by input.
 pub(super) struct Weights<'a> {
     /// From the input, (gates × size, inputs).
     pub(super) input: &'a [f32],
     /// From the memory, (gates × size, size).
     pub(super) memory: &'a [f32],
-    /// Of the input's part, (gates × size), or empty for zeros.
+    /// Bias of the input part, (gates × size), or empty for zeros.
     pub(super) input_bias: &'a [f32],
-    /// Of the memory's part, (gates × size), or empty for zeros.
+    /// Bias of the memory part, (gates × size), or empty for zeros.
     pub(super) memory_bias: &'a [f32],
-    /// Numbers that the cell outputs.
+    /// Number of outputs.
     pub(super) size: usize,
 }
 
 impl Weights<'_> {
-    /// A product of `x` with the gates `gates`.
+    /// Multiply `x` with the weights of `gates`.
     fn dense(&self, network: &mut Network, of_input: bool, gates: std::ops::Range<usize>, x: Slot) -> Slot {
         let (weights, bias) =
             if of_input { (self.input, self.input_bias) } else { (self.memory, self.memory_bias) };
@@ -42,7 +42,7 @@ fn activate(network: &mut Network, activation: Activation, x: Slot) -> Slot {
     network.map(Op::Activation(activation), x)
 }
 
-/// A gated recurrent unit (Cho et al., 2014): gates z, r and the candidate n, in this order.
+/// Append a gated recurrent unit (Cho et al., 2014): gates z, r and the candidate n, in this order.
 ///
 /// ```text
 /// z, r = σ(W x + b + U h + c)
@@ -51,8 +51,7 @@ fn activate(network: &mut Network, activation: Activation, x: Slot) -> Slot {
 /// h' = (1 - z) ⊙ n + z ⊙ h
 /// ```
 ///
-/// Source: the operator GRU of the ONNX specification, where `reset_after` is `linear_before_reset`; PyTorch's unit
-/// has it, Sonnet's has not. Returns the place of h'.
+/// Returns h'. Source: ONNX's operator GRU and its `linear_before_reset`: PyTorch sets it, Sonnet does not.
 pub(super) fn gru(network: &mut Network, weights: &Weights<'_>, reset_after: bool, x: Slot, h: Slot) -> Slot {
     let of_x = weights.dense(network, true, 0..3, x);
     let of_h = weights.dense(network, false, if reset_after { 0..3 } else { 0..2 }, h.clone());
@@ -73,14 +72,14 @@ pub(super) fn gru(network: &mut Network, weights: &Weights<'_>, reset_after: boo
     combine(network, Combination::Add, candidate, kept)
 }
 
-/// A long short-term memory (Hochreiter and Schmidhuber, 1997): gates i, o, f and the candidate g, in this order.
+/// Append a long short-term memory (Hochreiter and Schmidhuber, 1997): gates i, o, f, then the candidate g.
 ///
 /// ```text
 /// i, o, f = σ(W x + b + U h + d),   g = tanh(W x + b + U h + d)
 /// c' = f ⊙ c + i ⊙ g,   h' = o ⊙ tanh(c')
 /// ```
 ///
-/// Source: the operator LSTM of the ONNX specification, without peepholes. Returns the places of h' and c'.
+/// Returns h' and c'. Source: the ONNX operator LSTM, without peepholes.
 pub(super) fn lstm(network: &mut Network, weights: &Weights<'_>, x: Slot, h: Slot, c: Slot) -> (Slot, Slot) {
     let of_x = weights.dense(network, true, 0..4, x);
     let of_h = weights.dense(network, false, 0..4, h);
@@ -107,7 +106,7 @@ mod tests {
         assert!((f64::from(got) - want).abs() < 1e-6, "{got} is not {want}");
     }
 
-    /// A cell of one number, for formulas to be written out.
+    /// A cell of one number, so the tests can spell out the formulas.
     const ONE: Weights<'_> = Weights {
         input: &[0.5, -1.0, 2.0, 0.25],
         memory: &[1.5, 0.75, -0.5, 1.0],

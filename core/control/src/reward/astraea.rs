@@ -9,17 +9,17 @@
 //! R_stab = mean_i sqrt(Σ_w (thr_i,t - t̄hr_i)² / (w t̄hr_i²))
 //! ```
 //!
-//! From the literature: the form, w = 5 intervals, the clip, and the coefficients 0.1, 0.02, 1.0, 0.02, 0.01 as
-//! public re-implementations report them from the authors' technical report. β is not published.
+//! From the literature: the form, w = 5 intervals, the clip, and the coefficients 0.1, 0.02, 1.0, 0.02, 0.01,
+//! which public re-implementations cite from the authors' technical report. β is not published.
 //!
-//! Choices of ours:
+//! Our choices:
 //! - β = 0.5: a queue of half a base RTT costs nothing.
-//! - d0 is the flows' mean base *RTT*. With the one-way delay, which a reader may take it for, even an empty queue is
-//!   punished and the optimum is to starve.
-//! - `c1 R_lat` is capped at half of c0. R_lat counts packets, so the least bloat outweighs the 0.1 that full
-//!   utilisation earns; uncapped, the best that an exploring agent finds is the smallest window.
-//! - R_thr, R_loss are capped at 1: delivery-rate samples overshoot the capacity when ACKs bunch up.
-//! - A flow without an RTT sample counts with its smoothed RTT, so that silence is not mistaken for an empty queue.
+//! - d0 is the flows' mean base *RTT*. With the one-way delay, another possible reading, even an empty queue
+//!   costs, and the optimum is to starve.
+//! - `c1 R_lat` is capped at half of c0. R_lat counts packets, so the least bloat outweighs the 0.1 for full
+//!   utilisation. Without the cap, an exploring agent finds the smallest window best.
+//! - R_thr and R_loss are capped at 1: delivery-rate samples exceed the capacity when ACKs bunch up.
+//! - Without an RTT sample a flow's smoothed RTT counts, so silence does not look like an empty queue.
 
 use super::{mean, standard_deviation};
 use crate::report::ratio;
@@ -34,7 +34,7 @@ const BETA: f64 = 0.5;
 const CLIP: f64 = 0.1;
 const LATENCY_CAP: f64 = 0.5 * THROUGHPUT / LATENCY;
 
-/// The reward of an interval; `flows` is not empty.
+/// Compute the reward of an interval; `flows` must not be empty.
 pub(super) fn reward<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState> + Clone) -> f64 {
     let total = THROUGHPUT * throughput(world, flows.clone())
         - LATENCY * latency(world, flows.clone()).min(LATENCY_CAP)
@@ -44,7 +44,7 @@ pub(super) fn reward<'a>(world: &World, flows: impl Iterator<Item = &'a FlowStat
     total.clamp(-CLIP, CLIP)
 }
 
-/// Equation 4: the share of the capacity that is delivered, at most 1.
+/// Equation 4: the delivered share of the capacity, at most 1.
 fn throughput<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState>) -> f64 {
     let sum: f64 = flows.map(|flow| flow.report.avg_throughput as f64).sum();
     ratio(sum, world.capacity_bytes_per_s).min(1.0)
@@ -60,7 +60,7 @@ fn latency<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState> + Clone
     (excess_us / 1e6).max(0.0) * packets_per_s
 }
 
-/// Equation 6: mean share of lost bytes, at most 1 for each flow.
+/// Equation 6: mean share of lost bytes, at most 1 per flow.
 fn loss<'a>(flows: impl Iterator<Item = &'a FlowState>) -> f64 {
     mean(flows.map(|flow| {
         let (lost, throughput) = (flow.report.loss_rate_bytes_per_s(), flow.report.avg_throughput as f64);
@@ -68,13 +68,13 @@ fn loss<'a>(flows: impl Iterator<Item = &'a FlowState>) -> f64 {
     }))
 }
 
-/// Equation 7: spread of the flows' throughput, averaged over w intervals; 0 when all are equal.
+/// Equation 7: spread of the flows' throughput over w intervals; 0 when all are equal.
 fn unfairness<'a>(flows: impl Iterator<Item = &'a FlowState> + Clone) -> f64 {
     let averages = flows.map(|flow| mean(flow.recent_throughput_bytes_per_s().iter().copied()));
     ratio(standard_deviation(averages.clone()), averages.sum())
 }
 
-/// Equation 8: mean over the flows of their throughput's relative deviation over w intervals.
+/// Equation 8: mean relative deviation of the flows' throughput over w intervals.
 fn instability<'a>(flows: impl Iterator<Item = &'a FlowState>) -> f64 {
     mean(flows.map(|flow| {
         let recent = flow.recent_throughput_bytes_per_s().iter().copied();
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use crate::Report;
 
-    /// 100 Mbit/s of packets of 1,500 bytes, 15 ms one way.
+    /// 100 Mbit/s, 15 ms one way.
     const WORLD: World =
         World { capacity_bytes_per_s: 12.5e6, base_delay_ns: 15_000_000, buffer_bytes: 375_000 };
 
@@ -122,7 +122,7 @@ mod tests {
         check(&at(45_000), 0.1);
         // 1 ms beyond 1.5 base RTTs at 1,000 packets/s: one packet.
         check(&at(46_000), 0.1 - 0.02);
-        // However long the queue, a full link earns more than an idle one.
+        // A full link earns more than an idle one, however long the queue.
         check(&at(400_000), 0.05);
     }
 
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_throughput_that_swings_earns_less_than_a_steady_one() {
-        // Mean 10, deviations 2.5, -2.5, 2.5, -2.5 and 0 MB/s: sqrt(25 / 5) / 10 of the mean; ends at 10 MB/s.
+        // Mean 10, deviations 2.5, -2.5, 2.5, -2.5, 0 MB/s: sqrt(25 / 5) / 10 of the mean; ends at 10 MB/s.
         let mega = 1_000_000;
         let swinging = [25 * mega / 2, 15 * mega / 2, 25 * mega / 2, 15 * mega / 2, 10 * mega];
         check(&[flow(&swinging, Report::default())], 0.08 - 0.01 * 5f64.sqrt() / 10.0);

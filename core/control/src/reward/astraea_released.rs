@@ -1,4 +1,4 @@
-//! An earlier reward of Astraea's authors, as their Spine release (CoNEXT 2022) carries it.
+//! An earlier reward of Astraea's authors, from their Spine release (CoNEXT 2022).
 //!
 //! ```text
 //! owd  = one-way propagation of the path, in ms
@@ -10,13 +10,13 @@
 //! R    = -0.02 m1 + 0.1 m2 + 0.01 m4 - 1.0 m5,  at least -0.5
 //! ```
 //!
-//! `stability` is the mean over flows of their window's standard deviation over w intervals / 100 packets, and 1 (no
-//! bonus) when it is above 1 or when fairness is below 0.96. Fairness is `1 - std(thr) / Σ thr`, at least 0.5, and 1
-//! for a single flow; the release computes a term `m3` from it but does not add it, and neither do we. Its further
-//! `-0.001 · trigger` belongs to Spine's gate and has no meaning for Astraea.
+//! `stability` is the mean over flows of their window's standard deviation over w intervals / 100 packets. It
+//! is 1 (no bonus) when it is above 1 or when fairness is below 0.96. Fairness is `1 - std(thr) / Σ thr`, at
+//! least 0.5, and 1 for a single flow. Like the release, we do not add its term `m3`. Its `-0.001 · trigger`
+//! belongs to Spine's gate and has no meaning for Astraea.
 //!
-//! Choices of ours, where the formula is undefined: w = 5 intervals; m5 counts at most 1 for each flow; an RTT that was
-//! not sampled is the smoothed one; m1 is 0 without propagation or capacity.
+//! Our choices where the formula is undefined: w = 5 intervals; m5 counts at most 1 per flow; the smoothed
+//! RTT replaces a missing sample; m1 is 0 without propagation or capacity.
 
 use super::{mean, standard_deviation};
 use crate::report::ratio;
@@ -30,7 +30,7 @@ const FLOOR: f64 = -0.5;
 const FREE_QUEUE: f64 = 0.3;
 const FAIR_ENOUGH: f64 = 0.96;
 
-/// The reward of an interval; `flows` is not empty.
+/// Compute the reward of an interval; `flows` must not be empty.
 pub(super) fn reward<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState> + Clone) -> f64 {
     let n = flows.clone().count() as f64;
     let owd_us = world.base_delay_ns as f64 / 1e3;

@@ -4,11 +4,10 @@
 //! R = 0.001 (10 throughput - 1000 latency - 2000 loss)     [packets/s, s, share of packets]
 //! ```
 //!
-//! Source: Aurora (Jay et al., ICML 2019), section 3.1, scaled by 0.001 as in the released simulator, whose packets
-//! have 1,500 bytes; ours are counted whole, with a payload of one MSS.
+//! Source: Aurora (Jay et al., ICML 2019), section 3.1, times 0.001 as in the released simulator. Packets
+//! there have 1,500 bytes, here a payload of one MSS.
 //!
-//! Choice of ours: an interval without an RTT sample counts with the smoothed RTT. The released simulator takes 0, so
-//! that sending nothing has the best latency.
+//! Our choice: without an RTT sample the smoothed RTT counts. The simulator's 0 rewards sending nothing.
 
 use crate::Report;
 use crate::report::ratio;
@@ -18,7 +17,7 @@ const LATENCY: f64 = 1e3;
 const LOSS: f64 = 2e3;
 const SCALE: f64 = 1e-3;
 
-/// The reward of a flow's interval.
+/// Compute the reward of a flow's interval.
 pub(super) fn reward(report: &Report) -> f64 {
     let packets = ratio(report.delivered_bytes as f64, f64::from(report.mss));
     let packets_per_s = ratio(packets * 1e9, report.interval_ns as f64);

@@ -1,28 +1,27 @@
-//! Ours: how far a flow is from its fair share of the link, and what its queue costs.
+//! Our reward: a flow's distance from its fair share of the link, its queue and its losses.
 //!
 //! ```text
 //! R = -l² / (|l| + 1/4) - 0.2 (RTT / base RTT - 1) - 2 lost / delivered,   l = ln(d / (C / n))
 //! ```
 //!
-//! d is the flow's rate over the last 5 intervals, C the link's payload rate, n counts the flows on the link. The sum over
-//! all flows is best where all have C / n and nothing waits, which is where proportional fairness (Kelly, Maulloo and
-//! Tan, 1998) is best, too: full and fair for every n, one flow alone included. But what a flow earns is what it did
-//! itself: a reward of all flows together hides a step of 2.5 % of one window behind what the others did meanwhile.
-//! Near the fair share l² makes the last per cent cheap, so that the queue decides; far from it every step of a window
-//! is worth the same wherever it starts.
+//! d is the flow's rate over the last 5 intervals, C the link's payload rate, n the number of flows on the
+//! link. Over all flows the optimum is C / n each with an empty queue, as for proportional fairness (Kelly,
+//! Maulloo and Tan, 1998), for every n, including 1. Each flow earns for its own actions: a joint reward
+//! would hide a 2.5 % step of one window behind the other flows' changes. Near the fair share l² makes small
+//! distances cheap, so the queue decides. Far from it, a relative step of the window is worth the same.
 
 use super::mean;
 use crate::report::ratio;
 use crate::{FlowState, World};
 
-/// Payload of a packet of 1,500 bytes with timestamps: the link's rate counts whole packets, a flow's payload.
+/// Payload share of a packet with timestamps: the link's rate counts whole packets, a flow's rate payload.
 const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
-/// Where the cost of a wrong share goes over from its square to itself.
+/// The distance at which its cost turns from quadratic to linear.
 const BEND: f64 = 0.25;
-/// A smaller share of the fair one counts as this: a flow that gets nothing is not infinitely bad.
+/// Least share of the fair one, so a flow that gets nothing has a finite cost.
 const FLOOR: f64 = 0.03;
 const DELAY: f64 = 0.2;
-/// An RTT beyond so many base RTTs, less one, counts as so many.
+/// Upper limit of RTT / base RTT - 1.
 const DELAY_CAP: f64 = 10.0;
 const LOSS: f64 = 2.0;
 

@@ -1,4 +1,4 @@
-//! Rewards by name: one number a path and interval that every active flow gets, or one a flow.
+//! Rewards by name: one number per interval for all active flows of a path, or one per flow.
 
 mod astraea;
 mod astraea_released;
@@ -13,31 +13,31 @@ use terms::{TERMS, Weights};
 
 use crate::{ControlError, FlowState, World};
 
-/// A reward. Most are global: every active flow of the path gets the same number.
+/// A reward. Most are global: all active flows of the path get the same number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reward {
     /// `astraea`: equations 4 to 8 of the paper.
     Astraea,
-    /// `astraea-released`: an earlier formula of the same authors, as they released it.
+    /// `astraea-released`: an earlier formula of the same authors, from their release.
     AstraeaReleased,
-    /// `orca`: each flow for itself.
+    /// `orca`: per flow.
     Orca,
-    /// `aurora`: each flow for itself.
+    /// `aurora`: per flow.
     Aurora,
-    /// `sage`: each flow for itself, R1 alone and R2 beside others.
+    /// `sage`: per flow; R1 if alone on the path, else R2.
     Sage,
-    /// `sage-r1`: its reward of a flow that is alone.
+    /// `sage-r1`: Sage's reward of a flow that is alone.
     SageAlone,
-    /// `sage-r2`: its reward of a flow that shares the link.
+    /// `sage-r2`: Sage's reward of a flow that shares the link.
     SageFriendly,
-    /// `fair-share`: each flow for itself, ours: its distance from an equal share, its queue and its losses.
+    /// `fair-share`: ours, per flow: distance from an equal share, queue and losses.
     FairShare,
-    /// Named terms with weights, such as `throughput:1,delay:-0.5`.
+    /// Weighted terms, such as `throughput:1,delay:-0.5`.
     Terms(Weights),
 }
 
 impl Reward {
-    /// Every reward that is no sum of terms.
+    /// Every reward that is not a sum of terms.
     pub const ALL: [Self; 8] = [
         Self::Astraea,
         Self::AstraeaReleased,
@@ -49,10 +49,7 @@ impl Reward {
         Self::FairShare,
     ];
 
-    /// The reward of that name: one of these, or terms with weights, `TERM[:WEIGHT],…`.
-    ///
-    /// # Errors
-    /// No reward or term has the name, the error lists those there are; or a weight is not a number.
+    /// Find a reward by name, or parse weighted terms, `TERM[:WEIGHT],…`.
     pub fn by_name(name: &str) -> Result<Self, ControlError> {
         if let Some(published) = Self::ALL.into_iter().find(|reward| reward.name() == Some(name)) {
             return Ok(published);
@@ -63,15 +60,14 @@ impl Reward {
         })
     }
 
-    /// The terms of which rewards can be made.
+    /// The terms that rewards can add up.
     pub const TERMS: [Term; 8] = TERMS;
 
-    /// Names of the rewards, then of the terms, each of which is a reward by itself, with its sign.
+    /// Names of the rewards, then the terms, each a reward by itself with its sign.
     pub fn names() -> impl Iterator<Item = &'static str> {
         Self::ALL.into_iter().filter_map(Self::name).chain(TERMS.iter().map(|term| term.alone))
     }
 
-    /// A reward's name, as in configurations.
     const fn name(self) -> Option<&'static str> {
         match self {
             Self::Astraea => Some("astraea"),
@@ -86,7 +82,7 @@ impl Reward {
         }
     }
 
-    /// Whether each flow gets the reward of what it alone did, evaluated over that flow only.
+    /// Whether each flow gets a reward of its own, evaluated over that flow only.
     pub const fn is_of_flow(self) -> bool {
         matches!(
             self,
@@ -94,9 +90,8 @@ impl Reward {
         )
     }
 
-    /// The reward of the interval that just ended, for the `flows` that were active in it; 0 without any.
-    ///
-    /// Always finite. Of several flows, a reward [of each flow](Self::is_of_flow) is their mean.
+    /// Compute the reward of the interval that just ended, always finite, for the `flows` active in it; 0
+    /// without flows. For several flows, a reward [per flow](Self::is_of_flow) is their mean.
     pub fn evaluate<'a>(self, world: &World, flows: impl Iterator<Item = &'a FlowState> + Clone) -> f32 {
         if flows.clone().next().is_none() {
             return 0.0;
@@ -115,13 +110,13 @@ impl Reward {
     }
 }
 
-/// Mean of `values`; 0 without any.
+/// Return the mean of `values`; 0 without any.
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, n) = values.fold((0.0, 0.0), |(sum, n), value| (sum + value, n + 1.0));
     crate::report::ratio(sum, n)
 }
 
-/// Population standard deviation of `values`; 0 without any.
+/// Return the population standard deviation of `values`; 0 without any.
 fn standard_deviation(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let centre = mean(values.clone());
     mean(values.map(|value| (value - centre) * (value - centre))).sqrt()

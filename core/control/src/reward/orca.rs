@@ -1,14 +1,14 @@
-//! Orca's reward, a variant of the power of a flow.
+//! Orca's reward, a variant of a flow's power.
 //!
 //! ```text
 //! R = (thr - 5 loss) / max thr · min(1, 1.25 · min RTT / smoothed RTT)
 //! ```
 //!
-//! Source: Orca (Abbasloo et al., SIGCOMM 2020), equations 2 and 3, with ζ = 5 and β = 1.25 as released. Throughput and
-//! loss are rates of bytes.
+//! Source: Orca (Abbasloo et al., SIGCOMM 2020), equations 2 and 3, with ζ = 5 and β = 1.25 as released.
+//! Throughput and loss are in bytes/s.
 //!
-//! Choice of ours: at least -5, what a flow gets that loses all that it ever delivered; a first burst into a path that
-//! is down would outweigh hours otherwise.
+//! Our choice: at least -5, the reward of a flow that loses all it ever delivered. Otherwise a first burst
+//! into an outage would outweigh hours.
 
 use crate::Report;
 use crate::features::orca::{LOSS_WEIGHT, delay_metric};
@@ -16,7 +16,7 @@ use crate::report::ratio;
 
 const FLOOR: f64 = -5.0;
 
-/// The reward of a flow's interval.
+/// Compute the reward of a flow's interval.
 pub(super) fn reward(report: &Report) -> f64 {
     let worth = report.avg_throughput as f64 - LOSS_WEIGHT * report.loss_rate_bytes_per_s();
     (ratio(worth, report.max_throughput as f64) * delay_metric(report)).max(FLOOR)

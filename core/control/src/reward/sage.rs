@@ -1,32 +1,32 @@
-//! Sage's two rewards of a flow: R1 for a flow that is alone, R2 for one that shares the link.
+//! Sage's rewards: R1 for a flow that is alone, R2 for one that shares the link.
 //!
 //! ```text
 //! R1 = ±25 ((d - 2 l) / C)² · max(ρ, [ρ ≥ 0.8]),   minus where d < 2 l;   d > C counts as 0.9 C
 //! R2 = 25 exp(-8 (x - 1)²),   x = min(2, d / (0.95 C / n))
 //! ```
 //!
-//! d and l are the rates delivered and lost over the last 100 intervals with a delivery, C the link's rate now, all in
-//! Mbit/s, ρ is minimum RTT / smoothed RTT, and n counts the flows on the link.
+//! d and l are the delivered and lost rates over the last 100 intervals with a delivery, C is the link's
+//! current rate, all in Mbit/s. ρ is minimum RTT / smoothed RTT, and n is the number of flows on the link.
 //!
-//! Source: Sage (Yen et al., SIGCOMM 2023), section 4, and the released server's reward calculation, which decides by
-//! the number of flows. The rates are of payload, the link's is of whole packets, there as here.
+//! Source: Sage (Yen et al., SIGCOMM 2023), section 4, and the released server's reward calculation, which
+//! chooses by the number of flows. As there, d and l count payload and C counts whole packets.
 //!
-//! Choices of ours: the link's rate is the bottleneck's at the interval's end; without a rate both are 0, and R1 is at
-//! least -25, where the released server has no bound in a path that is all but down.
+//! Our choices: C is the bottleneck's rate at the interval's end. Without a rate both rewards are 0. R1 is at
+//! least -25; the released server has no limit on a path that is nearly down.
 
 use crate::report::ratio;
 use crate::{FlowState, World};
 
 const SCALE: f64 = 25.0;
 const LOSS_WEIGHT: f64 = 2.0;
-/// Delay up to 1/0.8 of the smallest RTT is free.
+/// RTTs up to 1/0.8 of the smallest cost nothing.
 const RTT_RATIO_ENOUGH: f64 = 0.8;
-/// What a rate above the link's counts as: it is left over from before the link slowed down.
+/// Factor for rates above the link's, which remain from before the link slowed down.
 const ABOVE_CAPACITY: f64 = 0.9;
-/// Share of the link's rate that is payload, as the authors measured it.
+/// Payload share of the link's rate, as the authors measured it.
 const PAYLOAD_SHARE: f64 = 0.95;
 
-/// The reward of a flow's interval: R1 alone, R2 beside others.
+/// Compute the reward of a flow's interval: R1 if alone, else R2.
 pub(super) fn reward(world: &World, flow: &FlowState) -> f64 {
     if flow.flows_on_path > 1 { friendly(world, flow) } else { alone(world, flow) }
 }
@@ -50,7 +50,7 @@ pub(super) fn friendly(world: &World, flow: &FlowState) -> f64 {
         return 0.0;
     }
     let x = (flow.rates().delivered_mbps() / fair_mbps).min(2.0);
-    // A normal density with mean 1 and deviation 1/4, scaled to 25 at its top.
+    // A normal density with mean 1 and deviation 1/4, scaled to a maximum of 25.
     SCALE * libm::exp(-8.0 * (x - 1.0) * (x - 1.0))
 }
 
@@ -67,7 +67,7 @@ mod tests {
     const WORLD: World =
         World { capacity_bytes_per_s: 6e6, base_delay_ns: 20_000_000, buffer_bytes: 240_000 };
 
-    /// A flow that delivers and loses so many Mbit/s at RTTs of that many ms, 40 without a queue.
+    /// A flow that delivers and loses these rates at this RTT; the base RTT is 40 ms.
     fn flow(delivered_mbps: u64, lost_mbps: u64, srtt_ms: u32) -> FlowState {
         let mut flow = FlowState::new(0);
         flow.observe(&Report {

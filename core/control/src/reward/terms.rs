@@ -1,34 +1,29 @@
-//! Rewards of one's own: a sum of named terms with weights.
+//! Custom rewards: a weighted sum of [`TERMS`]. Penalties need negative weights or a plus (`delay:+1`).
 //!
-//! [`TERMS`] says of each what it is, in which range, and which sign its weight has.
-//!
-//! `utility` is proportional fairness (Kelly, Maulloo and Tan, 1998), and the same step of a window is worth the same
-//! wherever it starts: with `throughput`, a window of few packets gains next to nothing by growing.
-//!
-//! A term is a quantity, not a judgement: what is to be avoided has a negative weight. Who wants it the other way round
-//! writes the plus sign: `delay:+1`.
+//! `utility` is proportional fairness (Kelly, Maulloo and Tan, 1998): a relative step of a window is worth
+//! the same anywhere. With `throughput`, growth of a small window earns next to nothing.
 
 use super::{mean, standard_deviation};
 use crate::report::ratio;
 use crate::{FlowState, World};
 
-/// One quantity that rewards add up.
+/// A quantity that rewards add up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Term {
-    /// As in a reward's text.
+    /// Name in a reward's text.
     pub name: &'static str,
-    /// What it is, as a formula or in words.
+    /// Definition, as a formula or in words.
     pub what: &'static str,
-    /// Its unit, `1` for a share or a ratio.
+    /// Unit; `1` for a share or a ratio.
     pub unit: &'static str,
-    /// From its least to its greatest value; `n` flows.
+    /// Smallest and largest value; `n` flows.
     pub range: &'static str,
-    /// The reward that is this term alone: of what is to be avoided, with a weight of -1.
+    /// The reward with this term alone; a penalty has the weight -1.
     pub alone: &'static str,
 }
 
 impl Term {
-    /// Whether more of it is worse, so that its weight is negative.
+    /// Whether less is better, so the weight must be negative.
     pub fn is_penalty(&self) -> bool {
         self.alone != self.name
     }
@@ -94,18 +89,18 @@ pub(super) const TERMS: [Term; 8] = [
     },
 ];
 
-/// An RTT beyond so many base RTTs, less one, counts as so many.
+/// Upper limit of RTT / base RTT - 1.
 const DELAY_CAP: f64 = 10.0;
 
-/// A smaller share of the fair one counts as this in `utility`: a flow that gets nothing is not infinitely bad.
+/// Least share of the fair one in `utility`, so a flow that gets nothing has a finite utility.
 const UTILITY_FLOOR: f64 = 0.03;
 
-/// A weight for each of the terms.
+/// A weight for each term.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights([f64; TERMS.len()]);
 
 impl Weights {
-    /// Parse `TERM[:WEIGHT],…`; a weight that is not given is 1. Of a penalty it is negative, or has a `+`.
+    /// Parse `TERM[:WEIGHT],…` with a default weight of 1. A penalty's weight needs a minus or a plus.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut weights = [0.0; TERMS.len()];
         for part in text.split(',') {
@@ -118,20 +113,20 @@ impl Weights {
                 Ok(weight) if weight > 0.0 && TERMS[term].is_penalty() && !forced => {
                     let name = TERMS[term].name;
                     return Err(format!(
-                        "{name} is a penalty, and a weight above 0 pays for it: {name}:-{weight}, or {name}:+{weight} \
-                         where that is meant"
+                        "{name} is a penalty, so its weight must be negative: {name}:-{weight}; to reward it, \
+                         write {name}:+{weight}"
                     ));
                 }
                 Ok(weight) if weight.is_finite() && weight != 0.0 && weights[term] == 0.0 => {
                     weights[term] = weight;
                 }
-                _ => return Err(format!("{part:?} must be TERM:WEIGHT, each term once, no weight 0")),
+                _ => return Err(format!("{part:?} must be TERM:WEIGHT, finite and not 0, each term once")),
             }
         }
         Ok(Self(weights))
     }
 
-    /// The weighted sum; `flows` is not empty.
+    /// Compute the weighted sum; `flows` must not be empty.
     pub(super) fn sum<'a>(self, world: &World, flows: impl Iterator<Item = &'a FlowState> + Clone) -> f64 {
         let throughput = throughput(world, flows.clone());
         let delay = delay(world, flows.clone());
@@ -178,7 +173,7 @@ fn utility<'a>(world: &World, flows: impl Iterator<Item = &'a FlowState> + Clone
     }))
 }
 
-/// Jain's index: (Σ x)² / (n Σ x²); 1 where nobody got anything.
+/// Jain's index: (Σ x)² / (n Σ x²); 1 if no flow got anything.
 fn fairness<'a>(flows: impl Iterator<Item = &'a FlowState> + Clone) -> f64 {
     let averages = flows.map(|flow| mean(flow.recent_throughput_bytes_per_s().iter().copied()));
     let centre = mean(averages.clone());
@@ -275,7 +270,7 @@ mod tests {
     #[test]
     fn what_does_not_parse_is_told_with_its_rule() {
         for text in ["throughput:", "throughput:one", "delay:0", "delay:-1,delay:-2", "loss:-inf"] {
-            assert!(Weights::parse(text).unwrap_err().ends_with("no weight 0"), "{text}");
+            assert!(Weights::parse(text).unwrap_err().ends_with("each term once"), "{text}");
         }
         assert_eq!(Weights::parse("").unwrap_err(), "no reward or term is named \"\"");
     }

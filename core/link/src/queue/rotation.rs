@@ -40,8 +40,7 @@ pub struct Rotation<P, S> {
 }
 
 impl<P, S: Default> Rotation<P, S> {
-    /// Create `buckets` flow queues with `quantum` bytes per turn; `seed` drives the hash. New flows go
-    /// first.
+    /// Create `buckets` queues with `quantum` bytes per turn, new flows first; `seed` drives the hash.
     pub fn new(buckets: u32, quantum: u32, seed: u64) -> Self {
         Self {
             pool: Pool::new(),

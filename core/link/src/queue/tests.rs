@@ -117,8 +117,7 @@ fn codel_drops_first_after_an_interval_above_target_and_then_ever_faster() {
     // with one Newton step per drop: Linux 6.1 shows gaps of 100, 50, 56, 49, 44 and 40 ms.
     let mut codel = Codel::new(100_000, CodelSettings::default());
     let drops = overload(&mut codel, MS, MS - 50_000, 2_000 * MS);
-    // A packet waits 1 ms plus 1/20 of the time so far: 5 ms after 80 ms. The first drop comes an interval
-    // later.
+    // A packet waits 1 ms plus 1/20 of the time so far: 5 ms after 80 ms. An interval later comes a drop.
     assert!((175..190).contains(&(drops[0] / MS)), "{}", drops[0] / MS);
     for (count, pair) in drops.windows(2).take(8).enumerate() {
         let expected = [100.0, 50.0, 56.2, 48.8, 44.1, 40.6, 37.7, 35.3][count];

@@ -1,4 +1,4 @@
-//! What path traces announce to schemes that ask: handovers and the grid of reconfigurations.
+//! Announcements in path traces for schemes that use them: handovers and the reconfiguration grid.
 
 use leo_cc::{Announcement, Context, Handover, announced_to};
 use leo_link::{Nanos, PathTrace};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{NANOS_PER_S, TraceSet};
 use crate::scenario::{LinkSpec, Scenario, nanos};
 
-/// The part of a path trace's metadata that announces something; other traces may lack all of it.
+/// The announcements in a path trace's metadata; all are optional.
 #[derive(Debug, Default, Deserialize)]
 struct Announced {
     #[serde(default)]
@@ -16,7 +16,7 @@ struct Announced {
     reattach_s: Option<f64>,
     #[serde(default)]
     reattach_phase_s: f64,
-    /// The grid counts from this long before the trace's first row.
+    /// Time from the grid's epoch to the trace's first row.
     #[serde(default)]
     start_s: f64,
 }
@@ -26,7 +26,7 @@ struct Predicted {
     predicted_s: f64,
 }
 
-/// What is announced along `route`, in the scenario's time, to its end.
+/// Return the announcements along `route` until the scenario's end, in the scenario's time.
 pub fn along(scenario: &Scenario, route: &[String], traces: &TraceSet, seed: u64) -> Context {
     let end = nanos(scenario.duration_s, NANOS_PER_S);
     let mut handovers = Vec::new();
@@ -39,7 +39,7 @@ pub fn along(scenario: &Scenario, route: &[String], traces: &TraceSet, seed: u64
     Context { handovers: handovers.into(), reconfiguration, seed }
 }
 
-/// The links of `route` that have a path trace, with what its metadata announces.
+/// Iterate over the links of `route` with path traces, and the announcements in their metadata.
 fn announcing<'a>(
     scenario: &'a Scenario,
     route: &'a [String],
@@ -47,12 +47,12 @@ fn announcing<'a>(
 ) -> impl Iterator<Item = (&'a LinkSpec, &'a PathTrace, Announced)> {
     route.iter().filter_map(|name| scenario.links.get(name)).filter_map(|link| {
         let trace = traces.get(link.trace.as_ref()?)?;
-        // The trace's own reader has checked that this is JSON; a foreign one may be shaped otherwise.
+        // The trace reader has checked that the metadata is JSON; a foreign trace may have another structure.
         Some((link, &**trace, serde_json::from_str(&trace.metadata).unwrap_or_default()))
     })
 }
 
-/// The flows whose schemes make use of what their route does not announce, and what that is.
+/// Return the flows whose schemes need an announcement that their routes lack, with that announcement.
 #[must_use]
 pub fn missing(scenario: &Scenario, traces: &TraceSet) -> Vec<(usize, Announcement)> {
     let flows = scenario.flows.iter().enumerate();
@@ -68,7 +68,7 @@ pub fn missing(scenario: &Scenario, traces: &TraceSet) -> Vec<(usize, Announceme
         .collect()
 }
 
-/// The announcements of every period that the scenario sees.
+/// Repeat a trace's handovers for every period within the scenario.
 fn repeated<'a>(
     announced: &'a Announced,
     link: &LinkSpec,
@@ -87,7 +87,7 @@ fn repeated<'a>(
     )
 }
 
-/// First instant and period of the reconfigurations.
+/// Return the time of the first reconfiguration and the period.
 fn grid(announced: &Announced, link: &LinkSpec) -> Option<(Nanos, Nanos)> {
     let period = announced.reattach_s.filter(|&period| period > 0.0)?;
     let first = (announced.reattach_phase_s - announced.start_s - link.offset_s).rem_euclid(period);
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_grid_counts_from_the_traces_epoch_not_from_its_first_row() {
-        // Re-selections at :12, :27, … since the epoch, a trace that starts at 7 s and a link that starts at its 10 s.
+        // Re-selections at 12 s, 27 s, … since the epoch. The trace starts at 7 s, the link at its 10 s.
         let csv = "# {\"format\": \"leogym-path-trace\", \"version\": 1, \"reattach_s\": 15.0, \
                    \"reattach_phase_s\": 12.0, \"start_s\": 7.0}\n\
                    time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event\n\
@@ -113,7 +113,7 @@ mod tests {
         let trace = Arc::new(PathTrace::parse(csv, "path").expect("valid"));
         let traces = TraceSet::from([("path".to_owned(), trace)]);
         let found = along(&scenario, &scenario.flows[0].route, &traces, 0).reconfiguration;
-        // The run begins 17 s after the epoch: 27 is 10 s later.
+        // The run starts 17 s after the epoch, 10 s before the re-selection at 27 s.
         assert_eq!(found, Some((10_000_000_000, 15_000_000_000)));
     }
 }

@@ -1,4 +1,4 @@
-//! Transfers that arrive as a Poisson process, as in the field's models of short flows.
+//! Draws transfers that arrive as a Poisson process, the common model of short flows.
 
 use leo_link::Nanos;
 use rand_core::{RngCore, SeedableRng};
@@ -7,14 +7,13 @@ use rand_pcg::Pcg64Mcg;
 use super::NANOS_PER_S;
 use crate::scenario::{ArrivalsSpec, MAX_TRANSFER_BYTES, SizeDistribution};
 
-/// A transfer that arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     pub at: Nanos,
     pub bytes: u64,
 }
 
-/// The transfers that arrive from `start` until before `end`.
+/// Draw the transfers that arrive in `start..end`.
 pub fn draw(spec: &ArrivalsSpec, start: Nanos, end: Nanos, seed: u64) -> Vec<Arrival> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut arrivals = Vec::new();
@@ -44,7 +43,7 @@ fn size(spec: &ArrivalsSpec, random: &mut Pcg64Mcg) -> u64 {
     (bytes.round() as u64).clamp(1, MAX_TRANSFER_BYTES)
 }
 
-/// Exponentially distributed with mean 1.
+/// Draw from the exponential distribution with mean 1.
 fn exponential(random: &mut Pcg64Mcg) -> f64 {
     let uniform = ((random.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
     -libm::log(uniform)
@@ -64,7 +63,7 @@ mod tests {
     #[test]
     fn as_many_arrive_as_the_rate_says_and_their_number_varies_as_poissons_does() {
         let arrivals = arrivals(SizeDistribution::Constant, None);
-        // 50,000 expected, standard deviation 224.
+        // Expected: 50,000; standard deviation: 224.
         assert!(arrivals.len().abs_diff(50_000) < 900, "{}", arrivals.len());
         assert!(arrivals.iter().all(|arrival| arrival.bytes == 30_000));
         let mut counts = vec![0.0_f64; 1_000];
@@ -73,7 +72,7 @@ mod tests {
         }
         let mean = counts.iter().sum::<f64>() / 1_000.0;
         let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / 999.0;
-        // The mark of a Poisson process: variance and mean are equal; 1,000 counts tell the ratio to 4.5 %.
+        // A Poisson process has equal variance and mean; 1,000 counts give the ratio to 4.5 %.
         assert!((variance / mean - 1.0).abs() < 0.15, "{variance} to {mean}");
     }
 
@@ -92,7 +91,7 @@ mod tests {
         assert!((median / (30_000.0 * 2.0_f64.ln()) - 1.0).abs() < 0.03, "{median}");
         let pareto = sizes(SizeDistribution::Pareto, Some(2.5));
         assert!((mean(&pareto) / 30_000.0 - 1.0).abs() < 0.05, "{}", mean(&pareto));
-        // x_min = 0.6 of the mean; the median is x_min 2^(1/α).
+        // x_min is 0.6 of the mean; the median is x_min 2^(1/α).
         let median = pareto[pareto.len() / 2];
         assert!((median / (18_000.0 * 2.0_f64.powf(0.4)) - 1.0).abs() < 0.03, "{median}");
         assert!((pareto[0] - 18_000.0).abs() < 2.0, "{}", pareto[0]);

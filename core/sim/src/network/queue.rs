@@ -1,4 +1,4 @@
-//! From a queue's specification to its discipline.
+//! Builds a queue discipline from its specification.
 
 use leo_link::{
     Cake, CakeSettings, Codel, CodelSettings, DropTail, FqCodel, FqCodelSettings, FqPie, FqPieSettings,
@@ -10,7 +10,7 @@ use super::{NANOS_PER_MS, NANOS_PER_S};
 use crate::packet::Packet;
 use crate::scenario::{QueueSpec, nanos};
 
-/// How large the queue in front of a link of `rate_bps` is, where `rtt` is the largest base RTT over it.
+/// Return the queue size for a link of `rate_bps` with the largest base RTT `rtt`.
 pub fn limit(queue: &QueueSpec, rate_bps: u64, rtt: Nanos) -> DropTail {
     let of_bdp = |bdp: f64| {
         let bits = rate_bps as f64 * rtt as f64 / NANOS_PER_S;
@@ -27,7 +27,7 @@ pub fn limit(queue: &QueueSpec, rate_bps: u64, rtt: Nanos) -> DropTail {
     }
 }
 
-/// Put the discipline that `queue` asks for in front of `link`, whose limit is the queue's size.
+/// Install the discipline of `queue` on `link`, whose limit is the queue size.
 pub fn install(link: Link<Packet>, queue: &QueueSpec, seed: u64) -> Link<Packet> {
     let size = link.limit();
     let packets = size.packets.min(size.bytes / u64::from(PACKET_BYTES)).max(1);

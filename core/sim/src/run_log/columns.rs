@@ -1,17 +1,17 @@
-//! The columns of the run log: each with its unit and meaning, declared once for every backend and for the docs.
+//! The columns of the run log with units and meanings, defined once for all backends and the docs.
 
-/// One column.
+/// A column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name, which carries the unit.
+    /// Name, with the unit as suffix.
     pub name: &'static str,
-    /// Its unit; empty for names, indices and ratios.
+    /// Unit; empty for names, indices and ratios.
     pub unit: &'static str,
-    /// What it measures.
+    /// Description.
     pub meaning: &'static str,
 }
 
-/// One value of a summary, or one column of a series.
+/// A value of a summary, or a column of a series.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "each variant is what its type says")]
 pub enum Cell {
@@ -49,11 +49,11 @@ macro_rules! table {
         }
 
         impl $table {
-            /// Its columns.
+            /// The table's columns.
             pub const COLUMNS: &'static [Column] =
                 &[$(Column { name: stringify!($column), unit: $unit, meaning: $meaning },)+];
 
-            /// Each column's name and value.
+            /// Iterate over the columns' names and values.
             pub fn cells(self) -> impl Iterator<Item = (&'static str, Cell)> {
                 [$((stringify!($column), Cell::from(self.$column)),)+].into_iter()
             }
@@ -141,7 +141,7 @@ table! {
     }
 }
 
-/// The run log's tables by name, with their columns.
+/// The run log's tables and their columns, by name.
 pub const TABLES: [(&str, &[Column]); 4] = [
     ("flows", FlowSummary::COLUMNS),
     ("links", LinkSummary::COLUMNS),

@@ -1,21 +1,21 @@
-//! Transfers that arrive at random, as an entry of the scenario's flows describes them.
+//! Random arrivals of transfers in a scenario.
 
 use serde::Deserialize;
 
 use crate::scenario::{AGENT_SCHEME, FlowSpec, MAX_TRANSFER_BYTES, Scenario, ScenarioError};
 
-/// Transfers that arrive at random: each becomes a flow of its own.
+/// Random transfers: each becomes a flow.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArrivalsSpec {
-    /// How many arrive a second on average, as a Poisson process.
+    /// Mean arrivals per second (Poisson process).
     pub rate_per_s: f64,
-    /// Their mean size in bytes.
+    /// Mean size in bytes.
     pub mean_bytes: u64,
-    /// How sizes are drawn.
+    /// Distribution of sizes.
     #[serde(default)]
     pub distribution: SizeDistribution,
-    /// Pareto's α, above 1: the smaller, the heavier the tail; 1.2 by default.
+    /// Pareto's α, above 1; a smaller value has a heavier tail. Default 1.2.
     #[serde(default)]
     pub shape: Option<f64>,
 }
@@ -26,22 +26,21 @@ pub struct ArrivalsSpec {
 pub enum SizeDistribution {
     /// Always the mean.
     Constant,
-    /// Without memory.
+    /// Exponential.
     #[default]
     Exponential,
-    /// With a heavy tail.
+    /// Heavy-tailed.
     Pareto,
 }
 
 impl ArrivalsSpec {
-    /// Pareto's α.
     pub(crate) fn shape(&self) -> f64 {
         self.shape.unwrap_or(1.2)
     }
 }
 
 impl Scenario {
-    /// Also says how many flows the entry stands for, on average.
+    /// Validate transfers and return the expected number of flows of the entry.
     pub(super) fn validate_transfers(&self, at: &str, flow: &FlowSpec) -> Result<f64, ScenarioError> {
         let bytes_ok = |bytes| (1..=MAX_TRANSFER_BYTES).contains(&bytes);
         let rule = "must be within 1 and 1e15";
@@ -51,12 +50,12 @@ impl Scenario {
         let one = flow.transfer_bytes.is_none();
         self.check(&at, one, "give at most one of transfer_bytes and arrivals")?;
         let agent = flow.scheme == AGENT_SCHEME;
-        self.check(&at, !agent, "flows that are steered from outside cannot arrive at random")?;
+        self.check(&at, !agent, "agent flows cannot arrive at random")?;
         let rate_ok = (1e-6..=1e6).contains(&arrivals.rate_per_s);
         self.check(&format!("{at}.rate_per_s"), rate_ok, "must be within 1e-6 and 1e6")?;
         self.check(&format!("{at}.mean_bytes"), bytes_ok(arrivals.mean_bytes), rule)?;
         let pareto = arrivals.distribution == SizeDistribution::Pareto;
-        self.check(&format!("{at}.shape"), pareto || arrivals.shape.is_none(), "only pareto has it")?;
+        self.check(&format!("{at}.shape"), pareto || arrivals.shape.is_none(), "only pareto has a shape")?;
         let shape_ok = (1.01..=100.0).contains(&arrivals.shape());
         self.check(&format!("{at}.shape"), shape_ok, "must be within 1.01 and 100")?;
         let seconds = flow.stop_s.unwrap_or(self.duration_s).min(self.duration_s) - flow.start_s;

@@ -1,4 +1,4 @@
-//! The queue in front of a link: discipline, size and knobs, named as tc(8) names them.
+//! The queue of a link: discipline, size and parameters, with the names of tc(8).
 
 use leo_link::QueueKind;
 use serde::de::Error;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::scenario::{Scenario, ScenarioError};
 
-/// A queue; at most one size. What is not given is Linux's default, for drop-tail one bandwidth-delay product.
+/// A queue with at most one size. Unspecified parameters use Linux's defaults; a drop-tail queue has 1 BDP.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
@@ -22,37 +22,37 @@ pub struct QueueSpec {
     /// Size in bytes.
     #[serde(default)]
     pub bytes: Option<u64>,
-    /// Queueing delay to hold, in ms.
+    /// Target queueing delay in ms.
     #[serde(default)]
     pub target_ms: Option<f64>,
-    /// CoDel: time over which the target must be exceeded, in ms.
+    /// CoDel: how long the delay must exceed the target, in ms.
     #[serde(default)]
     pub interval_ms: Option<f64>,
-    /// PIE: how often the drop probability is computed, in ms.
+    /// PIE: update interval of the drop probability, in ms.
     #[serde(default)]
     pub tupdate_ms: Option<f64>,
-    /// PIE: weight of the delay's deviation.
+    /// PIE: weight of the delay's deviation from the target.
     #[serde(default)]
     pub alpha: Option<u32>,
     /// PIE: weight of the delay's change.
     #[serde(default)]
     pub beta: Option<u32>,
-    /// Mark packets of flows that understand it, instead of dropping them.
+    /// Mark packets of ECN flows instead of dropping them.
     #[serde(default)]
     pub ecn: Option<bool>,
     /// Number of flow queues.
     #[serde(default)]
     pub flows: Option<u32>,
-    /// Bytes that a flow queue sends in its turn.
+    /// Bytes that a flow queue sends per round.
     #[serde(default)]
     pub quantum_bytes: Option<u32>,
-    /// Bytes that all flow queues hold.
+    /// Memory of all flow queues, in bytes.
     #[serde(default)]
     pub memory_bytes: Option<u64>,
-    /// SFQ: packets that one flow queue holds.
+    /// SFQ: packets per flow queue.
     #[serde(default)]
     pub depth_packets: Option<u64>,
-    /// CAKE: rate of its shaper in Mbit/s.
+    /// CAKE: shaper rate in Mbit/s.
     #[serde(default)]
     pub bandwidth_mbps: Option<f64>,
     /// CAKE: interval of its queue management, in ms.
@@ -60,7 +60,7 @@ pub struct QueueSpec {
     pub rtt_ms: Option<f64>,
 }
 
-/// The knobs that a discipline has beside its size.
+/// Return the parameters of a discipline besides its size.
 const fn knobs(kind: QueueKind) -> &'static [&'static str] {
     match kind {
         QueueKind::Droptail | QueueKind::Gateway => &[],
@@ -84,7 +84,7 @@ fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<QueueKind, D::Erro
 }
 
 impl QueueSpec {
-    /// The knobs that are given, by name.
+    /// Iterate over the names of the given parameters.
     fn given(&self) -> impl Iterator<Item = &'static str> {
         [
             ("target_ms", self.target_ms.is_some()),
@@ -118,7 +118,7 @@ impl Scenario {
         self.check(&format!("{at}.bytes"), holds_packet(queue.bytes), rule)?;
         self.check(&format!("{at}.memory_bytes"), holds_packet(queue.memory_bytes), rule)?;
         for name in queue.given() {
-            let rule = format!("{} has no such knob", queue.kind.name());
+            let rule = format!("{} has no such parameter", queue.kind.name());
             self.check(&format!("{at}.{name}"), knobs(queue.kind).contains(&name), &rule)?;
         }
         let times = [

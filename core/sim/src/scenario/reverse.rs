@@ -1,29 +1,29 @@
-//! The way back: what congests it, and flows whose data takes it.
+//! The reverse path: its congestion, and flows that send data over it.
 
 use serde::Deserialize;
 
 use super::{FlowSpec, LinkSpec, QueueSpec, Scenario, ScenarioError};
 
-/// A link's other direction, with a transmitter and a queue of its own. Its delay and outages are the link's.
+/// A link's reverse direction with its own transmitter and queue. Delay and outages are the link's.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReverseSpec {
-    /// Capacity in Mbit/s of IP packets; with a trace it replaces the trace's of that direction.
+    /// Capacity in Mbit/s of IP packets; replaces the trace's downlink capacity.
     #[serde(default)]
     pub rate_mbps: Option<f64>,
-    /// Independent loss probability, on top of the trace's.
+    /// Independent loss probability, in addition to the trace's.
     #[serde(default)]
     pub loss: f64,
-    /// The queue in front of it.
+    /// The queue.
     #[serde(default)]
     pub queue: QueueSpec,
 }
 
-/// Which way a flow's data crosses the links of its route; acknowledgements go the other way.
+/// Direction of a flow's data over the links of its route; ACKs travel the other way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FlowDirection {
-    /// Along the links, in the order of the route.
+    /// Over the links, in the order of the route.
     #[default]
     Forward,
     /// Over their reverse directions, from the route's last link to its first.
@@ -40,7 +40,7 @@ impl Scenario {
         self.validate_queue(&format!("{at}.queue"), &reverse.queue)
     }
 
-    /// Over links without a queue on the way back nothing would ever slow a backward flow down.
+    /// Refuse backward flows over links without `reverse`: no queue would ever limit them.
     pub(super) fn validate_direction(
         &self,
         at: &str,

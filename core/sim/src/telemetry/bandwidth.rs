@@ -1,15 +1,15 @@
-//! What a switch says of the link that it sends on: "bw, bandwidth of the outgoing link" (LeoTCP, table I).
+//! The rate that a switch reports: "bw, bandwidth of the outgoing link" (LeoTCP, table I).
 
 use leo_link::{Nanos, Schedule};
 
 const MILLISECOND: Nanos = 1_000_000;
-/// A link that sends in frames does not carry what it carries in one: equation 3 would let a window grow by the frame's
-/// rate, and equation 1 find the link idle whatever waits for it. So its rate is the mean over many frames, silences of up to
-/// this counted, as Starlink's last up to 15 ms.
+/// For a framed link, the rate is the mean over many frames, including gaps up to `SILENCE_MAX` (Starlink's
+/// last up to 15 ms). The rate within a frame would overstate the capacity: equation 3 would grow the window
+/// too fast, and equation 1 would see an idle link however long its queue.
 const OVER: Nanos = 100 * MILLISECOND;
 const SILENCE_MAX: Nanos = 20 * MILLISECOND;
 
-/// In bit/s, for a packet that left `at` this time.
+/// Return the rate in bit/s for a packet that left at `at`.
 pub fn bandwidth_bps(schedule: &Schedule, at: Nanos) -> u64 {
     let framed = schedule.framed_rate_bps(at.saturating_sub(OVER), at, SILENCE_MAX);
     framed.unwrap_or_else(|| schedule.at(at.saturating_sub(1)).rate_bps)

@@ -1,30 +1,30 @@
-//! What a switch measures of the flows that leave by one of its interfaces (LeoTCP, section III-B).
+//! The measurements of a switch port: number of flows and mean RTT (LeoTCP, section III-B).
 
 use leo_cc::Header;
 use leo_link::Nanos;
 
-/// The first interval, before an RTT is known: that of the authors' model.
+/// Interval before an RTT is known, from the authors' model.
 const FIRST_INTERVAL: Nanos = 10_000_000;
 
-/// An interface: the number of its flows and their mean RTT, measured over intervals of that RTT.
+/// A port, which measures over intervals of one mean RTT.
 #[derive(Clone, Debug)]
 pub struct Port {
     interval_ends: Nanos,
     interval: u32,
-    /// Sums over the interval's packets of rtt / window and rtt² / window, in ns.
+    /// Sums of rtt / window and rtt² / window over the interval's packets, in ns.
     sum: f64,
     sum_squared: f64,
-    /// Flows seen in this interval.
+    /// Flows in this interval.
     counted: u32,
-    /// The interval in which each flow was last seen.
+    /// Last interval of each flow.
     seen: Box<[u32]>,
-    /// What packets are told: the last interval's.
+    /// Results of the previous interval, which packets collect.
     flows: u32,
     average_rtt: Nanos,
 }
 
 impl Port {
-    /// For a simulation of `flows` flows.
+    /// Create a port for a simulation of `flows` flows.
     pub fn new(flows: usize) -> Self {
         Self {
             interval_ends: 0,
@@ -38,13 +38,13 @@ impl Port {
         }
     }
 
-    /// A packet of `flow` with `header` leaves at `now`. Returns what it is told: active flows and their mean RTT.
+    /// Count a packet of `flow` and return the number of active flows and their mean RTT.
     pub fn observe(&mut self, now: Nanos, flow: u32, header: Header) -> (u32, Nanos) {
         if now >= self.interval_ends {
             self.publish(now);
         }
         if header.base_rtt > 0 {
-            // A flow sends window / rtt packets a second: rtt / window sums to the same for all, whatever they send.
+            // A flow sends window / rtt packets per second, so rtt / window adds up to the same sum for each.
             let share = header.base_rtt as f64 / f64::from(header.window.max(1));
             self.sum += share;
             self.sum_squared += share * header.base_rtt as f64;

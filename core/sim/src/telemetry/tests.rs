@@ -69,7 +69,7 @@ fn a_flow_with_more_packets_out_gets_more_room_and_keeps_what_is_collected() {
 
 #[test]
 fn a_port_averages_over_flows_not_over_packets_and_counts_them() {
-    // Section III-B. Three flows of 20, 50 and 80 ms, which send 500, 40 and 100 packets a second.
+    // Section III-B: three flows of 20, 50 and 80 ms that send 500, 40 and 100 packets per second.
     let mut port = Port::new(4);
     let flows = [(20 * MS, 10, 2 * MS), (50 * MS, 2, 25 * MS), (80 * MS, 8, 10 * MS)];
     let mut told = (0, 0);
@@ -82,7 +82,7 @@ fn a_port_averages_over_flows_not_over_packets_and_counts_them() {
     }
     assert_eq!(told.0, 3);
     assert!((48 * MS..52 * MS).contains(&told.1), "{}", told.1);
-    // The second flow ends: an interval later it is forgotten.
+    // The second flow ends and is forgotten an interval later.
     for now in (1_000..1_200).map(|ms| ms * MS) {
         for (flow, &(base_rtt, window, gap)) in flows.iter().enumerate() {
             if flow != 1 && now % gap == 0 {
@@ -117,7 +117,7 @@ fn an_acknowledgement_tells_of_the_packet_that_came_last_and_lost_ones_are_skipp
             headers.answer(&ack(seq + 1));
         }
     }
-    // The first acknowledgement got lost.
+    // The first ACK is lost.
     let came = Packet::from(Head { propagation: 7, ..ack(4).head });
     assert_eq!(headers.acknowledged(&came).map(|hops| hops[0].departed_at), Some(3));
     assert!(headers.answers.is_empty());
@@ -138,7 +138,7 @@ fn duplicate_acknowledgements_are_told_apart_by_what_they_selectively_acknowledg
     for seq in 0..4 {
         headers.begin(seq, 4, seq, Header::default(), 0);
     }
-    // Packet 1 got lost, and with it the acknowledgement of packet 0, which says as much but for the blocks.
+    // Packet 1 is lost. So is the ACK of packet 0, which equals the others except for the SACK blocks.
     for (seq, end) in [(0, 0), (2, 3), (3, 4)] {
         pass(&mut headers, &packet(0, seq, seq), &mut port, (3, 8), departure(seq), None);
         headers.answer(&duplicate(end));

@@ -1,11 +1,11 @@
-//! Agents with something of their own: a scheme beneath (Orca), intervals of half an RTT (Aurora), a reward a flow.
+//! Agents with an underlying scheme (Orca), intervals of RTT/2 (Aurora) or individual rewards.
 
 use crate::support::{MS, parse, policies};
 use leo_control::{AgentSpec, GLOBAL_DIM, Report, Reward};
 use leo_sim::{Batch, BatchSettings, TraceSet, View};
 use serde_json::{Value, json};
 
-/// Two flows that may learn, from the same start.
+/// Two flows that start together and may learn.
 fn scenario(schemes: [&str; 2]) -> Value {
     json!({
         "duration_s": 4.0,
@@ -17,7 +17,7 @@ fn scenario(schemes: [&str; 2]) -> Value {
     })
 }
 
-/// What every step of a run with the same actions, one a slot, left: reports, rewards.
+/// Run with constant actions per slot; return reports and rewards of every step.
 fn run(spec: AgentSpec, reward: Reward, actions: [f32; 2]) -> Vec<([Vec<f64>; 2], [f32; 2])> {
     let settings =
         BatchSettings { slots: 2, spec, reward, interval: 20 * MS, series_interval: 0, threads: 1 };

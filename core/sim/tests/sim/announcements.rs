@@ -1,4 +1,4 @@
-//! What path traces announce to the schemes that ask.
+//! Announcements in path traces.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Batches and policies: what one simulation does never depends on those beside it or on the number of threads.
+//! Batches and policies: a simulation depends neither on the others nor on the number of threads.
 
 use crate::support::{INTERVAL, MS, assert_conserved, parse, policies, simulation, text};
 use leo_control::{AgentSpec, GLOBAL_DIM, Report, Reward};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const SLOTS: usize = 3;
 const SPEC: AgentSpec = AgentSpec::ASTRAEA;
 
-/// A batch and the arrays it writes, which begin full of rubbish.
+/// A batch and its output arrays, initialized with garbage.
 struct Arrays {
     batch: Batch,
     observations: Vec<f32>,
@@ -59,7 +59,7 @@ impl Arrays {
         batch.step(&actions, view);
     }
 
-    /// Bits of everything that row `index` holds.
+    /// Return all bits of row `index`.
     fn row(&self, index: usize) -> (Vec<u32>, Vec<u64>, Vec<bool>) {
         fn part<T>(values: &[T], index: usize, size: usize) -> &[T] {
             let width = values.len() / size;
@@ -89,7 +89,7 @@ impl Arrays {
     }
 }
 
-/// Three learning flows, the second late, the third gone early, and a classic flow beside them.
+/// Three learning flows (the second starts late, the third stops early) and a classic flow.
 fn scenario(seed: u64) -> Value {
     json!({
         "duration_s": 2.0,
@@ -104,7 +104,6 @@ fn scenario(seed: u64) -> Value {
     })
 }
 
-/// An action that depends on the simulation, the slot and the time.
 fn action(seed: u64, slot: usize, step: usize) -> f32 {
     ((seed as usize * 7 + slot * 3 + step) % 9) as f32 / 4.0 - 1.0
 }
@@ -151,7 +150,7 @@ fn flows_become_active_when_they_join_and_inactive_when_they_leave() {
         let now = arrays.time_s[0];
         assert!(now > last, "time goes on");
         last = now;
-        // A flow is active from the first instant of the grid after its start to the last one before its stop.
+        // A flow is active from the first interval end after its start to the last before its stop.
         let runs = |start: f64, stop: f64| now > start + 0.001 && now < stop;
         assert_eq!(arrays.active(0), [runs(0.0, 2.0), runs(0.7, 2.0), runs(0.1, 1.0)], "at {now} s");
         for (slot, (&reward, &acted)) in arrays.rewards.iter().zip(&acted).enumerate() {
@@ -162,7 +161,7 @@ fn flows_become_active_when_they_join_and_inactive_when_they_leave() {
     }
     assert_eq!(last, 2.0);
     assert_eq!(arrays.active(0), [false; SLOTS]);
-    // A step after the end changes nothing but the rewards.
+    // After the end, a step only resets the rewards.
     let row = arrays.row(0);
     arrays.step(|_, _| 1.0);
     assert_eq!((arrays.row(0).1, arrays.row(0).2), (row.1, row.2));
@@ -202,7 +201,7 @@ fn a_reset_leaves_nothing_of_the_simulation_before() {
     for _ in 0..30 {
         used.step(|_, _| 1.0);
     }
-    // One learning flow where there were three.
+    // One learning flow instead of three.
     let mut next = scenario(7);
     next["flows"] = json!([{"scheme": "agent", "route": ["b"]}]);
     for arrays in [&mut fresh, &mut used] {
@@ -244,7 +243,7 @@ fn an_action_moves_the_window_and_the_sender_obeys() {
     };
     let (up, keep, down) = (run(1.0), run(0.0), run(-1.0));
     assert_eq!(keep.0, 10.0);
-    // Forty times ⌈1.025 cwnd⌉ from 10 packets; down to the bound of 4.
+    // Up: 40 times ⌈1.025 cwnd⌉ from 10 packets. Down: the minimum of 4.
     assert_eq!((up.0, down.0), ((0..40).fold(10.0, |cwnd: f64, _| (cwnd * 1.025).ceil()), 4.0));
     assert!(up.1 > keep.1 && keep.1 > down.1, "{up:?} {keep:?} {down:?}");
 }

@@ -1,4 +1,4 @@
-//! Connections that open with a SYN and its answer.
+//! Connections with a SYN handshake.
 
 use crate::support::{MS, assert_conserved, dumbbell, run};
 use serde_json::{Value, json};
@@ -17,9 +17,9 @@ fn a_handshake_costs_every_scheme_a_round_trip_and_measures_it() {
         let log = run(&scenario, 0);
         assert_conserved(&log);
         let flow = &log.flows[0];
-        // Twice 50 ms, 0.12 ms for the packet, 5 µs for the SYN and up to 20 µs for each answer.
+        // 2 × 50 ms, 0.12 ms for the packet, 5 µs for the SYN and up to 20 µs per answer.
         assert!(flow.completion_s.is_some_and(|time| (0.1..0.1003).contains(&time)), "{scheme}: {flow:?}");
-        // The SYN's sample and the packet's.
+        // One sample from the SYN and one from the packet.
         assert!((flow.rtt_mean_ms - 50.06).abs() < 0.05 && flow.base_rtt_mean_ms == 50.0, "{flow:?}");
         assert_eq!((flow.sent_packets, log.links[0].delivered_bytes), (1, 1_500 + 60));
         scenario["handshake"] = json!(false);
@@ -30,8 +30,7 @@ fn a_handshake_costs_every_scheme_a_round_trip_and_measures_it() {
 
 #[test]
 fn a_lost_syn_goes_out_again_after_a_second_and_then_two() {
-    // An outage's transmitter rests and its queue waits; what a full queue turns away is gone. Datagrams at twice the
-    // rate keep a queue of one packet full.
+    // An outage only delays packets, so lose the SYN in a one-packet queue filled by UDP at twice the rate.
     let mut scenario = opening("cubic");
     scenario["links"]["b"] = json!({"rate_mbps": 100, "delay_ms": 25, "queue": {"packets": 1}});
     let jam = json!({"scheme": "udp", "rate_mbps": 100_000, "route": ["b"], "stop_s": 2.5});
@@ -40,7 +39,7 @@ fn a_lost_syn_goes_out_again_after_a_second_and_then_two() {
     let log = run(&scenario, 100 * MS);
     assert_conserved(&log);
     let flow = &log.flows[0];
-    // SYNs at 0.2, 1.2 and 3.2 s, of which the last is answered.
+    // SYNs at 0.2, 1.2 and 3.2 s; the last is answered.
     assert!(flow.completion_s.is_some_and(|time| (3.1..3.11).contains(&time)), "{flow:?}");
     assert!(
         log.flow_series
@@ -53,7 +52,7 @@ fn a_lost_syn_goes_out_again_after_a_second_and_then_two() {
 
 #[test]
 fn the_handshake_gives_the_first_sample_to_who_paces_by_it() {
-    // BBR begins to pace at 2.89 times its initial window over the first RTT it knows of, and without one over 1 ms.
+    // BBR's initial pacing rate is 2.89 initial windows per first RTT, or per 1 ms without an RTT sample.
     let rate = |handshake: bool| {
         let mut scenario = opening("bbr");
         scenario["handshake"] = json!(handshake);

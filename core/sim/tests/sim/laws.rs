@@ -1,4 +1,4 @@
-//! Laws that congestion control obeys on real networks: the bounds that the project promises, and published results.
+//! Properties of congestion control on real networks: this project's bounds and published results.
 
 use crate::support::{MS, PACKET_BITS, SECOND, dumbbell, run, simulation};
 use leo_sim::{RunLog, TraceSet, run_many};
@@ -9,19 +9,19 @@ fn one_cubic_flow_fills_a_static_link_to_95_percent() {
     let log = run(&dumbbell(100.0, 25.0, 60.0, &["cubic"]), 0);
     let flow = &log.flows[0];
     assert!(flow.normalized_goodput >= 0.95, "{flow:?}");
-    // Cubic keeps a buffer of 1 BDP between empty and full: β = 0.7 of 2 BDP does not drain it.
+    // CUBIC keeps 1 BDP of buffer between empty and full: a backoff to β = 0.7 of 2 BDP does not drain it.
     assert!(flow.delay_inflation > 1.2 && flow.delay_inflation < 2.0, "{flow:?}");
     assert_eq!(flow.rtos, 0);
 }
 
 #[test]
 fn one_reno_flow_fills_a_link_with_a_buffer_of_one_bandwidth_delay_product() {
-    // Appenzeller, Keslassy and McKeown (SIGCOMM 2004): a buffer of 1 BDP keeps a halving window from idling the link.
+    // Appenzeller, Keslassy and McKeown (SIGCOMM 2004): 1 BDP of buffer keeps the link busy on halvings.
     let log = run(&dumbbell(20.0, 20.0, 60.0, &["reno"]), 0);
     assert!(log.flows[0].normalized_goodput > 0.97, "{:?}", log.flows[0]);
 }
 
-/// Lower over higher mean goodput in the last 500 of 2,000 round trips; the second flow joins after 500.
+/// Lower over higher mean goodput in the last 500 of 2,000 round trips; flow 2 joins after 500.
 fn intra_rtt_ratios(rtt_ms: u64) -> Vec<f64> {
     let rtt_s = rtt_ms as f64 * 1e-3;
     let simulations = (0..SEEDS).map(|seed| {
@@ -39,13 +39,13 @@ fn intra_rtt_ratios(rtt_ms: u64) -> Vec<f64> {
     run_many(simulations.collect(), 2).iter().map(ratio).collect()
 }
 
-/// Runs at each RTT. Fixed beforehand: what they give is no reason for more.
+/// Runs per RTT, fixed in advance: never raise it because of a result.
 const SEEDS: u64 = 20;
 
 #[test]
 fn two_cubic_flows_share_a_link_as_evenly_as_they_did_over_other_seeds() {
-    // RTT in ms; mean and standard deviation of the ratio over the seeds 1001 to 1060. Single runs vary widely, on Linux as
-    // here, so means are compared: within three standard errors of their difference.
+    // RTT in ms; mean and standard deviation of the ratio over the seeds 1001 to 1060. Single runs vary
+    // widely, as on Linux, so compare means: within three standard errors of their difference.
     for (rtt_ms, mean, deviation) in [(20, 0.756, 0.147), (50, 0.622, 0.191), (100, 0.848, 0.113)] {
         let ratios = intra_rtt_ratios(rtt_ms);
         let here = ratios.iter().sum::<f64>() / ratios.len() as f64;
@@ -56,7 +56,7 @@ fn two_cubic_flows_share_a_link_as_evenly_as_they_did_over_other_seeds() {
 
 #[test]
 fn cubic_outruns_reno_on_a_long_fat_path_with_rare_loss() {
-    // RFC 9438 §1: Reno needs too long for large windows; §4.3: on short paths they are alike.
+    // RFC 9438 §1: Reno grows too slowly for large windows. §4.3: on short paths both are equal.
     let rate = |scheme: &str, delay_ms: f64| {
         let scenario = json!({
             "duration_s": 300.0,
@@ -72,7 +72,7 @@ fn cubic_outruns_reno_on_a_long_fat_path_with_rare_loss() {
 
 #[test]
 fn hystart_leaves_slow_start_before_the_buffer_overflows() {
-    // Ha and Rhee (Computer Networks 55, 2011): slow start ends where the path is full, not where it loses a window.
+    // Ha and Rhee (Computer Networks 55, 2011): slow start ends when the path is full, before losses.
     for delay_ms in [10.0, 25.0, 75.0] {
         let lost = |scheme: &str| {
             let log = run(&dumbbell(100.0, delay_ms, 3.0, &[scheme]), 0);
@@ -110,7 +110,7 @@ fn flows_with_equal_paths_share_a_link_evenly_in_the_long_run() {
 
 #[test]
 fn a_hard_handover_costs_a_flow_no_more_than_the_outage_and_a_recovery() {
-    // 100 ms down every 15 s, as a re-attachment; 20 Mbit/s over 40 ms round trip.
+    // Outages of 100 ms every 15 s, as at re-attachments; 20 Mbit/s, 40 ms RTT.
     let up = 15 * SECOND - 100 * MS;
     let path = crate::support::trace(&[(up, 20 * MS, 20, true), (100 * MS, 20 * MS, 20, false)]);
     let scenario = json!({

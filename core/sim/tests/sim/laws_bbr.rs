@@ -1,4 +1,4 @@
-//! What BBR does on a path, as its authors and measurements on Linux describe it.
+//! BBR's behavior, as described by its authors and measured on Linux.
 
 use crate::support::{MS, dumbbell, run};
 use leo_sim::RunLog;
@@ -12,7 +12,7 @@ fn jain(log: &RunLog) -> f64 {
 
 #[test]
 fn bbr_alone_fills_the_link_with_a_few_milliseconds_of_queue() {
-    // One flow at 100 Mbit/s, 50 ms, 1 BDP: Linux shows 2 to 6 ms of queueing on an exact link.
+    // One flow at 100 Mbit/s, 50 ms, 1 BDP: Linux has 2 to 6 ms of queueing on an exact link.
     let log = run(&dumbbell(100.0, 25.0, 60.0, &["bbr"]), 1_000 * MS);
     let rtts = &log.flow_series.rtt_ms[5..];
     let queueing = rtts.iter().sum::<f64>() / rtts.len() as f64 - 50.0;
@@ -22,7 +22,7 @@ fn bbr_alone_fills_the_link_with_a_few_milliseconds_of_queue() {
 
 #[test]
 fn ten_bbr_flows_share_a_link_as_they_do_on_linux() {
-    // Linux 6.18 on the same cell: Jain's index 0.94 to 0.98; a single run here is within 0.02 of the mean.
+    // Linux 6.18 in the same setup: Jain's index of 0.94 to 0.98. Single runs here: within 0.02 of the mean.
     let mean = (0..4)
         .map(|seed| {
             let mut scenario = dumbbell(100.0, 25.0, 100.0, &["bbr"; 10]);
@@ -42,7 +42,7 @@ fn a_cycle_of_eight_phases_shows_in_the_rate() {
     let cruising = 95.6;
     let is = |gain: f64| move |&&rate: &&f64| (rate / cruising / gain - 1.0).abs() < 0.03;
     let ups = pacing.windows(2).filter(|pair| is(1.25)(&&pair[1]) && !is(1.25)(&&pair[0])).count();
-    // 7 s of cycles of 350 to 470 ms: the phase that drains ends as soon as the queue has gone.
+    // 7 s with cycles of 350 to 470 ms: the drain phase ends once the queue is empty.
     assert!((15..=20).contains(&ups), "{ups} cycles");
     let at_gain = |gain| pacing.iter().filter(is(gain)).count() as f64 / pacing.len() as f64;
     assert!((0.10..0.20).contains(&at_gain(1.25)), "{}", at_gain(1.25));
@@ -56,15 +56,15 @@ fn the_min_rtt_expires_after_ten_seconds_and_is_probed_for_with_four_packets() {
     let windows = &log.flow_series.cwnd_packets;
     let probing = windows.iter().filter(|&&window| window <= 4).count() as f64 * 0.02;
     let begins = windows.windows(2).filter(|pair| pair[1] <= 4 && pair[0] > 4).count();
-    // A smaller RTT by chance, within the hosts' 20 µs of jitter, puts the next probe off.
+    // A smaller RTT within the hosts' 20 µs of jitter postpones the next probe.
     assert!((2..=4).contains(&begins), "{begins}");
     assert!((0.2..0.45).contains(&(probing / begins as f64)), "{probing} s in {begins} probes");
 }
 
 #[test]
 fn random_loss_that_stops_cubic_leaves_bbr_its_rate() {
-    // Cardwell et al. (ACM Queue 14(5), 2016), figure 8: BBR keeps most of the link up to 15 % loss, CUBIC loses
-    // nine tenths of it at 0.1 %.
+    // Cardwell et al. (ACM Queue 14(5), 2016), figure 8: BBR keeps most of the link up to 15 % loss; CUBIC
+    // loses 90 % of it at 0.1 % loss.
     let rate = |scheme: &str, loss: f64| {
         let mut scenario = dumbbell(100.0, 50.0, 60.0, &[scheme]);
         scenario["links"]["b"]["loss"] = serde_json::json!(loss);
@@ -110,7 +110,7 @@ fn bbr3_keeps_its_rate_below_two_percent_of_loss_and_not_above() {
 
 #[test]
 fn bbr3_reacts_slowly_to_a_base_rtt_that_grows() {
-    // The LEO paper, finding 2 and section IV-A: its min-RTT filter holds the old, shorter RTT for up to ten seconds.
+    // The LEO paper, finding 2 and section IV-A: the min-RTT filter holds the old, shorter RTT up to 10 s.
     let path = crate::support::trace(&[(30_000 * MS, 10 * MS, 100, true), (30_000 * MS, 90 * MS, 100, true)]);
     let scenario = serde_json::json!({
         "duration_s": 60.0,

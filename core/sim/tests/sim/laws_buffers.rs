@@ -1,4 +1,4 @@
-//! Socket buffers and their auto-tuning, as "HyStart over a satellite" found them (a GEO link of 600 ms).
+//! Socket buffers and auto-tuning, as measured in "HyStart over a satellite" (a GEO link of 600 ms).
 
 use crate::support::{SECOND, assert_conserved, dumbbell, run};
 use leo_sim::RunLog;
@@ -10,7 +10,7 @@ const RMEM: [u64; 3] = [4_096, 131_072, 6_291_456];
 const WMEM: [u64; 3] = [4_096, 16_384, 4_194_304];
 const LARGE: [u64; 3] = [60_000_000; 3];
 
-/// Goodput in Mbit/s from the 30th to the 60th second over 140 Mbit/s and 600 ms, behind 36 MB of buffer.
+/// Goodput in Mbit/s from 30 to 60 s at 140 Mbit/s, 600 ms and 36 MB of buffer.
 fn geo(rmem: impl Into<Value>, wmem: impl Into<Value>) -> f64 {
     let mut scenario = dumbbell(140.0, 300.0, 60.0, &["cubic-nohystart"]);
     scenario["links"]["b"]["queue"] = json!({"bytes": 36_000_000});
@@ -29,8 +29,8 @@ fn late_goodput(log: &RunLog) -> f64 {
 
 #[test]
 fn the_default_receive_buffer_limits_a_geo_link_to_half_of_its_maximum_a_round_trip() {
-    // "effectively, rwnd is capped at 1/2 the default max, or about 3 MBytes, which limits throughput to about 30 Mb/s".
-    // 3,145,728 bytes in 600 ms are 41.9 Mbit/s; the paper's stacks do not get quite there.
+    // "effectively, rwnd is capped at 1/2 the default max, or about 3 MBytes, which limits throughput to
+    // about 30 Mb/s". 3,145,728 bytes per 600 ms are 41.9 Mbit/s; the paper's stacks stay somewhat below.
     for wmem in [json!(null), json!(LARGE)] {
         let found = geo(json!(RMEM), wmem);
         assert!((found / 41.9 - 1.0).abs() < 0.03, "{found}");
@@ -39,26 +39,27 @@ fn the_default_receive_buffer_limits_a_geo_link_to_half_of_its_maximum_a_round_t
 
 #[test]
 fn without_auto_tuning_half_of_the_default_is_the_limit() {
-    // "Without receiver auto-tuning, throughput is severely limited by the default 131 KBytes": 65,536 bytes in 600 ms.
+    // "Without receiver auto-tuning, throughput is severely limited by the default 131 KBytes": 64 KiB per
+    // RTT.
     let found = geo(json!([4_096, 131_072, 131_072]), json!(null));
     assert!((found / 0.874 - 1.0).abs() < 0.05, "{found}");
-    // "is doubled for the second" stack, where the default is twice as large.
+    // "is doubled for the second" stack, which has twice the default.
     let doubled = geo(json!([4_096, 262_144, 262_144]), json!(null));
     assert!((doubled / found - 2.0).abs() < 0.1, "{doubled}");
 }
 
 #[test]
 fn with_the_default_send_buffer_larger_receive_buffers_do_not_help() {
-    // "the throughput for receiver auto-tuning is similar in all cases … For stacks 3 and 4, rwnd is no longer the limit …,
-    // but throughput is still limited by wmem." 4,194,304 bytes in 600 ms are 55.9 Mbit/s. The application is woken when
-    // a third of them is acknowledged: between two thirds and all of them are out.
+    // "the throughput for receiver auto-tuning is similar in all cases … For stacks 3 and 4, rwnd is no
+    // longer the limit …, but throughput is still limited by wmem." 4,194,304 bytes per 600 ms are 55.9
+    // Mbit/s. The application wakes up when a third is acknowledged, so 2/3 to all are in flight.
     let found = geo(json!([4_096, 131_072, 12_582_912]), json!(WMEM));
     assert!((37.2..55.9).contains(&found), "{found}");
     for rmem in [json!(RMEM), json!(LARGE), json!(null)] {
         let other = geo(rmem.clone(), json!(WMEM));
         assert!((other / found - 1.0).abs() < 0.05, "{rmem}: {other}");
     }
-    // What limits is the buffer: half of it carries half as much.
+    // The buffer is the limit: half the buffer carries half as much.
     let half = geo(json!([4_096, 131_072, 12_582_912]), json!([4_096, 16_384, 2_097_152]));
     assert!((found / half - 2.0).abs() < 0.4, "{half}");
 }
@@ -74,8 +75,8 @@ fn large_buffers_let_a_geo_link_be_filled() {
 
 #[test]
 fn auto_tuning_does_not_slow_the_start() {
-    // "both receiver auto-tuning on and receiver auto-tuning off show exponential growth in the congestion window, without
-    // a visual difference between the two of them": here the time to deliver 5 MB.
+    // "both receiver auto-tuning on and receiver auto-tuning off show exponential growth in the congestion
+    // window, without a visual difference between the two of them"; measured by the time to deliver 5 MB.
     let completion = |rmem: Value| {
         let mut scenario = dumbbell(140.0, 300.0, 60.0, &["cubic-nohystart"]);
         scenario["flows"][0]["transfer_bytes"] = json!(5_000_000);
@@ -94,7 +95,7 @@ fn every_scheme_gets_along_with_small_buffers() {
         scenario["flows"][0]["tcp_wmem"] = json!(WMEM);
         let log = run(&scenario, 0);
         assert_conserved(&log);
-        // 150,000 bytes in 50 ms: 24 Mbit/s, without a queue.
+        // 150,000 bytes per 50 ms are 24 Mbit/s, without a queue.
         let flow = &log.flows[0];
         assert!(flow.goodput_mbps <= 24.0 && flow.delay_inflation < 1.3, "{scheme}: {flow:?}");
         assert!(flow.goodput_mbps > 20.0 && flow.rtos == 0, "{scheme}: {flow:?}");

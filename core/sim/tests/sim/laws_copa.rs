@@ -1,4 +1,4 @@
-//! What Copa does on a path (Arun and Balakrishnan, NSDI 2018), and what a route that changes does to it.
+//! Copa's behavior on constant paths (Arun and Balakrishnan, NSDI 2018) and on changing routes.
 
 use crate::support::{MS, dumbbell, run, simulation, trace};
 use leo_sim::{TraceSet, run_many};
@@ -6,13 +6,13 @@ use serde_json::json;
 
 #[test]
 fn copa_alone_fills_the_link_and_its_queue_is_a_few_packets_that_drain_every_five_round_trips() {
-    // §3: with δ = 0.5 the queue swings between empty and 2.5/δ = 5 packets, with a period of about five round trips.
+    // §3: with δ = 0.5, the queue oscillates between 0 and 2.5/δ = 5 packets in about five round trips.
     let log = run(&dumbbell(100.0, 25.0, 40.0, &["copa"]), MS);
     let steady = 15_000..40_000;
     let goodput = &log.flow_series.goodput_mbps[steady.clone()];
     let mean_goodput = goodput.iter().sum::<f64>() / goodput.len() as f64;
     assert!(mean_goodput > 0.99 * 100.0 * 1_448.0 / 1_500.0, "{mean_goodput}");
-    // Means over 10 ms, without the packet that is being sent.
+    // Means over 10 ms, without the packet in transmission.
     let queues: Vec<f64> = log.link_series.queue_packets[steady]
         .chunks(10)
         .map(|packets| f64::from(packets.iter().sum::<u32>()) / 10.0 - 1.0)
@@ -20,7 +20,7 @@ fn copa_alone_fills_the_link_and_its_queue_is_a_few_packets_that_drain_every_fiv
     let mean = queues.iter().sum::<f64>() / queues.len() as f64;
     assert!((0.5..3.5).contains(&mean), "{mean} packets");
     assert!(queues.iter().all(|&queue| queue < 7.0), "{:?}", queues.iter().copied().fold(0.0, f64::max));
-    // §2.2: the queue is nearly empty at least once in five round trips, 250 ms.
+    // §2.2: the queue is nearly empty at least once per five round trips (250 ms).
     for cycle in queues.windows(25) {
         assert!(cycle.iter().any(|&queue| queue < 1.5), "{cycle:?}");
     }
@@ -28,7 +28,7 @@ fn copa_alone_fills_the_link_and_its_queue_is_a_few_packets_that_drain_every_fiv
 
 #[test]
 fn copa_flows_share_a_link_equally() {
-    // §3: every flow's rate goes to 1/(δ dq), and all see the same queue.
+    // §3: every flow's rate converges to 1/(δ dq), and all see the same queue.
     for flows in [2, 4] {
         let mut sums = vec![0.0; flows];
         for seed in 0..4 {
@@ -51,7 +51,7 @@ fn copa_flows_share_a_link_equally() {
 
 #[test]
 fn copa_is_fairer_to_long_paths_than_reno() {
-    // §5: the target rate does not depend on the flow's RTT; here 20 ms and 100 ms.
+    // §5: the target rate does not depend on the RTT, here 20 ms and 100 ms.
     let ratio = |scheme: &str| {
         let mut scenario = dumbbell(50.0, 10.0, 60.0, &[scheme, scheme]);
         scenario["flows"][1]["extra_delay_ms"] = json!(40.0);
@@ -64,11 +64,11 @@ fn copa_is_fairer_to_long_paths_than_reno() {
 
 #[test]
 fn random_loss_does_not_slow_copa_down() {
-    // Abstract: "robust to non-congestive loss"; in the default mode a loss means nothing.
+    // Abstract: "robust to non-congestive loss"; the default mode ignores losses.
     let mut scenario = dumbbell(100.0, 25.0, 60.0, &["copa"]);
     scenario["links"]["b"]["loss"] = json!(0.05);
     let log = run(&scenario, 0);
-    // 95 % is what such a link can carry.
+    // Such a link can carry 95 %.
     assert!(log.flows[0].normalized_goodput > 0.9, "{:?}", log.flows[0]);
 }
 
@@ -86,8 +86,8 @@ fn copa_competes_with_cubic_where_vegas_starves() {
 
 #[test]
 fn a_longer_route_starves_copa_until_it_forgets_the_shorter_one() {
-    // §2: RTTmin is of the last 10 s; until then 20 ms of propagation pass for a queue, which allows 1/(0.5 · 20 ms) =
-    // 100 packets a second, 1.2 Mbit/s, and then what the competitive mode adds.
+    // §2: RTTmin covers the last 10 s. Until the old minimum expires, 20 ms of extra propagation look like a
+    // queue, which allows 1/(0.5 · 20 ms) = 100 packets/s (1.2 Mbit/s) plus what competitive mode adds.
     let path = trace(&[(20_000 * MS, 25 * MS, 50, true), (20_000 * MS, 35 * MS, 50, true)]);
     let scenario = json!({
         "duration_s": 40.0,
@@ -102,7 +102,7 @@ fn a_longer_route_starves_copa_until_it_forgets_the_shorter_one() {
     assert!(mean(10, 20) > 0.97 * full, "{}", mean(10, 20));
     assert!(mean(21, 23) < 0.4 * full, "{}", mean(21, 23));
     assert!(mean(32, 40) > 0.95 * full, "{}", mean(32, 40));
-    // Forgetting, not the competitive mode, brings the rate back: the queue stays short.
+    // The expiry of RTTmin, not competitive mode, restores the rate: the queue stays short.
     let rtts = &log.flow_series.rtt_ms[33..];
     assert!(rtts.iter().all(|&rtt| rtt < 75.0), "{rtts:?}");
 }

@@ -1,4 +1,4 @@
-//! Traffic that does not react: it measures capacity, and takes it.
+//! Unresponsive traffic: it measures capacity and takes it.
 
 use crate::support::{assert_conserved, dumbbell, run};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn udp_above_capacity_receives_exactly_the_capacity() {
     let log = run(&scenario, 0);
     assert_conserved(&log);
     let flow = &log.flows[0];
-    // But for the way there, 25 ms of 30 s, and a flow's start within a millisecond.
+    // Missing: 25 ms of propagation out of 30 s, and a start jitter of up to 1 ms.
     assert!((0.9985..=1.0).contains(&flow.normalized_goodput), "{flow:?}");
     assert!(log.links[0].dropped_packets > 45_000, "a third of 150,000 packets: {:?}", log.links[0]);
     assert_eq!((flow.retransmitted_packets, flow.rtos), (0, 0));
@@ -55,5 +55,5 @@ fn a_source_that_contradicts_itself_is_refused() {
         "scenario: flows.0.rate_mbps: udp needs one above 1e-3 and below 1e6"
     );
     let both = json!({"rate_mbps": 5.0, "transfer_bytes": 1});
-    assert_eq!(error("cubic", both), "scenario: flows.0.transfer_bytes: give it or rate_mbps");
+    assert_eq!(error("cubic", both), "scenario: flows.0.transfer_bytes: cannot be combined with rate_mbps");
 }

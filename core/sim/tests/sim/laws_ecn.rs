@@ -1,4 +1,4 @@
-//! Queues that mark instead of dropping, and flows that understand it.
+//! Queues that mark instead of dropping, with ECN flows.
 
 use crate::support::{assert_conserved, dumbbell, run};
 use leo_sim::RunLog;
@@ -45,7 +45,7 @@ fn flows_that_do_not_understand_marks_get_drops() {
 
 #[test]
 fn bbr_passes_over_marks() {
-    // draft-ietf-ccwg-bbr (version 1 as Linux has it): bandwidth and RTT alone decide.
+    // draft-ietf-ccwg-bbr (version 1 as in Linux): only bandwidth and RTT matter.
     let marked = managed("bbr", json!({"kind": "codel", "packets": 1000, "ecn": true}), true);
     let deep = managed("bbr", json!({"packets": 1000}), true);
     assert!(marked.links[0].marked_packets > 100, "{:?}", marked.links[0]);

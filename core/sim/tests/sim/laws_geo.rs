@@ -1,4 +1,4 @@
-//! What a geostationary path does to start-up (Peters et al., "TCP HyStart Performance over a Satellite Network", 2021).
+//! Start-up on a GEO path (Peters et al., "TCP HyStart Performance over a Satellite Network", 2021).
 
 use crate::support::{MS, simulation, trace};
 use leo_sim::{TraceSet, run_many};
@@ -7,7 +7,7 @@ use serde_json::json;
 /// Section "Methodology": 140 Mbit/s; "99% of round-trip times are from 560 and 625 milliseconds (... mean 597.5 ms,
 /// standard deviation 16.9 ms)"; a gateway with 36 MB that drops a quarter of what comes when it is half full.
 fn megabytes_by_tenth(scheme: &str, seed: u64) -> Vec<f64> {
-    // One way, a new delay every 50 ms, as a shared channel's scheduler gives out its slots.
+    // A new one-way delay every 50 ms, like slots from a shared channel's scheduler.
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut beyond_the_least = || {
         state ^= state << 13;
@@ -56,7 +56,7 @@ fn hystart_takes_a_varying_delay_for_a_queue_and_start_up_lasts_twice_as_long() 
             (train / without - 1.0).abs() < 0.1,
             "{megabytes} MB: {train} s with trains alone, {without} s"
         );
-        // Nothing but the initial window and its doubling: 10 · 2^n packets after n round trips.
+        // Only the initial window and its doubling: 10 · 2^n packets after n round trips.
         let doublings = (megabytes * 1e6 / 1448.0 / 10.0 + 1.0).log2();
         assert!(without < (doublings + 1.5) * 0.625 + megabytes * 8.0 / 130.0, "{megabytes} MB: {without} s");
     }
@@ -64,8 +64,8 @@ fn hystart_takes_a_varying_delay_for_a_queue_and_start_up_lasts_twice_as_long() 
 
 #[test]
 fn hystart_stays_in_slow_start_to_half_the_bandwidth_delay_product_where_the_delay_is_steady() {
-    // Ha and Rhee (Computer Networks 55, 2011), section 4.1: the train of acknowledgements ends slow start once it is as
-    // long as half the smallest RTT. Figure 7: "the packet-train method does not cause an early exit".
+    // Ha and Rhee (Computer Networks 55, 2011), section 4.1: slow start ends once the ACK train is as long as
+    // half the minimum RTT. Figure 7: "the packet-train method does not cause an early exit".
     let scenario = |scheme: &str| {
         json!({
             "duration_s": 8.0,

@@ -1,4 +1,4 @@
-//! What schemes made for LEO paths do on them.
+//! Schemes for LEO paths, on LEO paths.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use crate::support::{MS, SECOND, simulation};
 use leo_sim::{RunLog, TraceSet, run_many};
 use serde_json::json;
 
-/// A path of 100 Mbit/s and 40 ms whose end changes its satellite every 5 s, down for 20 ms; `announced` beforehand.
+/// A path of 100 Mbit/s and 40 ms with a handover every 5 s and outages of 20 ms; optionally `announced`.
 fn handovers(scheme: &str, announced: bool, seed: u64) -> RunLog {
     let up = 5 * SECOND - 20 * MS;
     let path = crate::support::trace(&[(up, 20 * MS, 100, true), (20 * MS, 20 * MS, 100, false)]);
     let mut path = Arc::unwrap_or_clone(path);
     if announced {
-        // Announced 0.3 s too early: the error that SaTCP's report time allows for.
+        // Announced 0.3 s too early, which SaTCP's report time tolerates.
         path.metadata = json!({"handovers": [{"predicted_s": 4.68}]}).to_string();
     }
     let scenario = json!({
@@ -25,7 +25,7 @@ fn handovers(scheme: &str, announced: bool, seed: u64) -> RunLog {
     run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0)
 }
 
-/// 100 Mbit/s and 20 ms, reconfigured every 15 s from 12 s on, down for 40 ms each time; `announced` on its grid.
+/// 100 Mbit/s and 20 ms, reconfigured every 15 s from 12 s on with 40 ms outages; optionally `announced`.
 fn reconfigurations(scheme: &str, announced: bool, seed: u64) -> RunLog {
     let path = crate::support::trace(&[
         (12 * SECOND, 10 * MS, 100, true),
@@ -56,7 +56,7 @@ fn satcp_keeps_its_window_over_announced_handovers_and_with_it_the_throughput() 
     let (cubic, satcp) = (goodput("cubic", true), goodput("satcp", true));
     assert!(satcp > cubic + 0.03, "{satcp} against {cubic}");
     assert!((goodput("satcp", false) - cubic).abs() < 0.02, "without announcements it is CUBIC");
-    // A second after each handover but the first ones, over the window of before.
+    // Window 1 s after each handover except the first ones, relative to the window before.
     let kept = |scheme: &str| {
         let log = handovers(scheme, true, 1);
         let window =
@@ -80,7 +80,7 @@ fn starquic_freezes_its_window_over_a_reconfiguration() {
         let goodput = |runs: &[RunLog]| {
             runs.iter().map(|log| log.flows[0].normalized_goodput).sum::<f64>() / runs.len() as f64
         };
-        // 0.4 s after each reconfiguration, over the window of 0.1 s before.
+        // Window 0.4 s after each reconfiguration, relative to 0.1 s before.
         let kept = |runs: &[RunLog]| {
             let ratios = runs.iter().flat_map(|log| {
                 let window = |time_s: f64| {
@@ -93,11 +93,11 @@ fn starquic_freezes_its_window_over_a_reconfiguration() {
         };
         let (before, after) = (kept(&plain), kept(&frozen_runs));
         let told = format!("{frozen} keeps {after} of its window, {scheme} {before}");
-        // BBR's window is its model's, which a reconfiguration's losses move less than they halve CUBIC's.
+        // Losses at a reconfiguration move BBR's model-based window less than they halve CUBIC's.
         let least = if scheme == "bbr3" { 0.05 } else { 0.1 };
         assert!(after > 0.95 && after - before > least, "{told}");
         let (before, after) = (goodput(&plain), goodput(&frozen_runs));
-        // Of what CUBIC itself loses, 0.3 %, at least a tenth.
+        // CUBIC loses 0.3 %; freezing must save at least a tenth of it.
         assert!(1.0 - after < 0.9 * (1.0 - before), "{frozen} has {after}, {scheme} {before}");
         let unannounced =
             [scheme, frozen].map(|name| reconfigurations(name, false, 1).flow_series.cwnd_packets);
@@ -107,8 +107,8 @@ fn starquic_freezes_its_window_over_a_reconfiguration() {
 
 #[test]
 fn a_longer_freeze_around_a_handover_that_comes_late_gets_more() {
-    // Cao and Zhang, table I: 59.8, 123.4, 138.1 and 139.4 Mbit/s by the length of the freeze. This handover comes 0.3 s
-    // after its report says: within the error that a freeze of 0.9 s and more allows for, and not one of 0.3 s.
+    // Cao and Zhang, table I: 59.8, 123.4, 138.1 and 139.4 Mbit/s by length of the freeze. This handover
+    // comes 0.3 s after its announced time: a freeze of 0.9 s or more tolerates that, one of 0.3 s does not.
     let goodput = |scheme: &str| {
         (1..=3).map(|seed| handovers(scheme, true, seed).flows[0].normalized_goodput).sum::<f64>() / 3.0
     };
@@ -121,7 +121,7 @@ fn a_longer_freeze_around_a_handover_that_comes_late_gets_more() {
 
 #[test]
 fn an_outage_that_drops_takes_the_queue_there_and_back() {
-    // 100 Mbit/s of datagrams over 100 Mbit/s: nothing waits, and what comes in 20 ms of every 5 s is lost.
+    // 100 Mbit/s of UDP over 100 Mbit/s: no queue; packets of 20 ms in every 5 s are lost.
     let lost = |effect: &str| {
         let path = crate::support::trace(&[
             (5 * SECOND - 20 * MS, 20 * MS, 100, true),
@@ -135,7 +135,7 @@ fn an_outage_that_drops_takes_the_queue_there_and_back() {
         let traces = TraceSet::from([("path".to_owned(), path)]);
         run_many(vec![simulation(&scenario, &traces, 100 * MS)], 1).remove(0).links[0].lost_packets
     };
-    // 20 ms in flight as the outage begins and 20 ms that come during it: 150 packets each.
+    // 20 ms in flight when the outage begins and 20 ms that arrive during it: 150 packets each.
     let (held, dropped) = (lost("hold"), lost("drop"));
     assert!((145..=155).contains(&held), "{held}");
     assert!((295..=305).contains(&dropped), "{dropped}");

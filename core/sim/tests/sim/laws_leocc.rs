@@ -1,4 +1,4 @@
-//! What LeoCC (Lai et al., SIGCOMM 2025) gains on paths that are reconfigured every 15 s.
+//! LeoCC's gains (Lai et al., SIGCOMM 2025) on paths with a reconfiguration every 15 s.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use crate::support::{MS, simulation};
 use leo_sim::{RunLog, TraceSet, run_many};
 use serde_json::json;
 
-/// Rate in Mbit/s and one-way propagation in ms of four paths, each in use for 15 s.
+/// Rate in Mbit/s and one-way propagation in ms of four paths, each used for 15 s.
 const PATHS: [(u32, u64); 4] = [(45, 20), (60, 10), (35, 15), (70, 12)];
-/// There and back, on average.
+/// Mean propagation, both ways.
 const PROPAGATION_MS: f64 = 28.5;
 
-/// [`PATHS`] in turn, the first change at 12 s; at each nothing comes through for 80 ms. Rates change every 200 ms by up to
-/// `swing` of theirs. Loss and queue are those of the authors' replays of Starlink's uplink.
+/// Cycle through [`PATHS`], first change at 12 s, with an outage of 80 ms per change. Every 200 ms, rates
+/// vary by up to the fraction `swing`. Loss and queue are those of the authors' replays of Starlink's uplink.
 fn reconfigurations(swing: f64, scheme: &str, announced: bool, seed: u64) -> RunLog {
     let mut parts = Vec::new();
     let mut state = 1_u64;
@@ -51,8 +51,9 @@ fn mean(swing: f64, scheme: &str, announced: bool) -> (f64, f64) {
 
 #[test]
 fn leocc_carries_more_than_cubic_copa_and_bbr3_and_queues_less_than_bbr() {
-    // Abstract: "it achieves 85~494% higher throughput than Cubic, Copa, BBRv3, and accomplishes 44~56% lower delay than
-    // BBRv1 and VIVACE". Those are Starlink's paths; here the order holds, and the queue is about half of BBRv1's.
+    // Abstract: "it achieves 85~494% higher throughput than Cubic, Copa, BBRv3, and accomplishes 44~56% lower
+    // delay than BBRv1 and VIVACE" (on Starlink). Here the order is the same; the queue is about half of
+    // BBRv1's.
     for swing in [0.3, 0.6] {
         let (goodput, rtt) = mean(swing, "leocc", true);
         assert!(goodput > 0.9, "{goodput}");

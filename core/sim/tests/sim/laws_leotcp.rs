@@ -1,11 +1,11 @@
-//! What LeoTCP promises (Valentine and Parisis, "LeoTCP: Low-Latency and High-Throughput Data Transport for LEO Satellite
-//! Networks", 2025), on paths like those of its evaluation.
+//! LeoTCP's claims (Valentine and Parisis, "LeoTCP: Low-Latency and High-Throughput Data Transport for LEO
+//! Satellite Networks", 2025), on paths like those of its evaluation.
 
 use crate::support::{INTERVAL, MS, SECOND, dumbbell, parse, policies, run, simulation, trace};
 use leo_sim::{RunLog, Simulation, TraceSet, run_many};
 use serde_json::{Value, json};
 
-/// Mean goodput of `flow` in Mbit/s over the seconds `from..to` of a log with a row a second.
+/// Mean goodput of `flow` in Mbit/s over the seconds `from..to`, with one row per second.
 fn goodput(log: &RunLog, flow: u32, from: f64, to: f64) -> f64 {
     let series = &log.flow_series;
     let rows = series.time_s.iter().zip(&series.flow).zip(&series.goodput_mbps);
@@ -18,14 +18,15 @@ fn goodput(log: &RunLog, flow: u32, from: f64, to: f64) -> f64 {
 
 #[test]
 fn leotcp_alone_meets_its_target_and_leaves_the_queue_empty() {
-    // Section III-C: "This target is chosen to ensure high link utilisation while keeping buffer occupancy low." U = 0.95 is
-    // where it begins to come down; equation 4 rests where η / U + 1 - η = 1, at a full link without a queue.
+    // Section III-C: "This target is chosen to ensure high link utilisation while keeping buffer occupancy
+    // low." The window decreases above U = 0.95; equation 4 is stable where η / U + 1 - η = 1: full link, no
+    // queue.
     for delay_ms in [2.5, 10.0, 25.0, 50.0] {
         let log = run(&dumbbell(100.0, delay_ms, 30.0, &["leotcp"]), 100 * MS);
         let flow = &log.flows[0];
         assert!(flow.normalized_goodput > 0.95, "{flow:?}");
         assert_eq!(flow.lost_packets, 0, "{flow:?}");
-        // Section IV-D: 1.5 ms above base RTTs of 20 and 50 ms, with four flows. A packet takes 0.12 ms.
+        // Section IV-D: 1.5 ms above base RTTs of 20 and 50 ms with four flows; a packet takes 0.12 ms.
         let steady = &log.flow_series.rtt_ms[50..];
         let mean = steady.iter().sum::<f64>() / steady.len() as f64;
         assert!(mean - 2.0 * delay_ms < 0.5, "{mean} ms");
@@ -43,7 +44,7 @@ fn two_leotcp_flows_converge_to_equal_shares_whatever_their_rtts() {
         let (first, second) = (goodput(&log, 0, 30.0, 40.0), goodput(&log, 1, 30.0, 40.0));
         assert!((first / second - 1.0).abs() < 0.03, "{first} and {second} with {rtt_ms} ms");
         assert!(first + second > 0.95 * 96.5, "{first} and {second} with {rtt_ms} ms");
-        // The share is taken at once: section III-C, "Initial Phase".
+        // The flow takes its share at once: section III-C, "Initial Phase".
         let early = goodput(&log, 1, 16.0, 18.0);
         assert!(early > 0.9 * second, "{early} of {second} with {rtt_ms} ms");
     }
@@ -70,7 +71,7 @@ fn a_flow_over_three_bottlenecks_has_the_max_min_share_with_leotcp_and_far_less_
 
 #[test]
 fn hard_handovers_of_any_length_do_not_slow_leotcp_down() {
-    // Section IV-D: every 5 s a disconnection of 20 to 200 ms on a path of 50 ms; goodput over the 50 RTTs after each.
+    // Section IV-D: outages of 20 to 200 ms every 5 s on a path of 50 ms; goodput over the next 50 RTTs.
     let after = |scheme: &str, down: u64| {
         let path = trace(&[(5 * SECOND - down, 25 * MS, 100, true), (down, 25 * MS, 100, false)]);
         let scenario = json!({
@@ -101,8 +102,8 @@ fn random_loss_does_not_slow_leotcp_down() {
 
 #[test]
 fn newcomers_take_their_share_from_fifty_flows_at_once_without_a_loss() {
-    // Section IV-E: 200 Mbit/s and 100 ms; "Using 95% as the AI allows newly arriving flows to converge rapidly". Without
-    // the initial phase the 5 % of a share of 1/58 take many RTTs.
+    // Section IV-E: 200 Mbit/s and 100 ms; "Using 95% as the AI allows newly arriving flows to converge
+    // rapidly". Without the initial phase, the 5 % of a share of 1/58 take many RTTs.
     let flow = |count: u32, start_s: f64| json!({"scheme": "leotcp", "route": ["b"], "count": count, "start_s": start_s});
     let scenario = json!({
         "duration_s": 30.0,
@@ -157,8 +158,9 @@ fn flows_that_are_rerouted_share_the_new_path_fairly_and_with_short_queues() {
 
 #[test]
 fn frames_of_capacity_are_not_taken_for_the_bandwidth_of_the_link() {
-    // Silent for 9 ms, then 3 ms at 200 Mbit/s, as Starlink sends: the link carries 50 Mbit/s. Table I: "bw, Bandwidth of the
-    // outgoing link"; at that of a frame the window would grow without end, for nothing seems to be utilised.
+    // Idle for 9 ms, then 3 ms at 200 Mbit/s, like Starlink's frames: the link carries 50 Mbit/s. Table I:
+    // "bw, Bandwidth of the outgoing link". With the rate within a frame, utilization would seem low and the
+    // window would grow without limit.
     let path = trace(&[(9 * MS, 12 * MS, 0, true), (3 * MS, 12 * MS, 200, true)]);
     let scenario = json!({
         "duration_s": 30.0,
@@ -204,7 +206,7 @@ fn a_route_longer_than_a_header_is_an_error_for_leotcp_alone() {
     };
     assert!(build("leotcp", 16).is_ok() && build("cubic", 17).is_ok());
     let error = build("leotcp", 17).err().map(|error| error.to_string()).unwrap_or_default();
-    assert!(error.contains("flows.0.route") && error.contains("room for 16 links"), "{error}");
+    assert!(error.contains("flows.0.route") && error.contains("at most 16 links"), "{error}");
     let log = run(&line_of_links("leotcp", 16), 0);
     assert!(log.flows[0].goodput_mbps > 80.0, "{:?}", log.flows[0]);
 }

@@ -1,4 +1,4 @@
-//! What queue disciplines do to flows, as their documents promise.
+//! Effects of queue disciplines on flows, as their documents specify.
 
 use crate::support::{MS, PACKET_BITS, assert_conserved, dumbbell, run};
 use leo_sim::RunLog;
@@ -12,7 +12,7 @@ fn behind(queue: &Value, rate_mbps: f64, delay_ms: f64, duration_s: f64, schemes
     log
 }
 
-/// Mean wait in the queue in ms after the first ten seconds, by Little's law: what is in it over what leaves it.
+/// Mean queueing delay in ms after the first 10 s by Little's law: queue length over departure rate.
 fn queueing_ms(log: &RunLog) -> f64 {
     let series = &log.link_series;
     let late = series.time_s.iter().position(|&time| time > 10.0).expect("the run is long enough");
@@ -23,7 +23,7 @@ fn queueing_ms(log: &RunLog) -> f64 {
 
 #[test]
 fn codel_holds_a_standing_queue_to_its_target() {
-    // RFC 8289 §3.2: "the target ... 5 ms"; a reno flow keeps oscillating around it. Drop-tail lets 1,000 packets stand.
+    // RFC 8289 §3.2: "the target ... 5 ms"; Reno oscillates around it. Drop-tail keeps 1,000 packets queued.
     for scheme in ["reno", "cubic"] {
         let log = behind(&json!({"kind": "codel"}), 20.0, 20.0, 60.0, &[scheme; 4]);
         let queueing = queueing_ms(&log);
@@ -37,7 +37,7 @@ fn codel_holds_a_standing_queue_to_its_target() {
 
 #[test]
 fn pie_holds_the_queueing_delay_at_its_target() {
-    // RFC 8033 §4.2: the probability settles where the delay is QDELAY_REF, 15 ms.
+    // RFC 8033 §4.2: the drop probability is stable where the delay is QDELAY_REF, 15 ms.
     for target_ms in [15.0, 40.0] {
         let log = behind(&json!({"kind": "pie", "target_ms": target_ms}), 20.0, 20.0, 90.0, &["reno"; 8]);
         let queueing = queueing_ms(&log);
@@ -47,7 +47,7 @@ fn pie_holds_the_queueing_delay_at_its_target() {
 
 #[test]
 fn flow_queues_give_max_min_shares_in_a_parking_lot() {
-    // Bertsekas and Gallager, Data Networks, §6.5.2: on equal links one long flow and one short one each get a half.
+    // Bertsekas and Gallager, Data Networks, §6.5.2: on equal links, a long and a short flow get half each.
     for kind in ["fq_codel", "fq_pie", "sfq", "cake"] {
         let link = json!({"rate_mbps": 20, "delay_ms": 5, "queue": {"kind": kind}});
         let scenario = json!({
@@ -66,7 +66,7 @@ fn flow_queues_give_max_min_shares_in_a_parking_lot() {
             assert!((flow.normalized_goodput - 0.5).abs() < 0.06, "{kind}: {flow:?}");
         }
     }
-    // Without them the long flow, which meets every queue, starves.
+    // With drop-tail, the long flow starves because it meets every queue.
     let link = json!({"rate_mbps": 20, "delay_ms": 5, "queue": {"bdp": 1.0}});
     let flows = [["a", "b", "c"].as_slice(), &["a"], &["b"], &["c"]];
     let flows: Vec<Value> = flows.iter().map(|route| json!({"scheme": "reno", "route": route})).collect();
@@ -76,7 +76,7 @@ fn flow_queues_give_max_min_shares_in_a_parking_lot() {
 
 #[test]
 fn flow_queues_keep_a_loss_based_flow_from_delaying_a_vegas_flow() {
-    // RFC 8290 §1: a queue that one flow builds is not another flow's. Vegas starves beside Cubic at drop-tail.
+    // RFC 8290 §1: one flow's queue does not delay another flow. Vegas starves beside CUBIC with drop-tail.
     let share = |queue: Value| {
         let log = behind(&queue, 50.0, 20.0, 60.0, &["vegas", "cubic"]);
         log.flows[0].goodput_mbps / log.flows[1].goodput_mbps
@@ -101,7 +101,7 @@ fn the_geo_gateway_drops_a_quarter_of_what_comes_to_a_half_full_buffer() {
     // Peters et al., section 4: "randomly drops 25% of incoming packets when the queue is over a half of the limit".
     let queue = json!({"kind": "gateway", "bytes": 3_000_000});
     let log = behind(&queue, 20.0, 300.0, 40.0, &["cubic-nohystart"]);
-    // Slow start fills it in spite of that; afterwards the flow meets the first drops at half of the buffer.
+    // Slow start still fills it; afterwards, the flow meets the first drops at half of the buffer.
     let late =
         log.link_series.time_s.iter().zip(&log.link_series.queue_packets).filter(|(time, _)| **time > 15.0);
     let longest = late.map(|(_, &packets)| packets).max().expect("there is a series");
@@ -114,5 +114,5 @@ fn a_knob_that_a_discipline_lacks_is_refused_with_both_names() {
     let mut scenario = dumbbell(10.0, 10.0, 1.0, &["cubic"]);
     scenario["links"]["b"]["queue"] = json!({"kind": "pie", "interval_ms": 100});
     let error = leo_sim::Scenario::from_json(&scenario.to_string()).expect_err("PIE has no interval");
-    assert_eq!(error.to_string(), "scenario: links.b.queue.interval_ms: pie has no such knob");
+    assert_eq!(error.to_string(), "scenario: links.b.queue.interval_ms: pie has no such parameter");
 }

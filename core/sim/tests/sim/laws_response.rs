@@ -1,9 +1,9 @@
-//! Response functions: the mean window of schemes that answer loss, where packets are lost at random.
+//! Response functions: mean window of loss-based schemes under random loss.
 
 use crate::support::run;
 use serde_json::json;
 
-/// Mean packets a round trip of one flow that nothing but random loss stops.
+/// Mean packets per round trip of one flow that only random loss limits.
 fn mean_window(scheme: &str, rtt_s: f64, loss: f64, duration_s: f64) -> f64 {
     let scenario = json!({
         "duration_s": duration_s,
@@ -17,7 +17,6 @@ fn mean_window(scheme: &str, rtt_s: f64, loss: f64, duration_s: f64) -> f64 {
     log.links[0].delivered_packets as f64 * rtt_s / duration_s
 }
 
-/// Within 15 %.
 fn assert_near(measured: f64, expected: f64, setting: &str) {
     let ratio = measured / expected;
     assert!(
@@ -28,9 +27,9 @@ fn assert_near(measured: f64, expected: f64, setting: &str) {
 
 #[test]
 fn renos_window_is_1_31_over_the_square_root_of_the_loss_rate() {
-    // Ott, Kemperman and Mathis, "The stationary behavior of ideal TCP congestion avoidance" (1996): 1.3098 / √p where
-    // losses are independent; for periodic ones Mathis, Semke, Mahdavi and Ott (CCR 27(3), 1997) have √(3/2) = 1.22.
-    // Reno here counts packets, not acknowledgements, as Linux does, so that delayed ones do not slow it down.
+    // Ott, Kemperman and Mathis, "The stationary behavior of ideal TCP congestion avoidance" (1996): 1.3098 /
+    // √p for independent losses. Mathis, Semke, Mahdavi and Ott (CCR 27(3), 1997): √(3/2) = 1.22 for periodic
+    // ones. As in Linux, Reno counts packets, not ACKs, so delayed ACKs do not slow it down.
     let cases = [
         (0.05, 1e-2_f64, 400.0),
         (0.05, 1e-3, 1_000.0),
@@ -62,8 +61,8 @@ fn cubics_window_follows_its_response_function_where_it_is_cubic() {
     }
 }
 
-/// CUBIC as equations: RFC 9438 §4.2 (window over time), §4.3 (Reno-friendly region), §4.6 (β), §4.7 (fast convergence).
-/// One packet in 1/p is lost, by chance; the window moves once a round trip.
+/// CUBIC as equations: RFC 9438 §4.2 (window over time), §4.3 (Reno-friendly region), §4.6 (β), §4.7 (fast
+/// convergence). Losses are random with probability p; the window changes once per round trip.
 fn cubic_by_its_equations(rtt_s: f64, loss: f64) -> f64 {
     const C: f64 = 0.4;
     const BETA: f64 = 0.7;
@@ -89,7 +88,7 @@ fn cubic_by_its_equations(rtt_s: f64, loss: f64) -> f64 {
             since += rtt_s;
             w_est += 3.0 * (1.0 - BETA) / (1.0 + BETA);
             let cubic: f64 = C * (since - k) * (since - k) * (since - k) + w_max;
-            // §4.4: no more than half again in a round trip.
+            // §4.4: at most 1.5 times per round trip.
             window = cubic.max(w_est).clamp(window, 1.5 * window);
         }
         packets += left;

@@ -1,4 +1,4 @@
-//! What a narrow, busy or lossy way back does to a flow (RFC 3449), and flows whose data takes it.
+//! Effects of a narrow, busy or lossy reverse path (RFC 3449), and backward flows.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const ACK_BITS: f64 = 52.0 * 8.0;
 
-/// One flow over 20 Mbit/s and 50 ms, with `reverse` as the way back.
+/// One flow over 20 Mbit/s and 50 ms with the reverse path `reverse`.
 fn asymmetric(scheme: &str, seconds: f64, reverse: Value) -> RunLog {
     let mut scenario = dumbbell(20.0, 25.0, seconds, &[scheme]);
     scenario["links"]["b"]["reverse"] = reverse;
@@ -19,10 +19,11 @@ fn asymmetric(scheme: &str, seconds: f64, reverse: Value) -> RunLog {
 
 #[test]
 fn acknowledgements_that_fill_the_way_back_limit_the_flow() {
-    // RFC 3449 §3.1: the normalized bandwidth ratio k is "the ratio of the raw bandwidths divided by the ratio of the packet
-    // sizes used in the two directions"; "if the receiver acknowledges more frequently than one ACK every k data packets,
-    // the upstream link will become saturated before the downstream link". Every second packet is acknowledged here, so
-    // above k = 2 the flow gets 2/k of the capacity. Vegas, since no ACK is lost: Cubic's window would grow on and on.
+    // RFC 3449 §3.1: the normalized bandwidth ratio k is "the ratio of the raw bandwidths divided by the
+    // ratio of the packet sizes used in the two directions"; "if the receiver acknowledges more frequently
+    // than one ACK every k data packets, the upstream link will become saturated before the downstream link".
+    // Receivers acknowledge every second packet, so above k = 2 the flow gets 2/k of the capacity. Vegas,
+    // because no ACK is lost and CUBIC's window would grow without limit.
     for k in [0.5, 1.5, 4.0, 8.0, 16.0] {
         let rate_mbps = 20.0 * ACK_BITS / PACKET_BITS / k;
         let reverse = json!({"rate_mbps": rate_mbps, "queue": {"packets": 1_000_000}});
@@ -47,11 +48,11 @@ fn acknowledgements_that_get_lost_cost_little_since_later_ones_make_up_for_them(
     let (flow, data, acks) = (&log.flows[0], &log.links[0], &log.links[1]);
     assert!((acks.lost_packets as f64 / acks.offered_packets as f64 - 0.2).abs() < 0.01, "{acks:?}");
     assert!(flow.normalized_goodput > 0.95, "{flow:?}");
-    // But for a tail loss probe or two, what is sent again had been dropped: a lost acknowledgement is no lost packet.
+    // Except for a few tail loss probes, only dropped packets are resent: a lost ACK is no lost packet.
     assert!(flow.retransmitted_packets - data.dropped_packets < 3, "{flow:?} {data:?}");
 }
 
-/// Normalized goodput of a flow each way, with a queue of `kind` on the narrow way back.
+/// Normalized goodput of one flow per direction, with a queue of `kind` on the narrow reverse path.
 fn both_ways(kind: &str, reverse_mbps: f64) -> [f64; 2] {
     let mut scenario = dumbbell(20.0, 25.0, 60.0, &["cubic", "cubic"]);
     let queue = json!({"kind": kind, "packets": 100});
@@ -64,8 +65,8 @@ fn both_ways(kind: &str, reverse_mbps: f64) -> [f64; 2] {
 
 #[test]
 fn data_on_the_way_back_holds_up_acknowledgements_unless_they_have_queues_of_their_own() {
-    // RFC 3449 §3.3: acknowledgements wait behind the large packets of a flow the other way, "ACK compression"; scheduling
-    // that tells the two apart mends it (§5.4).
+    // RFC 3449 §3.3: ACKs wait behind the large packets of the opposite flow ("ACK compression"); scheduling
+    // that separates them helps (§5.4).
     for reverse_mbps in [1.0, 2.0] {
         let [forward, backward] = both_ways("droptail", reverse_mbps);
         assert!(forward < 0.6 && backward > 0.85, "FIFO at {reverse_mbps} Mbit/s: {forward}, {backward}");
@@ -92,10 +93,10 @@ fn data_of_a_backward_flow_crosses_the_reverse_links_from_the_routes_end_to_its_
     let names: Vec<&str> = log.links.iter().map(|link| link.link.as_str()).collect();
     assert_eq!(names, ["a", "b", "a.reverse", "b.reverse"]);
     let [a, b, a_reverse, b_reverse] = [0, 1, 2, 3].map(|link: usize| &log.links[link]);
-    // Every packet but the last ones, still on the access link, came to b first and then to a.
+    // Every packet, except the last ones on the access link, reached b first and then a.
     assert!(flow.sent_packets - b_reverse.offered_packets < 20, "{flow:?} {b_reverse:?}");
     assert_eq!(a_reverse.offered_packets, b_reverse.delivered_packets);
-    // Its acknowledgements cross a first, with 52 bytes each.
+    // Its ACKs cross a first, with 52 bytes each.
     assert_eq!(b.offered_packets, a.delivered_packets);
     assert_eq!(a.delivered_bytes, 52 * a.delivered_packets);
     assert!((flow.base_rtt_mean_ms - 70.0).abs() < 1e-6, "{flow:?}");

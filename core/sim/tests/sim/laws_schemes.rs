@@ -1,4 +1,4 @@
-//! What every scheme must do alone, and what sets each of them apart, against its own paper.
+//! What every scheme must achieve alone, and what distinguishes each, from its paper.
 
 use crate::support::{dumbbell, run};
 
@@ -7,7 +7,7 @@ fn every_scheme_alone_uses_a_static_link() {
     for name in leo_sim::SCHEMES {
         let log = run(&dumbbell(100.0, 25.0, 60.0, &[name]), 0);
         let flow = &log.flows[0];
-        // CDG backs off at random, on an empty path, too: on Linux 6.1 it used from 0.83 to 0.93 of 10 Mbit/s.
+        // CDG backs off at random even on an empty path: on Linux 6.1, it used 0.83 to 0.93 of 10 Mbit/s.
         let least = if *name == "cdg" { 0.8 } else { 0.85 };
         assert!(flow.normalized_goodput > least, "{flow:?}");
         assert!(flow.delay_inflation < 2.0, "{flow:?}");

@@ -1,14 +1,14 @@
-//! What Vivace does on a path: its paper (Dong et al., NSDI 2018), and what the LEO paper found.
+//! Vivace's behavior: its paper (Dong et al., NSDI 2018) and the LEO paper's findings.
 
 use crate::support::{MS, dumbbell, run, simulation, trace};
 use leo_sim::{RunLog, TraceSet, run_many};
 use serde_json::{Value, json};
 
-/// Payload that 100 Mbit/s carry, in Mbit/s.
+/// Payload rate of 100 Mbit/s, in Mbit/s.
 const FULL_MBPS: f64 = 100.0 * 1_448.0 / 1_500.0;
 const VARIANTS: [&str; 3] = ["vivace", "vivace-proteus", "vivace-kernel"];
 
-/// Mean goodput of a flow in a span of seconds, of a run with a row a second.
+/// Mean goodput of a flow over a range of seconds, with one row per second.
 fn goodput(log: &RunLog, flow: u32, seconds: std::ops::Range<usize>) -> f64 {
     let series = &log.flow_series;
     let rows = series.goodput_mbps.iter().zip(&series.flow).filter(|row| *row.1 == flow).map(|row| *row.0);
@@ -52,8 +52,9 @@ fn flows_of_equal_rtt_converge_to_equal_rates() {
 
 #[test]
 fn random_loss_of_a_few_percent_costs_little_and_of_a_tenth_nearly_all() {
-    // §3.2: c = 11.35 makes a sender resilient to 5 % of random loss at 100 Mbit/s; the LEO paper, section IV-A: "Vivace
-    // tracks the available bandwidth well in the presence of non-congestive loss". In noise, some of it goes earlier.
+    // §3.2: c = 11.35 makes a sender resilient to 5 % of random loss at 100 Mbit/s; the LEO paper, section
+    // IV-A: "Vivace tracks the available bandwidth well in the presence of non-congestive loss". With noise,
+    // the resilience ends earlier.
     let rate = |scheme: &str, loss: f64| {
         let mut scenario = dumbbell(100.0, 15.0, 60.0, &[scheme]);
         scenario["links"]["b"]["loss"] = json!(loss);
@@ -61,7 +62,7 @@ fn random_loss_of_a_few_percent_costs_little_and_of_a_tenth_nearly_all() {
             scenario["seed"] = json!(seed);
             run(&scenario, 0).flows[0].normalized_goodput
         };
-        // Some runs take half a minute to find their rate: the median of three.
+        // Some runs take 30 s to find their rate, so use the median of three.
         let mut runs = [1, 2, 3].map(goodput);
         runs.sort_by(f64::total_cmp);
         runs[1]
@@ -75,8 +76,9 @@ fn random_loss_of_a_few_percent_costs_little_and_of_a_tenth_nearly_all() {
 
 const RUNS: u32 = 6;
 
-/// The LEO paper's inter-RTT benchmark (section IV-B): a flow of 20 ms for 2,000 RTTs of the other, which joins after
-/// 500. Goodputs over the last 500 RTTs, and the ratio of the lower to the higher, mean over runs.
+/// The LEO paper's inter-RTT benchmark (section IV-B): a flow of 20 ms runs for 2,000 RTTs of the other,
+/// which joins after 500. Returns the ratio of lower to higher goodput and both goodputs over the last 500
+/// RTTs, as means over runs.
 fn unequal_rtts(scheme: &str, rtt_ms: f64, burst_bytes: u32, queue: &Value) -> (f64, [f64; 2]) {
     let seconds = (2.0 * rtt_ms) as usize;
     let (mut ratio, mut goodputs) = (0.0, [0.0; 2]);
@@ -97,7 +99,7 @@ fn unequal_rtts(scheme: &str, rtt_ms: f64, burst_bytes: u32, queue: &Value) -> (
     (ratio, goodputs)
 }
 
-/// What the LEO paper's testbed gives tc's tbf at 100 Mbit/s as `burst`: 42 ms of the rate.
+/// The `burst` of tc's tbf in the LEO paper's testbed at 100 Mbit/s: 42 ms of the rate.
 const TESTBED_BURST_BYTES: u32 = 524_288;
 
 #[test]
@@ -111,23 +113,23 @@ fn behind_the_leo_papers_shaper_the_flow_of_the_shorter_rtt_takes_everything() {
     }
     let (equal, _) = unequal_rtts("vivace", 20.0, TESTBED_BURST_BYTES, &fifo);
     assert!(equal > 0.7, "{equal}");
-    // Section IV-D: with stochastic fair queueing each has its share, "nullifying the inter-RTT unfairness".
+    // Section IV-D: SFQ gives each flow its share, "nullifying the inter-RTT unfairness".
     let (ratio, _) = unequal_rtts("vivace", 60.0, TESTBED_BURST_BYTES, &json!({"kind": "sfq"}));
     assert!(ratio > 0.85, "{ratio}");
 }
 
 #[test]
 fn it_is_the_token_bucket_that_does_this_for_on_an_exact_link_neither_flow_dominates() {
-    // A probe of 20 ms, 5 % above a share of 50 Mbit/s, is 6 KB too much: the bucket swallows it, the RTT does not grow,
-    // and the utility says to go on. The longer flow's probes outlast the bucket. Without one both see the same slope.
+    // A probe of 20 ms at 5 % above a share of 50 Mbit/s is 6 KB too much. The token bucket absorbs it, so
+    // the RTT does not grow and the utility favors the higher rate. The longer flow's probes outlast the
+    // bucket. Without a bucket, both see the same slope.
     for rtt_ms in [60.0, 140.0] {
         let (ratio, goodputs) = unequal_rtts("vivace", rtt_ms, 0, &json!({"bdp": 1.0}));
         assert!(ratio > 0.65, "{rtt_ms}: {ratio}, {goodputs:?}");
     }
 }
 
-/// Goodput in Mbit/s, a row every `series_ms`, over 60 s of the first part of a path and 60 s of the second: each a
-/// delay in ms and a rate in Mbit/s.
+/// Goodput in Mbit/s, one row per `series_ms`, over two path parts (delay in ms, Mbit/s) of 60 s each.
 fn after_a_change(scheme: &str, parts: [(u64, u64); 2], series_ms: u64, seed: u64) -> Vec<f64> {
     let parts = parts.map(|(delay_ms, mbps)| (60_000 * MS, delay_ms * MS, mbps, true));
     let scenario = json!({
@@ -160,8 +162,8 @@ fn the_longer_the_rtt_the_longer_it_takes_to_find_new_bandwidth() {
 
 #[test]
 fn a_base_rtt_that_grows_costs_a_second_or_two_for_no_minimum_is_remembered() {
-    // The utility knows the slope of the RTT only, so that a jump is one odd interval; BBRv3 takes it for a queue for ten
-    // seconds (the LEO paper, section IV-A).
+    // The utility uses only the RTT's slope, so a jump disturbs one interval. BBRv3 mistakes it for a queue
+    // for 10 s (the LEO paper, section IV-A).
     for scheme in VARIANTS {
         let goodputs = after_a_change(scheme, [(10, 100), (90, 100)], 1_000, 1);
         let mean = goodputs[3..13].iter().sum::<f64>() / 10.0;

@@ -1,4 +1,4 @@
-//! Whole simulations from outside: one program, because each is linked with everything that simulates.
+//! Tests of whole simulations, in one program because each program links the whole simulator.
 
 mod agents;
 mod announcements;

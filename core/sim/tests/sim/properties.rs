@@ -1,24 +1,24 @@
-//! What holds in every scenario: conservation, causality, bounds, and the same bytes from the same seed.
+//! Properties of all scenarios: conservation, causality, bounds and determinism.
 
 use crate::support::{MS, PACKET_BITS, assert_conserved, simulation, text, trace};
 use leo_sim::{FlowSeries, LinkSeries, RunLog, TraceSet, run_many};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// So many cases, unless `PROPTEST_CASES` asks for another number.
+/// The number of cases, unless `PROPTEST_CASES` overrides it.
 fn cases(default: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
     ProptestConfig::with_cases(asked.unwrap_or(default))
 }
 
-/// A socket buffer: minimum, default and maximum, or none.
+/// A socket buffer (minimum, default, maximum) or none.
 fn buffer() -> impl Strategy<Value = Option<[u64; 3]>> {
     let sizes =
         (4_096_u64..200_000, 0_u64..10_000_000).prop_map(|(default, more)| [4_096, default, default + more]);
     prop::option::weighted(0.2, sizes)
 }
 
-/// One to three links in a row, one to six flows over any stretch of them, some of which take another one on the way.
+/// One to three links in a row and one to six flows over any part of them, some with a reroute.
 fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
     let size = prop_oneof![
         3 => (0.1..8.0).prop_map(|bdp| json!({"bdp": bdp})),
@@ -44,7 +44,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
         1 => (0.0..5.0).prop_map(|offset: f64| json!({"trace": "path", "offset_s": offset})),
     ];
     let rate = prop_oneof![1.0..20.0, 1.0..200.0];
-    // From one that a few acknowledgements fill to one that carries data.
+    // From a reverse path that a few ACKs fill to one that carries data.
     let reverse = (0.02..50.0_f64, loss.clone(), queue.clone())
         .prop_map(|(rate, loss, queue)| json!({"rate_mbps": rate, "loss": loss, "queue": queue}));
     let link = (rate, medium, loss, queue, prop::option::weighted(0.4, reverse)).prop_map(
@@ -69,7 +69,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
     let arrivals = (scheme.clone(), 1.0..60.0_f64, 1_u64..100_000, size).prop_map(
         |(scheme, rate, bytes, distribution)| {
             let arrivals = json!({"rate_per_s": rate, "mean_bytes": bytes, "distribution": distribution});
-            // Who is steered from outside does not come and go at random.
+            // Agent flows cannot arrive at random.
             json!({"scheme": if scheme == "agent" { "reno" } else { scheme }, "arrivals": arrivals})
         },
     );
@@ -89,7 +89,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
         prop::collection::vec(link, 1..4),
         prop::collection::vec(flow, 1..5),
         prop::collection::vec(parts, 1..6).prop_map(|mut parts| {
-            // At some time it carries something.
+            // A trace needs capacity at some time.
             parts.push((500 * MS, 20 * MS, 50, true));
             parts
         }),
@@ -140,7 +140,7 @@ fn scenarios(duration_s: f64) -> impl Strategy<Value = (Value, TraceSet)> {
         })
 }
 
-/// Backward flows that cross, now or later, a route without a queue on the way back go forward instead.
+/// Turn backward flows forward if a route of theirs has no queue on the reverse path.
 fn turn_where_nothing_limits(flows: &mut [Value], events: &[Value], links: &serde_json::Map<String, Value>) {
     let limited = |route: &Value| {
         let mut names = route.as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -160,7 +160,7 @@ fn assert_sound(log: &RunLog) {
         assert!(flow.delivered_packets <= flow.sent_packets, "{flow:?}");
         assert!(flow.retransmitted_packets <= flow.sent_packets, "{flow:?}");
         assert!(flow.stop_s >= flow.start_s && flow.stop_s <= 4.0, "{flow:?}");
-        // Without a sample there is no mean: NaN.
+        // Without samples, the mean is NaN.
         assert!(flow.delay_inflation.is_nan() || flow.delay_inflation >= 1.0, "{flow:?}");
         assert!(flow.rtt_mean_ms.is_nan() || flow.rtt_mean_ms >= flow.base_rtt_mean_ms, "{flow:?}");
         if let (Some(bytes), Some(completion_s)) = (flow.transfer_bytes, flow.completion_s) {
@@ -216,7 +216,7 @@ proptest! {
         let mut other = scenario.clone();
         other["seed"] = json!(scenario["seed"].as_u64().map(|seed| seed ^ 1));
         let other = run_many(vec![simulation(&other, &traces, 100 * MS)], 1);
-        // Arrivals may all fall after the end, under both seeds.
+        // All arrivals may come after the end with both seeds.
         if !alone[0].flows.is_empty() {
             prop_assert_ne!(text(&other[0]), expected);
         }
@@ -274,7 +274,7 @@ proptest! {
         let flow = &log.flows[0];
         let packet_ms = PACKET_BITS / (rate * 1e3);
         let queue_ms = (bdp * 2.0 * delay / packet_ms).round().max(1.0) * packet_ms;
-        // 20 µs of host jitter; a lone packet's acknowledgement may be delayed by 40 ms, once in many.
+        // 20 µs of host jitter; rarely, a lone packet's ACK is delayed by 40 ms.
         let bound = 1.0 + (queue_ms + packet_ms + 0.02) / (2.0 * delay) + 0.002;
         prop_assert!((1.0..=bound).contains(&flow.delay_inflation), "{} above {bound}", flow.delay_inflation);
         prop_assert!(flow.normalized_goodput > 0.0 && flow.normalized_goodput <= 1.0, "{flow:?}");
@@ -283,7 +283,7 @@ proptest! {
 
 #[test]
 fn a_flow_shorter_than_the_hosts_jitter_starts_before_it_stops() {
-    // Starts are spread over a millisecond; this flow lives for 10 µs.
+    // Starts have up to 1 ms of jitter; this flow lives for 10 µs.
     for seed in 0..50 {
         let scenario = json!({
             "duration_s": 1.0,
@@ -367,7 +367,7 @@ fn the_series_has_a_row_for_each_interval_to_the_very_end() {
 
 #[test]
 fn an_outage_across_the_wrap_stops_traffic_for_as_long_as_it_lasts() {
-    // Down from 1.9 s to 2.2 s of every 2 s: the replay wraps in the middle of the outage.
+    // Down from 1.9 s to 2.2 s in every 2 s: the replay wraps during the outage.
     let path = trace(&[
         (200 * MS, 20 * MS, 10, false),
         (1_700 * MS, 20 * MS, 10, true),
@@ -385,7 +385,7 @@ fn an_outage_across_the_wrap_stops_traffic_for_as_long_as_it_lasts() {
     for row in 0..series.time_s.len() {
         let (mbps, connected, capacity) =
             (series.delivered_mbps[row], series.connected[row], series.capacity_mbps[row]);
-        // Rows close intervals of 0.1 s; the outage lasts from 0.9 s to 1.2 s, and so on every 2 s.
+        // Rows close intervals of 0.1 s; the outage lasts from 0.9 s to 1.2 s and repeats every 2 s.
         let down = (9..=11).contains(&(row % 20));
         assert_eq!((!connected, capacity == 0.0), (down, down), "row {row}");
         assert!(!down || mbps == 0.0, "row {row}: {mbps} Mbit/s during the outage");
@@ -397,7 +397,7 @@ fn an_outage_across_the_wrap_stops_traffic_for_as_long_as_it_lasts() {
 
 #[test]
 fn looking_at_a_run_does_not_change_it() {
-    // Telemetry tells of queues when packets left them, not when somebody looked.
+    // Telemetry reports queues at the time when packets left them, not at the time of a query.
     for kind in ["droptail", "codel", "fq_pie", "cake"] {
         let scenario = json!({
             "duration_s": 4.0,
@@ -418,8 +418,8 @@ fn looking_at_a_run_does_not_change_it() {
 
 #[test]
 fn an_rtt_is_compared_with_the_path_of_the_packet_that_was_acknowledged() {
-    // Behind a hole a receiver lets packets wait, and sends what waits before a packet that must not join it: the path had
-    // become shorter between the two. That no RTT is less than its path is asserted by the simulator itself.
+    // A receiver delays the ACK of packets after a gap, and sends it before that of a packet that must not
+    // share it: the path became shorter in between. The simulator asserts that no RTT is below its path's.
     let path = trace(&[(1_310_972_741, 44_515_856, 0, true), (500 * MS, 20 * MS, 50, true)]);
     let scenario = json!({
         "duration_s": 0.6,

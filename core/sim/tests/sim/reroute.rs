@@ -1,11 +1,12 @@
-//! Flows that change their route while they run.
+//! Flows that change their routes.
 
 use crate::support::{MS, run};
 use leo_sim::{RunLog, Scenario};
 use serde_json::json;
 
-/// Two paths of 20 and 50 ms base RTT with two flows each; the second pair moves to the first path and back, as in the
-/// LEO paper's "transient hotspots" (Mazilu, Valentine and Parisis, section IV-D), with a tenth of its times.
+/// Two paths of 20 and 50 ms base RTT with two flows each. The second pair moves to the first path and back,
+/// as in the LEO paper's "transient hotspots" (Mazilu, Valentine and Parisis, section IV-D), ten times
+/// faster.
 fn hotspot() -> RunLog {
     let scenario = json!({
         "name": "hotspot", "duration_s": 30,
@@ -38,7 +39,7 @@ fn a_pair_that_moves_to_a_busy_path_shares_it_and_grows_again_when_it_moves_back
     let goodput = |from_s, to_s| mean_of_second_pair(&log, &log.flow_series.goodput_mbps, from_s, to_s);
     assert!(goodput(5.0, 10.0) > 45.0, "{}", goodput(5.0, 10.0));
     assert!(goodput(15.0, 20.0) < 40.0, "{}", goodput(15.0, 20.0));
-    // Back on the longer path, windows that suited the shorter one have to grow again.
+    // Back on the longer path, windows sized for the shorter one must grow again.
     assert!(goodput(20.5, 22.0) < goodput(28.0, 30.0), "{}", goodput(28.0, 30.0));
 }
 

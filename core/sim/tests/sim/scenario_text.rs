@@ -1,4 +1,4 @@
-//! Whatever text comes as a scenario: an answer or one line of error, never a panic.
+//! Any text yields a scenario or one line of error, never a panic.
 
 use leo_sim::{Scenario, Simulation, TraceSet};
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ const VALID: &str = r#"{"name": "two", "duration_s": 1.5, "seed": 7, "host_jitte
            {"scheme": "reno", "route": ["b"], "transfer_bytes": 100000},
            {"scheme": "reno", "route": ["b"], "direction": "backward"}]}"#;
 
-/// Pieces that break rules where they land.
+/// Text fragments that break rules.
 const PIECES: [&str; 22] = [
     "-1",
     "0",
@@ -37,7 +37,7 @@ const PIECES: [&str; 22] = [
     "",
 ];
 
-/// What a careless caller does with the text: read it, build it, run its first instants.
+/// Parse the text, build the simulation and run its start.
 fn take(text: &str) {
     let scenario = match Scenario::from_json(text) {
         Ok(scenario) => scenario,
@@ -97,7 +97,7 @@ proptest! {
         at in any::<prop::sample::Index>(),
         piece in prop::sample::select(PIECES.to_vec()),
     ) {
-        // Every token that is a number or a string becomes, in turn, something else.
+        // Replace every number and string token in turn.
         let text = VALID.replace(r#""trace": "path", "offset_s": 3"#, r#""delay_ms": 3"#);
         let is_value = |token: &&str| token.starts_with(|first: char| first.is_ascii_digit() || first == '"');
         let tokens: Vec<&str> = text.split_inclusive([' ', '{', '[']).collect();

@@ -1,4 +1,4 @@
-//! Named scenarios in whole packets: a change of behaviour shows here and is reviewed (`cargo insta review`).
+//! Snapshots of scenarios in whole packets: behavior changes appear here for review (`cargo insta review`).
 
 use crate::support::{MS, SECOND, alone, digest, dumbbell, run, simulation, trace};
 use leo_sim::{TraceSet, run_many};
@@ -69,7 +69,7 @@ fn udp_in_bursts_above_the_links_rate() {
     let mut scenario = dumbbell(20.0, 20.0, 20.0, &["udp"]);
     scenario["flows"][0]["rate_mbps"] = json!(30);
     scenario["flows"][0]["on_off"] = json!({"on_s": 0.7, "off_s": 1.3, "distribution": "constant"});
-    // Ten bursts of 1,750 packets, of each of which the link carries 0.7 s and a buffer's worth: 1,167 and 66 packets.
+    // Ten bursts of 1,750 packets; the link carries 0.7 s of each (1,167 packets) and the buffer 66.
     insta::assert_snapshot!(digest(&run(&scenario, SECOND)), @r"
     cwnd 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10
     udp: sent 17500 delivered 12330 lost 0 retransmitted 0 timeouts 0
@@ -115,7 +115,7 @@ fn reno_with_one_percent_of_random_loss() {
     ");
 }
 
-/// Every 5 s the path changes: an outage of 60 ms, and 15 ms of delay more or less.
+/// Every 5 s, the path has an outage of 60 ms and its delay changes by 15 ms.
 fn handovers(scheme: &str) -> String {
     let parts = [
         (4_940 * MS, 20 * MS, 20, true),

@@ -1,4 +1,4 @@
-//! Named scenarios in whole packets for the schemes that watch delay: a change of behaviour shows here and is reviewed.
+//! Snapshots of delay-based schemes, in whole packets.
 
 use crate::support::{SECOND, alone, digest, dumbbell, run};
 use serde_json::json;

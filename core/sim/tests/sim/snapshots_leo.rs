@@ -1,4 +1,4 @@
-//! Named scenarios in whole packets for the schemes made for LEO paths: a change of behaviour shows here and is reviewed.
+//! Snapshots of schemes for LEO paths, in whole packets.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::support::{MS, SECOND, alone, digest, simulation, trace};
 use leo_sim::{TraceSet, run_many};
 use serde_json::{Value, json};
 
-/// 20 s over 20 Mbit/s, 40 ms and 1 BDP, reconfigured at 6 s and 16 s: down for 30 ms, and then as it was.
+/// 20 s over 20 Mbit/s, 40 ms and 1 BDP with reconfigurations at 6 s and 16 s: 30 ms outages, same path.
 fn reconfigured(scheme: &str) -> String {
     reconfigured_for(&[scheme])
 }

@@ -1,5 +1,4 @@
-//! Named scenarios in whole packets for BBR, Vivace and Linux's schemes that answer loss: a change of behaviour shows here and
-//! is reviewed.
+//! Snapshots of BBR, Vivace and Linux's loss-based schemes, in whole packets.
 
 use crate::support::alone;
 

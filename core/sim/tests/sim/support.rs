@@ -1,4 +1,4 @@
-//! Scenarios from JSON, traces from rows, and comparison of whole run logs.
+//! Test helpers: scenarios from JSON, traces from rows, comparison of run logs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ pub fn simulation(scenario: &Value, traces: &TraceSet, series: Nanos) -> Simulat
         .expect("the scenario can be built")
 }
 
-/// Run one scenario without traces, with a row of the series every `series`.
+/// Run a scenario without traces, with a series row every `series`.
 pub fn run(scenario: &Value, series: Nanos) -> RunLog {
     run_many(vec![simulation(scenario, &TraceSet::new(), series)], 1).remove(0)
 }
 
-/// One bottleneck of 1 BDP and flows of the given schemes that start together.
+/// A bottleneck of 1 BDP and flows of the given schemes that start together.
 pub fn dumbbell(rate_mbps: f64, delay_ms: f64, duration_s: f64, schemes: &[&str]) -> Value {
     let flows: Vec<Value> = schemes.iter().map(|scheme| json!({"scheme": scheme, "route": ["b"]})).collect();
     json!({
@@ -46,7 +46,7 @@ pub fn policies() -> PolicySet {
     PolicySet::from([("policy".to_owned(), Arc::new(policy))])
 }
 
-/// A trace whose rows are duration, delay, rate in Mbit/s and connectivity.
+/// Build a trace from rows of duration, delay, rate in Mbit/s and connectivity.
 pub fn trace(parts: &[(Nanos, Nanos, u64, bool)]) -> Arc<PathTrace> {
     let mut period_ns = 0;
     let mut rows = Vec::new();
@@ -66,12 +66,12 @@ pub fn trace(parts: &[(Nanos, Nanos, u64, bool)]) -> Arc<PathTrace> {
     Arc::new(PathTrace { metadata: String::new(), rows, period_ns })
 }
 
-/// Everything in a log, to the last bit; unlike equality it finds NaN equal to itself.
+/// Return a log as exact text; unlike `==`, it treats NaN as equal to itself.
 pub fn text(log: &RunLog) -> String {
     format!("{log:?}")
 }
 
-/// Every packet offered to each link is somewhere.
+/// Assert that every packet offered to a link is accounted for.
 pub fn assert_conserved(log: &RunLog) {
     for link in &log.links {
         let stats = link;
@@ -84,7 +84,7 @@ pub fn assert_conserved(log: &RunLog) {
     }
 }
 
-/// Windows of the first flow at each second, and totals of all flows and links.
+/// Return the first flow's window at each second and the totals of all flows and links.
 pub fn digest(log: &RunLog) -> String {
     let series = &log.flow_series;
     let windows = series.cwnd_packets.iter().zip(&series.flow).filter(|(_, flow)| **flow == 0);
@@ -116,7 +116,7 @@ pub fn digest(log: &RunLog) -> String {
     text
 }
 
-/// 20 s of one flow over 20 Mbit/s, 40 ms and 1 BDP, 67 packets.
+/// Digest 20 s of one flow over 20 Mbit/s, 40 ms and 1 BDP (67 packets).
 pub fn alone(scheme: &str) -> String {
     digest(&run(&dumbbell(20.0, 20.0, 20.0, &[scheme]), SECOND))
 }

@@ -1,4 +1,4 @@
-//! Flows that end when their bytes have arrived.
+//! Flows that end when all bytes have arrived.
 
 use crate::support::{MS, assert_conserved, dumbbell, run};
 use serde_json::{Value, json};
@@ -22,9 +22,9 @@ fn a_transfer_stops_when_its_last_byte_is_acknowledged_and_counts_its_bytes_exac
         assert!((counted - bytes as f64).abs() < 1e-3, "{counted} of {bytes}");
         assert_eq!(flow.delivered_packets, bytes.div_ceil(1_448));
         assert_eq!((flow.lost_packets, flow.rtos), (0, 0), "{flow:?}");
-        // Headers of 52 bytes on each packet, and nothing else, crossed the link.
+        // Only payload and 52 bytes of headers per packet crossed the link.
         assert_eq!(log.links[0].delivered_bytes, bytes + 52 * flow.sent_packets);
-        // The series have it all, the part after the last full interval included.
+        // The series include the part after the last full interval.
         let in_series: f64 = log.flow_series.goodput_mbps.iter().map(|rate| rate * 0.1e6 / 8.0).sum();
         assert!((in_series - bytes as f64).abs() < 1e-3, "{in_series} of {bytes}");
     }
@@ -32,12 +32,12 @@ fn a_transfer_stops_when_its_last_byte_is_acknowledged_and_counts_its_bytes_exac
 
 #[test]
 fn slow_start_completes_a_short_transfer_in_as_many_round_trips_as_its_doublings_take() {
-    // RFC 6928: ten packets in the first round trip; RFC 5681: twice as many in each that follows: 10, 20, 40, 80.
-    // 0.12 ms a packet and the noise of start and acknowledgements are small beside 50 ms.
+    // RFC 6928: ten packets in the first round trip. RFC 5681: twice as many in each later one: 10, 20, 40,
+    // 80. 0.12 ms per packet and the noise of start and ACKs are small compared to 50 ms.
     for (packets, round_trips) in [(1, 1), (10, 1), (11, 2), (30, 2), (31, 3), (70, 3), (150, 4)] {
         let log = run(&transfer("reno", packets * 1_448), 0);
         let completion_s = log.flows[0].completion_s.expect("a minute is enough");
-        // The last packet alone may wait 40 ms for a delayed acknowledgement, after the sixteen quick ones.
+        // After the 16 quick ACKs, a lone last packet may wait 40 ms for a delayed ACK.
         let waits = if packets > 16 { 0.04 } else { 0.0 };
         let least = 0.05 * f64::from(round_trips);
         assert!(
@@ -55,7 +55,7 @@ fn every_scheme_completes_a_transfer_and_a_lossy_path_only_delays_it() {
         scenario["links"]["b"]["loss"] = json!(0.05);
         let lossy = run(&scenario, 0).flows[0].completion_s;
         assert!(clean.is_some_and(|clean| clean < 2.0), "{scheme}: {clean:?}");
-        // Vivace draws the rates that it tries: it may be lucky. LeoTCP's window does not answer losses.
+        // Vivace tries random rates and may be lucky. LeoTCP's window does not react to losses.
         let luck = if scheme.starts_with("vivace") || *scheme == "leotcp-noinitial" { 0.9 } else { 1.0 };
         assert!(lossy.is_some() && clean.map(|clean| luck * clean) < lossy, "{scheme}: {clean:?}, {lossy:?}");
     }
@@ -98,14 +98,14 @@ fn transfers_that_arrive_offer_their_load_and_have_a_row_each() {
     let log = run(&scenario, 100 * MS);
     assert_conserved(&log);
     let (endless, short) = log.flows.split_first().expect("there are flows");
-    // 1,000 expected, standard deviation 32.
+    // Expected: 1,000; standard deviation: 32.
     assert!(short.len().abs_diff(1_000) < 130, "{}", short.len());
     assert!(endless.transfer_bytes.is_none() && endless.completion_s.is_none());
     assert!(short.iter().all(|flow| flow.scheme == "reno" && flow.start_s < 50.0));
-    // The last ones arrive ten seconds before the end: all complete, in a round trip of 30 ms at the least.
+    // The last ones arrive 10 s before the end: all complete, in at least one round trip of 30 ms.
     assert!(short.iter().all(|flow| flow.completion_s.is_some_and(|completion_s| completion_s > 0.03)));
     let carried: u64 = short.iter().filter_map(|flow| flow.transfer_bytes).sum();
-    // 30 MB expected, standard deviation 1.3 MB.
+    // Expected: 30 MB; standard deviation: 1.3 MB.
     assert!(carried.abs_diff(30_000_000) < 6_000_000, "{carried}");
     assert!(endless.normalized_goodput > 0.85, "{endless:?}");
 }
@@ -131,7 +131,7 @@ fn contradictory_or_too_many_transfers_are_refused() {
     let both = error(|flow| flow["transfer_bytes"] = json!(1));
     assert_eq!(both, "scenario: flows.1.arrivals: give at most one of transfer_bytes and arrivals");
     let many = error(|flow| flow["arrivals"]["rate_per_s"] = json!(1e6));
-    assert_eq!(many, "scenario: flows: too many");
+    assert_eq!(many, "scenario: flows: at most 1e6 flows");
     let shape = error(|flow| flow["arrivals"]["shape"] = json!(1.5));
-    assert_eq!(shape, "scenario: flows.1.arrivals.shape: only pareto has it");
+    assert_eq!(shape, "scenario: flows.1.arrivals.shape: only pareto has a shape");
 }

@@ -1,4 +1,4 @@
-//! Batches that watch classic schemes: what an agent in their place would have seen and earned.
+//! Batches that watch classic schemes: observations and rewards of an agent in their place.
 
 use crate::support::{MS, dumbbell, parse, policies, simulation};
 use leo_control::{AgentSpec, GLOBAL_DIM, Report, Reward};
@@ -13,7 +13,7 @@ const SSTHRESH: usize = 17;
 /// Observation, reward and report of one interval.
 type Row = (Vec<f32>, f32, Vec<f64>);
 
-/// One simulation and the rows of its slots.
+/// A simulation and the rows of its slots.
 struct Watched {
     batch: Batch,
     rows: Vec<Vec<Row>>,
@@ -23,7 +23,7 @@ fn watch(scenario: &serde_json::Value, slots: usize, action: f32) -> Result<Watc
     run(scenario, slots, Batch::watching_schemes, |_| action)
 }
 
-/// Run a batch of one, whose flows act as `action` says of all rows so far.
+/// Run a batch of one; `action` maps all rows so far to actions.
 fn run(
     scenario: &serde_json::Value,
     slots: usize,
@@ -87,11 +87,11 @@ fn a_row_has_what_sage_would_have_seen_and_earned() {
     let rows = &watched.rows[0];
     assert_eq!(rows.len(), 600);
     let (observation, reward, report) = &rows[599];
-    // Vegas fills the link without a queue to speak of: 23.2 of 24 Mbit/s are payload, and R1 squares the share.
+    // Vegas fills the link with almost no queue: 23.2 of 24 Mbit/s are payload, and R1 squares the share.
     assert!((observation[64] - 0.232).abs() < 0.005, "delivered: {} × 100 Mbit/s", observation[64]);
     assert!(observation[59] > 0.8, "minimum over smoothed RTT: {}", observation[59]);
     assert!((21.0..25.0).contains(reward), "{reward}");
-    // The last entry is what the window did, in thousandths of an octave.
+    // The last entry is the window's change, in thousandths of an octave.
     let mut moves = 0;
     for pair in rows.windows(2) {
         let (before, after) = (pair[0].2[CWND], pair[1].2[CWND]);
@@ -113,7 +113,7 @@ fn flows_that_share_the_link_are_rewarded_for_their_fair_shares() {
         let half = &rows[rows.len() / 2..];
         half.iter().map(|row| f64::from(row.1)).sum::<f64>() / half.len() as f64
     };
-    // CUBIC leaves Vegas little, and gets too much for its own good.
+    // CUBIC leaves little to Vegas and overfills the queue.
     assert!(mean(0) < 12.0 && mean(1) < 22.0, "{} and {}", mean(0), mean(1));
     let alone = watch(&dumbbell(24.0, 20.0, 6.0, &["cubic"]), 1, 0.0).unwrap();
     assert!(alone.rows[0].iter().map(|row| row.1).fold(0.0, f32::max) > 10.0);
@@ -143,7 +143,7 @@ fn an_agent_that_does_what_a_held_scheme_did_sees_what_it_saw() {
             1,
             |batch| batch,
             |rows| {
-                // Largest exponent in thousandths that leads to no more than the window, which is rounded up.
+                // The largest exponent in thousandths whose window does not exceed the scheme's rounded one.
                 let log2 = (1_000.0 * (windows[rows[0].len()] / exact).log2()).floor() / 1_000.0;
                 exact *= log2.exp2();
                 (log2 / 2.0) as f32
@@ -152,10 +152,10 @@ fn an_agent_that_does_what_a_held_scheme_did_sees_what_it_saw() {
         .unwrap();
         assert_eq!(held.rows[0].len(), agent.rows[0].len());
         for (interval, (seen, by_agent)) in held.rows[0].iter().zip(&agent.rows[0]).enumerate() {
-            // All but the slow start threshold, which an agent has none of.
+            // All fields except the slow-start threshold, which agents do not have.
             let reported = |row: &Row| [&row.2[..SSTHRESH], &row.2[SSTHRESH + 1..]].concat();
             assert_eq!(reported(seen), reported(by_agent), "report {interval} of {scheme}");
-            // All but the action before, of which the agent's is of windows with fractions.
+            // All signals except the previous action: the agent's comes from fractional windows.
             assert_eq!(seen.0[..68], by_agent.0[..68], "signals {interval} of {scheme}");
             assert_eq!(seen.1.to_bits(), by_agent.1.to_bits(), "reward {interval} of {scheme}");
         }
@@ -170,7 +170,7 @@ fn who_competes_with_a_held_scheme_is_not_held() {
         let delivered = watched.rows[slot].iter().find(|row| row.2[DELIVERED] > 0.0);
         delivered.expect("something was delivered").2[CWND]
     };
-    // Ten packets arrive in the interval: who reacts to each has a larger window by its end.
+    // Ten packets arrive in the interval, so a scheme that reacts to each has a larger window at its end.
     assert_eq!(first_window(1, 0), 10.0);
     assert_eq!(first_window(2, 1), 10.0);
     assert!(first_window(1, 1) > 10.0);

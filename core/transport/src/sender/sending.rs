@@ -88,8 +88,8 @@ impl Sender {
         Some(burst)
     }
 
-    /// Return whether the new packet from [`Sender::transmit`] must carry CWR (RFC 3168: the window is
-    /// reduced). With ECN, call this for each new packet.
+    /// Return whether the new packet from [`Sender::transmit`] carries CWR (RFC 3168). With ECN, ask for
+    /// each.
     #[inline]
     pub fn take_report(&mut self) -> bool {
         std::mem::take(&mut self.reports_reduction)

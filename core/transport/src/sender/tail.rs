@@ -29,8 +29,7 @@ impl Sender {
         self.board.next() < self.supply.sendable()
     }
 
-    /// RFC 8985 §7.4.2: unless a duplicate report shows that both copies arrived, the probe repaired a loss,
-    /// so the window must shrink.
+    /// RFC 8985 §7.4.2: the probe repaired a loss, so the window shrinks, unless a duplicate report follows.
     #[inline]
     pub(super) fn end_probe(&mut self, now: Nanos, ack: &AckToSend) {
         let Some(probe) = self.probe else { return };

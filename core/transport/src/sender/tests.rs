@@ -10,7 +10,7 @@ const MS: Nanos = 1_000_000;
 fn external(window: u32, rate: u64) -> Sender {
     let mut external = External::new();
     external.command(window, rate);
-    Sender::new(Scheme::External(external), false)
+    Sender::new(Scheme::external(external), false)
 }
 
 fn send_all(sender: &mut Sender, now: Nanos) -> usize {

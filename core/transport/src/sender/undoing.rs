@@ -9,8 +9,7 @@ use crate::{AckToSend, Nanos};
 const NEW_PACKETS: u64 = 2;
 
 impl Sender {
-    /// Undo the last reduction if `ack` shows that it was spurious. `original`: the ACK delivers a packet
-    /// that was sent before the timeout and never again.
+    /// Undo a spurious reduction. `original`: the ACK has a packet sent before the timeout and never again.
     #[inline]
     pub(super) fn take_back_mistakes(&mut self, now: Nanos, ack: &AckToSend, advanced: bool, original: bool) {
         if !self.undo.is_possible() {
@@ -65,9 +64,8 @@ impl Sender {
     }
 
     /// F-RTO (RFC 5682 §3.1, Linux's tcp_process_loss): after a timeout that may be spurious, answer the
-    /// first ACK with new data instead of repairs. The next ACK then tells late packets from lost ones.
-    ///
-    /// `selectively`: the ACK delivers packets beyond the cumulative point.
+    /// first ACK with new data, not repairs. The next ACK then tells late packets from lost ones.
+    /// `selectively`: the ACK has new SACKs.
     #[inline]
     pub(super) fn look_for_originals(&mut self, advanced: bool, selectively: bool) {
         let State::Loss { until, may_be_spurious: true } = self.state else { return };

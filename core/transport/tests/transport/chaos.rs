@@ -95,7 +95,7 @@ fn schemes() -> impl Strategy<Value = Scheme> {
     let paced = (4_u32..200, 100_000_u64..20_000_000).prop_map(|(window, rate)| {
         let mut external = External::new();
         external.command(window, rate);
-        Scheme::External(external)
+        Scheme::external(external)
     });
     let classic = prop::sample::select(leo_cc::NAMES.to_vec())
         .prop_map(|name| Scheme::by_name(name, &Context::default()).expect("it is a scheme"));

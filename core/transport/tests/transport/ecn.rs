@@ -71,8 +71,8 @@ fn the_reduction_spreads_over_a_round_trip_as_with_loss() {
 
 #[test]
 fn renos_window_follows_the_square_root_of_the_marks() {
-    // RFC 3168 §6.1.2: "the congestion control response … MUST be essentially the same as … to a *single* dropped packet";
-    // RFC 3155 and Mathis' law: W = sqrt(3 / 2p), 38.7 packets at 1/1000.
+    // RFC 3168 §6.1.2: the response "MUST be essentially the same as … to a *single* dropped packet"; RFC
+    // 3155 and Mathis' law: W = sqrt(3 / 2p), 38.7 packets at 1/1000.
     let mut random = Pcg64Mcg::seed_from_u64(3);
     let mut pipe = Pipe::new(scheme("reno"), |_| vec![ONE_WAY], |_| vec![ONE_WAY]);
     pipe.marks = Box::new(move |_| random.next_u64() < u64::MAX / 1_000);

@@ -8,7 +8,7 @@ use leo_transport::{AckToSend, Nanos, Receiver, Sender};
 const MS: Nanos = 1_000_000;
 const RTT: Nanos = 50 * MS;
 const ROUND_TRIPS: u64 = 1_000_000;
-/// Packets that the receiver allows ahead: they bound the number of packets while the window grows.
+/// Packets that the receiver allows ahead: bounds the packets of the test while the window grows.
 const AHEAD: u64 = 2;
 
 struct Path {

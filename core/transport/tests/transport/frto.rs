@@ -61,8 +61,8 @@ fn after_a_timeout_two_new_packets_go_out_before_the_second_repair() {
     let sent = sent_after(&pipe, timeout);
     // RFC 5682 §3.1 (2) b: "transmit up to two new (previously unsent) segments".
     assert_eq!(sent[0], (ANSWER, vec![(next, false), (next + 1, false)]));
-    // Linux's commit e33099f96d99: "if the next ACK selectively acknowledges the new data, then the timeout was genuine and
-    // the loss recovery continues".
+    // Linux's commit e33099f96d99: "if the next ACK selectively acknowledges the new data, then the timeout
+    // was genuine and the loss recovery continues".
     assert_eq!(sent[1].0, ANSWER + RTT);
     let repairs: Vec<(u64, bool)> = (FIRST + 1..).map(|seq| (seq, true)).take(sent[1].1.len()).collect();
     assert_eq!(sent[1].1, repairs);
@@ -106,8 +106,8 @@ fn without_new_data_repairs_go_on_at_once() {
 
 #[test]
 fn a_timeout_after_progress_reduces_the_threshold_again_and_one_without_does_not() {
-    // RFC 5681 §3.1: "when the given segment has already been retransmitted by way of the retransmission timer at least
-    // once, the value of ssthresh is held constant".
+    // RFC 5681 §3.1: "when the given segment has already been retransmitted by way of the retransmission
+    // timer at least once, the value of ssthresh is held constant".
     let threshold_after_three = |first_is_repaired: bool| {
         let reno = Scheme::by_name("reno", &Context::default()).expect("reno is a scheme");
         let lost = move |sent: Sent| match sent.transmission {

@@ -26,8 +26,7 @@ fn a_pipe_without_loss_never_sees_a_retransmission() {
         pipe.run(5_000 * MS);
         let stats = pipe.sender.stats();
         assert_eq!((stats.retransmitted, stats.lost, stats.timeouts), (0, 0, 0), "{name}");
-        // Some take slow start's bursts for a queue; Copa reduces too far; Vivace starts at 3 packets per
-        // RTT.
+        // Some take slow start's bursts for a queue; Copa reduces too far; Vivace starts at 3 packets.
         let least = match *name {
             // They follow telemetry, and nothing writes it here.
             leotcp if leotcp.starts_with("leotcp") => 300,
@@ -75,8 +74,7 @@ fn lost_tail(sender: Sender) -> Pipe {
 
 #[test]
 fn a_lost_tail_is_found_by_a_probe_after_two_round_trips() {
-    // RFC 8985 §7.2: PTO = 2 SRTT; §7.3: "send a new segment if one is available". Linux ignores the window
-    // here.
+    // RFC 8985 §7.2: PTO = 2 SRTT; §7.3: "send a new segment if one is available". Linux ignores the window.
     let pipe = lost_tail(Sender::new(fixed_window(10), true));
     let stats = pipe.sender.stats();
     assert_eq!((stats.retransmitted, stats.lost, stats.timeouts), (10, 10, 0));

@@ -269,5 +269,5 @@ impl Pipe {
 pub fn fixed_window(packets: u32) -> Scheme {
     let mut external = External::new();
     external.command(packets, 0);
-    Scheme::External(external)
+    Scheme::external(external)
 }

@@ -1,11 +1,10 @@
-//! Tests of Sage's observation, against a slow reference that keeps every report and follows the columns of the
-//! released server one by one.
+//! Sage's observation against a slow reference that keeps all reports and follows the server's columns.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// A row of the reference: what one report with a delivery says, silence before it included.
+/// One report with a delivery, including the silence before it.
 #[derive(Clone, Copy, Default)]
 struct Row {
     report: Report,
@@ -15,7 +14,7 @@ struct Row {
     lost: f64,
 }
 
-/// The 77 columns as the released server computes them, over everything that was ever reported.
+/// Compute the 77 columns like the released server, over all reports so far.
 fn columns(rows: &[Row]) -> [f64; 77] {
     let mut columns = [0.0; 77];
     let Some(last) = rows.last() else { return columns };
@@ -88,7 +87,7 @@ fn report() -> impl Strategy<Value = Report> {
         .prop_map(|(sent, delivered, lost, (srtt_us, rttvar_us), (cwnd, packets_out), retrans_out)| Report {
             interval_ns: 10_000_000,
             sent_bytes: sent * 1_448,
-            // One in a few intervals is silent.
+            // Some intervals are silent.
             delivered_bytes: if delivered % 4 == 0 { 0 } else { delivered * 1_448 },
             lost_bytes: lost.saturating_sub(3) * 1_448,
             avg_throughput: delivered * 144_800,
@@ -186,7 +185,7 @@ proptest! {
     }
 }
 
-/// A link of 100 Mbit/s for 10 ms, with numbers to compute with by hand.
+/// 100 Mbit/s for 10 ms: easy to check by hand.
 fn steady() -> Report {
     Report {
         interval_ns: 10_000_000,
@@ -211,9 +210,9 @@ fn the_first_observation_is_what_one_interval_says() {
     assert_eq!(values[..4], [0.5, 2.0, 0.5, 0.0]);
     let first = [[0.5; 9], [0.5; 9], [0.8; 9], [2.0; 9], [0.08; 9], [0.0; 9]];
     assert_eq!(values[4..58], *first.as_flattened());
-    // 10 of 40 ms; delivered half of what was sent; 50 Mbit/s, from nothing; its BDP is twice the window: 2 Mbit of 1.
+    // 10 of 40 ms; half of the bytes sent delivered; 50 Mbit/s, from 0; a BDP of 2 Mbit, twice the window.
     assert_eq!(values[58..64], [0.25, 0.8, 0.0, 0.5, 50.0, 2.0]);
-    // 100,000 of 125,000 B; the largest rate was taken for 1 Mbit/s before.
+    // 100,000 of 125,000 B; the largest rate starts at 1 Mbit/s.
     assert_eq!(values[64..], [0.5, 0.8, 50.0, 0.5, 0.0]);
 }
 
@@ -230,7 +229,7 @@ fn the_last_entry_is_the_action_or_else_what_the_window_did() {
     assert_eq!(last(100, None), 0.0);
     assert_eq!(last(200, None), 1.0);
     assert_eq!(last(100, None), -1.0);
-    // The window is whole packets, the action is not.
+    // The window is in whole packets, the action is not.
     assert_eq!(last(101, Some(0.012_345)), 0.012);
     assert_eq!(last(404, None), 2.0);
 }
@@ -258,6 +257,6 @@ fn a_silent_interval_leaves_the_observation_as_it_is_and_asks_nobody() {
     assert!(!observation.is_due());
     assert_eq!(*observation.values(), before);
     observation.push(&steady());
-    // 20 ms since the one before.
+    // 20 ms since the previous one.
     assert_eq!(observation.values()[58], 0.5);
 }

@@ -1,10 +1,10 @@
-//! The recurrent operators: one step of a cell for every row.
+//! The recurrent operators: one step of a cell per row.
 
 use super::super::network::{Network, Slot};
 use super::super::recurrent::{Weights, gru, lstm};
 use super::{Node, Value};
 
-/// Inputs of both operators, by the ONNX specification.
+/// Inputs of both operators in the ONNX specification.
 const WEIGHTS: usize = 1;
 const MEMORY_WEIGHTS: usize = 2;
 const BIAS: usize = 3;
@@ -14,7 +14,7 @@ const CELL: usize = 6;
 const PEEPHOLES: usize = 7;
 
 impl Node<'_> {
-    /// Outputs: all of the steps, of which there is one, and the last.
+    /// Outputs: the sequence of one step, and its last state.
     pub(super) fn gru(&self, network: &mut Network) -> Result<Vec<Value>, String> {
         let (x, h, weights) = self.cell(3)?;
         let reset_after = self.integer("linear_before_reset", 0) != 0;
@@ -22,7 +22,7 @@ impl Node<'_> {
         Ok(vec![Value::Row(next.clone()), Value::Row(next)])
     }
 
-    /// Outputs: all of the steps, the last, and the state of its cell.
+    /// Outputs: the sequence of one step, its last hidden state, and its cell state.
     pub(super) fn lstm(&self, network: &mut Network) -> Result<Vec<Value>, String> {
         if self.has(PEEPHOLES) || self.integer("input_forget", 0) != 0 {
             return Err("must have neither peepholes nor input_forget".to_owned());
@@ -33,24 +33,24 @@ impl Node<'_> {
         Ok(vec![Value::Row(hidden.clone()), Value::Row(hidden), Value::Row(cell)])
     }
 
-    /// Input, memory and weights of a cell with so many gates.
+    /// Return input, memory and weights of a cell with `gates` gates.
     fn cell(&self, gates: usize) -> Result<(Slot, Slot, Weights<'_>), String> {
         let forward = self.attribute("direction").and_then(|direction| direction.s.as_deref());
         let plain = ["activations", "clip"].iter().all(|name| self.attribute(name).is_none());
         if forward.is_some_and(|direction| direction != "forward") || !plain || self.has(SEQUENCE_LENGTHS) {
             return Err(
-                "must run forward, with its own activations, without clip and sequence_lens".to_owned()
+                "must run forward with default activations, without clip and sequence_lens".to_owned()
             );
         }
         let x = self.row(0)?;
         let (input, memory) = (self.constant(WEIGHTS)?, self.constant(MEMORY_WEIGHTS)?);
         let [1, rows, size] = memory.dims[..] else {
-            return Err("its memory's weights must have three dimensions, the first 1".to_owned());
+            return Err("its recurrent weights must have three dimensions, the first 1".to_owned());
         };
         if rows != gates * size || input.dims != [1, rows, x.len()] {
             let (input, memory) = (&input.dims, &memory.dims);
             return Err(format!(
-                "weights {input:?} and {memory:?} are no {gates} gates of {} numbers",
+                "weights {input:?} and {memory:?} do not fit {gates} gates with {} inputs",
                 x.len()
             ));
         }
@@ -63,12 +63,12 @@ impl Node<'_> {
         Ok((x, self.state(HIDDEN, size)?, weights))
     }
 
-    /// An initial state, which must be given: zeros would be no memory.
+    /// Return an initial state. It is required: a default of zeros would mean no memory.
     fn state(&self, index: usize, size: usize) -> Result<Slot, String> {
         match self.row(index) {
             Ok(slot) if slot.len() == size => Ok(slot),
             Ok(slot) => Err(format!("input {index} must have {size} numbers, not {}", slot.len())),
-            Err(rule) => Err(format!("it must begin with a state: {rule}")),
+            Err(rule) => Err(format!("must have an initial state: {rule}")),
         }
     }
 

@@ -1,5 +1,4 @@
-//! Tests of the reader on the models that `tests/fixtures/make.py` writes. What they compute is compared with
-//! onnxruntime in `tests/policy_folders.rs`.
+//! The reader on the models of `fixtures/make.py`; `policy_folders.rs` compares the outputs.
 
 use super::*;
 
@@ -7,7 +6,7 @@ const OPERATORS_MODEL: &[u8] = include_bytes!("../../../tests/fixtures/operators
 const RECURRENT_MODEL: &[u8] = include_bytes!("../../../tests/fixtures/recurrent/policy.onnx");
 const PERCEPTRON_MODEL: &[u8] = include_bytes!("../../../tests/fixtures/perceptron/policy.onnx");
 
-/// The model with every `from` replaced by `to`, which must be as long.
+/// Replace every `from` in the model by `to`, which has the same length.
 fn edit(model: &[u8], from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len(), "lengths are part of the encoding");
     let mut edited = model.to_vec();
@@ -35,7 +34,7 @@ fn every_prefix_of_a_model_is_truncated() {
 
 #[test]
 fn no_damaged_byte_panics() {
-    // Every byte with every damage would take the recurrent model, which is larger, a minute.
+    // Every damage to every byte of the larger recurrent model would take a minute.
     for (model, step) in [(OPERATORS_MODEL, 1), (RECURRENT_MODEL, 7)] {
         let mut refused = 0;
         for (number, at) in (0..model.len()).flat_map(|at| [at; 3]).enumerate().step_by(step) {
@@ -64,13 +63,13 @@ fn a_state_must_have_its_next_and_its_size() {
 
 #[test]
 fn a_cell_that_does_not_begin_with_a_state_is_refused() {
-    // The node's inputs come first, then the node that computes what it names.
+    // The name's last occurrence is the output of the node that computes it.
     let mut model = RECURRENT_MODEL.to_vec();
     let at = model.windows(12).rposition(|name| name == b"state_before").expect("named");
     model[at..at + 12].copy_from_slice(b"other_before");
     let error = error(&model);
     assert!(
-        error.starts_with("node gru (GRU): it must begin with a state: no earlier node computes"),
+        error.starts_with("node gru (GRU): must have an initial state: no earlier node computes"),
         "{error}"
     );
 }
@@ -78,8 +77,8 @@ fn a_cell_that_does_not_begin_with_a_state_is_refused() {
 #[test]
 fn input_and_output_must_have_their_names_and_shape() {
     let renamed = |from, to| error(&edit(PERCEPTRON_MODEL, from, to));
-    assert_eq!(renamed("observation", "0bservation"), "input: must be one, named \"observation\"");
-    assert_eq!(renamed("action", "acti0n"), "output: must be named \"action\"");
+    assert_eq!(renamed("observation", "0bservation"), "input: one must be named \"observation\"");
+    assert_eq!(renamed("action", "acti0n"), "output: one must be named \"action\"");
     let Broken { field, rule } = read(PERCEPTRON_MODEL, 30).unwrap_err();
     assert_eq!((field.as_str(), rule.as_str()), ("input", "\"observation\" must have the shape (batch, 30)"));
 }
@@ -87,15 +86,12 @@ fn input_and_output_must_have_their_names_and_shape() {
 #[test]
 fn an_operator_that_is_not_read_is_named_with_those_that_are() {
     let error = error(&edit(PERCEPTRON_MODEL, "Tanh", "Sinh"));
-    assert!(
-        error.starts_with("node action (Sinh): no such operator in a policy (there are: Add, "),
-        "{error}"
-    );
+    assert!(error.starts_with("node action (Sinh): not a supported operator (there are: Add, "), "{error}");
 }
 
 #[test]
 fn weights_that_are_not_there_are_named() {
-    // The first place is the node's input, before the tensors.
+    // The first occurrence is the node's input, before the tensors.
     let mut model = PERCEPTRON_MODEL.to_vec();
     let at = model.windows(2).position(|name| name == b"w2").expect("named");
     model[at..at + 2].copy_from_slice(b"w9");

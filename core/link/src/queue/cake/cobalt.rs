@@ -67,8 +67,7 @@ impl Cobalt {
         }
     }
 
-    /// Judge a packet that waited for `sojourn` while `active` queues were served; `drawn` is uniform over
-    /// u32.
+    /// Judge a packet that waited for `sojourn` with `active` queues; `drawn` is uniform over u32.
     pub fn judge(
         &mut self,
         timing: &Timing,

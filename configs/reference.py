@@ -1,0 +1,151 @@
+"""The scenario's reference, from its schema: ``python -m configs.reference FILE`` writes it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+import types
+import typing
+from pathlib import Path
+from typing import Any, Literal
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from configs.atomic import write_atomically
+from configs.queue import KNOBS, Queue
+from configs.scenario import Arrivals, Event, Flow, Link, OnOff, Reroute, Reverse, Scenario
+
+TOPICS: dict[type[BaseModel], str] = {
+    Scenario: "",
+    Link: "links.NAME",
+    Reverse: "links.NAME.reverse",
+    Queue: "links.NAME.queue",
+    Flow: "flows[]",
+    OnOff: "flows[].on_off",
+    Arrivals: "flows[].arrivals",
+    Event: "events[]",
+    Reroute: "events[].reroute",
+}
+"""Every model with the place that it has in the file."""
+
+PREFACE = """# The scenario file
+
+`python -m configs.reference docs/scenario.md` writes this page from the schema (`configs/scenario.py`,
+`configs/queue.py`).
+
+A scenario is one YAML file with links and flows; every backend runs the same file. Unknown keys and loose
+types are errors: one line names the file, the field and the rule. Delays are one-way and in ms; rates count
+IP packets of 1,500 bytes. `configs/scenarios/` has examples, and `configs/topologies.py` makes others:
+`dumbbell([0, 15, 40])`, `parking_lot(12)`, `two_paths()`.
+"""
+
+
+def page() -> str:
+    """Return the reference as Markdown."""
+    parts = [PREFACE]
+    for model, place in TOPICS.items():
+        docs = _docstrings(model)
+        rows = [
+            f"| `{name}` | {_kind(field)} | {_default(field)} | {docs.get(name, '')} |"
+            for name, field in model.model_fields.items()
+        ]
+        about = " ".join((model.__doc__ or "").split("Raises:")[0].split())
+        parts.append(
+            f"## {f'`{place}`' if place else 'The file'}\n\n{_markdown(about)}\n\n"
+            "| key | type | default | meaning |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
+        )
+        if model is Queue:
+            knobs = [
+                f"- `{kind}`: {', '.join(f'`{name}`' for name in names)}"
+                for kind, names in KNOBS.items()
+                if names
+            ]
+            parts.append("Beside its size, a discipline has these knobs:\n\n" + "\n".join(knobs) + "\n")
+    return "\n".join(parts)
+
+
+def _docstrings(model: type[BaseModel]) -> dict[str, str]:
+    """Return the docstring that follows each of a model's fields."""
+    [body] = [node for node in ast.parse(inspect.getsource(model)).body if isinstance(node, ast.ClassDef)]
+    found = {}
+    for field, text in zip(body.body, body.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            match text:
+                case ast.Expr(ast.Constant(str(words))):
+                    found[field.target.id] = _markdown(" ".join(words.split()))
+    return found
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"`+([^`]+)`+", r"`\1`", text).replace("|", "\\|")
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True)
+    match value:
+        case None:
+            return "–"
+        case BaseModel():
+            return "its defaults"
+        case bool():
+            return f"`{str(value).lower()}`"
+        case []:
+            return "none"
+    return f"`{value}`"
+
+
+def _kind(field: FieldInfo) -> str:
+    """Return a field's type and range in words."""
+    return _of(field.annotation, field.metadata)
+
+
+def _of(annotation: Any, metadata: list[Any]) -> str:
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        inner = [part for info in arguments[1:] for part in getattr(info, "metadata", [info])]
+        return _of(arguments[0], [*metadata, *inner])
+    if origin in (types.UnionType, typing.Union):
+        return " or ".join(_of(one, metadata) for one in arguments if one is not type(None))
+    if origin is Literal:
+        return ", ".join(f"`{value}`" for value in arguments)
+    if origin is list:
+        return f"list of {_of(arguments[0], [])}"
+    if origin is dict:
+        return f"mapping of names to {_of(arguments[1], [])}"
+    if origin is tuple:
+        return f"{len(arguments)} of {_of(arguments[0], [])}"
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return f"[`{TOPICS[annotation]}`](#{re.sub(r'[^a-z_-]', '', TOPICS[annotation].lower())})"
+    names: dict[Any, str] = {float: "number", int: "integer", str: "text", bool: "`true`, `false`"}
+    return names[annotation] + _range(metadata)
+
+
+def _range(metadata: list[Any]) -> str:
+    bounds = []
+    for rule in metadata:
+        match rule:
+            case Gt(gt):
+                bounds.append(f"> {_number(gt)}")
+            case Ge(ge):
+                bounds.append(f"≥ {_number(ge)}")
+            case Lt(lt):
+                bounds.append(f"< {_number(lt)}")
+            case Le(le):
+                bounds.append(f"≤ {_number(le)}")
+    return f" {', '.join(bounds)}" if bounds else ""
+
+
+def _number(bound: Any) -> str:
+    if isinstance(bound, int) and bound > 2**30 and bound & (bound - 1) == 0:
+        return f"2^{bound.bit_length() - 1}"
+    return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
+
+
+if __name__ == "__main__":
+    write_atomically(Path(sys.argv[1]), page().encode())

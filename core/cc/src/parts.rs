@@ -1,0 +1,12 @@
+//! What schemes are made of.
+
+pub mod ack_aggregation;
+pub mod hystart;
+pub mod hystart_plus_plus;
+pub mod path_model;
+pub mod random;
+pub mod round_rtt;
+pub mod ticks;
+pub mod window;
+pub mod windowed_max;
+pub mod windowed_min;

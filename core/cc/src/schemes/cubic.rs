@@ -1,0 +1,314 @@
+//! CUBIC (RFC 9438) with HyStart.
+
+use crate::parts::hystart::{Detect, HyStart};
+use crate::parts::hystart_plus_plus::{Growth, HyStartPlusPlus};
+use crate::parts::ticks::{self, HZ};
+use crate::parts::window::{Window, WindowBased};
+use crate::{Ack, Congestion, Nanos};
+
+/// RFC 9438 §4.6: "β_cubic SHOULD be set to 0.7"; Linux takes 717 / 1024.
+const BETA_NUMERATOR: u32 = 717;
+const BETA_DENOMINATOR: u32 = 1024;
+/// RFC 9438 §5: "C SHOULD be set to 0.4", packets / s³; Linux takes 410 / 1024.
+const C: f64 = C_1024 as f64 / 1024.0;
+const C_1024: u64 = 410;
+/// RFC 9438 §4.3: W_est grows by α_cubic = 3 (1 - β) / (1 + β) packets a round trip: a packet for 15 / 8 windows (Linux).
+const RENO_NUMERATOR: u32 = 15;
+const RENO_DENOMINATOR: u32 = 8;
+/// Linux looks at the curve again after more ticks than these, or when the window has changed.
+const UPDATE_TICKS: u64 = HZ / 32;
+/// SaTCP, Algorithm 1: K ← K / 9 after a loss that a handover explains.
+const HURRY: f64 = 9.0;
+
+/// CUBIC's window, a cubic function of the time since the last reduction.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    slow_start: SlowStart,
+    /// Window before the last reduction, W_max.
+    w_max: u32,
+    epoch: Option<Epoch>,
+    /// Packets acknowledged for one more, at what window and tick this was found.
+    per_packet: u32,
+    last_window: u32,
+    last_tick: u64,
+    /// SaTCP's flag: a handover explains what is lost now.
+    disrupted: bool,
+}
+
+/// How slow start ends.
+#[derive(Clone, Debug)]
+enum SlowStart {
+    /// At the first loss.
+    Plain,
+    HyStart(HyStart),
+    PlusPlus(HyStartPlusPlus),
+}
+
+/// A congestion avoidance stage (RFC 9438 §4.1.1), in whole packets as Linux has it.
+#[derive(Clone, Debug)]
+struct Epoch {
+    /// In ticks.
+    start: u64,
+    /// Window at which the cubic function is flat.
+    origin: u32,
+    /// Time from the start until the origin, in s / 1024.
+    k: u64,
+    /// RFC 9438 §4.3: the window of a Reno flow with the same loss, W_est, and packets acknowledged since it grew.
+    w_est: u32,
+    acked: u32,
+}
+
+impl Cubic {
+    /// A new connection, with or without HyStart.
+    pub fn new(hystart: bool) -> Self {
+        Self {
+            slow_start: if hystart { SlowStart::HyStart(HyStart::default()) } else { SlowStart::Plain },
+            w_max: 0,
+            epoch: None,
+            per_packet: 0,
+            last_window: 0,
+            last_tick: 0,
+            disrupted: false,
+        }
+    }
+
+    /// A new connection with those of HyStart's heuristics alone.
+    pub fn with_hystart(detect: Detect) -> Self {
+        Self { slow_start: SlowStart::HyStart(HyStart::detecting(detect)), ..Self::new(false) }
+    }
+
+    /// A new connection with HyStart++ (RFC 9406).
+    pub fn with_hystart_plus_plus() -> Self {
+        Self { slow_start: SlowStart::PlusPlus(HyStartPlusPlus::default()), ..Self::new(false) }
+    }
+
+    /// Grow in slow start; packets that are left for congestion avoidance.
+    fn start_slowly(&mut self, window: &mut Window, ack: &Ack) -> u32 {
+        let SlowStart::PlusPlus(hystart) = &mut self.slow_start else {
+            return window.slow_start(ack.delivered);
+        };
+        match hystart.grow(ack, ack.delivered) {
+            Growth::By(packets) => {
+                window.slow_start(packets);
+            }
+            Growth::Over => window.threshold = window.packets,
+        }
+        0
+    }
+
+    /// Whether an announced handover explains what is lost from now on (SaTCP, Algorithm 1).
+    pub(crate) const fn set_disrupted(&mut self, disrupted: bool) {
+        self.disrupted = disrupted;
+    }
+
+    /// RFC 9438 §4.4: cwnd grows by (target - cwnd) / cwnd for each packet acknowledged; counted the other way round, one
+    /// packet for every cwnd / (target - cwnd), at least 2 (§4.4's upper bound: half as much again in a round trip).
+    fn look_at_the_curve(&mut self, window: u32, ack: &Ack, acked: u32) {
+        let tick = ticks::at(ack.now);
+        if let Some(epoch) = &mut self.epoch {
+            epoch.acked = epoch.acked.saturating_add(acked);
+        }
+        if self.last_window == window && tick.saturating_sub(self.last_tick) <= UPDATE_TICKS {
+            return;
+        }
+        let seen = self.epoch.is_some() && tick == self.last_tick;
+        let hurry = if self.disrupted { HURRY } else { 1.0 };
+        let w_max = self.w_max;
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(tick, window, w_max, hurry, acked));
+        if !seen {
+            (self.last_window, self.last_tick) = (window, tick);
+            let target = epoch.target(tick, ack.min_rtt);
+            self.per_packet = if target > u64::from(window) {
+                u64::from(window).div_euclid(target - u64::from(window)) as u32
+            } else {
+                window.saturating_mul(100)
+            };
+            if self.w_max == 0 {
+                // Before the first loss there is no W_max to aim at: grow by at least 5 % a round trip.
+                self.per_packet = self.per_packet.min(20);
+            }
+        }
+        let w_est = epoch.reno_friendly(window);
+        if w_est > window {
+            self.per_packet = self.per_packet.min(window / (w_est - window));
+        }
+        self.per_packet = self.per_packet.max(2);
+    }
+}
+
+impl Epoch {
+    /// `hurry` divides K.
+    fn begin(tick: u64, window: u32, w_max: u32, hurry: f64, acked: u32) -> Self {
+        let (origin, k) = if w_max > window {
+            // RFC 9438 §4.2, K = cbrt((W_max - cwnd_epoch) / C)
+            (w_max, (1024.0 * libm::cbrt(f64::from(w_max - window) / C) / hurry) as u64)
+        } else {
+            (window, 0)
+        };
+        Self { start: tick, origin, k, w_est: window, acked }
+    }
+
+    /// RFC 9438 §4.2: W_cubic(t) = C * (t - K)³ + W_max, one RTT ahead.
+    fn target(&self, tick: u64, min_rtt: Nanos) -> u64 {
+        let t = tick.saturating_sub(self.start).saturating_add(ticks::of(min_rtt)).saturating_mul(1024) / HZ;
+        let away = u128::from(t.abs_diff(self.k));
+        let packets = u128::from(C_1024).saturating_mul(away * away).saturating_mul(away) >> 40;
+        let packets = u64::try_from(packets).unwrap_or(u64::MAX);
+        let origin = u64::from(self.origin);
+        if t < self.k { origin.saturating_sub(packets) } else { origin.saturating_add(packets) }
+    }
+
+    /// RFC 9438 §4.3.
+    fn reno_friendly(&mut self, window: u32) -> u32 {
+        let round = (window.saturating_mul(RENO_NUMERATOR) / RENO_DENOMINATOR).max(1);
+        // The last packet of a round begins the next one.
+        let rounds = self.acked.saturating_sub(1) / round;
+        self.acked -= rounds * round;
+        self.w_est = self.w_est.saturating_add(rounds);
+        self.w_est
+    }
+}
+
+impl WindowBased for Cubic {
+    fn on_restart(&mut self, _now: Nanos, idle: Nanos) {
+        // RFC 9438 §4.2: time without anything to send must not count as growth.
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start += ticks::of(idle);
+        }
+    }
+
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if window.in_slow_start()
+            && let SlowStart::HyStart(hystart) = &mut self.slow_start
+            && hystart.exits(ack, window.packets)
+        {
+            window.threshold = window.packets;
+        }
+        if !ack.may_grow || !ack.window_limited {
+            return;
+        }
+        let mut acked = ack.delivered;
+        if window.in_slow_start() {
+            acked = self.start_slowly(window, ack);
+        }
+        if acked > 0 {
+            self.look_at_the_curve(window.packets, ack, acked);
+            window.increase(acked, self.per_packet);
+        }
+    }
+
+    fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
+        let packets = window.packets;
+        // RFC 9438 §4.7, fast convergence: a flow whose share shrinks leaves room sooner.
+        self.w_max = if packets < self.w_max {
+            let kept = u64::from(BETA_DENOMINATOR + BETA_NUMERATOR) * u64::from(packets);
+            (kept / u64::from(2 * BETA_DENOMINATOR)) as u32
+        } else {
+            packets
+        };
+        self.epoch = None;
+        let reduced = u64::from(packets) * u64::from(BETA_NUMERATOR) / u64::from(BETA_DENOMINATOR);
+        window.reduce(reduced as u32, kind);
+        if kind.is_timeout() && !self.disrupted {
+            // RFC 9438 §4.8: after a timeout the next stage begins without a W_max; slow start searches anew.
+            self.w_max = 0;
+            if let SlowStart::HyStart(hystart) = &mut self.slow_start {
+                hystart.reset();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CongestionControl;
+    use crate::parts::window::Windowed;
+
+    const RTT: Nanos = 100_000_000;
+
+    /// Feed one round of ACKs without queueing; returns the time after it.
+    fn round(cubic: &mut Windowed<Cubic>, mut now: Nanos) -> Nanos {
+        let window = cubic.window();
+        for _ in 0..window {
+            now += RTT / Nanos::from(window);
+            cubic.on_ack(&Ack {
+                now,
+                acked: 1,
+                delivered: 1,
+                rtt: Some(RTT),
+                min_rtt: RTT,
+                window_limited: true,
+                may_grow: true,
+                ..Ack::default()
+            });
+        }
+        now
+    }
+
+    fn after_loss_at(window: u32) -> Windowed<Cubic> {
+        let mut cubic = Windowed::new(Cubic::new(false));
+        cubic.window.packets = window;
+        cubic.on_congestion(Congestion::Loss, 0);
+        cubic
+    }
+
+    #[test]
+    fn a_loss_takes_three_tenths_of_the_window() {
+        assert_eq!(after_loss_at(1000).window(), 700);
+    }
+
+    #[test]
+    fn the_window_follows_the_cubic_around_its_plateau_at_k_seconds() {
+        // RFC 9438 §4.2: K = cbrt(1000 × 0.3 / 0.4) = 9.09 s; 10 packets off the plateau are cbrt(10 / 0.4) = 2.92 s away.
+        let mut cubic = after_loss_at(1000);
+        let mut now = 0;
+        for (window, expected) in [(990, 9.09 - 2.92), (1010, 9.09 + 2.92)] {
+            while cubic.window() < window {
+                now = round(&mut cubic, now);
+            }
+            let seconds = now as f64 * 1e-9;
+            assert!((seconds - expected).abs() < 0.3, "{window} packets after {seconds} s");
+        }
+    }
+
+    #[test]
+    fn a_flow_that_loses_below_its_last_maximum_aims_lower() {
+        // RFC 9438 §4.7: W_max = cwnd (1 + β) / 2 = 700 × 0.85.
+        let mut cubic = after_loss_at(1000);
+        cubic.on_congestion(Congestion::Loss, 0);
+        assert!(cubic.scheme.w_max.abs_diff(595) <= 1, "{}", cubic.scheme.w_max);
+    }
+
+    #[test]
+    fn a_reduction_taken_back_restores_the_window_and_not_the_stage() {
+        // Linux: bictcp_recalc_ssthresh ends the epoch, and tcp_reno_undo_cwnd gives max(cwnd, prior_cwnd) back. The next
+        // stage begins at its plateau: 0.4 × 3³ = 11 packets in 3 s, where the old one, 3 s beyond its own, adds 76.
+        let mut cubic = after_loss_at(1000);
+        let mut now = 0;
+        while now < 12_000_000_000 {
+            now = round(&mut cubic, now);
+        }
+        let before = cubic.window();
+        cubic.on_congestion(Congestion::Loss, now);
+        cubic.on_undo(now);
+        assert_eq!(cubic.window(), before);
+        let end = now + 3_000_000_000;
+        while now < end {
+            now = round(&mut cubic, now);
+        }
+        assert!((8..=25).contains(&(cubic.window() - before)), "{} from {before}", cubic.window());
+    }
+
+    #[test]
+    fn at_small_windows_it_grows_like_reno() {
+        // RFC 9438 §4.3: α = 3 × 0.3 / 1.7 = 0.53 packets a round trip: faster than the cubic at 14 packets, 100 ms.
+        let mut cubic = after_loss_at(20);
+        let mut now = 0;
+        for _ in 0..20 {
+            now = round(&mut cubic, now);
+        }
+        let grown = f64::from(cubic.window()) - 14.0;
+        assert!((grown - 20.0 * 0.53).abs() < 1.5, "{grown}");
+    }
+}

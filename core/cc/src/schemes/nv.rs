@@ -1,0 +1,243 @@
+//! TCP-NV, Vegas for data centres (Brakmo, "TCP-NV: Congestion Avoidance for Data Centers", Linux Plumbers 2010; Linux's nv).
+
+use crate::parts::random::Random;
+use crate::parts::window::{Window, WindowBased};
+use crate::{Ack, Congestion, Context, Nanos, Recovery};
+
+const SECOND: Nanos = 1_000_000_000;
+/// Linux's parameters: packets it lets queue, and how close to that it stops to grow.
+const PAD: u32 = 10;
+const PAD_BUFFER: u32 = 2;
+/// The smallest RTT is that of about so long.
+const RESET_PERIOD: Nanos = 5 * SECOND;
+const FIRST_RESET: Nanos = 2 * SECOND;
+/// Share of the excess that a decision takes, in 1/128: 30 %.
+const DECREASE_128: u32 = 30 * 128 / 100;
+/// A loss leaves 80 %, in 1/1024.
+const LOSS_FACTOR_1024: u64 = 819;
+/// Samples that a decision needs: to decrease, to grow, to end slow start.
+const SAMPLES_TO_DECREASE: u32 = 60;
+const SAMPLES_TO_INCREASE: u32 = 20;
+const SAMPLES_TO_LEAVE_SLOW_START: u32 = 30;
+/// Round trips: before a decision to decrease, and after which growth stops without one.
+const ROUNDS_TO_DECREASE: u32 = 2;
+const ROUNDS_TO_STOP: u32 = 10;
+/// Round trips without congestion that double a growth below one packet a round.
+const ROUNDS_TO_SPEED_UP: u32 = 8;
+const SLOWEST_GROWTH: u32 = 8;
+const WINDOW_MIN: u32 = 2;
+
+/// Holds the window at what the measured rate needs at the smallest RTT, and a few packets more.
+#[derive(Clone, Debug)]
+pub struct Nv {
+    random: Random,
+    may_grow: bool,
+    /// A reduction is under way; measure anew after it.
+    resets: bool,
+    /// Growth is a packet every 2^this round trips.
+    slowness: u32,
+    smoothed_rtt: Nanos,
+    min_rtt: Nanos,
+    next_min_rtt: Nanos,
+    reset_at: Option<Nanos>,
+    /// Largest rate of the round in packets a second.
+    max_rate: f64,
+    samples: u32,
+    rounds: u32,
+    calm_rounds: u32,
+    round_end: u64,
+}
+
+impl Nv {
+    pub fn new(context: &Context) -> Self {
+        Self {
+            random: Random::new(context.seed),
+            may_grow: true,
+            resets: false,
+            slowness: 0,
+            smoothed_rtt: 0,
+            min_rtt: Nanos::MAX,
+            next_min_rtt: Nanos::MAX,
+            reset_at: None,
+            max_rate: 0.0,
+            samples: 0,
+            rounds: 0,
+            calm_rounds: 0,
+            round_end: 0,
+        }
+    }
+
+    fn measure(&mut self, window: &mut Window, ack: &Ack, rtt: Nanos, delivered: u64) {
+        if self.smoothed_rtt > 0 {
+            self.smoothed_rtt = self.smoothed_rtt.midpoint(rtt);
+        } else {
+            self.smoothed_rtt = rtt;
+            self.min_rtt = rtt.saturating_mul(2);
+        }
+        let rtt = self.smoothed_rtt.max(1);
+        self.max_rate = self.max_rate.max(delivered as f64 * SECOND as f64 / rtt as f64);
+        self.samples = self.samples.saturating_add(1).min(255);
+        self.min_rtt = self.min_rtt.min(rtt);
+        self.next_min_rtt = self.next_min_rtt.min(rtt);
+        let reset_at = *self.reset_at.get_or_insert(ack.now + FIRST_RESET);
+        if ack.now >= reset_at {
+            self.min_rtt = self.next_min_rtt;
+            self.next_min_rtt = Nanos::MAX;
+            // Within 3/4 and 5/4 of the period, so that flows do not forget in step.
+            let share = 384 + (self.random.next() >> 56);
+            self.reset_at = Some(ack.now + RESET_PERIOD / 512 * share);
+        }
+        if ack.una > self.round_end {
+            self.round_end = ack.next;
+            self.rounds = self.rounds.saturating_add(1);
+            self.decide(window);
+        }
+    }
+
+    /// Once a round trip: the window that the largest rate needs without queueing, and the pad.
+    fn decide(&mut self, window: &mut Window) {
+        let packets = window.packets;
+        let needed = (self.max_rate * self.min_rtt as f64 / SECOND as f64).min(1e9) as u32;
+        let largest = needed + PAD;
+        if packets > largest {
+            if self.rounds < ROUNDS_TO_DECREASE {
+                return;
+            }
+            if window.threshold == u32::MAX {
+                if self.samples < SAMPLES_TO_LEAVE_SLOW_START {
+                    return;
+                }
+            } else if self.samples < SAMPLES_TO_DECREASE {
+                if self.rounds > ROUNDS_TO_STOP {
+                    self.may_grow = false;
+                }
+                return;
+            }
+            self.may_grow = false;
+            window.threshold = largest;
+            let excess = packets - largest;
+            window.packets =
+                if excess > 2 { packets - ((excess * DECREASE_128) >> 7).max(2) } else { largest };
+            self.calm_rounds = 0;
+        } else if packets + PAD_BUFFER <= largest {
+            if self.samples < SAMPLES_TO_INCREASE {
+                return;
+            }
+            self.may_grow = true;
+            self.calm_rounds += 1;
+            if self.slowness > 0 && self.calm_rounds > ROUNDS_TO_SPEED_UP {
+                self.slowness -= 1;
+                self.calm_rounds = 0;
+            }
+        } else {
+            return;
+        }
+        self.samples = 0;
+        self.rounds = 0;
+        self.max_rate = 0.0;
+        window.packets = window.packets.max(WINDOW_MIN);
+    }
+
+    fn forget(&mut self, ack: &Ack) {
+        self.resets = false;
+        self.calm_rounds = 0;
+        self.rounds = 0;
+        self.smoothed_rtt = 0;
+        self.max_rate = 0.0;
+        self.samples = 0;
+        self.round_end = ack.una;
+    }
+}
+
+impl WindowBased for Nv {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if ack.recovery == Recovery::Open {
+            if self.resets {
+                self.forget(ack);
+            }
+            if let (Some(rtt), Some(newest)) = (ack.rtt, ack.newest) {
+                // Linux counts what was delivered between the packet's sending and its acknowledgement.
+                self.measure(window, ack, rtt, ack.total_delivered.saturating_sub(newest.delivered));
+            }
+        }
+        if ack.may_grow && ack.window_limited && self.may_grow {
+            window.grow(ack.delivered, |packets| match self.slowness {
+                0 => packets.max(4),
+                slowness => packets.saturating_mul(1 << slowness),
+            });
+        }
+    }
+
+    fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
+        window.reduce(((u64::from(window.packets) * LOSS_FACTOR_1024) >> 10) as u32, kind);
+        self.resets = true;
+        self.may_grow = false;
+        if kind.is_timeout() {
+            self.slowness = (self.slowness + 1).min(SLOWEST_GROWTH);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AtSending;
+    use crate::CongestionControl;
+    use crate::parts::window::Windowed;
+    use crate::testing::{RTT, ack_of_one};
+
+    fn round(nv: &mut Windowed<Nv>, now: Nanos, rtt: Nanos) -> Nanos {
+        let window = nv.window();
+        let begin = now / RTT * 1_000_000;
+        for packet in 0..u64::from(window) {
+            let at = now + rtt * packet / u64::from(window);
+            nv.on_ack(&Ack {
+                rtt: Some(rtt),
+                una: begin + packet,
+                next: begin + packet + u64::from(window),
+                newest: Some(AtSending { delivered: begin + packet, ..AtSending::default() }),
+                total_delivered: begin + packet + u64::from(window),
+                ..ack_of_one(at)
+            });
+        }
+        now + rtt
+    }
+
+    #[test]
+    fn a_window_beyond_the_rate_at_the_smallest_rtt_and_the_pad_comes_down_by_30_percent_of_the_excess() {
+        let mut nv = Windowed::new(Nv::new(&Context::default()));
+        nv.window.packets = 200;
+        nv.window.threshold = 200;
+        // 200 packets over 150 ms need 133 at 100 ms; 143 with the pad.
+        nv.scheme.max_rate = 200.0 / 0.15;
+        nv.scheme.min_rtt = 100_000_000;
+        nv.scheme.rounds = ROUNDS_TO_DECREASE;
+        nv.scheme.samples = SAMPLES_TO_DECREASE - 1;
+        nv.scheme.decide(&mut nv.window);
+        assert_eq!(nv.window(), 200, "60 samples are needed");
+        nv.scheme.samples += 1;
+        nv.scheme.decide(&mut nv.window);
+        assert_eq!((nv.window(), nv.slow_start_threshold()), (200 - 57 * 38 / 128, 143));
+        assert!(!nv.scheme.may_grow);
+    }
+
+    #[test]
+    fn without_queueing_it_grows_a_packet_a_round() {
+        let mut nv = Windowed::new(Nv::new(&Context::default()));
+        nv.window.packets = 100;
+        nv.window.threshold = 100;
+        let mut now = RTT;
+        for _ in 0..10 {
+            now = round(&mut nv, now, RTT);
+        }
+        assert!(nv.window().abs_diff(110) <= 2, "{}", nv.window());
+    }
+
+    #[test]
+    fn a_loss_leaves_80_percent() {
+        let mut nv = Windowed::new(Nv::new(&Context::default()));
+        nv.window.packets = 1024;
+        nv.on_congestion(Congestion::Loss, 0);
+        assert_eq!(nv.window(), 819);
+    }
+}

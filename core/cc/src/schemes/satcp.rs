@@ -1,0 +1,130 @@
+//! SaTCP (Cao and Zhang, "SaTCP: Link-Layer Informed TCP Adaptation for Highly Dynamic LEO Satellite Networks", INFOCOM 2023).
+
+mod inhibition;
+
+use inhibition::Inhibition;
+pub use inhibition::Reporting;
+
+use crate::parts::window::Windowed;
+use crate::schemes::Cubic;
+use crate::{Ack, Congestion, CongestionControl, Context, Nanos};
+
+/// CUBIC that takes losses around an announced handover for the handover's.
+///
+/// On a path that announces none it is CUBIC.
+#[derive(Clone, Debug)]
+pub struct SaTcp {
+    cubic: Windowed<Cubic>,
+    inhibition: Inhibition,
+}
+
+impl SaTcp {
+    /// A new connection over a path whose handovers `context` announces.
+    pub fn new(context: &Context) -> Self {
+        Self::reported(context, Reporting::AS_PUBLISHED)
+    }
+
+    /// The same with reports of another lead, and the freeze that goes with it.
+    pub fn reported(context: &Context, reporting: Reporting) -> Self {
+        Self { cubic: Cubic::new(true).into(), inhibition: Inhibition::new(context, reporting) }
+    }
+
+    /// Algorithm 1's satcp_flag.
+    fn update(&mut self, now: Nanos) {
+        self.cubic.scheme.set_disrupted(self.inhibition.holds(now));
+    }
+}
+
+impl CongestionControl for SaTcp {
+    fn on_restart(&mut self, now: Nanos, idle: Nanos) {
+        self.cubic.on_restart(now, idle);
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.update(ack.now);
+        self.cubic.on_ack(ack);
+    }
+
+    fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
+        self.update(now);
+        self.cubic.on_congestion(kind, now);
+    }
+
+    fn on_unused_window(&mut self, window: u32, threshold: u32) {
+        self.cubic.on_unused_window(window, threshold);
+    }
+
+    fn on_undo(&mut self, now: Nanos) {
+        self.cubic.on_undo(now);
+    }
+
+    fn window(&self) -> u32 {
+        self.cubic.window()
+    }
+
+    fn slow_start_threshold(&self) -> u32 {
+        self.cubic.slow_start_threshold()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Handover;
+    use crate::testing::round_of_acks;
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    fn with_handover_at(expected_at: Nanos) -> SaTcp {
+        let handovers = [Handover { expected_at }];
+        SaTcp::new(&Context { handovers: handovers.into(), ..Context::default() })
+    }
+
+    /// Slow start without delay, before any report.
+    fn grow_to_1000(satcp: &mut SaTcp) {
+        while satcp.window() < 1000 {
+            let acked = 1000 - satcp.window();
+            satcp.cubic.on_ack(&crate::Ack { acked, ..crate::testing::ack_of_one(0) });
+        }
+    }
+
+    /// Round trips of 100 ms that the window takes back to 950 packets after a loss at 1,000, at `now`.
+    fn rounds_to_return(mut satcp: SaTcp, mut now: Nanos) -> u32 {
+        grow_to_1000(&mut satcp);
+        satcp.on_congestion(Congestion::Loss, now);
+        let mut rounds = 0;
+        while satcp.window() < 950 {
+            now = round_of_acks(&mut satcp, now);
+            rounds += 1;
+        }
+        rounds
+    }
+
+    #[test]
+    fn after_a_loss_at_an_announced_handover_the_window_is_back_in_a_ninth_of_the_time() {
+        // Algorithm 1: K ← K / 9; K is cbrt(300 / 0.4) = 9.1 s, so 1.0 s and its rounding.
+        let (announced, not) = (with_handover_at(10 * SECOND), with_handover_at(60 * SECOND));
+        let (fast, slow) = (rounds_to_return(announced, 10 * SECOND), rounds_to_return(not, 10 * SECOND));
+        assert!(fast <= 12, "{fast}");
+        assert!(slow >= 35, "{slow}");
+    }
+
+    #[test]
+    fn a_timeout_at_an_announced_handover_does_not_forget_the_maximum() {
+        // Algorithm 1, timeout(): "if satcp_flag then return", before cubic_reset().
+        let after_timeout = |expected_at: Nanos| {
+            let mut satcp = with_handover_at(expected_at);
+            grow_to_1000(&mut satcp);
+            let mut now = 10 * SECOND;
+            satcp.on_congestion(Congestion::Timeout, now);
+            for _ in 0..20 {
+                now = round_of_acks(&mut satcp, now);
+            }
+            satcp.window()
+        };
+        // Slow start to 700 in 10 rounds; then to the old maximum at once, or on from there at 5 % a round.
+        let (announced, not) = (after_timeout(10 * SECOND), after_timeout(60 * SECOND));
+        assert!((960..=1040).contains(&announced), "{announced}");
+        assert!(announced != not, "{not}");
+    }
+}

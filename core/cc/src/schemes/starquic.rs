@@ -1,0 +1,186 @@
+//! StarQUIC (Kamel, Zhao, Li and Pan, "StarQUIC: Tuning Congestion Control Algorithms for QUIC over LEO Satellite
+//! Networks", LEO-NET 2024): any scheme, deaf to what a reconfiguration of the path does to it.
+
+use crate::context::next_reconfiguration;
+use crate::{Ack, AtSending, Congestion, CongestionControl, Context, Nanos, Recovery};
+
+/// The authors' release: what is sent within 100 ms of a reconfiguration is not judged.
+const MARGIN: Nanos = 100_000_000;
+/// No retransmission timer is shorter (Linux's TCP_RTO_MIN).
+const TIMEOUT_MIN: Nanos = 200_000_000;
+
+/// A scheme whose state is frozen for what was sent around the reconfigurations that the path announces.
+///
+/// Starlink's are at :12, :27, :42 and :57 of every minute, everywhere. On a path that announces none it is the scheme.
+#[derive(Clone, Debug)]
+pub struct StarQuic<S> {
+    scheme: S,
+    /// First reconfiguration and period.
+    grid: Option<(Nanos, Nanos)>,
+    /// A scheme that models the path is not shown acknowledgements of that time either.
+    models_path: bool,
+    /// Among the losses that are not repaired are some that a reconfiguration excuses.
+    has_excused: bool,
+    /// Others were reported, and the scheme has not answered them.
+    has_others: bool,
+    /// Others were reported since the last acknowledgement.
+    ack_has_others: bool,
+    /// The congestion that was kept from the scheme and is being repaired.
+    excused: Option<Congestion>,
+    /// When the last delivered packet was sent: what is missing was sent afterwards.
+    last_delivered_sent: Nanos,
+}
+
+impl<S: CongestionControl> StarQuic<S> {
+    /// `scheme`, whose window only losses bring down.
+    pub const fn new(scheme: S, context: &Context) -> Self {
+        Self {
+            scheme,
+            grid: context.reconfiguration,
+            models_path: false,
+            has_excused: false,
+            has_others: false,
+            ack_has_others: false,
+            excused: None,
+            last_delivered_sent: 0,
+        }
+    }
+
+    /// `scheme`, which estimates the path's bandwidth and RTT.
+    pub const fn around_model(scheme: S, context: &Context) -> Self {
+        let mut starquic = Self::new(scheme, context);
+        starquic.models_path = true;
+        starquic
+    }
+
+    /// Whether some instant of `from..=to` is within the margin of a reconfiguration.
+    fn meets_reconfiguration(&self, from: Nanos, to: Nanos) -> bool {
+        // The first reconfiguration whose margin ends at `from` or later.
+        self.grid.is_some_and(|grid| {
+            next_reconfiguration(grid, from.saturating_sub(MARGIN)) <= to.saturating_add(MARGIN)
+        })
+    }
+}
+
+impl<S: CongestionControl> CongestionControl for StarQuic<S> {
+    fn on_start(&mut self, now: Nanos, srtt: Nanos) {
+        self.last_delivered_sent = now;
+        self.scheme.on_start(now, srtt);
+    }
+
+    fn on_restart(&mut self, now: Nanos, idle: Nanos) {
+        self.last_delivered_sent = now;
+        self.scheme.on_restart(now, idle);
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        let has_others = std::mem::take(&mut self.ack_has_others);
+        if ack.recovery == Recovery::Open {
+            (self.has_excused, self.has_others) = (false, false);
+        }
+        if let Some(newest) = ack.newest {
+            self.last_delivered_sent = newest.sent_at;
+            if self.models_path && self.meets_reconfiguration(newest.sent_at, newest.sent_at) {
+                return;
+            }
+        }
+        if ack.lost > 0 && !has_others {
+            self.scheme.on_ack(&Ack { lost: 0, ..*ack });
+        } else {
+            self.scheme.on_ack(ack);
+        }
+    }
+
+    fn on_packet_lost(&mut self, now: Nanos, packet: &AtSending) {
+        if self.meets_reconfiguration(packet.sent_at, packet.sent_at) {
+            self.has_excused = true;
+            return;
+        }
+        self.ack_has_others = true;
+        self.scheme.on_packet_lost(now, packet);
+        // The transport reports a round trip's congestion once: it began with excused losses, and this one is not. After
+        // a timeout everything counts as lost, which proves nothing.
+        if self.excused.take_if(|kind| *kind == Congestion::Loss).is_some() {
+            self.scheme.on_congestion(Congestion::Loss, now);
+        } else {
+            self.has_others = true;
+        }
+    }
+
+    fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
+        let has_others = std::mem::take(&mut self.has_others);
+        let excused = match kind {
+            // The packets that are missing were named before. A mark, or a probe that repaired a loss, names none.
+            Congestion::Loss | Congestion::Ecn => {
+                !has_others && (self.has_excused || self.meets_reconfiguration(self.last_delivered_sent, now))
+            }
+            Congestion::Timeout | Congestion::RepeatedTimeout => {
+                let latest = now.saturating_sub(TIMEOUT_MIN).max(self.last_delivered_sent);
+                self.meets_reconfiguration(self.last_delivered_sent, latest)
+            }
+        };
+        self.excused = excused.then_some(kind);
+        if !excused {
+            self.scheme.on_congestion(kind, now);
+        }
+    }
+
+    fn on_timeout(&mut self, in_flight: u32) {
+        if self.excused.is_none() {
+            self.scheme.on_timeout(in_flight);
+        }
+    }
+
+    fn on_unused_window(&mut self, window: u32, threshold: u32) {
+        self.scheme.on_unused_window(window, threshold);
+    }
+
+    fn on_undo(&mut self, now: Nanos) {
+        if self.excused.take().is_none() {
+            self.scheme.on_undo(now);
+        }
+    }
+
+    fn on_recovered(&mut self, now: Nanos) {
+        self.excused = None;
+        self.scheme.on_recovered(now);
+    }
+
+    fn on_timer(&mut self, now: Nanos) {
+        self.scheme.on_timer(now);
+    }
+
+    fn next_timer(&self) -> Nanos {
+        self.scheme.next_timer()
+    }
+
+    fn holds_back(&self) -> bool {
+        self.scheme.holds_back()
+    }
+
+    fn window(&self) -> u32 {
+        self.scheme.window()
+    }
+
+    /// While excused losses are repaired, the frozen window: recovery sends what leaves the path until that is full again.
+    /// QUIC, whose every packet is paced, has no need of it; all repairs at once would overrun the queue.
+    fn slow_start_threshold(&self) -> u32 {
+        let threshold = self.scheme.slow_start_threshold();
+        if self.excused.is_some() { threshold.max(self.scheme.window()) } else { threshold }
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        self.scheme.pacing_rate()
+    }
+
+    fn paces_single_packets(&self) -> bool {
+        self.scheme.paces_single_packets()
+    }
+
+    fn wants_rate_reduction(&self) -> bool {
+        self.scheme.wants_rate_reduction()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! PCC Vivace (Dong et al., "PCC Vivace: Online-Learning Congestion Control", NSDI 2018): it tries rates for a monitor
+//! interval each, and goes where a utility of rate, loss and RTT gradient grows.
+//!
+//! Three public implementations differ in much more than constants; each is a [`Controller`].
+
+mod ascent;
+mod controller;
+mod kernel;
+mod line_fit;
+mod monitor_interval;
+mod nsdi;
+mod proteus;
+mod rtt_trend;
+mod utility;
+
+pub use controller::{Controller, Rtts};
+pub use kernel::Kernel;
+pub use monitor_interval::{Completion, Measurement, Plan};
+pub use nsdi::Nsdi2018;
+pub use proteus::Proteus;
+
+use monitor_interval::MonitorIntervals;
+
+use crate::{
+    Ack, AtSending, Congestion, CongestionControl, Context, INITIAL_WINDOW, Nanos, Recovery, SEGMENT_BYTES,
+};
+
+/// The window is twice the rate over the smoothed RTT, as PCC-Kernel's; PCC-Uspace has none. It only stops a sender
+/// that hears nothing.
+const WINDOW_GAIN: f64 = 2.0;
+const WINDOW_MIN: f64 = 4.0;
+const WINDOW_MAX: f64 = 1e9;
+const NANOS_PER_S: f64 = 1e9;
+
+/// A controller on a sender: measures monitor intervals by the acknowledgements, and paces at the controller's rate.
+#[derive(Clone, Debug)]
+pub struct Vivace {
+    controller: Controller,
+    intervals: MonitorIntervals,
+    rtts: Rtts,
+    window: u32,
+    timed_out: bool,
+}
+
+impl Vivace {
+    /// The branch NSDI-2018 of PCC-Uspace.
+    pub fn nsdi_2018(context: &Context) -> Self {
+        Self::new(Controller::Nsdi2018(Nsdi2018::new(context.seed)))
+    }
+
+    /// PCC-Uspace's main branch.
+    pub fn proteus(context: &Context) -> Self {
+        Self::new(Controller::Proteus(Proteus::new(context.seed)))
+    }
+
+    /// PCC-Kernel.
+    pub fn kernel(context: &Context) -> Self {
+        Self::new(Controller::Kernel(Kernel::new(context.seed)))
+    }
+
+    fn new(controller: Controller) -> Self {
+        let intervals = MonitorIntervals::new(controller.completion());
+        Self { controller, intervals, rtts: Rtts::default(), window: INITIAL_WINDOW, timed_out: false }
+    }
+
+    /// The next interval begins, where there is room for one.
+    fn begin_interval(&mut self, now: Nanos) {
+        if self.intervals.has_room() {
+            let plan = self.controller.plan(self.intervals.next_id(), self.rtts);
+            self.intervals.begin(now, plan);
+        }
+    }
+
+    /// Tell the controller what has become of the intervals before. True: another must begin.
+    fn learn(&mut self) -> bool {
+        let mut again = false;
+        while let Some(measured) = self.intervals.take_complete() {
+            if measured.mean_rtt > 0.0 {
+                self.rtts.interval = (measured.mean_rtt * NANOS_PER_S) as Nanos;
+            }
+            again |= self.controller.learn(&measured);
+        }
+        again
+    }
+
+    fn update_window(&mut self) {
+        if self.rtts.smoothed > 0 {
+            let rtt = self.rtts.smoothed as f64 / NANOS_PER_S;
+            let packets = WINDOW_GAIN * self.controller.rate() * rtt / f64::from(SEGMENT_BYTES);
+            self.window = packets.clamp(WINDOW_MIN, WINDOW_MAX) as u32;
+        }
+    }
+}
+
+impl CongestionControl for Vivace {
+    fn on_start(&mut self, now: Nanos, srtt: Nanos) {
+        self.rtts.smoothed = srtt;
+        self.begin_interval(now);
+        self.update_window();
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        let mut again = false;
+        if let Some(rtt) = ack.rtt {
+            if self.rtts.min == 0 {
+                again |= self.controller.on_first_rtt(rtt);
+                self.rtts.min = rtt;
+            }
+            self.rtts.min = self.rtts.min.min(rtt).max(1);
+        }
+        self.rtts.smoothed = ack.srtt;
+        self.intervals.on_ack(ack);
+        again |= self.learn();
+        if self.timed_out && ack.recovery != Recovery::Loss {
+            self.timed_out = false;
+            again |= self.controller.on_repaired();
+        }
+        if again || self.intervals.due() <= ack.now {
+            self.begin_interval(ack.now);
+        }
+        self.update_window();
+    }
+
+    fn on_packet_lost(&mut self, _now: Nanos, packet: &AtSending) {
+        self.intervals.on_packet_lost(packet.sent_at);
+    }
+
+    fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
+        // A loss counts in the interval that it was sent in.
+        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) && !self.timed_out {
+            self.timed_out = true;
+            if self.controller.on_timeout() {
+                self.begin_interval(now);
+                self.update_window();
+            }
+        }
+    }
+
+    fn on_undo(&mut self, _now: Nanos) {}
+
+    fn on_timer(&mut self, now: Nanos) {
+        if self.intervals.due() <= now {
+            self.begin_interval(now);
+            self.update_window();
+        }
+    }
+
+    fn next_timer(&self) -> Nanos {
+        self.intervals.due()
+    }
+
+    fn window(&self) -> u32 {
+        self.window
+    }
+
+    fn slow_start_threshold(&self) -> u32 {
+        u32::MAX
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        Some((self.controller.rate() as u64).max(1))
+    }
+
+    /// PCC-Uspace sends packet by packet, PCC-Kernel as the kernel paces.
+    fn paces_single_packets(&self) -> bool {
+        !self.controller.is_in_kernel()
+    }
+
+    fn wants_rate_reduction(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests;

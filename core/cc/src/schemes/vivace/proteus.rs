@@ -1,0 +1,284 @@
+//! Vivace as PCC-Uspace has it since PCC Proteus (30c2cfe; Meng et al., SIGCOMM 2020): the primary sender.
+//!
+//! ```text
+//!          utility falls            the majority of three pairs
+//! Starting ─────────────► Probing ─────────────────────────────► Moving ─┐
+//!          ◄─────────────  ▲   └──┘ no majority                     │ ▲  │ utility agrees with
+//!           at the least   └───────────────────────────────────────┘ └──┘ the direction
+//!           rate
+//! ```
+
+use super::controller::{gradient, payload_rate, wire_rate};
+use super::rtt_trend::RttTrend;
+use super::utility::Utility;
+use super::{Measurement, Plan, Rtts};
+use crate::parts::random::Random;
+use crate::{NEVER, Nanos};
+
+/// Bits a second are the rates' unit here, as in the implementation; its utility knows Mbit/s of 10^6, its steps 2^20.
+const BIT: f64 = 1.0;
+const UTILITY_MEGABIT: f64 = 1e6;
+const STEP_MEGABIT: f64 = 1_048_576.0;
+/// A window of ten packets of 1,400 bytes over 100 ms; over the RTT, if that is shorter.
+const RATE_INITIAL: f64 = 10.0 * 1_400.0 * 8.0 / 0.1;
+const RTT_INITIAL: f64 = 0.1;
+/// Also the smallest step.
+const RATE_MIN: f64 = 500e3;
+/// What QUIC's bandwidth type could still hold is far above; this keeps sums finite.
+const RATE_MAX: f64 = 1e12;
+/// Probes are that much above and below.
+const PROBE: f64 = 0.05;
+const PAIRS: usize = 3;
+const PROBES: usize = 2 * PAIRS;
+/// A step is at most this share of the rate, and as much more each time that it was not enough.
+const STEP_MAX: f64 = 0.05;
+const STEP_INCREMENT: f64 = 0.05;
+/// Steps in one direction grow with this power of half their number.
+const AMPLIFIER: f64 = 1.2;
+/// RTTs that must be known before an interval ends.
+const RTT_SAMPLES: u32 = 4;
+/// While starting, an RTT that changes by less than this over an interval does not, in seconds.
+const STARTING_CHANGE: f64 = 0.001;
+const NANOS_PER_S: f64 = 1e9;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Starting,
+    Probing,
+    Moving,
+}
+
+/// A rate that was tried, and its utility.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trial {
+    rate: f64,
+    utility: f64,
+}
+
+/// The controller. Rates inside are in bits a second on the wire.
+#[derive(Clone, Debug)]
+pub struct Proteus {
+    mode: Mode,
+    /// The rate between trials, and the one that is sent at now.
+    base: f64,
+    rate: f64,
+    /// Intervals of this number and later count for the trials that are under way.
+    first_id: u64,
+    begun: usize,
+    known: usize,
+    trials: [Trial; PROBES],
+    latest: Trial,
+    upwards: bool,
+    /// Steps in one direction.
+    rounds: u32,
+    /// Steps that the bound cut short.
+    increments: f64,
+    trend: RttTrend,
+    has_rtt: bool,
+    random: Random,
+}
+
+impl Proteus {
+    /// A new connection; `seed` decides which probe comes first.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            mode: Mode::Starting,
+            base: RATE_INITIAL,
+            rate: RATE_INITIAL,
+            first_id: 0,
+            begun: 0,
+            known: 0,
+            trials: [Trial::default(); PROBES],
+            latest: Trial::default(),
+            upwards: true,
+            rounds: 1,
+            increments: 0.0,
+            trend: RttTrend::default(),
+            has_rtt: false,
+            random: Random::new(seed),
+        }
+    }
+
+    pub(super) fn rate(&self) -> f64 {
+        payload_rate(self.rate, BIT)
+    }
+
+    pub(super) fn on_first_rtt(&mut self, rtt: Nanos) {
+        self.has_rtt = true;
+        let rtt = (rtt as f64 / NANOS_PER_S).max(1e-6);
+        if rtt < RTT_INITIAL {
+            self.base *= RTT_INITIAL / rtt;
+        }
+    }
+
+    pub(super) fn plan(&mut self, id: u64, rtts: Rtts) -> Plan {
+        let trials = if self.mode == Mode::Probing { PROBES } else { 1 };
+        if !self.has_rtt || self.begun >= trials {
+            // Nothing to try until the trials are known.
+            self.rate = self.base;
+            return Plan { rate: self.rate(), duration: NEVER, rtt_samples: 0 };
+        }
+        if self.begun == 0 {
+            self.first_id = id;
+            self.known = 0;
+        }
+        self.rate = if self.mode == Mode::Probing { self.probe_rate() } else { self.base };
+        self.trials[self.begun] = Trial { rate: self.rate, utility: 0.0 };
+        self.begun += 1;
+        Plan { rate: self.rate(), duration: rtts.min, rtt_samples: RTT_SAMPLES }
+    }
+
+    /// Which rate of a pair comes first is random.
+    fn probe_rate(&mut self) -> f64 {
+        self.upwards = if self.begun.is_multiple_of(2) { self.random.next() & 1 == 1 } else { !self.upwards };
+        self.base * if self.upwards { 1.0 + PROBE } else { 1.0 - PROBE }
+    }
+
+    pub(super) fn learn(&mut self, measured: &Measurement) -> bool {
+        if measured.id < self.first_id || self.known >= self.begun {
+            return false;
+        }
+        self.trials[self.known].utility = self.utility(measured);
+        self.known += 1;
+        let trials = if self.mode == Mode::Probing { PROBES } else { 1 };
+        if self.known < trials {
+            return false;
+        }
+        self.begun = 0;
+        match self.mode {
+            Mode::Starting => self.learn_start(),
+            Mode::Probing => self.learn_probes(),
+            Mode::Moving => self.learn_move(),
+        }
+        self.base = self.base.min(RATE_MAX);
+        true
+    }
+
+    fn utility(&mut self, measured: &Measurement) -> f64 {
+        let unusual = self.trend.observe(measured.mean_rtt);
+        // A gradient that the RTTs' scatter could explain is none.
+        let scatter = measured.rtt_residual / measured.mean_rtt.max(1e-9);
+        let mut slope = measured.rtt_gradient;
+        if scatter >= slope.abs() && !unusual {
+            slope = 0.0;
+        }
+        let seconds = measured.duration as f64 / NANOS_PER_S;
+        if self.mode == Mode::Starting && slope.abs() * seconds < STARTING_CHANGE {
+            slope = 0.0;
+        }
+        let loss = measured.lost as f64 / measured.packets.max(1) as f64;
+        // An RTT that falls is no merit of this rate.
+        Utility::PROTEUS.of(wire_rate(measured.rate, UTILITY_MEGABIT), loss, slope.max(0.0))
+    }
+
+    fn learn_start(&mut self) {
+        if self.trials[0].utility > self.latest.utility {
+            self.base *= 2.0;
+            self.latest = self.trials[0];
+            self.rounds = self.rounds.saturating_add(1);
+        } else {
+            self.base = (self.base * 0.5).max(RATE_MIN);
+            self.mode = Mode::Probing;
+            self.rounds = 1;
+        }
+    }
+
+    fn learn_probes(&mut self) {
+        let ups = (0..PAIRS).filter(|&pair| self.prefers_up(pair)).count();
+        // Two of three suffice to go up, and all three must agree to go down.
+        if ups == 1 {
+            self.rounds = self.rounds.saturating_add(1);
+        } else {
+            self.upwards = ups > 1;
+            let agreeing = (0..PAIRS).rev().find(|&pair| self.prefers_up(pair) == self.upwards);
+            self.latest = agreeing.map_or(self.latest, |pair| self.better(pair));
+            self.rounds = 1;
+            // Steps begin at the bound again.
+            self.increments = 0.0;
+            self.base *= if self.upwards { 1.0 + PROBE } else { 1.0 - PROBE };
+            let step = self.step(self.mean_gradient());
+            self.mode = Mode::Moving;
+            self.take(step);
+        }
+        if (self.rounds > 1 || self.mode == Mode::Moving) && self.base <= RATE_MIN {
+            self.base = RATE_MIN;
+            self.increments = 0.0;
+            self.rounds = 1;
+            self.mode = Mode::Starting;
+        }
+    }
+
+    /// The pair's trial of the higher utility.
+    fn better(&self, pair: usize) -> Trial {
+        let (one, other) = (self.trials[2 * pair], self.trials[2 * pair + 1]);
+        if one.utility > other.utility { one } else { other }
+    }
+
+    fn prefers_up(&self, pair: usize) -> bool {
+        let (one, other) = (self.trials[2 * pair], self.trials[2 * pair + 1]);
+        (one.utility > other.utility) == (one.rate > other.rate)
+    }
+
+    /// Sum of the agreeing pairs' differences over all pairs, so that a dissenting one makes the step smaller.
+    fn mean_gradient(&self) -> f64 {
+        let (one, other) = (self.trials[0].rate, self.trials[1].rate);
+        let difference: f64 = (0..PAIRS)
+            .filter(|&pair| self.prefers_up(pair) == self.upwards)
+            .map(|pair| (self.trials[2 * pair].utility - self.trials[2 * pair + 1].utility).abs())
+            .sum();
+        gradient((0.0, 0.0), ((one - other).abs(), difference / PAIRS as f64))
+    }
+
+    fn learn_move(&mut self) {
+        let (now, before) = (self.trials[0], self.latest);
+        let slope = gradient((before.rate, before.utility), (now.rate, now.utility));
+        if (slope > 0.0 && self.upwards) || (slope < 0.0 && !self.upwards) {
+            self.rounds = self.rounds.saturating_add(1);
+            let step = self.amplified_step(slope.abs());
+            self.take(step);
+            self.latest = now;
+        } else {
+            // One step back, and ask again.
+            self.rounds = 1;
+            let step = self.amplified_step(slope.abs());
+            self.base += if self.upwards { -step } else { step };
+            self.mode = Mode::Probing;
+            self.keep_least();
+        }
+    }
+
+    fn take(&mut self, step: f64) {
+        self.base += if self.upwards { step } else { -step };
+        self.keep_least();
+    }
+
+    fn keep_least(&mut self) {
+        if self.base < RATE_MIN {
+            self.base = RATE_MIN;
+            self.increments = 0.0;
+            self.rounds = 1;
+            self.mode = Mode::Probing;
+        }
+    }
+
+    fn amplified_step(&mut self, slope: f64) -> f64 {
+        // In whole numbers: 1, 1, 2, 2, 3, …
+        let half = f64::from(self.rounds.div_ceil(2));
+        self.step(slope * libm::pow(half, AMPLIFIER))
+    }
+
+    /// Bits a second that a gradient, in utility for each bit a second, asks for.
+    fn step(&mut self, slope: f64) -> f64 {
+        let step = slope * STEP_MEGABIT * STEP_MEGABIT;
+        let limit = self.base * (STEP_MAX + STEP_INCREMENT * self.increments);
+        if step > limit {
+            self.increments += 1.0;
+            return limit.max(RATE_MIN);
+        }
+        self.increments = (self.increments - 1.0).max(0.0);
+        step.max(RATE_MIN)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! TCP Westwood+ (Grieco and Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas", CCR 34(2), 2004).
+
+use crate::parts::ticks::{self, HZ};
+use crate::parts::window::{Window, WindowBased};
+use crate::{Ack, Congestion, Nanos};
+
+/// Samples of the bandwidth are at least so many ticks apart, 50 ms (Linux's TCP_WESTWOOD_RTT_MIN).
+const SAMPLE_MIN: u64 = HZ / 20;
+/// Before an RTT is known, 20 s (Linux's TCP_WESTWOOD_INIT_RTT).
+const RTT_INITIAL: u64 = 20 * HZ;
+
+/// Reno that comes down to the measured bandwidth-delay product instead of half its window.
+#[derive(Clone, Debug)]
+pub struct Westwood {
+    /// Filtered once and twice, in packets a tick.
+    bandwidth_once: f64,
+    bandwidth: f64,
+    /// In ticks, like all times here.
+    sample_begin: Option<u64>,
+    sample_packets: u64,
+    /// Packets counted by duplicate acknowledgements.
+    counted: u32,
+    rtt: u64,
+    rtt_min: u64,
+    /// The path may have changed: forget the smallest RTT with the next sample.
+    forget_rtt_min: bool,
+    /// A reduction without a timeout is under way.
+    reducing: bool,
+}
+
+impl Westwood {
+    pub const fn new() -> Self {
+        Self {
+            bandwidth_once: 0.0,
+            bandwidth: 0.0,
+            sample_begin: None,
+            sample_packets: 0,
+            counted: 0,
+            rtt: RTT_INITIAL,
+            rtt_min: RTT_INITIAL,
+            forget_rtt_min: true,
+            reducing: false,
+        }
+    }
+
+    /// §2: BWE · RTT_min, in packets.
+    fn pipe(&self) -> u32 {
+        ((self.bandwidth * self.rtt_min as f64) as u32).max(2)
+    }
+
+    /// §2.1: a sample a round trip, low-pass filtered twice by 7/8. Linux measures before it takes the RTT.
+    fn measure(&mut self, ack: &Ack) {
+        let now = ticks::at(ack.now);
+        let length = now.saturating_sub(*self.sample_begin.get_or_insert(now));
+        if length > self.rtt.max(SAMPLE_MIN) {
+            let sample = self.sample_packets as f64 / length as f64;
+            if self.bandwidth_once == 0.0 && self.bandwidth == 0.0 {
+                self.bandwidth_once = sample;
+                self.bandwidth = sample;
+            } else {
+                self.bandwidth_once = (7.0 * self.bandwidth_once + sample) / 8.0;
+                self.bandwidth = (7.0 * self.bandwidth + self.bandwidth_once) / 8.0;
+            }
+            self.sample_packets = 0;
+            self.sample_begin = Some(now);
+        }
+        self.sample_packets += u64::from(self.count(ack));
+        if self.forget_rtt_min {
+            self.rtt_min = self.rtt;
+            self.forget_rtt_min = false;
+        } else {
+            self.rtt_min = self.rtt_min.min(self.rtt);
+        }
+        if let Some(rtt) = ack.rtt {
+            self.rtt = ticks::of(rtt);
+        }
+    }
+
+    /// §2.1 (Linux's westwood_acked_count): a duplicate acknowledgement stands for one packet, which the acknowledgement
+    /// that moves on at last does not count again.
+    fn count(&mut self, ack: &Ack) -> u32 {
+        match ack.acked {
+            0 => {
+                self.counted = self.counted.saturating_add(1);
+                1
+            }
+            1 => 1,
+            packets if self.counted >= packets => {
+                self.counted -= packets;
+                1
+            }
+            packets => packets - std::mem::take(&mut self.counted),
+        }
+    }
+}
+
+impl WindowBased for Westwood {
+    fn on_start(&mut self, _window: &mut Window, now: Nanos, _srtt: Nanos) {
+        self.sample_begin = Some(ticks::at(now));
+    }
+
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        self.measure(ack);
+        if ack.may_grow && ack.window_limited {
+            window.grow_as_reno(ack);
+        }
+    }
+
+    fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
+        window.reduce(window.packets / 2, kind);
+        self.reducing = !kind.is_timeout();
+        if kind.is_timeout() {
+            window.threshold = self.pipe();
+            self.forget_rtt_min = true;
+        }
+    }
+
+    fn on_recovered(&mut self, window: &mut Window, _now: Nanos) {
+        // Linux: the estimate takes effect when the reduction is complete.
+        if std::mem::take(&mut self.reducing) {
+            window.threshold = self.pipe();
+            window.packets = window.threshold;
+        }
+    }
+
+    fn on_undo(&mut self) {
+        self.reducing = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CongestionControl;
+    use crate::parts::window::Windowed;
+    use crate::testing::round_of_acks;
+
+    #[test]
+    fn after_a_loss_the_window_is_what_the_path_delivered_in_the_smallest_rtt() {
+        // 500 packets in each 100 ms: a loss that is not congestion leaves the window where it was.
+        let mut westwood = Windowed::new(Westwood::new());
+        westwood.window.packets = 500;
+        westwood.window.threshold = 500;
+        let mut now = 0;
+        for _ in 0..40 {
+            westwood.window.packets = 500;
+            now = round_of_acks(&mut westwood, now);
+        }
+        westwood.window.packets = 500;
+        westwood.on_congestion(Congestion::Loss, now);
+        assert_eq!(westwood.window(), 250);
+        westwood.on_recovered(now);
+        assert!(westwood.window().abs_diff(500) <= 10, "{}", westwood.window());
+    }
+
+    #[test]
+    fn packets_that_duplicates_have_counted_are_not_counted_again() {
+        let mut westwood = Westwood::new();
+        let count = |westwood: &mut Westwood, acked| westwood.count(&Ack { acked, ..Ack::default() });
+        // Three duplicates, then the hole is filled: of four packets the last is new.
+        assert_eq!([0, 0, 0].map(|acked| count(&mut westwood, acked)), [1, 1, 1]);
+        assert_eq!(count(&mut westwood, 4), 1);
+        assert_eq!(count(&mut westwood, 2), 2);
+        // What stands for more packets than one is not lost, only late.
+        assert_eq!([0, 7].map(|acked| count(&mut westwood, acked)), [1, 6]);
+    }
+}

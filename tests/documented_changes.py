@@ -1,0 +1,73 @@
+"""Make the changes of docs/add-a-*.md in a copy of the project, and run the tests that they add.
+
+``python -m tests.documented_changes`` is part of ``make test``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from subprocess import PIPE
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").glob("add-a-*.md"))
+DIFF = re.compile(r"^```diff\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+NEEDED = ("Cargo.toml", "Cargo.lock", "rustfmt.toml", "core", "configs", "kernel_bridge", "docs")
+"""What cargo and the diffs need of the project."""
+BUILD = ROOT / "target/documented"
+FILE = re.compile(r"^\+\+\+ b/core/(\w+)/(?:src|tests/(\w+))/(.*?)(?=^--- |\Z)", re.MULTILINE | re.DOTALL)
+"""A file's crate, the test program that it is part of (none for the crate's own tests), and its lines."""
+NEW_TEST = re.compile(r"^\+\s*#\[test\]\n\+\s*fn (\w+)\(\)", re.MULTILINE)
+RAN = re.compile(r"(\d+) passed; 0 failed")
+
+
+def main() -> int:
+    """Apply all diffs to one copy, which is compiled once, and run their tests."""
+    tests: dict[tuple[str, str], list[str]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for name in NEEDED:
+            source = ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("target", "__pycache__"))
+            else:
+                shutil.copy(source, copy / name)
+        for page in PAGES:
+            before = sum(map(len, tests.values()))
+            for diff in DIFF.findall(page.read_text()):
+                applied = subprocess.run(["git", "apply", "-"], input=diff.encode(), cwd=copy, stderr=PIPE)
+                if applied.returncode:
+                    print(f"{page.name}: no longer applies: {applied.stderr.decode()}", file=sys.stderr)
+                    return 1
+                for crate, program, lines in FILE.findall(diff):
+                    tests.setdefault((crate, program), []).extend(NEW_TEST.findall(lines))
+            if sum(map(len, tests.values())) == before:
+                print(f"{page.name}: adds no test", file=sys.stderr)
+                return 1
+        subprocess.run(["cargo", "fmt", "--all", "--check"], cwd=copy, check=True)
+        for (crate, program), names in tests.items():
+            # A crate's own tests try whatever is new; of whole simulations, the new ones.
+            target = ["--test", program, "--", *names] if program else ["--lib", "--tests"]
+            if names and not _pass(crate, target, names, copy):
+                return 1
+    return 0
+
+
+def _pass(crate: str, target: list[str], names: list[str], copy: Path) -> bool:
+    """Run a crate's tests, with these among them; say so if one fails or is missing."""
+    command = ["cargo", "test", "--quiet", "--locked", "-p", f"leo-{crate}", *target]
+    done = subprocess.run(command, cwd=copy, env={**os.environ, "CARGO_TARGET_DIR": str(BUILD)}, stdout=PIPE)
+    told = done.stdout.decode()
+    if done.returncode or sum(map(int, RAN.findall(told))) < len(names):
+        print(f"{told}\nleo-{crate}: these tests of the docs must pass: {', '.join(names)}", file=sys.stderr)
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
