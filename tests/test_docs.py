@@ -8,6 +8,7 @@ import re
 import runpy
 import shlex
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -45,10 +46,10 @@ PAGES = sorted(
 )
 SHELLS = ("", "sh", "bash", "console")
 """Languages of fences that hold command lines."""
-WITHOUT_PARSER = ("results.columns", "configs.reference", "scripts/layers.py")
-"""Commands whose only arguments are files."""
-COPIED = ("hillclimb",)
-"""Agents that the docs tell the reader to copy first."""
+WITHOUT_PARSER = ("results.columns", "configs.reference", "tests.documented_changes", "scripts/layers.py")
+"""Commands without options. Others are started here, and stop at their parser."""
+ADDED = ("gaimd", "hillclimb")
+"""A scheme and an agent that the docs tell the reader to add first."""
 START = re.compile(r"(?:^|[;&|]\s*|\bdo\s+|\$\s+)(?:\S*/)?(?:python3?|make)(?:\s|$)")
 README = ROOT / "README.md"
 
@@ -143,6 +144,7 @@ def run(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     module = words[1] == "-m"
     arguments = words[2:] if module else [str(ROOT / words[1]), *words[2:]]
     monkeypatch.setattr(sys, "argv", arguments)
+    warnings.filterwarnings("ignore", "'.*' found in sys.modules", RuntimeWarning)  # pytest takes it back
     try:
         if module:
             runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
@@ -186,7 +188,7 @@ def refusal(one: Command, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
 def deeper(name: str, options: argparse.Namespace) -> str | None:
     """Check names that only the work itself would look up: settings, suites, schemes."""
     try:
-        if name == "train.py" and options.agent and not options.resume and options.agent not in COPIED:
+        if name == "train.py" and options.agent and not options.resume and options.agent not in ADDED:
             algorithm = train_cli.take_algorithm(options)
             agent = registry.get(options.agent)
             task = {} if algorithm is None else train_cli.task_of(agent, algorithm)
@@ -195,7 +197,7 @@ def deeper(name: str, options: argparse.Namespace) -> str | None:
             for given in papers.names(options.suites):
                 if not given.endswith(".yaml") or (ROOT / given).exists():
                     suite.load(given)
-            known = {*leosim.schemes(), *schemes.shipped()}
+            known = {*leosim.schemes(), *schemes.shipped(), *ADDED}
             for given in (options.schemes or "").split(","):
                 if given and "=" not in given and given not in known and not given.endswith("-authors"):
                     return f"no scheme {given}"
@@ -215,6 +217,17 @@ def test_every_relative_link_resolves(page: Path) -> None:
         assert file.is_relative_to(ROOT), f"{target}: not in the project"
         if anchor:
             assert file.suffix != ".md" or anchor in anchors(file), f"{target}: no such heading"
+
+
+@per_page
+def test_every_file_that_a_page_names_exists(page: Path) -> None:
+    rooms = {*FOLDERS, *(crate.name for crate in (ROOT / "core").iterdir())}
+    homes = (ROOT, ROOT / "core", page.parent, ROOT / page.relative_to(ROOT).parts[0])
+    for child in (child for token in tokens(page) for child in token.children or ()):
+        name = child.content.rstrip("/")
+        named = child.type == "code_inline" and re.fullmatch(r"[a-z_]+(/[\w.*-]+)+", name)
+        if named and name.split("/")[0] in rooms and not re.search(r"[A-Z]{4,}/|/[A-Z]{4,}$", name):
+            assert any(True for home in homes for _ in home.glob(name)), f"{name}: no such file"
 
 
 @per_page
