@@ -50,6 +50,14 @@ def as_folder(text: str) -> Path:
     return Path(text)
 
 
+def number(text: str) -> float:
+    """Return a command-line argument as a number, for argparse's ``type``."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
 def reports_input_errors(main: Callable[[], int]) -> Callable[[], int]:
     """Wrap an entry point: errors that the user can fix print one line instead of a traceback.
 

@@ -1,4 +1,4 @@
-"""One run on real TCP with its learning flows, as an environment sees it while it goes on."""
+"""A run on real TCP with learning flows, as an environment sees it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from kernel_bridge.runner.run import Run
 from kernel_bridge.runner.run_folder import FIRST_PORT
 
 CONNECTING_NS = 30 * NS_PER_S
-"""A flow that has not connected so long after its start is not waited for."""
+"""How long after its start a flow may connect."""
 
 
 class Episode:
     """A run with its learning flows.
 
     Args:
-        run: it has begun.
-        client: steers its agents.
-        learners: the numbers of the learning flows in the plan, one a slot.
+        run: the run, which has begun.
+        client: the client that steers its agents.
+        learners: plan indices of the learning flows, one per slot.
         origin_ns: the run's start, on the monotonic clock.
         interval_ms: the monitor interval.
-        on_grid: whether all intervals are so long; else each is as long as the report before it says.
+        on_grid: whether all intervals have this length. Otherwise, each report sets the next one's length.
 
     Attributes:
-        open: slot to the bridge's number of its flow, of the flows that are connected.
-        closed: slots whose flow was connected, and is no more.
+        open: slot to the bridge's flow ID, for connected flows.
+        closed: slots whose flows have disconnected.
         began_ns: when a slot's flow connected, from the run's start.
         decided: slots with a decision on their last report.
     """
@@ -55,7 +55,7 @@ class Episode:
 
     @property
     def plan(self) -> Plan:
-        """What is run."""
+        """The plan of the run."""
         return self.run.plan
 
     def now_ns(self) -> int:
@@ -67,26 +67,26 @@ class Episode:
         return self.plan.flows[self._learners[slot]]
 
     def slot_of_port(self, port: int) -> int:
-        """Return the slot of the flow that goes to a port."""
+        """Return the slot of the flow that uses a port."""
         return self._learners.index(port - FIRST_PORT)
 
     def connected(self, flow: Flow) -> int:
-        """Take note of a learning flow; return its slot."""
+        """Register a connected learning flow and return its slot."""
         slot = self.slot_of_port(int(flow.remote.rpartition(":")[2]))
         self.open[slot] = flow.id
         self.began_ns[slot] = 1_000 * flow.opened_us - self._origin_ns
         return slot
 
     def undecided(self, slot: int, report: Report) -> int:
-        """Return how many intervals ended with a slot's report that nobody decided for before.
+        """Return how many intervals ended, up to a slot's report, without a decision on the previous one.
 
-        Intervals end on a grid. Where the bridge comes to an end late, its report covers the ends since, too.
-        Those that are as long as the reports before them say have no grid: a report is of one of them.
+        If the bridge is late for an interval's end on the grid, its report covers all ends since the last
+        report. Without a grid, a report covers one interval.
         """
         late_us, before_us = report.late_us % self._interval_us, self._late_us.get(slot)
         self._late_us[slot] = late_us
         if before_us is None:
-            return 0  # there was nothing to decide on
+            return 0  # no earlier report to decide on
         ended = (
             1
             if not self._on_grid
@@ -97,15 +97,15 @@ class Episode:
         return ended - decided
 
     def slot_of(self, flow: int) -> int | None:
-        """Return the slot of the flow that has this number at the bridge; None if it is not open."""
+        """Return the slot of an open flow by its bridge ID, or None."""
         return next((slot for slot, number in self.open.items() if number == flow), None)
 
     def is_near_end(self) -> bool:
-        """Return whether what ends now ends with the scenario, and not before."""
+        """Return whether the scenario is about to end, so that flows that stop now stop with it."""
         return self.now_ns() >= 0.99 * self.plan.duration_ns
 
     def is_over(self) -> bool:
-        """Return whether no learning flow runs, or will."""
+        """Return whether no learning flow is running or yet to run."""
         now_ns = self.now_ns()
         to_come = (
             slot
@@ -116,16 +116,15 @@ class Episode:
         return now_ns >= self.plan.duration_ns or not any(True for _ in to_come)
 
     def running(self) -> int:
-        """Return how many flows run now, whoever steers them."""
+        """Return the number of running flows of any kind."""
         now_ns = self.now_ns()
         return sum(flow.start_ns <= now_ns < flow.stop_ns for flow in self.plan.flows)
 
     def world(self, slot: int) -> tuple[float, int, int]:
-        """Return what rewards see of a flow's path now, as `leosim.Agents.judge` takes it.
+        """Return the current state of a flow's path for rewards, as `leosim.Agents.judge` takes it.
 
         Returns:
-            Capacity of the bottleneck in bytes/s, one-way delay of the links in ns, the bottleneck's buffer
-            in bytes.
+            Bottleneck capacity in bytes/s, one-way delay of the links in ns, bottleneck buffer in bytes.
         """
         links = self.plan.links_of(self.flow(slot))
         return leosim.world([link.schedule for link in reversed(links)], max(0, self.now_ns()))

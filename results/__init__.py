@@ -1,1 +1,1 @@
-"""What every room says of results: measurements, metrics, intervals, where they come from, how they look."""
+"""Results: measurements, metrics, confidence intervals, provenance and figure style."""

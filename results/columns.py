@@ -1,4 +1,4 @@
-"""The run log's columns as Markdown: ``python -m results.columns FILE`` updates the tables in FILE."""
+"""Writes the run log's columns as Markdown: ``python -m results.columns FILE`` updates the tables in FILE."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def markdown(table: str) -> str:
 
 
 def updated(text: str) -> str:
-    """Return a page with its tables written again.
+    """Return a page with updated tables.
 
     Raises:
         ValueError: a table's markers are missing.
@@ -29,7 +29,7 @@ def updated(text: str) -> str:
         before, found, rest = text.partition(begin)
         _, ended, after = rest.partition(end)
         if not (found and ended):
-            raise ValueError(f"no markers {begin} and {end}")
+            raise ValueError(f"the page lacks the markers {begin} and {end}")
         text = f"{before}{begin}\n{markdown(table)}\n{end}{after}"
     return text
 

@@ -1,4 +1,4 @@
-"""How figures look: colour, marker and dash of a scheme, type, and SVG in the page's light or dark theme."""
+"""Figure style: colour, marker and dash of schemes, fonts, and SVG in the page's light or dark theme."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from matplotlib.textpath import TextPath
 INK, MUTED, FAINT = "#1b1f24", "#5b636e", "#d5d9de"
 DARK = {INK: "#e6e9ee", MUTED: "#9aa3ae", FAINT: "#353b43"}
 
-# After Okabe and Ito's colours for all kinds of colour vision, darkened where thin lines on white need it.
-# The second of each pair is for dark pages.
+# Okabe and Ito's colours, which suit all kinds of colour vision, darkened for thin lines on white. The second
+# of each pair is for dark pages.
 _COLORS = (
     ("#0068a8", "#5fb0ee"),
     ("#d0550a", "#ff9250"),
@@ -53,14 +53,14 @@ _PLACES = (
     *("leotcp-ownrtt", "satcp-0.9s", "satcp-0.3s", "satcp-1.3s"),
     *("cubic-hystart-delay", "cubic-hystart-train"),
 )
-"""Known schemes, ten to a row, a colour to a column: whose look is whose never depends on who else is there.
+"""Known schemes, ten per row, one colour per column, so a scheme's look never depends on the others.
 
-Those in one column share a colour, and are seldom compared; dash, marker and hatch tell them apart.
+Schemes of one column share a colour and are seldom compared; dash, marker and hatch distinguish them.
 """
 _LABEL_CHARACTERS = 44
-"""Longer entries of a legend go on in another line."""
+"""Longer legend entries wrap."""
 _ROWS_WITHIN = 2
-"""Rows of a legend that a figure's given height has room for."""
+"""Legend rows that fit into a figure's given height."""
 _COMBINATIONS = len(_COLORS) * len(_DASHES)
 
 RC: Any = {
@@ -103,34 +103,34 @@ RC: Any = {
 
 @dataclass(frozen=True)
 class Look:
-    """What tells a scheme from others, also without colour. No two schemes share colour and marker."""
+    """A scheme's look, distinct even without colour: no two schemes share colour and marker."""
 
     color: str
     marker: str
     dash: Any
-    """A line's style."""
+    """Line style."""
     hatch: str
-    """A bar's."""
+    """Bar hatch."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One figure of its own: a file in ``figures/`` and a cell of the report's grid."""
+    """A figure: a file in ``figures/`` and a cell of the report's grid."""
 
     name: str
-    """The file's name without its ending."""
+    """File name without extension."""
     label: str
-    """What it shows, in words, for those who cannot see it."""
+    """Description for readers who cannot see it."""
     figure: Figure
     row: str = ""
-    """Panels with the same text here belong side by side."""
+    """Panels with the same value are side by side."""
 
 
 def looks(schemes: list[str]) -> dict[str, Look]:
-    """Return the look of each scheme, up to a hundred of them.
+    """Return the look of each scheme, up to a hundred.
 
-    Known schemes always look the same. What a user named has the look that its name gives, unless another
-    one of these has that colour while colours are free, or has that very look.
+    Known schemes always look the same. Other names get a look from their hash, or the next one if its colour
+    is taken while colours are free, or the look itself is taken.
     """
     places = {name: _PLACES.index(name) for name in schemes if name in _PLACES}
     for name in schemes:
@@ -139,7 +139,7 @@ def looks(schemes: list[str]) -> dict[str, Look]:
         start = zlib.crc32(name.encode())
         own = _COMBINATIONS - len(_PLACES)
         at = [len(_PLACES) + (start + step) % own for step in range(own)]
-        # Where these are taken: those of known schemes that are not here.
+        # If all are taken, use looks of known schemes that are absent.
         at += range(len(_PLACES))
         free = [place for place in at if place not in places.values()] or at
         colors = {place % len(_COLORS) for place in places.values()}
@@ -150,7 +150,7 @@ def looks(schemes: list[str]) -> dict[str, Look]:
 
 def _look(place: int) -> Look:
     row, column = divmod(place, len(_COLORS))
-    # Three further in each row: ten rows of ten colours meet each marker in each colour once.
+    # A shift of 3 per row pairs each marker with each colour once in ten rows.
     marker = _MARKERS[(column + 3 * row) % len(_MARKERS)]
     return Look(_COLORS[column][0], marker, _DASHES[row], _HATCHES[row])
 
@@ -159,9 +159,9 @@ def _look(place: int) -> Look:
 def canvas(
     width_in: float, height_in: float, heights: Sequence[float] = (1.0,)
 ) -> Iterator[tuple[Figure, list[Axes]]]:
-    """Yield a figure in the house style and its axes: one a row, of these relative heights, one x axis."""
+    """Yield a styled figure and its axes: one per row with these relative heights and a shared x axis."""
     with rc_context(RC):
-        # A Figure of its own, not pyplot's: nothing global, and no display is looked for.
+        # Use a plain Figure, not pyplot: no global state and no display.
         figure = Figure(figsize=(width_in, height_in), layout=ConstrainedLayoutEngine(h_pad=0.03, w_pad=0.03))
         axes = figure.subplots(
             nrows=len(heights), sharex=True, squeeze=False, gridspec_kw={"height_ratios": list(heights)}
@@ -170,9 +170,9 @@ def canvas(
 
 
 def legend_above(figure: Figure, handles: Sequence[Artist]) -> None:
-    """Place one legend above the figure's axes, complete and within the figure, which grows for it.
+    """Place one complete legend above the axes and enlarge the figure for it.
 
-    It has as many columns as its longest entry leaves room for; the axes keep the size that they were given.
+    The legend has as many columns as its longest entry permits; the axes keep their size.
     """
     if not handles:
         return
@@ -195,9 +195,9 @@ def legend_above(figure: Figure, handles: Sequence[Artist]) -> None:
 
 
 def svg(panel: Panel) -> str:
-    """Return the panel as an SVG file of its own, on a transparent ground."""
+    """Return the panel as a standalone SVG file with a transparent background."""
     buffer = io.StringIO()
-    # Ids are drawn from the salt: with the panel's name in it they stay unique in a page of many panels.
+    # The salt determines the IDs; the panel's name makes them unique within a page.
     with rc_context({**RC, "svg.hashsalt": panel.name}):
         panel.figure.savefig(
             buffer, format="svg", metadata={"Date": None, "Creator": "LeoGym", "Title": panel.label}
@@ -206,13 +206,13 @@ def svg(panel: Panel) -> str:
 
 
 def themed(text: str, label: str) -> str:
-    """Return an SVG file's text as an ``<svg>`` element whose colours and type are the page's.
+    """Return an SVG file's text as an ``<svg>`` element with the page's colours and fonts.
 
     Every colour becomes ``var(--c-RRGGBB)``; `css_variables` defines them for light and dark pages.
     """
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>|<title>.*?</title>|<!--.*?-->\s*", "", text, flags=re.DOTALL)
-    # Names of groups and lines mean nothing here and would clash between panels; keep what is referred to.
+    # Unreferenced IDs would clash between panels, so remove them.
     used = set(re.findall(r'(?:url\(|href=")#([^")]+)', text))
     text = re.sub(r' id="([^"]*)"', lambda match: match[0] if match[1] in used else "", text)
     text = re.sub("|".join(DARK), lambda match: f"var(--c-{match[0][1:]})", text)
@@ -224,5 +224,5 @@ def themed(text: str, label: str) -> str:
 
 
 def css_variables(dark: bool) -> str:
-    """Return the declarations of every colour variable."""
+    """Return the declarations of all colour variables."""
     return " ".join(f"--c-{light[1:]}: {DARK[light] if dark else light};" for light in DARK)

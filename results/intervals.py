@@ -19,7 +19,7 @@ SUMMARY_COLUMNS = ("suite", "scenario", "scheme", "backend", "metric", "mean", "
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over ``n`` repeats and its 95 % interval, NaN where one repeat cannot give any."""
+    """A mean over ``n`` repeats and its 95 % interval; the interval is NaN for a single repeat."""
 
     mean: float
     low: float
@@ -31,23 +31,24 @@ def interval(values: list[float], seed: int) -> Interval:
     """Return the interval of one quantity; see `intervals`.
 
     Args:
-        values: (n,) one value a repeat, finite, at least one.
-        seed: of the resampling; same values and seed, same interval.
+        values: (n,) one finite value per repeat, at least one.
+        seed: seed of the resampling.
     """
     [found] = intervals([values], seed)
     return found
 
 
 def intervals(rows: list[list[float]], seed: int) -> list[Interval]:
-    """Return the means of quantities of the same repeats with their 95 % bootstrap intervals.
+    """Return the means of quantities of the same repeats, with 95 % bootstrap intervals.
 
-    Bias-corrected and accelerated (Efron, 1987), by `scipy.stats.bootstrap`; repeats are drawn once for all
-    quantities, which takes a tenth of the time. With one repeat there is no interval; where all values are
-    equal the interval is that value, which says that these repeats did not differ, not that nothing could.
+    Intervals are bias-corrected and accelerated (Efron, 1987), by `scipy.stats.bootstrap`. One set of
+    resamples serves all quantities, which takes a tenth of the time. A single repeat has no interval. If all
+    values are equal, the interval is that value; this means that these repeats did not differ, not that none
+    could.
 
     Args:
-        rows: one of n values a repeat for each quantity; finite, at least one.
-        seed: of the resampling; same values and seed, same intervals.
+        rows: for each quantity, one finite value per repeat, at least one.
+        seed: seed of the resampling; determines the intervals for given values.
     """
     data = np.array(rows, dtype=float)
     means = data.mean(axis=1)
@@ -60,7 +61,7 @@ def intervals(rows: list[list[float]], seed: int) -> list[Interval]:
             if not len(open_):
                 break
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # BCa warns where it degenerates: its NaN is handled here
+                warnings.simplefilter("ignore")  # BCa warns when it degenerates; the loop handles its NaN
                 result = stats.bootstrap(
                     (data[open_],),
                     np.mean,
@@ -75,10 +76,9 @@ def intervals(rows: list[list[float]], seed: int) -> list[Interval]:
 
 
 def summarize(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return one row for every suite, scenario, scheme, backend and metric: mean, ci_low, ci_high and n.
+    """Return one row per suite, scenario, scheme, backend and metric, with mean, ci_low, ci_high and n.
 
-    A run's value is the mean over its flows under test; n counts runs. Metrics that no run defines are left
-    out.
+    A run's value is the mean over its flows under test; n counts runs. Metrics without values are omitted.
 
     Args:
         runs: the rows of ``runs.parquet``.
@@ -102,14 +102,14 @@ def summarize(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def values_by_run(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return one row a run and scheme under test: every metric's mean over its flows.
+    """Return one row per run and scheme under test, with each metric's mean over its flows.
 
     Args:
         runs: the rows of ``runs.parquet``.
     """
     names = [name for name in METRICS if name in runs.columns]
     identity = ["suite", "scenario", "scheme", "backend", "run_id", "repeat", "seed", "offset_s"]
-    # Of a scenario with $scheme, other flows are the background that the scheme under test meets.
+    # In a scenario with $scheme, the other flows are background traffic.
     tested = runs.filter(
         (pl.col("scheme") == pl.col("run_scheme")) | pl.col("run_scheme").str.contains("+", literal=True)
     )
@@ -118,5 +118,5 @@ def values_by_run(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def seed_of(*parts: str) -> int:
-    """Return a seed that depends on nothing but what is resampled."""
+    """Return a seed that depends only on ``parts``."""
     return int.from_bytes(hashlib.sha256("/".join(parts).encode()).digest()[:8], "big")

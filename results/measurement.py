@@ -1,4 +1,4 @@
-"""The run log as plain data: every backend returns one, and metrics and figures read it."""
+"""The run log as plain data, which every backend returns and metrics and figures read."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ Column = NDArray[Any]
 COLUMNS = {
     table: tuple(name for name, _, _ in columns) for table, columns in leosim.run_log_columns().items()
 }
-"""The columns of each of a run log's tables. The simulator declares them, with units and meanings."""
+"""The columns of each run log table, which the simulator declares with units and meanings."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one run measured: four tables with the columns of `COLUMNS`.
+    """The measurements of a run: four tables with the columns of `COLUMNS`.
 
-    A row of a series closes an interval: it describes the time since the previous row of the same flow or
-    link.
+    A series row describes the interval since the previous row of the same flow or link.
 
-    A long run may come in parts, each with the series' rows of its stretch of time. All parts but the last
-    have only the schemes in ``flows``, and nothing in ``links``.
+    A long run may come in parts, each with the series' rows of its time range. All parts but the last have
+    only the schemes in ``flows``, and nothing in ``links``.
     """
 
     flows: list[dict[str, Any]]
@@ -36,11 +35,11 @@ class Measurement:
     link_series: dict[str, Column]
     link_names: list[str]
     invalid: str | None = None
-    """Why the run is invalid: the machine could not keep up with a run in real time. None for a valid run."""
+    """Why the run is invalid (the machine could not keep up with real time); None if valid."""
 
     @classmethod
     def of(cls, log: leosim.RunLog) -> Measurement:
-        """Return the simulator's log of a run."""
+        """Convert the simulator's run log."""
         return cls(log.flows, log.links, log.flow_series, log.link_series, log.link_names)
 
     def of_flow(self, flow: int) -> dict[str, Column]:
@@ -53,15 +52,15 @@ class Measurement:
 
 
 def ordered(table: str, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row or the columns of a run log's table in the declared order.
+    """Return a row or the columns of a run log table in the declared order.
 
-    A column that a backend does not measure is NaN.
+    Columns that a backend does not measure are NaN.
 
     Raises:
-        KeyError: a column that the table does not have.
+        KeyError: the table lacks a column.
     """
     if unknown := columns.keys() - set(COLUMNS[table]):
-        raise KeyError(f"{table}: no such columns: {', '.join(sorted(unknown))}")
+        raise KeyError(f"{table}: unknown columns: {', '.join(sorted(unknown))}")
     size = np.shape(next(iter(columns.values())))
     missing: Any = np.full(size, np.nan) if size else float("nan")
     return {name: columns.get(name, missing) for name in COLUMNS[table]}
@@ -73,7 +72,7 @@ def _rows(series: dict[str, Column], key: str, value: int) -> dict[str, Column]:
 
 
 def grouped(series: dict[str, Column], key: str, *names: str) -> Iterator[tuple[int, list[Column]]]:
-    """Yield each value of the column ``key`` with its rows of the columns ``names``, in their order."""
+    """Yield each value of the column ``key`` with its rows of the columns ``names``, in order."""
     order = np.argsort(series[key], kind="stable")
     keys = series[key][order]
     for rows in np.split(order, np.flatnonzero(np.diff(keys)) + 1):
@@ -82,16 +81,16 @@ def grouped(series: dict[str, Column], key: str, *names: str) -> Iterator[tuple[
 
 
 class Window(NamedTuple):
-    """The time that counts: all from begin to end, or the first part of every so many seconds in it."""
+    """The measured time: begin to end, or only the first part of every period within."""
 
     begin_s: float
     end_s: float
     every_s: float | None = None
-    """Counted from the run's start."""
+    """Period, counted from the run's start."""
     first_s: float = 0.0
 
     def before(self, time_s: Column) -> Column:
-        """Return how much of the time that counts is over at each time, in s."""
+        """Return the measured time that has passed at each time, in s."""
         time_s = np.clip(time_s, self.begin_s, self.end_s)
         if self.every_s is None:
             return time_s
@@ -100,11 +99,11 @@ class Window(NamedTuple):
 
 
 class StepMean:
-    """The time-weighted mean of a step series over a window, from parts of the series.
+    """The time-weighted mean of a step series over a window, computed from parts of the series.
 
     Args:
         window_s: a `Window`, or begin and end in s.
-        start_s: when the first step began.
+        start_s: begin of the first step.
     """
 
     def __init__(self, window_s: Window | tuple[float, float], start_s: float = 0.0) -> None:
@@ -116,8 +115,8 @@ class StepMean:
         """Add steps.
 
         Args:
-            end_s: (n,) increasing times in s; each closes a step that began at the one before it.
-            values: (n,) value of each step; steps without a value (NaN) are left out.
+            end_s: (n,) increasing times in s; each ends a step that began at the previous one.
+            values: (n,) value of each step; NaN steps are ignored.
         """
         if not len(end_s):
             return
@@ -128,12 +127,12 @@ class StepMean:
         self._end_s = float(end_s[-1])
 
     def mean(self) -> float:
-        """Return the mean, NaN where no step lies in the window."""
+        """Return the mean; NaN if no step lies in the window."""
         return self._weighted / self._weight if self._weight > 0 else float("nan")
 
 
 def step_mean(end_s: Column, values: Column, window_s: tuple[float, float], start_s: float = 0.0) -> float:
-    """Return the mean of a step series as a whole; arguments as of `StepMean`."""
+    """Return the mean of a whole step series; see `StepMean` for the arguments."""
     mean = StepMean(window_s, start_s)
     mean.add(end_s, values)
     return mean.mean()

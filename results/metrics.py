@@ -1,4 +1,4 @@
-"""What is measured, in which unit and which way is better; and the rows of ``runs.parquet`` from a run."""
+"""The metrics with units and directions, and the rows of ``runs.parquet`` from a run."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from results.measurement import Measurement, StepMean, Window, grouped
 Parts = Callable[[], Iterable[Measurement]]
 Span = Window | tuple[float, float]
 ALL = Compare()
-"""All flows with each other, throughout the window."""
+"""Compare all flows, throughout the window."""
 
 PAYLOAD_SHARE = 1448 / 1500
-"""Data bytes in a full packet over the packet's bytes on the link."""
+"""Payload bytes over bytes on the link of a full packet."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric: a column of ``runs.parquet`` and a value of ``metric`` in ``summary.csv``."""
+    """A metric: a column of ``runs.parquet`` and a value of ``metric`` in ``summary.csv``."""
 
     name: str
     label: str
@@ -33,10 +33,10 @@ class Metric:
     better: Literal["higher", "lower", ""]
     meaning: str
     scale: float = 1.0
-    """Shown value over stored value: 100 for a share shown in %."""
+    """Displayed value over stored value: 100 for a share shown in %."""
 
     def show(self, value: float) -> str:
-        """Return a stored value as the report prints it, without the unit."""
+        """Format a stored value as in the report, without the unit."""
         return f"{value * self.scale:,.{self.digits}f}"
 
 
@@ -50,7 +50,7 @@ METRICS: dict[str, Metric] = {
             3,
             "higher",
             "Goodput over the payload that the bottleneck could have carried in the same time: its rate × "
-            "1,448/1,500, integrated, with outages counted as zero. 1 is everything there was to have.",
+            "1,448/1,500, integrated, with outages counted as zero. 1 is the maximum.",
         ),
         Metric(
             "delay_inflation",
@@ -92,8 +92,7 @@ METRICS: dict[str, Metric] = {
             "ms",
             1,
             "lower",
-            "95 % of the RTT samples lie below. It contains the path's own delay: compare within a "
-            "scenario only.",
+            "95 % of the RTT samples lie below. It includes propagation, so compare only within a scenario.",
         ),
         Metric(
             "base_rtt_mean_ms",
@@ -101,7 +100,7 @@ METRICS: dict[str, Metric] = {
             "ms",
             1,
             "",
-            "Propagation there and back without any queueing, averaged over time: a property of the path.",
+            "Propagation both ways without queueing, averaged over time: a property of the path.",
         ),
         Metric(
             "loss_rate",
@@ -118,7 +117,7 @@ METRICS: dict[str, Metric] = {
             "%",
             3,
             "lower",
-            "Packets sent again over packets sent; above the loss rate where packets were resent needlessly.",
+            "Packets retransmitted over packets sent; spurious retransmissions raise it above the loss rate.",
             scale=100.0,
         ),
         Metric(
@@ -161,8 +160,8 @@ METRICS: dict[str, Metric] = {
             "s",
             2,
             "lower",
-            "Of a transfer: from its start, the handshake included where there is one, to the "
-            "acknowledgement of its last byte. Transfers that do not get there do not count.",
+            "Time from a transfer's start, including a handshake, to the acknowledgement of its last "
+            "byte. Incomplete transfers are ignored.",
         ),
         Metric(
             "share",
@@ -171,7 +170,7 @@ METRICS: dict[str, Metric] = {
             1,
             "",
             "Goodput of a scheme’s flows over that of all flows, in the same window, where several schemes "
-            "share the path. Half is an even share where there are as many flows of each of two.",
+            "share the path. 50 % is an even share between two schemes with equally many flows.",
             scale=100.0,
         ),
     )
@@ -190,7 +189,7 @@ PER_FLOW = (
     "power",
 )
 WHOLE = ("utilization", "goodput_ratio", "jain", "shared_delay_inflation")
-"""Of a run as a whole, over the window in which all flows run."""
+"""Metrics of a whole run, over the window in which all flows run."""
 COUNTS = ("sent_packets", "delivered_packets", "retransmitted_packets", "lost_packets", "rtos")
 
 
@@ -201,16 +200,16 @@ def flow_rows(
     parts: Parts | None = None,
     compare: Compare = ALL,
 ) -> list[dict[str, Any]]:
-    """Return one dict a flow: its own metrics, its counts and those of the run as a whole.
+    """Return one dict per flow: its own metrics and counts, and those of the whole run.
 
-    Values that a run does not define (an RTT without samples, the ratio of one flow) are None, never NaN.
+    Undefined values (an RTT without samples, the ratio of one flow) are None, never NaN.
 
     Args:
-        measurement: the run, or the last part of it.
-        scenario: what was run.
-        fairness_last_s: how much of the time in which all flows run counts; None: all of it.
-        parts: yields the parts of the series, as often as it is called; by default the measurement is all.
-        compare: what is compared with what, and when.
+        measurement: the run, or its last part.
+        scenario: the scenario that was run.
+        fairness_last_s: length of the window at the end of the time in which all flows run; None: all of it.
+        parts: returns an iterator over the parts of the series; by default, ``measurement`` is complete.
+        compare: which flows are compared, and when.
     """
     window = shared_window_s(measurement.flows, fairness_last_s)
     whole = run_metrics(measurement, scenario, window, parts, compare)
@@ -220,7 +219,7 @@ def flow_rows(
         row = {key: flow[key] for key in ("flow", "scheme", "start_s", "stop_s")}
         row |= {name: _number(flow[name]) for name in PER_FLOW}
         row |= {name: int(flow[name]) for name in COUNTS}
-        # A backend whose flows have no end may leave these out.
+        # Backends without transfers may omit these.
         row |= {name: flow.get(name) for name in ("transfer_bytes", "completion_s")}
         rows.append(row | whole | {"share": shares.get(flow["scheme"])})
     return rows
@@ -229,7 +228,7 @@ def flow_rows(
 def shared_window_s(flows: list[dict[str, Any]], last_s: float | None) -> tuple[float, float] | None:
     """Return begin and end of the time in which all flows run (its last ``last_s`` seconds), or None.
 
-    Transfers, which run until they are done, do not count where others run without end.
+    Transfers are ignored if there are other flows.
     """
     flows = _without_end(flows)
     begin, end = max(flow["start_s"] for flow in flows), min(flow["stop_s"] for flow in flows)
@@ -245,9 +244,9 @@ def run_metrics(
     parts: Parts | None = None,
     compare: Compare = ALL,
 ) -> dict[str, float | None]:
-    """Return the metrics of a run as a whole, all over ``window_s``: `WHOLE`.
+    """Return the metrics `WHOLE` of a run, over ``window_s``.
 
-    Goodput ratio and Jain's index compare the flows without end, where there are any.
+    Goodput ratio and Jain's index compare only backlogged flows, if there are any.
     """
     if window_s is None:
         return dict.fromkeys(WHOLE)
@@ -274,7 +273,7 @@ def run_metrics(
 def scheme_shares(
     measurement: Measurement, window_s: tuple[float, float] | None, parts: Parts | None = None
 ) -> dict[str, float]:
-    """Return each scheme's share of the goodput of all flows without end; nothing for a single scheme."""
+    """Return each scheme's share of the goodput of backlogged flows; empty for a single scheme."""
     compared = _without_end(measurement.flows)
     if window_s is None or len({flow["scheme"] for flow in compared}) < 2:
         return {}
@@ -288,20 +287,20 @@ def scheme_shares(
 
 
 def goodput_ratio(goodputs: list[float]) -> float | None:
-    """Return the lowest over the highest of two or more goodputs; None for fewer, or all zeros."""
+    """Return the lowest over the highest goodput; None for fewer than two, or all zeros."""
     if len(goodputs) < 2 or max(goodputs) <= 0:
         return None
     return min(goodputs) / max(goodputs)
 
 
 def ratio_to_others(goodputs: list[float], flow: int) -> float | None:
-    """Return one flow's goodput over the highest of the others'; None without others, or if theirs are 0."""
+    """Return one flow's goodput over the highest of the others; None without others, or if theirs are 0."""
     highest = max((x for index, x in enumerate(goodputs) if index != flow), default=0.0)
     return goodputs[flow] / highest if highest > 0 else None
 
 
 def jain(goodputs: list[float]) -> float | None:
-    """Return Jain's fairness index of two or more goodputs; None for fewer, or all zeros.
+    """Return Jain's fairness index; None for fewer than two goodputs, or all zeros.
 
     Jain, Chiu and Hawe: "A quantitative measure of fairness and discrimination for resource allocation",
     1984.
@@ -312,7 +311,7 @@ def jain(goodputs: list[float]) -> float | None:
 
 
 def sharing_groups(scenario: Scenario, window_s: Span) -> list[list[int]]:
-    """Return the flows in groups that share links in a window, one flow with another or through others."""
+    """Return groups of flows that share links in a window, directly or through other flows."""
     groups: list[tuple[list[int], set[str]]] = []
     for index in range(len(scenario.flows)):
         members, links = [index], set().union(*_crossed(scenario, index, window_s))
@@ -329,7 +328,7 @@ def sharing_groups(scenario: Scenario, window_s: Span) -> list[list[int]]:
 def _inflation(
     measurement: Measurement, window_s: Span, flows: list[dict[str, Any]], parts: Parts | None
 ) -> float:
-    """Return RTT over base RTT, averaged over a window and then over flows that have samples in it."""
+    """Return RTT over base RTT, averaged over a window and then over the flows with samples in it."""
     means = {flow["flow"]: StepMean(window_s, flow["start_s"]) for flow in flows}
     for part in parts() if parts else [measurement]:
         for flow, (end_s, rtt, base) in grouped(part.flow_series, "flow", "time_s", "rtt_ms", "base_rtt_ms"):
@@ -340,18 +339,18 @@ def _inflation(
 
 
 def _mean(values: list[float | None]) -> float | None:
-    """Return the mean of the values that there are; None without any."""
+    """Return the mean of the values that are not None; None without any."""
     found = [value for value in values if value is not None]
     return sum(found) / len(found) if found else None
 
 
 def _without_end(flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the flows that are no transfers; all of them, if all are."""
+    """Return the flows that are not transfers; all of them if all are transfers."""
     return [flow for flow in flows if flow.get("transfer_bytes") is None] or flows
 
 
 def _total_mbps(measurement: Measurement, window_s: Span, flows: set[int], parts: Parts | None) -> float:
-    """Return what ``flows``, each of which may run for a part of the window only, carry together in it."""
+    """Return the total goodput of ``flows`` in a window, during which each may run only for a while."""
     mean = StepMean(window_s)
     for part in parts() if parts else [measurement]:
         series, grid_s = part.flow_series, part.of_link(0)["time_s"]
@@ -367,7 +366,7 @@ def flow_goodputs_mbps(
     flows: list[dict[str, Any]],
     parts: Parts | None = None,
 ) -> list[float]:
-    """Return each flow's mean goodput over a window, from the series' intervals that lie in it."""
+    """Return each flow's mean goodput over a window."""
     means = {flow["flow"]: StepMean(window_s, flow["start_s"]) for flow in flows}
     for part in parts() if parts else [measurement]:
         for flow, (end_s, goodput) in grouped(part.flow_series, "flow", "time_s", "goodput_mbps"):
@@ -383,10 +382,10 @@ def shared_capacity_mbps(
     parts: Parts | None = None,
     groups: list[list[int]] | None = None,
 ) -> float | None:
-    """Return the mean capacity of the flows' common bottleneck over a window; outages count as zero in it.
+    """Return the mean capacity of the flows' common bottleneck over a window; outages count as zero.
 
-    It is the least of the links that every flow crosses throughout; None where there is no such link. Of
-    groups of flows, which `sharing_groups` finds, it is the sum of theirs.
+    It is the minimum over links that every flow crosses throughout; None without such a link. For groups of
+    flows from `sharing_groups`, it is the sum of theirs.
     """
     groups = groups or [list(range(len(scenario.flows)))]
     common = [
@@ -405,7 +404,7 @@ def shared_capacity_mbps(
 
 
 def _crossed(scenario: Scenario, index: int, window_s: Span) -> list[set[str]]:
-    """Return the links, as the run log names them, of each route that a flow's data takes in a window."""
+    """Return the links, as in the run log, of each route that a flow's data takes in a window."""
     flow = scenario.flows[index]
     events = [event for event in scenario.events if index in event.reroute.flows]
     events.sort(key=lambda event: event.at_s)

@@ -1,4 +1,4 @@
-"""What every output says about itself: command line, configuration, commit, seed, traces, versions."""
+"""The provenance in every output: command line, configuration, commit, seed, traces, versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from configs.errors import printable
 
 PACKAGES = ("leogym", "leosim", "numpy", "scipy", "polars", "torch", "gymnasium", "pydantic")
-"""Distributions whose versions can change a result; absent ones are reported as absent."""
+"""Distributions whose versions can change a result; missing ones are reported as absent."""
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -25,16 +25,16 @@ def describe(
     seed: int | None = None,
     traces: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the self-description of an output, made of JSON types only.
+    """Return the provenance of an output as JSON types.
 
     Args:
-        config: the resolved configuration (defaults filled in).
-        seed: the seed that everything else is drawn from.
+        config: the resolved configuration, with defaults.
+        seed: the root seed.
         traces: path trace name to the SHA-256 of its CSV bytes.
 
     Returns:
-        ``command``, ``commit`` (None without a git checkout; ``-dirty`` when tracked files differ), ``date``
-        (UTC, ISO 8601, whole seconds), ``versions``, ``platform``, ``seed``, ``config`` and ``traces``.
+        ``command``, ``commit`` (None without a git checkout; ``-dirty`` if tracked files differ), ``date``
+            (UTC, ISO 8601, whole seconds), ``versions``, ``platform``, ``seed``, ``config`` and ``traces``.
     """
     return {
         "command": command_line(),
@@ -49,9 +49,9 @@ def describe(
 
 
 def command_line(argv: list[str] | None = None, orig_argv: list[str] | None = None) -> str:
-    """Return the command to type again, quoted for a shell, without the user's folders.
+    """Return the command to repeat a run, quoted for a shell, without the user's folders.
 
-    ``python -m package`` is kept as such; a script is named relative to the working folder where it can be.
+    ``python -m package`` is kept; a script's path is relative to the working folder if possible.
     """
     argv = sys.argv if argv is None else argv
     orig_argv = sys.orig_argv if orig_argv is None else orig_argv
@@ -66,7 +66,7 @@ def command_line(argv: list[str] | None = None, orig_argv: list[str] | None = No
 
 
 def anonymous(text: str) -> str:
-    """Return ``text`` with the working folder made relative and the home folder written as ``~``."""
+    """Return ``text`` with the working folder relative and the home folder as ``~``."""
     for folder, short in ((os.getcwd(), ""), (str(Path.home()), "~/")):
         if folder not in ("", "/"):
             text = text.replace(folder + "/", short)
@@ -75,7 +75,7 @@ def anonymous(text: str) -> str:
 
 
 def commit() -> str | None:
-    """Return the commit of the checkout that this package lies in, or None where there is none."""
+    """Return the commit of this package's checkout, or None without one."""
     head = _git("rev-parse", "HEAD")
     if not head or _git("rev-parse", "--show-toplevel") != str(_REPOSITORY):
         return None
@@ -83,7 +83,7 @@ def commit() -> str | None:
 
 
 def versions() -> dict[str, str]:
-    """Return the version of Python and of every distribution in `PACKAGES`."""
+    """Return the versions of Python and of all distributions in `PACKAGES`."""
     found = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -94,7 +94,7 @@ def versions() -> dict[str, str]:
 
 
 def _git(*arguments: str) -> str | None:
-    """Return what git prints, stripped, or None where git or the checkout is missing."""
+    """Return git's stripped output, or None if git or the checkout is missing."""
     try:
         done = subprocess.run(
             ["git", "-C", str(_REPOSITORY), *arguments],

@@ -1,5 +1,3 @@
-"""Looks and legends: no two schemes alike, and every one in the legend."""
-
 import itertools
 
 import leosim
@@ -55,7 +53,7 @@ def test_a_legend_is_complete_and_inside_the_page(number):
         assert page.x0 <= box.x0
         assert box.x1 <= page.x1
         assert box.y1 <= page.y1
-        # The axes keep their place below it, and most of their height.
+        # The axes keep their place below the legend, and most of their height.
         inner = axes.get_window_extent()
         assert inner.y1 < box.y0
         assert inner.height > 0.55 * 3.5 * figure.dpi

@@ -91,7 +91,7 @@ def test_transfers_count_in_the_utilization_for_the_time_they_run() -> None:
     measurement = two_flows(6.0, 3.0)
     measurement.flows[1]["transfer_bytes"] = 2_250_000
     found = run_metrics(measurement, TWO_FLOWS, (0.0, 10.0))
-    # 6 Mbit/s throughout, 3 Mbit/s for six of ten seconds.
+    # 6 Mbit/s throughout, 3 Mbit/s for 6 of 10 s.
     assert found["utilization"] == pytest.approx(0.78 / PAYLOAD_SHARE)
     assert found["jain"] is None
 
@@ -174,7 +174,7 @@ def test_flows_apart_are_judged_by_their_own_bottlenecks_and_meet_when_one_is_re
     assert (before["goodput_ratio"], before["jain"]) == (None, None)
     assert after["utilization"] == pytest.approx(9 / (10 * PAYLOAD_SHARE))
     assert after["goodput_ratio"] == pytest.approx(0.5)
-    # Over both, each flow has its own way for a while, and there is no link that both cross throughout.
+    # Across the reroute, no link is crossed by both flows throughout.
     assert run_metrics(two_flows(6.0, 3.0), moved, (4.0, 10.0))["utilization"] is None
 
 
@@ -211,7 +211,7 @@ def test_a_step_mean_weighs_each_step_by_its_time_in_the_window() -> None:
 
 def test_of_a_window_the_first_part_of_every_period_can_count() -> None:
     end_s, values = np.array([2.0, 5.0, 6.0, 12.0]), np.array([1.0, 2.0, 3.0, 4.0])
-    # 1 to 2 and 5 to 7: counted from the start, cut by the window.
+    # 1 to 2 and 5 to 7: periods count from the start, and the window cuts them.
     assert step_mean(end_s, values, Window(1.0, 9.0, 5.0, 2.0)) == pytest.approx((1 + 3 + 4) / 3)
 
 

@@ -8,11 +8,11 @@ import shlex
 import sys
 import textwrap
 from pathlib import Path
-from typing import NoReturn, get_args
+from typing import get_args
 
 import leosim
 
-from configs.errors import InputError, reports_input_errors
+from configs.errors import InputError, OneLineParser, number, reports_input_errors
 from traces import plot
 from traces.capacity import settings as capacity_spec
 from traces.formats import cli as exchange_cli
@@ -21,25 +21,11 @@ from traces.orbit.legs import Delays
 from traces.path import batch, cache, named_paths, path_trace, physics, shared, spec, synth
 
 
-class _Parser(argparse.ArgumentParser):
-    """Report bad usage in one line, with exit status 2."""
-
-    def error(self, message: str) -> NoReturn:
-        raise InputError(f"{self.prog}: {message}")
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = OneLineParser(
         prog="python -m traces", description="Path traces: orbits to delay, outages and capacity."
     )
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=OneLineParser)
     commands.add_parser("list", help="list named paths, constellations and cities", allow_abbrev=False)
 
     build = commands.add_parser("build", help="build a path trace", allow_abbrev=False)
@@ -58,27 +44,25 @@ def _parser() -> argparse.ArgumentParser:
     )
     build.add_argument(
         "--reattach-s",
-        type=_number,
+        type=number,
         metavar="S",
         help="re-selection period, default 15 (shortest: every step)",
     )
     build.add_argument(
         "--reattach-phase-s",
-        type=_number,
+        type=number,
         metavar="S",
         help="offset of re-selections from multiples of the period, default 0 (Starlink: 12)",
     )
-    build.add_argument("--route-s", type=_number, metavar="S", help="route update period, default 1")
+    build.add_argument("--route-s", type=number, metavar="S", help="route update period, default 1")
     reach = build.add_mutually_exclusive_group()
-    reach.add_argument("--min-elevation", type=_number, metavar="DEG", help="default: the constellation's")
-    reach.add_argument("--max-slant-km", type=_number, metavar="KM", help="limit reach by distance instead")
+    reach.add_argument("--min-elevation", type=number, metavar="DEG", help="default: the constellation's")
+    reach.add_argument("--max-slant-km", type=number, metavar="KM", help="limit reach by distance instead")
     build.add_argument("--epoch", metavar="ISO", help="default 2000-01-01T00:00:00Z")
-    build.add_argument(
-        "--start", type=_number, metavar="S", help="first row, in s since the epoch, default 0"
-    )
-    build.add_argument("--duration", type=_number, metavar="S", help="default 5731, a revolution at 550 km")
+    build.add_argument("--start", type=number, metavar="S", help="first row, in s since the epoch, default 0")
+    build.add_argument("--duration", type=number, metavar="S", help="default 5731, a revolution at 550 km")
     build.add_argument("--step-ms", type=int, metavar="MS", help="default 100")
-    build.add_argument("--capacity-mbps", type=_number, metavar="MBPS", help="both ways, default 100")
+    build.add_argument("--capacity-mbps", type=number, metavar="MBPS", help="both ways, default 100")
     build.add_argument(
         "--report-error",
         metavar="normal:SIGMA|uniform:T|empirical:FILE",
@@ -98,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     pairs = commands.add_parser(
         "shared", help="build traces and a scenario for two paths that share links", allow_abbrev=False
     )
-    shared.add_arguments(pairs, _number)
+    shared.add_arguments(pairs, number)
 
     exchange_cli.add(commands)
     synth.add(commands)

@@ -37,7 +37,7 @@ def trained(agent, path, steps, resume=False, **changes):
 @pytest.mark.parametrize("agent", ["sac", "td3", "tqc"])
 def test_it_trains_checkpoints_exports_and_resumes(tmp_path, agent):
     run, settings = trained(agent, tmp_path / "run", 64)
-    algorithm = off_policy.algorithm(settings)
+    algorithm = off_policy.ALGORITHMS[agent]
     latest = run.latest_checkpoint()
     assert latest is not None
     model, state = loop.load(algorithm, latest, settings)

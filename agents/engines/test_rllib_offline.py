@@ -66,7 +66,7 @@ def test_what_is_learned_offline_is_exported_and_resumed_exactly(agent, tiny, tm
 def test_a_policy_takes_signals_as_they_are_and_its_network_normal_ones(tiny, tmp_path):
     settings = settings_of("bc", tiny, steps=20)
     run = trained(settings, tmp_path / "run")
-    training = offline.Training(settings, Path(tiny.pool_folder))
+    training = offline.Training(offline.BC, settings, Path(tiny.pool_folder))
     training.load(run.latest_checkpoint())
     drawn = training.transitions.draw(9).observation[:, 0]
     module = training.learner.module["default_policy"]

@@ -1,7 +1,8 @@
-"""Runs of the pool on the lab's Linux: the same signals, actions and rewards, from what its kernel told.
+"""Runs of the pool on the lab's Linux, with signals, actions and rewards computed as in the simulator.
 
-The guest samples the senders' tcp_info every 10 ms; `interval_reports` makes them what an agent is told, and
-`leosim.Agents` what it sees and earns. Schemes are the kernel's own: only the simulator can ``hold`` them.
+The guest samples the senders' tcp_info every 10 ms. `interval_reports` turns samples into an agent's reports,
+and `leosim.Agents` into observations and rewards. Schemes are the kernel's, because only the simulator can
+``hold`` them.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ from results.provenance import command_line
 
 BACKEND = links.NAME
 STANDS_FOR = {"bbr3": "bbr"}
-"""What runs in the place of a scheme that Linux does not have."""
+"""Substitutes for schemes that Linux lacks."""
 PACED = ("bbr",)
-"""Schemes that pace themselves."""
+"""Schemes that pace."""
 
 
 @dataclass(frozen=True)
 class LabRun:
-    """One of the pool's runs, to be repeated.
+    """A run of the pool to repeat on the kernel.
 
     Attributes:
-        situation: its number in the pool.
+        situation: its index in the pool.
         asked: the pool's scheme.
     """
 
@@ -44,16 +45,16 @@ class LabRun:
 
     @property
     def scheme(self) -> str:
-        """What runs on the kernel."""
+        """The scheme that runs on the kernel."""
         return self.asked if self.asked in virtual_run.schemes() else STANDS_FOR.get(self.asked, self.asked)
 
     @property
     def file(self) -> str:
-        """The name of its file in the pool."""
+        """Its file name in the pool."""
         return f"situation-{self.situation:05d}-{BACKEND}-{self.asked}.parquet"
 
     def described(self) -> dict[str, str | int]:
-        """Return what the pool's index says of it."""
+        """Return its entry in the pool's index."""
         return {
             "situation": self.situation,
             "scheme": self.scheme,
@@ -63,16 +64,16 @@ class LabRun:
 
 
 def sample(situations: int, schemes: tuple[str, ...], count: int, seed: int) -> list[LabRun]:
-    """Return so many of the pool's runs, drawn without replacement; the smaller sample begins the larger."""
+    """Draw ``count`` of the pool's runs without replacement; a smaller sample is a prefix of a larger one."""
     drawn = np.random.default_rng([seed, 6]).permutation(situations * len(schemes))[:count]
     return [LabRun(number // len(schemes), schemes[number % len(schemes)]) for number in drawn.tolist()]
 
 
 def require(settings: SageSettings) -> None:
-    """Refuse settings that this machine's lab cannot collect for.
+    """Refuse settings that the lab on this machine does not support.
 
     Raises:
-        InputError: no QEMU, no image, another interval, a scheme that the guest lacks.
+        InputError: QEMU or the image is missing, the interval differs, or the guest lacks a scheme.
     """
     if (lack := links.missing()) is not None:
         raise InputError(f"settings: lab_runs: {lack}")
@@ -88,11 +89,11 @@ def require(settings: SageSettings) -> None:
 def watch(
     situation: Situation, scheme: str, settings: SageSettings
 ) -> tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.float32]]:
-    """Run a scheme of the kernel's in ``situation``.
+    """Run a scheme of the kernel in ``situation``.
 
     Returns:
-        For each interval whether it brought a delivery, of shape (n,); the observation at its end, (n, 69);
-        and its reward, (n,).
+        For each interval: whether it had a delivery, (n,); the observation at its end, (n, 69); and its
+            reward, (n,).
 
     Raises:
         InputError: the lab cannot run it, or the run failed.
@@ -115,7 +116,7 @@ def watch(
 def look(
     reports: NDArray[np.float64], planned: Plan, settings: SageSettings
 ) -> tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.float32]]:
-    """Return what an agent in the place of a plan's first flow would have seen and earned; see `watch`.
+    """Return observations and rewards of an agent in the place of a plan's first flow; see `watch`.
 
     All flows run as long as the plan.
     """
@@ -134,7 +135,7 @@ def look(
 
 
 def file_says(run: LabRun) -> dict[str, str]:
-    """Return what a file says of its run beside what every file of the pool does."""
+    """Return the metadata of a run's file, in addition to that of every file of the pool."""
     manifest = image.latest().manifest
     return {
         "backend": BACKEND,

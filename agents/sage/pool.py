@@ -33,6 +33,7 @@ from agents.sage import lab, scenarios
 from agents.sage.lab import LabRun
 from agents.sage.scenarios import Situation
 from agents.sage.settings import PoolRanges, SageSettings
+from agents.training.settings import TrainSettings
 from configs.atomic import sync_file, sync_folder, write_atomically
 from configs.errors import InputError
 from results.provenance import describe
@@ -264,6 +265,13 @@ def read_index(folder: Path) -> dict[str, Any]:
         if got != must:
             raise InputError(f"{path}: {field}: must be {must!r}, not {got!r}")
     return index
+
+
+def require_same(index: dict[str, Any], settings: TrainSettings, folder: Path) -> None:
+    """Raise `InputError` unless the pool was collected for the settings' signals and rewards."""
+    for field in ("spec", "reward", "interval_ms"):
+        if index[field] != (must := getattr(settings, field)):
+            raise InputError(f"{folder / 'pool.json'}: {field}: is {index[field]!r}, not {must!r}")
 
 
 def files(folder: Path, index: dict[str, Any], lab_runs: int) -> list[list[Path]]:

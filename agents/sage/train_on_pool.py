@@ -59,14 +59,7 @@ class Training:
             streams=settings.carry,
             stay=settings.stay,
         )
-        index = self.sequences.index
-        for field, must in (
-            ("spec", settings.spec),
-            ("reward", settings.reward),
-            ("interval_ms", settings.interval_ms),
-        ):
-            if index[field] != must:
-                raise InputError(f"{folder / 'pool.json'}: {field}: is {index[field]!r}, not {must!r}")
+        pool.require_same(self.sequences.index, settings, folder)
         self.learner = Crr(settings, observation_dim=self.sequences.observation_dim)
         self.best_ratio = -1.0
         self.best_steps = 0

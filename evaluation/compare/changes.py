@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from evaluation.recorded.setup import unlike
+from evaluation.recorded.setup import shown, unlike
 
 Description = Mapping[str, Any]
 
@@ -39,7 +39,7 @@ def _suites(a: Description, b: Description) -> Iterator[Change]:
         if name in theirs:
             yield from _unequal(f"{name}: repeats", ours[name]["repeats"], theirs[name]["repeats"])
             for field, before, after in unlike(ours[name], theirs[name]):
-                yield Change(f"{name}: {field}", _show(before), _show(after))
+                yield Change(f"{name}: {field}", shown(before), shown(after))
 
 
 def _schemes(a: Description, b: Description) -> Iterator[Change]:
@@ -66,10 +66,4 @@ def _only(what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iter
 
 def _unequal(what: str, a: Any, b: Any) -> Iterator[Change]:
     if a != b:
-        yield Change(what, _show(a), _show(b))
-
-
-def _show(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "none" if value is None else str(value)
+        yield Change(what, shown(a), shown(b))

@@ -37,7 +37,7 @@ def test_each_suite_has_a_scenario_for_the_lab_and_what_the_lab_did_with_it(name
     suite = suites.load(name)
     assert (suite.spot is None) == (name in UNABLE | VARIANTS)
     if suite.spot is None:
-        with pytest.raises(InputError, match=f"{name}.yaml: --spot: the suite says nothing"):
+        with pytest.raises(InputError, match=f"{name}.yaml: --spot: the suite has no spot check"):
             suite.as_spot()
         return
     cut = suite.as_spot()

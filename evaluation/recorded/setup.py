@@ -54,14 +54,14 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
     old, new = before["config"], now["config"]
     for name in ("quick", "spot", "backend"):
         if (old.get(name) or False) != (new.get(name) or False):
-            yield f"--{name}: {_show(old.get(name))} before, {_show(new.get(name))} now"
+            yield f"--{name}: {shown(old.get(name))} before, {shown(new.get(name))} now"
     if before["seed"] != now["seed"]:
         yield f"--seed: {before['seed']} before, {now['seed']} now"
     earlier = {suite["name"]: suite for suite in old["suites"]}
     for suite in new["suites"]:
         if suite["name"] in earlier:
             for name, theirs, ours in unlike(earlier[suite["name"]], suite):
-                yield f"{suite['name']}: {name}: {_show(theirs)} before, {_show(ours)} now"
+                yield f"{suite['name']}: {name}: {shown(theirs)} before, {shown(ours)} now"
     for name, policy in new["policies"].items():
         yield from _hashes(f"--schemes: {name}: policy", old["policies"].get(name), policy)
     for name, sha256 in now["traces"].items():
@@ -114,7 +114,8 @@ def _of_another_setup(recorded: pl.DataFrame, planned: Collection[Run]) -> bool:
     return any(setups.get((*key,), setup_id) != setup_id for *key, setup_id in rows.iter_rows())
 
 
-def _show(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a setting's value in words."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "none" if value is None else str(value)

@@ -1,1 +1,1 @@
-"""Scenarios on the host's real TCP stack, behind real link shells, with the simulator's run logs."""
+"""Runs of scenarios on the host's real TCP stack behind link shells, with the simulator's run log."""

@@ -7,4 +7,3 @@ from kernel_bridge.runner.link_shells import Backend
 from kernel_bridge.runner.mahimahi_links import MahimahiLinks
 
 BACKENDS: dict[str, type[Backend]] = {"mahimahi": MahimahiLinks, "kernel": LeoLinks}
-"""Name to what makes its links."""

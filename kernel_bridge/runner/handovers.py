@@ -1,7 +1,7 @@
-"""When SaTCP flows are told of the handovers that their paths announce, as the simulator's SaTCP is.
+"""Handover reports for SaTCP flows, from their path traces' announcements, as in the simulator.
 
-A report comes T_err = 0.6 s before its handover is expected, about 90 % of predictions being within that
-(SaTCP, INFOCOM 2023, section V-B), and holds for 2 T_err + TCP_RTO_MIN + 0.1 s = 1.5 s (section V-C).
+A report starts T_err = 0.6 s before the expected handover, because about 90 % of predictions are within that
+error (SaTCP, INFOCOM 2023, section V-B). It lasts 2 T_err + TCP_RTO_MIN + 0.1 s = 1.5 s (section V-C).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ INHIBITION_NS = 2 * REPORT_ERROR_NS + 200 * NS_PER_MS + 100 * NS_PER_MS
 
 
 def expected_ns(link: PlannedLink, duration_ns: int) -> list[int]:
-    """Return when a link's handovers are expected within a run, in ns from its start."""
+    """Return a link's expected handovers within a run, in ns from its start."""
     if link.csv is None:
         return []
     metadata = json.loads(leosim.PathTrace.parse(link.csv.decode(), link.name).metadata or "{}")
@@ -34,7 +34,7 @@ def expected_ns(link: PlannedLink, duration_ns: int) -> list[int]:
 
 
 def reports_ns(expected: Iterable[int]) -> list[tuple[int, int]]:
-    """Return from when to when reports of handovers hold, those that overlap as one."""
+    """Return begin and end of handover reports; overlapping reports are merged."""
     merged: list[tuple[int, int]] = []
     for time_ns in sorted(expected):
         begin = max(0, time_ns - REPORT_ERROR_NS)
@@ -47,5 +47,5 @@ def reports_ns(expected: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def of_flow(plan: Plan, flow: PlannedFlow) -> list[tuple[int, int]]:
-    """Return from when to when reports of the handovers on a flow's links hold."""
+    """Return begin and end of the handover reports on a flow's links."""
     return reports_ns(time for link in plan.links_of(flow) for time in expected_ns(link, plan.duration_ns))

@@ -1,12 +1,12 @@
-"""Interval reports from samples of the kernel's tcp_info: what an agent in a flow's place would be told.
+"""Interval reports of an agent, computed from samples of the kernel's tcp_info.
 
-An interval is from one sample to the next. The reports are those of leo-bridge, whose eBPF programs hear of
-every acknowledgement, but for what two readings of tcp_info cannot tell:
+An interval lasts from one sample to the next. The reports equal those of leo-bridge, whose eBPF programs see
+every ACK, except for what two readings of tcp_info cannot show:
 
-- *throughput*: the latest delivery-rate sample, not the mean of the interval's; 0 without a delivery.
-- *RTT samples* and their slope: not known, as in an interval without any; smoothed RTT, its variation and
-  the minimum are the kernel's.
-- *lost*: packets newly deemed lost, from those sent again (`run_log.sent_packets`).
+- *throughput*: the latest delivery-rate sample, not the interval's mean; 0 without a delivery.
+- *RTT samples* and their slope: unknown, as in an interval without samples. Smoothed RTT, its variation and
+the minimum are the kernel's.
+- *lost*: packets newly deemed lost, derived from retransmissions (`run_log.sent_packets`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from kernel_bridge.runner.run_log import sent_packets
 from kernel_bridge.runner.socket_log import UNPACED, Samples
 
 SAMPLE_MS = 10
-"""From one sample to the next (`traffic.c`)."""
+"""The sampling interval of `traffic.c`."""
 _NO_RTT = 2**32 - 1
 """The kernel's minimum RTT before the first sample."""
 
 
 def interval_reports(sent: Samples, *, paced: bool) -> NDArray[np.float64]:
-    """Return the reports of a TCP sender, of shape (samples, len(`REPORT_FIELDS`)).
+    """Return a TCP sender's reports, of shape (samples, len(`REPORT_FIELDS`)).
 
     Args:
-        sent: its samples. The first interval begins one period before the first sample, with nothing sent.
-        paced: whether its scheme paces: the kernel tells a rate of those that do not, too.
+        sent: its samples. The first interval starts one period before the first sample, with nothing sent.
+        paced: whether its scheme paces. The kernel reports a rate even if it does not.
     """
     info = {
         name: sent.info[name].astype(np.int64)
@@ -38,7 +38,7 @@ def interval_reports(sent: Samples, *, paced: bool) -> NDArray[np.float64]:
         if name != "pacing_rate"
     }
     segment = info["snd_mss"]
-    # The handshake's SYN is delivered before all data (tcp_clean_rtx_queue counts it).
+    # tcp_clean_rtx_queue counts the handshake's SYN as delivered.
     delivered = np.diff(info["delivered"], prepend=1) * segment
     throughput = np.where(delivered > 0, info["delivery_rate"], 0)
     _, _, lost = sent_packets(sent)

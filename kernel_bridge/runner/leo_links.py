@@ -1,4 +1,4 @@
-"""Links as mm-leo: the simulator's link, on the machine's clock."""
+"""Links emulated by mm-leo, the simulator's link in real time."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ UNLIMITED = "unlimited"
 
 
 class LeoLinks:
-    """One ``mm-leo`` for each link."""
+    """One ``mm-leo`` per link."""
 
     name = "kernel"
 
     def missing(self) -> str | None:
-        """Say in one line what this machine lacks, or None."""
+        """Return what this machine lacks, in one line, or None."""
         return mm_leo.missing() or mahimahi.missing()
 
     def programs(self) -> list[Path]:
-        """Return where mm-leo is."""
+        """Return the path of mm-leo."""
         return [found] if (found := mm_leo.program()) else []
 
     def check(self, plan: Plan, link: PlannedLink) -> None:
@@ -40,13 +40,13 @@ class LeoLinks:
         where = f"{plan.name}: --backend {self.name}: links.{link.name}.queue"
         queue = link.spec.queue
         if queue.kind not in QUEUES:
-            raise InputError(f"{where}.kind: {queue.kind}: mm-leo has {', '.join(QUEUES)}")
+            raise InputError(f"{where}.kind: {queue.kind}: mm-leo supports {', '.join(QUEUES)}")
         for knob in KNOBS[queue.kind]:
             if getattr(queue, knob) is not None:
-                raise InputError(f"{where}.{knob}: mm-leo's {queue.kind} has Linux's settings, and no knobs")
+                raise InputError(f"{where}.{knob}: mm-leo's {queue.kind} is fixed to Linux's defaults")
 
     def link(self, plan: Plan, link: PlannedLink, folders: Folders) -> LinkShells:
-        """Return a link's shells; its path trace is written."""
+        """Write a link's path trace and return its shells."""
         options = [f"--queue={link.spec.queue.kind}", f"--seed={link.seed}"]
         if link.limit is not None:
             options.append(f"--queue-{link.limit.unit}={link.limit.size}")
@@ -62,7 +62,7 @@ class LeoLinks:
         return LinkShells([leo(link, folders, log, options)], [log])
 
     def access(self, delay_ns: int, where: str, folders: Folders) -> list[str]:
-        """Return the shell that delays by so much each way."""
+        """Return the shell that adds this delay in each direction."""
         return [
             str(folders.private / NAME),
             f"--delay-ms={delay_ns / NS_PER_MS!r}",
@@ -78,7 +78,8 @@ class LeoLinks:
         ahead_ns = -shift_ns - round(LEAD_S * NS_PER_S) if link.schedule.varies else 0
         events = uplink_events(log).with_columns(pl.col("at_ns") + shift_ns)
         came, left, dropped, lost = (events.filter(pl.col("what") == what) for what in "+-dl")
-        # The log tells when a packet arrived at the end; it left the queue a propagation earlier.
+        # The log has times of arrival at the link's end; departures from the queue were a propagation
+        # earlier.
         due_ns = (left["at_ns"] - left["late_ns"]).to_numpy()
         guess_ns = due_ns - link.schedule.delay_at(due_ns + ahead_ns)
         departure_ns = due_ns - link.schedule.delay_at(guess_ns + ahead_ns)
@@ -99,9 +100,9 @@ class LeoLinks:
 
 
 def leo(link: PlannedLink, folders: Folders, log: Path, options: list[str]) -> list[str]:
-    """Return the command line of mm-leo on a link's path, whose trace is written.
+    """Write a link's path trace and return its command line of mm-leo.
 
-    The way back has the same delay and outages, and neither queue nor random loss.
+    The reverse path has the same delay and outages, but no queue and no random loss.
     """
     line = [str(folders.private / NAME)]
     if link.csv is None:
@@ -115,12 +116,12 @@ def leo(link: PlannedLink, folders: Folders, log: Path, options: list[str]) -> l
 
 
 def uplink_events(log: Path) -> pl.DataFrame:
-    """Return one row for every event on the way out in mm-leo's log.
+    """Return one row per uplink event in mm-leo's log.
 
-    Its columns: at_ns since the link began; what (``+``, ``-``, ``d`` or ``l``); count, of bytes or packets;
-    and late_ns of those that left.
+    Columns: at_ns since the link began; what (``+``, ``-``, ``d`` or ``l``); count, of bytes or packets; and
+    late_ns of departures.
     """
-    # Lines have four to six fields, which a reader of tables does not take; \x00 is in none of them.
+    # Lines have a varying number of fields, which CSV readers refuse. No line contains \x00.
     lines = pl.read_csv(
         log,
         separator="\0",
@@ -160,5 +161,5 @@ def report_of(log: Path) -> dict[str, Any]:
 
 
 def late(report: dict[str, Any]) -> str | None:
-    """Say why mm-leo was too late to count, or None."""
+    """Return why mm-leo was too late for a valid run, or None."""
     return None if report["valid"] else f"mm-leo: {report['fault']}"

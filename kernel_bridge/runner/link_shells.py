@@ -1,4 +1,4 @@
-"""What a backend's shells do for a link: how they are started, and what they tell afterwards."""
+"""The interface of backends: how they start the shells of a link and read their logs."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 from kernel_bridge.runner.plan import Plan, PlannedLink
 
 LEAD_S = 2.0
-"""How long before the run's start the shells of links that vary begin: enough to prepare the flows."""
+"""Lead time of shells with varying links before the run, which covers the preparation of the flows."""
 
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Folders:
-    """Where a run's files are while it lasts."""
+    """The folders of a run."""
 
     work: Path
-    """What shells read and write."""
+    """Files that shells read and write."""
     private: Path
-    """Programs that set up a shell as root for an ordinary user; it is filled when the run begins."""
+    """Programs that set up shells as root for an ordinary user; filled when the run begins."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class LinkShells:
     """The shells that make up one link."""
 
     commands: Sequence[Sequence[str]]
-    """The outermost first, each up to the command that it runs inside."""
+    """From the outermost to the innermost, each without the command to run inside."""
     logs: Sequence[Path]
-    """Their logs, each of which tells when its shell began."""
+    """Logs, which include each shell's start time."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The run's start, by two clocks."""
+    """The run's start on two clocks."""
 
     monotonic_ns: int
     epoch_ns: int
@@ -48,38 +48,35 @@ class Origin:
 
 @dataclass(frozen=True)
 class LinkEvents:
-    """What happened on a link, times in ns from the run's start, in the direction of the data.
-
-    Each kind of event is in order of time.
-    """
+    """Events on a link in the data direction, in ns from the run's start, each kind sorted by time."""
 
     arrival_ns: Integers
     departure_ns: Integers
-    """When packets that were delivered had left the queue."""
+    """When delivered packets left the queue."""
     delivery_ns: Integers
     delivered_bytes: Integers
-    """Of each delivered packet, with its IP header."""
+    """Size of each delivered packet with its IP header."""
     drop_ns: Integers
     dropped_packets: Integers
     loss_ns: Integers
     lost_packets: Integers
-    """Taken behind the queue, by chance or in an outage; none where the shells do not tell."""
+    """Random and outage losses after the queue; none if the shells do not log them."""
     marked_packets: int
     lead_ns: int
-    """How far into the run's lead the capacity was at its start: `LEAD_S`, had the shell begun in time."""
+    """How long before the run's start the capacity schedule began: `LEAD_S` if the shell began in time."""
     delay_lead_ns: int
-    """The same for the delay."""
+    """The same for the delay schedule."""
     late: str | None
-    """Why the shells were too late to count, or None."""
+    """Why the shells were too late for a valid run, or None."""
 
 
 class Backend(Protocol):
-    """Shells of one kind."""
+    """A kind of shell that emulates links."""
 
     name: str
 
     def missing(self) -> str | None:
-        """Say in one line what this machine lacks, or None."""
+        """Return what this machine lacks, in one line, or None."""
         ...
 
     def programs(self) -> list[Path]:
@@ -90,22 +87,22 @@ class Backend(Protocol):
         """Refuse a link that the shells cannot express.
 
         Raises:
-            InputError: it is one.
+            InputError: the link is unsupported.
         """
         ...
 
     def link(self, plan: Plan, link: PlannedLink, folders: Folders) -> LinkShells:
-        """Return the shells of a link that was checked, whose files are written."""
+        """Write the files of a checked link and return its shells."""
         ...
 
     def access(self, delay_ns: int, where: str, folders: Folders) -> list[str]:
-        """Return the shell that delays by so much each way.
+        """Return the shell that adds this delay in each direction.
 
         Raises:
-            InputError: there is none.
+            InputError: no shell supports this delay.
         """
         ...
 
     def events(self, link: PlannedLink, shells: LinkShells, origin: Origin, duration_ns: int) -> LinkEvents:
-        """Read what happened on a link."""
+        """Read a link's events from its logs."""
         ...

@@ -1,7 +1,7 @@
-"""Links as mahimahi's shells: mm-link for capacity and queue, then mm-loss, then mm-delay.
+"""Links emulated by mahimahi's shells: mm-link for capacity and queue, then mm-loss, then mm-delay.
 
-That is their order on the way of the data, from the innermost to the outermost, and the simulator's. Where
-mm-delay cannot make the delay, because it varies or is no whole number of milliseconds, mm-leo does.
+Data crosses them in this order, from the innermost to the outermost, as in the simulator. mm-leo replaces
+mm-delay if the delay varies or is not a whole number of milliseconds.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from traces.formats import mahimahi as files
 from traces.formats.series import Series
 
 LATE_MS = 10
-"""A link that handles more than 1 % of its opportunities later than this is not the one asked for."""
+"""A link is invalid if it handles more than 1 % of its opportunities later than this."""
 _ELSEWHERE = " (--backend kernel can)"
 _TAIL_S = 1
 _ACK_SHARE = 0.04
-"""Bytes of acknowledgements over bytes of data, if every packet is acknowledged, with 1,504 to 56 bytes."""
+"""Bytes of ACKs (56) over bytes of data (1,504), if every packet is acknowledged."""
 _OPPORTUNITY_A_MS_BPS = 12_000_000
 _CODEL_MS = {"target": 5.0, "interval": 100.0}
 _PIE_MS = {"qdelay_ref": 15.0, "max_burst": 150.0}
 _MANAGED_QUEUE_PACKETS = 1000
-"""Linux's defaults; mahimahi has none."""
+"""Linux's defaults, because mahimahi has none."""
 
 
 class MahimahiLinks:
@@ -44,30 +44,30 @@ class MahimahiLinks:
     name = "mahimahi"
 
     def missing(self) -> str | None:
-        """Say in one line what this machine lacks, or None."""
+        """Return what this machine lacks, in one line, or None."""
         return mahimahi.missing()
 
     def programs(self) -> list[Path]:
-        """Return where mm-leo is, if it is built."""
+        """Return the path of mm-leo, if it is built."""
         return LeoLinks().programs()
 
     def check(self, plan: Plan, link: PlannedLink) -> None:
         """Refuse a link that the shells cannot express."""
         where = _where(plan, link)
         if np.ptp(link.schedule.loss) > 0:
-            raise InputError(f"{where}: its loss varies, and mm-loss's is fixed{_ELSEWHERE}")
+            raise InputError(f"{where}: mm-loss supports no varying loss{_ELSEWHERE}")
         if plan.ack_jitter_ns:
             raise InputError(
-                f"{plan.name}: --backend {self.name}: host_jitter_us: mm-delay has none{_ELSEWHERE}"
+                f"{plan.name}: --backend {self.name}: host_jitter_us: mm-delay has no jitter{_ELSEWHERE}"
             )
         if link.spec.outage == "drop":
-            raise InputError(f"{where}: outage: drop: mm-link holds its queue{_ELSEWHERE}")
+            raise InputError(f"{where}: outage: drop: mm-link only holds its queue{_ELSEWHERE}")
         if needs_leo(link) and (lack := mm_leo.missing()):
-            raise InputError(f"{where}: mm-delay has one fixed delay of whole milliseconds, and {lack}")
+            raise InputError(f"{where}: mm-delay supports only a fixed delay in whole ms, and {lack}")
         queue(link, where)
 
     def link(self, plan: Plan, link: PlannedLink, folders: Folders) -> LinkShells:
-        """Return a link's shells, whose traces are written."""
+        """Write a link's traces and return its shells."""
         where, found = _where(plan, link), link.schedule
         series = opportunities(found, plan.duration_ns)
         paths = {}
@@ -89,22 +89,22 @@ class MahimahiLinks:
         return LinkShells([delay, *(shell.arguments() for shell in shells)], logs)
 
     def access(self, delay_ns: int, where: str, folders: Folders) -> list[str]:
-        """Return the shell that delays by so much each way."""
+        """Return the shell that adds this delay in each direction."""
         if delay_ns % NS_PER_MS == 0:
             return Delay(delay_ns // NS_PER_MS).arguments()
         if lack := mm_leo.missing():
-            raise InputError(f"{where}: mm-delay has whole milliseconds, and {lack}")
+            raise InputError(f"{where}: mm-delay supports only whole ms, and {lack}")
         return LeoLinks().access(delay_ns, where, folders)
 
     def events(self, link: PlannedLink, shells: LinkShells, origin: Origin, duration_ns: int) -> LinkEvents:
-        """Read mm-link's log, and mm-leo's where it makes the delay."""
+        """Read a link's events from the logs of mm-link and, if used, mm-leo."""
         found = read_log(shells.logs[0])
         initial = [line for line in found.header if line.startswith("init timestamp: ")]
-        # In whole milliseconds, since some moment in the system's time.
+        # In whole milliseconds of the system clock.
         shift_ns = int(initial[0].split(": ")[1]) * NS_PER_MS - origin.epoch_ns
         drop_ms, dropped = drops(found)
         why = late(found, -shift_ns / NS_PER_MS, (duration_ns - shift_ns) / NS_PER_MS)
-        # Exact to what the clock tells, and to what reading two clocks one after the other costs.
+        # Exact up to clock resolution and the time between reading the two clocks.
         lead_ns = delay_lead_ns = -round((shift_ns + found.base_ms * NS_PER_MS) / NS_PER_MS) * NS_PER_MS
         if len(shells.logs) > 1:
             delay_lead_ns = origin.monotonic_ns - header_of(shells.logs[1])["began_monotonic_ns"]
@@ -130,7 +130,7 @@ class MahimahiLinks:
 
 
 def needs_leo(link: PlannedLink) -> bool:
-    """Return whether mm-delay cannot make a link's delay: it varies, or is no whole number of ms."""
+    """Return whether a delay needs mm-leo: it varies, or is not a whole number of ms."""
     return np.ptp(link.schedule.delay_ns) > 0 or int(link.schedule.delay_ns[0]) % NS_PER_MS > 0
 
 
@@ -139,10 +139,10 @@ def _where(plan: Plan, link: PlannedLink) -> str:
 
 
 def drops(log: LinkLog) -> tuple[Integers, Integers]:
-    """Return when the queue dropped, and how many packets.
+    """Return when the queue dropped packets, and how many.
 
-    mm-link 0.98 does not log what droptail drops. But a departure tells how long its packet was in the queue:
-    of the arrivals in a millisecond, those that never left were dropped, up to the last that left.
+    mm-link 0.98 does not log droptail's drops. But each departure logs its time in the queue, so packets that
+    arrived in a millisecond and never left were dropped, up to the last departed packet.
     """
     if len(log.drop_ms) or not len(log.departure_ms):
         return log.drop_ms, log.dropped_packets
@@ -150,16 +150,16 @@ def drops(log: LinkLog) -> tuple[Integers, Integers]:
     first, last = int(log.arrival_ms[0]), int(came_ms.max())
     arrived = np.bincount(log.arrival_ms[log.arrival_ms <= last] - first, minlength=last - first + 1)
     gone = arrived - np.bincount(came_ms - first, minlength=last - first + 1)
-    # Of the last millisecond's, some may be waiting yet.
+    # Arrivals of the last millisecond may still be queued.
     gone[-1] = 0
     return np.flatnonzero(gone > 0) + first, gone[gone > 0]
 
 
 def late(log: LinkLog, begin_ms: float, end_ms: float) -> str | None:
-    """Say whether a link was late in a window, or None.
+    """Return why a link was late in a window, or None.
 
-    What tells is the next arrival after an opportunity, so opportunities that no packet followed soon, with
-    nothing in the queue to wait for them, tell nothing.
+    mm-link logs an opportunity when the next packet arrives. Ignore opportunities without a departure: their
+    lateness may only reflect an idle link.
     """
     used = np.isin(log.opportunity_ms, log.departure_ms)
     during = used & (log.opportunity_ms >= begin_ms) & (log.opportunity_ms < end_ms)
@@ -168,14 +168,14 @@ def late(log: LinkLog, begin_ms: float, end_ms: float) -> str | None:
     p99_ms = float(np.percentile((log.handled_ms - log.opportunity_ms)[during], 99))
     if p99_ms <= LATE_MS:
         return None
-    return f"mm-link handled 1 % of the opportunities {p99_ms:.0f} ms late or more, above {LATE_MS} ms"
+    return f"mm-link handled 1 % of the opportunities {p99_ms:.0f} ms late or more (limit: {LATE_MS} ms)"
 
 
 def opportunities(found: leosim.LinkPlan, duration_ns: int) -> Series:
-    """Return a schedule as the series that becomes mm-link's two files.
+    """Return a schedule as the series for mm-link's two files.
 
-    Before the run's start and after its end the link is up, as mm-link asks of a period's ends. The direction
-    of acknowledgements has the same outages, and more capacity than they need.
+    The link is up before the run's start and after its end, because mm-link needs that at a period's ends.
+    The ACK direction has the same outages, and more capacity than ACKs need.
     """
     lead, tail = round(LEAD_S * NS_PER_S), _TAIL_S * NS_PER_S
     start = np.concatenate(([0], found.start_ns + lead, [lead + duration_ns]))
@@ -201,10 +201,10 @@ def opportunities(found: leosim.LinkPlan, duration_ns: int) -> Series:
 
 
 def queue(link: PlannedLink, where: str) -> Queue:
-    """Return a link's queue in mahimahi's words."""
+    """Return a link's queue in mahimahi's format."""
     asked, limit = link.spec.queue, link.limit or Limit("packets", _MANAGED_QUEUE_PACKETS)
     if asked.ecn:
-        raise InputError(f"{where}.queue.ecn: mahimahi's queues drop, they do not mark")
+        raise InputError(f"{where}.queue.ecn: mahimahi's queues do not support ECN")
     match asked.kind:
         case "droptail":
             return Queue("droptail", {limit.unit: limit.size})
@@ -215,10 +215,10 @@ def queue(link: PlannedLink, where: str) -> Queue:
             knobs = {"qdelay_ref": asked.target_ms}
             defaults = _PIE_MS
         case "pie":
-            raise InputError(f"{where}.queue: mahimahi's pie has no knob but target_ms")
+            raise InputError(f"{where}.queue: mahimahi's pie supports only target_ms")
         case _:
             raise InputError(
-                f"{where}.queue.kind: {asked.kind}: mahimahi has droptail, codel and pie{_ELSEWHERE}"
+                f"{where}.queue.kind: {asked.kind}: mahimahi supports droptail, codel and pie{_ELSEWHERE}"
             )
     limits: dict[str, int] = {limit.unit: limit.size}
     for name, default in defaults.items():
@@ -230,13 +230,11 @@ def queue(link: PlannedLink, where: str) -> Queue:
 
 
 def whole_ms(time_ns: int, where: str) -> int:
-    """Return a time in ms.
+    """Convert a time to ms.
 
     Raises:
-        InputError: it is not a whole number of them.
+        InputError: the time is not a whole number of ms.
     """
     if time_ns % NS_PER_MS:
-        raise InputError(
-            f"{where}: {time_ns / NS_PER_MS:g} ms: mahimahi's clock has whole milliseconds{_ELSEWHERE}"
-        )
+        raise InputError(f"{where}: {time_ns / NS_PER_MS:g} ms: mahimahi supports only whole ms{_ELSEWHERE}")
     return time_ns // NS_PER_MS

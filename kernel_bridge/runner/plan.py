@@ -1,8 +1,8 @@
-"""From a scenario to what real shells can express: a chain of links, and where on it each flow's ends are.
+"""Translates a scenario to nested shells: a chain of links, and the positions of each flow's ends on it.
 
-Shells nest. A process inside n of them reaches one inside k < n through the n - k shells between them. So all
-flows' links must form one chain, of which each flow crosses a stretch: the links nearest to the senders are
-the innermost shells.
+A process inside n nested shells reaches one inside k < n through the n - k shells between them. So all links
+must form one chain, and each flow crosses a contiguous part of it. The links next to the senders are the
+innermost shells.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from configs.units import NS_PER_MS, NS_PER_S
 from kernel_bridge.host.schemes import DATAGRAMS
 
 MAX_FLOWS = 256
-"""Each has two processes of its own."""
 PACKET_BYTES = 1500
 HOST_JITTER_US = 1_000.0
-"""More than this is no host's, but a path's."""
+"""Jitter above this is a property of the path, not of a host."""
 
 
 @dataclass(frozen=True)
@@ -43,44 +42,43 @@ class PlannedLink:
 
     name: str
     file_stem: str
-    """What its files' names begin with."""
+    """Prefix of its file names."""
     spec: Link
-    """As the scenario has it."""
+    """The scenario's entry."""
     csv: bytes | None
-    """Its path trace."""
+    """The path trace's CSV."""
     period_ns: int
-    """The path trace's, or 0."""
+    """Period of the path trace, or 0."""
     schedule: leosim.LinkPlan
-    """Delay, capacity, loss and outages over the run."""
     limit: Limit | None
-    """The queue's size; None leaves it to the discipline."""
+    """Queue size; None uses the discipline's default."""
 
     @property
     def seed(self) -> int:
-        """The seed of its random losses, which are the simulator's, and of what its queue draws."""
+        """The seed of its random losses (as in the simulator) and of its queue."""
         return self.schedule.loss_seed
 
 
 @dataclass(frozen=True)
 class PlannedFlow:
-    """One flow; equal flows (``count``) are several."""
+    """One flow; a scenario's flow with ``count`` becomes several."""
 
     scheme: str
     start_ns: int
     stop_ns: int
     sender_level: int
-    """How many links of the chain, counted from the receivers' end, the sender is behind."""
+    """Number of chain links, from the receivers' end, that the sender is behind."""
     receiver_level: int
     extra_delay_ns: int
-    """One way, each way."""
+    """Delay in each direction."""
     rate_bps: int = 0
-    """Of a udp flow, or of what a TCP flow's application writes, counting whole IP packets; 0: no limit."""
+    """Rate of a udp flow or a TCP flow's application, in whole IP packets; 0 means unlimited."""
     transfer_bytes: int = 0
-    """After which a TCP flow stops; 0: at its time only."""
+    """Size after which a TCP flow stops; 0 means that it stops only at ``stop_ns``."""
     completed: bool = False
-    """Of a flow that has run: whether all that it was to transfer was acknowledged, at ``stop_ns``."""
+    """After the run: whether the transfer was fully acknowledged, at ``stop_ns``."""
     periods_ns: tuple[tuple[int, int], ...] = ()
-    """When a udp flow sends."""
+    """Times when a udp flow sends."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +89,12 @@ class Plan:
     seed: int
     duration_ns: int
     chain: tuple[PlannedLink, ...]
-    """From the outermost shell, the receivers' side, to the innermost."""
+    """From the outermost shell (the receivers' side) to the innermost."""
     flows: tuple[PlannedFlow, ...]
     ack_jitter_ns: int = 0
-    """Acknowledgements take up to this much longer, as the scenario asks; 0: as hosts have it."""
+    """Maximum extra delay of ACKs; 0 leaves it to the hosts."""
     buffers: Mapping[str, str] = field(default_factory=dict)
-    """``tcp_rmem`` and ``tcp_wmem`` of all flows, as Linux writes them, where the scenario gives them."""
+    """The scenario's ``tcp_rmem`` and ``tcp_wmem`` for all flows, as Linux writes them."""
 
     def links_of(self, flow: PlannedFlow) -> tuple[PlannedLink, ...]:
         """Return the links that a flow crosses."""
@@ -109,25 +107,25 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
     Args:
         scenario: resolved.
         traces: the CSV of every path trace that it names.
-        schemes: what the machine's kernel runs.
+        schemes: schemes that the machine's kernel runs.
         backend: its name, for messages.
 
     Raises:
-        InputError: the scenario has what nested shells cannot express, or a scheme that is not there.
+        InputError: nested shells cannot express the scenario, or a scheme is unknown.
     """
     where = f"{scenario.name}: --backend {backend}"
     if scenario.events:
-        raise InputError(f"{where}: events: flows cannot change their route here")
+        raise InputError(f"{where}: events: this backend supports no reroutes")
     for name in {name for flow in scenario.flows for name in flow.route}:
         if scenario.links[name].reverse is not None:
-            raise InputError(f"{where}: links.{name}.reverse: the way back has no queue of its own here")
+            raise InputError(f"{where}: links.{name}.reverse: this backend has no queue on the reverse path")
     for index, flow in enumerate(scenario.flows):
         if flow.arrivals is not None:
-            raise InputError(f"{where}: flows.{index}.arrivals: each flow begins at a time of its own here")
+            raise InputError(f"{where}: flows.{index}.arrivals: this backend supports no random arrivals")
         if flow.on_off is not None and flow.scheme != DATAGRAMS:
-            raise InputError(f"{where}: flows.{index}.on_off: a TCP flow's application does not pause here")
+            raise InputError(f"{where}: flows.{index}.on_off: this backend supports it only for udp")
         if flow.ecn:
-            raise InputError(f"{where}: flows.{index}.ecn: the host's own setting holds here")
+            raise InputError(f"{where}: flows.{index}.ecn: this backend uses the host's setting")
         if flow.scheme not in schemes:
             raise InputError(
                 f"{where}: flows.{index}.scheme: {flow.scheme}: not a scheme that this kernel runs "
@@ -135,7 +133,7 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
             )
     total = sum(flow.count for flow in scenario.flows)
     if total > MAX_FLOWS:
-        raise InputError(f"{where}: flows: {total} are more than the {MAX_FLOWS} that it runs")
+        raise InputError(f"{where}: flows: {total} exceed the limit of {MAX_FLOWS}")
     names = chain([flow.route for flow in scenario.flows], where)
     parsed = {name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in traces.items()}
     schedules = {found.name: found for found in leosim.plan_links(scenario.model_dump_json(), parsed)}
@@ -144,7 +142,7 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
     for name in reversed(names):
         spec, schedule = scenario.links[name], schedules[name]
         if not schedule.capacity_bits(np.array([0]), np.array([duration_ns]))[0]:
-            raise InputError(f"{where}: links.{name}: never has capacity while the scenario lasts")
+            raise InputError(f"{where}: links.{name}: never has capacity during the scenario")
         links.append(
             PlannedLink(
                 name=name,
@@ -168,15 +166,15 @@ def plan(scenario: Scenario, traces: Mapping[str, bytes], schemes: Collection[st
 
 
 def ack_jitter_ns(scenario: Scenario) -> int:
-    """Return the jitter that links have to add: up to `HOST_JITTER_US` real hosts have it themselves."""
+    """Return the jitter that links must add; real hosts themselves have up to `HOST_JITTER_US`."""
     return round(scenario.host_jitter_us * 1e3) if scenario.host_jitter_us > HOST_JITTER_US else 0
 
 
 def _buffers(scenario: Scenario, where: str) -> dict[str, str]:
-    """Return the buffers that TCP flows' ends are given: Linux has one setting for a host's flows.
+    """Return the socket buffers of TCP flows.
 
     Raises:
-        InputError: the flows' differ.
+        InputError: they differ between flows, but Linux has one setting per host.
     """
     streams = [flow for flow in scenario.flows if flow.scheme != DATAGRAMS]
     found = {}
@@ -190,10 +188,10 @@ def _buffers(scenario: Scenario, where: str) -> dict[str, str]:
 
 
 def chain(routes: Sequence[Sequence[str]], where: str) -> list[str]:
-    """Return one order of links in which every route is an uninterrupted stretch.
+    """Return an order of links in which every route is contiguous.
 
     Raises:
-        InputError: there is none.
+        InputError: no such order exists.
     """
     after: dict[str, str] = {}
     before: dict[str, str] = {}
@@ -201,8 +199,8 @@ def chain(routes: Sequence[Sequence[str]], where: str) -> list[str]:
         for here, there in itertools.pairwise(route):
             if after.setdefault(here, there) != there or before.setdefault(there, here) != here:
                 raise InputError(
-                    f"{where}: flows.{index}.route: nested shells are one chain of links, and this route "
-                    "leaves or joins that of another flow in its middle"
+                    f"{where}: flows.{index}.route: nested shells are one chain of links, but this route "
+                    "leaves or joins another flow's in its middle"
                 )
     links = list(dict.fromkeys(link for route in routes for link in route))
     found: list[str] = []
@@ -212,7 +210,7 @@ def chain(routes: Sequence[Sequence[str]], where: str) -> list[str]:
             found.append(link)
             link = after.get(link)
     if len(found) < len(links):
-        raise InputError(f"{where}: flows: their routes form a circle, which nested shells cannot")
+        raise InputError(f"{where}: flows: the routes form a circle, but nested shells are a chain")
     return found
 
 
@@ -248,7 +246,7 @@ def _flows(scenario: Scenario, names: list[str]) -> Iterator[PlannedFlow]:
 
 
 def _periods(flow: Flow, start_ns: int, stop_ns: int, random_: random.Random) -> Iterator[tuple[int, int]]:
-    """Yield from when to when a udp flow sends, beginning with a burst."""
+    """Yield begin and end of each period in which a udp flow sends, starting with a burst."""
     if flow.on_off is None:
         yield start_ns, stop_ns
         return

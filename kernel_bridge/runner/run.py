@@ -1,4 +1,4 @@
-"""Running a scenario on the host's real TCP stack, behind shells."""
+"""Runs a scenario on the host's real TCP stack behind link shells."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kernel_bridge.runner.stop import Stop
 from results.measurement import Measurement
 
 PREPARE_S = SETUP_S + GRACE_S
-"""How long it may take until the flows can begin."""
+"""Limit for the preparation of a run."""
 
 
 def execute(
@@ -37,20 +37,20 @@ def execute(
     policies: Mapping[str, Path] | None = None,
     stop: Stop | None = None,
 ) -> Measurement:
-    """Run a scenario in real time, to its end.
+    """Run a scenario to its end, in real time.
 
     Args:
         scenario: resolved.
         traces: the CSV of every path trace that it names.
-        backend: whose shells make its links.
+        backend: the backend for its links.
         series_ms: the interval of the series.
-        policies: policy folders by scheme, of the flows that they steer.
-        stop: ends the run before its time.
+        policies: folders of the policies that steer flows, by scheme.
+        stop: ends the run early when asked.
 
     Raises:
-        InputError: the machine lacks something, or the scenario has what the backend cannot express.
-        StoppedError: somebody asked for the end.
-        TooSlowError: the machine could not even prepare the run, or end it, in time.
+        InputError: the machine lacks something, or the backend cannot express the scenario.
+        StoppedError: `stop` was asked.
+        TooSlowError: the machine did not prepare or end the run in time.
         RuntimeError: shells or flows could not be set up, or were killed.
     """
     policies = policies or {}
@@ -69,18 +69,18 @@ def check(
     agents: bool = False,
     schemes: Collection[str] | None = None,
 ) -> Plan:
-    """Return the plan of a scenario that the backend can run here.
+    """Return the plan of a scenario if the backend can run it here.
 
     Args:
         scenario: resolved.
         traces: the CSV of every path trace that it names.
-        backend: whose shells make its links.
-        policies: the schemes that policies stand for.
-        agents: whether somebody will steer its agents.
-        schemes: what the kernel runs; by default, what this machine's does.
+        backend: the backend for its links.
+        policies: schemes that policies replace.
+        agents: whether the caller steers flows of the scheme ``agent``.
+        schemes: schemes of the kernel; by default, this machine's.
 
     Raises:
-        InputError: it cannot.
+        InputError: the backend cannot run it.
     """
     if (lack := backend.missing()) is not None:
         raise InputError(lack)
@@ -97,20 +97,21 @@ def check(
 
 
 class Run:
-    """A scenario that runs in real time as long as the ``with`` block, or to its end.
+    """A run of a scenario in real time, for as long as the ``with`` block or to its end.
 
     Args:
-        planned: what `check` returned.
-        backend: whose shells make its links.
+        planned: the result of `check`.
+        backend: the backend for its links.
         policies: policy folders by scheme.
         interval_ms: the monitor interval of agents.
-        agent: the specification of agents: what moves their windows between commands, and when intervals end.
+        agent: the specification of agents, which sets how windows move between commands and when intervals
+            end.
 
     Attributes:
-        served: the bridge for those of its flows that need one.
+        served: the bridge for flows that need one.
 
     Raises:
-        InputError: the machine lacks something, or a policy is wrong.
+        InputError: the machine lacks something, or a policy is invalid.
     """
 
     def __init__(
@@ -150,7 +151,7 @@ class Run:
         self._stack.close()
 
     def kill(self) -> None:
-        """End everything that runs in the namespaces, as another thread may want while this one waits."""
+        """Kill everything in the namespaces. Another thread may call this while one waits."""
         self._process.kill()
 
     def _end_now(self) -> None:
@@ -158,7 +159,7 @@ class Run:
             self.kill()
 
     def begin(self) -> int:
-        """Wait until all is prepared; return the run's start, on the monotonic clock in ns: very soon.
+        """Wait for the preparation and return the run's imminent start, in ns on the monotonic clock.
 
         Raises:
             TooSlowError: the machine was too slow.
@@ -166,7 +167,7 @@ class Run:
         """
         if self._origin_ns is None:
             if not select.select([self._heard], [], [], PREPARE_S)[0]:
-                raise TooSlowError(f"{self._backend.name}: not prepared after {PREPARE_S:g} s")
+                raise TooSlowError(f"{self._backend.name}: the run was not prepared within {PREPARE_S:g} s")
             told = self._heard.readline()
             if not told:
                 self._end(GRACE_S)
@@ -176,7 +177,7 @@ class Run:
         return self._origin_ns
 
     def finish(self, series_ms: float = 100.0) -> Measurement:
-        """Wait for the run's end and return its log; `begin` is called unless it was.
+        """Wait for the run's end and return its log. Calls `begin` if needed.
 
         Raises:
             TooSlowError: the machine was too slow.
@@ -187,7 +188,7 @@ class Run:
         return read(self.plan, self._backend, self._shells, self._root, series_ms, self.served.fault)
 
     def _end(self, limit_s: float) -> None:
-        """Wait until the session's first process has ended well."""
+        """Wait until the session's first process has ended successfully."""
         name = self._backend.name
         with ExitStack() as stack:
             ended = os.pidfd_open(self._process.pid)
@@ -198,8 +199,8 @@ class Run:
                 stack.callback(os.close, daemon[0])
             ready, _, _ = select.select([ended, *daemon], [], [], limit_s)
         if not ready:
-            raise TooSlowError(f"{name}: not done after {limit_s:g} s")
+            raise TooSlowError(f"{name}: the run was not done within {limit_s:g} s")
         if ended not in ready:
-            raise BridgeError("leo-bridge: it was killed, or ended before the run did")
+            raise BridgeError("leo-bridge: ended before the run, or was killed")
         _, stderr = self._process.communicate()
         raise_for(self._process.returncode, stderr, name)

@@ -1,4 +1,4 @@
-"""A run's folder: the session that goes in, and what shells and flows leave there."""
+"""A run's folder: writes the session description and reads what shells and flows leave."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from kernel_bridge.runner.socket_log import read_counts, read_samples
 from results.measurement import Measurement
 
 LATE_SHARE = 0.01
-"""A sender that was not awake for more of its time than this did not offer what was asked for."""
+"""A run is invalid if a sender slept for more than this share of its time."""
 FIRST_PORT = 5000
-"""Flow ``n`` of a plan goes to port ``FIRST_PORT + n``."""
+"""Flow ``n`` of a plan uses port ``FIRST_PORT + n``."""
 
 
 class TooSlowError(RuntimeError):
@@ -40,16 +40,16 @@ def describe(
     logs: Path,
     told: int,
 ) -> tuple[RunSession, list[LinkShells]]:
-    """Return what `kernel_bridge.inside.scenario` is told, and the links' shells.
+    """Return the session for `kernel_bridge.inside.scenario`, and the links' shells.
 
     Args:
-        planned: what to run.
-        backend: whose shells make its links.
-        scheme: the kernel's name of a flow's scheme, at the end ``send`` or ``receive``.
-        root: the run's folder; in it, ``work`` is the ordinary user's and ``logs`` the flows' ends'.
-        work: see there.
-        logs: see there.
-        told: the descriptor that the run's start is written to.
+        planned: the plan to run.
+        backend: the backend for its links.
+        scheme: maps a flow's scheme and role (``send`` or ``receive``) to the kernel's name.
+        root: the run's folder.
+        work: the ordinary user's folder in it.
+        logs: the folder in it for the logs of the flows' ends.
+        told: the file descriptor to which the run's start is written.
     """
     uid, gid = ordinary_user()
     places = Folders(work, root / "private")
@@ -115,7 +115,7 @@ def describe(
 
 
 def raise_for(status: int, stderr: str, name: str) -> None:
-    """Raise what the exit status of a run's first process stands for, unless it ended well."""
+    """Raise the error for the exit status of a run's first process; none if it ended well."""
     why = "; ".join(stderr.strip().splitlines())
     if status == TOO_SLOW:
         raise TooSlowError(f"{name}: {why}")
@@ -132,16 +132,16 @@ def read(
     fault: Callable[[], str | None] = lambda: None,
     take: Callable[[Sequence[FlowRecord]], None] = lambda _: None,
 ) -> Measurement:
-    """Return the log of a run that has ended, from its folder.
+    """Return the log of a finished run from its folder.
 
     Args:
-        planned: what was run.
-        backend: whose shells made its links.
-        shells: of each link.
+        planned: the plan that was run.
+        backend: the backend of its links.
+        shells: shells per link.
         root: the folder.
         series_ms: the interval of the series.
-        fault: says why the run is no result where the links do not.
-        take: called with what both ends of every flow logged.
+        fault: returns why the run is invalid, if the links do not.
+        take: called with the logs of both ends of every flow.
     """
     told: RunResult = json.loads((root / "result.json").read_text())
     origin = Origin(told["origin_ns"], told["origin_epoch_ns"])
@@ -152,14 +152,14 @@ def read(
     logs = root / "logs"
     records = [_record(logs, index, flow.scheme) for index, flow in enumerate(planned.flows)]
     take(records)
-    # What went away is an error, whatever else was wrong.
+    # Call fault first: a bridge that ended is an error, even if the run is invalid for other reasons.
     served = fault()
     planned = replace(planned, flows=tuple(map(_as_far_as_it_came, planned.flows, told["senders"])))
     return run_log(planned, records, events, series_ms, _invalid(planned, events, told["senders"]) or served)
 
 
 def access(planned: Plan, flow: PlannedFlow, backend: Backend, places: Folders) -> list[str] | None:
-    """Return the shell that a flow's sender is behind beside the links', if any."""
+    """Return the access shell of a flow's sender, if any."""
     if not flow.extra_delay_ns:
         return None
     where = f"{planned.name}: --backend {backend.name}: extra_delay_ms"
@@ -175,13 +175,13 @@ def _record(logs: Path, index: int, scheme: str) -> FlowRecord:
 
 
 def _as_far_as_it_came(flow: PlannedFlow, said: str) -> PlannedFlow:
-    """Return a flow that stops when its transfer was complete, if it was."""
+    """Return the flow with its stop at the transfer's completion, if it completed."""
     completed = [int(line.split()[1]) for line in said.splitlines() if line.startswith("completed_ns ")]
     return replace(flow, stop_ns=completed[0], completed=True) if completed else flow
 
 
 def _invalid(planned: Plan, events: list[LinkEvents], said: list[str]) -> str | None:
-    """Say why a run is no result, or None."""
+    """Return why a run is invalid, or None."""
     for link, found in zip(planned.chain, events, strict=True):
         if found.late is not None:
             return f"links.{link.name}: {found.late}: this machine is too slow or too busy"
@@ -189,5 +189,5 @@ def _invalid(planned: Plan, events: list[LinkEvents], said: list[str]) -> str | 
         late_ns = sum(int(line.split()[1]) for line in lines.splitlines() if line.startswith("late_ns "))
         if late_ns > LATE_SHARE * (flow.stop_ns - flow.start_ns):
             stood_ms = late_ns / NS_PER_MS
-            return f"flow {index}: its sender stood still for {stood_ms:.0f} ms: this machine is too busy"
+            return f"flow {index}: its sender slept for {stood_ms:.0f} ms: this machine is too busy"
     return None

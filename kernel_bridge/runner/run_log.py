@@ -1,7 +1,7 @@
-"""The run log, in the simulator's columns and units, from what flows' ends and links' shells told.
+"""Builds the run log, in the simulator's columns and units, from the logs of flows' ends and link shells.
 
-RTT samples are the kernel's smoothed RTT, whose smoothing spans about eight acknowledgements. They are taken
-every 10 ms if an acknowledgement has come, each weighted with how many have.
+RTT samples are the kernel's smoothed RTT, which spans about eight ACKs. They are taken every 10 ms if an ACK
+has arrived, and weighted by the number of ACKs.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class FlowRecord:
-    """What the two ends of a flow logged."""
+    """The logs of a flow's two ends."""
 
     sent: Samples | Counts
-    """Of a TCP sender, else of a udp one."""
+    """Samples of a TCP sender, or counts of a udp sender."""
     received: Counts
     """Bytes given to the application, or datagrams."""
 
 
 @dataclass(frozen=True)
 class Ahead:
-    """How far a link's capacity and delay are ahead of the run, in ns."""
+    """How far a link's capacity and delay schedules are ahead of the run."""
 
     capacity_ns: int
     delay_ns: int
@@ -62,15 +62,15 @@ def run_log(
     """Return a run's log.
 
     Args:
-        plan: what was run.
-        records: one a flow.
-        events: one a link of the plan's chain.
+        plan: the plan that was run.
+        records: one per flow.
+        events: one per link of the plan's chain.
         series_ms: the interval of the series.
-        invalid: why it is no result, or None.
+        invalid: why the run is invalid, or None.
     """
     step_ns = round(series_ms * NS_PER_MS)
     grid = np.arange(step_ns, plan.duration_ns + 1, step_ns, dtype=np.int64)
-    # A shell that began early is ahead in its trace for the whole run.
+    # A shell that began early stays ahead in its trace for the whole run.
     lead_ns = round(LEAD_S * NS_PER_S)
     ahead = {
         link.name: Ahead(found.lead_ns - lead_ns, found.delay_lead_ns - lead_ns)
@@ -83,7 +83,7 @@ def run_log(
         rtts = _rtt_samples(plan, flow, record, ahead)
         flows.append(ordered("flows", {"flow": index, **_flow_summary(plan, flow, record, rtts, ahead)}))
         flow_columns.append(_flow_series(plan, index, flow, record, rtts, ahead, grid, step_ns))
-    # The simulator's order of links is the data's.
+    # The simulator orders links in the data direction.
     links, link_columns = [], []
     for index, position in enumerate(reversed(range(len(plan.chain)))):
         summary = _link_summary(plan.chain[position].name, events[position], plan.duration_ns)
@@ -100,7 +100,7 @@ def run_log(
 
 
 def base_rtt_ns(plan: Plan, flow: PlannedFlow, ahead: dict[str, Ahead], time_ns: Integers) -> Integers:
-    """Return a flow's propagation both ways at each of the times given."""
+    """Return a flow's propagation delay, both ways, at each time."""
     one_way = np.full(len(time_ns), flow.extra_delay_ns)
     for link in plan.links_of(flow):
         one_way = one_way + link.schedule.delay_at(time_ns + ahead[link.name].delay_ns)
@@ -110,7 +110,7 @@ def base_rtt_ns(plan: Plan, flow: PlannedFlow, ahead: dict[str, Ahead], time_ns:
 def capacity_mbps(
     plan: Plan, flow: PlannedFlow, ahead: dict[str, Ahead], from_ns: Integers, to_ns: Integers
 ) -> Column:
-    """Return what the bottleneck of a flow's links could carry from each time to each other."""
+    """Return the mean bottleneck capacity of a flow's links over each interval."""
     carried = [
         link.schedule.capacity_bits(
             from_ns + ahead[link.name].capacity_ns, to_ns + ahead[link.name].capacity_ns
@@ -121,7 +121,7 @@ def capacity_mbps(
 
 
 def weighted_quantile(values: Column, weights: Column, share: float) -> float:
-    """Return the least value that, with all below it, has at least ``share`` of the weight."""
+    """Return the smallest value at which the cumulative weight reaches ``share``."""
     order = np.argsort(values)
     reached = np.cumsum(weights[order])
     return float(values[order][np.searchsorted(reached, share * reached[-1])])
@@ -179,15 +179,15 @@ def _flow_summary(
 
 
 def _goodput_bytes(flow: PlannedFlow, record: FlowRecord, time_ns: Integers) -> Integers:
-    # A datagram fills a packet, of which as much counts as of a TCP segment.
+    # A datagram fills a packet and counts as the payload of a TCP segment.
     return record.received.at(time_ns) * (SEGMENT_BYTES if flow.scheme == DATAGRAMS else 1)
 
 
 def sent_packets(sent: Samples | Counts) -> tuple[Integers, Integers, Integers]:
-    """Return packets sent, sent again and deemed lost, cumulative, per record of a sender.
+    """Return packets sent, retransmitted and deemed lost, cumulative, per record of a sender.
 
-    The kernel keeps no sum of the packets that it deemed lost. It is those sent again, but for those that a
-    duplicate SACK showed to have arrived twice, and those that are yet to be sent again.
+    The kernel has no total of packets deemed lost. It is the retransmitted packets, minus those that a
+    duplicate SACK showed to be spurious, plus those waiting for retransmission.
     """
     if isinstance(sent, Counts):
         return sent.count, np.zeros_like(sent.count), np.zeros_like(sent.count)
@@ -209,8 +209,8 @@ def _flow_series(
     grid: Integers,
     step_ns: int,
 ) -> dict[str, Column]:
-    """Return rows for the intervals in which the flow ran, as the simulator has them."""
-    # A transfer's last row is of the interval in which it was complete.
+    """Return rows for the intervals in which the flow ran, like the simulator."""
+    # A transfer's last row covers the interval of its completion.
     last_ns = flow.stop_ns + (step_ns - 1 if flow.completed else 0)
     time_ns = grid[(grid > flow.start_ns) & (grid <= last_ns)]
     rows = len(time_ns)
@@ -218,7 +218,7 @@ def _flow_series(
     goodput = np.diff(_goodput_bytes(flow, record, np.concatenate((before[:1], time_ns))))
     counted = np.concatenate((before[:1], time_ns))
     if rows and time_ns[-1] == flow.stop_ns:
-        # A sender's last record is made when it has stopped, a little later.
+        # A sender writes its last record shortly after it has stopped.
         counted[-1] = max([counted[-1], *record.sent.time_ns[-1:]])
     sent, again, lost = (
         np.diff(_held(record.sent.time_ns, column, counted, 0)) for column in sent_packets(record.sent)
@@ -233,7 +233,7 @@ def _flow_series(
     if isinstance(record.sent, Samples):
         at, info = record.sent.time_ns, record.sent.info
         cwnd = _held(at, info["snd_cwnd"].astype(np.int64), time_ns, 0)
-        # As the kernel counts it (tcp_packets_in_flight).
+        # As in the kernel's tcp_packets_in_flight.
         unacked, sacked, gone, again_out = (
             info[name].astype(np.int64) for name in ("unacked", "sacked", "lost", "retrans")
         )
@@ -308,18 +308,18 @@ def _link_series(
 
 
 def _sum_at(time_ns: Integers, values: Integers, at_ns: Integers) -> Integers:
-    """Return the sum of all values before each of the times given."""
+    """Return the sum of values before each time."""
     return np.concatenate(([0], np.cumsum(values)))[np.searchsorted(time_ns, at_ns)]
 
 
 def _held(time_ns: Integers, values: Column, at_ns: Integers, before: float) -> Column:
-    """Return the last value at or before each of the times given."""
+    """Return the last value at or before each time."""
     known = np.concatenate((np.asarray([before], dtype=values.dtype), values))
     return known[np.searchsorted(time_ns, at_ns, side="right")]
 
 
 def _by_time(tables: list[dict[str, Column]], key: str) -> dict[str, Column]:
-    """Return one table of all, sorted by time and then by flow or link."""
+    """Concatenate tables, sorted by time, then flow or link."""
     whole = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     order = np.lexsort((whole[key], whole["time_s"]))
     return {name: column[order] for name, column in whole.items()}

@@ -1,4 +1,4 @@
-"""Flows whose congestion control leo-bridge serves: its own schemes, exported policies, and agents."""
+"""Flows whose congestion control runs in leo-bridge: its schemes, exported policies, and agents."""
 
 from __future__ import annotations
 
@@ -22,29 +22,31 @@ AGENT = "agent"
 """The scheme of flows that a client steers."""
 SATCP = "satcp"
 RECEIVERS_SCHEME = "reno"
-"""Of the other end of a served flow, which sends nothing: every kernel has it."""
+"""Scheme of a served flow's receiver, which sends no data; every kernel has it."""
 
 _numbers = itertools.count()
 
 
 def served() -> list[str]:
-    """Return the schemes that leo-bridge adds to the kernel's here, without a policy."""
+    """Return the schemes that leo-bridge adds to this kernel's, without policies."""
     return list(SCHEMES) if bridge_process.missing() is None else []
 
 
 class Served:
     """The bridge of one run, if its plan needs one; a context manager.
 
-    The congestion controls are registered under names of this run's own, so that several may run at a time.
+    The congestion controls are registered under names unique to this run, so several runs can share a
+    machine.
 
     Args:
-        plan: whose flows it serves.
+        plan: the plan whose flows it serves.
         policies: policy folders by scheme.
         interval_ms: the monitor interval of agents.
-        agent: the specification of agents: what moves their windows between commands, and when intervals end.
+        agent: the specification of agents, which sets how windows move between commands and when intervals
+            end.
 
     Raises:
-        InputError: the machine lacks something, or a policy is wrong.
+        InputError: the machine lacks something, or a policy is invalid.
     """
 
     def __init__(
@@ -69,33 +71,33 @@ class Served:
         self._stack.close()
 
     def scheme(self, scheme: str, role: Role) -> str:
-        """Return what an end of a flow of ``scheme`` sets ``TCP_CONGESTION`` to."""
+        """Return the ``TCP_CONGESTION`` value for an end of a flow of ``scheme``."""
         if scheme not in self._names:
             return scheme
         return self._names[scheme] if role == "send" else RECEIVERS_SCHEME
 
     @property
     def pid(self) -> int | None:
-        """Return the daemon's process, if there is one."""
+        """The daemon's process ID, if there is one."""
         return self._bridge.pid if self._bridge is not None else None
 
     def client(self) -> Bridge:
-        """Return a new connection to the bridge, which is closed with this."""
+        """Return a new connection to the bridge, which closes with this object."""
         assert self._bridge is not None, "no flow of the plan is served"
         return self._stack.enter_context(self._bridge.client())
 
     def agents(self) -> Bridge:
-        """Return a connection that has subscribed to the plan's agents, and steers them."""
+        """Return a connection that is subscribed to the plan's agents."""
         client = self.client()
         client.subscribe(self._names[AGENT])
         return client
 
     def announce(self, origin_ns: int, first_port: int) -> None:
-        """From now on tell SaTCP flows of their paths' handovers.
+        """Start to send SaTCP flows the handovers of their paths.
 
         Args:
             origin_ns: the run's start, on the monotonic clock.
-            first_port: flow ``n`` of the plan goes to port ``first_port + n``.
+            first_port: flow ``n`` of the plan uses port ``first_port + n``.
         """
         if SATCP in self._names:
             client = self.client()
@@ -105,34 +107,34 @@ class Served:
             self._announcer.start()
 
     def status(self, scheme: str) -> Mapping[str, Any]:
-        """Return what the bridge says of a scheme that it serves: decisions, how late they were, fallbacks.
+        """Return the bridge's status of a scheme: decisions, lateness, fallbacks.
 
         Raises:
-            BridgeError: the bridge went away during the run.
+            BridgeError: the bridge ended during the run.
         """
         assert self._bridge is not None, "no flow of the plan is served"
         try:
             with self._bridge.client() as client:
                 told = client.status()["schemes"]
         except (OSError, ValueError, BridgeError) as error:
-            raise BridgeError(f"leo-bridge: it went away during the run: {error}") from None
+            raise BridgeError(f"leo-bridge: ended during the run: {error}") from None
         return next(one for one in told if one["scheme"] == self._names[scheme])
 
     @property
     def reported_handovers(self) -> int:
-        """Return how many reports of handovers SaTCP flows were given so far."""
+        """The number of handover reports that SaTCP flows received so far."""
         return self._announcer.reported if self._announcer is not None else 0
 
     def fault(self) -> str | None:
-        """Say why the flows were not served as they should have been, once they are over; None if they were.
+        """Return why the bridge failed to serve the flows, or None. Call it after the flows have ended.
 
         Raises:
-            BridgeError: the bridge went away during the run.
+            BridgeError: the bridge ended during the run.
         """
         for scheme in self._kinds:
             told = self.status(scheme)
             if scheme == AGENT:
-                continue  # whoever steers knows how late it was
+                continue  # the client tracks its own lateness
             if (why := unserved(scheme, told)) is not None:
                 return why
         return self._announcer.fault() if self._announcer is not None else None
@@ -141,9 +143,9 @@ class Served:
 def deciders(
     plan: Plan, policies: Mapping[str, Path], agent: str = "astraea"
 ) -> dict[str, Path | str | Offered | None]:
-    """Return who decides for the flows of each of a plan's schemes that the kernel does not have itself.
+    """Return the decider for each scheme of a plan that the kernel lacks.
 
-    A policy's folder, one of the bridge's schemes, or a client, as an agent of the specification ``agent``.
+    It is a policy's folder, a scheme of the bridge, or a client as an agent of the specification ``agent``.
     """
     found: dict[str, Path | str | Offered | None] = {}
     for scheme in dict.fromkeys(flow.scheme for flow in plan.flows):
@@ -157,7 +159,7 @@ def deciders(
 
 
 def reports(plan: Plan, first_port: int) -> dict[int, list[tuple[int, int]]]:
-    """Return when SaTCP flows are told of handovers, by port: flow ``n`` goes to ``first_port + n``."""
+    """Return the handover reports of SaTCP flows by port: flow ``n`` uses ``first_port + n``."""
     return {
         first_port + index: handovers.of_flow(plan, flow)
         for index, flow in enumerate(plan.flows)
@@ -166,7 +168,7 @@ def reports(plan: Plan, first_port: int) -> dict[int, list[tuple[int, int]]]:
 
 
 def unserved(scheme: str, told: Mapping[str, Any]) -> str | None:
-    """Say why a scheme's flows were not served as they should have been, from the bridge's status."""
+    """Return why the bridge failed to serve a scheme's flows, from its status, or None."""
     if told["too_late"] is not None:
         return f"leo-bridge: {scheme}: {told['too_late']}"
     if told["fallbacks"]:
@@ -175,5 +177,5 @@ def unserved(scheme: str, told: Mapping[str, Any]) -> str | None:
 
 
 def known(available: Collection[str], policies: Collection[str], *, agents: bool) -> list[str]:
-    """Return what a flow's scheme may be."""
+    """Return all schemes that a flow may have."""
     return [*dict.fromkeys([*available, *served(), *policies, *([AGENT] if agents else [])])]

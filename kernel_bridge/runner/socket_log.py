@@ -1,7 +1,7 @@
-"""Reading what the flows' ends logged: samples of the kernel's tcp_info, and counts of bytes or datagrams.
+"""Reads the logs of flows' ends: samples of the kernel's tcp_info, and counts of bytes or datagrams.
 
-`tcp_info` (linux/tcp.h) only ever grew at its end, so a field is where it always was, and one that lies
-beyond the size that the kernel told is not known to it.
+`tcp_info` (linux/tcp.h) only grows at its end, so field offsets are stable. A kernel lacks the fields beyond
+the size that it reports.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _FIELDS: dict[str, tuple[str, int]] = {
     "total_rto": ("<u2", 240),
 }
 UNPACED = 2**64 - 1
-"""The pacing rate of a socket that is not paced."""
+"""The pacing rate of an unpaced socket."""
 CA_LOSS = 4
 """``ca_state`` after a retransmission timeout (TCP_CA_Loss)."""
 _NEEDED_BYTES = 220
-"""Up to dsack_dups, which the kernel has had since 4.19; total_rto came with 6.7."""
+"""Size up to dsack_dups, which exists since Linux 4.19; total_rto came with 6.7."""
 
 _INFO = np.dtype(
     {
@@ -76,12 +76,12 @@ class Samples:
 
     time_ns: NDArray[np.int64]
     info: NDArray[np.void]
-    """Structured as `_FIELDS` says; names end in their unit where that is not bytes, packets or bytes/s."""
+    """Structured by `_FIELDS`. Units not in a name are bytes, packets or bytes/s."""
     has_timeouts: bool
-    """Whether the kernel counts retransmission timeouts in ``total_rto``."""
+    """Whether the kernel has ``total_rto``."""
 
     def timeouts(self) -> int:
-        """Return how many retransmission timeouts there were, or at least were seen."""
+        """Return the number of retransmission timeouts; on old kernels, of those that samples show."""
         if not len(self.time_ns):
             return 0
         if self.has_timeouts:
@@ -98,7 +98,7 @@ class Counts:
     count: NDArray[np.int64]
 
     def at(self, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the count at each of the times given."""
+        """Return the count at each time."""
         before = np.concatenate(([0], self.count))
         return before[np.searchsorted(self.time_ns, time_ns, side="right")]
 
@@ -111,14 +111,12 @@ def read_samples(path: Path) -> Samples:
     """
     rows = np.fromfile(path, dtype=_SAMPLE)
     if len(rows) and rows["info_bytes"].min() < _NEEDED_BYTES:
-        raise RuntimeError(
-            "tcp_info: this kernel tells too little about its sockets: 4.19 or later is needed"
-        )
+        raise RuntimeError("tcp_info: this kernel lacks needed fields; use Linux 4.19 or later")
     end = _FIELDS["total_rto"][1] + 2
     return Samples(rows["time_ns"], rows["info"], bool(len(rows)) and int(rows["info_bytes"].min()) >= end)
 
 
 def read_counts(path: Path) -> Counts:
-    """Read any other end's log."""
+    """Read the log of a receiver or udp sender."""
     rows = np.fromfile(path, dtype=_COUNT)
     return Counts(rows["time_ns"], rows["count"])

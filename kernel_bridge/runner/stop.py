@@ -1,4 +1,4 @@
-"""Ending runs before their time: what one thread asks, and what others wait for ends."""
+"""Ends runs early: one thread asks, and whatever other threads wait for ends."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 
 class StoppedError(Exception):
-    """A run was asked to end before its time; there is no result."""
+    """A run was asked to end early; there is no result."""
 
 
 class Stop:
-    """Asks for the end of all runs that were given it, whatever their threads wait for. Once is for good."""
+    """A permanent request to end all runs that share it, whatever their threads wait for."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -21,33 +21,34 @@ class Stop:
 
     @property
     def asked(self) -> bool:
-        """Whether runs are to end."""
+        """Whether runs must end."""
         return self._asked
 
     def ask(self) -> None:
-        """End what runs now, and let nothing begin."""
+        """End all current runs and prevent new ones."""
         with self._lock:
             self._asked = True
             for end in self._ends.values():
                 end()
 
     def check(self) -> None:
-        """Go on only if nobody asked.
+        """Check that nobody has asked.
 
         Raises:
-            StoppedError: somebody did.
+            StoppedError: `ask` was called.
         """
         if self._asked:
             raise StoppedError
 
     @contextmanager
     def by(self, end: Callable[[], None]) -> Iterator[None]:
-        """Have ``end`` called, on the thread that asks, if somebody does during the ``with`` block.
+        """Call ``end`` on the asking thread if `ask` is called during the ``with`` block.
 
-        It ends what the block waits for, such as a process. Whatever error the block makes of that is this:
+        ``end`` must end what the block waits for, such as a process. Any error that follows in the block
+        becomes:
 
         Raises:
-            StoppedError: somebody asked, before the block or in it.
+            StoppedError: `ask` was called before or in the block.
         """
         key = object()
         with self._lock:

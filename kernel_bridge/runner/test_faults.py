@@ -1,4 +1,4 @@
-"""Runs whose parts are killed at any moment, or whose machine is too busy: one line, and nothing left."""
+"""Runs with killed processes or a busy machine end with one line of error and leave nothing behind."""
 
 import contextlib
 import os
@@ -42,7 +42,7 @@ def _planned(duration_s, backend):
 
 
 def _machine():
-    """What a run could leave behind, other tests' own aside."""
+    """Return what a run could leave behind, except other tests' parts."""
     rules = subprocess.run(["iptables-save"], capture_output=True, text=True, check=True).stdout
     names = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
     settings = [path for path in Path("/proc/sys/net/ipv4").glob("*") if path.is_file()]
@@ -85,7 +85,7 @@ def test_a_run_whose_part_is_killed_at_any_moment_says_so_and_leaves_nothing(bac
             run.begin()
             found = [pid for pid, name in descendants(os.getpid()).items() if name == victim]
             chosen = draw.choice(sorted(found))
-            time.sleep(draw.uniform(0, 1))  # at any moment, and on a busy machine before the end, too
+            time.sleep(draw.uniform(0, 1))  # a random moment, perhaps before the end on a busy machine
             os.kill(chosen, signal.SIGKILL)
             with pytest.raises(RuntimeError) as caught:
                 run.finish()
@@ -116,10 +116,10 @@ def test_a_killed_iperf3_is_its_sessions_failure_and_leaves_nothing(trials):
         iperf3 = []
         while session.is_alive() and len(iperf3) < 2:
             iperf3 = [pid for pid, name in descendants(os.getpid()).items() if name == "iperf3"]
-        time.sleep(draw.uniform(0, 0.5))  # at any moment of the transfer
+        time.sleep(draw.uniform(0, 0.5))  # a random moment of the transfer
         os.kill(draw.choice(sorted(iperf3)), signal.SIGKILL)
         session.join()
-        # Client or server, the command inside does not succeed.
+        # Whether client or server dies, the command inside fails.
         assert done[0].status != 0
         assert _machine() == before
 

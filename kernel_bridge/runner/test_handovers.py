@@ -1,5 +1,3 @@
-"""SaTCP's reports of handovers: when they begin and end, along traces that start anywhere and repeat."""
-
 import json
 
 from configs.scenario import parse
@@ -41,7 +39,7 @@ def test_a_report_comes_an_error_early_and_holds_for_one_and_a_half_seconds():
 
 def test_reports_that_overlap_are_one_and_none_begins_before_the_run():
     expected = [ms * MS for ms in (30_000, 200, 10_000, 10_500)]
-    # The simulator's SaTCP has the same, core/cc/src/schemes/satcp/inhibition.rs.
+    # As in the simulator's SaTCP, core/cc/src/satcp/inhibition.rs.
     assert reports_ns(expected) == [
         (0, 1_500 * MS),
         (9_400 * MS, 11_400 * MS),

@@ -1,5 +1,3 @@
-"""Samples of tcp_info become an agent's reports."""
-
 import numpy as np
 import pytest
 
@@ -7,7 +5,7 @@ from kernel_bridge.bridge.client import REPORT_FIELDS
 from kernel_bridge.runner.interval_reports import interval_reports
 from kernel_bridge.runner.socket_log import CC_BYTES, INFO_BYTES, read_samples
 
-# Offsets in struct tcp_info of linux/tcp.h, counted there and not taken from the code under test.
+# Offsets in struct tcp_info, counted in linux/tcp.h independently of the code under test.
 TCP_INFO = {
     "tcpi_snd_mss": (16, 4),
     "tcpi_unacked": (24, 4),
@@ -29,7 +27,7 @@ UNPACED = 2**64 - 1
 
 
 def _reports(tmp_path, *samples, paced=False):
-    """Return the reports of samples of (ms, fields) as the guest logs them, as dictionaries."""
+    """Return the reports of samples (ms, fields), logged like the guest's, as dictionaries."""
     log = tmp_path / "sent"
     with log.open("wb") as file:
         for time_ms, fields in samples:

@@ -1,4 +1,4 @@
-"""What schemes that the bridge brings along are for, on real TCP behind mm-leo."""
+"""Benefits of the bridge's schemes, on real TCP behind mm-leo."""
 
 import json
 
@@ -20,14 +20,13 @@ needs_bridge = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 
 RATE_MBPS, ONE_WAY_MS, BUFFER_PACKETS = 12, 25, 60
 LATE_MS = 50.0
-"""A flow whose ends or shells sleep for so long may time out (Linux: 200 ms at least after a round trip)."""
+"""Longer sleeps of a flow's ends or shells may cause timeouts (Linux: at least 200 ms after a round trip)."""
 PACKET_MS = 1.0
-"""1,500 bytes at that rate."""
 GOODPUT_MBPS = RATE_MBPS * 1448 / 1500
 
 
 def _run(scheme, duration_s, link, traces=None) -> Measurement:
-    """Run one flow for real; what the machine could not keep up with is skipped by name."""
+    """Run one flow in real time; skip if the machine cannot keep up."""
     queue = {"packets": BUFFER_PACKETS}
     data = {"name": "test", "duration_s": duration_s, "links": {"l": {**link, "queue": queue}}}
     data["flows"] = [{"scheme": scheme, "route": ["l"]}]
@@ -54,7 +53,7 @@ def _run(scheme, duration_s, link, traces=None) -> Measurement:
     ],
 )
 def test_vivace_fills_the_link_and_leaves_most_of_the_buffer_empty(scheme):
-    # In the simulator, over 60 seeds: 0.91 of the link or more, 0.31 of the buffer or less.
+    # In the simulator over 60 seeds: at least 0.91 of the link and at most 0.31 of the buffer.
     seconds, skip = 14, 6
     series = _run(scheme, seconds, {"rate_mbps": RATE_MBPS, "delay_ms": ONE_WAY_MS}).flow_series
     settled = series["time_s"] > skip
@@ -75,15 +74,15 @@ PATH = f"""time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,even
 
 
 def _time_to_come_back(announced) -> tuple[float, float]:
-    """Return the window before the outage, and how long it took from its end until 95 % of that, in s."""
+    """Return the window before the outage, and the time in s from its end until 95 % of that window."""
     handovers = [{"time_s": OUT_S, "predicted_s": OUT_S}] if announced else []
     about = {"format": "leogym-path-trace", "version": 1, "name": "t", "handovers": handovers}
     log = _run("satcp", 10, {"trace": "t"}, {"t": f"# {json.dumps(about)}\n{PATH}".encode()})
-    # Only the outage is worth a timeout.
+    # Only the outage causes a timeout.
     assert log.flows[0]["rtos"] == 1
     times, windows = log.flow_series["time_s"], log.flow_series["cwnd_packets"]
     before = windows[times < OUT_S][-1]
-    # A flow in recovery still has its old window for a moment: back is who was down.
+    # A flow in recovery keeps its old window for a moment, so require that it was low first.
     down_s = times[(times > OUT_S) & (windows < before / 2)][0]
     back = times[(times > max(down_s, BACK_S)) & (windows >= 0.95 * before)]
     return float(before), float(back[0] - BACK_S) if len(back) else np.inf
@@ -91,11 +90,11 @@ def _time_to_come_back(announced) -> tuple[float, float]:
 
 @needs_bridge
 def test_satcp_is_back_at_its_window_after_an_announced_outage_far_sooner_than_after_another():
-    # Algorithm 1: at a timeout within a report of a handover SaTCP does not reset Cubic, and K <- K / 9. With
-    # the old maximum W as its aim, K is the cube root of 0.3 W / 0.4; before it is slow start, up to 0.7 W.
+    # Algorithm 1: at a timeout within a handover report, SaTCP does not reset Cubic and sets K <- K / 9. With
+    # the old maximum W as target, K is the cube root of 0.3 W / 0.4, after slow start up to 0.7 W.
     window, announced_s = _time_to_come_back(announced=True)
     ninth_s = np.cbrt(0.3 * window / 0.4) / 9
-    # From one packet to 0.7 W in slow start, and some ACKs of an RTT with a full buffer until K is over.
+    # Slow start from one packet to 0.7 W, then ACKs of some RTTs with a full buffer until K is over.
     rtt_s = (2 * ONE_WAY_MS + BUFFER_PACKETS * PACKET_MS) / 1e3
     slow_start_s = np.log2(0.7 * window) * 2 * ONE_WAY_MS / 1e3
     _, usual_s = _time_to_come_back(announced=False)

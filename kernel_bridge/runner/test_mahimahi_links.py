@@ -1,5 +1,3 @@
-"""Links as mahimahi's shells: what becomes of a schedule, what is refused, and what a log tells."""
-
 import re
 
 import leosim
@@ -50,7 +48,7 @@ def test_a_links_shells_delay_outside_lose_between_and_queue_inside(tmp_path):
     )
     lead_ms, run_ms = round(LEAD_S * 1000), 2000
     sent = [int(line) for line in (tmp_path / "link-0-uplink.trace").read_text().split()]
-    # 12 Mbit/s are one packet every millisecond.
+    # 12 Mbit/s are one packet per millisecond.
     assert len([ms for ms in sent if lead_ms < ms <= lead_ms + run_ms]) == run_ms
 
 
@@ -71,7 +69,7 @@ def test_both_directions_have_the_schedules_outages_at_the_schedules_times():
 
 
 def test_drops_that_the_log_does_not_tell_follow_from_the_arrivals_that_never_left():
-    # Of three that came in ms 5 one left; that of ms 9 may be waiting yet.
+    # One of the three arrivals in ms 5 left; that of ms 9 may still be queued.
     log = _log(
         "5 + 1504\n5 + 1504\n5 + 1504\n6 + 1504\n7 # 1504\n7 - 1504 2\n8 # 1504\n8 - 1504 2\n9 + 1504\n"
     )
@@ -92,10 +90,10 @@ def test_a_shell_that_sleeps_through_its_opportunities_is_late_and_an_idle_one_i
 @pytest.mark.parametrize(
     ("link", "told"),
     [
-        ({"queue": {"kind": "fq_codel"}}, "queue.kind: fq_codel: mahimahi has droptail, codel and pie"),
-        ({"queue": {"kind": "codel", "ecn": True}}, "queue.ecn: mahimahi's queues drop"),
-        ({"queue": {"kind": "pie", "alpha": 2}}, "pie has no knob but target_ms"),
-        ({"queue": {"kind": "codel", "target_ms": 0.5}}, "queue.target: 0.5 ms: mahimahi's clock"),
+        ({"queue": {"kind": "fq_codel"}}, "queue.kind: fq_codel: mahimahi supports droptail, codel and pie"),
+        ({"queue": {"kind": "codel", "ecn": True}}, "queue.ecn: mahimahi's queues do not"),
+        ({"queue": {"kind": "pie", "alpha": 2}}, "pie supports only target_ms"),
+        ({"queue": {"kind": "codel", "target_ms": 0.5}}, "queue.target: 0.5 ms: mahimahi supports"),
     ],
 )
 def test_a_link_that_mahimahi_cannot_express_is_refused_in_one_line(link, told):

@@ -1,5 +1,3 @@
-"""What nested shells can express of a scenario, and the one line that tells what they cannot."""
-
 import pytest
 
 from configs.errors import InputError
@@ -33,7 +31,7 @@ def test_links_that_no_flow_crosses_have_no_shells():
 
 def test_a_queue_of_one_bdp_counts_the_largest_base_rtt_over_it():
     planned = _plan({"route": ["a"]}, {"route": ["a", "b"], "extra_delay_ms": 5})
-    # 12 Mbit/s are 1,000 packets/s; 2 × (10 + 10 + 5) ms hold 50 of them.
+    # 12 Mbit/s are 1,000 packets/s, 50 of them in 2 × (10 + 10 + 5) ms.
     assert [link.limit for link in planned.chain] == [Limit("packets", 50), Limit("packets", 50)]
 
 
@@ -75,10 +73,10 @@ def test_the_same_seed_makes_the_same_bursts():
         ([{"route": ["a", "c"]}, {"route": ["b", "c"]}], {}, "flows.1.route: nested shells are one chain"),
         ([{"route": ["a", "b"]}, {"route": ["b", "a"]}], {}, "form a circle"),
         ([{"route": ["a"], "scheme": "vegas"}], {}, r"flows.0.scheme: vegas: not .* \(cubic, reno, udp\)"),
-        ([{"route": ["a"], "count": 300}], {}, "300 are more than the 256"),
-        ([{"route": ["a"], "arrivals": ARRIVALS}], {}, "flows.0.arrivals: each flow begins"),
-        ([{"route": ["a"], "rate_mbps": 9, "on_off": PAUSES}], {}, "flows.0.on_off: .* does not pause"),
-        ([{"route": ["a"], "ecn": True}], {}, "flows.0.ecn: the host's own setting"),
+        ([{"route": ["a"], "count": 300}], {}, "300 exceed the limit of 256"),
+        ([{"route": ["a"], "arrivals": ARRIVALS}], {}, "flows.0.arrivals: .* no random arrivals"),
+        ([{"route": ["a"], "rate_mbps": 9, "on_off": PAUSES}], {}, "flows.0.on_off: .* only for udp"),
+        ([{"route": ["a"], "ecn": True}], {}, "flows.0.ecn: .* the host's setting"),
         (
             [{"route": ["a"], "tcp_rmem": [4096] * 3}, {"route": ["a"]}],
             {},
@@ -87,12 +85,12 @@ def test_the_same_seed_makes_the_same_bursts():
         (
             [{"route": ["a"]}],
             {"links": {"a": {"rate_mbps": 9, "delay_ms": 1, "reverse": {"rate_mbps": 1}}}},
-            "links.a.reverse: the way back has no queue",
+            "links.a.reverse: .* no queue",
         ),
         (
             [{"route": ["a"]}],
             {"events": [{"at_s": 1, "reroute": {"flows": [0], "route": ["b"]}}]},
-            "events: flows cannot change their route",
+            "events: .* no reroutes",
         ),
     ],
 )

@@ -1,5 +1,3 @@
-"""`leosim.plan_links`: spans of path traces, where they start and wrap, and what they carry."""
-
 import leosim
 import numpy as np
 import pytest

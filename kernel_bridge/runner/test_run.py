@@ -1,4 +1,4 @@
-"""Real runs behind mahimahi: flows of the host's own schemes, and that nothing stays on the machine."""
+"""Real runs behind mahimahi with the host's schemes; nothing stays on the machine."""
 
 import os
 import select
@@ -26,7 +26,7 @@ PIPE = {"rate_mbps": 24, "delay_ms": 10}
 
 
 def _run(duration_s, links, *flows, traces=None):
-    """Run for real; a run that the machine could not keep up with tells nothing, and is skipped by name."""
+    """Run in real time; skip if the machine cannot keep up."""
     data = {"name": "test", "duration_s": duration_s, "links": links, "flows": list(flows)}
     try:
         log = execute(parse(data, "test"), traces or {}, MahimahiLinks())
@@ -38,7 +38,7 @@ def _run(duration_s, links, *flows, traces=None):
 
 
 def _machine():
-    """What a run could leave behind."""
+    """Return what a run could leave behind."""
     rules = subprocess.run(["iptables-save"], capture_output=True, text=True, check=True).stdout
     settings = [path for path in Path("/proc/sys/net/ipv4").glob("*") if path.is_file()]
     return {
@@ -49,7 +49,7 @@ def _machine():
         "settings": {
             path.name: path.read_text()
             for path in settings
-            # Those may be others' who run beside this test.
+            # Parallel tests may change these.
             if path.stat().st_mode & 0o400 and not path.name.endswith("_congestion_control")
         },
     }
@@ -68,7 +68,7 @@ def test_a_flow_of_the_kernels_own_fills_the_link_and_leaves_the_machine_as_it_w
     (link,) = log.links
     places = ("delivered_packets", "dropped_packets", "lost_packets", "queued_packets", "in_flight_packets")
     assert link["offered_packets"] == sum(link[place] for place in places)
-    # The series are the whole run, a row every 100 ms, and add up to the summary.
+    # The series cover the whole run with a row every 100 ms, and add up to the summary.
     assert np.allclose(log.flow_series["time_s"], np.arange(1, 41) / 10)
     assert log.flow_series["goodput_mbps"].mean() == pytest.approx(flow["goodput_mbps"], rel=1e-6)
     assert log.flow_series["lost_packets"].sum() == flow["lost_packets"]
@@ -131,7 +131,7 @@ time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
     time_s = log.link_series["time_s"]
     assert not connected[(time_s > 1.05) & (time_s < 1.45)].any()
     assert delivered[(time_s > 1.15) & (time_s < 1.45)].max() < 1
-    # The mean, because a shell that slept catches up, if only in the next 100 ms.
+    # Check the mean, because a shell that slept catches up, perhaps only in the next 100 ms.
     assert delivered[(time_s > 0.65) & (time_s < 0.95)].mean() > 20
     assert log.flows[0]["capacity_mbps"] == pytest.approx(24 * 2.5 / 3, rel=1e-3)
 
@@ -163,8 +163,8 @@ def test_a_killed_caller_leaves_no_process_and_only_its_folder():
 
 
 def _descendant(pid, name):
-    """Return a pidfd of a descendant of a process, once there is one with this name."""
-    pause = select.poll()  # nothing tells of new processes: look again every 50 ms, for at most 30 s
+    """Return a pidfd of the first descendant with this name, once it exists."""
+    pause = select.poll()  # poll every 50 ms, for at most 30 s: new processes send no event
     for _ in range(600):
         for found, command in descendants(pid).items():
             if command == name:

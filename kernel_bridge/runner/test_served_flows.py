@@ -1,4 +1,4 @@
-"""Flows that leo-bridge serves, for real: SaTCP and policies beside the kernel's own, and who kills what."""
+"""Real flows that leo-bridge serves: SaTCP and policies beside the kernel's schemes, and killed processes."""
 
 import contextlib
 import json
@@ -35,7 +35,7 @@ def _planned(duration_s, link, *flows, policies=()):
 
 @contextlib.contextmanager
 def _on_a_quiet_machine():
-    """Skip what the machine could not keep up with, by name: it tells nothing."""
+    """Skip if the machine cannot keep up."""
     try:
         yield
     except TooSlowError as error:

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from configs.units import NS_PER_MS
 from traces.capacity.settings import LossBurst
-from traces.capacity.span import NS_PER_MS, Span, View, span
+from traces.capacity.span import Span, View, span
 
 _STREAM = 3
 

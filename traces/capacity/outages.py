@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from traces.capacity.span import NS_PER_MS, Grid, SlotModel, Span, span
+from configs.units import NS_PER_MS
+from traces.capacity.span import Grid, SlotModel, Span, span
 
 
 class Outages(SlotModel):

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from configs.errors import number
 from configs.strict import Probability, Strict
 
 FLAGS = {
@@ -103,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--terminal-at", choices=["from", "to"], help="end with starlink's dish, default to")
     parser.add_argument("--seed", type=int, metavar="N", help="seed of all random draws, default 0")
-    parser.add_argument("--loss", type=_number, metavar="P", help="loss per packet, 0 to 1, default 0")
+    parser.add_argument("--loss", type=number, metavar="P", help="loss per packet, 0 to 1, default 0")
     parser.add_argument(
         "--loss-burst", metavar="MEAN,BURST_MS[,LOSS]", help="Gilbert-Elliott bursts, such as 0.01,40"
     )
@@ -114,10 +115,3 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def fields(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the flags' values, None for those not given."""
     return {field: getattr(arguments, field) for field in FLAGS}
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None

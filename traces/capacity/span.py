@@ -14,9 +14,6 @@ Floats = NDArray[np.float64]
 
 End = Literal["from", "to"]
 
-NS_PER_MS = 1_000_000
-NS_PER_S = 1_000_000_000
-
 
 @dataclass(frozen=True)
 class View:

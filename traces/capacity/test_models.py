@@ -3,10 +3,11 @@ import itertools
 import numpy as np
 import pytest
 
+from configs.units import NS_PER_MS, NS_PER_S
 from traces.capacity import modcod, starlink
 from traces.capacity.loss import ConstantLoss, GilbertElliott
 from traces.capacity.settings import LossBurst, parse_loss_burst, parse_rain
-from traces.capacity.span import NS_PER_MS, NS_PER_S, Grid, Span, View, combined, span
+from traces.capacity.span import Grid, Span, View, combined, span
 from traces.capacity.starlink import Starlink
 from traces.capacity.uniform_steps import UniformSteps
 

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+from configs.units import NS_PER_S
 from traces.capacity import modcod, rain
 from traces.capacity.rain import Rain
-from traces.capacity.span import NS_PER_S, View
+from traces.capacity.span import View
 from traces.orbit.ground import Site
 
 NEW_YORK = Site(name="New York", lat_deg=40.7143, lon_deg=-74.006)

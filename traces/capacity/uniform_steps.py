@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from traces.capacity.span import NS_PER_MS, Grid, SlotModel, Span, span
+from configs.units import NS_PER_MS
+from traces.capacity.span import Grid, SlotModel, Span, span
 
 CAPACITY_MBPS = (50.0, 100.0)
 RTT_MS = (10.0, 100.0)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from configs.errors import InputError
+from configs.units import NS_PER_S
 from traces.formats import grid
 from traces.formats.grid import Grid
 from traces.formats.leoem import Change
-from traces.formats.series import NS_PER_S, Series
+from traces.formats.series import Series
 from traces.path import announcement
 from traces.path.announcement import ReportError
 

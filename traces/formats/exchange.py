@@ -15,6 +15,7 @@ import numpy as np
 
 from configs.errors import InputError
 from configs.output_file import whole_file
+from configs.units import NS_PER_MS
 from traces.formats import (
     announced,
     hypatia,
@@ -28,7 +29,7 @@ from traces.formats import (
 from traces.formats import series as rows
 from traces.formats.announced import NOTHING_TOLD, Told
 from traces.formats.mahimahi import DIRECTIONS
-from traces.formats.series import NS_PER_MS, Series
+from traces.formats.series import Series
 from traces.path import cache
 
 EXPORTS = ("mahimahi", "leoreplayer", "netem-trace")

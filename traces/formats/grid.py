@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.formats.series import NS_PER_S, Series
+from configs.units import NS_PER_S
+from traces.formats.series import Series
 
 Seconds = NDArray[np.float64]
 

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
+from configs.units import NS_PER_MS, NS_PER_S
 from traces.formats import series as rows
-from traces.formats.series import NS_PER_MS, Series
+from traces.formats.series import Series
 from traces.formats.source import Source
 
 COLUMNS = ("time_ns", "rtt_ns")
-_MAX_TIME_NS = round(rows.MAX_PERIOD_S * rows.NS_PER_S)
+_MAX_TIME_NS = round(rows.MAX_PERIOD_S * NS_PER_S)
 _MAX_RTT_NS = 2 * rows.MAX_DELAY_MS * NS_PER_MS
 
 

@@ -20,8 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
+from configs.units import NS_PER_S
 from traces.formats import series as rows
-from traces.formats.series import NS_PER_S, Series
+from traces.formats.series import Series
 from traces.formats.source import Source
 from traces.orbit.earth import LIGHT_KM_PER_S
 

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from configs.errors import InputError
+from configs.units import NS_PER_MS
 from traces.formats import mahimahi
 from traces.formats import series as rows
-from traces.formats.series import NS_PER_MS, Series
+from traces.formats.series import Series
 from traces.formats.source import Source
 
 INTERVAL_MS = 10

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from configs.errors import InputError
+from configs.units import NS_PER_MS, NS_PER_S
 from traces.formats import series as rows
-from traces.formats.series import NS_PER_MS, Series
+from traces.formats.series import Series
 from traces.formats.source import Source
 
 PACKET_BITS = 12_000  # bits of an opportunity that count as capacity: an IP packet of 1,500 bytes
@@ -35,8 +36,8 @@ MAX_PERIOD_MS = round(rows.MAX_PERIOD_S * 1000)
 MAX_OPPORTUNITIES = 1 << 29  # a day at 70 Mbit/s. Mahimahi keeps all of them in memory.
 
 # An opportunity in bit/s × ns.
-_OPPORTUNITY = PACKET_BITS * rows.NS_PER_S
-_CHUNK_NS = rows.NS_PER_S
+_OPPORTUNITY = PACKET_BITS * NS_PER_S
+_CHUNK_NS = NS_PER_S
 _INT64_MAX = 2**63 - 1
 
 
@@ -119,7 +120,7 @@ def size(series: Series) -> tuple[int, int]:
     """Estimate the number of opportunities and bytes of both directions' traces."""
     ends_ms = np.maximum(series.end_ns // NS_PER_MS, 1)
     line_bytes = np.floor(np.log10(ends_ms)) + 2
-    lengths_s = (series.end_ns - series.time_ns) / rows.NS_PER_S
+    lengths_s = (series.end_ns - series.time_ns) / NS_PER_S
     packets = sum(series.capacity_bps(direction) * lengths_s / PACKET_BITS for direction in DIRECTIONS)
     return round(float(np.sum(packets))), round(float(np.sum(packets * line_bytes)))
 

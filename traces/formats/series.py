@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from configs.output_file import whole_file
 from traces.path.path_trace import COLUMNS, FORMAT, VERSION, decimal
 
-NS_PER_MS = 1_000_000
-NS_PER_S = 1_000_000_000
 MAX_ROWS = 10_000_000
 MAX_PERIOD_S = 1e7
 MAX_DELAY_MS = 9_999.0  # path traces have delays below 10 s

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from configs.errors import InputError
+from configs.units import NS_PER_MS, NS_PER_S
 from traces.formats import series as rows
-from traces.formats.series import NS_PER_MS, NS_PER_S, Series
+from traces.formats.series import Series
 from traces.formats.source import Source
 
 FIELDS = {

@@ -141,7 +141,7 @@ def test_every_export_is_read_back_in_every_format(tmp_path_factory, series):
         ),
         (
             ["import", "full", "--format", "mahimahi", "--out", "o"],
-            "full: file: has no uplink.txt, as exported",
+            "full: file: has no uplink.txt: not an exported folder",
         ),
         (
             ["import", "up.txt", "--format", "leoreplayer", "--out", "no/o"],

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from configs.errors import InputError
+from configs.units import NS_PER_MS, NS_PER_S
 from traces.capacity.loss import ConstantLoss, GilbertElliott
 from traces.capacity.rows import Overlay, Rows
 from traces.capacity.settings import parse_loss_burst
-from traces.capacity.span import NS_PER_MS, NS_PER_S, End, Floats, Grid, Model, View
+from traces.capacity.span import End, Floats, Grid, Model, View
 from traces.capacity.starlink import Starlink
 from traces.capacity.uniform_steps import UniformSteps
 from traces.orbit import visibility

@@ -13,15 +13,16 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from configs.errors import InputError, one_line
+from configs.errors import InputError, number, one_line
 from configs.output_file import whole_file
 from configs.strict import NonNegative, Positive, Probability, Strict
+from configs.units import NS_PER_S
 from traces.capacity import starlink, uniform_steps
 from traces.capacity.loss import ConstantLoss, GilbertElliott
 from traces.capacity.outages import Outages
 from traces.capacity.rows import Overlay
 from traces.capacity.settings import parse_loss_burst
-from traces.capacity.span import NS_PER_S, Grid, Model, View
+from traces.capacity.span import Grid, Model, View
 from traces.capacity.starlink import Starlink
 from traces.capacity.uniform_steps import UniformSteps
 
@@ -244,15 +245,15 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("synth", help="make a path trace without an orbit", allow_abbrev=False)
     parser.add_argument("name", help=", ".join(PRESETS))
     parser.add_argument("--seed", type=int, metavar="N", help="default 0")
-    parser.add_argument("--duration", type=_number, dest="duration_s", metavar="S", help="default 300")
-    parser.add_argument("--period-s", type=_number, metavar="S", help="period of all draws, default 15")
+    parser.add_argument("--duration", type=number, dest="duration_s", metavar="S", help="default 300")
+    parser.add_argument("--period-s", type=number, metavar="S", help="period of all draws, default 15")
     parser.add_argument("--rtt-ms", type=_range, metavar="LOW,HIGH", help="base RTT")
     parser.add_argument("--capacity-mbps", type=_range, metavar="LOW,HIGH", help="both ways")
-    parser.add_argument("--capacity-scale", type=_number, metavar="X", help="multiply starlink's capacity")
-    parser.add_argument("--max-loss", type=_number, metavar="P", help="loss uniform from 0 to this")
-    parser.add_argument("--outage-ms", type=_number, metavar="MS", help="outage at the end of every period")
+    parser.add_argument("--capacity-scale", type=number, metavar="X", help="multiply starlink's capacity")
+    parser.add_argument("--max-loss", type=number, metavar="P", help="loss uniform from 0 to this")
+    parser.add_argument("--outage-ms", type=number, metavar="MS", help="outage at the end of every period")
     parser.add_argument("--terminal-at", choices=["from", "to"], help="end with starlink's dish, default to")
-    parser.add_argument("--loss", type=_number, metavar="P", help="loss per packet, default 0")
+    parser.add_argument("--loss", type=number, metavar="P", help="loss per packet, default 0")
     parser.add_argument("--loss-burst", metavar="MEAN,BURST_MS[,LOSS]", help="Gilbert-Elliott bursts")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default NAME.csv")
 
@@ -265,13 +266,6 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-
-
 def _range(text: str) -> Range:
     try:
         low, *rest = map(float, text.split(","))
@@ -282,12 +276,12 @@ def _range(text: str) -> Range:
 
 
 _NAMED: dict[str, Callable[[str], Any]] = {
-    "duration_s": _number,
-    "period_s": _number,
+    "duration_s": number,
+    "period_s": number,
     "rtt_ms": _range,
     "capacity_mbps": _range,
-    "max_loss": _number,
-    "outage_ms": _number,
-    "loss": _number,
+    "max_loss": number,
+    "outage_ms": number,
+    "loss": number,
 }
 """Parsers of the fields that a trace's name may set."""

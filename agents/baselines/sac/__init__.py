@@ -7,5 +7,5 @@ SCHEME = Scheme(
     name="sac",
     summary="SAC (Haarnoja et al., 2018): a baseline that learns from a replay buffer",
     settings=ReplaySettings,
-    trainers={"sb3": "agents.engines.sb3.off_policy:train", "rllib": "agents.engines.rllib.online:train"},
+    trainers={"sb3": "agents.engines.sb3.off_policy:train_sac", "rllib": "agents.engines.rllib.online:train"},
 )

@@ -7,5 +7,5 @@ SCHEME = Scheme(
     name="td3",
     summary="TD3 (Fujimoto et al., 2018): a baseline that learns from a replay buffer",
     settings=Td3Settings,
-    trainers={"sb3": "agents.engines.sb3.off_policy:train"},
+    trainers={"sb3": "agents.engines.sb3.off_policy:train_td3"},
 )

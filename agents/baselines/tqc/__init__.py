@@ -7,5 +7,5 @@ SCHEME = Scheme(
     name="tqc",
     summary="TQC (Kuznetsov et al., 2020): SAC with distributions of returns",
     settings=TqcSettings,
-    trainers={"sb3": "agents.engines.sb3.off_policy:train"},
+    trainers={"sb3": "agents.engines.sb3.off_policy:train_tqc"},
 )

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -61,16 +63,26 @@ class PhasedCqlLearner(CQLTorchLearner):
         )
 
 
+@dataclass(frozen=True)
+class Offline:
+    """An offline algorithm as the training loop sees it."""
+
+    config: Callable[[Any], AlgorithmConfig]
+    """Returns RLlib's configuration for the settings."""
+    before_update: Callable[[Any, Any, int], None] = lambda learner, settings, steps: None
+    """``before_update(learner, settings, steps)`` sets the phase of training."""
+
+
 class Training:
     """A learner and its transitions."""
 
-    def __init__(self, settings: OfflineSettings, folder: Path) -> None:
-        self.settings = settings
+    def __init__(self, algorithm: Offline, settings: OfflineSettings, folder: Path) -> None:
+        self.algorithm, self.settings = algorithm, settings
         self.transitions = Sequences(folder, 2, settings.resident, settings.seed)
         self.mean, self.deviation = self.transitions.moments()
         torch.manual_seed(settings.seed)
         spaces = (observation_space(self.transitions.observation_dim), action_space(1))
-        self.learner: Any = make_config(settings).build_learner(spaces={DEFAULT_MODULE_ID: spaces})
+        self.learner: Any = algorithm.config(settings).build_learner(spaces={DEFAULT_MODULE_ID: spaces})
         self.steps = 0
         self._seen: dict[str, list[float]] = {name: [] for name in LOSSES}
 
@@ -95,8 +107,7 @@ class Training:
         """Make one update."""
         size = self.settings.batch_size
         batch = MultiAgentBatch({DEFAULT_MODULE_ID: self.batch()}, env_steps=size)
-        if isinstance(self.settings, CqlSettings):
-            self.learner.clones = self.steps < self.settings.cloning_steps
+        self.algorithm.before_update(self.learner, self.settings, self.steps)
         self.steps += 1
         results = self.learner.update(
             training_data=TrainingData(batch=batch),
@@ -156,44 +167,57 @@ class Training:
         return (observations - self.mean) / self.deviation
 
 
-def make_config(settings: OfflineSettings) -> AlgorithmConfig:
-    """Return RLlib's configuration for ``settings``."""
-    if isinstance(settings, CqlSettings):
-        config: AlgorithmConfig = CQLConfig().training(
-            gamma=settings.gamma,
-            actor_lr=settings.learning_rate,
-            critic_lr=settings.critic_learning_rate,
-            alpha_lr=settings.learning_rate,
-            lr=None,
-            tau=settings.tau,
-            target_network_update_freq=1,
-            learner_class=PhasedCqlLearner,
-            min_q_weight=settings.conservatism,
-            train_batch_size_per_learner=settings.batch_size,
-        )
-        module = own_module(settings)
-    else:
-        config = BCConfig().training(
-            lr=settings.learning_rate, train_batch_size_per_learner=settings.batch_size
-        )
-        module = flow_module(settings)
+def _bc(settings: OfflineSettings) -> AlgorithmConfig:
+    config = BCConfig().training(lr=settings.learning_rate, train_batch_size_per_learner=settings.batch_size)
+    return _local(config, flow_module(settings))
+
+
+def _cql(settings: CqlSettings) -> AlgorithmConfig:
+    config = CQLConfig().training(
+        gamma=settings.gamma,
+        actor_lr=settings.learning_rate,
+        critic_lr=settings.critic_learning_rate,
+        alpha_lr=settings.learning_rate,
+        lr=None,
+        tau=settings.tau,
+        target_network_update_freq=1,
+        learner_class=PhasedCqlLearner,
+        min_q_weight=settings.conservatism,
+        train_batch_size_per_learner=settings.batch_size,
+    )
+    return _local(config, own_module(settings))
+
+
+def _local(config: AlgorithmConfig, module: Any) -> AlgorithmConfig:
     return config.framework("torch").rl_module(rl_module_spec=module).learners(num_learners=0)
 
 
-def train(settings: TrainSettings, run: RunFolder) -> None:
-    """Train as long as ``settings`` say, from the latest checkpoint of ``run`` if there is one."""
+def _cql_phase(learner: PhasedCqlLearner, settings: CqlSettings, steps: int) -> None:
+    learner.clones = steps < settings.cloning_steps
+
+
+BC, CQL = Offline(_bc), Offline(_cql, _cql_phase)
+
+
+def train_bc(settings: TrainSettings, run: RunFolder) -> None:
+    """Clone the pool from the latest checkpoint of ``run``, if there is one."""
+    _train(BC, settings, run)
+
+
+def train_cql(settings: TrainSettings, run: RunFolder) -> None:
+    """Train CQL from the latest checkpoint of ``run``, if there is one."""
+    _train(CQL, settings, run)
+
+
+def _train(algorithm: Offline, settings: TrainSettings, run: RunFolder) -> None:
     assert isinstance(settings, OfflineSettings)
     quieten()
     torch.set_num_threads(1)  # the networks are too small to gain from a second thread
     collector = settings.collector()
     folder = Path(settings.pool_folder) if settings.pool_folder else pool.default_folder(collector)
     pool.collect(collector, folder, lambda line: print(line, flush=True))
-    index = pool.read_index(folder)
-    for field in ("spec", "reward", "interval_ms"):
-        if index[field] != getattr(settings, field):
-            must = getattr(settings, field)
-            raise InputError(f"{folder / 'pool.json'}: {field}: is {index[field]!r}, not {must!r}")
-    training = Training(settings, folder)
+    pool.require_same(pool.read_index(folder), settings, folder)
+    training = Training(algorithm, settings, folder)
     latest = run.latest_checkpoint()
     wall_s = training.load(latest) if latest is not None else 0.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,34 @@ ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "t
 """A replay buffer's arrays, each (capacity, simulations, …)."""
 
 
-def make_model(settings: ReplaySettings, environment: VecEnv) -> OffPolicyAlgorithm:
-    """Return an untrained SAC, TD3 or TQC, by the type of ``settings``."""
-    common: dict[str, Any] = {
+def make_sac(settings: ReplaySettings, environment: VecEnv) -> SAC:
+    """Return an untrained SAC."""
+    return SAC("MlpPolicy", environment, **_common(settings))
+
+
+def make_td3(settings: Td3Settings, environment: VecEnv) -> TD3:
+    """Return an untrained TD3."""
+    size = (environment.action_space.shape or (1,))[0]
+    return TD3(
+        "MlpPolicy",
+        environment,
+        action_noise=NormalActionNoise(np.zeros(size), np.full(size, settings.exploration_noise)),
+        policy_delay=settings.policy_delay,
+        target_policy_noise=settings.target_noise,
+        target_noise_clip=settings.target_noise_clip,
+        **_common(settings),
+    )
+
+
+def make_tqc(settings: TqcSettings, environment: VecEnv) -> TQC:
+    """Return an untrained TQC."""
+    common = _common(settings)
+    common["policy_kwargs"]["n_quantiles"] = settings.quantiles
+    return TQC("MlpPolicy", environment, top_quantiles_to_drop_per_net=settings.dropped_quantiles, **common)
+
+
+def _common(settings: ReplaySettings) -> dict[str, Any]:
+    return {
         "learning_rate": settings.learning_rate,
         "buffer_size": settings.memory,
         "learning_starts": settings.learning_starts,
@@ -41,23 +67,6 @@ def make_model(settings: ReplaySettings, environment: VecEnv) -> OffPolicyAlgori
         "seed": settings.seed,
         "device": "cpu",  # the networks are too small to gain from a GPU
     }
-    if isinstance(settings, Td3Settings):
-        size = (environment.action_space.shape or (1,))[0]
-        noise = NormalActionNoise(np.zeros(size), np.full(size, settings.exploration_noise))
-        return TD3(
-            "MlpPolicy",
-            environment,
-            action_noise=noise,
-            policy_delay=settings.policy_delay,
-            target_policy_noise=settings.target_noise,
-            target_noise_clip=settings.target_noise_clip,
-            **common,
-        )
-    if isinstance(settings, TqcSettings):
-        common["policy_kwargs"]["n_quantiles"] = settings.quantiles
-        dropped = settings.dropped_quantiles
-        return TQC("MlpPolicy", environment, top_quantiles_to_drop_per_net=dropped, **common)
-    return SAC("MlpPolicy", environment, **common)
 
 
 def write(model: OffPolicyAlgorithm, folder: Path) -> None:
@@ -80,24 +89,35 @@ def read(model: OffPolicyAlgorithm, folder: Path) -> None:
             getattr(buffer, name)[:rows] = stored[name]
 
 
-def dense(model: Any) -> list[nn.Linear]:
-    """Return the actor's dense layers in order."""
-    actor = model.policy.actor
-    return dense_layers(actor.mu) if isinstance(model, TD3) else dense_layers(actor.latent_pi, actor.mu)
+def _gaussian_actor(model: Any) -> list[nn.Linear]:
+    return dense_layers(model.policy.actor.latent_pi, model.policy.actor.mu)
 
 
-def algorithm(settings: ReplaySettings) -> loop.Algorithm:
-    """Return the loop's interface to the algorithm."""
-    return loop.Algorithm(
-        make=make_model,
-        read=read,
-        write=write,
-        dense=dense,
-        columns={"policy_loss": "train/actor_loss", "value_loss": "train/critic_loss"},
-    )
+def _algorithm(make: Callable[[Any, VecEnv], OffPolicyAlgorithm], dense: Callable) -> loop.Algorithm:
+    columns = {"policy_loss": "train/actor_loss", "value_loss": "train/critic_loss"}
+    return loop.Algorithm(make=make, read=read, write=write, dense=dense, columns=columns)
 
 
-def train(settings: TrainSettings, run: RunFolder) -> None:
-    """Train as long as ``settings`` say, from the latest checkpoint of ``run`` if there is one."""
+ALGORITHMS = {
+    "sac": _algorithm(make_sac, _gaussian_actor),
+    "td3": _algorithm(make_td3, lambda model: dense_layers(model.policy.actor.mu)),
+    "tqc": _algorithm(make_tqc, _gaussian_actor),
+}
+
+
+def train_sac(settings: TrainSettings, run: RunFolder) -> None:
+    """Train SAC from the latest checkpoint of ``run``, if there is one."""
     assert isinstance(settings, ReplaySettings)
-    loop.train(algorithm(settings), settings, run)
+    loop.train(ALGORITHMS["sac"], settings, run)
+
+
+def train_td3(settings: TrainSettings, run: RunFolder) -> None:
+    """Train TD3 from the latest checkpoint of ``run``, if there is one."""
+    assert isinstance(settings, Td3Settings)
+    loop.train(ALGORITHMS["td3"], settings, run)
+
+
+def train_tqc(settings: TrainSettings, run: RunFolder) -> None:
+    """Train TQC from the latest checkpoint of ``run``, if there is one."""
+    assert isinstance(settings, TqcSettings)
+    loop.train(ALGORITHMS["tqc"], settings, run)
