@@ -343,6 +343,16 @@ def test_the_lists_are_printed(reader: Callable[[str], None], capfd: pytest.Capt
         assert len(capfd.readouterr().out.splitlines()) > 5, command
 
 
+def test_the_example_of_a_column_is_as_in_the_code() -> None:
+    page = ROOT / "CONTRIBUTING.md"
+    files = ("core/sim/src/run_log/columns.rs", "core/sim/src/run_log.rs", "kernel_bridge/runner/run_log.py")
+    examples = [token for token in tokens(page) if token.type == "fence" and token.info in ("rust", "python")]
+    for token, file in zip(examples, files, strict=True):
+        code = (ROOT / file).read_text(encoding="utf-8")
+        for line in token.content.splitlines():
+            assert line.strip() in ("…", "...") or line.strip() in code, f"{file}: has no {line.strip()}"
+
+
 def test_a_column_of_the_run_log_is_written_into_the_docs(
     reader: Callable[[str], None], tmp_path: Path
 ) -> None:
