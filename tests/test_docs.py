@@ -1,0 +1,364 @@
+"""The docs' links resolve, their commands exist, and the short ones are run as a reader would."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import re
+import runpy
+import shlex
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import leosim
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from agents import train_cli
+from agents.training import registry
+from configs import suite
+from evaluation.papers import suites as papers
+from evaluation.runs import schemes
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = (
+    "agents",
+    "configs",
+    "core",
+    "docs",
+    "envs",
+    "evaluation",
+    "kernel_bridge",
+    "results",
+    "scripts",
+    "tests",
+    "traces",
+)
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))],
+    key=lambda page: page.relative_to(ROOT).as_posix(),
+)
+SHELLS = ("", "sh", "bash", "console")
+"""Languages of fences that hold command lines."""
+WITHOUT_PARSER = ("results.columns", "configs.reference", "tests.documented_changes", "scripts/layers.py")
+"""Commands without options. Others are started here, and stop at their parser."""
+ADDED = ("gaimd", "hillclimb")
+"""A scheme and an agent that the docs tell the reader to add first."""
+START = re.compile(r"(?:^|[;&|]\s*|\bdo\s+|\$\s+)(?:\S*/)?(?:python3?|make)(?:\s|$)")
+README = ROOT / "README.md"
+
+per_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+class Command(NamedTuple):
+    """A command line of a page, without comment, prompt and environment."""
+
+    page: Path
+    line: int
+    words: tuple[str, ...]
+    mentioned: bool
+    """In a sentence, where it may lack arguments."""
+
+    @property
+    def place(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}: {shlex.join(self.words)}"
+
+
+@cache
+def tokens(page: Path) -> list[Token]:
+    return MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8"))
+
+
+def links(page: Path) -> Iterator[str]:
+    for token in tokens(page):
+        for child in token.children or ():
+            target = child.attrs.get("href" if child.type == "link_open" else "src")
+            if isinstance(target, str):
+                yield unquote(target)
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives a page's headings."""
+    found: set[str] = set()
+    for token, inline in zip(tokens(page), tokens(page)[1:], strict=False):
+        if token.type == "heading_open":
+            text = "".join(child.content for child in inline.children or ())
+            found.add(re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-"))
+    return found
+
+
+def commands(page: Path) -> Iterator[Command]:
+    """The commands of code blocks, and of code in sentences where it starts with python or make."""
+    for token in tokens(page):
+        first = token.map[0] + 1 if token.map else 0
+        if token.type == "code_block" or (token.type == "fence" and token.info.strip() in SHELLS):
+            text = token.content.replace("\\\n", "  ")
+            for number, line in enumerate(text.splitlines()):
+                yield from simple(page, first + number + (token.type == "fence"), line, False)
+        for child in token.children or ():
+            if child.type == "code_inline" and child.content.startswith(("python ", "make ")):
+                yield from simple(page, first, child.content, True)
+
+
+def simple(page: Path, number: int, line: str, mentioned: bool) -> Iterator[Command]:
+    """The commands of one line: ``for …; do A && B; done`` has A and B."""
+    if not START.search(line.strip()):
+        return
+    lexer = shlex.shlex(re.sub(r"\$\w+", "1", line), posix=True, punctuation_chars=";&|")
+    lexer.whitespace_split = True
+    words: list[str] = []
+    for word in [*lexer, ";"]:
+        if set(word) <= set(";&|"):
+            while words and (words[0] in ("do", "$") or words[0].endswith("$") or "=" in words[0]):
+                del words[0]
+            if words and Path(words[0]).name in ("python", "python3", "make"):
+                program = Path(words[0]).name.removesuffix("3")
+                yield Command(page, number, (program, *words[1:]), mentioned)
+            words = []
+        else:
+            words.append(word)
+
+
+def all_commands(program: str) -> list[Command]:
+    """One command for each different line."""
+    found = {one.words: one for page in reversed(PAGES) for one in commands(page) if one.words[0] == program}
+    return list(found.values())
+
+
+def documented(command: str) -> list[str]:
+    """A command's words; it must be in the docs."""
+    words = shlex.split(command)
+    assert any(list(one.words) == words for one in all_commands(words[0])), f"not in the docs: {command}"
+    return words
+
+
+def run(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run ``python …`` in this process, which spares importing everything once a command."""
+    module = words[1] == "-m"
+    arguments = words[2:] if module else [str(ROOT / words[1]), *words[2:]]
+    monkeypatch.setattr(sys, "argv", arguments)
+    warnings.filterwarnings("ignore", "'.*' found in sys.modules", RuntimeWarning)  # pytest takes it back
+    try:
+        if module:
+            runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(arguments[0], run_name="__main__")
+    except SystemExit as end:
+        if end.code:
+            raise ExitStatusError(f"{shlex.join(words)}: exit status {end.code}") from None
+
+
+class ExitStatusError(Exception):
+    """A command ended with an exit status other than 0."""
+
+
+class Accepted(BaseException):
+    """A parser accepted its arguments."""
+
+
+def refusal(one: Command, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> str | None:
+    """Say why a python command does not exist as documented, None if it does. Nothing is done."""
+    name, *rest = one.words[2:] if one.words[1] == "-m" else one.words[1:]
+    if one.words[1] != "-m":
+        if not (ROOT / name).is_file():
+            return "no such script"
+    elif importlib.util.find_spec(name) is None:
+        return "no such module"
+    elif name.split(".")[0] not in FOLDERS:
+        return None
+    if name in WITHOUT_PARSER:
+        return None
+    try:
+        run(list(one.words), monkeypatch)
+    except Accepted as accepted:
+        return deeper(name, accepted.args[0])
+    except ExitStatusError:
+        why = capfd.readouterr().err.strip()
+        return None if one.mentioned and "arguments are required" in why else why
+    return f"has no parser: {rest} was run"
+
+
+def deeper(name: str, options: argparse.Namespace) -> str | None:
+    """Check names that only the work itself would look up: settings, suites, schemes."""
+    try:
+        if name == "train.py" and options.agent and not options.resume and options.agent not in ADDED:
+            algorithm = train_cli.take_algorithm(options)
+            agent = registry.get(options.agent)
+            task = {} if algorithm is None else train_cli.task_of(agent, algorithm)
+            train_cli.check(train_cli.fresh(algorithm or agent, options, task))
+        if name == "evaluate.py" and "suites" in options:
+            for given in papers.names(options.suites):
+                if not given.endswith(".yaml") or (ROOT / given).exists():
+                    suite.load(given)
+            known = {*leosim.schemes(), *schemes.shipped(), *ADDED}
+            for given in (options.schemes or "").split(","):
+                if given and "=" not in given and given not in known and not given.endswith("-authors"):
+                    return f"no scheme {given}"
+    except leosim.InputError as error:
+        return str(error)
+    return None
+
+
+@per_page
+def test_every_relative_link_resolves(page: Path) -> None:
+    for target in links(page):
+        if re.match(r"[a-z+]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), f"{target}: no such file"
+        assert file.is_relative_to(ROOT), f"{target}: not in the project"
+        if anchor:
+            assert file.suffix != ".md" or anchor in anchors(file), f"{target}: no such heading"
+
+
+@per_page
+def test_every_file_that_a_page_names_exists(page: Path) -> None:
+    rooms = {*FOLDERS, *(crate.name for crate in (ROOT / "core").iterdir())}
+    homes = (ROOT, ROOT / "core", page.parent, ROOT / page.relative_to(ROOT).parts[0])
+    for child in (child for token in tokens(page) for child in token.children or ()):
+        name = child.content.rstrip("/")
+        named = child.type == "code_inline" and re.fullmatch(r"[a-z_]+(/[\w.*-]+)+", name)
+        if named and name.split("/")[0] in rooms and not re.search(r"[A-Z]{4,}/|/[A-Z]{4,}$", name):
+            assert any(True for home in homes for _ in home.glob(name)), f"{name}: no such file"
+
+
+@per_page
+def test_every_file_that_a_command_reads_from_the_project_exists(page: Path) -> None:
+    for one in commands(page):
+        for before, word in zip(one.words, one.words[1:], strict=False):
+            value = word.rpartition("=")[2].split("::")[0]
+            ours = value.split("/")[0] in FOLDERS and "/" in value and value.isascii()
+            if ours and before not in ("--out", "--to") and not re.search(r"[A-Z*{]{2,}|hillclimb", value):
+                assert (ROOT / value).exists(), f"{one.place}: {value}: no such file"
+
+
+def test_every_make_target_and_variable_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    variables = set(re.findall(r"\$\(([A-Z]+)\)|\$\((?:if|or) \$\(([A-Z]+)\)", makefile))
+    known = {name for pair in variables for name in pair if name}
+    wrong = []
+    for one in all_commands("make"):
+        for word in one.words[1:]:
+            name, is_variable, _ = word.partition("=")
+            if name not in (known if is_variable else targets):
+                wrong.append(one.place)
+    assert len(all_commands("make")) > 10
+    assert not wrong
+
+
+def test_every_python_command_is_one_that_its_parser_accepts(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def parse_args(
+        parser: argparse.ArgumentParser, arguments: list[str] | None = None, namespace: Any = None
+    ) -> None:
+        parsed, unknown = parser.parse_known_args(arguments, namespace)
+        if unknown:
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        raise Accepted(parsed)
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_args)
+    monkeypatch.chdir(ROOT)
+    found = all_commands("python")
+    assert len(found) > 80
+    wrong = [(one.place, why) for one in found if (why := refusal(one, monkeypatch, capfd)) is not None]
+    assert not wrong, "\n".join(f"{place}\n    {why}" for place, why in wrong)
+
+
+@pytest.fixture
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Runs a documented command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def follow(command: str, more: str = "") -> None:
+        run([*documented(command), *shlex.split(more)], monkeypatch)
+
+    return follow
+
+
+def block(page: Path, language: str, containing: str) -> str:
+    """The fence of a page that contains a text."""
+    [found] = {
+        token.content
+        for token in tokens(page)
+        if token.type == "fence" and token.info.strip() == language and containing in token.content
+    }
+    return found
+
+
+def test_the_readmes_path_trace_is_built_drawn_and_exported(
+    reader: Callable[..., None], tmp_path: Path
+) -> None:
+    reader("python -m traces build sd-ny-isl --duration 300 --out sd-ny.csv")
+    reader("python -m traces plot sd-ny.csv --out globe.html")
+    reader("python -m traces plot sd-ny.csv --out globe.html", "--out sd-ny.png")
+    reader("python -m traces export sd-ny.csv --format mahimahi --out shells")
+    assert {path.name for path in tmp_path.iterdir()} == {"sd-ny.csv", "globe.html", "sd-ny.png", "shells"}
+
+
+def test_paths_without_a_name_are_built(reader: Callable[[str], None], tmp_path: Path) -> None:
+    reader("python -m traces build --from=-33.87,151.21 --to sd --duration 600 --out path.csv")
+    reader("python -m traces synth uniform-steps --rtt-ms 5,100 --out y.csv")
+    assert {path.name for path in tmp_path.iterdir()} == {"path.csv", "y.csv"}
+
+
+def test_the_readmes_scenario_is_evaluated_reported_and_compared(
+    reader: Callable[..., None], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "my-scenario.yaml").write_text(block(README, "yaml", "two-cubic"), encoding="utf-8")
+    for name in ("report", "a"):
+        reader("python evaluate.py my-scenario.yaml", f"--quick --out runs/{name}")
+    reader("python evaluate.py report runs/report --format latex")
+    assert {"report.html", "latex"} <= {path.name for path in (tmp_path / "runs/report").iterdir()}
+    (tmp_path / "runs/report").rename(tmp_path / "runs/b")
+    capfd.readouterr()
+    reader("python evaluate.py compare runs/a runs/b")
+    assert capfd.readouterr().out
+
+
+def test_the_readmes_environments_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(block(README, "python", "Flow-v0"), {})
+
+
+def test_the_lists_are_printed(reader: Callable[[str], None], capfd: pytest.CaptureFixture[str]) -> None:
+    for command in (
+        "python -m traces list",
+        "python evaluate.py --list",
+        "python -m kernel_bridge check",
+        "python -m tests.bench --list",
+        "python scripts/layers.py",
+    ):
+        capfd.readouterr()
+        reader(command)
+        assert len(capfd.readouterr().out.splitlines()) > 5, command
+
+
+def test_the_example_of_a_column_is_as_in_the_code() -> None:
+    page = ROOT / "CONTRIBUTING.md"
+    files = ("core/sim/src/run_log/columns.rs", "core/sim/src/run_log.rs", "kernel_bridge/runner/run_log.py")
+    examples = [token for token in tokens(page) if token.type == "fence" and token.info in ("rust", "python")]
+    for token, file in zip(examples, files, strict=True):
+        code = (ROOT / file).read_text(encoding="utf-8")
+        for line in token.content.splitlines():
+            assert line.strip() in ("…", "...") or line.strip() in code, f"{file}: has no {line.strip()}"
+
+
+def test_a_column_of_the_run_log_is_written_into_the_docs(
+    reader: Callable[[str], None], tmp_path: Path
+) -> None:
+    page = tmp_path / "docs/metrics.md"
+    page.parent.mkdir()
+    good = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
+    page.write_text(good.replace("their size as IP packets", ""), encoding="utf-8")
+    reader("python -m results.columns docs/metrics.md")
+    assert page.read_text(encoding="utf-8") == good
