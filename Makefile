@@ -2,8 +2,8 @@
 # Needs Linux, git, make, Python >= 3.11 with pip and a Rust toolchain; everything else goes into .venv.
 
 PYTHON ?= python3
-# `make train MINUTES=10` trains for that long instead of for its preset's steps, and then a seed means nothing;
-# `make fuzz MINUTES=10` spends it on each parser.
+`make train MINUTES=10` trains for that long instead of the preset's steps; the seed then no longer fixes the policy.
+`make fuzz MINUTES=10` fuzzes each parser for that long.
 MINUTES ?=
 SEED ?= 1
 
@@ -15,11 +15,11 @@ STAMPS := $(VENV)/.stamps
 SHELL_SOURCES := $(shell find core/link kernel_bridge/shell -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 CORE := $(shell find core -name '*.rs' -o -name '*.toml' -o -name '*.pyi') Cargo.toml Cargo.lock
 
-# The virtual environment is named, not activated, so that whoever calls make need not care.
+Name the virtual environment instead of activating it: callers of make need not activate it either.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
-# Images made for one command set it: every program that a test starts would then compile torch, Ray and the rest anew.
+Container images often set it; every program that a test starts would then recompile torch, Ray and all other modules.
 unexport PYTHONDONTWRITEBYTECODE
-# A clean clone is built once: what makes a second build shorter makes the first one, and its programs, slower.
+A clean clone is built once, and incremental compilation slows down the first build and its programs.
 export CARGO_INCREMENTAL ?= 0
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -41,7 +41,7 @@ $(STAMPS)/core: $(STAMPS)/packages $(CORE) | $(STAMPS)/project
 	$(BIN)/maturin develop --quiet --release --locked --uv -m core/py/Cargo.toml
 	touch $@
 
-# The shell that replays path traces on the machine's clock.
+mm-leo replays path traces in real time.
 $(BIN)/mm-leo: $(STAMPS)/packages $(SHELL_SOURCES) | $(STAMPS)/core
 	cargo build --quiet --release --locked -p leo-shell
 	install "$${CARGO_TARGET_DIR:-target}/release/mm-leo" $@
@@ -50,9 +50,8 @@ $(STAMPS)/project: $(STAMPS)/packages pyproject.toml
 	$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-# Astraea on LEO paths, about four minutes of two cores, then the comparison with classic schemes. Steps are the budget,
-# so that a seed gives the same policy, byte for byte, on a busy machine as on an idle one. The last line is the
-# report's path.
+Train Astraea on LEO paths in about four minutes of two cores and compare it with classic schemes. The budget is in
+steps, so a seed gives the same policy, byte for byte, on a busy machine. Prints the report's path last.
 train: setup
 	out=runs/train-$$(date +%Y%m%d-%H%M%S); \
 	$(BIN)/python train.py --agent astraea --config configs/agents/astraea-minutes.yaml --workers 2 \
@@ -60,23 +59,22 @@ train: setup
 	$(BIN)/python evaluate.py leo-single leo-pair \
 	    --schemes cubic,reno,astraea=$$out/policy --out $$out/evaluation
 
-# Everything is built first, on all cores; then Python's tests that may share the machine; then those that drive real
-# TCP in real time, which mostly wait: what only computes fills the gaps, and gives way to them at once.
+Build everything on all cores, then run the Python tests that may share the machine, then the real-time ones. Those
+mostly wait; the remaining checks run beside them at idle priority.
 test:
 	@echo "building on $$(nproc) cores; each part's output comes when it is done"
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target built
 	@$(MAKE) --no-print-directory pytest-shared
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target pytest-real-time beside-real-time
 
-# What takes seconds, and what the tests run. The core's own tests are built where they run: beside the real-time part.
+The core's own tests are built later, beside the real-time part.
 built: lint-text programs
 
-# SCHED_IDLE: only what no other program wants of the cores.
+SCHED_IDLE: use the cores only when no other program does.
 beside-real-time:
 	@chrt --idle 0 $(MAKE) --no-print-directory test-core lint-types lint-rust
 
-# Two lanes, side by side: what the package manager installs, and what cargo builds. Within each one after another: both
-# work for one at a time.
+Install packages and build with cargo side by side. Each is sequential within: both take a lock.
 programs: installed setup
 	@scripts/kernel.sh
 	@scripts/lab.sh
@@ -95,19 +93,19 @@ pytest: setup
 	@$(MAKE) --no-print-directory pytest-shared
 	@$(MAKE) --no-print-directory pytest-real-time
 
-# See conftest.py. A worker more than there are cores: a test waits for the processes that it starts as often as it
-# computes. With so many workers, a second thread of one would be in another's way.
+See conftest.py. One worker more than cores, as tests often wait for the processes that they start, and one thread
+per worker.
 pytest-shared: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --part shared --numprocesses $$(($$(nproc) + 1)) --dist loadgroup
 
 pytest-real-time: setup
 	$(BIN)/python -m pytest --part real-time
 
-# The report's test wants a real browser; root gets it from the system's package manager.
+The report's test needs a real browser; as root, this installs it with the system's package manager.
 browser:
 	@scripts/browser.sh
 
-# The tests behind real link shells want mahimahi and iperf3; root gets them the same way.
+The tests with real link shells need mahimahi and iperf3; as root, this installs them.
 mahimahi:
 	@scripts/mahimahi.sh
 
@@ -115,13 +113,13 @@ mahimahi:
 kernel: setup
 	@scripts/kernel.sh
 
-# A stock Linux kernel in virtual time; root gets QEMU from the system's package manager.
+A stock Linux kernel in virtual time; as root, this installs QEMU.
 lab: setup
 	@scripts/lab.sh
 
-# MINUTES for each parser; coverage-guided where atheris can be had (a wheel for this Python), else with hypothesis.
+MINUTES for each parser; coverage-guided where atheris has a wheel for this Python, otherwise with hypothesis.
 fuzz: setup
-	$(UV) pip install --quiet 'atheris>=3,<4' || echo 'fuzz: atheris is not to be had here; using hypothesis' >&2
+	$(UV) pip install --quiet 'atheris>=3,<4' || echo 'fuzz: atheris is not available here; using hypothesis' >&2
 	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),4)
 
 bench: setup
@@ -134,7 +132,7 @@ lint-text: $(STAMPS)/packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-# Clippy works in the profile of the core's tests, and reads the loader of the eBPF programs where that could be built.
+Clippy uses the profile of the core's tests, and checks the eBPF loader where it was built.
 lint-rust: $(STAMPS)/packages
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	if [ -x $(BIN)/leo-bridge ]; then \
@@ -143,15 +141,14 @@ lint-rust: $(STAMPS)/packages
 lint-types: setup
 	$(BIN)/pyright
 
-# All suites for the classic schemes, and for POLICY=runs/…/policy where one is given.
+leo-single and leo-pair with the classic schemes, and with POLICY=runs/…/policy if given.
 report: setup
 	$(BIN)/python evaluate.py leo-single leo-pair --schemes cubic,reno$(if $(POLICY),$(comma)astraea=$(POLICY)) \
 	    --out runs/report
 comma := ,
 
-# All suites of papers with their schemes and the twelve, and the report. What was run before is taken from the kept
-# results, so that a second call, or one after it was interrupted, runs only what is new. QUICK=1: a look, in minutes.
-# KEEP=1: its result becomes docs/results.
+All suites of papers with their schemes and the twelve, and the report. The cache keeps results, so a second call, also
+after an interruption, runs only what is new. QUICK=1: a short version in minutes. KEEP=1: write docs/results.
 QUICK ?=
 KEEP ?=
 papers: setup
@@ -159,7 +156,7 @@ papers: setup
 	$(BIN)/python evaluate.py papers $(if $(QUICK),--quick) --out $$out; \
 	$(if $(KEEP),$(BIN)/python -m evaluation.keep $$out)
 
-# Resolve anew what pyproject.toml asks for. No address of a package registry goes into the lock.
+Resolve the dependencies of pyproject.toml again. The lock holds no registry addresses.
 lock:
 	$(BIN)/python scripts/lock.py
 

@@ -1,12 +1,10 @@
-"""Which tests may share the machine, and what holds for all of them.
+"""Pytest options and fixtures for all tests.
 
-`make test` runs pytest twice. Tests of what has no clock, or one of its own (the simulator, training,
-traces, the lab's machines), come out the same on a busy machine: ``--part shared`` runs them on all cores
-at once, and only those that start a Ray cluster one after another (``xdist_group("ray")``), since Ray
-chooses ports before it takes them. Tests marked ``real_time`` drive real TCP and mm-leo on the machine's
-own clock: a neighbour that takes a core away makes them late, and runs that were late do not count.
-``--part real-time`` runs them one by one, with nothing beside them. Without ``--part``, all run one after
-another.
+`make test` runs pytest twice. ``--part shared`` runs on all cores at once: these tests use no clock or a
+virtual one (simulator, training, traces, lab), so load does not change their results. Only tests that start a
+Ray cluster run one after another (``xdist_group("ray")``), since Ray chooses ports before it binds them.
+``--part real-time`` runs the tests marked ``real_time`` alone and one by one: they drive real TCP and mm-leo
+on the machine's clock, and late runs do not count. Without ``--part``, all tests run one after another.
 """
 
 from __future__ import annotations
@@ -37,10 +35,10 @@ BROWSER_FLAGS = (
     "--disable-sync",
 )
 
-# A test that asks for a run means it: results that a user keeps are neither taken nor added to.
+# Tests neither use nor extend the user's cache of results.
 os.environ["LEOGYM_RESULTS"] = "none"
 
-# How long an example takes says how busy the machine is; times are measured in tests/bench.
+# No deadlines: an example's duration depends on the machine's load. tests/bench measures times.
 hypothesis.settings.register_profile(
     "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
@@ -48,21 +46,21 @@ hypothesis.settings.load_profile("untimed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--part``: unlike a second ``-m``, it leaves a first one, such as PYTEST_ADDOPTS', as it is."""
+    """Add ``--part``. A second ``-m`` would override the first one, for example PYTEST_ADDOPTS'."""
     parser.addoption(
         "--part", choices=PARTS, help="only tests that share the machine, or only real-time ones"
     )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not import the many modules without a real-time test: that would take most of a minute."""
+    """Skip modules without a real-time test: importing them all takes most of a minute."""
     if config.getoption("--part") == "real-time" and collection_path.suffix == ".py":
         return "pytest.mark.real_time" not in collection_path.read_text(encoding="utf-8") or None
     return None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what belongs to the other part."""
+    """Deselect the other part's tests."""
     part = config.getoption("--part")
     if part is None:
         return
@@ -74,14 +72,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Let one part be empty where a selection such as ``-k NAME`` leaves tests in the other only."""
+    """Accept an empty part: a selection such as ``-k NAME`` may match only the other part's tests."""
     if session.config.getoption("--part") and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
         session.exitstatus = pytest.ExitCode.OK
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of a MiB, which root can mount."""
+    """Mount a file system of 1 MiB; needs root."""
     folder = tmp_path / "disk"
     folder.mkdir()
     system = ctypes.CDLL(None, use_errno=True)
@@ -93,10 +91,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """The system's Chromium."""
+    """Start the system's Chromium."""
     if (chromium := shutil.which("chromium")) is None:
         pytest.skip("chromium is not on PATH: pages were not looked at in a browser")
-    from playwright.sync_api import sync_playwright  # here, because few tests want it
+    from playwright.sync_api import sync_playwright  # imported here: few tests need it
 
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=chromium, args=list(BROWSER_FLAGS))

@@ -2,9 +2,9 @@
 
 
 def main() -> int:
-    """Run the command line of this process; return its exit status."""
+    """Run the command line and return its exit status."""
     try:
-        from evaluation import cli  # here, because it takes seconds in which Ctrl-C may come
+        from evaluation import cli  # imported here to handle Ctrl-C during the import, which takes seconds
 
         return cli.main()
     except KeyboardInterrupt:

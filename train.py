@@ -1,10 +1,10 @@
-"""Trains an agent: ``python train.py --help``."""
+"""Train an agent: ``python train.py --help``."""
 
 
 def main() -> int:
-    """Run the command line of this process; return its exit status."""
+    """Run the command line and return its exit status."""
     try:
-        from agents import train_cli  # here, because it takes seconds in which Ctrl-C may come
+        from agents import train_cli  # imported here to handle Ctrl-C during the import, which takes seconds
 
         return train_cli.main()
     except KeyboardInterrupt:

@@ -1,1 +1,1 @@
-"""From runs to figures: suites, runs, tables, the report."""
+"""Run suites and make tables, figures and the report."""

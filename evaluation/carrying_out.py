@@ -1,4 +1,4 @@
-"""Carrying a plan out: what is recorded stays, what is kept from before is taken, the rest is run."""
+"""Carry out a plan: keep recorded runs, take cached ones, run the rest."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def carry_out(
     options: argparse.Namespace,
     folder: Folder | None = None,
 ) -> int:
-    """Take or make what is not recorded yet, recording each run as it ends.
+    """Get the results of all runs that are not recorded yet, and record each as it ends.
 
     Args:
-        runs: the plan, all of one backend.
-        store: where results go.
+        runs: the plan; all runs have the same backend.
+        store: receives the results.
         needed: the plan's traces and policies.
         options: ``jobs``, ``ray`` and ``series`` of the command line.
-        folder: of results that are kept from before.
+        folder: the cache.
 
     Returns:
-        How many runs were not made, because their results were kept.
+        The number of cache hits.
     """
     console = Console(stderr=True)
     recorded = store.recorded
@@ -56,8 +56,8 @@ def carry_out(
     take = Taking(store, folder, kind.version() if folder is not None else None, unseen)
     kept = [one for one in missing if take.has(one)]
     if kept:
-        told = f"{len(kept)} of {len(missing)} runs were made before: their results are taken"
-        console.print(f"{told} (--cache none makes them again)", highlight=False, soft_wrap=True)
+        told = f"{len(kept)} of {len(missing)} runs are in the cache"
+        console.print(f"{told} (--cache none runs them again)", highlight=False, soft_wrap=True)
     if (line := real_time_line(missing, options.jobs)) is not None:
         console.print(line, highlight=False)
     run_all = execute.run_on_ray if options.ray else execute.run_here
@@ -83,7 +83,7 @@ def carry_out(
 
 
 def real_time_line(runs: Sequence[Run], jobs: int) -> str | None:
-    """Say how long runs take that last as long as their scenarios do; None where they do not."""
+    """Return a line with the duration of real-time runs; None for other backends."""
     kind = backend(runs[0].backend)
     if not kind.real_time:
         return None

@@ -41,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
     found = OneLineParser(
         prog="evaluate.py",
         description="Run suites of scenarios with the schemes given and write tables, figures and a report.",
-        epilog="evaluate.py compare RUN_A RUN_B says what changed between two evaluations; "
+        epilog="evaluate.py compare RUN_A RUN_B shows what changed between two evaluations; "
         "evaluate.py report DIR writes an evaluation's report again.",
         allow_abbrev=False,
     )
@@ -50,11 +50,11 @@ def parser() -> argparse.ArgumentParser:
         "suites",
         nargs="*",
         metavar="SUITE|FILE.yaml",
-        help="shipped suites (--list), your own scenario files, or papers: all suites of papers",
+        help="shipped suites (--list), your own scenario files, or papers: all suites from papers",
     )
-    add("--list", action="store_true", help="list suites, schemes and backends, and leave")
-    add("--schemes", metavar="A,B=PATH,…", help="schemes, each with its policy folder if it is a trained one")
-    add("--backend", default="simulator", metavar="NAME", help="what runs them (default: simulator)")
+    add("--list", action="store_true", help="list suites, schemes and backends, and exit")
+    add("--schemes", metavar="A,B=PATH,…", help="schemes; a trained one with its policy folder")
+    add("--backend", default="simulator", metavar="NAME", help="backend that runs them (default: simulator)")
     add("--repeats", type=_repeats, metavar="N", help="repeats of each scenario, instead of the suite's")
     shorter = found.add_mutually_exclusive_group()
     shorter.add_argument(
@@ -68,32 +68,32 @@ def parser() -> argparse.ArgumentParser:
         type=_natural,
         default=1,
         metavar="S",
-        help="what seeds and offsets are drawn from (default: 1)",
+        help="seed of all random seeds and offsets (default: 1)",
     )
     add(
         "--jobs",
         type=_natural,
         default=0,
         metavar="N",
-        help="runs at a time (default: 0: one a core, two a core of a cluster; in real time, one)",
+        help="runs at a time (default: 0: one per core, two per core of a cluster; one in real time)",
     )
     add("--ray", metavar="ADDRESS", help="run on the Ray cluster at this address; local starts one here")
     add(
         "--cache",
         metavar="DIR|none",
-        help="where results are kept, so that a run is made once, whatever evaluation asks for it "
+        help="cache of results, shared by all evaluations "
         f"(default: ${cache.ENV}, else results in $LEOGYM_CACHE, $XDG_CACHE_HOME/leogym or "
         "~/.cache/leogym)",
     )
     add(
         "--series",
         choices=("all", "first"),
-        help="runs whose time series are kept: all, or the first repeats, which figures show, and what "
-        "papers' claims read (default: all; of papers, the first)",
+        help="runs whose time series are kept: all, or first repeats (for figures) and those that "
+        "papers' claims read (default: all; for papers, first)",
     )
     add_format(found)
     add("--out", type=as_folder, metavar="DIR", help="where to write (default: runs/evaluation-DATE-TIME)")
-    add("--resume", action="store_true", help="keep the runs that --out holds, do the rest")
+    add("--resume", action="store_true", help="keep the runs in --out and run the rest")
     return found
 
 
@@ -110,7 +110,7 @@ def _natural(text: str) -> int:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Do what the command line says; the last line printed is the report's path."""
+    """Run a command line; the last line printed is the report's path."""
     if arguments[:1] == ["compare"]:
         return compare.run(arguments[1:])
     if arguments[:1] == ["report"]:
@@ -122,7 +122,7 @@ def run(arguments: Sequence[str]) -> int:
     if not options.suites:
         raise InputError(f"evaluate.py: SUITE: name at least one (there are: {', '.join(suites.shipped())})")
     if options.resume and options.out is None:
-        raise InputError("evaluate.py: --resume: needs --out, the folder to go on in")
+        raise InputError("evaluate.py: --resume: needs --out, the folder to continue")
     engine = backend(options.backend)
     chosen = load_suites(papers.names(options.suites), options)
     if papers.ALIAS in options.suites and not options.spot:
@@ -136,7 +136,7 @@ def run(arguments: Sequence[str]) -> int:
     runs = planned(chosen, contestants, traces, options, engine.schemes())
     needed = inputs.gather(runs, traces, contestants)
     if engine.real_time and options.ray:
-        raise InputError(f"--ray: --backend {options.backend} runs in real time, on this machine alone")
+        raise InputError(f"--ray: --backend {options.backend} runs in real time, only on this machine")
     engine(needed).check(one.scenario for one in runs)
     unmet = unannounced.found(runs, needed.traces)
     described = description.describe(
@@ -179,12 +179,12 @@ def add_format(to: argparse.ArgumentParser) -> None:
         "--format",
         choices=("html", "latex"),
         default="html",
-        help="latex: beside report.html, tables and vector figures for a paper in DIR/latex (default: html)",
+        help="latex: also write tables and vector figures for a paper to DIR/latex (default: html)",
     )
 
 
 def report_again(arguments: Sequence[str]) -> int:
-    """Write the report of an evaluation's folder again; the last line printed is its path.
+    """Write the report of an evaluation's folder again and print its path last.
 
     Raises:
         InputError: the folder holds no evaluation.
@@ -214,7 +214,7 @@ def evaluated(
     options: argparse.Namespace,
     kept: cache.Folder | None = None,
 ) -> tuple[Path, Results]:
-    """Run what ``folder`` does not hold yet and write its report; return the report's path and its results.
+    """Run what ``folder`` does not hold yet and write the report; return its path and the results.
 
     Raises:
         InputError: the folder holds another setup, or no run is valid.
@@ -240,12 +240,12 @@ def evaluated(
 
 
 def load_suites(names: Sequence[str], options: argparse.Namespace) -> list[Suite]:
-    """Return the suites called ``names``, each once, cut and with as many repeats as asked for."""
+    """Load suites and apply ``--quick``, ``--spot`` and ``--repeats``; reject duplicate names."""
     loaded = [suites.load(name) for name in names]
     seen: set[str] = set()
     for one in loaded:
         if one.name in seen:
-            raise InputError(f"evaluate.py: {one.name}: two of the suites and files given have this name")
+            raise InputError(f"evaluate.py: {one.name}: two of the given suites and files have this name")
         seen.add(one.name)
     if options.quick or options.spot:
         loaded = [one.as_quick() if options.quick else one.as_spot() for one in loaded]
@@ -259,11 +259,11 @@ def planned(
     options: argparse.Namespace,
     known: list[str],
 ) -> list[Run]:
-    """Return every run of every suite, checked."""
+    """Return all runs of all suites, checked."""
     classic = [name for name in contestants.names or [] if name not in contestants.policies]
     if classic and not any(one.tests_schemes for one in chosen):
         raise InputError(
-            f"--schemes: {classic[0]}: no flow of these scenarios has scheme: $scheme to put it in"
+            f"--schemes: {classic[0]}: no flow of these scenarios has scheme: $scheme, which it would replace"
         )
     runs = []
     for one in chosen:
@@ -281,7 +281,7 @@ def planned(
 
 
 def print_list(console: Console) -> None:
-    """Print what can be run."""
+    """Print the suites, schemes, backends and policies."""
     table = Table("suite", "what it asks", "default schemes", "repeats", box=None, pad_edge=False)
     for name in suites.shipped():
         one = suites.load(name)
@@ -302,9 +302,8 @@ def print_list(console: Console) -> None:
 
 @reports_input_errors
 def main() -> int:
-    """Run the command line of this process."""
-    # What a shell starts in the background, as in a script, inherits that SIGINT is ignored; whoever sends it
-    # nevertheless means it.
+    """Run the command line."""
+    # A shell's background jobs, as in a script, inherit an ignored SIGINT; handle an explicit one.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _terminate)
     try:
@@ -315,7 +314,7 @@ def main() -> int:
 
 
 class _Terminated(KeyboardInterrupt):
-    """SIGTERM, which is answered as Ctrl-C is."""
+    """SIGTERM, handled like Ctrl-C."""
 
 
 def _terminate(*_: object) -> NoReturn:

@@ -1,4 +1,4 @@
-"""``python -m evaluation.cost``: the CPU time that papers' suites cost, from one quick repeat of each."""
+"""``python -m evaluation.cost``: estimate the CPU time of papers' suites from one quick repeat of each."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from evaluation.runs.schemes import of_suites
 
 
 def of_suite(suite: Suite) -> pl.DataFrame:
-    """Return one row a scheme: CPU seconds of all repeats, quick and full, in the simulator alone.
+    """Return one row per scheme: the simulator's CPU seconds for all repeats, quick and full.
 
-    Full runs are not made: they cost as much more as they last longer.
+    The cost of full runs is extrapolated from their duration.
     """
     quick = suite.as_quick()
     contestants, traces = of_suites([quick]), inputs.load_traces([quick])
@@ -35,7 +35,7 @@ def of_suite(suite: Suite) -> pl.DataFrame:
         repeats=1,
         version=leosim.__version__,
     )
-    # Which scheme a scenario is spelled out with makes no difference to its length.
+    # A scenario's duration does not depend on the scheme.
     last = {case.scenario.name: case.scenario.duration_s for case in suite.cases(suite.schemes[0])}
     engine = Simulator(inputs.gather(runs, traces, contestants))
     rows = []
@@ -53,7 +53,7 @@ def of_suite(suite: Suite) -> pl.DataFrame:
 
 
 def print_table(table: pl.DataFrame, by: str) -> None:
-    """Print the cost by suite or by scheme, the dearest first."""
+    """Print the cost by suite or by scheme, highest first."""
     found = table.group_by(by).agg(pl.col("quick_s", "full_s", "packets", "took_s").sum())
     for name, quick_s, full_s, packets, took_s in found.sort("full_s", descending=True).iter_rows():
         speed = packets / took_s / 1e6
@@ -62,9 +62,9 @@ def print_table(table: pl.DataFrame, by: str) -> None:
 
 @reports_input_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line of this process."""
+    """Run the command line."""
     parser = OneLineParser(prog="evaluation.cost", description=__doc__, allow_abbrev=False)
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help="default: all of papers")
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help="default: all papers' suites")
     options = parser.parse_args(arguments if arguments is not None else sys.argv[1:])
     names = options.suites or papers.stand_behind()
     chosen = papers.with_twelve([suites.load(name) for name in names])

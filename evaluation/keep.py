@@ -1,4 +1,4 @@
-"""``python -m evaluation.keep FOLDER``: an evaluation's result in a few small files, for a repository."""
+"""``python -m evaluation.keep FOLDER``: reduce an evaluation to a few small files for a repository."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from results.figure_style import FAINT, INK, RC, canvas, looks
 PLACE = Path("docs/results")
 MOST_BYTES = 1_500_000
 DIGITS = 5
-"""Significant ones of a number that is kept."""
+"""Significant digits of kept numbers."""
 FIGURE_ALT = "Power of each scheme beside the best of each suite"
 
 
 def keep(results: Results, folder: Path) -> list[Path]:
-    """Write summary, claims, main figure and a page about them into ``folder``; return the files.
+    """Write the summary, claims, main figure and a page into ``folder``; return the files.
 
     Raises:
-        InputError: the results are but a look, or too large to keep.
+        InputError: the results are from ``--quick``, or too large.
     """
     if results.quick:
         raise InputError(f"{results.folder}: was run with --quick: a look, not a result to keep")
@@ -54,15 +54,15 @@ def keep(results: Results, folder: Path) -> list[Path]:
 
 
 def rounded(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table whose numbers have `DIGITS` significant digits: smaller, and as exact as any testbed."""
+    """Return a table with numbers rounded to `DIGITS` significant digits: smaller, and exact enough."""
     return table.with_columns(pl.col(pl.Float64).round_sig_figs(DIGITS))
 
 
 def relative_power(results: Results) -> dict[str, dict[str, float]]:
-    """Return scheme to suite to power, as a share of the best scheme's there.
+    """Return each scheme's power by suite, as a share of the suite's best scheme.
 
-    A suite's power is the geometric mean over its scenarios. Only suites in which all of `papers.TWELVE` (or,
-    where some of these were not run, all schemes that were run everywhere) have one are there.
+    A suite's power is the geometric mean over its scenarios. Includes only suites where all of
+    `papers.TWELVE` have one; if some of these were not run, all schemes that ran in every suite.
     """
     power = results.summary.filter((pl.col("metric") == "power") & (pl.col("mean") > 0))
     means = power.group_by("suite", "scheme").agg(pl.col("mean").log().mean().exp(), pl.len())
@@ -80,7 +80,7 @@ def relative_power(results: Results) -> dict[str, dict[str, float]]:
 
 
 def figure(power: Mapping[str, Mapping[str, float]]) -> str:
-    """Return the main figure as SVG: a dot a suite, and each scheme's geometric mean over suites."""
+    """Return the main figure as SVG: a dot per suite, and each scheme's geometric mean over suites."""
     overall = {name: _geometric(list(of.values())) for name, of in power.items() if of}
     order = sorted(overall, key=lambda name: overall[name])
     look = looks(order)
@@ -103,7 +103,7 @@ def figure(power: Mapping[str, Mapping[str, float]]) -> str:
         mean = Line2D([], [], marker="D", color=INK, linestyle="", label="geometric mean over suites")
         axes.legend(handles=[dot, mean], loc="lower right")
         buffer = io.StringIO()
-        # On white, so that it can be read on a dark page, too.
+        # A white background, to be legible on dark pages.
         with rc_context({**RC, "svg.hashsalt": "main"}):
             drawn.savefig(
                 buffer,
@@ -115,7 +115,7 @@ def figure(power: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def page(results: Results, sections: Sequence[claims.Section]) -> str:
-    """Return the page that says what was run and what the files are."""
+    """Return the page that describes the evaluation and the files."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=False,  # Markdown
@@ -134,7 +134,7 @@ def _geometric(values: Sequence[float]) -> float:
 
 @reports_input_errors
 def main() -> int:
-    """Run the command line of this process."""
+    """Run the command line."""
     parser = OneLineParser(prog="evaluation.keep", description=__doc__, allow_abbrev=False)
     parser.add_argument("folder", type=as_folder, metavar="FOLDER", help="of an evaluation")
     parser.add_argument("--to", type=as_folder, default=PLACE, metavar="DIR", help=f"default: {PLACE}")

@@ -1,4 +1,4 @@
-"""Made-up measurements with the shape of real ones, and folders of results made from them, for tests."""
+"""Made-up measurements and folders of results for tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHARACTER = {"reno": (0.72, 0.45), "cubic": (0.9, 0.85), "astraea": (0.94, 0.18)
 
 
 def made_up_measurement(scenario: Scenario) -> Measurement:
-    """Return what a scheme of the given character might measure: a function of the scenario alone."""
+    """Return made-up measurements that depend only on the scenario."""
     rng = np.random.default_rng(scenario.seed)
     time = np.arange(1, round(scenario.duration_s * 10) + 1) / 10.0
     base = 60.0 + 12.0 * np.sin(2 * np.pi * time / 95.0 + rng.uniform(0, 6)) + 6.0 * (time // 15.0 % 3)
@@ -128,7 +128,7 @@ def made_up_plan(name: str, schemes: list[str], repeats: int) -> list[Run]:
 
 
 def made_up_description(runs: list[Run], schemes: list[str]) -> dict[str, Any]:
-    """Return a self-description as ``run.json`` holds it."""
+    """Return a description as in ``run.json``."""
     names = list(dict.fromkeys(run.suite for run in runs))
     chosen = [suites.load(name).as_quick() for name in names]
     return description.describe(chosen, Contestants(schemes, {}), runs, seed=1, options={"quick": True})

@@ -23,7 +23,7 @@ flows:
   - {scheme: $scheme, route: [l]}
   - {scheme: $scheme, start_s: 0.5, route: [l]}
 """
-# Two seconds of a path with one outage, replayed over and over.
+# Two seconds of a path with one outage, repeated.
 TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "short"}
 time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
 0,5,10,10,0,1,0,

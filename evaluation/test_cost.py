@@ -1,5 +1,3 @@
-"""What suites cost, told before they are run."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""A disk that fills up while an evaluation runs: one line, what is recorded stays, ``--resume`` goes on."""
-
 from __future__ import annotations
 
 import shutil

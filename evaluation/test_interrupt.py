@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM in the middle of a run: the end soon, nothing left, and what was recorded kept."""
+"""Ctrl-C and SIGTERM during a run: it ends soon, cleans up and keeps recorded runs."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from tests.support.processes import descendants
 
 ROOT = Path(__file__).resolve().parents[1]
 GUARD_S = 120
-"""Against hanging only; what is interrupted would take far longer."""
+"""Guards against hanging; the interrupted runs would take far longer."""
 LACKS = {name: kind().missing() or bridge_process.missing() for name, kind in BACKENDS.items()}
 LACKS |= {"lab": links.missing(), "simulator": None}
 
@@ -53,7 +53,7 @@ def _eventually(what, *, never):
 
 
 def _where(process):
-    """End a process that hangs; return what its threads and its descendants are at."""
+    """End a process that hangs; return the stacks of its threads and descendants."""
     below = descendants(process.pid)
     process.send_signal(signal.SIGABRT)
     return f"{process.communicate()[1]}\n{below}"
@@ -71,7 +71,7 @@ def _where(process):
 def test_an_interrupted_run_ends_leaves_nothing_and_keeps_what_is_recorded(
     backend, number, running, tmp_path
 ):
-    # The simulator, which is tried on Ray's workers, takes seconds for what others take two hours for.
+    # The simulator, tested on Ray's workers, runs in seconds what takes others two hours.
     on_ray = backend == "simulator"
     short, long = _scenario(tmp_path, "short", 1), _scenario(tmp_path, "long", 7200, 10_000 if on_ray else 12)
     out = tmp_path / "out"
@@ -105,7 +105,7 @@ def test_an_interrupted_run_ends_leaves_nothing_and_keeps_what_is_recorded(
     assert "Traceback" not in told
     if backend in ("kernel", "mahimahi"):
         assert "2 runs in real time, 1 at a time: 2 h 1 min at least" in told
-    # The kernel takes a namespace's processes away a moment after their first one.
+    # The kernel ends a namespace's processes shortly after its first one.
     _eventually(
         lambda: not _still(started),
         never=lambda: str({pid: Path(f"/proc/{pid}/status").read_text() for pid in _still(started)}),
@@ -113,13 +113,13 @@ def test_an_interrupted_run_ends_leaves_nothing_and_keeps_what_is_recorded(
     assert not list(Path("/tmp").glob(f"leogym-*-{evaluating.pid}-*"))
     assert bridge_process.clean() == before[0]
     _eventually(lambda: _names() == before[1], never=lambda: f"{_names()}, before {before[1]}")
-    # What --resume goes on from: the first run where it was a result.
+    # --resume continues with the first run recorded, if it was valid.
     store = Store.resume(out, description.read(out))
     assert len(store.recorded) == (0 if (out / "invalid.csv").exists() else 1)
 
 
 def _since(pid):
-    """Return when a process began, which tells it from a later one of the same number; None: it is gone."""
+    """Return a process's start time, which identifies it despite reused PIDs; None if it is gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except OSError:
@@ -131,13 +131,13 @@ def _still(started):
 
 
 def _recorded(out):
-    """Return whether the first run has ended, as a result or as one that the machine was too busy for."""
+    """Return whether the first run has ended, valid or not."""
     rows = out / "runs.parquet"
     return (out / "invalid.csv").exists() or (rows.exists() and pl.read_parquet(rows).height > 0)
 
 
 def _names():
-    """Return what a killed daemon could leave: congestion controls, and interfaces."""
+    """Return what a killed daemon could leave behind: congestion controls and interfaces."""
     names = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
     return sorted(names), sorted(os.listdir("/sys/class/net"))
 

@@ -1,5 +1,3 @@
-"""What a repository keeps of an evaluation: small, readable with one line, the same bytes each time."""
-
 from __future__ import annotations
 
 import math

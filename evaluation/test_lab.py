@@ -1,4 +1,5 @@
-"""The command line on the lab: the kernel's schemes, leo-bridge's and a policy; here and on a cluster."""
+"""Tests of the command line with the lab: schemes of the kernel and leo-bridge and a policy, here and on
+Ray."""
 
 from pathlib import Path
 

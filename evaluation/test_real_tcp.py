@@ -1,4 +1,5 @@
-"""The command line on the host's real TCP: the kernel's schemes, leo-bridge's and a policy in one report."""
+"""Tests of the command line with real TCP: schemes of the kernel and leo-bridge and a policy in one
+report."""
 
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def test_every_scheme_of_real_tcp_is_in_the_tables_or_among_the_invalid_runs(bac
     assert valid | told == names
     assert not valid & told
     assert set(rows["backend"]) == {backend}
-    # Vivace has hardly left its start after two seconds.
+    # Vivace is still starting up after two seconds.
     assert all(goodput > 0.3 for goodput in rows["goodput_mbps"]), rows
     assert (tmp_path / "out/report.html").exists()
 

@@ -1,4 +1,4 @@
-"""Every shipped suite, cut short, on the simulator."""
+"""Run every shipped suite, shortened, on the simulator."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ MOST_S = 60.0
 
 
 class Ends(Suite):
-    """A suite's first and last case, and no longer than a minute each."""
+    """A suite's first and last case, at most a minute each."""
 
     def cases(self, scheme: str) -> Iterator[Case]:
-        """Yield the two."""
+        """Yield the two cases."""
         found = list(super().cases(scheme))
         for case in found[:1] + found[1:][-1:]:
             last_s = max(flow.start_s for flow in case.scenario.flows)
@@ -65,7 +65,7 @@ def runs_of(name: str) -> Iterator[tuple[Run, list[dict[str, Any]]]]:
 def test_every_suite_runs_and_measures_what_its_table_is_headed_by(name: str) -> None:
     one = suites.load(name)
     for run, rows in runs_of(name):
-        # Two, for a scheme beside itself has no share, and a transfer that does not end no completion time.
+        # Two metrics: a scheme beside itself has no share, and an unfinished transfer no completion time.
         shown = [row[metric] for row in rows for metric in one.headline[:2] if row[metric] is not None]
         assert shown, run.scenario.name
         assert min(shown) > 0, run.scenario.name

@@ -1,1 +1,1 @@
-"""Results kept by what decides them, so that no run is made twice."""
+"""A content-addressed cache of results, to make no run twice."""

@@ -1,8 +1,7 @@
-"""The folder of kept results: one file an entry, whole or absent, the longest unused removed first.
+"""The cache folder: one file per entry, written atomically, evicted least recently used first.
 
-Any number of processes may use it at once, and be killed at any time: an entry appears by a rename under a
-name that says its content, so two that make the same one make the same file. A file that the disk damaged is
-told by its check sums and made anew.
+Any number of processes may use it at once and be killed at any time: an entry is renamed into place under a
+name derived from its content. A damaged file fails its checksums, and its run is made again.
 """
 
 from __future__ import annotations
@@ -27,29 +26,29 @@ ENV = "LEOGYM_RESULTS"
 NONE = "none"
 _ROWS = "rows.json"
 _OFTEN = 20
-"""The folder's size is looked at whenever a process has written a part in so many of what it may hold."""
+"""A process checks the folder's size each time it has written this fraction (1/n) of the limit."""
 _LEFT_S = 3600.0
-"""A temporary file this old belongs to a process that was killed."""
+"""A temporary file older than this is left over from a killed process."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What a run measured."""
+    """A run's results."""
 
     rows: list[dict[str, Any]]
-    """As `results.metrics.flow_rows` gives them."""
+    """From `results.metrics.flow_rows`."""
     series: dict[str, bytes] = field(default_factory=dict, repr=False)
-    """A Parquet file for each kind of series; empty where none were kept."""
+    """Parquet bytes per kind of series; may be empty."""
 
 
 class Folder:
     """Entries by key, in one folder."""
 
     def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
-        """Make the folder where it is missing.
+        """Create the folder if it is missing.
 
         Raises:
-            InputError: it cannot be written.
+            InputError: the folder is not writable.
         """
         self.path = path
         self._most_bytes = most_bytes
@@ -66,11 +65,11 @@ class Folder:
             ) from None
 
     def has(self, key: str) -> bool:
-        """Whether there is an entry, of which nothing is known but its name."""
+        """Return whether a file exists for ``key``, without checking its content."""
         return self._file(key).exists()
 
     def get(self, key: str) -> Entry | None:
-        """Return an entry; None where there is none, or a damaged one, which a line on stderr says."""
+        """Return an entry; None if it is missing or, with a warning on stderr, damaged."""
         path = self._file(key)
         try:
             with zipfile.ZipFile(path) as file:
@@ -79,21 +78,21 @@ class Folder:
             os.utime(path)
         except FileNotFoundError:
             return None
-        # What zipfile, zlib and json raise of bytes that are none of theirs.
+        # What zipfile, zlib and json raise on invalid bytes.
         except (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
             self.damaged(key, " ".join(str(error).split()))
             return None
         return entry
 
     def damaged(self, key: str, why: str) -> None:
-        """Say that an entry is damaged, and take it away."""
+        """Warn that an entry is damaged, and delete it."""
         path = self._file(key)
-        print(f"warning: {path}: damaged, its run is made anew: {why}", file=sys.stderr)
+        print(f"warning: {path}: damaged, running it again: {why}", file=sys.stderr)
         with suppress(OSError):
             path.unlink()
 
     def put(self, key: str, rows: list[dict[str, Any]], series: Mapping[str, Path]) -> None:
-        """Keep a run's rows and the files of its series; a disk that takes no more is said once."""
+        """Store a run's rows and series files; warn once if the disk is full."""
         path = self._file(key)
         temporary: Path | None = None
         try:
@@ -122,7 +121,7 @@ class Folder:
             self.trim()
 
     def trim(self) -> None:
-        """Remove what was not used for the longest time, until the rest fits; and what the killed left."""
+        """Delete the least recently used entries beyond the limit, and killed processes' temporary files."""
         now_s, files = time.time(), []
         for path in self.path.glob("??/*"):
             with suppress(FileNotFoundError):  # another process does the same
@@ -143,7 +142,7 @@ class Folder:
 
 
 def default() -> str:
-    """Return where results are kept, or `NONE`.
+    """Return the default cache folder, or `NONE`.
 
     ``$LEOGYM_RESULTS``; else ``results`` in ``$LEOGYM_CACHE``, ``$XDG_CACHE_HOME/leogym`` or
     ``~/.cache/leogym``.
@@ -160,7 +159,7 @@ def opened(named: str | None) -> Folder | None:
     """Return the folder that ``--cache`` names, by default `default`; None for `NONE`.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: it is not writable.
     """
     text = named or default()
     return None if text == NONE else Folder(Path(text))

@@ -1,4 +1,4 @@
-"""The key of a run: a hash of everything that decides what it measures, and of nothing else."""
+"""The cache key of a run: a hash of exactly the inputs that determine its results."""
 
 from __future__ import annotations
 
@@ -18,19 +18,14 @@ from evaluation.runs.plan import Run
 from results import measurement, metrics
 
 FORMAT = 1
-"""Changes when an entry's content changes without any of its inputs."""
+"""Increase it when the content of entries changes for the same inputs."""
 _MEASURED_BY = (metrics, measurement, series)
 
 
 def key(run: Run, version: str) -> str:
-    """Return the key of a run.
+    """Return the key of a run, given `backends.Backend.version`.
 
-    Names of suites, scenarios and files of traces are not in it: equal content is the same run, whatever it
-    is called.
-
-    Args:
-        run: the run.
-        version: what the backend says of itself (`backends.Backend.version`).
+    Names of suites, scenarios and trace files are not part of it: equal content is the same run.
     """
     content: dict[str, Any] = {
         "format": FORMAT,
@@ -48,7 +43,7 @@ def key(run: Run, version: str) -> str:
 
 
 def _nameless(run: Run) -> dict[str, Any]:
-    """Return the run's scenario without its name, each trace by its hash."""
+    """Return the run's scenario without its name, with trace hashes for names."""
     scenario = run.scenario.model_dump(mode="json", exclude={"name"})
     for link in scenario["links"].values():
         if link["trace"] is not None:
@@ -58,11 +53,11 @@ def _nameless(run: Run) -> dict[str, Any]:
 
 @functools.cache
 def _measured_by() -> str:
-    """Return a hash of the code that makes rows of measurements."""
+    """Return a hash of the code that turns measurements into rows."""
     return digest([Path(inspect.getfile(module)) for module in _MEASURED_BY], np.__version__)
 
 
 def digest(files: Iterable[Path], *more: str) -> str:
-    """Return a hash of files' bytes and of further words."""
+    """Return a hash of the files' bytes and of ``more``."""
     parts = [hashlib.sha256(path.read_bytes()).digest() for path in files]
     return hashlib.sha256(b"".join(parts) + "\0".join(more).encode()).hexdigest()

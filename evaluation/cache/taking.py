@@ -1,4 +1,4 @@
-"""Taking a run's results: from the folder of kept ones where it is there, else by running it."""
+"""Get a run's results from the cache, or by running it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from results.measurement import Measurement
 
 
 class Taking:
-    """What `evaluation.runs.execute` calls with each run; it counts those that were not run again."""
+    """The callback of `evaluation.runs.execute` for each run; counts cache hits."""
 
     def __init__(
         self, store: Store, folder: Folder | None, version: str | None, without_series: Collection[str] = ()
     ) -> None:
-        """Make it for an evaluation.
+        """Prepare for an evaluation.
 
         Args:
-            store: where results go.
-            folder: of kept results; None: every run is made, and none is kept.
-            version: of the backend; None: it gives other results each time, so none is kept.
+            store: receives the results.
+            folder: the cache; None: no cache.
+            version: the backend's version; None: its results are not reproducible, so do not cache them.
             without_series: ``run_id`` of runs whose series need not be kept.
         """
         self._store = store
@@ -36,14 +36,14 @@ class Taking:
         self._lock = threading.Lock()
         self._seconds: dict[str, float] = {}
         self.kept = 0
-        """Runs whose results were there."""
+        """Number of cache hits."""
 
     def has(self, run: Run) -> bool:
-        """Whether a run's results seem to be kept."""
+        """Return whether the cache seems to hold a run's results."""
         return self._folder is not None and any(map(self._folder.has, self._names(run)))
 
     def __call__(self, run: Run, parts: Iterator[Measurement]) -> list[dict[str, Any]] | Reason:
-        """Return a run's rows, its series in place; ``parts`` is not begun where they are kept."""
+        """Return a run's rows and store its series; on a cache hit ``parts`` is not started."""
         if (rows := self._kept(run)) is not None:
             with self._lock:
                 self.kept += 1
@@ -58,7 +58,7 @@ class Taking:
         return taken
 
     def seconds(self, run: Run) -> float | None:
-        """Return how long a run took that has ended; None: its results were kept."""
+        """Return how long a finished run took; None for a cache hit."""
         return self._seconds.get(run.run_id)
 
     def _kept(self, run: Run) -> list[dict[str, Any]] | None:
@@ -78,7 +78,7 @@ class Taking:
         return None
 
     def _names(self, run: Run) -> list[str]:
-        """Return the names of entries that would do; the first is that of what this evaluation makes."""
+        """Return the keys of usable entries; this evaluation would write the first."""
         name = key(run, self._version)
         return [f"{name}-series"] if self._keeps_series(run) else [name, f"{name}-series"]
 

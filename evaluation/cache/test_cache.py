@@ -1,5 +1,3 @@
-"""Results kept by content: what is equal is run once, what differs in anything is run, whoever asks."""
-
 from __future__ import annotations
 
 import json
@@ -45,7 +43,7 @@ def pair(tmp_path: Path) -> str:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The scenarios that are simulated, while this lasts."""
+    """Names of the scenarios that were simulated."""
     scenarios: list[str] = []
     measure = execute.measure
 
@@ -65,11 +63,11 @@ def test_a_scheme_a_repeat_and_a_name_more_run_only_what_is_new(
     assert len(made) == 2
     cli.run([pair, "--schemes", "cubic,reno", "--repeats", "2", "--out", str(tmp_path / "b"), *kept])
     assert len(made) == 4
-    assert "2 of 4 runs were made before" in capsys.readouterr().err
+    assert "2 of 4 runs are in the cache" in capsys.readouterr().err
     assert "2 runs of the last command" in (tmp_path / "b" / "report.html").read_text()
     other = tmp_path / "other.yaml"
     other.write_text(PAIR)
-    # The first repeat keeps the seed as written; a file of another name draws others after it.
+    # The first repeat keeps the written seed; later repeats of a file with another name draw other seeds.
     cli.run([str(other), "--schemes", "cubic", "--repeats", "1", "--out", str(tmp_path / "c"), *kept])
     assert len(made) == 4
     assert json.loads((tmp_path / "c" / "run.json").read_text())["from_cache"] == 1
@@ -100,7 +98,7 @@ def test_series_that_were_not_kept_are_made_where_they_are_asked_for(
 def test_series_that_claims_read_are_kept_of_every_repeat(
     tmp_path: Path, pair: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Without them a claim about a part of a run has one value, and no interval.
+    # Without series a claim about part of a run has one value and no interval.
     monkeypatch.setattr(papers, "reads_over_time", lambda suite, scheme: (suite, scheme) == ("pair", "cubic"))
     arguments = [pair, "--schemes", "cubic,reno", "--repeats", "2", "--series", "first", "--cache", "none"]
     cli.run([*arguments, "--out", str(tmp_path / "a")])
@@ -123,7 +121,7 @@ def test_a_damaged_entry_is_run_anew_and_a_line_says_so(
         entry.write_bytes(damaged)
         capsys.readouterr()
         cli.run([*common, "--out", str(tmp_path / str(number))])
-        assert f"warning: {entry}: damaged, its run is made anew" in capsys.readouterr().err
+        assert f"warning: {entry}: damaged, running it again" in capsys.readouterr().err
         assert len(made) == 1 + number
         assert zipfile.ZipFile(entry).testzip() is None
 

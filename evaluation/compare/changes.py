@@ -1,4 +1,4 @@
-"""What differs between the setups of two evaluations, from their ``run.json``."""
+"""Compare the setups of two evaluations from their ``run.json``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Description = Mapping[str, Any]
 
 
 class Change(NamedTuple):
-    """One setting and its value in either evaluation."""
+    """A setting and its values in both evaluations."""
 
     what: str
     a: str
@@ -19,7 +19,7 @@ class Change(NamedTuple):
 
 
 def changes(a: Description, b: Description) -> list[Change]:
-    """Return what differs in two self-descriptions: versions, options, suites, schemes, policies, traces."""
+    """Return the differences of two setups: versions, options, suites, schemes, policies, traces."""
     return [*_general(a, b), *_suites(a, b), *_schemes(a, b), *_traces(a, b)]
 
 
@@ -57,7 +57,7 @@ def _traces(a: Description, b: Description) -> Iterator[Change]:
 
 
 def _only(what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield one change for what only one side has."""
+    """Yield one change that lists what only one side has, if anything."""
     mine = ", ".join(name for name in ours if name not in theirs)
     other = ", ".join(name for name in theirs if name not in ours)
     if mine or other:

@@ -14,23 +14,23 @@ from evaluation.recorded.results import Results
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Print what changed between two evaluations; the exit status says nothing about it.
+    """Print what changed between two evaluations; the exit status is 0 either way.
 
     Raises:
         InputError: a folder holds no evaluation, or the two share nothing.
     """
     parser = OneLineParser(
         prog="evaluate.py compare",
-        description="Say what changed between two evaluations, and whether it is significant.",
+        description="Show what changed between two evaluations, and whether it is significant.",
         allow_abbrev=False,
     )
     parser.add_argument("a", type=as_folder, metavar="RUN_A", help="an evaluation's folder")
-    parser.add_argument("b", type=as_folder, metavar="RUN_B", help="another's")
+    parser.add_argument("b", type=as_folder, metavar="RUN_B", help="another evaluation's folder")
     parser.add_argument(
         "--format",
         choices=("text", "markdown", "csv"),
         default="text",
-        help="text and markdown show what is significant, csv every difference (default: text)",
+        help="text and markdown show significant differences, csv all (default: text)",
     )
     options = parser.parse_args(arguments)
     a, b = Results.read(options.a), Results.read(options.b)

@@ -1,9 +1,8 @@
-"""Differences between two evaluations' results, each with its 95 % interval and whether chance explains it.
+"""Differences between two evaluations' results, with 95 % intervals and significance tests.
 
-Where both have runs of the same seeds and trace offsets, these are compared in pairs (Student's t of the
-differences); else means are (Welch's t). Many differences are looked at: Benjamini and Hochberg's procedure
-(1995) decides which of them are called significant, so that at most one in twenty of those is expected to be
-chance.
+Runs with equal seeds and trace offsets are compared in pairs (Student's t of the differences), others by
+their means (Welch's t). Benjamini and Hochberg's procedure (1995) corrects for the many tests: at most one in
+twenty differences called significant is expected to be chance.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _PAIR = ["seed", "offset_s"]
 
 @dataclass(frozen=True)
 class Effect:
-    """One metric of one scheme in one scenario, in either evaluation."""
+    """The difference in one metric of one scheme in one scenario."""
 
     suite: str
     scenario: str
@@ -39,32 +38,32 @@ class Effect:
     mean_a: float
     mean_b: float
     difference: float
-    """B's mean less A's; of pairs, over the runs that both have."""
+    """B's mean less A's; with pairs, over the runs that both have."""
     low: float | None
-    """The difference's 95 % interval; None where a side has one run."""
+    """Bounds of the difference's 95 % interval; None if a side has one run."""
     high: float | None
     n_a: int
     n_b: int
     paired: bool
     p: float | None
-    """How likely a difference as large is by chance; None where it cannot be told."""
+    """p-value; None if a side has one run."""
     q: float | None = None
-    """The same, adjusted for how many differences were tested."""
+    """p-value adjusted for the number of tests."""
 
     @property
     def significant(self) -> bool:
-        """Whether it is among those that chance does not explain."""
+        """Whether chance does not explain the difference."""
         return self.q is not None and self.q <= 1 - LEVEL
 
     @property
     def size(self) -> float:
-        """The difference's magnitude over that of the means: from 0 to 2."""
+        """The difference's magnitude relative to the mean magnitude: 0 to 2."""
         scale = (abs(self.mean_a) + abs(self.mean_b)) / 2
         return abs(self.difference) / scale if scale > 0 else 0.0
 
     @property
     def verdict(self) -> str:
-        """``better`` or ``worse`` in B, ``changed`` where neither direction is, ``unclear`` or ``same``."""
+        """``better``, ``worse``, ``changed`` (neither direction is better), ``unclear`` or ``same``."""
         if self.difference == 0 and self.p in (None, 1.0):
             return "same"
         if not self.significant:
@@ -75,7 +74,7 @@ class Effect:
 
 
 def effects(a: pl.DataFrame, b: pl.DataFrame) -> list[Effect]:
-    """Return every difference between the rows of two ``runs.parquet``, the largest first.
+    """Return all differences between the rows of two ``runs.parquet``, largest first.
 
     Raises:
         InputError: they share no suite, scenario, scheme and backend.
@@ -89,9 +88,9 @@ def effects(a: pl.DataFrame, b: pl.DataFrame) -> list[Effect]:
 
 
 def _of_case(key: tuple[object, ...], a: pl.DataFrame, b: pl.DataFrame) -> Iterator[Effect]:
-    """Yield the difference of every metric that both sides define."""
+    """Yield the difference in each metric that both sides have."""
     both = a.join(b, on=_PAIR, suffix="_b", maintain_order="left")
-    # Runs that one side has more do not spoil the pairs of the others; a single pair would tell nothing.
+    # Extra runs of one side do not prevent pairing the others; a single pair has no interval.
     paired = len(both) >= min(2, len(a), len(b)) and both.select(_PAIR).n_unique() == len(both)
     suite, scenario, scheme, backend = map(str, key)
     for metric in METRICS:
@@ -113,24 +112,24 @@ def _of_case(key: tuple[object, ...], a: pl.DataFrame, b: pl.DataFrame) -> Itera
 
 
 def _tested(x: np.ndarray, y: np.ndarray, paired: bool) -> tuple[float | None, float | None, float | None]:
-    """Return the ends of a difference's interval and its p-value."""
+    """Return the interval's bounds and the p-value."""
     if min(len(x), len(y)) < 2:
         return None, None, None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of values without any spread, which follow
-        # SciPy's types leave out what its documentation names.
+        warnings.simplefilter("ignore")  # about values without spread, handled below
+        # SciPy's type stubs lack documented attributes.
         result: Any = stats.ttest_rel(y, x) if paired else stats.ttest_ind(y, x, equal_var=False)
         low, high = result.confidence_interval(LEVEL)
     p = float(result.pvalue)
     if not math.isfinite(p) or not math.isfinite(low):
-        # No run differs from another: the difference is what it is, and no chance is in it.
+        # The runs are identical: the difference is exact.
         exact = float(np.mean(y) - np.mean(x))
         return exact, exact, 1.0 if exact == 0 else 0.0
     return float(low), float(high), p
 
 
 def _corrected(found: list[Effect]) -> list[Effect]:
-    """Return the effects with their adjusted p-values; what is the same to the last digit is no test."""
+    """Return the effects with adjusted p-values; identical results do not count as tests."""
     tested = [index for index, one in enumerate(found) if one.p is not None and one.verdict != "same"]
     if not tested:
         return found

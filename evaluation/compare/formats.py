@@ -21,7 +21,7 @@ _VERDICTS = ("better", "worse", "changed", "unclear", "same")
 
 
 def csv(effects: Sequence[Effect]) -> str:
-    """Return every effect with stored values, one a line."""
+    """Return all effects with unrounded values, one per line."""
     schema = {
         **dict.fromkeys(("suite", "scenario", "scheme", "backend", "metric"), pl.String),
         **dict.fromkeys(("mean_a", "mean_b", "difference", "ci_low", "ci_high"), pl.Float64),
@@ -39,7 +39,7 @@ def csv(effects: Sequence[Effect]) -> str:
 
 
 def text(changes: Sequence[Change], effects: Sequence[Effect], width: int | None = None) -> str:
-    """Return what changed in the setup, then the significant differences, for a terminal of a width."""
+    """Return changes in the setup and significant differences, for a terminal of ``width`` columns."""
     console = Console(file=io.StringIO(), width=width or _WIDE)
     if changes:
         setup = Table("setup", "A", "B", box=None, pad_edge=False)
@@ -62,7 +62,7 @@ def text(changes: Sequence[Change], effects: Sequence[Effect], width: int | None
 
 
 def markdown(changes: Sequence[Change], effects: Sequence[Effect]) -> str:
-    """Return the same as tables of Markdown."""
+    """Return the same as Markdown tables."""
     parts = [
         "## Setup",
         _table(("setup", "A", "B"), changes) if changes else "Nothing differs.",
@@ -75,7 +75,7 @@ def markdown(changes: Sequence[Change], effects: Sequence[Effect]) -> str:
 
 
 def cells(effect: Effect) -> list[str]:
-    """Return an effect as a reader sees it, in the metric's unit."""
+    """Return an effect's formatted cells, in the metric's unit."""
     metric = METRICS[effect.metric]
     unit = f" ({metric.unit})" if metric.unit else ""
     scheme = effect.scheme if effect.backend == "simulator" else f"{effect.scheme} on {effect.backend}"
@@ -96,7 +96,7 @@ def cells(effect: Effect) -> list[str]:
 
 
 def counts(effects: Sequence[Effect]) -> str:
-    """Return how many differences there are of each kind, and how they were told apart, in a sentence."""
+    """Return a sentence with the number of differences per verdict and the test."""
     found = Counter(one.verdict for one in effects)
     told = ", ".join(f"{found[name]} {name}" for name in _VERDICTS if found[name])
     paired = sum(one.paired for one in effects)

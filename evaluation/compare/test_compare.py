@@ -1,4 +1,4 @@
-"""Two evaluations compared: differences, intervals and significance, beside formulas written out here."""
+"""Tests of comparisons against formulas written out here."""
 
 from __future__ import annotations
 

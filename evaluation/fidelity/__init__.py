@@ -1,7 +1,7 @@
-"""How far the simulator is from the real kernel, scheme by scheme.
+"""The simulator's distance from the real kernel, scheme by scheme.
 
-python -m evaluation.fidelity [SCHEME…] [--runs]     # the simulator beside the golden files
-python -m evaluation.fidelity record FOLDER [--keep] # golden files from an evaluation with --backend lab
+python -m evaluation.fidelity [SCHEME…] [--runs]     # compare the simulator with the golden files
+python -m evaluation.fidelity record FOLDER [--keep] # make golden files from a lab evaluation
 """
 
 from evaluation.fidelity.against_kernel import Comparison as Comparison

@@ -1,4 +1,4 @@
-"""The distance between simulator and kernel on the command line."""
+"""Print the simulator's distance from the kernel."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BOTTLENECKS = "fidelity-lot"
 
 
 def table(found: Sequence[Fidelity]) -> Table:
-    """Return a table of schemes; what is beyond the bounds has a star."""
+    """Return a table of schemes; a star marks values beyond the bounds."""
     columns = (
         "runs",
         "goodput",
@@ -116,11 +116,11 @@ def _text(value: float | None) -> str:
 
 
 def record(folder: Path, *, keep: bool = False) -> list[Path]:
-    """Write the golden files of an evaluation's suites; return them. Spot checks have a folder of their own.
+    """Write the golden files of an evaluation's suites; return their paths.
 
     Args:
-        folder: the evaluation, with the lab.
-        keep: whether runs that it does not have again stay as they were recorded before.
+        folder: the folder of an evaluation with the lab.
+        keep: whether to keep recorded runs that the evaluation lacks.
     """
     results = Results.read(folder)
     guest = image.latest().manifest
@@ -135,18 +135,18 @@ def record(folder: Path, *, keep: bool = False) -> list[Path]:
 
 @reports_input_errors
 def main() -> int:
-    """Run the command line of this process."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m evaluation.fidelity",
-        description="How far the simulator is from the real kernel, scheme by scheme.",
+        description="Show the simulator's distance from the real kernel, scheme by scheme.",
     )
     parser.add_argument("what", nargs="*", metavar="SCHEME", help="schemes (default: all), or: record FOLDER")
-    parser.add_argument("--runs", action="store_true", help="every run, simulator / kernel")
+    parser.add_argument("--runs", action="store_true", help="show every run: simulator / kernel")
     parser.add_argument("--keep", action="store_true", help="record: keep the runs that FOLDER does not have")
     options = parser.parse_args()
     if options.what[:1] == ["record"]:
         if len(options.what) != 2:
-            raise InputError("record: needs the folder of one evaluation with --backend lab")
+            raise InputError("record: needs one folder, of an evaluation with --backend lab")
         print("\n".join(str(path) for path in record(Path(options.what[1]), keep=options.keep)))
         return 0
     console = Console()

@@ -1,7 +1,6 @@
-"""A run on the kernel beside the same run in the simulator.
+"""Compare runs on the kernel with the same runs in the simulator.
 
-Errors are relative to the kernel's figure, but for retransmissions (a difference of rates) and start-up (of
-seconds).
+Errors are relative to the kernel, except for retransmissions (difference of rates) and start-up (seconds).
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from traces.path import cache as trace_cache
 
 @dataclass(frozen=True)
 class Comparison:
-    """A run on the kernel, and the same in the simulator."""
+    """A run on the kernel and in the simulator."""
 
     run: GoldenRun
     simulated: list[FlowFigures]
 
     @property
     def goodput(self) -> float:
-        """Relative error of the flows' goodput together."""
+        """Relative error of the flows' total goodput."""
         kernel = sum(flow.goodput_mbps for flow in self.run.flows)
         return sum(flow.goodput_mbps for flow in self.simulated) / kernel - 1
 
@@ -41,7 +40,7 @@ class Comparison:
 
     @property
     def rtt_p95(self) -> float:
-        """Relative error of the first flow's 95th percentile of RTT."""
+        """Relative error of the first flow's 95th percentile RTT."""
         return _relative(self.simulated[0].rtt_p95_ms, self.run.flows[0].rtt_p95_ms)
 
     @property
@@ -51,7 +50,7 @@ class Comparison:
 
     @property
     def startup_s(self) -> float:
-        """Difference of the first flow's start-up times, in s; NaN where either never came that far."""
+        """Difference of the first flow's start-up times; NaN if either flow never reached `STARTED`."""
         return _difference(self.simulated[0].startup_s, self.run.flows[0].startup_s)
 
     @property
@@ -67,16 +66,16 @@ class Comparison:
 
 
 def compare(runs: Sequence[GoldenRun]) -> list[Comparison]:
-    """Simulate what was run on the kernel."""
+    """Simulate the kernel's runs."""
     figures = simulate([run.scenario for run in runs])
     return [Comparison(run, found) for run, found in zip(runs, figures, strict=True)]
 
 
 def redrawn(runs: Sequence[GoldenRun], times: int) -> list[GoldenRun]:
-    """Return each run so many times, its scenario with as many seeds.
+    """Return each run ``times`` times with different seeds.
 
-    Where a run's outcome hangs on chance (the phases of packets, say), means are compared, and the
-    simulator's is to be surer than the kernel's, whose runs take hours.
+    For outcomes that depend on chance, such as packets' phases, means are compared. The simulator can average
+    over more seeds than the kernel, whose runs take hours.
     """
     return [
         replace(run, scenario=run.scenario.model_copy(update={"seed": run.scenario.seed + _SEED_STEP * time}))
@@ -89,11 +88,11 @@ _SEED_STEP = 1_000_003
 
 
 BUFFERS = {name: tuple(map(int, SETTINGS[name].split())) for name in ("tcp_rmem", "tcp_wmem")}
-"""What a run on the kernel sets: a window that jumps meets a receive buffer that has to grow first."""
+"""The kernel's default buffers; a jump of the window waits until the receive buffer has grown."""
 
 
 def simulate(scenarios: Sequence[Scenario]) -> list[list[FlowFigures]]:
-    """Return the figures of each scenario's flows in the simulator, with the kernel's buffers."""
+    """Simulate scenarios with the kernel's buffers; return each one's flows' figures."""
     found = []
     for log in run([_with_buffers(scenario) for scenario in scenarios], SERIES_MS):
         series = log.flow_series
@@ -106,7 +105,7 @@ def simulate(scenarios: Sequence[Scenario]) -> list[list[FlowFigures]]:
 
 
 def run(scenarios: Sequence[Scenario], series_ms: float) -> list[leosim.RunLog]:
-    """Return the simulator's run logs of scenarios."""
+    """Simulate scenarios; return the run logs."""
     names = sorted({name for scenario in scenarios for name in scenario.traces})
     traces = {name: leosim.PathTrace.parse(_csv(name), name) for name in names}
     texts = [scenario.to_json() for scenario in scenarios]

@@ -1,4 +1,4 @@
-"""How far a simulated scheme may be from the kernel's: one bound for all, and which miss it, and why."""
+"""Bounds on the simulator's distance from the kernel, and which schemes miss them and why."""
 
 from __future__ import annotations
 
@@ -14,48 +14,47 @@ BOUNDS = {
     "startup_median_s": 0.1,
     "cwnd_median": 0.05,
 }
-"""Of the figures of `Fidelity`, relative; retransmissions in packets of all sent, start-up in s (a row of the
-series)."""
+"""Bounds of `Fidelity`'s fields: relative, except retransmissions (share of packets sent) and start-up (s;
+one row of the series)."""
 RATIO = 0.15
-"""Of the flow over three bottlenecks to those over one, relative."""
+"""Relative error of the ratio of the flow over three bottlenecks to those over one."""
 DRAWS = 3
-"""How many seeds each run over three bottlenecks is simulated with. Not fixed before looking: with one,
-Reno's and CUBIC's ratios were 23 and 18 % below the kernel's, with six 6 and 7 %."""
+"""Number of seeds to simulate for each run over three bottlenecks. Chosen after seeing results: with one
+seed, Reno's and CUBIC's ratios were 23 and 18 % below the kernel's, with six 6 and 7 %."""
 SHARE = 0.08
-"""Of the ratio of two flows and of Jain's index of many."""
+"""Error of the goodput ratio of two flows and of Jain's index of many."""
 QUEUEING = 0.2
-"""Of the mean delay in a queue, relative."""
+"""Relative error of the mean queueing delay."""
 
 RATIOS = "ratio over three bottlenecks"
 CROWDS = "Jain's index of many flows over a queue of one BDP"
-"""What else is compared of a scheme."""
+"""Other comparisons of a scheme."""
 
 BEYOND: dict[str, tuple[set[str], str]] = {
     "bbr": (
         {CROWDS},
-        "ten flows share by .66 over 20 seeds, .07 apart, where the kernel's two runs do by .69 and .78: too "
-        "few to tell",
+        "ten flows have a Jain's index of .66 over 20 seeds, .07 apart; the kernel's two runs have .69 "
+        "and .78, too few to tell",
     ),
     "cdg": (
         {"goodput_median", "goodput_p90", "rtt_p95_median", "startup_median_s", "cwnd_median"},
-        "backs off by a round's greatest RTT unless the least one has grown; on the kernel it grows by some "
-        "20 microseconds from the first flight, which an application sends, to those that answer an "
-        "acknowledgement",
+        "backs off by a round's largest RTT unless the smallest has grown; on the kernel it grows by some "
+        "20 microseconds from the first flight, which an application sends, to later ones, which ACKs "
+        "trigger",
     ),
     "hybla": (
         {"goodput_p90", "retransmit_median", "cwnd_median"},
-        "adds up to a window with each acknowledgement, so that each one which a repair of thousands of "
-        "packets takes more or less counts",
+        "adds up to a window per ACK, so each ACK more or less in the repair of thousands of packets matters",
     ),
 }
-"""The schemes that miss bounds, which ones, and the cause."""
+"""Schemes that miss bounds: which ones, and why."""
 
 
 def misses(one: Fidelity) -> set[str]:
-    """Return the figures of a scheme that are beyond the bound of all."""
+    """Return a scheme's figures beyond the bounds."""
     return {name for name, bound in BOUNDS.items() if getattr(one, name) > bound}
 
 
 def known(scheme: str) -> set[str]:
-    """Return what of a scheme is known to be beyond its bound."""
+    """Return a scheme's figures that are known to be beyond their bounds."""
     return BEYOND[scheme][0] if scheme in BEYOND else set()

@@ -1,7 +1,7 @@
-"""What a real kernel did: the lab's results of a suite, kept as a file that the simulator is compared with.
+"""Golden files: a real kernel's results of a suite in the lab, to compare the simulator with.
 
-A golden file is JSON with one run a line: kernel and provenance first, then each run's scenario, as it was
-run, and for each of its flows a few figures and its window over time.
+A golden file is JSON with one run per line: the kernel and provenance first, then each run's scenario and,
+for each flow, a few figures and its window over time.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ FOLDER = Path(__file__).parents[1] / "golden"
 FORMAT, VERSION = "leogym-golden", 1
 CWND_STEP_S = 0.5
 STARTED = 0.8
-"""A flow has started when it first carries this share of what its bottleneck can."""
+"""Start-up ends when a flow first carries this share of its bottleneck's capacity."""
 
 
 @dataclass(frozen=True)
 class FlowFigures:
-    """What is compared of a flow."""
+    """A flow's figures to compare."""
 
     scheme: str
     goodput_mbps: float
     rtt_mean_ms: float | None
-    """None, as in what follows, where there is no sample."""
+    """None without a sample, as in the fields below."""
     rtt_p95_ms: float | None
     base_rtt_mean_ms: float | None
     retransmit_rate: float | None
     startup_s: float | None
-    """From the start to the first 100 ms in which it carries `STARTED` of its bottleneck's capacity."""
+    """Time until the first 100 ms in which it carries `STARTED` of its bottleneck's capacity."""
     cwnd_packets: list[int] = field(default_factory=list)
     """Every `CWND_STEP_S` of the flow's time."""
 
@@ -53,7 +53,7 @@ class GoldenRun:
 
     suite: str
     scheme: str
-    """Under test, or all of the scenario's joined by ``+``."""
+    """The scheme under test, or the scenario's schemes joined by ``+``."""
     scenario: Scenario
     flows: list[FlowFigures]
 
@@ -63,9 +63,9 @@ class Golden:
     """A golden file."""
 
     provenance: Mapping[str, Any]
-    """``kernel``, ``image_sha256``, ``commit``, ``date`` and ``command``, as `of_results` found them.
+    """``kernel``, ``image_sha256``, ``commit``, ``date`` and ``command``, from `of_results`.
 
-    ``earlier``, where `renewed` kept runs of another recording, is that one's in the same form.
+    Where `renewed` kept runs of an older recording, ``earlier`` is that recording's provenance.
     """
     runs: list[GoldenRun]
 
@@ -79,7 +79,7 @@ def read(path: Path) -> Golden:
     """Read a golden file.
 
     Raises:
-        InputError: it is none.
+        InputError: the file is unreadable or not a golden file.
     """
     try:
         data = json.loads(path.read_text())
@@ -119,19 +119,14 @@ def write(path: Path, golden: Golden) -> None:
 
 
 def of_results(results: Results, suite: str, guest: Mapping[str, Any]) -> Golden:
-    """Return a suite's runs of an evaluation with the lab.
-
-    Args:
-        results: the evaluation.
-        suite: its name.
-        guest: the image's manifest.
+    """Return a suite's lab runs in an evaluation; ``guest`` is the image's manifest.
 
     Raises:
-        InputError: no run of the suite is the lab's.
+        InputError: the evaluation has no lab runs of the suite.
     """
     rows = results.runs.filter((pl.col("suite") == suite) & (pl.col("backend") == "lab"))
     if rows.is_empty():
-        raise InputError(f"{results.folder}: {suite}: no run of this suite on the backend lab")
+        raise InputError(f"{results.folder}: {suite}: no run of this suite used --backend lab")
     [described] = [one for one in results.suites if one.name == suite]
     runs = []
     order = ["scenario", "run_scheme", "repeat"]
@@ -161,10 +156,10 @@ def of_results(results: Results, suite: str, guest: Mapping[str, Any]) -> Golden
 
 
 def renewed(older: Golden, newer: Golden) -> Golden:
-    """Return ``older`` with the runs of ``newer`` in place of those that it has again, and with its new ones.
+    """Return ``older`` updated with the runs of ``newer``.
 
-    A run is known by its suite, scheme and scenario, seed and offsets included. Where any is kept, the
-    provenance says so: ``earlier`` is that of ``older``.
+    Suite, scheme and scenario (with seed and offsets) identify a run. If any of ``older``'s runs stay, its
+    provenance becomes ``earlier`` in the result's.
     """
 
     def key(run: GoldenRun) -> tuple[str, str, str]:
@@ -180,11 +175,9 @@ def renewed(older: Golden, newer: Golden) -> Golden:
 
 
 def figures_of(row: Mapping[str, Any], series: Mapping[str, Any]) -> FlowFigures:
-    """Return what is compared of a flow.
+    """Return a flow's figures from its summary row and its series.
 
-    Args:
-        row: its summary, as in a run log.
-        series: its columns ``time_s``, ``goodput_mbps`` and ``cwnd_packets``.
+    The series has the columns ``time_s``, ``goodput_mbps`` and ``cwnd_packets``.
     """
 
     def known(name: str) -> float | None:
@@ -194,7 +187,7 @@ def figures_of(row: Mapping[str, Any], series: Mapping[str, Any]) -> FlowFigures
     time_s = np.asarray(series["time_s"]) - row["start_s"]
     full = STARTED * row["capacity_mbps"] * PAYLOAD_SHARE
     reached = np.flatnonzero(np.asarray(series["goodput_mbps"]) >= full)
-    # A flow starts a fraction of a millisecond late: the row that is nearest, not the one after.
+    # A flow starts a fraction of a millisecond late: take the nearest row, not the next one.
     steps = np.arange(CWND_STEP_S, row["stop_s"] - row["start_s"] + 1e-9, CWND_STEP_S)
     at = np.searchsorted(time_s, steps - SERIES_MS / 2e3)
     cwnd = np.asarray(series["cwnd_packets"])

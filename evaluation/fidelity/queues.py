@@ -1,4 +1,4 @@
-"""How long packets wait behind a queueing discipline in the simulator, and how long on the kernel."""
+"""Compare queueing delays in the simulator with those on the kernel."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from evaluation.fidelity.golden import FlowFigures
 
 @dataclass(frozen=True)
 class Queueing:
-    """A scheme's mean queueing delay in one scenario, its first flow's, mean over runs.
+    """The first flow's mean queueing delay in one scenario, averaged over runs.
 
-    Disciplines that drop at random differ by a tenth from one seed to the next, on either side.
+    With disciplines that drop at random it differs by a tenth between seeds, in the simulator and on the
+    kernel.
     """
 
     scenario: str
@@ -29,7 +30,7 @@ class Queueing:
 
 
 def queueing(compared: Sequence[Comparison]) -> list[Queueing]:
-    """Return the delays by scenario and scheme, of the comparisons whose flows have RTTs."""
+    """Return the delays by scenario and scheme, of comparisons whose flows have RTTs."""
     groups: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for one in compared:
         ours, theirs = _delay_ms(one.simulated[0]), _delay_ms(one.run.flows[0])

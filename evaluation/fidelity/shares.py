@@ -1,4 +1,4 @@
-"""How several flows of a scheme share a link in the simulator, and how they do on the kernel."""
+"""Compare how a scheme's flows share a link in the simulator and on the kernel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from results.metrics import jain
 
 @dataclass(frozen=True)
 class Sharing:
-    """How two flows of a scheme share a link: means over runs of the smaller goodput over the larger."""
+    """Smaller over larger goodput of two flows of a scheme, averaged over runs."""
 
     scheme: str
     runs: int
@@ -23,7 +23,7 @@ class Sharing:
 
 
 def sharing(compared: Sequence[Comparison]) -> list[Sharing]:
-    """Return how two flows share, of the comparisons of runs of two flows."""
+    """Return the goodput ratios by scheme, of comparisons with two flows."""
     found = []
     for scheme in dict.fromkeys(one.run.scheme for one in compared):
         pairs = [
@@ -38,7 +38,7 @@ def sharing(compared: Sequence[Comparison]) -> list[Sharing]:
 
 @dataclass(frozen=True)
 class Crowd:
-    """How three or more flows of a scheme share a path: means over runs of Jain's index."""
+    """Jain's index of three or more flows of a scheme on one path, averaged over runs."""
 
     scenario: str
     scheme: str
@@ -49,7 +49,7 @@ class Crowd:
 
 
 def crowds(compared: Sequence[Comparison]) -> list[Crowd]:
-    """Return how three or more flows share, of the comparisons of runs whose flows all have one route."""
+    """Return Jain's indices, of comparisons with three or more flows on the same route."""
     found: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
     for one in compared:
         flows = len(one.run.flows)
@@ -65,7 +65,7 @@ def crowds(compared: Sequence[Comparison]) -> list[Crowd]:
 
 @dataclass(frozen=True)
 class Crossing:
-    """What a flow over several bottlenecks gets of what those over one get: mean over runs."""
+    """Goodput of a flow over several bottlenecks relative to those over one, averaged over runs."""
 
     scenario: str
     scheme: str
@@ -80,9 +80,9 @@ class Crossing:
 
 
 def crossings(compared: Sequence[Comparison]) -> list[Crossing]:
-    """Return the ratios by scenario and scheme, where the first flow crosses the links of all others.
+    """Return the ratios by scenario and scheme, where the first flow crosses all others' links.
 
-    A run of the kernel's may be there several times, beside simulations of different seeds.
+    A kernel run may occur several times, with simulations of different seeds.
     """
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for one in compared:

@@ -1,4 +1,4 @@
-"""Spot checks: of each suite one scenario also on the lab's kernel, and how far the simulator is from it.
+"""Spot checks: one scenario of each suite also runs on the lab's kernel, to compare the simulator with it.
 
 python evaluate.py SUITE --spot --backend lab --out FOLDER
 python -m evaluation.fidelity record FOLDER --keep
@@ -15,38 +15,37 @@ from evaluation.fidelity.against_kernel import Comparison, compare, redrawn
 
 FOLDER = golden.FOLDER / "spot"
 DRAWS = 20
-"""With so many seeds the simulator says what chance does: the kernel has run once."""
+"""Number of seeds in the simulator, to show the spread by chance: the kernel has one run."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One scheme's run, in the simulator and on the kernel.
+    """One scheme's run in the simulator and on the kernel.
 
-    Ranges are the lowest and the highest of `DRAWS` seeds in the simulator.
+    Ranges are the lowest and highest of the simulator's `DRAWS` seeds.
     """
 
     scheme: str
     goodput_mbps: tuple[float, float]
-    """Of all flows together: simulator with the kernel's seed, kernel."""
+    """All flows' total: simulator with the kernel's seed, kernel."""
     goodput_range: tuple[float, float]
     goodput_error: float
     """Relative."""
     rtt_mean_ms: tuple[float | None, float | None]
-    """Of the first flow; None without a sample."""
+    """First flow; None without a sample."""
     rtt_range: tuple[float, float] | None
-    """None where no seed has a sample."""
+    """None if no seed has a sample."""
     rtt_error: float
     """Relative; NaN without a sample."""
     retransmit_rate: tuple[float | None, float | None]
-    """Of the first flow."""
+    """First flow."""
 
 
 @dataclass(frozen=True)
 class SpotCheck:
-    """What the lab did with a suite."""
+    """A suite's spot check."""
 
     kernel: str
-    """Its version."""
     command: str
     scenario: str
     duration_s: float
@@ -56,7 +55,7 @@ class SpotCheck:
 
 @cache
 def of_suite(name: str) -> SpotCheck | None:
-    """Return a suite's spot check; None where there is no record of one."""
+    """Return a suite's spot check; None if none is recorded."""
     path = FOLDER / f"{name}.json"
     if not path.exists():
         return None

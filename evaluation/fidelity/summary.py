@@ -1,4 +1,4 @@
-"""A scheme's distance from the kernel, over the runs of a single flow that there are of it."""
+"""A scheme's distance from the kernel over its single-flow runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from evaluation.fidelity.against_kernel import Comparison, compare
 from evaluation.recorded.results import Results
 
 SINGLE = "fidelity"
-"""The suite of single flows, which a scheme's figures come from."""
+"""The suite of single flows."""
 
 
 @dataclass(frozen=True)
 class Fidelity:
-    """How far a simulated scheme is from the kernel's, over the single-flow runs that there are of it."""
+    """A simulated scheme's distance from the kernel's over its single-flow runs."""
 
     scheme: str
     runs: int
@@ -34,7 +34,7 @@ class Fidelity:
 
 
 def fidelity(schemes: Collection[str]) -> list[Fidelity]:
-    """Return the fidelity of those of the schemes that the golden files have, in their order."""
+    """Return the fidelity of the schemes that the golden files have, in the given order."""
     return [found for scheme in schemes if (found := _of_scheme(scheme)) is not None]
 
 
@@ -46,7 +46,7 @@ def of_results(results: Results) -> list[Fidelity]:
 
 
 def kernel() -> str:
-    """Return the version of the kernel that the single-flow golden file is from."""
+    """Return the kernel version of the single-flow golden file."""
     return str(golden.read(golden.FOLDER / f"{SINGLE}.json").provenance["kernel"])
 
 

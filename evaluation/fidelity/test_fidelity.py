@@ -1,5 +1,3 @@
-"""The simulator beside what a real kernel did."""
-
 import math
 import sys
 from dataclasses import replace
@@ -91,12 +89,12 @@ def test_a_schemes_figures_are_those_of_the_kernel(scheme):
 
 
 def test_over_leo_paths_windows_start_ups_and_tails_are_those_of_the_kernel():
-    # The same bounds, of each run.
+    # The same bounds for each run.
     for one in _kept("fidelity-leo"):
         assert abs(one.goodput) <= fidelity.BOUNDS["goodput_median"], one.run
         assert abs(one.rtt_mean) <= fidelity.BOUNDS["rtt_median"], one.run
         assert abs(one.retransmit) <= fidelity.BOUNDS["retransmit_median"], one.run
-        # A start-up ends with a row of the series, every 0.1 s, and begins some milliseconds into one.
+        # A start-up ends at a row of the series, every 0.1 s, but starts some milliseconds after one.
         assert round(abs(one.startup_s), 1) <= fidelity.BOUNDS["startup_median_s"], one.run
         assert one.cwnd <= fidelity.BOUNDS["cwnd_median"], one.run
         assert abs(one.rtt_p95) <= fidelity.BOUNDS["rtt_p95_median"], one.run
@@ -169,7 +167,7 @@ def test_a_flow_over_several_bottlenecks_is_compared_by_its_ratio_to_the_others(
         ]
     )
     assert (one.scheme, one.runs, one.kernel) == ("reno", 1, 0.125)
-    # 4 points of the share, which a bound of 5 points let pass, are half of what the flow gets.
+    # An error of 4 points, within a bound of 5 points, is half of the flow's share.
     assert one.error == pytest.approx(-0.529, abs=1e-3)
 
 

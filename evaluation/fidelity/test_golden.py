@@ -1,5 +1,3 @@
-"""Golden files are as the code writes them that records them, provenance included."""
-
 import re
 
 import pytest

@@ -1,5 +1,3 @@
-"""Spot checks: which suites have one, and what is shown of it."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -14,7 +12,7 @@ from evaluation.fidelity.golden import Golden
 from kernel_bridge.lab import virtual_run
 
 UNABLE = {"reroute", "leotcp-reroute", "converging-paths"}
-"""Their flows change their routes, which shells in one another cannot."""
+"""Their flows change routes, which nested shells cannot do."""
 VARIANTS = {
     "geometry",
     "geometry-orbit",
@@ -22,14 +20,14 @@ VARIANTS = {
     "leotcp-parking-lot-buffers",
     "responsiveness-heavy-loss",
 }
-"""Other suites with one thing changed, whose checks are those suites'."""
+"""Variants of other suites, which have the spot checks."""
 UNRECORDED = {"starlink", "starlink-mix"}
-"""What the lab did not do yet: at 240 Mbit/s mm-leo is late, on virtual time too."""
+"""Not recorded yet: at 240 Mbit/s mm-leo is late, also in virtual time."""
 PAPERS = [name for name in suites.shipped() if not name.startswith("fidelity")]
 
 
 def _drawn_anew(scenario: Scenario) -> str:
-    """Return all of a scenario but what is drawn for each run of it."""
+    """Return a scenario without its random seed and offsets."""
     links = {name: link.model_copy(update={"offset_s": 0.0}) for name, link in scenario.links.items()}
     return scenario.model_copy(update={"seed": 0, "links": links}).to_json()
 

@@ -1,4 +1,4 @@
-"""The report's figures, one kind a file. Each returns panels, saved alone and inlined in the report."""
+"""The report's figures, one module per kind. Panels are saved as files and inlined in the report."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from types import ModuleType
 
 
 def figure_module(kind: str) -> ModuleType:
-    """Return the module of a kind of figure: it has ``panels``, ``TITLE`` and ``CAPTION``."""
+    """Return the module of a kind of figure, with ``panels``, ``TITLE`` and ``CAPTION``."""
     return importlib.import_module(f"{__name__}.{kind}")

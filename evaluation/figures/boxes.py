@@ -1,4 +1,4 @@
-"""Box plots: how a scheme's flows spread over repeats, in goodput and in delay."""
+"""Box plots of goodput and delay of a scheme's flows over repeats."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN = ("goodput_mbps", "delay_inflation")
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel for every scenario and each metric of `SHOWN`, side by side."""
+    """Return a panel for each scenario and metric of `SHOWN`, side by side."""
     tested = results.runs.filter((pl.col("suite") == suite.name) & pl.col("scheme").is_in(results.schemes))
     found = []
     for scenario in results.scenarios(suite.name):

@@ -20,7 +20,7 @@ CAPTION = (
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel of all sizes for every combination of the grid's values that do not make the size."""
+    """Return a panel for each combination of the grid's values, apart from those that set the size."""
     done = results.runs.filter(
         (pl.col("suite") == suite.name)
         & pl.col("scheme").is_in(results.schemes)
@@ -41,7 +41,7 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
 
 
 def _makes_size(key: str, suite: Suite, cases: list[Case]) -> bool:
-    """Whether cases that differ in nothing but this key of the grid transfer different sizes."""
+    """Return whether cases that differ only in this key of the grid transfer different sizes."""
     sizes: dict[tuple[object, ...], set[tuple[int | None, ...]]] = {}
     for case in cases:
         others = tuple(case.values[name] for name in suite.grid if name != key)

@@ -1,4 +1,4 @@
-"""The suite's first metric over one of the grid's values: how a scheme changes with RTT, buffer or loss."""
+"""The suite's first headline metric over a key of the grid, such as RTT, buffer or loss."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from results.figure_style import MUTED, Panel, canvas, legend_above, looks
 TITLE = "Over the range"
 CAPTION = "Marks are means over repeats, bars their 95 % intervals."
 _RATIOS = ("goodput_ratio", "jain", "utilization", "normalized_goodput", "power")
-"""Metrics that 1 is the best of."""
+"""Metrics whose best value is 1."""
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel for every combination of the grid's other values."""
+    """Return a panel for each combination of the grid's other values."""
     groups: dict[str, list[Case]] = {}
     there = set(results.scenarios(suite.name))
     for case in suite.cases(results.schemes[0]):
@@ -30,7 +30,7 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
 
 
 def _panel(results: Results, suite: Suite, others: str, cases: Sequence[Case]) -> Panel:
-    assert suite.x is not None  # The suite's own rule.
+    assert suite.x is not None  # `Suite` validates this.
     metric = suite.headline[0]
     look = looks(results.schemes)
     handles, told = [], []

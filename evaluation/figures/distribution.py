@@ -1,4 +1,4 @@
-"""Distributions: for what share of the time a scheme's goodput and its RTT were below a value."""
+"""Distributions over time of a scheme's goodput and RTT."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CAPTION = (
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return two panels, goodput and RTT, for every scenario of the suite whose series are there."""
+    """Return two panels, goodput and RTT, for each scenario of the suite with series."""
     found = []
     for scenario in results.scenarios(suite.name):
         series = {
@@ -66,7 +66,7 @@ def _panel(
             found = np.sort(found[np.isfinite(found)])
             if not len(found):
                 continue
-            # Two hundred steps draw the same curve as ten thousand.
+            # 200 steps look the same as ten thousand.
             shares = np.linspace(0.0, 1.0, min(200, len(found)))
             axes.plot(
                 np.quantile(found, shares), shares, color=look[scheme].color, linestyle=look[scheme].dash

@@ -1,4 +1,4 @@
-"""Goodput ratio, or Jain's index of more than two flows: bars with intervals and every single run."""
+"""Goodput ratio, or Jain's index of more than two flows: bars with intervals, and a dot for each run."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ CAPTION = (
     "Runs of the same scheme differ widely: judge the interval, not the bar."
 )
 PER_PANEL = 4
-"""Scenarios side by side in a panel."""
+"""Scenarios in a panel."""
 BARS = 40
-"""Bars that a panel has room for."""
+"""Most bars in a panel."""
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return panels of up to `PER_PANEL` scenarios each; fewer, where many schemes would make thin bars."""
+    """Return panels of at most `PER_PANEL` scenarios; fewer if many schemes would make bars thin."""
     mine = results.summary.filter(pl.col("suite") == suite.name)
     metric = "goodput_ratio" if "goodput_ratio" in set(mine["metric"]) else "jain"
     mine = mine.filter(pl.col("metric") == metric)
@@ -84,7 +84,7 @@ def _panel(results: Results, suite: Suite, metric: str, scenarios: list[str], nu
 
 
 def _runs(results: Results, suite: Suite, scenario: str, scheme: str, metric: str) -> list[float]:
-    """Return one value a run, in the order of repeats."""
+    """Return one value per run, in the order of repeats."""
     mine = results.runs.filter(
         (pl.col("suite") == suite.name) & (pl.col("scenario") == scenario) & (pl.col("scheme") == scheme)
     )

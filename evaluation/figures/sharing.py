@@ -1,4 +1,4 @@
-"""How flows share a path over time: one panel a scenario and scheme, one line a flow."""
+"""How flows share a path over time: one panel per scenario and scheme, one line per flow."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ CAPTION = (
     "The shaded window is the one that goodput ratio, Jain’s index and utilization count."
 )
 MOST_FLOWS = 12
-"""With more of them the legend has an entry a scheme."""
+"""With more flows, the legend has one entry per scheme."""
 DASHES: tuple[Any, ...] = ("-", (0, (3, 1.2)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel for every scenario and scheme of the suite whose series are there."""
+    """Return a panel for each scenario and scheme of the suite with series."""
     found = []
     for scenario in results.scenarios(suite.name):
         for contest in results.contests(suite.name, scenario):
@@ -37,7 +37,7 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
 
 
 def _panel(results: Results, suite: Suite, scenario: str, contest: str, series: Series) -> Panel:
-    # Cross traffic is in no table, but it takes its part of the link.
+    # Cross traffic takes its share of the link, although no table lists it.
     look = looks(list(dict.fromkeys([*results.schemes, *series.flows["flow_scheme"]])))
     window_s = _window_s(results, suite, scenario, contest)
     with canvas(4.3, 4.2, heights=(1.4, 1)) as (figure, [above, below]):
@@ -65,7 +65,7 @@ def _panel(results: Results, suite: Suite, scenario: str, contest: str, series: 
 
 
 def _window_s(results: Results, suite: Suite, scenario: str, contest: str) -> tuple[float, float] | None:
-    """Return the window in which the run's shares are counted."""
+    """Return the time window that fairness metrics count."""
     rows = results.runs.filter(
         (pl.col("suite") == suite.name) & (pl.col("scenario") == scenario) & (pl.col("run_scheme") == contest)
     )

@@ -1,5 +1,3 @@
-"""Figures of flows that spread, of time shares and of transfers, from results that are made up."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -15,7 +13,8 @@ from evaluation.recorded.results import Results
 
 
 def transfers(name: str, seconds: dict[str, float | None]) -> Results:
-    """Return one transfer of each size by each scheme, so many seconds a MB long; None: it does not end."""
+    """Return a transfer of each size by each scheme, which takes ``seconds`` per MB; None: it does not
+    end."""
     suite = suites.load(name)
     rows: list[dict[str, Any]] = []
     for scheme, rate in seconds.items():
@@ -36,7 +35,7 @@ def test_completion_time_is_drawn_against_size_for_every_scheme_that_ended() -> 
     assert "cubic 0.10 s at 100 KiB, 102.40 s at 100,000 KiB; bbr 0.05 s" in panel.label
     assert "vegas" not in panel.label
     [axes] = panel.figure.axes
-    # Of each scheme its transfers and its medians.
+    # For each scheme, its transfers and its medians.
     assert [len(line.get_xdata()) for line in axes.lines] == [18, 16, 18, 16]  # type: ignore[arg-type]
 
 

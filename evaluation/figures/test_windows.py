@@ -1,5 +1,3 @@
-"""The simulator's windows beside the kernel's."""
-
 import numpy as np
 
 from configs import suite

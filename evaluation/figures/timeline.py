@@ -1,4 +1,4 @@
-"""Goodput and RTT over time: one panel a scenario, all schemes on the same stretch of the path."""
+"""Goodput and RTT over time: one panel per scenario, all schemes on the same part of the path."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STEP_S = 1.0
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel for every scenario of the suite whose series are there."""
+    """Return a panel for each scenario of the suite with series."""
     found = []
     for scenario in results.scenarios(suite.name):
         if series := results.series(suite.name, scenario):
@@ -54,13 +54,13 @@ def _panel(suite: Suite, scenario: str, series: dict[str, Series], schemes: list
 
 
 def draw_path(above: Axes, below: Axes, series: Series) -> None:
-    """Draw what the path offers: capacity and outages above, base RTT below."""
+    """Draw the path: capacity and outages above, base RTT below."""
     least = series.links.group_by("time_s", maintain_order=True).agg(
         pl.col("capacity_mbps").min(), pl.col("connected").cast(pl.Boolean).all()
     )
     time, capacity = binned(least["time_s"].to_numpy(), least["capacity_mbps"].to_numpy())
     above.plot(time, capacity, color=FAINT, linewidth=1.6, zorder=1)
-    # A filled gap delivers what waited behind it at once: such peaks would flatten all else.
+    # Filling a gap delivers all data behind it at once: such peaks would flatten the rest.
     above.set_ylim(0.0, 1.15 * float(np.nanmax(capacity)))
     outages = least.filter(~pl.col("connected"))["time_s"].to_numpy()
     if len(outages):
@@ -91,7 +91,7 @@ def draw_flow(above: Axes, below: Axes, flow: pl.DataFrame, color: str, dash: An
 
 
 def title_with_offset(axes: Axes, title: str, series: Series) -> None:
-    """Set the title, and beside it which repeat this is and where in the path trace it starts."""
+    """Set the title, with the repeat and its start time in the path trace on the right."""
     axes.set_title(title)
     axes.set_title(
         f"repeat {series.repeat}, from {series.offset_s:,.0f} s"
@@ -105,7 +105,7 @@ def title_with_offset(axes: Axes, title: str, series: Series) -> None:
 
 
 def finish(above: Axes, below: Axes) -> None:
-    """Set labels and limits that every panel of two rows shares."""
+    """Set the labels and limits of panels of two rows."""
     above.set_ylabel("goodput (Mbit/s)")
     below.set_ylabel("RTT (ms)")
     below.set_ylim(bottom=0.0)
@@ -115,7 +115,7 @@ def finish(above: Axes, below: Axes) -> None:
 
 
 def path_handles() -> list[Line2D]:
-    """Return the legend's entries for what the path offers."""
+    """Return the legend's entries for capacity and base RTT."""
     return [
         Line2D([], [], color=FAINT, linewidth=2.5, label="capacity"),
         Line2D([], [], color=MUTED, linewidth=1.0, label="base RTT"),
@@ -123,16 +123,13 @@ def path_handles() -> list[Line2D]:
 
 
 def binned(time_s: Column, values: Column, step_s: float = STEP_S) -> tuple[Column, Column]:
-    """Return a series averaged over steps, each at its middle; NaN where a step has no value.
+    """Return a series averaged over steps, with times at their middles; NaN where a step has no value.
 
-    Args:
-        time_s: (n,) increasing; each closes an interval.
-        values: (n,).
-        step_s: the step.
+    ``time_s`` and ``values`` have shape (n,); times increase, and each ends an interval.
     """
     if not len(time_s):
         return np.empty(0), np.empty(0)
-    # An interval that closes at a step's end belongs to that step; 1e-9 absorbs the rounding of sums of 0.1.
+    # An interval that ends with a step belongs to it; 1e-9 absorbs rounding in sums of 0.1.
     index = np.maximum(np.ceil(time_s / step_s - 1e-9).astype(int) - 1, 0)
     valid = ~np.isnan(values)
     count = np.bincount(index[valid], minlength=index[-1] + 1)

@@ -1,4 +1,4 @@
-"""Normalized goodput against delay inflation: how near each scheme comes to the physical limit."""
+"""Normalized goodput against delay inflation: each scheme's distance from the physical limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CAPTION = (
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a panel for every scenario of the suite."""
+    """Return a panel for each scenario of the suite."""
     points = {scenario: _points(results, suite, scenario) for scenario in results.scenarios(suite.name)}
     worst = max((p["x"][2] for found in points.values() for p in found.values()), default=2.0)
     return [
@@ -33,8 +33,8 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
 
 
 def _points(results: Results, suite: Suite, scenario: str) -> dict[str, dict[str, Any]]:
-    """Return (mean, low, high) of both axes for every scheme that has them."""
-    # A single flow's share of the capacity is its own; several flows are judged by what they use together.
+    """Return (mean, low, high) of both axes for each scheme that has them."""
+    # Normalized goodput is per flow; several flows are judged by their joint utilization.
     goodput = "utilization" if "utilization" in suite.headline else "normalized_goodput"
     delay = _delay(suite)
     found = {}
@@ -47,7 +47,7 @@ def _points(results: Results, suite: Suite, scenario: str) -> dict[str, dict[str
 
 
 def _delay(suite: Suite) -> str:
-    """Return the metric of delay: that of utilization's window, where the suite asks for it."""
+    """Return the delay metric: the one over utilization's window if the suite has it."""
     return "shared_delay_inflation" if "shared_delay_inflation" in suite.headline else "delay_inflation"
 
 

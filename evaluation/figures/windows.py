@@ -1,4 +1,4 @@
-"""Congestion windows over time, the simulator's beside the kernel's: a pair of panels a path."""
+"""Congestion windows over time, in the simulator and on the kernel: two panels per path."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from results.figure_style import Panel, canvas, legend_above, looks
 
 TITLE = "Congestion windows, simulator beside kernel"
 CAPTION = (
-    "What the kernel did is kept with the project; the simulator does the same anew for this report: the "
-    "same path from the same second on, the same seed. Windows of the first flow, every half second."
+    "The kernel's runs are recorded; the simulator repeats them for this report with the same seed, on the "
+    "same part of the same path. Windows of the first flow, every half second."
 )
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
-    """Return a pair of panels for each of the suite's scenarios that the kernel has run."""
+    """Return two panels for each of the suite's scenarios that ran on the kernel."""
     path = golden.FOLDER / f"{suite.name}.json"
     if not path.exists():
         return []

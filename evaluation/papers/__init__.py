@@ -1,4 +1,4 @@
-"""What papers state about congestion control on satellite paths, as data, and what our runs say of it.
+"""Papers' claims about congestion control on satellite paths, as data, and checks against our runs.
 
 Each ``PAPER.yaml`` beside this file holds one paper's numbers, orderings and effects in our words.
 """

@@ -1,4 +1,4 @@
-"""What every statement of a paper about results has: its place, its sentence and the runs that bear on it."""
+"""Base of all claims: where the paper states it, its sentence and the runs to check it with."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(?:[-.][a-z0-9]+)*$")]
 Sentence = Annotated[str, Field(pattern=r"^\S.*\.$")]
 AUTHORS = "-authors"
-"""Behind a scheme's name: its authors' own weights, as a user imports them."""
+"""Suffix of schemes that use the authors' own weights, imported by a user."""
 Over = Literal["each", "mean", "max", "min", "deviation"]
 
 
 class Span(Strict):
-    """Grid values from ``at_least`` to ``at_most``, both included."""
+    """Grid values from ``at_least`` to ``at_most``, inclusive."""
 
     at_least: Finite | None = None
     at_most: Finite | None = None
 
     def holds(self, value: GridValue) -> bool:
-        """Whether a grid's value lies in the span; a text never does."""
+        """Return whether a grid value lies in the span; a text never does."""
         if isinstance(value, str):
             return False
         low, high = self.at_least, self.at_most
@@ -33,7 +33,7 @@ class Span(Strict):
 
 
 def _form(choice: object) -> str:
-    """Return which form a choice has, so that a typo in it is told of that form alone."""
+    """Return a choice's form: errors then name only that form's rules."""
     if isinstance(choice, dict | Span):
         return "span"
     return "values" if isinstance(choice, list) else "value"
@@ -46,66 +46,66 @@ Choice = Annotated[
     Discriminator(_form),
 ]
 Scenarios = dict[str, Choice]
-"""Key of a suite's grid to the value, the values or the span of values that are meant."""
+"""Selected value, values or span for keys of a suite's grid."""
 
 
 class Part(Strict):
-    """One side of a ratio: what it has otherwise than the claim."""
+    """One side of a ratio: what differs from the claim."""
 
     scheme: str | None = None
     suite: Name | None = None
     scenarios: Scenarios = Field(default={})
-    """On top of the claim's."""
+    """In addition to the claim's."""
     metric: str | None = None
     flows: list[Annotated[int, Field(ge=0)]] | None = None
     window_s: tuple[Finite, Finite] | None = Field(default=None, strict=False)
 
 
 class Claim(Strict):
-    """What every kind of claim has."""
+    """Fields of all kinds of claims."""
 
     id: Name
     where: Annotated[str, Field(min_length=1)]
-    """Section, and figure, table or page, in the paper."""
+    """Section, and figure, table or page."""
     says: Sentence
-    """What the paper states, in a sentence of ours."""
+    """The paper's statement in our words."""
     suite: Name
     """The suite that reproduces it."""
     metric: str | None = None
-    """Of `MEASURES`; only a claim that ``needs`` something may have none."""
+    """A key of `MEASURES`; optional only for claims with ``needs``."""
     scenarios: Scenarios = Field(default={})
-    """Which of the suite's scenarios are meant; all of them without."""
+    """Selects scenarios of the suite; default: all."""
     over: Over = "each"
-    """Whether it must hold in each scenario, or for their mean, their highest or their lowest value; or for
-    how much the value deviates from run to run, of which each scenario gives one."""
+    """Whether it must hold in each scenario, for their mean, highest or lowest value, or for the deviation
+    between runs (one sample per scenario)."""
     flows: list[Annotated[int, Field(ge=0)]] | None = None
-    """Flows by number; without, those of the scheme."""
+    """Flow numbers; default: the scheme's flows."""
     window_s: tuple[Finite, Finite] | None = Field(default=None, strict=False)
-    """Begin and end, in s, of the part of a run that counts; without, all of it. A window that begins before
-    0 counts from the run's end: -15 to 0 are the last 15 s."""
+    """Begin and end, in s, of the part of a run that counts; default: all. A window that begins before 0 is
+    relative to the run's end: -15 to 0 are the last 15 s."""
     needs: str | None = None
-    """What it was stated of that is not here: an author's own implementation, or a measure of it."""
+    """What we lack to check it, such as the authors' implementation or a measure."""
     reason: str | None = None
-    """Why ours differs, where a run has shown it."""
+    """Why our results differ, where a run has shown it."""
 
     @property
     def under_test(self) -> list[str]:
-        """The schemes that it is about."""
+        """The schemes of the claim."""
         raise NotImplementedError
 
     @property
     def parts(self) -> list[Part]:
-        """Its sides: one that has nothing otherwise, or a ratio's two."""
+        """A ratio's two sides; for other claims one part without differences."""
         return [Part()]
 
     @property
     def suites(self) -> set[str]:
-        """The suites that must have run for a verdict."""
+        """The suites that a verdict needs."""
         return {part.suite or self.suite for part in self.parts}
 
     @property
     def stated(self) -> str:
-        """What the paper has, for a table's cell."""
+        """The paper's statement as a table cell."""
         raise NotImplementedError
 
     @model_validator(mode="after")
@@ -119,7 +119,7 @@ class Claim(Strict):
 
 
 def check_metric(metric: str, window_s: tuple[float, float] | None) -> None:
-    """Raise a ValueError unless there is such a metric, of a part of a run where one is asked for."""
+    """Raise a ValueError unless the metric exists, and for a window can be measured in one."""
     if metric not in MEASURES:
         raise ValueError(f"metric: there is no {metric} (there are: {', '.join(MEASURES)})")
     if window_s is None:

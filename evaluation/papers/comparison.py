@@ -1,4 +1,4 @@
-"""A claim's comparisons: each of its values beside the region or the other value that decides."""
+"""A claim's comparisons of our values with a region or with each other."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from evaluation.recorded.results import Results
 from results.intervals import Interval, interval, seed_of
 
 EQUAL = 0.02
-"""Values that differ by less, as a share of the lower one, have no order."""
+"""Values whose relative difference (to the lower one) is smaller count as equal."""
 
 
 @dataclass(frozen=True)
 class Ours:
-    """One of our values that a claim is compared with."""
+    """One of our values in a comparison."""
 
     label: str
-    """The scheme, and the scenario where there are several."""
+    """Scheme, and scenario if there are several."""
     interval: Interval
     unit: str
     digits: int
 
     @property
     def text(self) -> str:
-        """The mean, its interval if it has one, and the unit."""
+        """The mean, its interval if any, and the unit."""
         found = self.interval
         mean, low, high = (f"{value:,.{self.digits}f}" for value in (found.mean, found.low, found.high))
         edges = f" [{low}, {high}]" if found.n > 1 else " (one run)"
@@ -42,7 +42,7 @@ class Ours:
 
 @dataclass(frozen=True)
 class Compared:
-    """One comparison of a claim: in one scenario, of one scheme or pair."""
+    """One comparison of a claim: one scheme or pair in one scenario."""
 
     label: str
     outcome: Outcome
@@ -50,10 +50,10 @@ class Compared:
 
 
 def compare(results: Results, claim: AnyClaim, margin: float, backend: str) -> list[Compared]:
-    """Return every comparison that a claim asks for.
+    """Return all comparisons of a claim.
 
     Raises:
-        NotRun: something that it is about is not among the results.
+        NotRun: the results lack something.
     """
     match claim:
         case Value():
@@ -89,7 +89,7 @@ def _ordering(results: Results, claim: Ordering, backend: str) -> list[Compared]
     place = _places([one for readings in by_scheme.values() for one in readings])
     shown = _shown(claim)
     found = []
-    # All schemes have the same scenarios; of the highest or lowest value there is one, wherever it is.
+    # All schemes have the same scenarios; the highest or lowest value is a single reading.
     for index in range(len(by_scheme[claim.under_test[0]])):
         here = {scheme: readings[index] for scheme, readings in by_scheme.items()}
         ours = {
@@ -105,7 +105,7 @@ def _ordering(results: Results, claim: Ordering, backend: str) -> list[Compared]
 
 
 def _above(upper: Reading, lower: Reading) -> Outcome:
-    """Return whether one value lies above another, repeat by repeat: both have the same luck in each."""
+    """Return whether one value lies above another, paired by repeat: repeats share seeds."""
     shared = sorted(upper.samples.keys() & lower.samples.keys())
     differences = [upper.samples[repeat] - lower.samples[repeat] for repeat in shared]
     if not differences:
@@ -131,7 +131,8 @@ def _ratios(results: Results, claim: Ratio, margin: float, backend: str) -> list
 
 
 def _counterparts(reading: Reading, others: list[Reading], overridden: set[str]) -> list[Reading]:
-    """Return those of ``others`` that lie where ``reading`` does, but for what the sides have otherwise."""
+    """Return those of ``others`` at the same place as ``reading``, except for the keys that differ by
+    side."""
     here = reading.place.without(overridden) if reading.place else {}
     found = []
     for other in others:
@@ -142,7 +143,7 @@ def _counterparts(reading: Reading, others: list[Reading], overridden: set[str])
 
 
 def _quotient(upper: Reading, lower: Reading) -> Reading:
-    """Return the ratio in every repeat that both have; both have the same luck in the same repeat."""
+    """Return the ratio in each repeat that both have; repeats share seeds."""
     samples = {
         repeat: value / lower.samples[repeat]
         for repeat, value in upper.samples.items()
@@ -174,12 +175,12 @@ def _trends(results: Results, claim: Trend, backend: str) -> list[Compared]:
 
 
 def _all(results: Results, claim: Trend, scheme: str, backend: str) -> list[Reading]:
-    """Return every scenario's reading, whatever the claim's ``over``: a line needs its points."""
+    """Return all scenarios' readings, whatever the claim's ``over``: fitting a line needs all points."""
     return read(results, claim.model_copy(update={"over": "each"}), Part(), scheme, backend)
 
 
 def _change(readings: list[Reading], along: str) -> Reading:
-    """Return by how much the line through the values rises from the lowest to the highest ``along``."""
+    """Return the change of the fitted line from the lowest to the highest ``along``."""
     by_place: dict[float, list[Reading]] = {}
     for reading in readings:
         place = reading.place.values[along] if reading.place else ""
@@ -205,7 +206,7 @@ def _change(readings: list[Reading], along: str) -> Reading:
 
 
 def _others(reading: Reading, along: str) -> dict[str, GridValue]:
-    """Return where a reading lies but for the key of a trend."""
+    """Return a reading's place without the trend's key."""
     return reading.place.without([along]) if reading.place else {}
 
 
@@ -216,6 +217,6 @@ def _shown(claim: Claim) -> Callable[[str, Interval], Ours]:
 
 
 def _places(readings: list[Reading]) -> Callable[[Reading], str]:
-    """Return how to say where a reading is from: by its scenario, where that says more than the claim."""
+    """Return a function that labels readings by scenario where there are several."""
     several = len({one.scenario for one in readings}) > 1
     return lambda one: f", {one.scenario}" if several or one.place is None else ""

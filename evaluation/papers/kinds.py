@@ -1,4 +1,4 @@
-"""The kinds of claims: a number, an end, an order, a ratio, a trend; and what our runs would have to show."""
+"""The kinds of claims: value, bound, ordering, ratio and trend."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from evaluation.papers.region import Region
 
 
 class ByScheme(Claim):
-    """A claim about each of some schemes."""
+    """A claim about each of several schemes."""
 
     schemes: Annotated[list[str], Field(min_length=1)]
 
     @property
     def under_test(self) -> list[str]:
-        """The schemes that it is about."""
+        """The schemes of the claim."""
         return self.schemes
 
 
 class Value(ByScheme):
-    """A number for each of the schemes, in the unit in which the report shows the metric."""
+    """A number for each scheme, in the metric's unit in the report."""
 
     kind: Literal["value"]
     value: Finite
@@ -45,14 +45,14 @@ class Value(ByScheme):
 
     @property
     def stated(self) -> str:
-        """The number, its unit and, where the text is vague, that it is."""
+        """The number and its unit, marked if the text is vague."""
         return (
             ("about " if self.about else "") + f"{self.value:,.10g}" + (f" {self.unit}" if self.unit else "")
         )
 
 
 class Bound(ByScheme):
-    """A lower or an upper end for each of the schemes, in the unit in which the report shows the metric."""
+    """A lower or upper bound for each scheme, in the metric's unit in the report."""
 
     kind: Literal["bound"]
     at_least: Finite | None = None
@@ -67,39 +67,39 @@ class Bound(ByScheme):
 
     @property
     def bounds(self) -> Bounds:
-        """The ends."""
+        """The bounds."""
         return Bounds(at_least=self.at_least, at_most=self.at_most)
 
     @property
     def stated(self) -> str:
-        """The ends and their unit."""
+        """The bounds and their unit."""
         return f"{self.bounds.told()} {self.unit}".rstrip()
 
 
 class Ordering(Claim):
-    """Schemes from the highest value down; those of an inner list have no order among themselves."""
+    """Schemes from the highest value down; an inner list's schemes have no order among themselves."""
 
     kind: Literal["ordering"]
     order: Annotated[list[str | list[str]], Field(min_length=2)]
 
     @property
     def groups(self) -> list[list[str]]:
-        """The order, each place as a list."""
+        """The order, with a list for each place."""
         return [[one] if isinstance(one, str) else one for one in self.order]
 
     @property
     def under_test(self) -> list[str]:
-        """The schemes that it is about."""
+        """The schemes of the claim."""
         return [name for group in self.groups for name in group]
 
     @property
     def stated(self) -> str:
-        """The order with signs between."""
+        """The order with signs between schemes."""
         return " > ".join(", ".join(group) for group in self.groups)
 
 
 class Ratio(Claim):
-    """One part's value over another's; a part that names no scheme takes each of ``schemes``."""
+    """One part's value over another's; a part without a scheme stands for each of ``schemes``."""
 
     kind: Literal["ratio"]
     schemes: list[str] = Field(default=[])
@@ -130,7 +130,7 @@ class Ratio(Claim):
 
     @property
     def under_test(self) -> list[str]:
-        """The schemes that it is about."""
+        """The schemes of the claim."""
         named = [part.scheme for part in (self.of, self.to) if part.scheme is not None]
         return list(dict.fromkeys([*self.schemes, *named]))
 
@@ -171,7 +171,7 @@ class Trend(ByScheme):
         return self
 
     def region(self) -> Region:
-        """Return where the change must lie."""
+        """Return the region in which the change must lie."""
         if self.direction == "flat":
             return Region(-self.by, self.by)
         if self.direction == "rises":
@@ -180,7 +180,7 @@ class Trend(ByScheme):
 
     @property
     def stated(self) -> str:
-        """The direction and what it goes along."""
+        """The direction and the key."""
         by = f" by at {'most' if self.direction == 'flat' else 'least'} {self.by:g}" if self.by else ""
         return f"{self.direction}{by} along {self.along}"
 

@@ -1,4 +1,4 @@
-"""What claims are measured by, run by run: the metrics, and some that only claims ask for."""
+"""Measures of claims, per run: the metrics, and some that only claims use."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ WINDOWED = (
     "goodput_ratio",
     *OVER_TIME,
 )
-"""Those that a part of a run has, from its series."""
+"""Metrics that the series define for a part of a run."""
 
 
 def reads_series(metric: str | None, window_s: tuple[float, float] | None) -> bool:
-    """Return whether a metric, of a part of a run or of all of it, is found in its time series alone."""
+    """Return whether a metric in a window (None: the whole run) needs the time series."""
     return window_s is not None or metric in OVER_TIME
 
 
@@ -71,9 +71,9 @@ def of_runs(
     flows: Sequence[int] | None,
     window_s: tuple[float, float] | None,
 ) -> Samples:
-    """Return a metric's value in every repeat that defines it: the mean over the flows in question.
+    """Return a metric's value in each repeat that defines it: the mean over the selected flows.
 
-    As in ``summary.csv``, those are the flows of ``scheme``, where it is under test; or those in ``flows``.
+    As in ``summary.csv``, those are the flows of ``scheme`` where it is under test, or those in ``flows``.
     """
     rows = results.runs.filter(
         (pl.col("suite") == suite)
@@ -92,7 +92,7 @@ def of_runs(
 
 
 def _tested(scheme: str, flows: Sequence[int] | None) -> pl.Expr:
-    """Return which rows count: of a scenario with $scheme, other flows are the background."""
+    """Return a filter for the rows that count: in a scenario with $scheme, other flows are background."""
     mixed = pl.col("run_scheme").str.contains("+", literal=True)
     if flows is None:
         return (pl.col("scheme") == scheme) & ((pl.col("run_scheme") == scheme) | mixed)
@@ -120,7 +120,7 @@ def _of_windows(
         paths = [results.folder / "series" / f"{kind}--{name}.parquet" for kind in ("flows", "links")]
         stop_s = max(mine["stop_s"].to_list())
         begin_s, end_s = _absolute(window_s, stop_s)
-        # A window that the run does not reach the end of would count less than was asked for.
+        # Skip a window beyond the run's end: it would cover less time than asked for.
         if not all(path.exists() for path in paths) or not 0 <= begin_s < end_s <= stop_s:
             continue
         inside = (pl.col("time_s") > begin_s) & (pl.col("time_s") <= end_s + 1e-9)
@@ -139,7 +139,8 @@ def _of_windows(
 
 
 def _absolute(window_s: tuple[float, float] | None, stop_s: float) -> tuple[float, float]:
-    """Return begin and end since the run's start; of a window before 0 the run's end is 0."""
+    """Return begin and end since the run's start; a window that begins before 0 is relative to the run's
+    end."""
     if window_s is None:
         return 0.0, stop_s
     begin_s, end_s = window_s
@@ -147,7 +148,7 @@ def _absolute(window_s: tuple[float, float] | None, stop_s: float) -> tuple[floa
 
 
 def _of_series(rows: pl.DataFrame, metric: str) -> float | None:
-    """Return a metric of `WINDOWED` over rows of a flow series, or None where they do not define it."""
+    """Return a metric of `WINDOWED` over rows of a flow series; None if they do not define it."""
     if rows.is_empty():
         return None
     goodputs = rows.group_by("flow").agg(pl.col("goodput_mbps").mean())["goodput_mbps"].to_list()

@@ -1,4 +1,4 @@
-"""Stated numbers and ends of ranges, and which of our values agree with them."""
+"""Stated numbers and bounds, and the regions of values that agree with them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from evaluation.papers.region import Region
 
 
 class Number(Strict):
-    """A stated number and how far from it still counts as the same."""
+    """A stated number and its tolerance."""
 
     value: Finite
     tolerance: NonNegative
-    """What the text's rounding allows; more where the text says "about" or a figure is read."""
+    """The text's rounding; more if the text says "about" or the number is read off a figure."""
     about: bool = False
-    """Whether the text itself is vague, so that the tolerance is ours."""
+    """Whether the text is vague, and the tolerance our choice."""
 
     def region(self, margin: float) -> Region:
-        """Return the band around the number; ``margin`` is the least half-width, as a share of the number."""
+        """Return the band around the number; ``margin`` is the minimum relative half-width."""
         half = max(self.tolerance, margin * abs(self.value))
         return Region(self.value - half, self.value + half)
 
 
 class Bounds(Strict):
-    """A stated lower or upper end, or both."""
+    """A stated lower bound, upper bound or both."""
 
     at_least: Finite | None = None
     at_most: Finite | None = None
@@ -39,12 +39,12 @@ class Bounds(Strict):
         return self
 
     def region(self) -> Region:
-        """Return all numbers between the ends."""
+        """Return the region between the bounds."""
         low = float("-inf") if self.at_least is None else self.at_least
         high = float("inf") if self.at_most is None else self.at_most
         return Region(low, high)
 
     def told(self) -> str:
-        """Return the ends in words."""
+        """Return the bounds in words."""
         ends = (("at least", self.at_least), ("at most", self.at_most))
         return ", ".join(f"{word} {end:,.10g}" for word, end in ends if end is not None)

@@ -1,4 +1,4 @@
-"""What claims ask of a scenario itself: how often its path changes, how long its flows share a link."""
+"""Measures of a scenario itself: how often its path changes, how long its flows share a link."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from traces.path import cache
 
 @dataclass(frozen=True)
 class OfScenario:
-    """A measure of a scenario, at the offset in its path traces at which a run entered them."""
+    """A measure of a scenario from a run's offset in its path traces."""
 
     metric: Metric
     of: Callable[[Scenario, float], float | None]
@@ -24,7 +24,7 @@ class OfScenario:
 
 @lru_cache(maxsize=16)
 def _changes_s(trace: str) -> tuple[np.ndarray, float]:
-    """Return when a trace's path changes, in s since its first row, and its period in s."""
+    """Return the times of a trace's path changes, in s since its first row, and its period in s."""
     loaded = cache.load(trace)
     changed = np.array([event != "" for event in loaded.event])
     return loaded.time_ns[changed].astype(float) / 1e9, loaded.period_ns / 1e9

@@ -1,4 +1,4 @@
-"""What claims ask of a run's course: how soon it recovers, how steady it is, what long RTTs do to it."""
+"""Measures over time of a run: recovery, convergence, variation, reductions, effects of the base RTT."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from evaluation.papers.course import Course
 from results.metrics import PAYLOAD_SHARE, Metric
 
 RECOVERED = 0.8
-"""The share of the capacity that counts as used again."""
+"""Share of the capacity at which a flow has recovered."""
 CONVERGED = 0.8
-"""The goodput ratio that counts as an even share."""
+"""Goodput ratio at which flows have converged."""
 FULL = 0.9
-"""The share of the capacity that counts as all of it, in a slot as short as `SLOT_S`."""
+"""Share of the capacity that counts as full in a slot of `SLOT_S`."""
 SLOT_S = 0.3
-"""The whole number of steps next to the 266 ms of Garcia et al., Fig. 3."""
+"""The multiple of the series' step closest to the 266 ms of Garcia et al., Fig. 3."""
 ABOVE = 1.5
-"""How far above the least base RTT so far a base RTT counts as raised."""
+"""A base RTT counts as raised from this multiple of the lowest so far."""
 AT = 1.1
-"""How far above the least base RTT so far a base RTT still counts as the least."""
+"""A base RTT counts as the lowest up to this multiple of the lowest so far."""
 FALL = 0.15
-"""The share of its window that a flow gives up in a reduction: less than any scheme's factor."""
+"""Minimum relative fall of the window in a reduction: less than any scheme's factor."""
 GONE_S = 0.5
-"""So long the window must stay down: a repair holds it low for a round trip or two, and then it is back where
-the scheme has left it."""
+"""Time that the window must stay down: a repair holds it low for one or two RTTs, and then it returns to the
+scheme's value."""
 
 NEAR = 0.7
-"""Of the best likeness between drops a lag apart: what counts as near it."""
+"""Lags whose similarity of drops reaches this share of the best one's count as candidates."""
 
 Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)
 class OverTime:
-    """A measure of one run's series."""
+    """A measure over one run's series."""
 
     metric: Metric
     of: Callable[[Course], float | None]
@@ -48,7 +48,7 @@ def _recovery_s(course: Course) -> float | None:
     if len(share) < 3:
         return None
     lasting = np.convolve(share, np.ones(3) / 3, mode="valid") >= RECOVERED
-    # Not back before the end: as long as there was time.
+    # Without recovery, count the whole window.
     return float(np.argmax(lasting)) if lasting.any() else course.end_s - course.begin_s
 
 
@@ -78,7 +78,7 @@ def _short_term_deviation(course: Course) -> float | None:
     each = round(5 / SLOT_S)
     blocks = slots[: len(slots) // each * each].reshape(-1, each)
     blocks = blocks[blocks.mean(axis=1) > 0]
-    # Few of the blocks of 5 s hold a reconfiguration: the median one lies between two.
+    # Use the median block of 5 s: few blocks hold a reconfiguration.
     return float(np.median(blocks.std(axis=1) / blocks.mean(axis=1))) if len(blocks) else None
 
 
@@ -97,7 +97,7 @@ def _drop_period_s(course: Course) -> float | None:
     drops = drops - drops.mean()
     lags = np.arange(50, 301)
     alike = [float(drops[:-lag] @ drops[lag:] / (len(drops) - lag)) for lag in lags]
-    # Drops that are alike after one period are so after two: the first lag near the best is meant.
+    # Drops that repeat after one period also repeat after two: take the first lag near the best.
     near = np.array(alike) >= NEAR * max(alike)
     first = int(np.argmax(near))
     end = first + int(np.argmin(np.append(near[first:], False)))
@@ -121,7 +121,7 @@ def _reductions(course: Course) -> float | None:
 
 
 def _reductions_of(window: Floats, time_s: Floats) -> int:
-    """Return how often a window falls by `FALL` or more for `GONE_S`; a fall in several steps is one."""
+    """Return how often a window falls by `FALL` or more for `GONE_S`; a fall in several steps counts once."""
     count, index = 0, 1
     while index < len(window):
         top = window[index - 1]
@@ -146,7 +146,8 @@ def _in_flight_mb(course: Course) -> float | None:
 
 
 def _by_base_rtt(course: Course, raised: bool) -> float | None:
-    """Return goodput over capacity while the base RTT is raised over the least so far, or while it is not."""
+    """Return goodput over capacity while the base RTT is raised above the lowest so far, or while it is
+    not."""
     shares = []
     for flow in course.flows:
         mine = course.rows.filter(pl.col("flow") == flow).sort("time_s")

@@ -1,4 +1,4 @@
-"""A paper and all that it states about results, read from ``evaluation/papers``."""
+"""A paper and its claims, read from ``evaluation/papers``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Paper(Strict):
     authors: str
     venue: str
     margin: NonNegative
-    """A number of another testbed counts as the same within this share of it, whatever its rounding."""
+    """Minimum relative tolerance of numbers from the paper's testbed, whatever their rounding."""
     claims: Annotated[list[AnyClaim], Field(min_length=1)]
 
     @model_validator(mode="after")

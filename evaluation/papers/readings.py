@@ -1,4 +1,4 @@
-"""What our runs have for one side of a claim: a value in every repeat, scenario by scenario or over all."""
+"""Our runs' values for one side of a claim: one per repeat, by scenario or over all."""
 
 from __future__ import annotations
 
@@ -15,40 +15,35 @@ from results.intervals import Interval, interval, seed_of
 
 
 class NotRun(Exception):
-    """Something that a claim is about is not among the results; the text says what."""
+    """The results lack something that a claim needs; the text says what."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A value in every repeat, in the unit in which the report shows the metric."""
+    """A value per repeat, in the metric's unit in the report."""
 
     scheme: str
     scenario: str
-    """Its name, or which of several: ``mean of 10``."""
+    """Its name, or for several ``mean of 10``."""
     place: Place | None
-    """Where the scenario lies; None where one value stands for several."""
+    """The scenario's place; None for a value over several."""
     samples: Samples
     seed: int
-    """Of the interval's resampling."""
+    """Seed of the interval's resampling."""
 
     @property
     def interval(self) -> Interval:
-        """The mean over repeats with its 95 % interval, as ``summary.csv`` has it for the same values."""
+        """The mean over repeats with its 95 % interval, as in ``summary.csv``."""
         return interval(list(self.samples.values()), self.seed)
 
 
 def read(results: Results, claim: Claim, part: Part, scheme: str, backend: str) -> list[Reading]:
-    """Return one reading for each scenario, or the one that the claim's ``over`` asks for.
+    """Return one reading per scenario, or a single one as the claim's ``over`` says.
 
-    Args:
-        results: an evaluation.
-        claim: what is asked.
-        part: what it has otherwise on this side of a ratio; empty for other claims.
-        scheme: the scheme under test.
-        backend: whose runs.
+    ``part`` has the differences on this side of a ratio; it is empty for other claims.
 
     Raises:
-        NotRun: the suite, a scenario or the scheme in one of them is not among the results.
+        NotRun: the results lack the suite, a scenario or the scheme in a scenario.
     """
     scheme = _standing_for(results, claim, scheme)
     readings = [
@@ -67,10 +62,10 @@ def read(results: Results, claim: Claim, part: Part, scheme: str, backend: str) 
 
 
 def chosen_by(results: Results, claim: Claim, part: Part) -> list[Chosen]:
-    """Return the scenarios that one side of a claim means.
+    """Return the scenarios of one side of a claim.
 
     Raises:
-        NotRun: there are none, or the suite is not among the results.
+        NotRun: there are none, or the results lack the suite.
     """
     name = part.suite or claim.suite
     suite = next((one for one in results.suites if one.name == name), None)
@@ -88,7 +83,7 @@ def chosen_by(results: Results, claim: Claim, part: Part) -> list[Chosen]:
 
 
 def mean_of(readings: Sequence[Reading]) -> Reading:
-    """Return the mean over several scenarios, repeat by repeat; only repeats that all of them have count.
+    """Return the mean over several scenarios, per repeat that all of them have.
 
     Raises:
         NotRun: there is no such repeat.
@@ -103,7 +98,7 @@ def mean_of(readings: Sequence[Reading]) -> Reading:
 
 
 def _deviation_of(readings: Sequence[Reading]) -> Reading:
-    """Return the standard deviation over repeats, one sample a scenario.
+    """Return the standard deviation over repeats, one sample per scenario.
 
     Raises:
         NotRun: no scenario has two repeats.
@@ -121,7 +116,7 @@ def _deviation_of(readings: Sequence[Reading]) -> Reading:
 
 
 def _standing_for(results: Results, claim: Claim, scheme: str) -> str:
-    """Return the scheme that a claim is compared with: the authors' own, ``NAME-authors``, if it has run."""
+    """Return the scheme to check a claim with: ``NAME-authors`` (the authors' weights) if it ran."""
     own = scheme + AUTHORS
     return own if claim.needs is not None and own in results.schemes else scheme
 

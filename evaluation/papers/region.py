@@ -1,4 +1,4 @@
-"""Where a value must lie for a claim to hold, and what an interval says of it."""
+"""Regions in which a value must lie for a claim to hold, and outcomes for intervals."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ OUTCOMES: tuple[Outcome, ...] = ("agrees", "differs", "undecided", "not run")
 
 
 CHANCE = 0.05
-"""The share of a claim's comparisons that may differ by chance."""
+"""Share of a claim's comparisons that may differ by chance."""
 DECIDED = 0.8
-"""The share of a claim's comparisons that must agree for all of it to."""
+"""Share of a claim's comparisons that must agree for the claim to agree."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Region:
     low: float
     high: float
     open: bool = False
-    """Whether the ends themselves are outside."""
+    """Whether the ends are outside."""
 
     def outcome(self, found: Interval) -> Outcome:
         """Return ``agrees`` if the interval lies inside, ``differs`` if outside, else ``undecided``.
@@ -45,10 +45,10 @@ class Region:
 
 
 def above(difference: Interval, equal: float) -> Outcome:
-    """Return what a difference says of an order that claims it above 0.
+    """Return the outcome for a claim that a difference is above 0.
 
-    ``differs`` if it lies below 0, or so close to 0, within ``equal``, that there is no order; ``undecided``
-    if 0 lies inside otherwise.
+    ``differs`` if its interval lies below 0 or within ``equal`` of 0; ``undecided`` if it otherwise contains
+    0.
     """
     if math.isnan(difference.low):
         return "undecided"
@@ -59,10 +59,10 @@ def above(difference: Interval, equal: float) -> Outcome:
 
 
 def together(outcomes: Iterable[Outcome]) -> Outcome:
-    """Return what holds of a claim that must hold everywhere.
+    """Return the outcome of a claim that must hold in all comparisons.
 
-    One comparison that differs is enough to differ, but for the one in twenty that 95 % intervals miss by
-    chance; and one in five may be undecided.
+    It differs if any comparison does, apart from the one in twenty that 95 % intervals miss by chance. One in
+    five may be undecided.
     """
     found = list(outcomes)
     if found.count("differs") > CHANCE * len(found):

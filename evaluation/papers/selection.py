@@ -1,4 +1,4 @@
-"""Which of a suite's scenarios a claim means."""
+"""Select a suite's scenarios for a claim."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from evaluation.papers.claim import Scenarios, Span
 
 @dataclass(frozen=True)
 class Place:
-    """Where a scenario lies in its suite's grid."""
+    """A scenario's place in its suite's grid."""
 
     values: dict[str, Value]
-    """What differs from scenario to scenario."""
+    """Values that differ between scenarios."""
     together: frozenset[str] = frozenset()
-    """Of these, the keys that change together, as one choice: the suite's ``spread``."""
+    """Keys of these that change together: the suite's ``spread``."""
 
     def without(self, keys: Collection[str]) -> dict[str, Value]:
-        """Return the values but for ``keys``, and but for what changes together with one of them."""
+        """Return the values without ``keys`` and the keys that change together with one of them."""
         dropped = {*keys, *(self.together if self.together & set(keys) else ())}
         return {key: value for key, value in self.values.items() if key not in dropped}
 
@@ -33,16 +33,16 @@ class Chosen:
 
 
 def choose(suite: Suite, wanted: Scenarios) -> list[Chosen]:
-    """Return the scenarios of a suite whose values are all among those wanted, in the suite's order.
+    """Return the scenarios of a suite whose values are all wanted, in the suite's order.
 
     Raises:
         InputError: the suite makes an invalid scenario.
-        KeyError: a wanted key is no value of the suite.
+        KeyError: the suite lacks a wanted key.
     """
     spread = suite.spread[0] if suite.spread else {}
     keys = [*suite.grid, *spread]
     found = {}
-    # Where a scheme stands in a scenario's name, any will do: names are compared within one suite.
+    # Any scheme will do, also for names that contain it: names are compared within one suite.
     for case in suite.cases("cubic"):
         if all(_among(case.values[key], choice) for key, choice in wanted.items()):
             name = case.scenario.name

@@ -1,4 +1,4 @@
-"""``evaluate.py papers``: every suite that a paper's claims are about, with the schemes of all."""
+"""``evaluate.py papers``: all suites that papers' claims need, with common schemes."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ TWELVE = (
     "orca",
     "aurora",
 )
-"""The schemes that every suite runs, beside those of its own paper."""
+"""The schemes that all suites of papers run in addition to their own."""
 
 
 def stand_behind() -> list[str]:
-    """Return the names of the shipped suites that a paper's claims are about or compare with."""
+    """Return the names of the shipped suites that papers' claims need."""
     claims = (claim for name in paper.shipped() for claim in paper.load(name).claims)
     claimed = {suite for claim in claims for suite in claim.suites}
     return [name for name in suites.shipped() if name in claimed]
 
 
 def names(given: Sequence[str]) -> list[str]:
-    """Return the names of suites that the command line gives, with `ALIAS` spelled out, each of it once."""
+    """Return the suites' names with `ALIAS` expanded, without duplicates from it."""
     if ALIAS not in given:
         return list(given)
     at = list(given).index(ALIAS)
@@ -47,7 +47,7 @@ def names(given: Sequence[str]) -> list[str]:
 
 
 def with_twelve(chosen: Sequence[Suite]) -> list[Suite]:
-    """Return suites, of which those of papers run `TWELVE` beside their own schemes."""
+    """Return the suites; those of papers run `TWELVE` in addition to their own schemes."""
     ours = set(stand_behind())
     return [
         one.model_copy(update={"schemes": list(dict.fromkeys([*TWELVE, *one.schemes]))})
@@ -58,13 +58,11 @@ def with_twelve(chosen: Sequence[Suite]) -> list[Suite]:
 
 
 def reads_over_time(suite: str, schemes: str) -> bool:
-    """Return whether a claim reads the time series of a suite's runs, whatever the repeat.
+    """Return whether a claim reads the time series of a suite's runs.
 
-    Args:
-        suite: its name.
-        schemes: the run's scheme, or several joined by ``+``.
+    ``schemes`` is the run's scheme, or several joined by ``+``.
     """
-    # The authors' own stand for a scheme where a claim needs them.
+    # NAME-authors replaces NAME in claims.
     names = [name.removesuffix(AUTHORS) for name in schemes.split("+")]
     return any((suite, name) in _read_over_time() for name in names)
 

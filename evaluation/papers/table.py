@@ -1,4 +1,4 @@
-"""Verdicts as a table, paper by paper: rows of ``claims.csv`` and of the report's section."""
+"""Verdicts by paper: rows of ``claims.csv`` and of the report's section."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Section:
-    """One paper's part of the report."""
+    """One paper's verdicts in the report."""
 
     paper: Paper
     rows: list[Verdict]
 
     @property
     def count(self) -> str:
-        """How many claims have which verdict, in words."""
+        """The number of claims per verdict, in words."""
         words = {"agrees": "agree", "differs": "differ"}
         numbers = {kind: sum(row.outcome == kind for row in self.rows) for kind in OUTCOMES}
         return ", ".join(
@@ -44,12 +44,12 @@ class Section:
 
     @property
     def suites(self) -> list[str]:
-        """The suites that its claims are about and that ran."""
+        """The claims' suites that ran."""
         return list(dict.fromkeys(row.claim.suite for row in self.rows if row.outcome != "not run"))
 
 
 def sections(verdicts: Sequence[Verdict]) -> list[Section]:
-    """Return the verdicts paper by paper."""
+    """Return the verdicts grouped by paper."""
     found: dict[str, Section] = {}
     for verdict in verdicts:
         found.setdefault(verdict.paper.name, Section(verdict.paper, [])).rows.append(verdict)
@@ -57,7 +57,7 @@ def sections(verdicts: Sequence[Verdict]) -> list[Section]:
 
 
 def table(verdicts: Sequence[Verdict], quick: bool) -> pl.DataFrame:
-    """Return one row a verdict; numbers of their own columns are those of a claim with a single value."""
+    """Return one row per verdict; only claims with a single value have it in the numeric columns."""
     return pl.DataFrame([_row(one, quick) for one in verdicts], schema=SCHEMA)
 
 

@@ -18,7 +18,7 @@ ALL = CAPACITY * PAYLOAD_SHARE
 
 
 def course(goodputs: list[Any], joined_s: float = 0.0, **columns: Any) -> Course:
-    """Return flows with these goodputs, a value for every 0.1 s from 0 on."""
+    """Return flows with these goodputs, one value per 0.1 s from 0 on."""
     parts = []
     for flow, goodput in enumerate(goodputs):
         count = len(goodput)
@@ -40,7 +40,7 @@ def value(name: str, run: Course) -> float:
 
 def test_recovery_is_the_time_until_capacity_is_used_for_three_seconds() -> None:
     low, high = np.full(40, 0.3 * ALL), np.full(60, ALL)
-    # The second that is high by itself does not last.
+    # The single high second does not last.
     assert value("recovery_s", course([np.concatenate([np.full(10, ALL), low, high])])) == 5.0
     assert value("recovery_s", course([np.full(100, 0.5 * ALL)])) == 10.0
 
@@ -50,7 +50,7 @@ def test_convergence_counts_from_the_last_flow_s_start() -> None:
     second = np.concatenate([np.zeros(100), np.full(100, ALL / 2)])
     even = course([first, second], joined_s=10.0)
     assert value("convergence_s", even) == 0.0
-    # Of the 5 s over which it is averaged the first is even already.
+    # The average is over 5 s, of which the first is already even.
     assert 3.0 <= value("convergence_s", course([first, second], joined_s=5.0)) <= 6.0
     assert value("convergence_s", course([first, np.zeros(200)], joined_s=5.0)) == 15.0
 
@@ -71,14 +71,14 @@ def test_drops_every_fifteen_seconds_have_that_period() -> None:
     goodput = np.full(1200, ALL)
     goodput[np.arange(1200) % 150 < 4] = 0.0
     assert value("drop_period_s", course([goodput])) == pytest.approx(15.0)
-    # Every second drop is deeper: a lag of 30 s is a little more alike.
+    # Every second drop is deeper: a lag of 30 s is slightly more similar.
     goodput[np.arange(1200) % 300 < 4] = 0.2 * ALL
     assert value("drop_period_s", course([goodput])) == pytest.approx(15.0)
 
 
 def test_a_window_s_fall_over_several_steps_is_one_reduction() -> None:
     window = np.full(600, 100)
-    window[100:] = 90  # a tenth is none
+    window[100:] = 90  # a fall by a tenth does not count
     window[200:203] = (85, 75, 70)
     window[203:] = 70
     window[400:] = 40

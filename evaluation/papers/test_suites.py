@@ -1,5 +1,3 @@
-"""The suites of papers under one name."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -17,7 +15,7 @@ from evaluation.runs.schemes import Contestants
 
 def test_papers_are_all_shipped_suites_that_a_claim_is_about_or_compares_with() -> None:
     others = {name for name in suites.shipped() if name.startswith(("fidelity", "geometry"))}
-    others |= {"static-grid"}  # as geometry: it asks why, and no claim is of it
+    others |= {"static-grid"}  # like geometry, it explains results and has no claim
     assert "responsiveness-heavy-loss" in papers.stand_behind()
     assert set(papers.stand_behind()) == set(suites.shipped()) - others
     assert papers.names(["a.yaml", "papers", "reroute"])[0] == "a.yaml"
@@ -61,11 +59,11 @@ def test_papers_write_the_series_of_first_repeats_only(
 
 
 def test_runs_are_known_of_which_a_claim_reads_more_than_a_summary() -> None:
-    # Seconds of a run; how long it took to recover; the means of whole runs.
+    # Claims over a window; over recovery times; over means of whole runs.
     assert papers.reads_over_time("leotcp-reroute", "cubic")
     assert papers.reads_over_time("latency-jump", "bbr3")
     assert not papers.reads_over_time("intra-rtt", "cubic")
-    # One of several that a run is of; the authors' weights in place of ours.
+    # One of a run's several schemes; the authors' weights instead of ours.
     assert papers.reads_over_time("leotcp-reroute", "reno+cubic")
     assert papers.reads_over_time("responsiveness", "astraea-authors")
     assert not papers.reads_over_time("leotcp-reroute", "hybla")

@@ -40,7 +40,7 @@ NOISE = np.array([-0.02, -0.01, 0.0, 0.01, 0.02])
 
 
 def results(mean: dict[str, Any], repeats: int = 5, suite: suites.Suite = SUITE) -> Results:
-    """Return results in which a scheme's goodput is a number, or a function of the suite's values."""
+    """Return results in which a scheme's goodput is a constant or a function of the suite's values."""
     rows = []
     for scheme, value in mean.items():
         for case in suite.cases(scheme):

@@ -1,4 +1,4 @@
-"""Each claim beside our runs: what ours have, with intervals, and whether they agree."""
+"""Verdicts: each claim with our values, their intervals, and whether they agree."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim and what our runs say of it."""
+    """A claim and its check against our runs."""
 
     paper: Paper
     claim: AnyClaim
     backend: str
-    """Empty where nothing was run."""
+    """Empty if nothing ran."""
     outcome: Outcome
     ours: tuple[Ours, ...]
-    """In the order of the scenarios and schemes; empty where something was not run."""
+    """In the order of scenarios and schemes; empty if something was not run."""
     why: str
-    """What was not run; or, of several scenarios or schemes, in which ones it does not agree."""
+    """What was not run, or which of several scenarios or schemes do not agree."""
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """Return a verdict for every claim whose suite is among the results, paper by paper, for each backend.
+    """Return a verdict per backend for each claim whose suite is in the results, by paper.
 
     Raises:
         InputError: a paper's file breaks a rule.
@@ -50,13 +50,13 @@ def verdicts(results: Results) -> list[Verdict]:
 
 
 def verdict(results: Results, paper: Paper, claim: AnyClaim, backend: str) -> Verdict:
-    """Return what the runs on one backend say of a claim."""
+    """Return the verdict of one backend's runs on a claim."""
     try:
         compared = compare(results, claim, paper.margin, backend)
     except NotRun as lack:
         return Verdict(paper, claim, "", "not run", (), str(lack))
     outcome = together(one.outcome for one in compared)
-    # An ordering's pairs share their values.
+    # An ordering's pairs share values: list each once.
     ours = tuple(dict.fromkeys(value for one in compared for value in one.ours))
     return Verdict(paper, claim, backend, outcome, ours, _why(compared, outcome, ours))
 
