@@ -57,7 +57,7 @@ def test_the_names_are_those_of_values_and_not_of_functions() -> None:
     ],
 )
 def test_whatever_is_more_than_arithmetic_is_refused(expression: str) -> None:
-    with pytest.raises(ValueError, match=r"is no arithmetic expression|may have numbers, names"):
+    with pytest.raises(ValueError, match=r"is not an arithmetic expression|may contain only numbers, names"):
         names(expression)
 
 

@@ -156,7 +156,7 @@ def test_a_policy_steers_the_scheme_that_it_is_given_for(tmp_path: Path, pair: s
         (["PAIR", "--repeats", "0"], "must be a whole number from 1 to 10000"),
         (["PAIR", "--jobs", "-1"], "--jobs"),
         (["PAIR", "--reapeats", "2"], "unrecognized arguments: --reapeats"),
-        (["PAIR", "PAIR"], "two of the suites and files given have this name"),
+        (["PAIR", "PAIR"], "two of the given suites and files have this name"),
         (["PAIR", "--ray", "127.0.0.1:1"], "127.0.0.1:1: no cluster answers"),
         (["PAIR", "--ray", "nonsense"], "nonsense: must be HOST:PORT"),
     ],

@@ -131,8 +131,7 @@ def _ratios(results: Results, claim: Ratio, margin: float, backend: str) -> list
 
 
 def _counterparts(reading: Reading, others: list[Reading], overridden: set[str]) -> list[Reading]:
-    """Return those of ``others`` at the same place as ``reading``, except for the keys that differ by
-    side."""
+    """Return those of ``others`` at ``reading``'s place, apart from the keys that differ by side."""
     here = reading.place.without(overridden) if reading.place else {}
     found = []
     for other in others:

@@ -139,8 +139,7 @@ def _of_windows(
 
 
 def _absolute(window_s: tuple[float, float] | None, stop_s: float) -> tuple[float, float]:
-    """Return begin and end since the run's start; a window that begins before 0 is relative to the run's
-    end."""
+    """Return begin and end since the run's start; if it begins before 0, the run's end is 0."""
     if window_s is None:
         return 0.0, stop_s
     begin_s, end_s = window_s

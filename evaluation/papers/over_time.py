@@ -146,8 +146,7 @@ def _in_flight_mb(course: Course) -> float | None:
 
 
 def _by_base_rtt(course: Course, raised: bool) -> float | None:
-    """Return goodput over capacity while the base RTT is raised above the lowest so far, or while it is
-    not."""
+    """Return goodput over capacity while the base RTT is raised (see `ABOVE`), or while it is not."""
     shares = []
     for flow in course.flows:
         mine = course.rows.filter(pl.col("flow") == flow).sort("time_s")

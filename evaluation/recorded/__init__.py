@@ -1,1 +1,1 @@
-"""What an evaluation leaves in its folder, written run by run and read back as one whole."""
+"""An evaluation's folder: written run by run, read back as a whole."""

@@ -1,4 +1,4 @@
-"""``run.json``: an evaluation's self-description, and all that its report needs beside the numbers."""
+"""``run.json``: the description of an evaluation, which its report needs beside the numbers."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def describe(
     seed: int,
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return the self-description of an evaluation.
+    """Return the description of an evaluation.
 
     Args:
-        suites: as run.
-        contestants: the schemes and policies given, or None.
-        runs: all of the plan.
-        seed: what seeds and offsets are drawn from.
+        suites: the suites as run.
+        contestants: the given schemes and policies.
+        runs: all runs of the plan.
+        seed: the base seed of all seeds and offsets.
         options: further settings to record.
     """
     policies = contestants.policies if contestants else {}
@@ -60,7 +60,7 @@ def describe(
 
 
 def of_run(description: dict[str, Any], run: Run) -> dict[str, Any]:
-    """Return what of a description concerns one run: thousands of files need not hold that of all suites."""
+    """Return a description of one run: thousands of files need not describe all suites."""
     config = dict(description.get("config", {}))
     names = {flow.scheme for flow in run.scenario.flows}
     if "suites" in config:
@@ -75,7 +75,7 @@ def read(folder: Path) -> dict[str, Any]:
     """Return the description in ``folder``.
 
     Raises:
-        InputError: there is none, or it is of another format or version.
+        InputError: it is missing or of another format or version.
     """
     path = folder / "run.json"
     try:
@@ -93,7 +93,7 @@ def encode(description: dict[str, Any]) -> bytes:
 
 
 def merge(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    """Return ``now`` with what ``before`` says of suites, schemes and traces that are not run now."""
+    """Return ``now`` with the suites, schemes and traces that only ``before`` has."""
     config, old = now["config"], before["config"]
     names = {suite["name"] for suite in config["suites"]}
     return {

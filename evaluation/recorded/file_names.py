@@ -1,4 +1,4 @@
-"""File names for what suites, scenarios and schemes are called; a scenario may be named for a path's file."""
+"""File names from names of suites, scenarios and schemes, which may contain a file's path."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import re
 
 _LONGEST = 56
-"""Characters of a part; three parts, a kind and an ending stay below a file name's 255 bytes."""
+"""Most characters of a part: three parts, a kind and a suffix fit a file name's 255 bytes."""
 _DIGITS = 10
 _PLAIN = re.compile(r"(?!\.)(?!-)[\w.+-]+(?<!-)", re.ASCII)
 
@@ -14,8 +14,8 @@ _PLAIN = re.compile(r"(?!\.)(?!-)[\w.+-]+(?<!-)", re.ASCII)
 def joined(*parts: str) -> str:
     """Return one name for these parts: ``leo-single--sd-ny-bp--cubic--0``.
 
-    Other parts give another name. One that is no plain name, such as ``/data/my path.csv``, has what it
-    cannot show replaced, and a digest after a ``~``, which plain ones never have.
+    Different parts give different names. In a part such as ``/data/my path.csv`` other characters are
+    replaced, and a digest follows after ``~``, which plain parts never have.
     """
     return "--".join(map(_safe, parts))
 

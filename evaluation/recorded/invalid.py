@@ -1,4 +1,4 @@
-"""``invalid.csv``: runs in real time that the machine could not keep up with; no other table has them."""
+"""``invalid.csv``: real-time runs that the machine could not keep up with; no other table has them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SCHEMA = {
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a run is no result, in the place of its rows."""
+    """Why a run is invalid; returned instead of its rows."""
 
     why: str
 
 
 def read(folder: Path) -> pl.DataFrame:
-    """Return one row for every invalid run of the evaluation in ``folder``.
+    """Return one row per invalid run of the evaluation in ``folder``.
 
     Raises:
         InputError: the file is damaged.
@@ -47,7 +47,7 @@ def read(folder: Path) -> pl.DataFrame:
 
 
 def add(folder: Path, run: Run, why: str) -> None:
-    """Note that a run is invalid."""
+    """Record an invalid run."""
     row = {
         "suite": run.suite,
         "scenario": run.scenario.name,
@@ -61,7 +61,7 @@ def add(folder: Path, run: Run, why: str) -> None:
 
 
 def forget(folder: Path, run_ids: Collection[str]) -> None:
-    """Forget what is run again."""
+    """Remove runs that run again."""
     rows = read(folder)
     if not rows.is_empty():
         _write(folder, rows.filter(~pl.col("run_id").is_in(list(run_ids))))

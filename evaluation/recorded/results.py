@@ -1,4 +1,4 @@
-"""What an evaluation's folder holds, read back: the only thing that figures and the report are made from."""
+"""An evaluation's folder read back: the only source of figures and report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from results.intervals import summarize
 
 @dataclass(frozen=True)
 class Series:
-    """The time series of one run, as tables of ``series/``."""
+    """One run's time series from ``series/``."""
 
     repeat: int
     offset_s: float
@@ -35,7 +35,7 @@ class Results:
 
     folder: Path
     description: dict[str, Any]
-    """What ``run.json`` says."""
+    """``run.json``."""
     runs: pl.DataFrame
     """The rows of ``runs.parquet``, with a column ``run_scheme`` for the scheme under test."""
 
@@ -44,7 +44,7 @@ class Results:
         """Read the folder.
 
         Raises:
-            InputError: it holds no evaluation, or a file of it cannot be read.
+            InputError: it holds no evaluation, or a file is unreadable.
         """
         found = run_json.read(folder)
         path = folder / "runs.parquet"
@@ -55,34 +55,34 @@ class Results:
 
     @cached_property
     def invalid(self) -> list[dict[str, Any]]:
-        """The runs that the machine could not keep up with; they are not among ``runs``."""
+        """The runs that the machine could not keep up with; not in ``runs``."""
         return invalid.read(self.folder).rows(named=True)
 
     @property
     def quick(self) -> bool:
-        """Whether the suites were cut short with ``--quick``."""
+        """Whether the suites ran with ``--quick``."""
         return bool(self.description["config"].get("quick", False))
 
     @property
     def spot(self) -> bool:
-        """Whether the suites were cut down to what the lab checks with ``--spot``."""
+        """Whether the suites ran with ``--spot``."""
         return bool(self.description["config"].get("spot", False))
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """The rows of ``summary.csv``, which also says in each whether they are `quick`."""
+        """The rows of ``summary.csv``, without its column for `quick`."""
         return summarize(self.runs)
 
     @cached_property
     def suites(self) -> list[Suite]:
-        """The suites that were run, as they were run."""
+        """The suites as run."""
         present = set(self.runs["suite"])
         parsed = (suite.parse(data, "run.json: suites") for data in self.description["config"]["suites"])
         return [one for one in parsed if one.name in present]
 
     @cached_property
     def schemes(self) -> list[str]:
-        """Every scheme that was measured, in the order of the table."""
+        """All measured schemes, in the table's order."""
         order = list(self.description["config"]["schemes"])
         found = list(dict.fromkeys(self.summary["scheme"]))
         return sorted(found, key=lambda name: order.index(name) if name in order else len(order))
@@ -94,7 +94,7 @@ class Results:
         return sorted(mine, key=lambda name: (order.index(name) if name in order else len(order), name))
 
     def scenario(self, suite_name: str, name: str, scheme: str) -> Scenario | None:
-        """Return a suite's scenario with a scheme under test, as it was run; None where there is none."""
+        """Return a suite's scenario with a scheme under test, as run; None if there is none."""
         return self._scenarios(suite_name, scheme).get(name)
 
     def _scenarios(self, suite_name: str, scheme: str) -> dict[str, Scenario]:
@@ -104,24 +104,24 @@ class Results:
         return {}
 
     def contests(self, suite_name: str, scenario: str) -> list[str]:
-        """Return what was under test in a scenario: schemes, or a mix such as ``cubic+reno``."""
+        """Return the schemes, or mixes such as ``cubic+reno``, under test in a scenario."""
         mine = self.runs.filter((pl.col("suite") == suite_name) & (pl.col("scenario") == scenario))
         names = mine["run_scheme"].unique().to_list()
         known = {name: rank for rank, name in enumerate(self.schemes)}
         return sorted(names, key=lambda name: (known.get(name, len(known)), name))
 
     def interval(self, suite_name: str, scenario: str, scheme: str, metric: str) -> dict[str, Any] | None:
-        """Return the summary's row (mean, ci_low, ci_high, n), or None where the metric is not defined."""
+        """Return the summary's row (mean, ci_low, ci_high, n); None if the metric is undefined."""
         return self._rows_of_summary.get((suite_name, scenario, scheme, metric))
 
     @cached_property
     def _rows_of_summary(self) -> dict[tuple[str, ...], dict[str, Any]]:
-        """The summary's rows by suite, scenario, scheme and metric; of several backends, the first's."""
+        """The summary's rows by suite, scenario, scheme and metric; the first backend wins."""
         keys = ("suite", "scenario", "scheme", "metric")
         return {tuple(row[key] for key in keys): row for row in self.summary.reverse().iter_rows(named=True)}
 
     def series(self, suite_name: str, scenario: str) -> dict[str, Series]:
-        """Return `first_series` of every contest of a scenario whose files are there, in their order."""
+        """Return `first_series` of each contest of a scenario that has files, in order."""
         return {
             contest: one
             for contest in self.contests(suite_name, scenario)
@@ -129,7 +129,7 @@ class Results:
         }
 
     def first_series(self, suite_name: str, scenario: str, contest: str) -> Series | None:
-        """Return the series of the first recorded repeat, or None where the files are not there."""
+        """Return the series of the first recorded repeat; None if the files are missing."""
         rows = self.runs.filter(
             (pl.col("suite") == suite_name)
             & (pl.col("scenario") == scenario)

@@ -1,4 +1,4 @@
-"""The two Parquet files of a run's series, written part by part and read back part by part."""
+"""The two Parquet files of a run's series, written and read back in parts."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from evaluation.runs.plan import Run
 from results.measurement import Measurement
 
 METADATA_KEY = "leogym"
-"""Where a Parquet file's own metadata holds the self-description, as JSON."""
+"""Key of the JSON description in a Parquet file's metadata."""
 
 KINDS = ("flows", "links")
 IDENTITY = ["suite", "scenario", "scheme", "backend", "repeat"]
-"""The first columns, which say whose series these are."""
+"""The first columns, which identify the run."""
 READ_BACK = ["time_s", "flow", "goodput_mbps", "rtt_ms", "base_rtt_ms"]
 """Columns of flows that metrics need."""
 
 
 def files_of(folder: Path, name: str) -> dict[str, Path]:
-    """Return where the series of the run called ``name`` are, by kind."""
+    """Return the paths of the series of the run ``name`` by kind."""
     return {kind: folder / f"{kind}--{name}.parquet" for kind in KINDS}
 
 
 class SeriesWriter:
-    """Writes ``FOLDER/flows--NAME.parquet`` and ``FOLDER/links--NAME.parquet``: a row group a part.
+    """Writes ``FOLDER/flows--NAME.parquet`` and ``FOLDER/links--NAME.parquet``: one row group per part.
 
-    Only one part is in memory at a time. Each file has the run's identity as its first columns, so that all
-    files of a kind read as one long table. They get their names in `finish`, whole; leaving the ``with``
-    block without it removes what was written.
+    Holds one part in memory. The run's identity is in each file's first columns, so all files of a kind read
+    as one table. `finish` renames complete files into place; leaving the ``with`` block without it deletes
+    them.
     """
 
     def __init__(self, folder: Path, name: str, run: Run, description: dict[str, Any]) -> None:
@@ -58,7 +58,7 @@ class SeriesWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for writer in self._writers.values():
-            with suppress(OSError):  # what is not finished is thrown away
+            with suppress(OSError):  # unfinished files are deleted
                 writer.close()
         for path in self._temporary.values():
             path.unlink(missing_ok=True)
@@ -74,13 +74,10 @@ class SeriesWriter:
         self.parts += 1
 
     def copy(self, files: Mapping[str, bytes]) -> None:
-        """Write the series that another writer wrote, with this run's identity.
-
-        Args:
-            files: the bytes of its files, by kind.
+        """Write another run's series files, given as bytes by kind, with this run's identity.
 
         Raises:
-            ValueError: they are none.
+            ValueError: they are not Parquet files of series.
         """
         try:
             for kind in KINDS:
@@ -101,7 +98,7 @@ class SeriesWriter:
         self._writers[kind].write_table(table, row_group_size=max(1, len(table)))
 
     def finish(self) -> None:
-        """Give the files their names, once their bytes are on disk."""
+        """Rename the files into place once their bytes are on disk."""
         for kind in KINDS:
             self._writers.pop(kind).close()
             sync_file(self._temporary[kind])
@@ -109,12 +106,12 @@ class SeriesWriter:
         sync_folder(self._paths["flows"].parent)
 
     def remove(self) -> None:
-        """Take finished files away."""
+        """Delete finished files."""
         for path in self._paths.values():
             path.unlink(missing_ok=True)
 
     def read_back(self, link_names: list[str]) -> Iterator[Measurement]:
-        """Yield the parts again, with the columns that metrics need; after `finish`."""
+        """Yield the parts again with the columns that metrics need; call after `finish`."""
         numbers = {name: index for index, name in enumerate(link_names)}
         files = [pq.ParquetFile(self._paths[kind]) for kind in KINDS]
         try:

@@ -1,4 +1,4 @@
-"""Whether a folder's evaluation and the one asked for may share tables: ``--resume`` needs one setup."""
+"""Check that ``--resume`` continues with the same setup: its runs share tables."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ PRESENTATION = {
     "spot",
     "repeats",
 }
-"""Keys of a suite that change no run; `_repeats` looks at ``repeats``."""
+"""Keys of a suite that change no run; `_repeats` checks ``repeats``."""
 SHOWN = 3
-"""Differences that the one line names; the others are counted."""
+"""Most differences in the message; the others are counted."""
 
 
 def require_same(
@@ -36,19 +36,19 @@ def require_same(
     recorded: pl.DataFrame,
     planned: Collection[Run],
 ) -> None:
-    """See that the runs planned belong into one table with those that ``folder`` holds.
+    """Check that planned runs may share tables with the runs in ``folder``.
 
-    More repeats of all that is recorded do, and so do other schemes and other suites.
+    More repeats of everything recorded, other schemes and other suites may.
 
     Args:
-        folder: of the evaluation.
+        folder: the evaluation's folder.
         before: its ``run.json``.
-        now: the same of the evaluation that is asked for.
-        recorded: the rows of its ``runs.parquet``.
-        planned: what is asked for.
+        now: the description of the requested evaluation.
+        recorded: the rows of the folder's ``runs.parquet``.
+        planned: the requested runs.
 
     Raises:
-        InputError: they do not; one line that says what differs.
+        InputError: they may not; one line with the differences.
     """
     found = [*_differences(before, now), *_repeats(before, now, recorded, planned)]
     if not found and _of_another_setup(recorded, planned):
@@ -82,7 +82,7 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
 
 
 def unlike(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the path and both values of what differs in two definitions of a suite."""
+    """Yield the path and both values of each difference between two definitions of a suite."""
     for name in dict.fromkeys([*theirs, *ours]):
         if name in PRESENTATION or theirs.get(name) == ours.get(name):
             continue
@@ -105,7 +105,7 @@ def _hashes(what: str, theirs: Mapping[str, Any] | None, ours: Mapping[str, Any]
 def _repeats(
     before: Mapping[str, Any], now: Mapping[str, Any], recorded: pl.DataFrame, planned: Collection[Run]
 ) -> Iterator[str]:
-    """Yield suites of which one scheme would have more repeats than another."""
+    """Yield suites in which one scheme would have more repeats than another."""
     earlier = {suite["name"]: suite["repeats"] for suite in before["config"]["suites"]}
     for suite in now["config"]["suites"]:
         name, ours = suite["name"], suite["repeats"]
@@ -118,7 +118,7 @@ def _repeats(
 
 
 def _of_another_setup(recorded: pl.DataFrame, planned: Collection[Run]) -> bool:
-    """Whether what is planned is recorded with anything that its hash tells apart."""
+    """Return whether a planned run is recorded with another ``setup_id``."""
     setups = {(run.suite, run.scenario.name, run.scheme, run.backend): run.setup_id for run in planned}
     rows = recorded.select("suite", "scenario", "run_scheme", "backend", "setup_id").unique()
     return any(setups.get((*key,), setup_id) != setup_id for *key, setup_id in rows.iter_rows())

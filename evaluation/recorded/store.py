@@ -1,9 +1,8 @@
-"""The output folder: ``runs.parquet``, ``series/`` and what is written from them, each file whole or absent.
+"""The output folder: ``runs.parquet`` and ``series/``, each file written atomically.
 
-A run is recorded by its rows in ``runs.parquet``, which is replaced only after the run's series are in place.
-So whatever instant an evaluation is killed at, every file can be read, and ``--resume`` repeats only what was
-running. Of thousands of runs, the file is not replaced for each: a kill then also costs runs that ended in
-the last moment, which is as long as `AGAIN` replacements take.
+``runs.parquet`` lists a run only once its series are in place, so every file is readable at any time and
+``--resume`` repeats only unfinished runs. The file is not replaced after each run: a kill also loses runs
+that ended within the last moments, up to `AGAIN` times as long as a replacement takes.
 """
 
 from __future__ import annotations
@@ -54,13 +53,13 @@ SCHEMA: dict[str, Any] = {
     "run_id": pl.String,
 }
 AGAIN = 20.0
-"""``runs.parquet`` is replaced again after so many times as long as the last replacement took: at most a part
-in so many of an evaluation's time goes into it."""
+"""Wait this many times the last replacement's duration before replacing ``runs.parquet`` again, which limits
+its share of the time to 1/`AGAIN`."""
 GROUP = ["suite", "scenario", "run_scheme", "backend"]
 
 
 def write_parquet(path: Path, table: pl.DataFrame, description: dict[str, Any]) -> None:
-    """Write a table with its self-description atomically."""
+    """Write a table with its description atomically."""
     buffer = io.BytesIO()
     table.write_parquet(buffer, metadata={METADATA_KEY: json.dumps(description)})
     write_atomically(path, buffer.getvalue())
@@ -72,7 +71,7 @@ def file_name(suite: str, scenario: str, scheme: str, repeat: int) -> str:
 
 
 def require_writable(folder: Path) -> None:
-    """See that ``folder`` is or could be made a folder to write to, without making it.
+    """Check that ``folder`` is writable or could be created, without creating it.
 
     Raises:
         InputError: it is not.
@@ -95,23 +94,23 @@ class Store:
 
     @classmethod
     def create(cls, folder: Path, description: dict[str, Any]) -> Store:
-        """Start an evaluation in ``folder``, made with its parents where it is missing.
+        """Start an evaluation in ``folder``, created with its parents if missing.
 
         Raises:
             InputError: the folder cannot be written or holds an evaluation.
         """
         if not recorded_rows(folder).is_empty():
             raise InputError(
-                f"{folder}: runs.parquet: holds an evaluation (go on with --resume, or name another --out)"
+                f"{folder}: runs.parquet: holds an evaluation (continue with --resume, or name another --out)"
             )
         return cls._open(folder, description, pl.DataFrame(schema=SCHEMA))
 
     @classmethod
     def resume(cls, folder: Path, description: dict[str, Any]) -> Store:
-        """Continue in ``folder``: keep what is recorded; `recorded.setup` says whether that may be.
+        """Continue in ``folder`` and keep recorded runs; `recorded.setup` checks that this is valid.
 
         Raises:
-            InputError: the folder cannot be written or its ``runs.parquet`` is not one of ours.
+            InputError: the folder is not writable, or its ``runs.parquet`` is not from this version.
         """
         return cls._open(folder, description, recorded_rows(folder))
 
@@ -132,14 +131,14 @@ class Store:
 
     @property
     def rows(self) -> pl.DataFrame:
-        """Every recorded row, one a flow and run."""
+        """All recorded rows, one per flow and run."""
         return self._rows.sort(
             "suite", "scenario", "run_scheme", "backend", "repeat", "flow", maintain_order=True
         )
 
     @property
     def recorded(self) -> set[str]:
-        """The ``run_id`` of every run that need not be run again."""
+        """The ``run_id`` of each recorded run."""
         return set(self._rows["run_id"])
 
     def record(self, run: Run, measurement: Measurement) -> None:
@@ -153,20 +152,19 @@ class Store:
     def take(
         self, run: Run, parts: Iterable[Measurement], *, keep_series: bool = True
     ) -> list[dict[str, Any]] | Reason:
-        """Write a run's series as its parts come; return its rows, one a flow, for `add`.
+        """Write a run's series as its parts arrive; return its rows, one per flow, for `add`.
 
-        Of a run that is no result nothing is kept, and the reason returned.
-
-        Touches only the run's own files: each run may have its own thread.
+        Keeps nothing of an invalid run and returns the reason. Thread-safe for different runs: it touches
+        only the run's own files.
 
         Args:
             run: the run.
-            parts: stretches of its series, one after the other; the last one has its ``flows`` and ``links``.
-            keep_series: whether they are kept; if not, the run's files are there only while it needs them.
+            parts: consecutive parts of its series; the last one has ``flows`` and ``links``.
+            keep_series: whether to keep the series after computing the rows.
         """
         with self._writer(run) as writer:
             last = None
-            # Only what may be thrown away is looked ahead for: a part of a long run can be large.
+            # Look ahead only without keep_series: a part of a long run can be large.
             for last, more in ((part, True) for part in parts) if keep_series else _and_whether_more(parts):
                 if last.invalid is not None:
                     return Reason(last.invalid)
@@ -183,21 +181,17 @@ class Store:
         return rows
 
     def copy_series(self, run: Run, files: Mapping[str, bytes]) -> None:
-        """Write a run's series as another evaluation wrote them, under this one's names.
-
-        Args:
-            run: the run.
-            files: a Parquet file for each kind of series.
+        """Write a run's series from another evaluation's Parquet files, given by kind.
 
         Raises:
-            ValueError: they are none.
+            ValueError: they are not Parquet files of series.
         """
         with self._writer(run) as writer:
             writer.copy(files)
             writer.finish()
 
     def series_files(self, run: Run) -> dict[str, Path]:
-        """Return where a run's series are, or would be, by kind."""
+        """Return the paths of a run's series by kind; they may not exist."""
         name = file_name(run.suite, run.scenario.name, run.scheme, run.repeat)
         return files_of(self.folder / "series", name)
 
@@ -207,7 +201,7 @@ class Store:
         return SeriesWriter(self.folder / "series", name, run, about)
 
     def add(self, run: Run, rows: list[dict[str, Any]]) -> None:
-        """Record a finished run, whose series are in place, by its rows; `flush` at the end."""
+        """Record a finished run's rows; its series are in place. Call `flush` at the end."""
         identity = {
             "suite": run.suite,
             "scenario": run.scenario.name,
@@ -227,7 +221,7 @@ class Store:
             self.flush()
 
     def flush(self) -> None:
-        """Write the rows of every run that was added."""
+        """Write the rows of all added runs."""
         begun_s = time.monotonic()
         self._rows = self.rows.rechunk()
         write_parquet(self.folder / "runs.parquet", self._rows, self._description)
@@ -236,7 +230,7 @@ class Store:
 
 
 def _and_whether_more(parts: Iterable[Measurement]) -> Iterator[tuple[Measurement, bool]]:
-    """Yield each part and whether another follows it."""
+    """Yield each part and whether another follows."""
     parts = iter(parts)
     part = next(parts, None)
     while part is not None:
@@ -246,7 +240,7 @@ def _and_whether_more(parts: Iterable[Measurement]) -> Iterator[tuple[Measuremen
 
 
 def recorded_rows(folder: Path) -> pl.DataFrame:
-    """Return the rows of the ``runs.parquet`` in ``folder`` that this version wrote; none without the file.
+    """Return the rows of ``runs.parquet`` in ``folder``; none without the file.
 
     Raises:
         InputError: it is damaged or has other columns.
@@ -259,12 +253,12 @@ def recorded_rows(folder: Path) -> pl.DataFrame:
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
     if dict(rows.schema) != SCHEMA:
-        raise InputError(f"{path}: columns: are not those of this version; name another --out")
+        raise InputError(f"{path}: columns: differ from this version's; name another --out")
     return rows
 
 
 def run_description(run: Run) -> dict[str, Any]:
-    """Return what identifies a run: its resolved scenario, its traces and policies by hash."""
+    """Return a run's identity: its resolved scenario, and its traces and policies by hash."""
     return {
         "suite": run.suite,
         "scheme": run.scheme,

@@ -1,5 +1,3 @@
-"""File names: safe whatever a scenario is called, and never one for two."""
-
 import itertools
 
 import pytest
@@ -58,6 +56,6 @@ def test_scenarios_named_for_files_are_drawn_and_read_back(tmp_path, figures):
     out = tmp_path / "out"
     assert cli.run([str(suite), "--out", str(out)]) == 0
     drawn = [path.name for path in (out / "figures").iterdir()]
-    # One of each scenario's own, and one of fairness for both.
+    # One figure per scenario, and one of fairness for both.
     assert len(drawn) == (5 if "sharing" in figures else 4)
     assert len(list((out / "series").iterdir())) == 4

@@ -1,5 +1,3 @@
-"""Runs that the machine could not keep up with are reported as such, and are no results."""
-
 from pathlib import Path
 
 import polars as pl
@@ -18,7 +16,7 @@ flows: [{scheme: $scheme, route: [l]}]
 
 
 class Late(backends.Simulator):
-    """The simulator, on a machine that is too busy for some schemes."""
+    """The simulator on a machine too busy for some schemes."""
 
     late = ("reno",)
 

@@ -21,7 +21,7 @@ CONTRACT = (
     "retransmit_rate power trace_sha256"
 )
 
-# Records runs one after the other and kills itself just before the KILL_AT-th file gets its name.
+# Records runs in sequence and kills itself just before it renames the KILL_AT-th file.
 KILLED_WRITER = """
 import os, signal, sys
 from pathlib import Path
@@ -127,7 +127,7 @@ def test_a_runs_parquet_of_other_columns_is_refused(tmp_path: Path) -> None:
         Store.resume(tmp_path, DESCRIPTION)
 
 
-# Files get their names in this order: runs.parquet (empty), then of each run flows, links and runs.parquet.
+# Files are renamed in this order: runs.parquet (empty), then for each run flows, links and runs.parquet.
 @pytest.mark.parametrize(("kill_at", "recorded"), [(1, None), (4, 0), (5, 1), (10, 2)])
 def test_a_kill_at_any_file_leaves_only_whole_files_and_a_resume_loses_only_that_run(
     tmp_path: Path, kill_at: int, recorded: int | None

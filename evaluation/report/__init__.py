@@ -1,1 +1,1 @@
-"""What is shown of an evaluation: the page, its tables and rankings, and tables for terminals and papers."""
+"""The report: page, tables, rankings, and tables for terminals and papers."""

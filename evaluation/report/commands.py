@@ -13,15 +13,15 @@ from evaluation.recorded.results import Results
 
 
 def of_suite(results: Results, suite: Suite) -> str:
-    """Return the command line that runs a suite alone as it was run: schemes, backend, repeats, seed.
+    """Return the command line that runs a suite alone with the same schemes, backend, repeats and seed.
 
-    Policies of one's own keep the folders that the evaluation's command named.
+    The user's own policies keep their folders from the evaluation's command.
     """
     said = _arguments(str(results.description["command"]))
     config = results.description["config"]
     name = suite.name
     if name not in suites.shipped():
-        # A file of the user's own is called as the command called it; a scenario's suite has its name.
+        # Use the path of a user's file from the command; a scenario file's suite has it as source.
         files = [word for word in [*said, suite.source] if word.endswith((".yaml", ".yml"))]
         named = [word for word in files if Path(word).stem == name]
         name = (named or (files if len(files) == 1 else []) or [name])[0]
@@ -50,6 +50,6 @@ def _arguments(command: str) -> list[str]:
 
 
 def _tested(results: Results, suite: Suite) -> list[str]:
-    """Return the schemes that were under test in a suite, in the order of the table."""
+    """Return the schemes under test in a suite, in the table's order."""
     ran = set(results.runs.filter(pl.col("suite") == suite.name)["run_scheme"])
     return [scheme for scheme in results.schemes if scheme in ran]

@@ -1,4 +1,4 @@
-"""What the report's first screen says beside the ranking: who leads where, how true it is, what was run."""
+"""The report's first screen beside the ranking: leaders by suite, trust badges and counts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evaluation.report.winners import Lead, leads
 
 @dataclass(frozen=True)
 class Badge:
-    """One number that says how far to trust the rest, and the section that has more of it."""
+    """A number that shows how far to trust the results, and the section with details."""
 
     value: str
     text: str
@@ -26,18 +26,12 @@ class Badge:
 
 
 def leads_by_suite(results: Results) -> list[tuple[Suite, list[Lead]]]:
-    """Return who leads each suite; suites in which nothing is compared are left out."""
+    """Return the leaders of each suite; skip suites that compare nothing."""
     return [(suite, found) for suite in results.suites if (found := leads(results, suite))]
 
 
 def badges(results: Results, distances: Sequence[Fidelity], beside: Sequence[Verdict]) -> list[Badge]:
-    """Return the badges: the simulator's distance from the kernel, papers' claims, invalid runs.
-
-    Args:
-        results: the evaluation.
-        distances: of its simulated schemes from the kernel's.
-        beside: what its runs say of papers' claims.
-    """
+    """Return the badges: the simulator's distance from the kernel, papers' claims, invalid runs."""
     found = []
     if distances:
         goodput = median(one.goodput_median for one in distances)
@@ -58,12 +52,12 @@ def badges(results: Results, distances: Sequence[Fidelity], beside: Sequence[Ver
             text += f"; {open_} undecided or not run"
         found.append(Badge(f"{agree / len(judged):.0%}", text, "papers"))
     if results.invalid:
-        found.append(Badge(str(len(results.invalid)), "runs were invalid and count nowhere", "invalid"))
+        found.append(Badge(str(len(results.invalid)), "runs were invalid and are excluded", "invalid"))
     return found
 
 
 def counts(results: Results) -> list[tuple[str, str]]:
-    """Return what was run as pairs of a number and its name."""
+    """Return counts of what ran, as pairs of a number and its name."""
     runs = results.runs.group_by("suite", "run_id").agg(
         pl.col("stop_s").max(), pl.col("backend").first(), pl.col("repeat").first()
     )

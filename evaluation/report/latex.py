@@ -26,7 +26,7 @@ PREAMBLE = r"""\documentclass{article}
 \begin{document}
 """
 MOST_ROWS = 40
-"""Of a table on one page; a longer one is a ``longtable``."""
+"""Most rows of a table on one page; longer tables use ``longtable``."""
 _SPECIAL = {
     **{char: rf"\{char}" for char in "&%$#_{}"},
     "\\": r"\textbackslash{}",
@@ -47,8 +47,8 @@ _SPECIAL = {
 def write(results: Results) -> Path:
     """Write ``latex/`` into the evaluation's folder and return it.
 
-    ``ranking.tex`` and one file a suite hold tables (packages booktabs and longtable), ``figures/`` PDFs, and
-    ``all.tex`` is a document of all of these, to look at and to copy from. What was there before is removed.
+    ``ranking.tex`` and one file per suite hold tables (packages booktabs and longtable), ``figures/`` has
+    PDFs, and ``all.tex`` is a document of all of these, to view and to copy from. Stale files are removed.
     """
     folder = results.folder / "latex"
     files: dict[str, bytes] = {}
@@ -76,7 +76,7 @@ def write(results: Results) -> Path:
 
 
 def suite_table(results: Results, suite: Suite) -> str:
-    """Return a suite's table: a group of rows a scenario, the best in bold, 95 % intervals in brackets."""
+    """Return a suite's table: a group of rows per scenario, the best in bold, 95 % intervals in brackets."""
     metrics = [METRICS[name] for name in suite.headline]
     head = [
         "Scheme",
@@ -96,7 +96,7 @@ def suite_table(results: Results, suite: Suite) -> str:
 
 
 def pdf(panel: figure_style.Panel) -> bytes:
-    """Return a panel as PDF, its text as text; the same panel, the same bytes."""
+    """Return a panel as PDF with selectable text; deterministic."""
     buffer = io.BytesIO()
     with rc_context({**figure_style.RC, "pdf.fonttype": 42}):
         about = {"CreationDate": None, "Creator": "LeoGym", "Producer": None, "Title": panel.label}
@@ -105,14 +105,14 @@ def pdf(panel: figure_style.Panel) -> bytes:
 
 
 def escaped(text: str) -> str:
-    """Return text as LaTeX prints it."""
+    """Escape text for LaTeX."""
     return "".join(_SPECIAL.get(char, char) for char in text)
 
 
 def _ranking(places: Sequence[ranking.Place]) -> str:
     rows = []
     for place in places:
-        known = place.power.low == place.power.low  # NaN where there is one suite only
+        known = place.power.low == place.power.low  # NaN with only one suite
         edges = f"[{place.power.low:.2f}, {place.power.high:.2f}]" if known else ""
         rank = str(place.rank) if place.rank else "--"
         rows.append([rank, escaped(place.scheme), f"{place.power.mean:.2f} {edges}", str(len(place.suites))])
@@ -133,10 +133,10 @@ def _tabular(
     """Return a table.
 
     Args:
-        head: names of the columns, escaped.
-        groups: title, as text, and rows, escaped, of each; an empty title has no line.
-        note: what a comment at the top says.
-        columns: how they are aligned; by default the first to the left, the others to the right.
+        head: the columns' names, escaped.
+        groups: each group's title (unescaped; empty for no title line) and rows (escaped).
+        note: text of the comment at the top.
+        columns: alignment; by default the first column left, the others right.
     """
     rows = sum(len(found) + bool(title) for title, found in groups)
     environment = "longtable" if rows > MOST_ROWS else "tabular"
@@ -158,5 +158,5 @@ def _tabular(
 
 
 def _plain(name: str) -> str:
-    """Return a file's name without a character that means something to LaTeX."""
+    """Return a file name without LaTeX's special characters."""
     return re.sub(r"[^\w+.-]", "-", joined(name), flags=re.ASCII).replace("_", "-")

@@ -1,4 +1,4 @@
-"""Parts of a page in few bytes: compressed text that its script unpacks when a reader comes near."""
+"""Compressed parts of a page, which its script unpacks when they are about to come into view."""
 
 from __future__ import annotations
 
@@ -12,40 +12,36 @@ from importlib import resources
 from markupsafe import Markup
 
 PLAIN_BYTES = 1_200_000
-"""What stands in the page as it is, from its beginning on. More would keep the first paint waiting."""
+"""Bytes at the start of the page that stay uncompressed. More would delay the first paint."""
 MOST_BYTES = 9_500_000
-"""Of the whole page: it is mailed around and opened on phones."""
+"""Size limit of the page: people mail it and open it on phones."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the page."""
+    """A part of the page's HTML."""
 
     html: str
     instead: str = ""
-    """What stands there where the page has no room for it; a part without it always stays."""
+    """Replacement if the page has no room for the part; a part without one always stays."""
 
 
 def packed(text: str) -> str:
-    """Return text as gzip in base64: the same text, the same bytes."""
+    """Return text as gzip in base64; deterministic."""
     return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
 @cache
 def plotly() -> str:
-    """Return the library that draws the interactive charts, packed."""
+    """Return plotly.js, packed."""
     return packed((resources.files("plotly") / "package_data/plotly.min.js").read_text("utf-8"))
 
 
 def placed(parts: Sequence[Part], room_bytes: int) -> list[Markup]:
-    """Return each part as it stands in the page.
+    """Return each part as HTML for the page.
 
-    The first `PLAIN_BYTES` are plain, so that a page of few runs needs no script to be read; what follows is
-    packed. Where not even that has room, the largest of the parts that need not stay are left out.
-
-    Args:
-        parts: in the order of the page.
-        room_bytes: for all of them together.
+    The first `PLAIN_BYTES` stay plain, so a page of few runs is readable without a script; the rest is
+    packed. If that exceeds ``room_bytes`` in total, the largest parts with a replacement are left out.
     """
     found, plain = [], 0
     for part in parts:

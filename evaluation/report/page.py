@@ -1,4 +1,4 @@
-"""``report.html``: one offline file with tables, figures, how to read them and what was run."""
+"""``report.html``: one offline file with tables, figures, explanations and provenance."""
 
 from __future__ import annotations
 
@@ -29,33 +29,32 @@ from results.metrics import METRICS
 
 TEMPLATES = Path(__file__).parent / "templates"
 PARTS = ("figures", "table", "claims")
-"""The parts of a suite's section that grow with the number of runs."""
+"""Parts of a suite's section that grow with the number of runs."""
 LEFT_OUT = {
     "figures": "<p class=facts>The page has no room for these figures: <code>figures/</code> has them.</p>",
     "table": "<p class=facts>The page has no room for this table: <code>summary.csv</code> has it.</p>",
 }
-"""What stands where one of them is left out."""
+"""Replacements of parts that are left out."""
 QUICK = "quick: a look, not a result"
-"""What stands beside the title of every suite that ran with ``--quick``."""
+"""Note beside the title of each suite that ran with ``--quick``."""
 
 
 @dataclass(frozen=True)
 class FigureGroup:
-    """One kind of figure of one suite: its panels as inline SVG."""
+    """A suite's figures of one kind, as inline SVG."""
 
     kind: str
     title: str
     caption: str
     panels: list[str]
     columns: int
-    """How many belong side by side where there is room for them; 0: as many as there is room for."""
+    """Panels per row; 0: as many as fit."""
 
 
 def write(results: Results) -> Path:
     """Write the tables, ``figures/`` and ``report.html`` into the folder; return the report's path.
 
-    Tables are ``summary.csv``, ``ranking.csv`` and, where a paper states something of the suites,
-    ``claims.csv``.
+    Tables are ``summary.csv``, ``ranking.csv`` and, if papers have claims about the suites, ``claims.csv``.
     """
     folder = results.folder
     summary = results.summary.with_columns(pl.lit(results.quick).alias("quick"))
@@ -94,7 +93,7 @@ def write(results: Results) -> Path:
 
 
 def columns_of(panels: list[figure_style.Panel]) -> int:
-    """Return the length that all rows of panels have, where it is 2 or 3, else 0."""
+    """Return the length of all rows of panels if it is equal and 2 or 3, else 0."""
     lengths = set(Counter(panel.row for panel in panels if panel.row).values())
     return lengths.pop() if lengths in ({2}, {3}) else 0
 
@@ -110,7 +109,7 @@ def render(
     Args:
         results: the evaluation.
         groups: each suite's figures.
-        beside: what papers state of the suites, and what the runs say of it.
+        beside: verdicts on papers' claims.
         places: the power ranking.
     """
     environment = Environment(
@@ -173,7 +172,7 @@ def section(
     charts: dict[str, time_series.Explorer],
     beside: list[Verdict],
 ) -> dict[str, Any]:
-    """Return what a suite's section of the page shows."""
+    """Return the template's values for a suite's section."""
     chart = charts.get(suite.name)
     return {
         "suite": suite,
@@ -211,14 +210,14 @@ def _parts(
 
 
 def warnings(results: Results, suite: Suite) -> list[str]:
-    """Return what a reader of a suite's table must know: who is starved, and who is told of nothing."""
+    """Return warnings on a suite's table: starved schemes, and schemes without announcements."""
     unmet = results.description["config"].get("unannounced", [])
     told = [unannounced.line(one) for one in unmet if one["suite"] == suite.name]
     return [*told, *starved.lines(results, suite.name)]
 
 
 def _title(schemes: list[str]) -> str:
-    """Return the report's title, which names up to four schemes of short names."""
+    """Return the report's title, with up to four schemes if their names are short."""
     if len(schemes) == 1:
         return f"How {schemes[0]} performs"
     if len(schemes) > 4 or len("".join(schemes)) > 60:
@@ -227,7 +226,7 @@ def _title(schemes: list[str]) -> str:
 
 
 def _size(results: Results, suite: Suite) -> dict[str, Any]:
-    """Return how many runs a suite has, over how many scenarios, schemes and repeats."""
+    """Return a suite's numbers of runs, scenarios, schemes and repeats."""
     mine = results.runs.filter(results.runs["suite"] == suite.name)
     return {
         "runs": mine["run_id"].n_unique(),
@@ -239,6 +238,6 @@ def _size(results: Results, suite: Suite) -> dict[str, Any]:
 
 
 def _seeds(results: Results) -> list[dict[str, Any]]:
-    """Return seed and offset of every scenario and repeat: equal for all schemes."""
+    """Return the seed and offset of each scenario and repeat; they are equal for all schemes."""
     keys = ["suite", "scenario", "repeat", "seed", "offset_s"]
     return results.runs.select(keys).unique().sort(keys).to_dicts()

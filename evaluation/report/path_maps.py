@@ -1,4 +1,4 @@
-"""What the report's map shows: over which satellites and gateways the named paths of its runs go."""
+"""Data of the report's map: satellites and gateways of the runs' named paths."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from traces.path import named_paths
 from traces.plot.chains import ChainSpan, chain_spans, lon_lat_deg
 
 WINDOW_S = 180.0
-"""From the trace's beginning: a dozen re-selections, and built in a fraction of a second."""
+"""Time from the trace's start: covers a dozen re-selections, built in a fraction of a second."""
 MOST_PATHS = 40
 _DIGITS = 1
-"""Of a degree: 11 km, less than a pixel."""
+"""Decimal digits of degrees: 11 km, less than a pixel."""
 
 
 def maps(results: Results) -> str:
-    """Return the map's packed JSON: coasts, and each path's sites and chains; empty without a named path."""
+    """Return the map's packed JSON: coasts, and each path's sites and chains; empty without named paths."""
     paths = []
     for name in results.description["traces"]:
         if named_paths.is_named(name) and len(paths) < MOST_PATHS and (found := of_path(name)):
@@ -38,8 +38,8 @@ def maps(results: Results) -> str:
 def of_path(name: str) -> dict[str, Any] | None:
     """Return a named path's sites and the chains of its first `WINDOW_S`; None if it cannot be built.
 
-    Each chain has its ``start_s``, the ``event`` that brought it, and of its nodes ``lon`` and ``lat`` in
-    degrees, ``names`` and ``kinds``, from the first site to the second. ``middle`` is the meridian to centre.
+    Each chain has ``start_s``, the ``event`` at its start, and its nodes' ``lon`` and ``lat`` in degrees,
+    ``names`` and ``kinds``, from the first site to the second. ``middle`` is the meridian to centre.
     """
     try:
         spec = named_paths.spec(name).model_copy(update={"duration_s": WINDOW_S})
@@ -47,7 +47,7 @@ def of_path(name: str) -> dict[str, Any] | None:
     except InputError:
         return None
     sites = [spec.from_site, spec.to_site]
-    # Half way along the chord: no site is more than half a turn from it.
+    # The middle of the chord: no site is more than half a turn away.
     middle, _ = lon_lat_deg(ground.stations(sites).position_km.mean(axis=0))
     return {
         "name": name,

@@ -1,4 +1,4 @@
-"""The power ranking: how near each scheme comes to the best one's power, over all suites of an evaluation."""
+"""The power ranking: each scheme's power relative to the best one's, over all suites."""
 
 from __future__ import annotations
 
@@ -39,16 +39,15 @@ class Place:
     suites: dict[str, float]
     """Relative power in each suite where the scheme ran."""
     of_suites: int
-    """How many suites the ranking has."""
+    """Number of suites in the ranking."""
 
 
 def ranking(results: Results) -> list[Place]:
-    """Return the schemes, those with a rank first, by falling relative power.
+    """Return the schemes by decreasing relative power, ranked ones first.
 
-    A scheme's relative power in a scenario is its power over that of the best scheme there, which is never a
-    starved one; in a suite it is the mean over scenarios, overall the mean over suites. Schemes are ranked
-    where all of them ran in the same suites. Suites whose flows name their schemes, or which one scheme ran
-    alone, do not count.
+    Relative power in a scenario is a scheme's power over that of the best scheme that is not starved. A
+    suite's is the mean over scenarios, and the overall one the mean over suites. Only schemes that ran in all
+    suites have a rank. Suites whose flows name their schemes, or with a single scheme, do not count.
     """
     by_suite = {suite.name: of_suite(results, suite) for suite in results.suites if suite.tests_schemes}
     by_suite = {name: found for name, found in by_suite.items() if len(found) > 1}
@@ -66,7 +65,7 @@ def ranking(results: Results) -> list[Place]:
 
 
 def of_suite(results: Results, suite: Suite) -> dict[str, float]:
-    """Return each scheme's power in a suite, 0 to 1: its share of the best one’s, averaged."""
+    """Return each scheme's relative power in a suite, 0 to 1: the mean over scenarios."""
     shares: dict[str, list[float]] = {}
     for scenario in results.scenarios(suite.name):
         powers = {scheme: row["mean"] for scheme, row in of_metric(results, suite, scenario, METRIC).items()}
@@ -79,7 +78,7 @@ def of_suite(results: Results, suite: Suite) -> dict[str, float]:
 
 
 def table(places: list[Place], quick: bool) -> pl.DataFrame:
-    """Return the rows of ``ranking.csv``: one a scheme; no interval where there is one suite only."""
+    """Return the rows of ``ranking.csv``: one per scheme, without interval if there is only one suite."""
     rows = [
         (
             place.rank,

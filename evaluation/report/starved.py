@@ -1,4 +1,4 @@
-"""Schemes that hardly use their link: short queues and few losses are no merit of theirs."""
+"""Find starved schemes, which hardly use their link: their short queues and few losses mean nothing."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ SHARE_OF_MEDIAN = 0.5
 
 
 def uses(results: Results, suite: str, scenario: str) -> dict[str, float]:
-    """Return each scheme's use: its flows' mean normalized goodput over the even share.
+    """Return each scheme's use of the link: its flows' mean normalized goodput over the even share.
 
-    The even share is one over the number of the run's flows. Transfers, which end when they are
-    done, do not count.
+    The even share is one over the number of the run's flows. Transfers do not count.
     """
     endless = results.runs.filter(
         (pl.col("suite") == suite) & (pl.col("scenario") == scenario) & pl.col("transfer_bytes").is_null()
@@ -31,10 +30,9 @@ def uses(results: Results, suite: str, scenario: str) -> dict[str, float]:
 
 
 def of(uses_by_scheme: dict[str, float]) -> dict[str, float]:
-    """Return the schemes that are starved, with their use.
+    """Return the starved schemes with their use.
 
-    They are below `SHARE_OF_LINK` of the even share, or below `SHARE_OF_MEDIAN` of the scenario's median
-    scheme.
+    They are below `SHARE_OF_LINK` of the even share or `SHARE_OF_MEDIAN` of the scenario's median scheme.
     """
     if not uses_by_scheme:
         return {}
@@ -43,7 +41,7 @@ def of(uses_by_scheme: dict[str, float]) -> dict[str, float]:
 
 
 def lines(results: Results, suite: str) -> list[str]:
-    """Return one sentence a starved scheme of a suite: how little it uses, and where."""
+    """Return one sentence per starved scheme of a suite, with its use and the scenarios."""
     found: dict[str, dict[str, float]] = {}
     for scenario in results.scenarios(suite):
         for scheme, use in of(uses(results, suite, scenario)).items():
@@ -60,5 +58,5 @@ def _line(suite: str, scheme: str, uses_by_scenario: dict[str, float]) -> str:
     part = f"{low:.1%}" if len(uses_by_scenario) == 1 else f"{low:.1%} to {high:.1%}"
     return (
         f"{scheme} is starved in {suite}: it uses {part} of its even share of the link in "
-        f"{shortened(list(uses_by_scenario))}, and is best in nothing there"
+        f"{shortened(list(uses_by_scenario))}, where it cannot be best"
     )

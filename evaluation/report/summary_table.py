@@ -1,4 +1,4 @@
-"""The tables that ``evaluate.py`` prints: every foremost metric, in as many tables as the terminal needs."""
+"""The tables that ``evaluate.py`` prints: all headline metrics, split to fit the terminal."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from evaluation.report.tables import table as table_of
 from results.metrics import METRICS
 
 _GAP = 2
-"""Blanks between two columns."""
+"""Spaces between columns."""
 _ANY_WIDTH = 10_000
-"""Of what is no terminal: whoever reads a pipe or a file wants whole lines."""
+"""Width for pipes and files: their lines stay whole."""
 
 
 def print_all(results: Results, chosen: Sequence[Suite], file: IO[str] | None = None) -> None:
-    """Print the foremost metrics of every suite just run."""
+    """Print the headline metrics of all suites just run."""
     console = Console(file=file or sys.stdout)
     if not console.file.isatty():
         console.width = _ANY_WIDTH
@@ -58,14 +58,14 @@ def _cells(results: Results, suite: Suite) -> tuple[list[str], list[list[str]]]:
 
 
 def tables(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Table]:
-    """Return the rows as one table, or as several that each begin with the first two columns.
+    """Return the rows as one table, or as several that repeat the first two columns.
 
-    No column is left out. Where even one does not fit beside those two, its text is folded.
+    All columns are shown. A column that does not fit beside the first two is folded.
 
     Args:
-        header: names of the columns.
+        header: the columns' names.
         rows: each as long as the header.
-        width: of the terminal, in characters.
+        width: the terminal's width in characters.
     """
     widths = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
     groups: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""A suite's table: every headline metric of every scheme, and which of them nothing beats."""
+"""A suite's table: all headline metrics of all schemes, with the best marked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from results.metrics import METRICS, Metric
 
 @dataclass(frozen=True)
 class Cell:
-    """One metric of one scheme, as the table prints it."""
+    """A table cell: one metric of one scheme."""
 
     metric: Metric
     mean: str
@@ -25,10 +25,10 @@ class Cell:
 
 
 def table(results: Results, suite: Suite, scenario: str) -> list[tuple[str, list[Cell | None]]]:
-    """Return one row a scheme with a cell for each of the suite's headline metrics.
+    """Return one row per scheme with a cell for each headline metric.
 
-    A cell is ``best`` when its mean is, or when its interval overlaps the best one's: what the runs cannot
-    tell apart is not ranked. Where that holds for all of them, none is. Nothing of a starved scheme is best.
+    A cell is ``best`` if its mean is, or if its interval overlaps the best one's: the runs cannot distinguish
+    them. If that holds for all cells, none is best. Cells of starved schemes never are.
     """
     found = {name: of_metric(results, suite, scenario, name) for name in suite.headline}
     best = {name: best_in(results, suite, scenario, name) for name in suite.headline}
@@ -44,21 +44,21 @@ def table(results: Results, suite: Suite, scenario: str) -> list[tuple[str, list
 
 
 def of_metric(results: Results, suite: Suite, scenario: str, metric: str) -> dict[str, dict[str, Any]]:
-    """Return the summary's row of each scheme that has the metric in a scenario."""
+    """Return the summary's row of each scheme with the metric in a scenario."""
     found = {scheme: results.interval(suite.name, scenario, scheme, metric) for scheme in results.schemes}
     return {scheme: row for scheme, row in found.items() if row}
 
 
 def best_in(results: Results, suite: Suite, scenario: str, metric: str) -> set[str]:
-    """Return the schemes that nothing beats in a scenario; see `best_of`."""
+    """Return the best schemes in a scenario; see `best_of`."""
     out = starved.of(starved.uses(results, suite.name, scenario))
     return best_of(of_metric(results, suite, scenario, metric), METRICS[metric], out)
 
 
 def best_of(rows: dict[str, dict[str, Any]], metric: Metric, starved: Collection[str] = ()) -> set[str]:
-    """Return the schemes that nothing beats: the best mean's, and those whose interval overlaps its.
+    """Return the schemes with the best mean or an interval that overlaps the best one's.
 
-    Those that are ``starved`` neither win nor beat another.
+    ``starved`` schemes are ignored.
     """
     fed = {scheme: row for scheme, row in rows.items() if scheme not in starved}
     if not metric.better or not fed:

@@ -1,5 +1,3 @@
-"""The command in a suite's section runs that suite again, alone."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -17,7 +15,7 @@ OWN = "name: mine\ntitle: mine\nscenario:\n  duration_s: 2\n  links: {l: {rate_m
 
 
 def told(suite: Suite, command: str, schemes: list[str], seed: int = 1, **config: Any) -> str:
-    """Return the command of a suite that one command ran among others."""
+    """Return the command for a suite that ``command`` ran among others."""
     description = {"command": command, "seed": seed, "config": {"schemes": dict.fromkeys(schemes), **config}}
     rows = {"suite": [suite.name] * len(schemes), "run_scheme": schemes, "scheme": schemes}
     results = Results(Path(), description, pl.DataFrame(rows))

@@ -1,5 +1,3 @@
-"""Tables and figures for a paper: complete, escaped, and the same bytes each time."""
-
 from __future__ import annotations
 
 import re

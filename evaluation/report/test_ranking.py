@@ -1,5 +1,3 @@
-"""The power ranking and who wins where: shares of the best one's power, and starved schemes never win."""
-
 from __future__ import annotations
 
 import math
@@ -52,7 +50,7 @@ def test_a_scheme_that_did_not_run_everywhere_has_no_rank(results: Results) -> N
 
 
 def test_a_starved_scheme_leads_nowhere_and_is_no_yardstick(results: Results) -> None:
-    # It sends next to nothing, and what little power it would need to look good is made up.
+    # It sends next to nothing; its power is made up to look good.
     starving = results.runs.with_columns(
         normalized_goodput=pl.when(pl.col("scheme") == "astraea")
         .then(0.01)

@@ -24,12 +24,12 @@ from results import figure_style
 from results.intervals import SUMMARY_COLUMNS
 from results.metrics import METRICS
 
-pytestmark = pytest.mark.xdist_group("report")  # the one that they read takes seconds to write
+pytestmark = pytest.mark.xdist_group("report")  # their report takes seconds to write
 
 SCHEMES = ["cubic", "astraea"]
 
 
-expect.set_options(timeout=30_000)  # of a machine that others keep busy
+expect.set_options(timeout=30_000)  # for busy machines
 WIDE, NARROW = 1440, 375
 MANY_RUNS = 2_000
 
@@ -42,7 +42,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def opened(browser: Browser, path: Path, width: int, scheme: Literal["light", "dark"]) -> Iterator[Page]:
-    """Open a page that must neither complain nor ask for another file."""
+    """Open a page; it must log no errors and load no other files."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = context.new_page()
     complaints: list[str] = []
@@ -65,13 +65,13 @@ def test_the_report_reads_on_a_laptop_and_a_phone_in_light_and_dark(
         for chart in page.locator(".explorer").all():
             chart.scroll_into_view_if_needed()
             expect(chart).to_have_class(re.compile("drawn"))
-            # Goodput of both schemes, or of both flows of the first, and as many RTTs and windows.
+            # Goodput, RTT and window of both schemes, or of both flows of the first.
             assert chart.locator(".scatterlayer path.js-line").count() >= 7
         page.locator(".map").scroll_into_view_if_needed()
         expect(page.locator(".map")).to_have_class(re.compile("drawn"))
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         figures = page.locator(".panels svg")
-        # leo-single: 6 trade-offs; leo-pair: 1 fairness and 4 trade-offs. What goes over time is drawn above.
+        # leo-single: 6 trade-offs; leo-pair: 1 fairness and 4 trade-offs. Time series are interactive, above.
         assert figures.count() == 11
         boxes = page.evaluate(
             "[...document.querySelectorAll('.panels svg, .chart .main-svg, .summary td')].map(one =>"
@@ -82,7 +82,7 @@ def test_the_report_reads_on_a_laptop_and_a_phone_in_light_and_dark(
             assert x >= 0
             assert x + wide <= width + 0.5
             assert tag == "TD" or (wide >= 250 and high >= 150)
-        # Figures take the page's ink, which differs from its paper whatever the theme.
+        # Figures use the page's text colour, which differs from its background in both themes.
         ink, paper = page.evaluate(
             "(style => [style.color, style.backgroundColor])(getComputedStyle(document.body))"
         )
@@ -159,14 +159,14 @@ def test_a_report_of_thousands_of_runs_is_small_and_paints_at_once(
     with opened(browser, path, WIDE, "light") as page:
         paint = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
         assert page.wait_for_function(paint).json_value() < 2_000
-        # What is packed comes by itself: for searching and for print.
+        # Packed parts load by themselves, for searching and printing.
         expect(page.locator(".packed").first).to_be_attached()
         page.wait_for_function("!document.querySelector('.packed:not([data-state=unpacked])')")
         assert page.locator("figure.tradeoff svg").count() == 6 * len(groups)
 
 
 def many(few: Results) -> Results:
-    """Return an evaluation of many runs: copies of another's suites, with more repeats."""
+    """Return an evaluation of many runs: copies of another's suites with more repeats."""
     copies = -(-MANY_RUNS // (5 * few.runs["run_id"].n_unique()))
     names = [f"copy-{index}" for index in range(copies)]
     config = few.description["config"]
@@ -189,7 +189,7 @@ def many(few: Results) -> Results:
         "config": {**config, "suites": [{**suite, "name": one} for one in names]},
     }
     found = Results(few.folder, description, runs)
-    # Intervals of so many runs take long, and are not what is looked at.
+    # Intervals of so many runs take long and are not tested here.
     found.__dict__["summary"] = summary
     return found
 

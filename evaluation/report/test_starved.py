@@ -1,5 +1,3 @@
-"""Who hardly uses the link wins nothing, and is named; who is told of nothing is named, too."""
-
 import io
 
 import polars as pl
@@ -32,7 +30,7 @@ def test_a_starved_scheme_is_best_in_nothing_and_the_other_is(name):
 
 def test_a_starved_scheme_is_marked_in_both_tables_and_warned_of(tmp_path, capsys):
     suite = tmp_path / "thin.yaml"
-    # What starves is a flow behind a link that loses nearly everything, beside one that does not.
+    # The starved flow's link loses nearly everything, the other's does not.
     suite.write_text(
         "name: thin\ntitle: thin\nrepeats: 1\nscenario:\n  duration_s: 3\n"
         "  links: {l: {rate_mbps: 10, delay_ms: 10}, bad: {rate_mbps: 10, delay_ms: 1, loss: 0.6}}\n"
@@ -50,7 +48,7 @@ def test_a_starved_scheme_is_marked_in_both_tables_and_warned_of(tmp_path, capsy
     assert "starved</span>" in page
     assert "reno is starved in thin" in page
     assert "cubic is starved" not in page
-    # A pipe gets every column, each row on one line.
+    # A pipe gets all columns, with each row on one line.
     header = next(line for line in said.out.splitlines() if line.startswith("scenario"))
     assert all(METRICS[name].label in header for name in ("power", "retransmit_rate", "utilization"))
 

@@ -1,5 +1,3 @@
-"""What the interactive time series show of a run, and that their data stay small."""
-
 from __future__ import annotations
 
 import base64
@@ -44,7 +42,7 @@ def test_every_scenario_and_scheme_is_there_with_its_own_flows(results: Results)
     for scenario in (*single, *pair):
         assert [one["name"] for one in scenario["runs"]] == ["cubic", "astraea"]
     assert [flow["name"] for flow in pair[0]["runs"][0]["flows"]] == ["cubic 1", "cubic 2"]
-    # The second flow begins later; each line has a value a step from there on.
+    # The second flow starts later; each line has one value per step from its start on.
     first, second = pair[0]["runs"][0]["flows"]
     assert first["first"] == 0 < second["first"]
     assert len(second["goodput"]) == len(second["ratio"]) == len(second["cwnd"]) <= time_series.MOST_POINTS
@@ -53,7 +51,7 @@ def test_every_scenario_and_scheme_is_there_with_its_own_flows(results: Results)
 def test_changes_of_the_path_and_outages_are_those_of_the_series(results: Results) -> None:
     scenario = unpacked(time_series.explorers(results)["leo-single"].data)["scenarios"][0]
     run = scenario["runs"][0]
-    # Made-up paths have another base RTT every 15 s, after a break.
+    # Made-up paths change their base RTT every 15 s, after an outage.
     assert run["changes"] == [15.0, 30.0, 45.0, 60.0]
     assert run["outages"] == [15.0, 30.0, 45.0, 60.0]
 

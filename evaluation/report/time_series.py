@@ -1,4 +1,4 @@
-"""What the report's interactive time series show: first repeats, thinned until all of them have room."""
+"""Data of the report's interactive time series: first repeats, thinned to fit."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from results.figure_style import Look, looks
 from results.measurement import Column
 
 KINDS = ("timeline", "sharing")
-"""Kinds of figures in whose place the interactive one stands; as files they stay."""
+"""Kinds of figures that the interactive one replaces in the page; their files stay."""
 ROOM_BYTES = 4_000_000
-"""For the data of all suites together, packed."""
+"""Limit for the packed data of all suites."""
 MOST_POINTS, FEWEST_POINTS = 300, 60
-"""Of a line. Fewer than 60 hide what a handover does."""
+"""Points of a line. Fewer than 60 hide the effect of handovers."""
 MOST_FLOWS = 12
-"""Lines of a run; of more flows each scheme's mean is drawn."""
+"""Most lines of a run; with more flows each scheme's mean is drawn."""
 JUMP_MS = 0.5
-"""A base RTT that changes by more between two samples has another path: motion alone is slower."""
+"""A larger change of the base RTT between samples means a new path: motion alone is slower."""
 MOST_UNASKED = 4
-"""Scenarios of a suite whose figures show nothing over time."""
+"""Most scenarios of a suite without figures over time."""
 _BYTES_A_POINT = 6
-"""Of the three rows of a line, packed: measured."""
+"""Measured bytes per point of a line's three rows, packed."""
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
 
@@ -41,12 +41,12 @@ class Explorer:
     data: str
     """Packed JSON."""
     scenarios: int
-    """How many of the suite's are there."""
+    """How many of the suite's scenarios it shows."""
     of_scenarios: int
 
 
 def explorers(results: Results) -> dict[str, Explorer]:
-    """Return the time series of each suite that has figures and whose series are there."""
+    """Return the time series of each suite with figures and series."""
     chosen = {suite.name: picked(results, suite) for suite in results.suites if suite.figures}
     points = ROOM_BYTES // (_BYTES_A_POINT * max(1, _lines(results, chosen)))
     points = max(FEWEST_POINTS, min(MOST_POINTS, points))
@@ -60,7 +60,7 @@ def explorers(results: Results) -> dict[str, Explorer]:
 
 
 def picked(results: Results, suite: Suite) -> list[str]:
-    """Return the scenarios that a suite's chart has: all where its figures show some of it, else a few."""
+    """Return the scenarios in a suite's chart: all if its figures show time series, else a few."""
     names = results.scenarios(suite.name)
     return names if set(suite.figures) & set(KINDS) else names[:: math.ceil(len(names) / MOST_UNASKED)]
 
@@ -68,13 +68,13 @@ def picked(results: Results, suite: Suite) -> list[str]:
 def of_scenarios(
     results: Results, suite_name: str, names: Sequence[str], points: int
 ) -> list[dict[str, Any]]:
-    """Return what a suite's chart shows: its scenarios, and each one's runs; none without series.
+    """Return the runs of a suite's scenarios for its chart; skip scenarios without series.
 
     Args:
         results: the evaluation.
         suite_name: one of its suites.
-        names: of the suite's scenarios.
-        points: the most that a line may have.
+        names: names of the suite's scenarios.
+        points: the maximum number of points of a line.
     """
     scenarios = []
     for scenario in names:
@@ -84,21 +84,21 @@ def of_scenarios(
             if (series := results.first_series(suite_name, scenario, contest)) and len(series.flows)
         ]
         if runs:
-            # Schemes that meet the same path alone are drawn together; runs of several flows one at a time.
+            # Draw single flows of all schemes together, and runs of several flows one at a time.
             together = all(len(one["flows"]) == 1 for one in runs)
             scenarios.append({"name": scenario, "together": together, "runs": runs})
     return scenarios
 
 
 def run(results: Results, contest: str, series: Series, points: int) -> dict[str, Any]:
-    """Return one run's lines.
+    """Return one run's lines, with the step ``step_s``.
 
-    ``step_s`` is their step. ``capacity`` is in Mbit/s from time 0; ``outages`` and ``changes`` of the path
-    are times in s. Each flow has ``goodput`` in Mbit/s, ``ratio`` (RTT over base RTT) and ``cwnd`` in packets
-    from step ``first`` on, None where there is no sample.
+    ``capacity`` is in Mbit/s from time 0; ``outages`` and ``changes`` of the path are times in s. Each flow
+    has ``goodput`` in Mbit/s, ``ratio`` (RTT over base RTT) and ``cwnd`` in packets from step ``first`` on;
+    None without a sample.
     """
     flows = series.flows
-    # A line has an entry more than its steps where its end falls on none.
+    # A line has one more entry than steps if its end is not on a step.
     step_s = max(0.1, math.ceil(10 * float(flows["time_s"].max()) / points) / 10)  # type: ignore[arg-type]
     look = looks(list(dict.fromkeys([*results.schemes, *flows["flow_scheme"].unique(maintain_order=True)])))
     table = flows.with_columns((pl.col("rtt_ms") / pl.col("base_rtt_ms")).alias("ratio"))
@@ -140,7 +140,7 @@ def _line(mine: pl.DataFrame, step_s: float) -> dict[str, Any]:
 
 
 def _stepped(time_s: Column, values: Column, step_s: float) -> tuple[int, list[float | int | None]]:
-    """Return the first step that has a value's interval and the mean of each step from it on."""
+    """Return the first step with a value, and the mean of each step from it on."""
     if not len(time_s):
         return 0, []
     # 1e-9 absorbs the rounding of sums of 0.1.
@@ -156,7 +156,7 @@ def _stepped(time_s: Column, values: Column, step_s: float) -> tuple[int, list[f
 
 
 def _short(value: float) -> float | int | None:
-    """Return a number of three digits, which is what a line on a screen shows; None for NaN."""
+    """Return a number rounded to three digits, enough for a line on a screen; None for NaN."""
     if math.isnan(value):
         return None
     short = float(f"{value:.3g}")
@@ -164,13 +164,13 @@ def _short(value: float) -> float | int | None:
 
 
 def _starts(time_s: Column, flags: Column) -> list[float]:
-    """Return the times at which a flag comes up."""
+    """Return the times at which a flag rises."""
     rising = flags & ~np.concatenate([[False], flags[:-1]])
     return [round(float(at), 1) for at in time_s[rising]]
 
 
 def _changes(flow: pl.DataFrame) -> list[float]:
-    """Return the times at which a flow's base RTT jumps; none where it never rests, as a noisy one does."""
+    """Return the times at which a flow's base RTT jumps; none if it is noisy and never rests."""
     known = flow.filter(pl.col("base_rtt_ms").is_finite())
     jumps = np.abs(np.diff(known["base_rtt_ms"].to_numpy())) > JUMP_MS
     times = known["time_s"].to_numpy()[1:][jumps]
@@ -178,14 +178,14 @@ def _changes(flow: pl.DataFrame) -> list[float]:
 
 
 def _dash(look: Look) -> str:
-    """Return a scheme's dash as the chart's library takes it."""
+    """Return a scheme's dash pattern for plotly."""
     if look.dash == "-":
         return "solid"
     return ",".join(f"{1.6 * length:g}px" for length in look.dash[1])
 
 
 def _lines(results: Results, chosen: Mapping[str, Sequence[str]]) -> int:
-    """Return about how many lines the first repeats of suites' scenarios have."""
+    """Return the approximate number of lines of the first repeats of suites' scenarios."""
     pairs = [(suite, scenario) for suite, names in chosen.items() for scenario in names]
     wanted = pl.DataFrame(pairs, schema={"suite": pl.String, "scenario": pl.String}, orient="row")
     mine = results.runs.join(wanted, on=["suite", "scenario"], how="semi")

@@ -1,4 +1,4 @@
-"""Who wins where: of each suite, the schemes that nothing beats in most of its scenarios."""
+"""Leaders by suite: the schemes that are best in most of its scenarios."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from evaluation.report.tables import best_in, of_metric
 from results.metrics import METRICS, Metric
 
 MOST_NAMED = 3
-"""Schemes that are named where several share the lead."""
+"""Most schemes to name when several share the lead."""
 
 
 @dataclass(frozen=True)
 class Lead:
-    """Who leads a suite by one metric."""
+    """The leaders of a suite by one metric."""
 
     metric: Metric
     schemes: list[str]
-    """Those that nothing beats in the most scenarios; empty where the runs tell none of them apart."""
+    """The schemes that are best in the most scenarios; empty if the runs distinguish none."""
     won: int
-    """Scenarios in which nothing beats them."""
+    """Number of scenarios in which they are best."""
     scenarios: int
 
     @property
     def more(self) -> int:
-        """How many more share the lead than are named."""
+        """Number of leaders beyond those named."""
         return max(0, len(self.schemes) - MOST_NAMED)
 
 
 def leads(results: Results, suite: Suite) -> list[Lead]:
-    """Return who leads a suite by power, and by its first headline metric of which one way is better."""
+    """Return the leaders of a suite by power and by its first headline metric with a better direction."""
     others = [name for name in suite.headline if METRICS[name].better and name != "power"]
     return [lead for name in ("power", *others[:1]) if (lead := lead_by(results, suite, name))]
 
 
 def lead_by(results: Results, suite: Suite, metric: str) -> Lead | None:
-    """Return who leads a suite by a metric; None where no two schemes have it in the same scenario."""
+    """Return the leaders of a suite by a metric; None if no two schemes have it in the same scenario."""
     scenarios = [
         name for name in results.scenarios(suite.name) if len(of_metric(results, suite, name, metric)) > 1
     ]

@@ -1,1 +1,1 @@
-"""What is run and how: schemes, plans, the traces and policies they need, and backends."""
+"""Schemes, plans, their traces and policies, and backends."""

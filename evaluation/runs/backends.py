@@ -28,68 +28,61 @@ from kernel_bridge.runner.stop import Stop
 from results.measurement import Measurement
 
 SERIES_MS = 100.0
-"""The interval of the time series that are kept: the grid of the path traces."""
+"""Interval of the recorded time series: the path traces' grid."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What runs need beside their scenarios, as bytes, so that another machine can be sent it."""
+    """Traces and policies of runs as bytes, which can be sent to other machines."""
 
     traces: Mapping[str, bytes]
-    """Name in the scenario to the path trace's CSV."""
+    """CSV of each path trace by its name in the scenario."""
     policies: Mapping[str, Mapping[str, bytes]]
-    """Scheme to its policy folder's files."""
+    """Files of each policy folder by scheme."""
     part_rows: int = 1 << 18
-    """About as many rows of series may be in memory at a time, of each run."""
+    """About how many rows of series each run may hold in memory."""
 
 
 class Backend(Protocol):
-    """Runs one scenario at a time; several threads may call it at once.
-
-    It is made of `Inputs` and, where runs may have to end before their time, a `Stop`.
-    """
+    """Runs scenarios; thread-safe. Constructed from `Inputs` and a `Stop` that ends runs early."""
 
     real_time: bool
-    """Whether a run takes as long as its scenario lasts, and is disturbed by others at the same time."""
+    """Whether runs take as long as their scenarios and disturb each other."""
 
     @staticmethod
     def version() -> str | None:
-        """Return what decides a run's result beside its scenario; None: it is another one each time."""
+        """Return what determines results beside the scenario; None: they are not reproducible."""
         ...
 
     def check(self, scenarios: Iterable[Scenario]) -> None:
-        """Refuse scenarios before the first is run.
+        """Check scenarios before the first one runs.
 
         Raises:
-            InputError: what the machine lacks, or what the backend cannot express.
+            InputError: the machine lacks something, or the backend cannot express a scenario.
         """
         ...
 
     def run(self, scenario_json: str, interval_ms: float) -> Measurement:
-        """Run a scenario to its end.
-
-        Args:
-            scenario_json: a resolved `configs.scenario.Scenario`.
-            interval_ms: the monitor interval of policies.
+        """Run a resolved `configs.scenario.Scenario`, with the policies' monitor interval.
 
         Raises:
-            InputError: the backend refuses the scenario.
-            StoppedError: somebody asked for the end.
+            InputError: the backend rejects the scenario.
+            StoppedError: the `Stop` was set.
         """
         ...
 
 
 @runtime_checkable
 class Streaming(Protocol):
-    """A backend whose measurements need not be in memory as a whole."""
+    """A backend that can yield a measurement in parts."""
 
     def stream(self, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
-        """Yield the parts of the measurement that ``run`` returns, in the order of their time."""
+        """Yield the parts of what ``run`` returns, in order of time."""
         ...
 
 
 def measure(engine: Backend, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
-    """Run a scenario and yield its measurement: in parts, if the backend can, or as a whole."""
+    """Run a scenario and yield its measurement, in parts if the backend can."""
     if isinstance(engine, Streaming):
         yield from engine.stream(scenario_json, interval_ms)
     else:
@@ -111,19 +104,19 @@ class Simulator:
 
     @staticmethod
     def schemes() -> list[str]:
-        """Return the schemes that it runs without a policy."""
+        """Return the schemes that run without a policy."""
         return leosim.schemes()
 
     @staticmethod
     def version() -> str | None:
-        """Return the hash of the simulator's program."""
+        """Return the hash of the simulator's binary."""
         return _core()
 
     def check(self, scenarios: Iterable[Scenario]) -> None:
-        """Refuse nothing that is a valid scenario."""
+        """Accept every valid scenario."""
 
     def run(self, scenario_json: str, interval_ms: float) -> Measurement:
-        """Simulate a scenario on the calling thread, the GIL released."""
+        """Simulate a scenario on the calling thread, without the GIL."""
         try:
             [log] = leosim.run(
                 [scenario_json],
@@ -138,7 +131,7 @@ class Simulator:
         return Measurement(log.flows, log.links, log.flow_series, log.link_series, log.link_names)
 
     def stream(self, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
-        """Simulate a scenario on the thread that takes the parts, the GIL released."""
+        """Simulate a scenario on the consuming thread, without the GIL."""
         try:
             simulation = leosim.Simulation(
                 scenario_json,
@@ -175,16 +168,16 @@ class RealTcp:
 
     @staticmethod
     def schemes() -> list[str]:
-        """Return the schemes that this machine's kernel runs, and those that leo-bridge adds."""
+        """Return the schemes of this machine's kernel and of leo-bridge."""
         return known(schemes.available(), [], agents=False)
 
     @staticmethod
     def version() -> str | None:
-        """Return None: on the machine's clock no two runs are the same."""
+        """Return None: real-time runs are not reproducible."""
         return None
 
     def check(self, scenarios: Iterable[Scenario]) -> None:
-        """Refuse what the machine's shells cannot express."""
+        """Reject scenarios that the machine's shells cannot express."""
         for one in scenarios:
             check(one, self._traces, self.links(), self._policies)
 
@@ -204,7 +197,7 @@ class RealTcp:
 
 
 class Lab:
-    """A stock Linux kernel in virtual time: each run is a machine of its own, which nothing disturbs."""
+    """A stock Linux kernel in virtual time; each run has its own virtual machine and is undisturbed."""
 
     real_time = False
 
@@ -215,12 +208,12 @@ class Lab:
 
     @staticmethod
     def schemes() -> list[str]:
-        """Return the schemes that the guest's kernel runs, and those that leo-bridge adds."""
+        """Return the schemes of the guest's kernel and of leo-bridge."""
         return lab.schemes()
 
     @staticmethod
     def version() -> str | None:
-        """Return the hash of the guest's image, of QEMU and of what reads the guest's logs."""
+        """Return the hash of the guest's image, QEMU and the code that reads the guest's logs."""
         package = Path(kernel_bridge.__file__).parent
         readers = sorted(path for path in package.rglob("*.py") if not path.name.startswith("test_"))
         parts = [hashlib.sha256(path.read_bytes()).hexdigest() for path in readers]
@@ -228,12 +221,12 @@ class Lab:
         return hashlib.sha256("\0".join(words).encode()).hexdigest()
 
     def check(self, scenarios: Iterable[Scenario]) -> None:
-        """Refuse what the guest cannot express."""
+        """Reject scenarios that the guest cannot express."""
         for one in scenarios:
             lab.check(one, self._traces, self._policies)
 
     def run(self, scenario_json: str, interval_ms: float) -> Measurement:
-        """Run a scenario in a virtual machine, which the calling thread waits for."""
+        """Run a scenario in a virtual machine; blocks."""
         try:
             scenario = Scenario.model_validate_json(scenario_json)
             log = lab.execute(scenario, self._traces, SERIES_MS, policies=self._policies, stop=self._stop)
@@ -255,7 +248,7 @@ def backend(name: str) -> type[Simulator] | type[RealTcp] | type[Lab]:
     """Return the backend called ``name``.
 
     Raises:
-        InputError: this build has none of that name; the line lists those it has.
+        InputError: there is no such backend; the line lists all.
     """
     if name not in BACKENDS:
         raise InputError(f"--backend: {name}: not a backend that this build runs ({', '.join(BACKENDS)})")
@@ -264,7 +257,7 @@ def backend(name: str) -> type[Simulator] | type[RealTcp] | type[Lab]:
 
 @contextmanager
 def policy_folders(policies: Mapping[str, Mapping[str, bytes]]) -> Iterator[dict[str, Path]]:
-    """Write policies' files to folders that are there as long as the block; yield those by scheme."""
+    """Write policies' files to temporary folders for the block; yield them by scheme."""
     with tempfile.TemporaryDirectory() as folder:
         found = {}
         for index, (scheme, files) in enumerate(policies.items()):

@@ -1,4 +1,4 @@
-"""Running a plan: on this machine's cores, or as tasks of a Ray cluster."""
+"""Run a plan on this machine's cores or as tasks on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from results.measurement import Measurement
 
 RAY_ANSWER_S = 5.0
 PARTS_AHEAD = 2
-"""Parts of a run that its task may have ready before they are fetched."""
+"""Parts of a run that its task may produce ahead of the reader."""
 AHEAD = 2
-"""Runs that each thread may have before it, so that none is idle."""
+"""Runs submitted per thread, to keep all threads busy."""
 LOOK_S = 0.5
-"""So often the main thread looks for signals: one that comes between Python's last look and a wait, or to
-another thread, does not end the wait."""
+"""Poll interval for signals. A blocking wait misses a signal that arrives just before it or on another
+thread."""
 
 Taken = TypeVar("Taken")
 Take: TypeAlias = Callable[[Run, Iterator[Measurement]], Taken]
@@ -32,15 +32,15 @@ Take: TypeAlias = Callable[[Run, Iterator[Measurement]], Taken]
 def run_here(
     runs: Sequence[Run], inputs: Inputs, jobs: int, take: Take[Taken]
 ) -> Generator[tuple[Run, Taken], None, None]:
-    """Yield each run with what ``take`` made of its measurement, as it ends.
+    """Yield each run with ``take``'s result as soon as it ends.
 
-    One thread a run, so that each can be recorded the moment it ends; the simulator releases the GIL.
+    Each run has its own thread; the simulator releases the GIL.
 
     Args:
-        runs: all of one backend.
-        inputs: every trace and policy that they name.
-        jobs: runs at a time; 0 takes one a core, or one alone where they run in real time.
-        take: called on the run's thread with its measurement, part by part.
+        runs: runs of one backend.
+        inputs: the runs' traces and policies.
+        jobs: runs at a time; 0: one per core, or one if they run in real time.
+        take: called on the run's thread with the parts of its measurement.
     """
     if not runs:
         return
@@ -54,12 +54,12 @@ def run_here(
 
 
 def connect_ray(address: str) -> None:
-    """Join the cluster at ``address``, as of `ray.init`; ``local`` starts one on this machine.
+    """Join the cluster at ``address``, as for `ray.init`; ``local`` starts one on this machine.
 
     Raises:
         InputError: no cluster answers.
     """
-    # Ray tries for many minutes to reach a host that does not answer; a mistyped one should cost seconds.
+    # Ray tries for minutes to reach a host that does not answer; report a mistyped one within seconds.
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():
         try:
@@ -69,14 +69,14 @@ def connect_ray(address: str) -> None:
     elif address not in ("local", "auto"):
         raise InputError(f"--ray: {address}: must be HOST:PORT, ray://HOST:PORT, auto or local")
 
-    import ray  # a second of import time that only users of a cluster pay
+    import ray  # imported here because it takes a second
 
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
-    except Exception as error:  # where a process of Ray's is late it raises just that
+    except Exception as error:  # Ray raises a plain Exception when one of its processes is late
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         if address == "local":
-            advice = "end other work here and try again, or leave --ray away: runs use all cores without it"
+            advice = "end other work here and try again, or drop --ray: runs use all cores without it"
             raise InputError(f"--ray: local: Ray did not start: {reason}; {advice}") from None
         raise InputError(f"--ray: {address}: no cluster answers: {reason}") from None
 
@@ -84,17 +84,17 @@ def connect_ray(address: str) -> None:
 def run_on_ray(
     runs: Sequence[Run], inputs: Inputs, jobs: int, take: Take[Taken]
 ) -> Generator[tuple[Run, Taken], None, None]:
-    """Do what `run_here` does with each run a task of the cluster that was joined; then leave it.
+    """Like `run_here`, with each run as a task on the joined cluster; leave the cluster afterwards.
 
-    Traces and policies are sent along: the cluster's machines need this package, not these files. Parts come
-    home one by one, and a task waits for those on their way; only through Ray's client (``ray://``), which
-    has no streams, a run comes home as a whole.
+    Traces and policies are sent along: the cluster's machines need this package but no files. Parts arrive
+    one by one, and tasks wait until they are fetched. Ray's client (``ray://``) cannot stream: a run then
+    arrives whole.
 
     Args:
-        runs: all of one backend.
-        inputs: every trace and policy that they name.
-        jobs: runs at a time; 0 takes two a core of the cluster, so that none is idle.
-        take: called on a thread here with a run's measurement, part by part.
+        runs: runs of one backend.
+        inputs: the runs' traces and policies.
+        jobs: runs at a time; 0: two per core of the cluster, to keep all busy.
+        take: called on a local thread with the parts of a run's measurement.
     """
     import ray
     from ray.exceptions import RayTaskError
@@ -134,9 +134,9 @@ def _on_threads(
     take: Take[Taken],
     stop: Stop,
 ) -> Generator[tuple[Run, Taken], None, None]:
-    """Yield each run as it ends, with what ``take`` made of its parts on one of so many threads.
+    """Yield each run as it ends, with ``take``'s result from one of the threads.
 
-    Whatever ends this before all runs have ended, as Ctrl-C, asks those that run to stop, and waits for them.
+    On an early end, such as Ctrl-C, ask the active runs to stop and wait for them.
     """
     if not runs:
         return
@@ -146,7 +146,7 @@ def _on_threads(
 
     with ThreadPoolExecutor(min(threads, len(runs))) as pool:
         try:
-            # Few at a time, for a wait looks at all that are pending.
+            # Submit few at a time: a wait scans all pending futures.
             waiting = iter(runs)
             pending = {pool.submit(one, run): run for run in islice(waiting, AHEAD * threads)}
             while pending:
@@ -162,12 +162,12 @@ def _on_threads(
 
 
 def jobs_here(kind: type[Backend], jobs: int) -> int:
-    """Return how many runs of a backend there are at a time here, for ``--jobs``."""
+    """Return how many runs of a backend run at a time on this machine, given ``--jobs``."""
     return jobs or (1 if kind.real_time else available_cores())
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 

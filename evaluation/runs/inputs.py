@@ -1,4 +1,4 @@
-"""The path traces and policies that runs need, read once and checked before anything is written."""
+"""Load and check the runs' path traces and policies before anything is written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from traces.path import cache
 
 @dataclass(frozen=True)
 class LoadedTrace:
-    """A path trace: its CSV, and what a plan needs to know of it."""
+    """A path trace: its CSV, period and hash."""
 
     csv: bytes = field(repr=False)
     period_s: float
@@ -23,12 +23,12 @@ class LoadedTrace:
 
 
 def load_traces(suites: Iterable[Suite]) -> dict[str, LoadedTrace]:
-    """Return every path trace that the suites' scenarios name; named paths are built where they are missing.
+    """Return all path traces of the suites' scenarios; build missing named paths.
 
     Raises:
-        InputError: neither a named path nor a file, or the file breaks the format.
+        InputError: a name is neither a named path nor a file, or a file is not a valid trace.
     """
-    # Which traces there are does not depend on the scheme under test, so any will do.
+    # The traces do not depend on the scheme under test.
     names = {name for suite in suites for case in suite.cases("cubic") for name in case.scenario.traces}
     return {name: _load(name) for name in sorted(names)}
 
@@ -41,7 +41,7 @@ def _load(name: str) -> LoadedTrace:
 
 
 def gather(runs: Iterable[Run], traces: dict[str, LoadedTrace], contestants: Contestants | None) -> Inputs:
-    """Return the traces and policies that the runs name, as bytes."""
+    """Return the runs' traces and policies as bytes."""
     policies = contestants.policies if contestants else {}
     runs = list(runs)
     return Inputs(

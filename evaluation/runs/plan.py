@@ -1,4 +1,4 @@
-"""From suites to runs: every scenario × scheme × repeat with its seed, its trace offset and its identity."""
+"""Expand suites to runs: scenario × scheme × repeat, each with seed, trace offset and identity."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT_INTERVAL_MS = 30.0
 
 @dataclass(frozen=True)
 class Trace:
-    """What a plan needs to know of a path trace."""
+    """A path trace's period and hash."""
 
     period_s: float
     sha256: str
@@ -27,38 +27,38 @@ class Trace:
 
 @dataclass(frozen=True)
 class Run:
-    """One run: a resolved scenario and where it belongs."""
+    """One run: a resolved scenario and its place in the plan."""
 
     suite: str
     scheme: str
-    """The scheme under test, or all of the scenario's schemes joined by ``+``."""
+    """The scheme under test, or the scenario's schemes joined by ``+``."""
     backend: str
     repeat: int
     scenario: Scenario
     interval_ms: float
     fairness_last_s: float | None
     traces: dict[str, str]
-    """Path trace to its SHA-256."""
+    """SHA-256 by path trace."""
     policies: dict[str, str]
-    """Scheme to the SHA-256 of its policy."""
+    """SHA-256 of each policy by scheme."""
     compare: Compare = field(default_factory=Compare)
-    """What of the run is compared with what."""
+    """How the run's flows are compared."""
     setup_id: str = ""
-    """Equal for runs that differ in nothing but repeat, seed and offset."""
+    """Equal for runs that differ only in repeat, seed and offset."""
 
     @property
     def run_id(self) -> str:
-        """Equal for runs that give the same bytes."""
+        """Equal for runs with identical results."""
         return f"{self.setup_id}-{self.repeat}"
 
     @property
     def offset_s(self) -> float:
-        """Where in its path traces the run starts; 0 without any."""
+        """The start time in the run's path traces; 0 without any."""
         return next((link.offset_s for link in self.scenario.links.values() if link.trace is not None), 0.0)
 
 
 def seed_of(base_seed: int, suite: str, scenario: str, repeat: int) -> int:
-    """Return the seed of a repeat: the same for every scheme, so that all meet the same path and luck."""
+    """Return a repeat's seed, equal for all schemes: all meet the same path and random draws."""
     digest = hashlib.sha256(f"{base_seed}/{suite}/{scenario}/{repeat}".encode()).digest()
     return int.from_bytes(digest[:4], "big")
 
@@ -74,17 +74,17 @@ def expand(
     repeats: int | None,
     version: str,
 ) -> list[Run]:
-    """Return every run of a suite, repeats outermost: an interrupted evaluation has seen everything once.
+    """Return all runs of a suite. Repeats are outermost, so an interrupted evaluation covers everything once.
 
     Args:
-        suite: as given, or `Suite.as_quick`.
-        contestants: the schemes and policies; without names, the suite's own.
-        traces: every path trace that the suite names.
-        backend: its name.
+        suite: the suite, possibly from `Suite.as_quick`.
+        contestants: the schemes and policies; without names, the suite's own schemes.
+        traces: the suite's path traces.
+        backend: the backend's name.
         known: the schemes that the backend runs without a policy.
-        base_seed: what seeds and offsets are drawn from.
-        repeats: instead of the suite's.
-        version: the simulator's, part of a run's identity.
+        base_seed: the base seed of all seeds and offsets.
+        repeats: replaces the suite's.
+        version: the simulator's version, part of a run's identity.
 
     Raises:
         InputError: an invalid scenario or unknown scheme, or policies of different intervals in one run.
@@ -138,12 +138,12 @@ def expand(
 
 
 def draw_offset_s(seed: int, period_s: float) -> float:
-    """Return a time uniform in a trace's period, in s, whole milliseconds."""
+    """Return a uniform random time in a trace's period, in s, rounded to milliseconds."""
     return float(np.floor(np.random.default_rng(seed).uniform(0.0, period_s) * 1000.0) / 1000.0)
 
 
 def _vary(template: Scenario, seed: int, offset_s: float | None) -> Scenario:
-    """Return a repeat of a scenario: its own seed, and its start in every path trace."""
+    """Return a repeat of a scenario with its seed and its start in the path traces."""
     links = {
         name: link.model_copy(update={"offset_s": offset_s})
         if link.trace is not None and offset_s is not None
@@ -154,7 +154,7 @@ def _vary(template: Scenario, seed: int, offset_s: float | None) -> Scenario:
 
 
 def _interval_ms(scenario: Scenario, policies: dict[str, Policy]) -> float:
-    """Return the monitor interval of the policies that steer a scenario's flows."""
+    """Return the monitor interval of the policies in a scenario."""
     intervals = {
         flow.scheme: policies[flow.scheme].interval_ms for flow in scenario.flows if flow.scheme in policies
     }
@@ -165,7 +165,7 @@ def _interval_ms(scenario: Scenario, policies: dict[str, Policy]) -> float:
 
 
 def _setup_id(run: Run, base_seed: int, version: str) -> str:
-    """Return the hash of everything that all repeats of a run share."""
+    """Return the hash of what all repeats of a run share."""
     setup = {
         "suite": run.suite,
         "scheme": run.scheme,

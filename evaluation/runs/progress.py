@@ -1,4 +1,4 @@
-"""How far an evaluation is and how long it still takes, on a terminal and in a log."""
+"""Progress and remaining time of an evaluation, on a terminal or in a log."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from rich.progress import BarColumn, Progress, TextColumn
 from evaluation.runs.plan import Run
 
 NOMINAL_MBPS = 100.0
-"""Of a link whose capacity its path trace gives."""
+"""Assumed capacity of a link whose path trace defines it."""
 FLOW_MBPS = 1.0
-"""What a flow costs beside its packets, as a capacity that is simulated."""
+"""Cost of a flow beside its packets, as equivalent capacity."""
 LINES = 10
-"""A log gets so many lines, not a bar."""
+"""Number of lines in a log, which has no bar."""
 
 
 def weight(run: Run) -> float:
-    """Return about how much there is to simulate: Mbit, over all links that flows take at first.
+    """Return the approximate cost of a run: Mbit over all links of the flows' first routes.
 
-    What a unit of it takes differs between schemes and suites; `Estimate` measures that.
+    The time per unit differs between schemes and suites; `Estimate` measures it.
     """
     scenario = run.scenario
     used = {name for flow in scenario.flows for name in flow.route}
@@ -32,19 +32,13 @@ def weight(run: Run) -> float:
 
 
 class Estimate:
-    """The time that the runs of a plan still take, from what those before them took.
+    """Estimates the remaining time of a plan from finished runs.
 
-    A run takes as long for its weight as other runs of its suite and scheme; before there was one, as those
-    of its scheme; before that, as all.
+    A run's time per weight is that of its suite and scheme, else of its scheme, else of all runs.
     """
 
     def __init__(self, runs: Iterable[Run], at_a_time: int) -> None:
-        """Begin with nothing measured.
-
-        Args:
-            runs: those that are to be made.
-            at_a_time: how many run at a time.
-        """
+        """Start without measurements, given the runs to make and how many run at a time."""
         self._at_a_time = at_a_time
         self._left: defaultdict[tuple[str, str], float] = defaultdict(float)
         self._took: defaultdict[tuple[str, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
@@ -53,7 +47,7 @@ class Estimate:
         self.total = sum(self._left.values())
 
     def add(self, run: Run, seconds: float) -> None:
-        """Say how long a run took."""
+        """Record how long a run took."""
         self._left[run.suite, run.scheme] -= weight(run)
         for group in self._groups(run.suite, run.scheme):
             self._took[group][0] += seconds
@@ -61,11 +55,11 @@ class Estimate:
 
     @property
     def left(self) -> float:
-        """The weight of all runs that are to be made."""
+        """The total weight of the remaining runs."""
         return max(0.0, sum(self._left.values()))
 
     def left_s(self) -> float | None:
-        """Return the time in s until all have ended; None before the first has."""
+        """Return the time in s until all runs end; None before the first has ended."""
         if not self._took:
             return None
         total = 0.0
@@ -80,15 +74,15 @@ class Estimate:
 
 
 class Shown:
-    """The progress of a plan on stderr: a bar on a terminal, else `LINES` lines."""
+    """Shows a plan's progress on stderr: a bar on a terminal, otherwise `LINES` lines."""
 
     def __init__(self, console: Console, runs: Sequence[Run], kept: Sequence[Run], at_a_time: int) -> None:
-        """Begin.
+        """Start.
 
         Args:
-            console: where it is shown.
-            runs: all that are asked for now.
-            kept: those of them whose results need not be made.
+            console: where to show it.
+            runs: all runs to get results of.
+            kept: those of them in the cache.
             at_a_time: how many run at a time.
         """
         free = {run.run_id for run in kept}
@@ -115,7 +109,7 @@ class Shown:
         self._bar.stop()
 
     def ended(self, run: Run, seconds: float | None) -> None:
-        """Say that a run's results are there, after so many seconds; None: they were there before."""
+        """Record that a run ended after ``seconds``; None: its results were in the cache."""
         self._done += 1
         if seconds is not None:
             self._estimate.add(run, seconds)
@@ -133,7 +127,7 @@ class Shown:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as a reader would say it: ``40 s``, ``12 min``, ``3 h 5 min``."""
+    """Return a time as text: ``40 s``, ``12 min``, ``3 h 5 min``."""
     if seconds < 59.5:
         return f"{round(seconds)} s"
     minutes = round(seconds / 60)

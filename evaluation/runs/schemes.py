@@ -1,4 +1,4 @@
-"""The schemes under test, ``--schemes cubic,astraea=runs/x/policy``, and a sentence about each."""
+"""The schemes under test, ``--schemes cubic,astraea=runs/x/policy``, and descriptions of schemes."""
 
 from __future__ import annotations
 
@@ -44,28 +44,28 @@ ABOUT = {
 
 @dataclass(frozen=True)
 class Policy:
-    """An exported policy that a scheme's name stands for."""
+    """An exported policy behind a scheme's name."""
 
     folder: Path
     files: dict[str, bytes] = field(repr=False)
     metadata: dict[str, Any]
-    """What ``policy.json`` says."""
+    """``policy.json``."""
     departures: str | None = None
-    """Of a policy that comes with the project: in a line, what differs from the publication."""
+    """For a shipped policy, one line with its differences from the publication."""
 
     @property
     def interval_ms(self) -> float:
-        """The monitor interval that it was trained for."""
+        """The monitor interval of its training."""
         return float(self.metadata["interval_ms"])
 
     @property
     def sha256(self) -> str:
-        """The hash of its network and its description."""
+        """The hash of network and metadata."""
         return hashlib.sha256(b"".join(self.files[name] for name in POLICY_FILES)).hexdigest()
 
     @property
     def origin(self) -> str:
-        """A sentence that says whose weights they are."""
+        """A sentence on the weights' origin."""
         provenance = self.metadata.get("provenance", {})
         if imported := provenance.get("imported_from"):
             of = provenance.get("index_sha256", "")
@@ -78,15 +78,15 @@ class Policy:
 
 @dataclass(frozen=True)
 class Contestants:
-    """Schemes in the order that the user gave them, and the policies of those that have one."""
+    """Schemes in the user's order, and their policies."""
 
     names: list[str] | None
-    """None: each suite's own."""
+    """None: each suite's own schemes."""
     policies: dict[str, Policy]
 
 
 def about(name: str, policy: Policy | None) -> str:
-    """Return what the report says about a scheme."""
+    """Return the report's description of a scheme."""
     text = ABOUT.get(policy.metadata.get("agent", "") if policy else name, "")
     if policy:
         where = printable(policy.folder.as_posix())
@@ -98,13 +98,13 @@ def about(name: str, policy: Policy | None) -> str:
 
 
 def parse(text: str, known: list[str]) -> Contestants:
-    """Return the schemes that ``NAME,NAME=PATH,…`` names, their policies loaded and checked.
+    """Return the schemes of ``NAME,NAME=PATH,…``, with their policies loaded and checked.
 
-    A name alone that is no built-in scheme stands for the policy of that agent which comes with the project.
+    A name that is not a built-in scheme stands for that agent's shipped policy.
 
     Args:
         text: the value of ``--schemes``.
-        known: what the backend runs without a policy.
+        known: the schemes that the backend runs without a policy.
 
     Raises:
         InputError: an unknown scheme, a name twice, or a policy that cannot be loaded.
@@ -131,14 +131,14 @@ def parse(text: str, known: list[str]) -> Contestants:
 
 
 def of_suites(suites: Iterable[Suite]) -> Contestants:
-    """Return the suites' own schemes, with the project's policies for those of them that have one."""
+    """Return the suites' own schemes, with the shipped policies of those that have one."""
     named = {name for suite in suites for name in suite.schemes}
     policies = {name: load_policy(folder) for name, folder in shipped().items() if name in named}
     return Contestants(None, policies)
 
 
 def require_known(name: str, source: str, known: Collection[str]) -> None:
-    """Raise an `InputError` unless ``name`` is among the ``known`` schemes; its line lists them."""
+    """Raise an `InputError` that lists the ``known`` schemes unless ``name`` is one."""
     if name not in known:
         raise InputError(
             f"{source}: {name}: not a scheme that this backend runs ({', '.join(known)}; "
@@ -147,7 +147,7 @@ def require_known(name: str, source: str, known: Collection[str]) -> None:
 
 
 def shipped() -> dict[str, Path]:
-    """Return the folders of the policies that come with the project, by the agent's name."""
+    """Return the folders of the shipped policies by agent."""
     found = sorted(Path(agents.__file__).parent.glob("*/trained/policy/policy.json"))
     return {path.parents[2].name: path.parents[1] for path in found}
 
@@ -156,7 +156,7 @@ def load_policy(path: Path) -> Policy:
     """Return the policy in the folder ``path``, or in the folder ``policy`` of a training run.
 
     Raises:
-        InputError: there is none, it is damaged or of another specification.
+        InputError: it is missing, damaged or of another specification.
     """
     folder = path if (path / "policy.json").exists() else path / "policy"
     if not (folder / "policy.json").is_file():

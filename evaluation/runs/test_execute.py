@@ -1,4 +1,4 @@
-"""Runs in parts, here and on a Ray cluster: the same bytes, and never more than a part in memory."""
+"""Runs in parts, here and on a Ray cluster: identical bytes, and at most one part in memory."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ scenario:
     - {scheme: reno, start_s: 1, transfer_bytes: 500000, route: [l]}
 """
 
-# Series of 100 flows, a tenth of the time and then all of it; prints by how many MiB the peak grew.
+# Series of 100 flows, for a tenth of the time and then for all of it; prints the peak's growth in MiB.
 HUNGRY = """
 import sys
 from pathlib import Path
@@ -55,7 +55,7 @@ from evaluation.recorded.store import Store
 from dataclasses import replace
 
 def peak_mib():
-    # ru_maxrss would begin with that of the process that started this one.
+    # ru_maxrss starts at the parent process's value.
     status = Path("/proc/self/status").read_text().split()
     return int(status[status.index("VmHWM:") + 1]) / 1024
 
@@ -84,7 +84,7 @@ def planned(folder: Path, text: str) -> list[Run]:
 
 
 def memory_plan(folder: Path, durations_s: list[float]) -> list[Run]:
-    """Return runs of 100 flows that send a packet a second each."""
+    """Return runs of 100 flows that each send a packet per second."""
     runs = []
     for duration_s in durations_s:
         [run] = planned(
@@ -98,7 +98,7 @@ def memory_plan(folder: Path, durations_s: list[float]) -> list[Run]:
 
 
 def carried_out(folder: Path, inputs: Inputs, runs: list[Run], jobs: int, *, ray: str = "") -> Path:
-    """Run everything into ``folder``, here or on the Ray cluster at an address."""
+    """Run everything into ``folder``, here or on a Ray cluster."""
     store = Store.create(folder, {})
     if ray:
         execute.connect_ray(ray)
@@ -124,7 +124,7 @@ def test_a_run_in_parts_gives_the_series_of_the_run_as_a_whole_and_the_same_rows
         assert pl.read_parquet(whole / "series" / name).equals(pl.read_parquet(parts / "series" / name))
     rows = [pl.read_parquet(folder / "runs.parquet") for folder in (whole, parts)]
     assert rows[0].drop(WHOLE_RUN).equals(rows[1].drop(WHOLE_RUN))
-    # Sums of parts are rounded elsewhere.
+    # Sums over parts round differently.
     for name in WHOLE_RUN:
         for one, other in zip(rows[0][name], rows[1][name], strict=True):
             assert one == pytest.approx(other, rel=1e-12)
@@ -158,7 +158,7 @@ def test_the_executor_and_its_jobs_leave_no_trace_in_any_file(tmp_path: Path) ->
 def test_what_only_the_backend_can_refuse_is_one_line_and_leaves_no_series(
     tmp_path: Path, where: list[str]
 ) -> None:
-    # LeoTCP's telemetry has room for fewer links than this.
+    # More links than LeoTCP's telemetry has room for.
     links = {f"l{index}": {"rate_mbps": 10, "delay_ms": 1} for index in range(100)}
     flow = {"scheme": "$scheme", "route": list(links)}
     file = tmp_path / "far.yaml"
@@ -205,7 +205,7 @@ def test_a_signal_that_does_not_wake_the_main_thread_ends_what_runs(
         return wait(*arguments, **options)
 
     class Endless(Simulator):
-        """Interrupts the process while its main thread waits, and runs until it is stopped."""
+        """Interrupts the process while its main thread waits, and runs until stopped."""
 
         def stream(self, scenario_json: str, interval_ms: float) -> Iterator[Measurement]:
             stopped = threading.Event()
@@ -235,6 +235,6 @@ def test_a_long_run_of_many_flows_takes_no_more_memory_than_a_short_one(tmp_path
         )
         return float(done.stdout)
 
-    # 540,000 further rows of 80 bytes are 41 MiB, which are copied on their way to the file.
+    # 540,000 more rows of 80 bytes are 41 MiB, which are copied on the way to the file.
     assert growth_mib(1 << 13) < 15.0
     assert growth_mib(1 << 30) > 40.0

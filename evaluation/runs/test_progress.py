@@ -1,5 +1,3 @@
-"""The time left is told from what runs of a scheme and suite took for what there was to simulate."""
-
 from __future__ import annotations
 
 import io

@@ -70,7 +70,7 @@ def test_what_a_shipped_policy_says_of_its_making_agrees_with_itself(name):
     assert header["command"] == provenance["command"]
     assert header["commit"] == provenance["commit"]
     assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?", provenance["commit"])
-    # What the command says is what was done.
+    # The command reproduces the run.
     words = shlex.split(provenance["command"])
     for flag in ("agent", "seed"):
         if f"--{flag}" in words:
@@ -78,7 +78,7 @@ def test_what_a_shipped_policy_says_of_its_making_agrees_with_itself(name):
 
 
 def imported(folder: Path, agent: str) -> Path:
-    """Return a folder with a policy of ``agent`` as an import leaves it: with other weights than ours."""
+    """Return a folder with an imported policy of ``agent``, with other weights than ours."""
     policy = load_policy(shipped()[agent])
     (folder / "policy").mkdir(parents=True)
     said = {"imported_from": "model.ckpt-1.index", "index_sha256": "ab" * 32}

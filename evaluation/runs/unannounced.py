@@ -1,4 +1,4 @@
-"""Schemes that make use of what their paths do not announce: their results are another scheme's."""
+"""Find schemes that rely on announcements that their paths lack: their results do not represent them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _SHOWN = 3
 
 
 def found(runs: Iterable[Run], traces: Mapping[str, bytes]) -> list[dict[str, Any]]:
-    """Return one entry a suite, scheme and need: what no path of the flows announces, and in which scenarios.
+    """Return one entry per suite, scheme and need that no path of the flows announces, with the scenarios.
 
     Args:
         runs: the plan.
-        traces: the CSV of every path trace that the runs name.
+        traces: the CSV of each path trace of the runs.
     """
     parsed = {name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in traces.items()}
     lacking: dict[tuple[str, str, str], list[str]] = {}
@@ -44,20 +44,20 @@ def found(runs: Iterable[Run], traces: Mapping[str, bytes]) -> list[dict[str, An
 
 
 def line(entry: Mapping[str, Any]) -> str:
-    """Return an entry of `found` as one sentence."""
+    """Return an entry of `found` as a sentence."""
     return (
         f"{entry['scheme']} finds no {_WHAT[entry['needs']]} in {entry['suite']}: "
-        f"{shortened(entry['scenarios'])}; it runs there as if it knew of none"
+        f"{shortened(entry['scenarios'])}; it runs there without them"
     )
 
 
 def shortened(names: list[str]) -> str:
-    """Return the first few of the names, and how many more there are."""
+    """Return the first few names and the number of others."""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
 
 
 def merged(now: list[dict[str, Any]], before: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the entries of both; of the same suite, scheme and need the newer one."""
+    """Return the entries of both; for the same suite, scheme and need the newer one."""
     keys = {(one["suite"], one["scheme"], one["needs"]) for one in now}
     return [one for one in before if (one["suite"], one["scheme"], one["needs"]) not in keys] + now

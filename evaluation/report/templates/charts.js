@@ -1,4 +1,4 @@
-// The page's script: unpacks what is packed, and draws time series when they come into view.
+// The page's script: unpacks packed parts and draws time series when they come into view.
 (() => {
   "use strict";
 
@@ -9,7 +9,7 @@
   };
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  // The library is a third of the page: it is unpacked once, when the first chart needs it.
+  // plotly.js is a third of the page: unpack it once, when the first chart needs it.
   let library;
   const plotly = () => library ??= text(document.getElementById("plotly")).then((source) => {
     const script = document.createElement("script");
@@ -32,7 +32,7 @@
     let number = 0;
     for (const each of shown) {
       for (const flow of each.flows) {
-        // Six lines can be told apart; the legend brings the others.
+        // Show six lines, which a reader can distinguish; the legend adds others.
         const visible = scenario.together && number >= 6 ? "legendonly" : true;
         number += 1;
         for (const [row, axis, unit] of [["goodput", "y", " Mbit/s"], ["ratio", "y2", " ×"], ["cwnd", "y3", " packets"]]) {
@@ -52,7 +52,7 @@
   };
 
   const layout = (width, eventful, end) => {
-    // An axis without a trace is not drawn, and the time's axis would stand elsewhere.
+    // Without a trace an axis is not drawn, and the time axis would move.
     const below = eventful ? 0.13 : 0;
     const narrow = width < 560;
     const axis = (title, from, to, more) => ({ title: { text: title, font: { size: 12 } }, domain: [from, to], gridcolor: css("--rule"),
@@ -128,7 +128,7 @@
   whenNear(".explorer", "300px", explore);
   whenNear(".map", "300px", (figure) => drawMap(figure, { text, css, plotly, choices }));
 
-  // What is packed can be searched and printed once it is there: the rest follows while nothing else is to do.
+  // Unpack the remaining parts when idle, to make them searchable and printable.
   const later = window.requestIdleCallback ?? ((act) => setTimeout(act, 200));
   const rest = [...document.querySelectorAll(".packed")];
   const next = () => { const part = rest.shift(); if (part) unpack(part).then(() => later(next)); };

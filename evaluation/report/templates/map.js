@@ -1,11 +1,11 @@
-// The map of the paths: coasts, all chains faintly, the one in use strongly, and a slider for the time.
+// The map of the paths: coasts, all chains faint, the current one strong, and a time slider.
 const drawMap = async (figure, { text, css, plotly, choices }) => {
   const [world, Plotly] = await Promise.all([text(figure.querySelector("script")).then(JSON.parse), plotly()]);
   const [select, slider] = [figure.querySelector("select"), figure.querySelector("input")];
   const place = figure.querySelector(".chart");
   const about = figure.querySelector(".about");
 
-  // Longitudes run half a turn each way from the path's middle, so that no path is cut at the date line.
+  // Longitudes are relative to the path's middle, so no path is cut at the date line.
   const turned = (lon, middle) => ((lon - middle + 540) % 360 + 360) % 360 - 180 + middle;
   const line = (points, middle) => {
     const found = { x: [], y: [] };
