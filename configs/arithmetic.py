@@ -17,22 +17,14 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max}
 
 
 def names(expression: str) -> set[str]:
-    """Return the names that an expression uses.
-
-    Raises:
-        ValueError: it is not an expression of numbers, names, ``+ - * /``, ``min()`` and ``max()``.
-    """
+    """Return the names in an expression of numbers, names, ``+ - * /``, ``min()`` and ``max()``."""
     tree = _parse(expression)
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called}
 
 
 def evaluate(expression: str, values: Mapping[str, object]) -> float:
-    """Return an expression's value. Integers stay integers unless an operation makes a float.
-
-    Raises:
-        ValueError: as for `names`, or a name has no numeric value, or the result is not finite.
-    """
+    """Return an expression's value: finite, and an integer unless an operation makes a float."""
     try:
         result = _value(_parse(expression), values)
     except (ZeroDivisionError, OverflowError):

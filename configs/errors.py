@@ -16,10 +16,7 @@ from pydantic import ValidationError
 
 
 def one_line(source: str, error: ValidationError) -> str:
-    """Return the first violation of a pydantic ``error`` as ``source: field: rule``.
-
-    Further violations are only counted, to keep the message on one line.
-    """
+    """Return a pydantic ``error`` as ``source: field: rule`` of the first violation, and how many more."""
     first, *others = error.errors(include_url=False)
     field = ".".join(str(part) for part in first["loc"]) or "(whole file)"
     rule = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]

@@ -23,12 +23,7 @@ def held(folder: Path, *, wait: bool = False) -> Iterator[None]:
     Creates the folder and its parents where they are missing, and removes those afterwards if they are empty.
     The system releases the lock when the process ends, even if it is killed.
 
-    Args:
-        folder: the folder to lock.
-        wait: whether to wait for another process that holds the lock.
-
-    Raises:
-        InputError: another process holds the lock, or the folder is not writable.
+    If another process holds the lock, waits with ``wait``, else raises an `InputError`.
     """
     made = _make(folder)
     path = folder / NAME
@@ -61,7 +56,6 @@ def _make(folder: Path) -> list[Path]:
 
 
 def _locked(path: Path, wait: bool) -> BinaryIO:
-    """Open and lock the lock file."""
     while True:
         try:
             file = path.open("a+b")

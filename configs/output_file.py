@@ -13,11 +13,7 @@ from configs.errors import InputError
 
 
 def write_file(out: Path, data: bytes) -> None:
-    """Write ``data`` to ``out``; an existing file stays until the new one is complete.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
+    """Write ``data`` to ``out`` atomically, or raise an `InputError`."""
     try:
         write_atomically(out, data)
     except OSError as error:
@@ -26,11 +22,7 @@ def write_file(out: Path, data: bytes) -> None:
 
 @contextmanager
 def whole_file(out: Path) -> Iterator[IO[str]]:
-    """Open a file that appears under its name only once it is complete.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
+    """Open a file that appears under its name only once complete; raise an `InputError` if it cannot."""
     temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("w", encoding="utf-8", newline="\n") as file:

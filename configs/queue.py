@@ -29,9 +29,6 @@ class Queue(Strict):
     """A queue. At most one of ``bdp``, ``packets`` and ``bytes`` sets its size.
 
     Unspecified parameters use Linux's defaults; ``droptail`` without a size holds one BDP.
-
-    Raises:
-        ValueError: two sizes, or a knob that the discipline lacks.
     """
 
     kind: Literal["droptail", "gateway", "sfq", "codel", "fq_codel", "pie", "fq_pie", "cake"] = "droptail"
@@ -51,7 +48,6 @@ class Queue(Strict):
     ecn: bool | None = None
     """Mark packets of ECN flows instead of dropping them; on by default for ``fq_codel``."""
     flows: Annotated[int, Field(ge=1, le=65_536)] | None = None
-    """Number of flow queues."""
     quantum_bytes: Annotated[int, Field(ge=64, le=1 << 20)] | None = None
     """Bytes that a flow queue sends per round."""
     memory_bytes: Annotated[int, Field(ge=1500, lt=2**64)] | None = None

@@ -46,7 +46,7 @@ class FlowMix(Strict):
     flows: CountRange = (1, 1)
     """Uniform in [low, high]."""
     learning_flows: Count | None = None
-    """How many flows learn, picked at random; by default all do."""
+    """How many flows learn, picked at random; default: all."""
     background: Names = ("cubic",)
     """Each flow that does not learn draws its scheme from this list."""
     start_window: Annotated[float, Field(ge=0, lt=1)] = 0.5
@@ -209,11 +209,7 @@ def names() -> list[str]:
 
 
 def parse(data: Any, source: str) -> Ranges:
-    """Return the ranges that ``data`` describes: a sampler's name or a mapping with the key ``sampler``.
-
-    Raises:
-        InputError: one line with ``source``, field and rule.
-    """
+    """Return the ranges that ``data`` describes: a sampler's name or a mapping with the key ``sampler``."""
     if isinstance(data, str):
         data = {"sampler": data}
     if isinstance(data, dict) and data.get("sampler") not in _SAMPLERS:

@@ -228,11 +228,7 @@ class Scenario(Strict):
 
 
 def parse(data: Any, source: str) -> Scenario:
-    """Return the scenario that ``data`` (mappings and lists, as from YAML) describes.
-
-    Raises:
-        InputError: one line with ``source``, field and rule.
-    """
+    """Return the scenario in ``data``; an `InputError` names ``source``, field and rule."""
     try:
         return Scenario.model_validate(data)
     except ValidationError as error:
@@ -240,11 +236,7 @@ def parse(data: Any, source: str) -> Scenario:
 
 
 def load_yaml(path: Path) -> Any:
-    """Return the content of a YAML file.
-
-    Raises:
-        InputError: the file is missing, unreadable or not YAML.
-    """
+    """Return the content of a YAML file, or raise an `InputError`."""
     try:
         return _tree(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
@@ -256,11 +248,7 @@ def load_yaml(path: Path) -> Any:
 
 
 def _tree(data: Any) -> Any:
-    """Return ``data``.
-
-    Raises:
-        ValueError: a YAML anchor makes a node contain itself.
-    """
+    """Return ``data``; raise a ValueError if a YAML anchor makes a node contain itself."""
     above: set[int] = set()
     visited: set[int] = set()
 

@@ -20,7 +20,6 @@ FOLDER = Path(__file__).parent / "suites"
 
 Value = int | float | str
 Seconds = Positive | Annotated[str, Field(pattern=r"^\$\w+$")]
-"""A number or a placeholder for one."""
 Metric = Literal[
     "goodput_mbps",
     "normalized_goodput",
@@ -92,7 +91,6 @@ class Case:
 
     scenario: Scenario
     values: dict[str, Value]
-    """Values of grid, spread, parameters and derived keys."""
     fairness_last_s: float | None
 
 
@@ -232,11 +230,7 @@ class Suite(Strict):
         )
 
     def as_spot(self) -> Suite:
-        """Return the suite that ``--spot`` runs.
-
-        Raises:
-            InputError: the suite has no ``spot``.
-        """
+        """Return the suite that ``--spot`` runs; raise an `InputError` if it has no ``spot``."""
         if self.spot is None:
             raise InputError(f"{self.file or self.name}: --spot: the suite has no spot check")
         return self.model_copy(
@@ -252,11 +246,7 @@ class Suite(Strict):
         )
 
     def cases(self, scheme: str) -> Iterator[Case]:
-        """Yield a case for each combination of spread and grid values, with ``scheme`` under test.
-
-        Raises:
-            InputError: a combination is not a valid scenario; one line with suite, field and rule.
-        """
+        """Yield a case per combination of spread and grid values; an `InputError` names an invalid one."""
         combinations = list(itertools.product(*self.grid.values()))
         for together, combination in itertools.product(self.spread or [{}], combinations):
             values = {**self.parameters, **together, **dict(zip(self.grid, combination, strict=True))}
@@ -287,7 +277,6 @@ class Suite(Strict):
 
 
 def _is_none(flow: Any) -> bool:
-    """Return whether a template's flow has a count of 0."""
     return isinstance(flow, dict) and flow.get("count") == 0
 
 
@@ -300,10 +289,7 @@ def placeholders(node: Any) -> set[str]:
 
 
 def substitute(node: Any, values: dict[str, Value]) -> Any:
-    """Return a copy of a template with placeholders replaced.
-
-    A text that consists of one placeholder becomes the value, with its type.
-    """
+    """Return a copy of a template with placeholders replaced; a lone placeholder keeps its value's type."""
     if isinstance(node, dict):
         return {key: substitute(child, values) for key, child in node.items()}
     if isinstance(node, list):
@@ -322,11 +308,7 @@ def shipped() -> list[str]:
 
 
 def parse(data: Any, source: str) -> Suite:
-    """Return the suite that ``data`` describes.
-
-    Raises:
-        InputError: one line with ``source``, field and rule.
-    """
+    """Return the suite in ``data``; an `InputError` names ``source``, field and rule."""
     try:
         return Suite.model_validate(data)
     except ValidationError as error:
@@ -338,9 +320,6 @@ def load(name: str) -> Suite:
 
     A file holds a suite (it has the key ``scenario``) or a scenario. A scenario becomes a suite of one, whose
     first repeat runs with the file's seed and offset.
-
-    Raises:
-        InputError: the suite or file does not exist or is invalid.
     """
     if not name.endswith((".yaml", ".yml")):
         if name not in shipped():
@@ -383,7 +362,6 @@ def load(name: str) -> Suite:
 
 
 def _has_offset(data: dict[str, Any]) -> bool:
-    """Return whether a link of the scenario has ``offset_s``."""
     links = data.get("links")
     return isinstance(links, dict) and any(
         isinstance(link, dict) and "offset_s" in link for link in links.values()

@@ -99,11 +99,7 @@ class Sweep(Strict):
 
 
 def read(path: Path) -> Sweep:
-    """Return the sweep in the YAML file at ``path``.
-
-    Raises:
-        InputError: one line with the file, the field and the rule.
-    """
+    """Return the sweep in a YAML file; an `InputError` names file, field and rule."""
     try:
         return Sweep.model_validate(with_exponents(load_yaml(path)))
     except ValidationError as error:

@@ -28,19 +28,9 @@ def dumbbell(
     gap_s: float = 0.0,
     duration_s: float = 60.0,
 ) -> Scenario:
-    """Return flows that share one bottleneck.
+    """Return flows that share one bottleneck and start ``gap_s`` apart.
 
-    Args:
-        access_delays_ms: one-way delay of each flow on top of the bottleneck's.
-        rate_mbps: capacity of the bottleneck.
-        delay_ms: its one-way propagation delay; a flow's base RTT is twice the sum of both delays.
-        queue: queue of the bottleneck.
-        scheme: scheme of all flows.
-        gap_s: time between the starts of consecutive flows.
-        duration_s: duration of the scenario.
-
-    Raises:
-        InputError: there are no flows, or a value is invalid.
+    A flow's base RTT is twice the sum of the bottleneck's and its own one-way delay.
     """
     flows = [
         {"scheme": scheme, "start_s": index * gap_s, "extra_delay_ms": extra, "route": ["bottleneck"]}
@@ -66,16 +56,8 @@ def parking_lot(
     experiment. All flows experience the same base RTT." Max-min fairness gives flow 0 half of each link;
     proportional fairness gives it one part in ``bottlenecks`` + 1.
 
-    Args:
-        bottlenecks: number of bottlenecks.
-        rate_mbps: each bottleneck's capacity.
-        rtt_ms: all flows' base RTT; flows over one bottleneck have the rest of it as access delay.
-        rtts: the scenario's duration in base RTTs.
-        queue: each bottleneck's queue; its BDP is that of ``rtt_ms``.
-        scheme: all flows' scheme.
-
-    Raises:
-        InputError: there are no bottlenecks, or a value is invalid.
+    All flows have the base RTT ``rtt_ms``, for which those over one bottleneck have access delay. The
+    scenario lasts ``rtts`` base RTTs; queues in BDPs refer to ``rtt_ms``.
     """
     names = [f"bottleneck{index + 1}" for index in range(bottlenecks)]
     delay_ms = rtt_ms / 2 / max(bottlenecks, 1)
@@ -105,18 +87,7 @@ def two_paths(
     the original path (200 seconds into the experiment). These changes are made in place so no packets are
     lost".
 
-    Args:
-        rate_mbps: capacity of each path.
-        rtts_ms: base RTTs of the first and second path.
-        flows_each: how many flows start on each.
-        away_s: when the second path's flows leave it.
-        back_s: when they return.
-        duration_s: the scenario's duration.
-        queue: each path's queue.
-        scheme: all flows' scheme.
-
-    Raises:
-        InputError: a value is invalid.
+    ``rtts_ms`` are the base RTTs of the first and second path.
     """
     links = {
         name: {"rate_mbps": rate_mbps, "delay_ms": rtt_ms / 2, "queue": queue}

@@ -27,17 +27,9 @@ def carry_out(
     options: argparse.Namespace,
     folder: Folder | None = None,
 ) -> int:
-    """Get the results of all runs that are not recorded yet, and record each as it ends.
+    """Get the results of all runs that are not recorded yet; return the number of cache hits.
 
-    Args:
-        runs: the plan; all runs have the same backend.
-        store: receives the results.
-        needed: the plan's traces and policies.
-        options: ``jobs``, ``ray`` and ``series`` of the command line.
-        folder: the cache.
-
-    Returns:
-        The number of cache hits.
+    All runs have the same backend. ``options`` are ``jobs``, ``ray`` and ``series`` of the command line.
     """
     console = Console(stderr=True)
     recorded = store.recorded

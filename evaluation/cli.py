@@ -184,11 +184,7 @@ def add_format(to: argparse.ArgumentParser) -> None:
 
 
 def report_again(arguments: Sequence[str]) -> int:
-    """Write the report of an evaluation's folder again and print its path last.
-
-    Raises:
-        InputError: the folder holds no evaluation.
-    """
+    """Write the report of an evaluation's folder again and print its path last."""
     found = OneLineParser(
         prog="evaluate.py report",
         description="Write tables, figures and the report of an evaluation again, from its folder.",
@@ -214,12 +210,7 @@ def evaluated(
     options: argparse.Namespace,
     kept: cache.Folder | None = None,
 ) -> tuple[Path, Results]:
-    """Run what ``folder`` does not hold yet and write the report; return its path and the results.
-
-    Raises:
-        InputError: the folder holds another setup, or no run is valid.
-        OSError: a file cannot be written.
-    """
+    """Run what ``folder`` does not hold yet and write the report; return its path and the results."""
     recorded = recorded_rows(folder)
     if options.resume and not recorded.is_empty():
         before = description.read(folder)

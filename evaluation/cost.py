@@ -19,10 +19,7 @@ from evaluation.runs.schemes import of_suites
 
 
 def of_suite(suite: Suite) -> pl.DataFrame:
-    """Return one row per scheme: the simulator's CPU seconds for all repeats, quick and full.
-
-    The cost of full runs is extrapolated from their duration.
-    """
+    """Return the simulator's CPU seconds per scheme, quick and (extrapolated by duration) full."""
     quick = suite.as_quick()
     contestants, traces = of_suites([quick]), inputs.load_traces([quick])
     runs = plan.expand(

@@ -30,11 +30,7 @@ FIGURE_ALT = "Power of each scheme beside the best of each suite"
 
 
 def keep(results: Results, folder: Path) -> list[Path]:
-    """Write the summary, claims, main figure and a page into ``folder``; return the files.
-
-    Raises:
-        InputError: the results are from ``--quick``, or too large.
-    """
+    """Write the summary, claims, main figure and a page into ``folder``; return the files."""
     if results.quick:
         raise InputError(f"{results.folder}: was run with --quick: a look, not a result to keep")
     files = {

@@ -45,11 +45,7 @@ class Folder:
     """Entries by key, in one folder."""
 
     def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
-        """Create the folder if it is missing.
-
-        Raises:
-            InputError: the folder is not writable.
-        """
+        """Create the folder if it is missing; raise an `InputError` if it is not writable."""
         self.path = path
         self._most_bytes = most_bytes
         self._written = 0
@@ -156,10 +152,6 @@ def default() -> str:
 
 
 def opened(named: str | None) -> Folder | None:
-    """Return the folder that ``--cache`` names, by default `default`; None for `NONE`.
-
-    Raises:
-        InputError: it is not writable.
-    """
+    """Return the folder that ``--cache`` names (default: `default`), or None for `NONE`."""
     text = named or default()
     return None if text == NONE else Folder(Path(text))

@@ -53,7 +53,6 @@ def _nameless(run: Run) -> dict[str, Any]:
 
 @functools.cache
 def _measured_by() -> str:
-    """Return a hash of the code that turns measurements into rows."""
     return digest([Path(inspect.getfile(module)) for module in _MEASURED_BY], np.__version__)
 
 

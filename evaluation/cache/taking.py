@@ -23,11 +23,8 @@ class Taking:
     ) -> None:
         """Prepare for an evaluation.
 
-        Args:
-            store: receives the results.
-            folder: the cache; None: no cache.
-            version: the backend's version; None: its results are not reproducible, so do not cache them.
-            without_series: ``run_id`` of runs whose series need not be kept.
+        Without ``folder`` or ``version`` (results are not reproducible), nothing is cached.
+        ``without_series`` has the ``run_id`` of runs whose series need not be kept.
         """
         self._store = store
         self._folder = folder if version is not None else None
@@ -36,7 +33,6 @@ class Taking:
         self._lock = threading.Lock()
         self._seconds: dict[str, float] = {}
         self.kept = 0
-        """Number of cache hits."""
 
     def has(self, run: Run) -> bool:
         """Return whether the cache seems to hold a run's results."""

@@ -14,11 +14,7 @@ from evaluation.recorded.results import Results
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Print what changed between two evaluations; the exit status is 0 either way.
-
-    Raises:
-        InputError: a folder holds no evaluation, or the two share nothing.
-    """
+    """Print what changed between two evaluations; the exit status is 0 either way."""
     parser = OneLineParser(
         prog="evaluate.py compare",
         description="Show what changed between two evaluations, and whether it is significant.",

@@ -46,9 +46,8 @@ class Effect:
     n_b: int
     paired: bool
     p: float | None
-    """p-value; None if a side has one run."""
     q: float | None = None
-    """p-value adjusted for the number of tests."""
+    """p-value corrected for the number of tests."""
 
     @property
     def significant(self) -> bool:
@@ -74,11 +73,7 @@ class Effect:
 
 
 def effects(a: pl.DataFrame, b: pl.DataFrame) -> list[Effect]:
-    """Return all differences between the rows of two ``runs.parquet``, largest first.
-
-    Raises:
-        InputError: they share no suite, scenario, scheme and backend.
-    """
+    """Return all differences between the rows of two ``runs.parquet``, largest first."""
     sides = [values_by_run(one).partition_by(KEY, as_dict=True, maintain_order=True) for one in (a, b)]
     shared = [key for key in sides[0] if key in sides[1]]
     if not shared:
@@ -88,7 +83,6 @@ def effects(a: pl.DataFrame, b: pl.DataFrame) -> list[Effect]:
 
 
 def _of_case(key: tuple[object, ...], a: pl.DataFrame, b: pl.DataFrame) -> Iterator[Effect]:
-    """Yield the difference in each metric that both sides have."""
     both = a.join(b, on=_PAIR, suffix="_b", maintain_order="left")
     # Extra runs of one side do not prevent pairing the others; a single pair has no interval.
     paired = len(both) >= min(2, len(a), len(b)) and both.select(_PAIR).n_unique() == len(both)
@@ -112,7 +106,6 @@ def _of_case(key: tuple[object, ...], a: pl.DataFrame, b: pl.DataFrame) -> Itera
 
 
 def _tested(x: np.ndarray, y: np.ndarray, paired: bool) -> tuple[float | None, float | None, float | None]:
-    """Return the interval's bounds and the p-value."""
     if min(len(x), len(y)) < 2:
         return None, None, None
     with warnings.catch_warnings():

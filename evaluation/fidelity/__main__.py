@@ -36,9 +36,7 @@ from evaluation.recorded.results import Results
 from kernel_bridge.lab import image
 
 QUEUES = "fidelity-aqm"
-"""The suite of queueing disciplines."""
 BOTTLENECKS = "fidelity-lot"
-"""The suite of three bottlenecks."""
 
 
 def table(found: Sequence[Fidelity]) -> Table:
@@ -116,12 +114,7 @@ def _text(value: float | None) -> str:
 
 
 def record(folder: Path, *, keep: bool = False) -> list[Path]:
-    """Write the golden files of an evaluation's suites; return their paths.
-
-    Args:
-        folder: the folder of an evaluation with the lab.
-        keep: whether to keep recorded runs that the evaluation lacks.
-    """
+    """Write golden files of a lab evaluation; ``keep`` keeps recorded runs that it lacks."""
     results = Results.read(folder)
     guest = image.latest().manifest
     paths = []

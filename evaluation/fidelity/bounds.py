@@ -24,11 +24,9 @@ seed, Reno's and CUBIC's ratios were 23 and 18 % below the kernel's, with six 6 
 SHARE = 0.08
 """Error of the goodput ratio of two flows and of Jain's index of many."""
 QUEUEING = 0.2
-"""Relative error of the mean queueing delay."""
 
 RATIOS = "ratio over three bottlenecks"
 CROWDS = "Jain's index of many flows over a queue of one BDP"
-"""Other comparisons of a scheme."""
 
 BEYOND: dict[str, tuple[set[str], str]] = {
     "bbr": (

@@ -44,7 +44,6 @@ class FlowFigures:
     startup_s: float | None
     """Time until the first 100 ms in which it carries `STARTED` of its bottleneck's capacity."""
     cwnd_packets: list[int] = field(default_factory=list)
-    """Every `CWND_STEP_S` of the flow's time."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +75,7 @@ def shipped() -> list[Golden]:
 
 
 def read(path: Path) -> Golden:
-    """Read a golden file.
-
-    Raises:
-        InputError: the file is unreadable or not a golden file.
-    """
+    """Read a golden file, or raise an `InputError`."""
     try:
         data = json.loads(path.read_text())
     except (OSError, ValueError) as error:
@@ -119,11 +114,7 @@ def write(path: Path, golden: Golden) -> None:
 
 
 def of_results(results: Results, suite: str, guest: Mapping[str, Any]) -> Golden:
-    """Return a suite's lab runs in an evaluation; ``guest`` is the image's manifest.
-
-    Raises:
-        InputError: the evaluation has no lab runs of the suite.
-    """
+    """Return a suite's lab runs in an evaluation; ``guest`` is the image's manifest."""
     rows = results.runs.filter((pl.col("suite") == suite) & (pl.col("backend") == "lab"))
     if rows.is_empty():
         raise InputError(f"{results.folder}: {suite}: no run of this suite used --backend lab")
@@ -175,10 +166,7 @@ def renewed(older: Golden, newer: Golden) -> Golden:
 
 
 def figures_of(row: Mapping[str, Any], series: Mapping[str, Any]) -> FlowFigures:
-    """Return a flow's figures from its summary row and its series.
-
-    The series has the columns ``time_s``, ``goodput_mbps`` and ``cwnd_packets``.
-    """
+    """Return a flow's figures; ``series`` has ``time_s``, ``goodput_mbps`` and ``cwnd_packets``."""
 
     def known(name: str) -> float | None:
         value = row[name]

@@ -15,7 +15,6 @@ from results.figure_style import MUTED, Panel, canvas, legend_above, looks
 TITLE = "Over the range"
 CAPTION = "Marks are means over repeats, bars their 95 % intervals."
 _RATIOS = ("goodput_ratio", "jain", "utilization", "normalized_goodput", "power")
-"""Metrics whose best value is 1."""
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:

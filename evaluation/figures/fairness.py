@@ -17,9 +17,7 @@ CAPTION = (
     "Runs of the same scheme differ widely: judge the interval, not the bar."
 )
 PER_PANEL = 4
-"""Scenarios in a panel."""
 BARS = 40
-"""Most bars in a panel."""
 
 
 def panels(results: Results, suite: Suite) -> list[Panel]:
@@ -84,7 +82,6 @@ def _panel(results: Results, suite: Suite, metric: str, scenarios: list[str], nu
 
 
 def _runs(results: Results, suite: Suite, scenario: str, scheme: str, metric: str) -> list[float]:
-    """Return one value per run, in the order of repeats."""
     mine = results.runs.filter(
         (pl.col("suite") == suite.name) & (pl.col("scenario") == scenario) & (pl.col("scheme") == scheme)
     )

@@ -33,7 +33,6 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
 
 
 def _points(results: Results, suite: Suite, scenario: str) -> dict[str, dict[str, Any]]:
-    """Return (mean, low, high) of both axes for each scheme that has them."""
     # Normalized goodput is per flow; several flows are judged by their joint utilization.
     goodput = "utilization" if "utilization" in suite.headline else "normalized_goodput"
     delay = _delay(suite)
@@ -91,7 +90,6 @@ def _panel(
 
 
 def _guides(axes: Axes, x_max: float) -> None:
-    """Draw the physical limit and lines of equal power."""
     axes.grid(False)
     axes.axhline(1.0, color=FAINT, linewidth=0.8)
     axes.axvline(1.0, color=FAINT, linewidth=0.8)

@@ -66,11 +66,8 @@ class Claim(Strict):
 
     id: Name
     where: Annotated[str, Field(min_length=1)]
-    """Section, and figure, table or page."""
     says: Sentence
-    """The paper's statement in our words."""
     suite: Name
-    """The suite that reproduces it."""
     metric: str | None = None
     """A key of `MEASURES`; optional only for claims with ``needs``."""
     scenarios: Scenarios = Field(default={})

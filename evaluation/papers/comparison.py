@@ -26,7 +26,6 @@ class Ours:
     """One of our values in a comparison."""
 
     label: str
-    """Scheme, and scenario if there are several."""
     interval: Interval
     unit: str
     digits: int
@@ -50,11 +49,7 @@ class Compared:
 
 
 def compare(results: Results, claim: AnyClaim, margin: float, backend: str) -> list[Compared]:
-    """Return all comparisons of a claim.
-
-    Raises:
-        NotRun: the results lack something.
-    """
+    """Return all comparisons of a claim, or raise `NotRun`."""
     match claim:
         case Value():
             return _each(results, claim, claim.number.region(margin), backend)
@@ -205,7 +200,6 @@ def _change(readings: list[Reading], along: str) -> Reading:
 
 
 def _others(reading: Reading, along: str) -> dict[str, GridValue]:
-    """Return a reading's place without the trend's key."""
     return reading.place.without([along]) if reading.place else {}
 
 

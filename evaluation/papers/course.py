@@ -18,7 +18,6 @@ class Course:
     rows: pl.DataFrame
     """The flows' series; a row covers the time since the flow's previous row."""
     links: pl.DataFrame
-    """The links' series."""
     begin_s: float
     end_s: float
     joined_s: float

@@ -47,7 +47,6 @@ def reads_series(metric: str | None, window_s: tuple[float, float] | None) -> bo
 
 
 Samples = dict[int, float]
-"""Repeat to value."""
 _COLUMNS = [
     "time_s",
     "flow",

@@ -43,11 +43,7 @@ def shipped() -> list[str]:
 
 
 def parse(data: Any, source: str) -> Paper:
-    """Return the paper that ``data`` describes.
-
-    Raises:
-        InputError: one line with ``source``, field and rule.
-    """
+    """Return the paper in ``data``; an `InputError` names ``source``, field and rule."""
     try:
         return Paper.model_validate(data)
     except ValidationError as error:
@@ -56,9 +52,5 @@ def parse(data: Any, source: str) -> Paper:
 
 @cache
 def load(name: str) -> Paper:
-    """Return a shipped paper.
-
-    Raises:
-        InputError: its file breaks a rule.
-    """
+    """Return a shipped paper."""
     return parse(load_yaml(FOLDER / f"{name}.yaml"), f"evaluation/papers/{name}.yaml")

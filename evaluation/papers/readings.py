@@ -29,7 +29,6 @@ class Reading:
     """The scenario's place; None for a value over several."""
     samples: Samples
     seed: int
-    """Seed of the interval's resampling."""
 
     @property
     def interval(self) -> Interval:
@@ -41,9 +40,6 @@ def read(results: Results, claim: Claim, part: Part, scheme: str, backend: str) 
     """Return one reading per scenario, or a single one as the claim's ``over`` says.
 
     ``part`` has the differences on this side of a ratio; it is empty for other claims.
-
-    Raises:
-        NotRun: the results lack the suite, a scenario or the scheme in a scenario.
     """
     scheme = _standing_for(results, claim, scheme)
     readings = [
@@ -62,11 +58,7 @@ def read(results: Results, claim: Claim, part: Part, scheme: str, backend: str) 
 
 
 def chosen_by(results: Results, claim: Claim, part: Part) -> list[Chosen]:
-    """Return the scenarios of one side of a claim.
-
-    Raises:
-        NotRun: there are none, or the results lack the suite.
-    """
+    """Return the scenarios of one side of a claim, or raise `NotRun`."""
     name = part.suite or claim.suite
     suite = next((one for one in results.suites if one.name == name), None)
     if suite is None:
@@ -83,11 +75,7 @@ def chosen_by(results: Results, claim: Claim, part: Part) -> list[Chosen]:
 
 
 def mean_of(readings: Sequence[Reading]) -> Reading:
-    """Return the mean over several scenarios, per repeat that all of them have.
-
-    Raises:
-        NotRun: there is no such repeat.
-    """
+    """Return the mean over several scenarios, per repeat that all of them have."""
     shared = set.intersection(*(set(one.samples) for one in readings))
     if not shared:
         raise NotRun(f"no repeat that all {len(readings)} scenarios have")
@@ -98,11 +86,6 @@ def mean_of(readings: Sequence[Reading]) -> Reading:
 
 
 def _deviation_of(readings: Sequence[Reading]) -> Reading:
-    """Return the standard deviation over repeats, one sample per scenario.
-
-    Raises:
-        NotRun: no scenario has two repeats.
-    """
     samples = {
         index: float(np.std(list(one.samples.values()), ddof=1))
         for index, one in enumerate(readings)

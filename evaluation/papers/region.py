@@ -26,13 +26,9 @@ class Region:
     low: float
     high: float
     open: bool = False
-    """Whether the ends are outside."""
 
     def outcome(self, found: Interval) -> Outcome:
-        """Return ``agrees`` if the interval lies inside, ``differs`` if outside, else ``undecided``.
-
-        One run has no interval and decides nothing.
-        """
+        """Return whether an interval lies inside or outside; ``undecided`` if neither, as for one run."""
         if math.isnan(found.low):
             return "undecided"
         if self.open:

@@ -14,7 +14,6 @@ class Place:
     """A scenario's place in its suite's grid."""
 
     values: dict[str, Value]
-    """Values that differ between scenarios."""
     together: frozenset[str] = frozenset()
     """Keys of these that change together: the suite's ``spread``."""
 
@@ -33,12 +32,7 @@ class Chosen:
 
 
 def choose(suite: Suite, wanted: Scenarios) -> list[Chosen]:
-    """Return the scenarios of a suite whose values are all wanted, in the suite's order.
-
-    Raises:
-        InputError: the suite makes an invalid scenario.
-        KeyError: the suite lacks a wanted key.
-    """
+    """Return a suite's scenarios with wanted values only; raise a KeyError if the suite lacks a key."""
     spread = suite.spread[0] if suite.spread else {}
     keys = [*suite.grid, *spread]
     found = {}

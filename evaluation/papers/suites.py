@@ -58,10 +58,7 @@ def with_twelve(chosen: Sequence[Suite]) -> list[Suite]:
 
 
 def reads_over_time(suite: str, schemes: str) -> bool:
-    """Return whether a claim reads the time series of a suite's runs.
-
-    ``schemes`` is the run's scheme, or several joined by ``+``.
-    """
+    """Return whether a claim reads the time series of a suite's runs; ``schemes`` are joined by ``+``."""
     # NAME-authors replaces NAME in claims.
     names = [name.removesuffix(AUTHORS) for name in schemes.split("+")]
     return any((suite, name) in _read_over_time() for name in names)

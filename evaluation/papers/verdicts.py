@@ -21,20 +21,14 @@ class Verdict:
     paper: Paper
     claim: AnyClaim
     backend: str
-    """Empty if nothing ran."""
     outcome: Outcome
     ours: tuple[Ours, ...]
-    """In the order of scenarios and schemes; empty if something was not run."""
     why: str
     """What was not run, or which of several scenarios or schemes do not agree."""
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """Return a verdict per backend for each claim whose suite is in the results, by paper.
-
-    Raises:
-        InputError: a paper's file breaks a rule.
-    """
+    """Return a verdict per backend for each claim whose suite is in the results, by paper."""
     present = {suite.name for suite in results.suites}
     backends = sorted(results.runs["backend"].unique())
     found = []

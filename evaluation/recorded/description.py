@@ -26,15 +26,7 @@ def describe(
     seed: int,
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return the description of an evaluation.
-
-    Args:
-        suites: the suites as run.
-        contestants: the given schemes and policies.
-        runs: all runs of the plan.
-        seed: the base seed of all seeds and offsets.
-        options: further settings to record.
-    """
+    """Return the description of an evaluation, given the planned runs and its options."""
     policies = contestants.policies if contestants else {}
     given = contestants.names if contestants else None
     names = [*(given or []), *(f.scheme for r in runs for f in r.scenario.flows)]
@@ -72,11 +64,7 @@ def of_run(description: dict[str, Any], run: Run) -> dict[str, Any]:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Return the description in ``folder``.
-
-    Raises:
-        InputError: it is missing or of another format or version.
-    """
+    """Return the description in ``folder``, or raise an `InputError`."""
     path = folder / "run.json"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

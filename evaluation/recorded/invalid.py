@@ -32,11 +32,7 @@ class Reason:
 
 
 def read(folder: Path) -> pl.DataFrame:
-    """Return one row per invalid run of the evaluation in ``folder``.
-
-    Raises:
-        InputError: the file is damaged.
-    """
+    """Return one row per invalid run of the evaluation in ``folder``."""
     path = folder / NAME
     if not path.exists():
         return pl.DataFrame(schema=SCHEMA)

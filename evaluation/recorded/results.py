@@ -35,17 +35,12 @@ class Results:
 
     folder: Path
     description: dict[str, Any]
-    """``run.json``."""
     runs: pl.DataFrame
     """The rows of ``runs.parquet``, with a column ``run_scheme`` for the scheme under test."""
 
     @classmethod
     def read(cls, folder: Path) -> Results:
-        """Read the folder.
-
-        Raises:
-            InputError: it holds no evaluation, or a file is unreadable.
-        """
+        """Read the folder, or raise an `InputError`."""
         found = run_json.read(folder)
         path = folder / "runs.parquet"
         try:

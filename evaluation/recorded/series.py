@@ -25,9 +25,7 @@ METADATA_KEY = "leogym"
 
 KINDS = ("flows", "links")
 IDENTITY = ["suite", "scenario", "scheme", "backend", "repeat"]
-"""The first columns, which identify the run."""
 READ_BACK = ["time_s", "flow", "goodput_mbps", "rtt_ms", "base_rtt_ms"]
-"""Columns of flows that metrics need."""
 
 
 def files_of(folder: Path, name: str) -> dict[str, Path]:
@@ -74,11 +72,7 @@ class SeriesWriter:
         self.parts += 1
 
     def copy(self, files: Mapping[str, bytes]) -> None:
-        """Write another run's series files, given as bytes by kind, with this run's identity.
-
-        Raises:
-            ValueError: they are not Parquet files of series.
-        """
+        """Write another run's series files, given as bytes by kind; a ValueError means invalid files."""
         try:
             for kind in KINDS:
                 file = pq.ParquetFile(io.BytesIO(files[kind]))

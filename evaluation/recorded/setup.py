@@ -36,19 +36,10 @@ def require_same(
     recorded: pl.DataFrame,
     planned: Collection[Run],
 ) -> None:
-    """Check that planned runs may share tables with the runs in ``folder``.
+    """Raise an `InputError` unless planned runs may share tables with the runs in ``folder``.
 
-    More repeats of everything recorded, other schemes and other suites may.
-
-    Args:
-        folder: the evaluation's folder.
-        before: its ``run.json``.
-        now: the description of the requested evaluation.
-        recorded: the rows of the folder's ``runs.parquet``.
-        planned: the requested runs.
-
-    Raises:
-        InputError: they may not; one line with the differences.
+    More repeats of everything recorded, other schemes and other suites may. ``before`` and ``now`` are the
+    descriptions of the folder's evaluation and of the requested one.
     """
     found = [*_differences(before, now), *_repeats(before, now, recorded, planned)]
     if not found and _of_another_setup(recorded, planned):
@@ -118,7 +109,6 @@ def _repeats(
 
 
 def _of_another_setup(recorded: pl.DataFrame, planned: Collection[Run]) -> bool:
-    """Return whether a planned run is recorded with another ``setup_id``."""
     setups = {(run.suite, run.scenario.name, run.scheme, run.backend): run.setup_id for run in planned}
     rows = recorded.select("suite", "scenario", "run_scheme", "backend", "setup_id").unique()
     return any(setups.get((*key,), setup_id) != setup_id for *key, setup_id in rows.iter_rows())

@@ -71,11 +71,7 @@ def file_name(suite: str, scenario: str, scheme: str, repeat: int) -> str:
 
 
 def require_writable(folder: Path) -> None:
-    """Check that ``folder`` is writable or could be created, without creating it.
-
-    Raises:
-        InputError: it is not.
-    """
+    """Raise an `InputError` unless ``folder`` is writable or could be created."""
     nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not nearest.is_dir():
         raise InputError(f"{folder}: --out: cannot be written: {os.strerror(errno.ENOTDIR)}")
@@ -94,11 +90,7 @@ class Store:
 
     @classmethod
     def create(cls, folder: Path, description: dict[str, Any]) -> Store:
-        """Start an evaluation in ``folder``, created with its parents if missing.
-
-        Raises:
-            InputError: the folder cannot be written or holds an evaluation.
-        """
+        """Start an evaluation in ``folder``; raise an `InputError` if it already holds one."""
         if not recorded_rows(folder).is_empty():
             raise InputError(
                 f"{folder}: runs.parquet: holds an evaluation (continue with --resume, or name another --out)"
@@ -107,11 +99,7 @@ class Store:
 
     @classmethod
     def resume(cls, folder: Path, description: dict[str, Any]) -> Store:
-        """Continue in ``folder`` and keep recorded runs; `recorded.setup` checks that this is valid.
-
-        Raises:
-            InputError: the folder is not writable, or its ``runs.parquet`` is not from this version.
-        """
+        """Continue in ``folder`` and keep recorded runs; `recorded.setup` checks that this is valid."""
         return cls._open(folder, description, recorded_rows(folder))
 
     @classmethod
@@ -155,12 +143,7 @@ class Store:
         """Write a run's series as its parts arrive; return its rows, one per flow, for `add`.
 
         Keeps nothing of an invalid run and returns the reason. Thread-safe for different runs: it touches
-        only the run's own files.
-
-        Args:
-            run: the run.
-            parts: consecutive parts of its series; the last one has ``flows`` and ``links``.
-            keep_series: whether to keep the series after computing the rows.
+        only the run's own files. Only the last part has ``flows`` and ``links``.
         """
         with self._writer(run) as writer:
             last = None
@@ -181,11 +164,7 @@ class Store:
         return rows
 
     def copy_series(self, run: Run, files: Mapping[str, bytes]) -> None:
-        """Write a run's series from another evaluation's Parquet files, given by kind.
-
-        Raises:
-            ValueError: they are not Parquet files of series.
-        """
+        """Write a run's series from another's files by kind; raise a ValueError if they are invalid."""
         with self._writer(run) as writer:
             writer.copy(files)
             writer.finish()
@@ -230,7 +209,6 @@ class Store:
 
 
 def _and_whether_more(parts: Iterable[Measurement]) -> Iterator[tuple[Measurement, bool]]:
-    """Yield each part and whether another follows."""
     parts = iter(parts)
     part = next(parts, None)
     while part is not None:
@@ -240,11 +218,7 @@ def _and_whether_more(parts: Iterable[Measurement]) -> Iterator[tuple[Measuremen
 
 
 def recorded_rows(folder: Path) -> pl.DataFrame:
-    """Return the rows of ``runs.parquet`` in ``folder``; none without the file.
-
-    Raises:
-        InputError: it is damaged or has other columns.
-    """
+    """Return the rows of ``runs.parquet`` in ``folder``; none without the file."""
     path = folder / "runs.parquet"
     if not path.exists():
         return pl.DataFrame(schema=SCHEMA)

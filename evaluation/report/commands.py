@@ -13,10 +13,7 @@ from evaluation.recorded.results import Results
 
 
 def of_suite(results: Results, suite: Suite) -> str:
-    """Return the command line that runs a suite alone with the same schemes, backend, repeats and seed.
-
-    The user's own policies keep their folders from the evaluation's command.
-    """
+    """Return the command line that runs a suite alone as before; the user's policies keep their folders."""
     said = _arguments(str(results.description["command"]))
     config = results.description["config"]
     name = suite.name
@@ -50,6 +47,5 @@ def _arguments(command: str) -> list[str]:
 
 
 def _tested(results: Results, suite: Suite) -> list[str]:
-    """Return the schemes under test in a suite, in the table's order."""
     ran = set(results.runs.filter(pl.col("suite") == suite.name)["run_scheme"])
     return [scheme for scheme in results.schemes if scheme in ran]

@@ -22,7 +22,6 @@ class Badge:
     value: str
     text: str
     section: str
-    """The section's id."""
 
 
 def leads_by_suite(results: Results) -> list[tuple[Suite, list[Lead]]]:

@@ -130,13 +130,10 @@ def _cell(cell: Cell | None) -> str:
 def _tabular(
     head: Sequence[str], groups: Sequence[tuple[str, list[list[str]]]], note: str, columns: str = ""
 ) -> str:
-    """Return a table.
+    """Return a table with escaped ``head`` and rows; groups are pairs of unescaped title and rows.
 
-    Args:
-        head: the columns' names, escaped.
-        groups: each group's title (unescaped; empty for no title line) and rows (escaped).
-        note: text of the comment at the top.
-        columns: alignment; by default the first column left, the others right.
+    A group with an empty title has no title line. ``note`` is the text of the comment at the top; by default
+    ``columns`` aligns the first column left and the others right.
     """
     rows = sum(len(found) + bool(title) for title, found in groups)
     environment = "longtable" if rows > MOST_ROWS else "tabular"
@@ -158,5 +155,4 @@ def _tabular(
 
 
 def _plain(name: str) -> str:
-    """Return a file name without LaTeX's special characters."""
     return re.sub(r"[^\w+.-]", "-", joined(name), flags=re.ASCII).replace("_", "-")

@@ -34,9 +34,7 @@ LEFT_OUT = {
     "figures": "<p class=facts>The page has no room for these figures: <code>figures/</code> has them.</p>",
     "table": "<p class=facts>The page has no room for this table: <code>summary.csv</code> has it.</p>",
 }
-"""Replacements of parts that are left out."""
 QUICK = "quick: a look, not a result"
-"""Note beside the title of each suite that ran with ``--quick``."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +50,7 @@ class FigureGroup:
 
 
 def write(results: Results) -> Path:
-    """Write the tables, ``figures/`` and ``report.html`` into the folder; return the report's path.
-
-    Tables are ``summary.csv``, ``ranking.csv`` and, if papers have claims about the suites, ``claims.csv``.
-    """
+    """Write the CSV tables, ``figures/`` and ``report.html`` into the folder; return the report's path."""
     folder = results.folder
     summary = results.summary.with_columns(pl.lit(results.quick).alias("quick"))
     write_atomically(folder / "summary.csv", summary.write_csv().encode())
@@ -104,14 +99,7 @@ def render(
     beside: list[Verdict],
     places: list[ranking.Place],
 ) -> str:
-    """Return the report's HTML.
-
-    Args:
-        results: the evaluation.
-        groups: each suite's figures.
-        beside: verdicts on papers' claims.
-        places: the power ranking.
-    """
+    """Return the report's HTML; ``beside`` are verdicts on papers' claims, ``places`` the power ranking."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -226,7 +214,6 @@ def _title(schemes: list[str]) -> str:
 
 
 def _size(results: Results, suite: Suite) -> dict[str, Any]:
-    """Return a suite's numbers of runs, scenarios, schemes and repeats."""
     mine = results.runs.filter(results.runs["suite"] == suite.name)
     return {
         "runs": mine["run_id"].n_unique(),
@@ -238,6 +225,5 @@ def _size(results: Results, suite: Suite) -> dict[str, Any]:
 
 
 def _seeds(results: Results) -> list[dict[str, Any]]:
-    """Return the seed and offset of each scenario and repeat; they are equal for all schemes."""
     keys = ["suite", "scenario", "repeat", "seed", "offset_s"]
     return results.runs.select(keys).unique().sort(keys).to_dicts()

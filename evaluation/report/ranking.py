@@ -37,9 +37,7 @@ class Place:
     power: Interval
     """Relative power, 0 to 1: mean over ``suites`` and its 95 % interval."""
     suites: dict[str, float]
-    """Relative power in each suite where the scheme ran."""
     of_suites: int
-    """Number of suites in the ranking."""
 
 
 def ranking(results: Results) -> list[Place]:

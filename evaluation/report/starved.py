@@ -30,10 +30,7 @@ def uses(results: Results, suite: str, scenario: str) -> dict[str, float]:
 
 
 def of(uses_by_scheme: dict[str, float]) -> dict[str, float]:
-    """Return the starved schemes with their use.
-
-    They are below `SHARE_OF_LINK` of the even share or `SHARE_OF_MEDIAN` of the scenario's median scheme.
-    """
+    """Return the schemes below `SHARE_OF_LINK` of the even share or `SHARE_OF_MEDIAN` of the median's."""
     if not uses_by_scheme:
         return {}
     least = max(SHARE_OF_LINK, SHARE_OF_MEDIAN * median(uses_by_scheme.values()))

@@ -19,7 +19,6 @@ from evaluation.report.tables import table as table_of
 from results.metrics import METRICS
 
 _GAP = 2
-"""Spaces between columns."""
 _ANY_WIDTH = 10_000
 """Width for pipes and files: their lines stay whole."""
 
@@ -60,12 +59,8 @@ def _cells(results: Results, suite: Suite) -> tuple[list[str], list[list[str]]]:
 def tables(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Table]:
     """Return the rows as one table, or as several that repeat the first two columns.
 
-    All columns are shown. A column that does not fit beside the first two is folded.
-
-    Args:
-        header: the columns' names.
-        rows: each as long as the header.
-        width: the terminal's width in characters.
+    All columns are shown. A column that does not fit beside the first two is folded. ``width`` is in
+    characters.
     """
     widths = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
     groups: list[list[int]] = []

@@ -56,10 +56,7 @@ def best_in(results: Results, suite: Suite, scenario: str, metric: str) -> set[s
 
 
 def best_of(rows: dict[str, dict[str, Any]], metric: Metric, starved: Collection[str] = ()) -> set[str]:
-    """Return the schemes with the best mean or an interval that overlaps the best one's.
-
-    ``starved`` schemes are ignored.
-    """
+    """Return the schemes, except starved ones, with the best mean or an interval that overlaps its."""
     fed = {scheme: row for scheme, row in rows.items() if scheme not in starved}
     if not metric.better or not fed:
         return set()

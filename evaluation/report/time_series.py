@@ -39,9 +39,7 @@ class Explorer:
     """A suite's interactive time series."""
 
     data: str
-    """Packed JSON."""
     scenarios: int
-    """How many of the suite's scenarios it shows."""
     of_scenarios: int
 
 
@@ -68,14 +66,7 @@ def picked(results: Results, suite: Suite) -> list[str]:
 def of_scenarios(
     results: Results, suite_name: str, names: Sequence[str], points: int
 ) -> list[dict[str, Any]]:
-    """Return the runs of a suite's scenarios for its chart; skip scenarios without series.
-
-    Args:
-        results: the evaluation.
-        suite_name: one of its suites.
-        names: names of the suite's scenarios.
-        points: the maximum number of points of a line.
-    """
+    """Return the runs of scenarios with series; ``points`` is the maximum of a line."""
     scenarios = []
     for scenario in names:
         runs = [
@@ -164,7 +155,6 @@ def _short(value: float) -> float | int | None:
 
 
 def _starts(time_s: Column, flags: Column) -> list[float]:
-    """Return the times at which a flag rises."""
     rising = flags & ~np.concatenate([[False], flags[:-1]])
     return [round(float(at), 1) for at in time_s[rising]]
 
@@ -178,7 +168,6 @@ def _changes(flow: pl.DataFrame) -> list[float]:
 
 
 def _dash(look: Look) -> str:
-    """Return a scheme's dash pattern for plotly."""
     if look.dash == "-":
         return "solid"
     return ",".join(f"{1.6 * length:g}px" for length in look.dash[1])

@@ -11,7 +11,6 @@ from evaluation.report.tables import best_in, of_metric
 from results.metrics import METRICS, Metric
 
 MOST_NAMED = 3
-"""Most schemes to name when several share the lead."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,6 @@ class Lead:
     schemes: list[str]
     """The schemes that are best in the most scenarios; empty if the runs distinguish none."""
     won: int
-    """Number of scenarios in which they are best."""
     scenarios: int
 
     @property

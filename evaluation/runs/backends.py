@@ -36,9 +36,7 @@ class Inputs:
     """Traces and policies of runs as bytes, which can be sent to other machines."""
 
     traces: Mapping[str, bytes]
-    """CSV of each path trace by its name in the scenario."""
     policies: Mapping[str, Mapping[str, bytes]]
-    """Files of each policy folder by scheme."""
     part_rows: int = 1 << 18
     """About how many rows of series each run may hold in memory."""
 
@@ -55,11 +53,7 @@ class Backend(Protocol):
         ...
 
     def check(self, scenarios: Iterable[Scenario]) -> None:
-        """Check scenarios before the first one runs.
-
-        Raises:
-            InputError: the machine lacks something, or the backend cannot express a scenario.
-        """
+        """Raise an `InputError` if the machine lacks something or the backend cannot express a scenario."""
         ...
 
     def run(self, scenario_json: str, interval_ms: float) -> Measurement:
@@ -245,11 +239,7 @@ BACKENDS: dict[str, type[Simulator] | type[RealTcp] | type[Lab]] = {
 
 
 def backend(name: str) -> type[Simulator] | type[RealTcp] | type[Lab]:
-    """Return the backend called ``name``.
-
-    Raises:
-        InputError: there is no such backend; the line lists all.
-    """
+    """Return the backend called ``name``, or raise an `InputError` that lists all."""
     if name not in BACKENDS:
         raise InputError(f"--backend: {name}: not a backend that this build runs ({', '.join(BACKENDS)})")
     return BACKENDS[name]
@@ -270,7 +260,6 @@ def policy_folders(policies: Mapping[str, Mapping[str, bytes]]) -> Iterator[dict
 
 @functools.cache
 def _core() -> str:
-    """Return the hash of the compiled core."""
     programs = sorted(Path(leosim.__file__).parent.glob("*.so"))
     if not programs:
         raise RuntimeError(f"{leosim.__file__}: no compiled core beside it")
@@ -278,6 +267,5 @@ def _core() -> str:
 
 
 def _policy(files: Mapping[str, bytes]) -> leosim.Policy:
-    """Load a policy from its files' bytes."""
     with policy_folders({"": files}) as folders:
         return leosim.Policy.load(str(folders[""]))

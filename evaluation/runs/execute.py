@@ -36,11 +36,8 @@ def run_here(
 
     Each run has its own thread; the simulator releases the GIL.
 
-    Args:
-        runs: runs of one backend.
-        inputs: the runs' traces and policies.
-        jobs: runs at a time; 0: one per core, or one if they run in real time.
-        take: called on the run's thread with the parts of its measurement.
+    All runs have the same backend. ``jobs`` run at a time; 0: one per core, or one in real time. ``take`` is
+    called on the run's thread with the parts of its measurement.
     """
     if not runs:
         return
@@ -54,11 +51,7 @@ def run_here(
 
 
 def connect_ray(address: str) -> None:
-    """Join the cluster at ``address``, as for `ray.init`; ``local`` starts one on this machine.
-
-    Raises:
-        InputError: no cluster answers.
-    """
+    """Join the cluster at ``address``, as for `ray.init`; ``local`` starts one on this machine."""
     # Ray tries for minutes to reach a host that does not answer; report a mistyped one within seconds.
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():
@@ -90,11 +83,7 @@ def run_on_ray(
     one by one, and tasks wait until they are fetched. Ray's client (``ray://``) cannot stream: a run then
     arrives whole.
 
-    Args:
-        runs: runs of one backend.
-        inputs: the runs' traces and policies.
-        jobs: runs at a time; 0: two per core of the cluster, to keep all busy.
-        take: called on a local thread with the parts of a run's measurement.
+    ``jobs`` run at a time; 0: two per core of the cluster, to keep all busy.
     """
     import ray
     from ray.exceptions import RayTaskError

@@ -23,11 +23,7 @@ class LoadedTrace:
 
 
 def load_traces(suites: Iterable[Suite]) -> dict[str, LoadedTrace]:
-    """Return all path traces of the suites' scenarios; build missing named paths.
-
-    Raises:
-        InputError: a name is neither a named path nor a file, or a file is not a valid trace.
-    """
+    """Return all path traces of the suites' scenarios; build missing named paths."""
     # The traces do not depend on the scheme under test.
     names = {name for suite in suites for case in suite.cases("cubic") for name in case.scenario.traces}
     return {name: _load(name) for name in sorted(names)}

@@ -38,11 +38,8 @@ class Run:
     interval_ms: float
     fairness_last_s: float | None
     traces: dict[str, str]
-    """SHA-256 by path trace."""
     policies: dict[str, str]
-    """SHA-256 of each policy by scheme."""
     compare: Compare = field(default_factory=Compare)
-    """How the run's flows are compared."""
     setup_id: str = ""
     """Equal for runs that differ only in repeat, seed and offset."""
 
@@ -76,18 +73,9 @@ def expand(
 ) -> list[Run]:
     """Return all runs of a suite. Repeats are outermost, so an interrupted evaluation covers everything once.
 
-    Args:
-        suite: the suite, possibly from `Suite.as_quick`.
-        contestants: the schemes and policies; without names, the suite's own schemes.
-        traces: the suite's path traces.
-        backend: the backend's name.
-        known: the schemes that the backend runs without a policy.
-        base_seed: the base seed of all seeds and offsets.
-        repeats: replaces the suite's.
-        version: the simulator's version, part of a run's identity.
-
-    Raises:
-        InputError: an invalid scenario or unknown scheme, or policies of different intervals in one run.
+    ``known`` are the schemes that the backend runs without a policy, ``base_seed`` determines all seeds and
+    offsets, ``repeats`` replaces the suite's, and the simulator's ``version`` is part of a run's identity. An
+    `InputError` names an invalid scenario, an unknown scheme, or policies of different intervals in one run.
     """
     policies = contestants.policies if contestants else {}
     given = contestants.names if contestants else None
@@ -154,7 +142,6 @@ def _vary(template: Scenario, seed: int, offset_s: float | None) -> Scenario:
 
 
 def _interval_ms(scenario: Scenario, policies: dict[str, Policy]) -> float:
-    """Return the monitor interval of the policies in a scenario."""
     intervals = {
         flow.scheme: policies[flow.scheme].interval_ms for flow in scenario.flows if flow.scheme in policies
     }

@@ -16,7 +16,6 @@ NOMINAL_MBPS = 100.0
 FLOW_MBPS = 1.0
 """Cost of a flow beside its packets, as equivalent capacity."""
 LINES = 10
-"""Number of lines in a log, which has no bar."""
 
 
 def weight(run: Run) -> float:
@@ -77,14 +76,7 @@ class Shown:
     """Shows a plan's progress on stderr: a bar on a terminal, otherwise `LINES` lines."""
 
     def __init__(self, console: Console, runs: Sequence[Run], kept: Sequence[Run], at_a_time: int) -> None:
-        """Start.
-
-        Args:
-            console: where to show it.
-            runs: all runs to get results of.
-            kept: those of them in the cache.
-            at_a_time: how many run at a time.
-        """
+        """Start; ``kept`` are the ``runs`` in the cache."""
         free = {run.run_id for run in kept}
         self._console = console
         self._estimate = Estimate((run for run in runs if run.run_id not in free), at_a_time)

@@ -49,7 +49,6 @@ class Policy:
     folder: Path
     files: dict[str, bytes] = field(repr=False)
     metadata: dict[str, Any]
-    """``policy.json``."""
     departures: str | None = None
     """For a shipped policy, one line with its differences from the publication."""
 
@@ -81,7 +80,6 @@ class Contestants:
     """Schemes in the user's order, and their policies."""
 
     names: list[str] | None
-    """None: each suite's own schemes."""
     policies: dict[str, Policy]
 
 
@@ -100,14 +98,8 @@ def about(name: str, policy: Policy | None) -> str:
 def parse(text: str, known: list[str]) -> Contestants:
     """Return the schemes of ``NAME,NAME=PATH,…``, with their policies loaded and checked.
 
-    A name that is not a built-in scheme stands for that agent's shipped policy.
-
-    Args:
-        text: the value of ``--schemes``.
-        known: the schemes that the backend runs without a policy.
-
-    Raises:
-        InputError: an unknown scheme, a name twice, or a policy that cannot be loaded.
+    A name not among the backend's ``known`` schemes stands for that agent's shipped policy. An `InputError`
+    names an unknown scheme, a repeated name, or a policy that cannot be loaded.
     """
     names: list[str] = []
     policies: dict[str, Policy] = {}
@@ -153,11 +145,7 @@ def shipped() -> dict[str, Path]:
 
 
 def load_policy(path: Path) -> Policy:
-    """Return the policy in the folder ``path``, or in the folder ``policy`` of a training run.
-
-    Raises:
-        InputError: it is missing, damaged or of another specification.
-    """
+    """Return the policy in the folder ``path`` or its subfolder ``policy``, or raise an `InputError`."""
     folder = path if (path / "policy.json").exists() else path / "policy"
     if not (folder / "policy.json").is_file():
         raise InputError(f"{path}: policy.json: there is no policy in this folder")

@@ -17,12 +17,7 @@ _SHOWN = 3
 
 
 def found(runs: Iterable[Run], traces: Mapping[str, bytes]) -> list[dict[str, Any]]:
-    """Return one entry per suite, scheme and need that no path of the flows announces, with the scenarios.
-
-    Args:
-        runs: the plan.
-        traces: the CSV of each path trace of the runs.
-    """
+    """Return one entry per suite, scheme and need that no path of the flows announces, with the scenarios."""
     parsed = {name: leosim.PathTrace.parse(csv.decode(), name) for name, csv in traces.items()}
     lacking: dict[tuple[str, str, str], list[str]] = {}
     seen = set()
