@@ -2,8 +2,8 @@
 # Needs Linux, git, make, Python >= 3.11 with pip and a Rust toolchain; everything else goes into .venv.
 
 PYTHON ?= python3
-`make train MINUTES=10` trains for that long instead of the preset's steps; the seed then no longer fixes the policy.
-`make fuzz MINUTES=10` fuzzes each parser for that long.
+# `make train MINUTES=10` trains for that long instead of the preset's steps; the seed then no longer fixes the policy.
+# `make fuzz MINUTES=10` fuzzes each parser for that long.
 MINUTES ?=
 SEED ?= 1
 
@@ -15,11 +15,11 @@ STAMPS := $(VENV)/.stamps
 SHELL_SOURCES := $(shell find core/link kernel_bridge/shell -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 CORE := $(shell find core -name '*.rs' -o -name '*.toml' -o -name '*.pyi') Cargo.toml Cargo.lock
 
-Name the virtual environment instead of activating it: callers of make need not activate it either.
+# Name the virtual environment instead of activating it: callers of make need not activate it either.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
-Container images often set it; every program that a test starts would then recompile torch, Ray and all other modules.
+# Some container images set it; every program that a test starts would then recompile torch, Ray and all other modules.
 unexport PYTHONDONTWRITEBYTECODE
-A clean clone is built once, and incremental compilation slows down the first build and its programs.
+# A clean clone is built once, and incremental compilation slows down the first build and its programs.
 export CARGO_INCREMENTAL ?= 0
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -41,7 +41,7 @@ $(STAMPS)/core: $(STAMPS)/packages $(CORE) | $(STAMPS)/project
 	$(BIN)/maturin develop --quiet --release --locked --uv -m core/py/Cargo.toml
 	touch $@
 
-mm-leo replays path traces in real time.
+# mm-leo replays path traces in real time.
 $(BIN)/mm-leo: $(STAMPS)/packages $(SHELL_SOURCES) | $(STAMPS)/core
 	cargo build --quiet --release --locked -p leo-shell
 	install "$${CARGO_TARGET_DIR:-target}/release/mm-leo" $@
@@ -50,8 +50,8 @@ $(STAMPS)/project: $(STAMPS)/packages pyproject.toml
 	$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-Train Astraea on LEO paths in about four minutes of two cores and compare it with classic schemes. The budget is in
-steps, so a seed gives the same policy, byte for byte, on a busy machine. Prints the report's path last.
+# Train Astraea on LEO paths in about four minutes of two cores and compare it with classic schemes. The budget is in
+# steps, so a seed gives the same policy, byte for byte, on a busy machine. Prints the report's path last.
 train: setup
 	out=runs/train-$$(date +%Y%m%d-%H%M%S); \
 	$(BIN)/python train.py --agent astraea --config configs/agents/astraea-minutes.yaml --workers 2 \
@@ -59,22 +59,22 @@ train: setup
 	$(BIN)/python evaluate.py leo-single leo-pair \
 	    --schemes cubic,reno,astraea=$$out/policy --out $$out/evaluation
 
-Build everything on all cores, then run the Python tests that may share the machine, then the real-time ones. Those
-mostly wait; the remaining checks run beside them at idle priority.
+# Build everything on all cores, then run the Python tests that may share the machine, then the real-time ones. Those
+# mostly wait; the remaining checks run beside them at idle priority.
 test:
 	@echo "building on $$(nproc) cores; each part's output comes when it is done"
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target built
 	@$(MAKE) --no-print-directory pytest-shared
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target pytest-real-time beside-real-time
 
-The core's own tests are built later, beside the real-time part.
+# The core's own tests are built later, beside the real-time part.
 built: lint-text programs
 
-SCHED_IDLE: use the cores only when no other program does.
+# SCHED_IDLE: use the cores only when no other program does.
 beside-real-time:
 	@chrt --idle 0 $(MAKE) --no-print-directory test-core lint-types lint-rust
 
-Install packages and build with cargo side by side. Each is sequential within: both take a lock.
+# Install packages and build with cargo side by side. Each is sequential within: both take a lock.
 programs: installed setup
 	@scripts/kernel.sh
 	@scripts/lab.sh
@@ -93,19 +93,19 @@ pytest: setup
 	@$(MAKE) --no-print-directory pytest-shared
 	@$(MAKE) --no-print-directory pytest-real-time
 
-See conftest.py. One worker more than cores, as tests often wait for the processes that they start, and one thread
-per worker.
+# See conftest.py. One worker more than cores, as tests often wait for the processes that they start, and one thread per
+# worker.
 pytest-shared: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --part shared --numprocesses $$(($$(nproc) + 1)) --dist loadgroup
 
 pytest-real-time: setup
 	$(BIN)/python -m pytest --part real-time
 
-The report's test needs a real browser; as root, this installs it with the system's package manager.
+# The report's test needs a real browser; as root, this installs it with the system's package manager.
 browser:
 	@scripts/browser.sh
 
-The tests with real link shells need mahimahi and iperf3; as root, this installs them.
+# The tests with real link shells need mahimahi and iperf3; as root, this installs them.
 mahimahi:
 	@scripts/mahimahi.sh
 
@@ -113,11 +113,11 @@ mahimahi:
 kernel: setup
 	@scripts/kernel.sh
 
-A stock Linux kernel in virtual time; as root, this installs QEMU.
+# A stock Linux kernel in virtual time; as root, this installs QEMU.
 lab: setup
 	@scripts/lab.sh
 
-MINUTES for each parser; coverage-guided where atheris has a wheel for this Python, otherwise with hypothesis.
+# MINUTES for each parser; coverage-guided where atheris has a wheel for this Python, otherwise with hypothesis.
 fuzz: setup
 	$(UV) pip install --quiet 'atheris>=3,<4' || echo 'fuzz: atheris is not available here; using hypothesis' >&2
 	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),4)
@@ -132,7 +132,7 @@ lint-text: $(STAMPS)/packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-Clippy uses the profile of the core's tests, and checks the eBPF loader where it was built.
+# Clippy uses the profile of the core's tests, and checks the eBPF loader where it was built.
 lint-rust: $(STAMPS)/packages
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	if [ -x $(BIN)/leo-bridge ]; then \
@@ -141,14 +141,14 @@ lint-rust: $(STAMPS)/packages
 lint-types: setup
 	$(BIN)/pyright
 
-leo-single and leo-pair with the classic schemes, and with POLICY=runs/…/policy if given.
+# leo-single and leo-pair with the classic schemes, and with POLICY=runs/…/policy if given.
 report: setup
 	$(BIN)/python evaluate.py leo-single leo-pair --schemes cubic,reno$(if $(POLICY),$(comma)astraea=$(POLICY)) \
 	    --out runs/report
 comma := ,
 
-All suites of papers with their schemes and the twelve, and the report. The cache keeps results, so a second call, also
-after an interruption, runs only what is new. QUICK=1: a short version in minutes. KEEP=1: write docs/results.
+# All suites of papers with their schemes and the twelve, and the report. The cache keeps results, so a second call,
+# also after an interruption, runs only what is new. QUICK=1: a short version in minutes. KEEP=1: write docs/results.
 QUICK ?=
 KEEP ?=
 papers: setup
@@ -156,7 +156,7 @@ papers: setup
 	$(BIN)/python evaluate.py papers $(if $(QUICK),--quick) --out $$out; \
 	$(if $(KEEP),$(BIN)/python -m evaluation.keep $$out)
 
-Resolve the dependencies of pyproject.toml again. The lock holds no registry addresses.
+# Resolve the dependencies of pyproject.toml again. The lock holds no registry addresses.
 lock:
 	$(BIN)/python scripts/lock.py
 
