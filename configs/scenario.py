@@ -17,7 +17,7 @@ class Reverse(Strict):
     """A link's reverse direction, with its own transmitter and queue but the link's delay and outages."""
 
     rate_mbps: Positive | None = None
-    """Capacity in IP packets' bits; with a trace the default is the trace's downlink."""
+    """Capacity, counting whole IP packets; default: the trace's downlink."""
     loss: Probability = 0.0
     """Independent random loss per packet, on top of the trace's."""
     queue: Queue = Queue()
@@ -27,7 +27,7 @@ class Link(Strict):
     """A one-way link; the reverse path has the same delay and is uncongested unless ``reverse`` is given."""
 
     rate_mbps: Positive | None = None
-    """Capacity in bits of 1,500-byte IP packets; replaces a trace's capacity."""
+    """Capacity, counting whole IP packets of 1,500 bytes; replaces a trace's."""
     delay_ms: NonNegative | None = None
     """One-way propagation delay; a link has either this or a trace."""
     trace: str | None = None

@@ -37,7 +37,6 @@ class FlowFigures:
     scheme: str
     goodput_mbps: float
     rtt_mean_ms: float | None
-    """None without a sample, as in the fields below."""
     rtt_p95_ms: float | None
     base_rtt_mean_ms: float | None
     retransmit_rate: float | None

@@ -41,7 +41,7 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
 
 
 def _makes_size(key: str, suite: Suite, cases: list[Case]) -> bool:
-    """Return whether cases that differ only in this key of the grid transfer different sizes."""
+    """Return whether cases that differ only in this key transfer different sizes."""
     sizes: dict[tuple[object, ...], set[tuple[int | None, ...]]] = {}
     for case in cases:
         others = tuple(case.values[name] for name in suite.grid if name != key)

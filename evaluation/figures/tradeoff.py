@@ -51,7 +51,6 @@ def _delay(suite: Suite) -> str:
 
 
 def _edges(row: dict[str, Any]) -> tuple[float, float, float]:
-    """Return mean, low and high; without an interval all three are the mean."""
     low, high = row["ci_low"], row["ci_high"]
     return row["mean"], row["mean"] if low is None else low, row["mean"] if high is None else high
 

@@ -136,31 +136,31 @@ class Ratio(Claim):
 
     @property
     def parts(self) -> list[Part]:
-        """What is divided, and by what."""
+        """Numerator and denominator."""
         return [self.of, self.to]
 
     def region(self, margin: float) -> Region:
-        """Return where the ratio must lie; ``margin`` as for `Number`."""
+        """Return the region in which the ratio must lie; ``margin`` as for `Number`."""
         if self.value is not None and self.tolerance is not None:
             return Number(value=self.value, tolerance=self.tolerance).region(margin)
         return Bounds(at_least=self.at_least, at_most=self.at_most).region()
 
     @property
     def stated(self) -> str:
-        """The number or the ends."""
+        """The number or the bounds."""
         if self.value is not None:
             return f"{'about ' if self.about else ''}{self.value:,.10g} ×"
         return Bounds(at_least=self.at_least, at_most=self.at_most).told() + " ×"
 
 
 class Trend(ByScheme):
-    """How the metric moves along a key of the grid, by the line of least squares through its values."""
+    """The metric's direction along a key of the grid, from a least-squares line through its values."""
 
     kind: Literal["trend"]
     along: str
     direction: Literal["rises", "falls", "flat"]
     by: NonNegative = 0.0
-    """By how much at least from the lowest to the highest value of ``along``; of ``flat``, at most."""
+    """Minimum change from the lowest to the highest ``along``; for ``flat``, the maximum."""
 
     @model_validator(mode="after")
     def _possible(self) -> Trend:

@@ -32,18 +32,20 @@ class Bench:
 
 
 BENCHES = {
-    "simulator": Bench("packets a second, and what a packet costs with up to 1,000 flows", default=True),
-    "instructions": Bench("instructions a packet, part by part, and cache misses (valgrind)", default=True),
-    "envs": Bench("steps of an environment beside the same simulation without Python", default=True),
+    "simulator": Bench("packets per second, and the cost of a packet with up to 1,000 flows", default=True),
+    "instructions": Bench("instructions per packet by part, and cache misses (valgrind)", default=True),
+    "envs": Bench("environment steps, compared with simulation without Python", default=True),
     "rollouts": Bench("steps with a policy in the loop", default=True),
     "traces": Bench("building all named path traces", default=True),
-    "bridge": Bench("what steering costs on the live kernel (root)", default=True),
-    "shell": Bench("what mm-leo carries and how exact its delay is (root, mahimahi)", default=True),
-    "lab": Bench("what a virtual second of Linux costs (QEMU)", default=True),
-    "faces": Bench("what Gymnasium's, SB3's, PettingZoo's and RLlib's faces add to a step"),
+    "bridge": Bench("cost of control on the live kernel (root)", default=True),
+    "shell": Bench("mm-leo's throughput and exactness of delay (root, mahimahi)", default=True),
+    "lab": Bench("cost of a virtual second of Linux (QEMU)", default=True),
+    "faces": Bench("cost of the Gymnasium, SB3, PettingZoo and RLlib interfaces per step"),
     "suite": Bench("`leo-single` for twenty schemes"),
-    "cores": Bench("how much of two cores training uses"),
-    "engines": Bench("whether the engines train alike", program=("agents.engines.bench", "--seeds", "3")),
+    "cores": Bench("share of two cores that training uses"),
+    "engines": Bench(
+        "whether the engines learn equally well", program=("agents.engines.bench", "--seeds", "3")
+    ),
     "training": Bench(
         "whether training for minutes pays",
         program=("agents.astraea.bench", "--minutes", "4", "--seeds", "3"),

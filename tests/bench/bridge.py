@@ -34,9 +34,7 @@ SECONDS = 2.0
 GROW_S = 3.0
 """Time for the policy to open its window before measuring."""
 BEGUN_BYTES = 10_000
-"""More than arrives without the flow."""
 FIRST = ("nice", "-n", "-20")
-"""Priority over other work on the machine."""
 LEAST_OF_CUBICS = 0.95
 MANY = 200
 LATEST_MS = 1.0
@@ -47,8 +45,6 @@ CUBIC = "the kernel's Cubic, in turns"
 
 @dataclass(frozen=True)
 class _Moved:
-    """A flow's progress in some time."""
-
     gbit_per_cpu_s: float
     gbit_per_s: float
 
@@ -125,7 +121,6 @@ def _flow(pair: Pair, scheme: str, lead_s: float, daemons: Sequence[int]) -> _Mo
 
 
 def _softirq_threads() -> list[int]:
-    """Return the kernel's ksoftirqd threads."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and (folder / "cmdline").exists():
@@ -187,7 +182,6 @@ def _latency(flows: int) -> Iterator[Row]:
 
 
 def _iperf3(pair: Pair, port: int, *arguments: str) -> list[subprocess.Popen[str]]:
-    """Start a server and, once it listens, a client."""
     server = subprocess.Popen(
         # No interval lines: those of 100 streams would fill the pipe, which is not read meanwhile.
         pair.inside(
@@ -204,7 +198,6 @@ def _iperf3(pair: Pair, port: int, *arguments: str) -> list[subprocess.Popen[str
 
 
 def _finish(processes: list[subprocess.Popen[str]]) -> None:
-    """Wait for both ends of iperf3."""
     server, client = processes
     result = json.loads(client.communicate()[0])
     server.communicate()

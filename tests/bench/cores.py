@@ -22,7 +22,6 @@ MOST_OTHERS = 0.05
 WINDOW_S = 15.0
 POLL_S = 0.05
 LIMIT_S = 120.0
-"""Limit from a run's start to its first rows."""
 
 TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
@@ -33,7 +32,6 @@ ENGINES: dict[str, list[str]] = {
     "rllib-ppo": ["--agent", "ppo", "--config", "configs/agents/ppo.yaml", "--engine", "rllib"],
     "rllib-appo": ["--agent", "appo", "--config", "configs/agents/appo.yaml", "--engine", "rllib"],
 }
-"""Shipped configurations, with ``--workers 2``."""
 
 
 def rows() -> Iterator[Row]:
@@ -100,7 +98,6 @@ def _spent_s(root: int) -> float:
 
 
 def _busy_s() -> float:
-    """Return the CPU time used by all processes and the kernel."""
     user, nice, system, _, _, irq, softirq, steal, *_ = map(
         int, Path("/proc/stat").read_text().splitlines()[0].split()[1:]
     )

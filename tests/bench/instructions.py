@@ -57,7 +57,6 @@ def _row(name: str, value: float, unit: str, kept: float) -> Row:
 
 
 def _build() -> Path:
-    """Build the program that runs a cell, optimised and with line tables."""
     environment = {**os.environ, "CARGO_PROFILE_RELEASE_DEBUG": "line-tables-only"}
     target = Path(environment.setdefault("CARGO_TARGET_DIR", str(ROOT / "target" / "instructions")))
     command = ["cargo", "build", "--quiet", "--release", "--locked", "-p", "leo-sim", "--example", "cell"]
@@ -80,7 +79,6 @@ def _profile(
 
 
 def _misses(profile: str) -> int:
-    """Return last-level data cache misses from the profile's totals."""
     found = {
         key: line.split()[1:]
         for line in profile.splitlines()

@@ -16,7 +16,6 @@ from tests.bench.row import Row
 MOST_COUNTING_S = 1.5
 """Three hops at 100 Mbit/s also use timers and devices, which cost more than counting."""
 MOST_TO_BEGIN_S = 5.0
-"""The same for starting a guest."""
 
 SHORT_S, LONG_S = 2, 8
 FEW, MANY = 20_000, 220_000
@@ -53,7 +52,6 @@ def _count(to: int) -> tuple[float, float]:
 
 
 def core_s(duration_s: float) -> float:
-    """Return the CPU time of a run of one flow over three hops."""
     link = {"rate_mbps": 100, "delay_ms": 8}
     data = {
         "duration_s": duration_s,
@@ -66,13 +64,11 @@ def core_s(duration_s: float) -> float:
 
 
 def begin_core_s() -> float:
-    """Return the CPU time of an idle guest."""
     before = _children_s()
     machine.run(image.latest(), machine.Job(["/bin/busybox", "true"], {}, {}, [], 1.0), seed=1)
     return _children_s() - before
 
 
 def _children_s() -> float:
-    """Return the CPU time of all ended child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

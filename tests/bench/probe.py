@@ -58,7 +58,6 @@ def ask(probes: socket.socket, count: int, gap_ms: float) -> list[tuple[int, int
 
 
 def left(probes: socket.socket) -> int:
-    """Return when a device took the last datagram sent."""
     errors = select.poll()
     errors.register(probes, 0)
     if not errors.poll(5_000):
@@ -68,7 +67,6 @@ def left(probes: socket.socket) -> int:
 
 
 def receive(probes: socket.socket) -> tuple[bytes, int, Any]:
-    """Return a datagram, the kernel's receive time and the sender."""
     data, messages, _, sender = probes.recvmsg(2000, 200)
     return data, stamped(messages), sender
 

@@ -27,7 +27,6 @@ MUST_HOLD = 0.2
 
 
 def native(size: int, scenario: Scenario = STATIC) -> leosim.Batch:
-    """Return a started batch of ``scenario``."""
     batch = leosim.Batch(size, slots=len(scenario.flows), agent="astraea", threads=1)
     for index in range(size):
         batch.reset(index, scenario.model_copy(update={"seed": index}).to_json(), {})

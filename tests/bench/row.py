@@ -17,7 +17,6 @@ class Row:
     unit: str
     baseline: float
     against: str
-    """Description of the baseline."""
     bar: float | None = None
     """Minimum ratio of value to baseline; None without a requirement."""
     at_most: bool = False
@@ -43,7 +42,6 @@ class Row:
         return row | {"machine": machine()}
 
     def print(self) -> None:
-        """Print the row as one line of JSON and flush."""
         print(json.dumps(self.as_dict()), flush=True)
 
 

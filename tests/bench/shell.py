@@ -85,7 +85,6 @@ def throughput_mbps(shells: Sequence[Shell]) -> float:
 
 
 def queueing_ms(shells: Sequence[Shell]) -> float:
-    """Return a BBR flow's mean RTT above propagation."""
     intervals = flow(shells, BBR_S, "--interval", "0.1")["intervals"]
     streams = [stream for interval in intervals for stream in interval["streams"]]
     rtt_ms = [stream["rtt"] / 1e3 for stream in streams if stream["start"] >= BBR_LEAD_S]

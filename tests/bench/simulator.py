@@ -72,7 +72,6 @@ def ours(scenario: Scenario, *, sent: bool = False) -> Speed:
 
 
 def theirs(peer: Peer, flows: int) -> Speed:
-    """Return a run of another simulator on the cell of 100 Mbit/s."""
 
     def speed() -> float:
         spent_s, packets = peer.run(flows, 100.0, SECONDS)
@@ -82,7 +81,6 @@ def theirs(peer: Peer, flows: int) -> Speed:
 
 
 def fastest(*runs: Speed, repeats: int = REPEATS) -> list[float]:
-    """Return the best speed of each run, measured in turns."""
     return [max(column) for column in zip(*([run() for run in runs] for _ in range(repeats)), strict=True)]
 
 

@@ -27,7 +27,6 @@ def cpu_s() -> float:
 
 
 def _built() -> Path:
-    """Return the program; compile it if missing or older than its source."""
     if not BINARY.exists() or BINARY.stat().st_mtime < SOURCE.stat().st_mtime:
         BINARY.parent.mkdir(parents=True, exist_ok=True)
         fresh = BINARY.with_suffix(".new")

@@ -42,7 +42,6 @@ _TOKENS = (
 
 @st.composite
 def near(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
-    """Return a seed with up to four edits, or random bytes."""
     if draw(st.integers(0, 9)) == 0:
         return draw(st.binary(max_size=200))
     data = draw(st.sampled_from(seeds))

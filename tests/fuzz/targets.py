@@ -28,8 +28,6 @@ _MAX_RUN_S = 0.05
 
 
 class Target(NamedTuple):
-    """A parser and valid inputs."""
-
     parse: Callable[[bytes], object]
     seeds: tuple[bytes, ...]
 

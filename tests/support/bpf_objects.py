@@ -16,8 +16,6 @@ _GET_FD_BY_ID = {"prog": 13, "map": 14, "link": 30}
 
 
 class BpfObject(NamedTuple):
-    """The kernel's identifier."""
-
     kind: str
     id: int
 

@@ -19,12 +19,10 @@ POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
 SCHEME = f"leo_t{os.getpid() % 100_000}"
 """Unique to this process, so several may run."""
 LIMIT_S = 60
-"""Guards against hanging."""
 MSS = 1448
 
 
 def congestion_controls():
-    """Return the kernel's available congestion controls."""
     return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
 
 
