@@ -157,7 +157,7 @@ class Flow(Strict):
         if self.transfer_bytes is not None and self.arrivals is not None:
             raise ValueError("give at most one of transfer_bytes and arrivals")
         if self.scheme == "agent" and self.arrivals is not None:
-            raise ValueError("flows that are steered from outside cannot arrive at random")
+            raise ValueError("arrivals: the scheme agent cannot have arrivals")
         return self
 
 

@@ -165,7 +165,9 @@ class Suite(Strict):
             except ValueError as error:
                 raise ValueError(f"derived.{name}: {error}") from None
             if unknown:
-                raise ValueError(f"derived.{name}: {unknown[0]} is neither in parameters nor in grid")
+                raise ValueError(
+                    f"derived.{name}: {unknown[0]} must be in parameters, grid, spread or earlier in derived"
+                )
             taken[name] = "in derived"
         cut = {"": self, "quick.": self.quick, "spot.": self.spot}
         for field, of in cut.items():
@@ -177,7 +179,7 @@ class Suite(Strict):
         if "curve" in self.figures and self.x is None:
             raise ValueError("figures: curve needs x, a key of grid")
         if self.in_turn and not self.vary_offset:
-            raise ValueError("in_turn: repeats that all start at the same time do not follow one another")
+            raise ValueError("in_turn: needs vary_offset: repeats must start at different times")
         for field, shorter in (("quick", self.quick), ("spot", self.spot)):
             for name in shorter.parameters if shorter else ():
                 if name not in self.parameters:
@@ -206,7 +208,7 @@ class Suite(Strict):
                 if name not in values:
                     raise ValueError(f"only.{scheme}.{name}: is neither in grid nor in spread")
                 if unknown := [value for value in wanted if value not in values[name]]:
-                    raise ValueError(f"only.{scheme}.{name}: {unknown[0]} is none of its values")
+                    raise ValueError(f"only.{scheme}.{name}: {unknown[0]} is not one of its values")
         return self
 
     def has(self, scheme: str | None, values: dict[str, Value]) -> bool:

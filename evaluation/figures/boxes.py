@@ -15,8 +15,8 @@ from results.metrics import METRICS
 
 TITLE = "How flows spread"
 CAPTION = (
-    "One value a flow and repeat. Boxes reach from the first to the third quartile, with the median across; "
-    "whiskers to the farthest value within one and a half boxes of them; rings are what lies beyond."
+    "One value per flow and repeat. Boxes span the first to the third quartile, with a line at the median; "
+    "whiskers reach the farthest value within one and a half box lengths; rings are outliers."
 )
 SHOWN = ("goodput_mbps", "delay_inflation")
 

@@ -14,7 +14,7 @@ from results.figure_style import MUTED, Panel, canvas, legend_above, looks
 
 TITLE = "Completion time against size"
 CAPTION = (
-    "Each mark is one transfer, each line goes through the medians; both axes are logarithmic. A transfer "
+    "Each mark is one transfer; lines connect medians; both axes are logarithmic. A transfer "
     "that did not end in the run has no mark."
 )
 

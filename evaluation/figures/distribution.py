@@ -16,8 +16,8 @@ from results.measurement import Column
 
 TITLE = "Distributions over time"
 CAPTION = (
-    "The first repeat of each scenario: for what share of its intervals a value was not exceeded. Goodput is "
-    "of all flows of the scheme together, RTT of each flow."
+    "The first repeat of each scenario: the share of intervals with at most a value. Goodput is "
+    "the total of the scheme's flows; RTT is per flow."
 )
 
 

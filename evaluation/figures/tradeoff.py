@@ -15,9 +15,9 @@ from results.figure_style import FAINT, INK, MUTED, Panel, canvas, legend_above,
 
 TITLE = "Goodput against delay"
 CAPTION = (
-    "Each mark is a scheme’s mean over repeats with its 95 % interval both ways. The star is the physical "
-    "limit: all of the capacity and not one packet queued. Along a grey line, power (goodput over delay) is "
-    "the same."
+    "Each mark is a scheme’s mean over repeats with its 95 % interval on both axes. The star is the physical "
+    "limit: all of the capacity without queueing. Grey lines have equal power (goodput over "
+    "delay)."
 )
 
 

@@ -114,7 +114,7 @@ class Ratio(Claim):
     @model_validator(mode="after")
     def _complete(self) -> Ratio:
         if self.of == self.to:
-            raise ValueError("of: is the same as to")
+            raise ValueError("of: must differ from to")
         named = [part.scheme for part in (self.of, self.to) if part.scheme is not None]
         if (len(named) == 2) == bool(self.schemes):
             raise ValueError("schemes: name them here, or one in of and one in to")
@@ -165,7 +165,7 @@ class Trend(ByScheme):
     @model_validator(mode="after")
     def _possible(self) -> Trend:
         if self.direction == "flat" and self.by == 0.0:
-            raise ValueError("by: flat needs how much counts as flat")
+            raise ValueError("by: flat needs the maximum change")
         if self.over not in ("each", "mean"):
             raise ValueError("over: must be each or mean for a trend")
         return self

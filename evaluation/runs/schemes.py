@@ -72,7 +72,7 @@ class Policy:
         if self.departures is not None:
             return self.departures
         command = provenance.get("command")
-        return f"Trained by: {command}." if command else "Where it comes from is not known."
+        return f"Trained by: {command}." if command else "Its origin is unknown."
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def parse(text: str, known: list[str]) -> Contestants:
     for item in filter(None, (part.strip() for part in text.split(","))):
         name, equals, path = item.partition("=")
         if name in names:
-            raise InputError(f"--schemes: {name}: is named twice")
+            raise InputError(f"--schemes: {name}: is a duplicate")
         if equals and name in known:
             raise InputError(f"--schemes: {name}: is built in; give the policy another name")
         if equals:
