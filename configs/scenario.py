@@ -39,8 +39,7 @@ class Link(Strict):
     burst_bytes: Annotated[int, Field(ge=0, lt=2**32)] = 0
     """Token bucket depth, as ``burst`` of tc's tbf; 0: an exact link."""
     outage: Literal["hold", "drop"] = "hold"
-    """Whether an outage of the trace holds or drops packets that are queued or arrive during it, in both
-    directions. Packets in flight are always lost."""
+    """Fate of packets queued or arriving in an outage, in both directions; those in flight are lost."""
     queue: Queue = Queue()
     reverse: Reverse | None = None
     """The reverse direction, which carries ACKs and the data of backward flows."""
@@ -132,8 +131,7 @@ class Flow(Strict):
     arrivals: Arrivals | None = None
     """Transfers that arrive between start_s and stop_s and run to completion."""
     rate_mbps: Annotated[float, Field(gt=1e-3, lt=1e6)] | None = None
-    """Rate of IP packets: the constant rate of ``udp``, or the write rate of a TCP flow's application. By
-    default TCP flows are backlogged."""
+    """Rate of IP packets of ``udp``, or of a TCP flow's application, which by default is backlogged."""
     on_off: OnOff | None = None
     """Send at ``rate_mbps`` in bursts; by default continuously."""
 

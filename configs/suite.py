@@ -67,8 +67,7 @@ class Compare(Strict):
     """How flows are compared in the time in which all of them run."""
 
     ratio_of: Annotated[int, Field(ge=0)] | None = None
-    """Index of the flow whose goodput over the others' highest is the goodput ratio; default: lowest over
-    highest of all flows."""
+    """Index of the flow to compare with the others' highest goodput; default: lowest with highest."""
     apart: bool = False
     """Whether to group flows by shared links: goodput ratio and Jain's index are then means over the groups,
     and utilization is that of all groups' bottlenecks together."""
@@ -123,8 +122,7 @@ class Suite(Strict):
     vary_offset: bool = True
     """Whether repeats start at different times of their path traces."""
     in_turn: bool = False
-    """Whether each repeat starts where the one before it ended in the path traces; otherwise start times are
-    random. Ten repeats of a tenth of an orbit then cover the orbit."""
+    """Whether each repeat starts where the one before ended in the path traces; default: at random."""
     first_as_written: bool = False
     """Whether the first repeat keeps the template's seed and offset."""
     fairness_last_s: Seconds | None = None

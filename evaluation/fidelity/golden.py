@@ -61,10 +61,7 @@ class Golden:
     """A golden file."""
 
     provenance: Mapping[str, Any]
-    """``kernel``, ``image_sha256``, ``commit``, ``date`` and ``command``, from `of_results`.
-
-    Where `renewed` kept runs of an older recording, ``earlier`` is that recording's provenance.
-    """
+    """From `of_results`; ``earlier`` is that of an older recording whose runs `renewed` kept."""
     runs: list[GoldenRun]
 
 

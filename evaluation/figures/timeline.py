@@ -17,8 +17,8 @@ from results.measurement import Column
 
 TITLE = "Goodput and RTT over time"
 CAPTION = (
-    "The first repeat of each scenario, in steps of one second; every scheme meets the same stretch of "
-    "the path. Grey: the capacity above, the base RTT (propagation alone) below; ticks under the "
+    "The first repeat of each scenario, in steps of one second; all schemes meet the same part of "
+    "the path. Grey: the capacity above, the base RTT (propagation only) below; ticks under the "
     "goodput mark outages. Goodput counts bytes in order, so for a moment after a gap is filled it can "
     "exceed the capacity."
 )

@@ -73,8 +73,7 @@ class Claim(Strict):
     scenarios: Scenarios = Field(default={})
     """Selects scenarios of the suite; default: all."""
     over: Over = "each"
-    """Whether it must hold in each scenario, for their mean, highest or lowest value, or for the deviation
-    between runs (one sample per scenario)."""
+    """Where it must hold: in each scenario, for their mean, highest or lowest, or deviation over runs."""
     flows: list[Annotated[int, Field(ge=0)]] | None = None
     """Flow numbers; default: the scheme's flows."""
     window_s: tuple[Finite, Finite] | None = Field(default=None, strict=False)
