@@ -17,7 +17,7 @@ CORE := $(shell find core -name '*.rs' -o -name '*.toml' -o -name '*.pyi') Cargo
 
 # Name the virtual environment instead of activating it: callers of make need not activate it either.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
-# Container images often set it; every program that a test starts would then recompile torch, Ray and all other modules.
+# Some container images set it; every program that a test starts would then recompile torch, Ray and all other modules.
 unexport PYTHONDONTWRITEBYTECODE
 # A clean clone is built once, and incremental compilation slows down the first build and its programs.
 export CARGO_INCREMENTAL ?= 0
@@ -94,8 +94,8 @@ pytest: setup
 	@$(MAKE) --no-print-directory pytest-shared
 	@$(MAKE) --no-print-directory pytest-real-time
 
-# See conftest.py. One worker more than cores, as tests often wait for the processes that they start, and one thread
-# per worker.
+# See conftest.py. One worker more than cores, as tests often wait for the processes that they start, and one thread per
+# worker.
 pytest-shared: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --part shared --numprocesses $$(($$(nproc) + 1)) --dist loadgroup
 
@@ -148,8 +148,8 @@ report: setup
 	    --out runs/report
 comma := ,
 
-# All suites of papers with their schemes and the twelve, and the report. The cache keeps results, so a second call, also
-# after an interruption, runs only what is new. QUICK=1: a short version in minutes. KEEP=1: write docs/results.
+# All suites of papers with their schemes and the twelve, and the report. The cache keeps results, so a second call,
+# also after an interruption, runs only what is new. QUICK=1: a short version in minutes. KEEP=1: write docs/results.
 QUICK ?=
 KEEP ?=
 papers: setup

@@ -42,7 +42,7 @@ def held(folder: Path, *, wait: bool = False) -> Iterator[None]:
 
 
 def _make(folder: Path) -> list[Path]:
-    """Create ``folder``; return the folders created, innermost first."""
+    """Create ``folder``; return all created folders, innermost first."""
     made = []
     nearest = folder
     while not nearest.exists() and nearest != nearest.parent:

@@ -17,7 +17,7 @@ class Reverse(Strict):
     """A link's reverse direction, with its own transmitter and queue but the link's delay and outages."""
 
     rate_mbps: Positive | None = None
-    """Capacity in IP packets' bits; with a trace the default is the trace's downlink."""
+    """Capacity, counting whole IP packets; default: the trace's downlink."""
     loss: Probability = 0.0
     """Independent random loss per packet, on top of the trace's."""
     queue: Queue = Queue()
@@ -28,7 +28,7 @@ class Link(Strict):
     """A one-way link; the reverse path has the same delay and is uncongested unless ``reverse`` is given."""
 
     rate_mbps: Positive | None = None
-    """Capacity in bits of 1,500-byte IP packets; replaces a trace's capacity."""
+    """Capacity, counting whole IP packets of 1,500 bytes; replaces a trace's."""
     delay_ms: NonNegative | None = None
     """One-way propagation delay; a link has either this or a trace."""
     trace: str | None = None
@@ -40,8 +40,7 @@ class Link(Strict):
     burst_bytes: Annotated[int, Field(ge=0, lt=2**32)] = 0
     """Token bucket depth, as ``burst`` of tc's tbf; 0: an exact link."""
     outage: Literal["hold", "drop"] = "hold"
-    """Whether an outage of the trace holds or drops packets that are queued or arrive during it, in both
-    directions. Packets in flight are always lost."""
+    """Fate of packets queued or arriving in an outage, in both directions; those in flight are lost."""
     queue: Queue = Queue()
     """The queue in front of it."""
     reverse: Reverse | None = None
@@ -142,8 +141,7 @@ class Flow(Strict):
     arrivals: Arrivals | None = None
     """Transfers that arrive between start_s and stop_s and run to completion."""
     rate_mbps: Annotated[float, Field(gt=1e-3, lt=1e6)] | None = None
-    """Rate of IP packets: the constant rate of ``udp``, or the write rate of a TCP flow's application. By
-    default TCP flows are backlogged."""
+    """Rate of IP packets of ``udp``, or of a TCP flow's application, which by default is backlogged."""
     on_off: OnOff | None = None
     """Send at ``rate_mbps`` in bursts; by default continuously."""
 
@@ -167,7 +165,7 @@ class Flow(Strict):
         if self.transfer_bytes is not None and self.arrivals is not None:
             raise ValueError("give at most one of transfer_bytes and arrivals")
         if self.scheme == "agent" and self.arrivals is not None:
-            raise ValueError("agent flows cannot arrive at random")
+            raise ValueError("arrivals: the scheme agent cannot have arrivals")
         return self
 
 

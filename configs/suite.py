@@ -67,8 +67,7 @@ class Compare(Strict):
     """How flows are compared in the time in which all of them run."""
 
     ratio_of: Annotated[int, Field(ge=0)] | None = None
-    """Index of the flow whose goodput over the others' highest is the goodput ratio; default: lowest over
-    highest of all flows."""
+    """Index of the flow to compare with the others' highest goodput; default: lowest with highest."""
     apart: bool = False
     """Whether to group flows by shared links: goodput ratio and Jain's index are then means over the groups,
     and utilization is that of all groups' bottlenecks together."""
@@ -123,8 +122,7 @@ class Suite(Strict):
     vary_offset: bool = True
     """Whether repeats start at different times of their path traces."""
     in_turn: bool = False
-    """Whether each repeat starts where the one before it ended in the path traces; otherwise start times are
-    random. Ten repeats of a tenth of an orbit then cover the orbit."""
+    """Whether each repeat starts where the one before ended in the path traces; default: at random."""
     first_as_written: bool = False
     """Whether the first repeat keeps the template's seed and offset."""
     fairness_last_s: Seconds | None = None
@@ -165,7 +163,9 @@ class Suite(Strict):
             except ValueError as error:
                 raise ValueError(f"derived.{name}: {error}") from None
             if unknown:
-                raise ValueError(f"derived.{name}: {unknown[0]} is neither in parameters nor in grid")
+                raise ValueError(
+                    f"derived.{name}: {unknown[0]} must be in parameters, grid, spread or earlier in derived"
+                )
             taken[name] = "in derived"
         cut = {"": self, "quick.": self.quick, "spot.": self.spot}
         for field, of in cut.items():
@@ -177,7 +177,7 @@ class Suite(Strict):
         if "curve" in self.figures and self.x is None:
             raise ValueError("figures: curve needs x, a key of grid")
         if self.in_turn and not self.vary_offset:
-            raise ValueError("in_turn: repeats that all start at the same time do not follow one another")
+            raise ValueError("in_turn: needs vary_offset: repeats must start at different times")
         for field, shorter in (("quick", self.quick), ("spot", self.spot)):
             for name in shorter.parameters if shorter else ():
                 if name not in self.parameters:
@@ -206,7 +206,7 @@ class Suite(Strict):
                 if name not in values:
                     raise ValueError(f"only.{scheme}.{name}: is neither in grid nor in spread")
                 if unknown := [value for value in wanted if value not in values[name]]:
-                    raise ValueError(f"only.{scheme}.{name}: {unknown[0]} is none of its values")
+                    raise ValueError(f"only.{scheme}.{name}: {unknown[0]} is not one of its values")
         return self
 
     def has(self, scheme: str | None, values: dict[str, Value]) -> bool:

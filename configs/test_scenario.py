@@ -30,7 +30,7 @@ ARRIVALS = {"rate_per_s": 10, "mean_bytes": 5000}
         ({"scheme": "udp", "rate_mbps": 5, "tcp_rmem": [4096, 8192, 8192]}, "udp has no tcp_rmem"),
         ({"scheme": "udp", "rate_mbps": 5, "arrivals": ARRIVALS}, "udp sends until it stops"),
         ({"scheme": "reno", "transfer_bytes": 1, "arrivals": ARRIVALS}, "at most one"),
-        ({"scheme": "agent", "arrivals": ARRIVALS}, "agent flows cannot arrive"),
+        ({"scheme": "agent", "arrivals": ARRIVALS}, "arrivals: the scheme agent cannot have arrivals"),
         ({"scheme": "reno", "arrivals": {**ARRIVALS, "shape": 2.0}}, "only pareto"),
     ],
 )

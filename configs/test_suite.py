@@ -96,7 +96,7 @@ def test_a_grid_of_two_values_each_gives_four_scenarios() -> None:
             "$other is neither scheme nor in parameters, grid, spread or derived",
         ),
         ({"headline": ["speed"]}, "headline.0"),
-        ({"derived": {"y": "2 * x"}}, "derived.y: x is neither in parameters nor in grid"),
+        ({"derived": {"y": "2 * x"}}, "derived.y: x must be in parameters, grid, spread or"),
         ({"parameters": {"x": 1}, "derived": {"x": "2"}}, "derived.x: is already in parameters"),
         ({"derived": {"y": "2 **"}}, "derived.y: 2 **: is not an arithmetic expression"),
         ({"fairness_last_s": "$y"}, "fairness_last_s: $y is not in parameters, grid or derived"),
@@ -105,7 +105,7 @@ def test_a_grid_of_two_values_each_gives_four_scenarios() -> None:
         ({"repeats": 0}, "repeats"),
         ({"compare": {"ratio_of": 0, "apart": True}}, "give one of ratio_of and apart"),
         ({"compare": {"every_s": 5, "first_s": 6}}, "first_s: must be above 0 and at most every_s"),
-        ({"in_turn": True, "vary_offset": False}, "in_turn: repeats that all start at the same time"),
+        ({"in_turn": True, "vary_offset": False}, "in_turn: needs vary_offset"),
         ({"repeat": 3}, "repeat: unknown key"),
     ],
 )
@@ -213,7 +213,7 @@ def test_a_scheme_may_belong_to_a_part_of_the_grid() -> None:
     for only, rule in (
         ({"bbr": {}}, "only.bbr: is not in schemes"),
         ({"reno": {"rtt": [10]}}, "only.reno.rtt: is neither in grid nor in spread"),
-        ({"reno": {"rtt_ms": [30]}}, "only.reno.rtt_ms: 30 is none of its values"),
+        ({"reno": {"rtt_ms": [30]}}, "only.reno.rtt_ms: 30 is not one of its values"),
     ):
         with pytest.raises(InputError, match=rule):
             suite.parse({**data, "only": only}, "s")

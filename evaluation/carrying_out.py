@@ -83,4 +83,4 @@ def real_time_line(runs: Sequence[Run], jobs: int) -> str | None:
     minutes = math.ceil(sum(one.scenario.duration_s for one in runs) / at_a_time / 60)
     lasts = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
     told = f"{len(runs)} runs in real time, {at_a_time} at a time: {lasts} at least"
-    return f"{told}; Ctrl-C keeps what is recorded"
+    return f"{told}; Ctrl-C keeps recorded runs"

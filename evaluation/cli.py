@@ -61,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
         "--quick", action="store_true", help="shorter runs and fewer repeats: a look, not a result"
     )
     shorter.add_argument(
-        "--spot", action="store_true", help="the one scenario of a suite that --backend lab runs in minutes"
+        "--spot", action="store_true", help="one scenario per suite, which --backend lab runs in minutes"
     )
     add(
         "--seed",
@@ -163,7 +163,7 @@ def run(arguments: Sequence[str]) -> int:
             if error.errno not in FULL:
                 raise
             why = f"cannot be written: {os.strerror(error.errno)}"
-            raise InputError(f"{folder}: {why}: what is recorded is kept, go on with --resume") from None
+            raise InputError(f"{folder}: {why}: recorded runs are kept; continue with --resume") from None
         summary_table.print_all(results, chosen)
         for line in [line for one in chosen for line in starved.lines(results, one.name)]:
             print(f"warning: {line}", file=sys.stderr)
@@ -302,7 +302,7 @@ def main() -> int:
     try:
         return run(sys.argv[1:])
     except KeyboardInterrupt as interrupt:
-        print("interrupted: what is recorded is kept, go on with --resume", file=sys.stderr)
+        print("interrupted: recorded runs are kept; continue with --resume", file=sys.stderr)
         return 128 + (signal.SIGTERM if isinstance(interrupt, _Terminated) else signal.SIGINT)
 
 

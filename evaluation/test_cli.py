@@ -148,7 +148,7 @@ def test_a_policy_steers_the_scheme_that_it_is_given_for(tmp_path: Path, pair: s
         (["leo-sngle"], "leo-sngle: no suite has this name"),
         (["missing.yaml"], "missing.yaml: cannot be read"),
         (["PAIR", "--schemes", "vegas9"], "vegas9: not a scheme that this backend runs (bbr, "),
-        (["PAIR", "--schemes", "cubic,cubic"], "cubic: is named twice"),
+        (["PAIR", "--schemes", "cubic,cubic"], "cubic: is a duplicate"),
         (["PAIR", "--schemes", "cubic=x"], "cubic: is built in"),
         (["PAIR", "--schemes", "mine=nowhere"], "nowhere: policy.json"),
         (["PAIR", "--schemes", ","], "must name at least one scheme"),

@@ -30,7 +30,7 @@ def test_a_disk_that_fills_up_is_one_line_and_a_resume_goes_on(
     cli.run([*arguments, "--repeats", "1"])
     filler.write_bytes(bytes(shutil.disk_usage(small_disk).free - left_bytes))
     with pytest.raises(
-        InputError, match=r"out: cannot be written: No space left on device: .* go on with --resume"
+        InputError, match=r"out: cannot be written: No space left on device: .* continue with --resume"
     ) as it:
         cli.run([*arguments, "--repeats", "3", "--resume"])
     assert "\n" not in str(it.value)

@@ -38,7 +38,7 @@ class Ends(Suite):
 
 
 def runs_of(name: str) -> Iterator[tuple[Run, list[dict[str, Any]]]]:
-    """Yield each run of a suite's quick first repeat by its first and last scheme, and its rows."""
+    """Yield the runs, with rows, of a suite's quick first repeat with its first and last scheme."""
     quick = suites.load(name).as_quick()
     schemes = [quick.schemes[0], quick.schemes[-1]]
     ends = Ends.model_validate({**quick.model_dump(), "schemes": schemes, "only": {}})

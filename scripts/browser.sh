@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Chromium for the test of the report. Without root the test is skipped, by name.
+# Install Chromium for the report's test. Without root the test is skipped, by name.
 set -euo pipefail
 for name in chromium chromium-browser google-chrome; do
     if command -v "$name" >/dev/null; then exit 0; fi

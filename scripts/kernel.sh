@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# leo-bridge with its eBPF programs, into the virtual environment. Without root and without clang, libelf and zlib it
-# is left out, and the tests on the live kernel are skipped, by name.
+# Install leo-bridge with its eBPF programs into the virtual environment. Without root and without clang, libelf and
+# zlib, skip it; the tests on the live kernel are then skipped, by name.
 set -euo pipefail
 
 bin=${VIRTUAL_ENV:?}/bin
@@ -10,11 +10,11 @@ has_header() { [ -n "$cc" ] && echo "#include <$1>" | "$cc" -E -x c - >/dev/null
 missing=()
 [ -n "$cc" ] || missing+=(gcc libc6-dev)
 command -v "${CLANG:-clang}" >/dev/null || missing+=(clang)
-command -v make >/dev/null || missing+=(make)  # libbpf's own build
+command -v make >/dev/null || missing+=(make)  # builds libbpf
 command -v pkg-config >/dev/null || missing+=(pkg-config)
 has_header libelf.h || missing+=(libelf-dev)
 has_header zlib.h || missing+=(zlib1g-dev)
-# What the tests on the live kernel run besides.
+# Also needed by the tests on the live kernel.
 command -v ip >/dev/null && command -v ss >/dev/null || missing+=(iproute2)
 command -v iperf3 >/dev/null || missing+=(iperf3)
 

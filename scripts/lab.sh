@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# QEMU for the lab, a stock kernel in virtual time, and the guest's image. Without root and QEMU the lab's tests are
-# skipped, by name. The image needs no root: its packages are unpacked, not installed.
+# Install QEMU for the lab (a stock kernel in virtual time) and build the guest's image. Without root and QEMU the lab's
+# tests are skipped, by name. The image needs no root: its packages are unpacked, not installed.
 set -euo pipefail
 
 bin=${VIRTUAL_ENV:?}/bin

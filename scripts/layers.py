@@ -1,7 +1,7 @@
 """Print the layers of rooms and packages: ``python scripts/layers.py``.
 
-A room is a top-level folder of Python, a package a folder. Each comes after all that it imports; tests do
-not count. The exit status is 1 where some import each other in a circle.
+A room is a top-level Python folder, a package any folder. Each comes after everything that it imports; tests
+do not count. The exit status is 1 if there is an import cycle.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("configs", "results", "traces", "kernel_bridge", "envs", "agents", "evaluation")
-"""From the lowest up, as docs/architecture.md has them."""
+"""Bottom up, as in docs/architecture.md."""
 
 Graph = Mapping[str, set[str]]
 
 
 def sources() -> Iterator[Path]:
-    """Yield the rooms' Python files, tests aside."""
+    """Yield the rooms' Python files except tests."""
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             if not path.name.startswith("test_") and path.name != "conftest.py":
@@ -28,7 +28,7 @@ def sources() -> Iterator[Path]:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Yield the modules that a file imports anywhere; of ``from a import b`` both a and a.b."""
+    """Yield the modules that a file imports anywhere; for ``from a import b`` both a and a.b."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (one.name for one in node.names)
@@ -38,7 +38,7 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def packages() -> dict[str, set[str]]:
-    """Return which package imports which others."""
+    """Return each package's imported packages."""
     modules = {}
     for path in sources():
         parts = path.relative_to(ROOT).with_suffix("").parts
@@ -52,7 +52,7 @@ def packages() -> dict[str, set[str]]:
 
 
 def rooms(graph: Graph) -> dict[str, set[str]]:
-    """Return which room imports which others, from which package imports which."""
+    """Return each room's imported rooms, given the packages' imports."""
     found: dict[str, set[str]] = {room: set() for room in ROOMS}
     for package, others in graph.items():
         here = package.partition(".")[0]
@@ -61,11 +61,7 @@ def rooms(graph: Graph) -> dict[str, set[str]]:
 
 
 def layers(graph: Graph) -> list[list[str]]:
-    """Return the nodes layer by layer, each above all that it imports.
-
-    Raises:
-        CycleError: some import each other in a circle.
-    """
+    """Return the nodes by layer, each above everything that it imports; raise a CycleError for a cycle."""
     sorter = TopologicalSorter(graph)
     sorter.prepare()
     found = []
@@ -77,7 +73,7 @@ def layers(graph: Graph) -> list[list[str]]:
 
 
 def main() -> int:
-    """Print both pictures."""
+    """Print the layers of rooms and packages."""
     graph = packages()
     try:
         for title, one in (("rooms", rooms(graph)), ("packages", graph)):
@@ -85,7 +81,7 @@ def main() -> int:
             for height, names in enumerate(layers(one)):
                 print(f"  {height}  {', '.join(names)}")
     except CycleError as error:
-        print(f"in a circle: {' → '.join(error.args[1])}", file=sys.stderr)
+        print(f"import cycle: {' → '.join(error.args[1])}", file=sys.stderr)
         return 1
     return 0
 

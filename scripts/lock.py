@@ -1,4 +1,4 @@
-"""Write requirements.lock: every package with hashes, for every supported Python, without an address."""
+"""Write requirements.lock with hashes, for all supported Python versions, without registry addresses."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> int:
-    """Resolve pyproject.toml's dependencies and its dev group; leosim is built here, not resolved."""
+    """Resolve the dependencies and dev group of pyproject.toml, except leosim, which is built locally."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wanted = project["project"]["dependencies"] + project["dependency-groups"]["dev"]
     with tempfile.NamedTemporaryFile("w", suffix=".in") as file:

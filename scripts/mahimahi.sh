@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# mahimahi, iperf3 and a C compiler for the tests behind real link shells. Without root those tests are skipped, by name.
+# Install mahimahi, iperf3 and a C compiler for the tests with real link shells. Without root these are skipped, by
+# name.
 #
-# Debian has mahimahi up to 11 (bullseye), Ubuntu up to 20.04. Debian 12 and later run Debian 11's package: it is
-# looked up on the mirror that this machine already uses, through a configuration that only this script sees, so that
-# nothing about the machine's own sources, pins or package lists changes.
+# Debian has mahimahi up to 11 (bullseye), Ubuntu up to 20.04. Debian 12 and later can run Debian 11's package. We get
+# it from the machine's current mirror with a private apt configuration, which leaves the machine's own sources, pins
+# and package lists unchanged.
 set -euo pipefail
 
 missing=()
@@ -25,7 +26,7 @@ command -v apt-get >/dev/null ||
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-chmod 755 "$folder"  # apt fetches as a user of its own
+chmod 755 "$folder"  # apt downloads as another user
 mkdir -p "$folder"/{sources.list.d,preferences.d,lists/partial}
 for part in sources.list.d preferences.d; do
     if [ -d /etc/apt/$part ]; then cp -a /etc/apt/$part "$folder"; fi
@@ -47,8 +48,8 @@ if [[ " ${missing[*]} " == *" mahimahi "* ]] && ! apt-cache "${private[@]}" show
     [ -n "$mirror" ] || unavailable "no package on this system" "build mahimahi ($source_of)"
     printf 'deb [signed-by=%s] %s bullseye main\n' \
         /usr/share/keyrings/debian-archive-keyring.gpg "$mirror" >"$folder/sources.list.d/bullseye.list"
-    missing+=(gnuplot-nox)  # mahimahi depends on gnuplot, which would bring a desktop's libraries
-    # Only what nothing newer provides comes from there.
+    missing+=(gnuplot-nox)  # mahimahi depends on gnuplot; this variant needs no desktop libraries
+    # Use bullseye only for packages that newer releases lack.
     printf 'Package: *\nPin: release n=bullseye\nPin-Priority: 100\n' >"$folder/preferences.d/bullseye"
     apt-get "${private[@]}" update -qq
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Say in one line what this machine lacks before anything is built; root gets from the system's package manager what
-# it has.
+# Check the build's requirements and print one line about what is missing; as root, install it with the system's package
+# manager where possible.
 set -euo pipefail
 python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
@@ -9,9 +9,9 @@ command -v cargo >/dev/null ||
     { echo "setup: a Rust toolchain is needed (cargo is not on the PATH); see rustup.rs" >&2; exit 2; }
 
 missing=()
-# rustup brings no linker.
+# rustup installs no linker.
 command -v cc >/dev/null || missing+=(gcc libc6-dev)
-# Debian and Ubuntu keep the venv module in a package of its own.
+# Debian and Ubuntu have the venv module in a separate package.
 "$python" -c 'import ensurepip' 2>/dev/null ||
     missing+=("$("$python" -c 'import sys; print(f"python3.{sys.version_info[1]}-venv")')")
 [ ${#missing[@]} != 0 ] || exit 0

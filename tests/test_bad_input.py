@@ -1,4 +1,4 @@
-"""Bad input gets one line that names file, field and rule, exit status 2, and leaves nothing half-written."""
+"""Bad input prints one line with file, field and rule, exits with 2, and leaves no partial files."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ GOOD_ROWS = ["0,20,100,100,0,1,0,", "0.1,21,100,100,0,1,0,", "0.2,20,100,100,0,1
 
 
 class Done(NamedTuple):
-    """How a command ended."""
-
     returncode: int
     stdout: str
     stderr: str
@@ -31,7 +29,7 @@ Run = Callable[..., Done]
 
 @pytest.fixture
 def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command line in this process, which spares importing everything once a test."""
+    """Run a command line in this process, to import everything only once."""
 
     def run(*arguments: str | Path) -> Done:
         words = [str(argument) for argument in arguments]

@@ -1,5 +1,3 @@
-"""Rooms and packages use each other one way, and nothing is loaded by path."""
-
 from __future__ import annotations
 
 import sys

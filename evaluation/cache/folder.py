@@ -26,7 +26,7 @@ ENV = "LEOGYM_RESULTS"
 NONE = "none"
 _ROWS = "rows.json"
 _OFTEN = 20
-"""A process checks the folder's size each time it has written this fraction (1/n) of the limit."""
+"""A process checks the folder's size each time it has written 1/`_OFTEN` of the limit."""
 _LEFT_S = 3600.0
 """A temporary file older than this is left over from a killed process."""
 

@@ -57,7 +57,6 @@ def _traces(a: Description, b: Description) -> Iterator[Change]:
 
 
 def _only(what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield one change that lists what only one side has, if anything."""
     mine = ", ".join(name for name in ours if name not in theirs)
     other = ", ".join(name for name in theirs if name not in ours)
     if mine or other:

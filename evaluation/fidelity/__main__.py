@@ -155,7 +155,7 @@ def main() -> int:
     shared = compare([run for run in runs if len(run.flows) > 1 and run.suite != BOTTLENECKS])
     for one in sharing(shared):
         console.print(
-            f"{one.scheme}: two flows share at a ratio of {one.simulator:.2f}, on the kernel at "
+            f"{one.scheme}: goodput ratio of two flows {one.simulator:.2f}, on the kernel "
             f"{one.kernel:.2f} (means over {one.runs} runs){_star(one.simulator - one.kernel, SHARE)}",
             highlight=False,
         )
@@ -176,8 +176,8 @@ def main() -> int:
         )
     for many in crowds(shared):
         console.print(
-            f"{many.scheme} on {many.scenario}: {many.flows} flows share with a Jain's index of "
-            f"{many.simulator:.2f}, on the kernel of {many.kernel:.2f} (means over {many.runs} runs)"
+            f"{many.scheme} on {many.scenario}: {many.flows} flows have a Jain's index of "
+            f"{many.simulator:.2f}, on the kernel {many.kernel:.2f} (means over {many.runs} runs)"
             f"{_star(many.simulator - many.kernel, SHARE)}",
             highlight=False,
         )

@@ -120,7 +120,7 @@ def _with_buffers(scenario: Scenario) -> Scenario:
             update={
                 name: size
                 for name, size in BUFFERS.items()
-                # An application with a fixed write rate does not wait for buffer space.
+                # An application with a rate does not wait for space in the send buffer.
                 if getattr(flow, name) is None and (name == "tcp_rmem" or flow.rate_mbps is None)
             }
         )

@@ -37,7 +37,6 @@ class FlowFigures:
     scheme: str
     goodput_mbps: float
     rtt_mean_ms: float | None
-    """None without a sample, as in the fields below."""
     rtt_p95_ms: float | None
     base_rtt_mean_ms: float | None
     retransmit_rate: float | None
@@ -62,10 +61,7 @@ class Golden:
     """A golden file."""
 
     provenance: Mapping[str, Any]
-    """``kernel``, ``image_sha256``, ``commit``, ``date`` and ``command``, from `of_results`.
-
-    Where `renewed` kept runs of an older recording, ``earlier`` is that recording's provenance.
-    """
+    """From `of_results`; ``earlier`` is that of an older recording whose runs `renewed` kept."""
     runs: list[GoldenRun]
 
 

@@ -13,8 +13,7 @@ from evaluation.fidelity.golden import FlowFigures
 class Queueing:
     """The first flow's mean queueing delay in one scenario, averaged over runs.
 
-    With disciplines that drop at random it differs by a tenth between seeds, in the simulator and on the
-    kernel.
+    Random drops make it differ by a tenth between seeds, in the simulator and on the kernel.
     """
 
     scenario: str

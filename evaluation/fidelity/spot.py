@@ -30,7 +30,6 @@ class Row:
     """All flows' total: simulator with the kernel's seed, kernel."""
     goodput_range: tuple[float, float]
     goodput_error: float
-    """Relative error."""
     rtt_mean_ms: tuple[float | None, float | None]
     """First flow; None without a sample."""
     rtt_range: tuple[float, float] | None
@@ -38,7 +37,6 @@ class Row:
     rtt_error: float
     """Relative error; NaN without a sample."""
     retransmit_rate: tuple[float | None, float | None]
-    """First flow."""
 
 
 @dataclass(frozen=True)

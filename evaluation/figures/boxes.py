@@ -15,8 +15,8 @@ from results.metrics import METRICS
 
 TITLE = "Spread of flows"
 CAPTION = (
-    "One value per flow and repeat. Boxes reach from the first to the third quartile, with a line at the "
-    "median; whiskers reach to the farthest value within 1.5 box lengths; rings are outliers."
+    "One value per flow and repeat. Boxes span the first to the third quartile, with a line at the median; "
+    "whiskers reach the farthest value within one and a half box lengths; rings are outliers."
 )
 SHOWN = ("goodput_mbps", "delay_inflation")
 

@@ -14,8 +14,8 @@ from results.figure_style import MUTED, Panel, canvas, legend_above, looks
 
 TITLE = "Completion time over size"
 CAPTION = (
-    "Each mark is one transfer; lines connect the medians. Both axes are logarithmic. Transfers that did not "
-    "finish have no mark."
+    "Each mark is one transfer; lines connect medians; both axes are logarithmic. A transfer "
+    "that did not end in the run has no mark."
 )
 
 
@@ -41,7 +41,7 @@ def panels(results: Results, suite: Suite) -> list[Panel]:
 
 
 def _makes_size(key: str, suite: Suite, cases: list[Case]) -> bool:
-    """Return whether cases that differ only in this key of the grid transfer different sizes."""
+    """Return whether cases that differ only in this key transfer different sizes."""
     sizes: dict[tuple[object, ...], set[tuple[int | None, ...]]] = {}
     for case in cases:
         others = tuple(case.values[name] for name in suite.grid if name != key)

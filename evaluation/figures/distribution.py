@@ -16,8 +16,8 @@ from results.measurement import Column
 
 TITLE = "Distributions over time"
 CAPTION = (
-    "Cumulative share of intervals in the first repeat of each scenario. Goodput is the sum over the "
-    "scheme’s flows; RTT is per flow."
+    "The first repeat of each scenario: the share of intervals with at most a value. Goodput is "
+    "the total of the scheme's flows; RTT is per flow."
 )
 
 

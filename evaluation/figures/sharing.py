@@ -16,9 +16,9 @@ from results.figure_style import FAINT, Panel, canvas, legend_above, looks
 
 TITLE = "How the flows share the path"
 CAPTION = (
-    "The first repeat of each scenario, in steps of one second. The first flow has a solid line, later ones "
-    "dashed lines. "
-    "Goodput ratio, Jain’s index and utilization are measured in the shaded window."
+    "The first repeat of each scenario, in steps of one second: the first flow is solid, later ones "
+    "dashed. "
+    "Goodput ratio, Jain’s index and utilization count the shaded window."
 )
 MOST_FLOWS = 12
 """With more flows, the legend has one entry per scheme."""

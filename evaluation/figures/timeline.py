@@ -17,10 +17,10 @@ from results.measurement import Column
 
 TITLE = "Goodput and RTT over time"
 CAPTION = (
-    "The first repeat of each scenario, in steps of one second; all schemes run on the same part of the "
-    "trace. Grey: the capacity above, the base RTT (propagation only) below; ticks under the goodput mark "
-    "outages. Goodput counts in-order bytes, so it can briefly exceed the capacity after a retransmission "
-    "fills a gap."
+    "The first repeat of each scenario, in steps of one second; all schemes meet the same part of "
+    "the path. Grey: the capacity above, the base RTT (propagation only) below; ticks under the "
+    "goodput mark outages. Goodput counts bytes in order, so for a moment after a gap is filled it can "
+    "exceed the capacity."
 )
 STEP_S = 1.0
 

@@ -15,9 +15,9 @@ from results.figure_style import FAINT, INK, MUTED, Panel, canvas, legend_above,
 
 TITLE = "Goodput against delay"
 CAPTION = (
-    "Each mark is a scheme’s mean over repeats with 95 % intervals on both axes. The star is the physical "
-    "limit: all of the capacity without any queueing. Power (goodput over delay) is constant along a grey "
-    "line."
+    "Each mark is a scheme’s mean over repeats with its 95 % interval on both axes. The star is the physical "
+    "limit: all of the capacity without queueing. Grey lines have equal power (goodput over "
+    "delay)."
 )
 
 
@@ -51,7 +51,6 @@ def _delay(suite: Suite) -> str:
 
 
 def _edges(row: dict[str, Any]) -> tuple[float, float, float]:
-    """Return mean, low and high; without an interval, three times the mean."""
     low, high = row["ci_low"], row["ci_high"]
     return row["mean"], row["mean"] if low is None else low, row["mean"] if high is None else high
 

@@ -73,8 +73,7 @@ class Claim(Strict):
     scenarios: Scenarios = Field(default={})
     """Selects scenarios of the suite; default: all."""
     over: Over = "each"
-    """Whether it must hold in each scenario, for their mean, highest or lowest value, or for the deviation
-    between runs (one sample per scenario)."""
+    """Where it must hold: in each scenario, for their mean, highest or lowest, or deviation over runs."""
     flows: list[Annotated[int, Field(ge=0)]] | None = None
     """Flow numbers; default: the scheme's flows."""
     window_s: tuple[Finite, Finite] | None = Field(default=None, strict=False)
@@ -109,7 +108,7 @@ class Claim(Strict):
     def _measured(self) -> Claim:
         if self.metric is None:
             if self.needs is None:
-                raise ValueError("metric: is missing (only a claim that needs something may have none)")
+                raise ValueError("metric: is missing (optional only for a claim with needs)")
             return self
         check_metric(self.metric, self.window_s)
         return self
@@ -124,6 +123,6 @@ def check_metric(metric: str, window_s: tuple[float, float] | None) -> None:
     if window_s[0] >= window_s[1]:
         raise ValueError("window_s: must end after it begins")
     if window_s[0] < 0 < window_s[1]:
-        raise ValueError("window_s: one that counts from the run's end must end by 0")
+        raise ValueError("window_s: a window relative to the run's end must end by 0")
     if metric not in WINDOWED:
-        raise ValueError(f"window_s: {metric} is known of whole runs only (of a part: {', '.join(WINDOWED)})")
+        raise ValueError(f"window_s: {metric} needs whole runs (with a window: {', '.join(WINDOWED)})")

@@ -114,7 +114,7 @@ class Ratio(Claim):
     @model_validator(mode="after")
     def _complete(self) -> Ratio:
         if self.of == self.to:
-            raise ValueError("of: is the same as to")
+            raise ValueError("of: must differ from to")
         named = [part.scheme for part in (self.of, self.to) if part.scheme is not None]
         if (len(named) == 2) == bool(self.schemes):
             raise ValueError("schemes: name them here, or one in of and one in to")
@@ -136,36 +136,36 @@ class Ratio(Claim):
 
     @property
     def parts(self) -> list[Part]:
-        """What is divided, and by what."""
+        """Numerator and denominator."""
         return [self.of, self.to]
 
     def region(self, margin: float) -> Region:
-        """Return where the ratio must lie; ``margin`` as for `Number`."""
+        """Return the region in which the ratio must lie; ``margin`` as for `Number`."""
         if self.value is not None and self.tolerance is not None:
             return Number(value=self.value, tolerance=self.tolerance).region(margin)
         return Bounds(at_least=self.at_least, at_most=self.at_most).region()
 
     @property
     def stated(self) -> str:
-        """The number or the ends."""
+        """The number or the bounds."""
         if self.value is not None:
             return f"{'about ' if self.about else ''}{self.value:,.10g} ×"
         return Bounds(at_least=self.at_least, at_most=self.at_most).told() + " ×"
 
 
 class Trend(ByScheme):
-    """How the metric moves along a key of the grid, by the line of least squares through its values."""
+    """The metric's direction along a key of the grid, from a least-squares line through its values."""
 
     kind: Literal["trend"]
     along: str
     direction: Literal["rises", "falls", "flat"]
     by: NonNegative = 0.0
-    """By how much at least from the lowest to the highest value of ``along``; of ``flat``, at most."""
+    """Minimum change from the lowest to the highest ``along``; for ``flat``, the maximum."""
 
     @model_validator(mode="after")
     def _possible(self) -> Trend:
         if self.direction == "flat" and self.by == 0.0:
-            raise ValueError("by: flat needs how much counts as flat")
+            raise ValueError("by: flat needs the maximum change")
         if self.over not in ("each", "mean"):
             raise ValueError("over: must be each or mean for a trend")
         return self

@@ -26,8 +26,7 @@ AT = 1.1
 FALL = 0.15
 """Minimum relative fall of the window in a reduction: less than any scheme's factor."""
 GONE_S = 0.5
-"""Time that the window must stay down: a repair holds it low for one or two RTTs, and then it returns to the
-scheme's value."""
+"""Time that the window must stay down: a repair holds it low for only one or two RTTs."""
 
 NEAR = 0.7
 """Lags whose similarity of drops reaches this share of the best one's count as candidates."""

@@ -32,7 +32,7 @@ class Paper(Strict):
         seen: set[str] = set()
         for claim in self.claims:
             if claim.id in seen:
-                raise ValueError(f"claims: {claim.id}: is there twice")
+                raise ValueError(f"claims: {claim.id}: is a duplicate id")
             seen.add(claim.id)
         return self
 

@@ -26,7 +26,7 @@ class Reading:
     scenario: str
     """Its name, or for several ``mean of 10``."""
     place: Place | None
-    """The scenario's place; None for a value over several."""
+    """None for a value over several scenarios."""
     samples: Samples
     seed: int
 

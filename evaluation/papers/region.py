@@ -43,8 +43,7 @@ class Region:
 def above(difference: Interval, equal: float) -> Outcome:
     """Return the outcome for a claim that a difference is above 0.
 
-    ``differs`` if its interval lies below 0 or within ``equal`` of 0; ``undecided`` if it otherwise contains
-    0.
+    ``differs`` if its interval lies below 0 or within ``equal`` of 0; ``undecided`` if it otherwise spans 0.
     """
     if math.isnan(difference.low):
         return "undecided"

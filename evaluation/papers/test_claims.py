@@ -84,9 +84,9 @@ def test_a_claim_of_each_kind_is_read() -> None:
         (RATIO | {"value": 1}, "value: goes with tolerance"),
         (RATIO | {"at_least": 1, "schemes": ["cubic"]}, "schemes: name them here"),
         (RATIO | {"at_least": 1, "to": {}}, "schemes: name them here"),
-        (RATIO | {"at_least": 1, "to": RATIO["of"]}, "of: is the same as to"),
+        (RATIO | {"at_least": 1, "to": RATIO["of"]}, "of: must differ from to"),
         (RATIO | {"at_least": 1, "of": {"scheme": "a", "metric": "jian"}}, "there is no jian"),
-        (RATIO | {"at_least": 1, "metric": "power", "window_s": [0, 1]}, "power is known of whole runs only"),
+        (RATIO | {"at_least": 1, "metric": "power", "window_s": [0, 1]}, "power needs whole runs"),
         (TREND | {"direction": "up"}, "direction"),
         (TREND | {"direction": "flat"}, "by: flat needs"),
         (TREND | {"direction": "falls", "over": "max"}, "over: must be each or mean"),
@@ -102,7 +102,7 @@ def test_a_typo_is_one_clear_line(claim: dict[str, Any], rule: str) -> None:
 
 
 def test_two_claims_of_one_paper_have_two_ids() -> None:
-    with pytest.raises(InputError, match="one: is there twice"):
+    with pytest.raises(InputError, match="one: is a duplicate id"):
         of(VALUE, VALUE)
 
 

@@ -36,7 +36,7 @@ class Results:
     folder: Path
     description: dict[str, Any]
     runs: pl.DataFrame
-    """The rows of ``runs.parquet``, with a column ``run_scheme`` for the scheme under test."""
+    """``runs.parquet`` with a column ``run_scheme`` for the scheme under test."""
 
     @classmethod
     def read(cls, folder: Path) -> Results:

@@ -37,8 +37,7 @@ class SeriesWriter:
     """Writes ``FOLDER/flows--NAME.parquet`` and ``FOLDER/links--NAME.parquet``: one row group per part.
 
     Holds one part in memory. The run's identity is in each file's first columns, so all files of a kind read
-    as one table. `finish` renames complete files into place; leaving the ``with`` block without it deletes
-    them.
+    as one table. `finish` renames complete files into place; without it, the ``with`` block deletes them.
     """
 
     def __init__(self, folder: Path, name: str, run: Run, description: dict[str, Any]) -> None:

@@ -43,11 +43,11 @@ def require_same(
     """
     found = [*_differences(before, now), *_repeats(before, now, recorded, planned)]
     if not found and _of_another_setup(recorded, planned):
-        found = ["scenarios: defined differently"]
+        found = ["scenarios: have another definition"]
     if found:
         more = f" (and {len(found) - SHOWN} more)" if len(found) > SHOWN else ""
         told = "; ".join(found[:SHOWN])
-        raise InputError(f"{folder}: --resume: has another setup: {told}{more}: name another --out")
+        raise InputError(f"{folder}: --resume: has another setup: {told}{more}; name another --out")
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

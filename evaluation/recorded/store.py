@@ -53,8 +53,8 @@ SCHEMA: dict[str, Any] = {
     "run_id": pl.String,
 }
 AGAIN = 20.0
-"""Wait this many times the last replacement's duration before replacing ``runs.parquet`` again, which limits
-its share of the time to 1/`AGAIN`."""
+"""At most 1/`AGAIN` of the time goes into replacing ``runs.parquet``."""
+GROUP = ["suite", "scenario", "run_scheme", "backend"]
 
 
 def write_parquet(path: Path, table: pl.DataFrame, description: dict[str, Any]) -> None:

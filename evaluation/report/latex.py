@@ -91,7 +91,7 @@ def suite_table(results: Results, suite: Suite) -> str:
         ]
         groups.append((scenario, rows))
     quick = " With --quick: a look, not a result." if results.quick else ""
-    note = f"{suite.name}: mean over repeats, 95 % interval in brackets; bold is what nothing beats.{quick}"
+    note = f"{suite.name}: mean over repeats, 95 % interval in brackets; the best in bold.{quick}"
     return _tabular(head, groups, note)
 
 

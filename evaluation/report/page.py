@@ -187,7 +187,6 @@ def section(
 def _parts(
     environment: Environment, one: dict[str, Any], looks: dict[str, figure_style.Look], number: int
 ) -> list[packing.Part]:
-    """Return the large parts of a suite's section, in the order of `PARTS`."""
     texts = [
         environment.get_template(f"{name}.html.j2").render(
             one=one, claims=one["claims"], looks=looks, number=number
@@ -205,7 +204,6 @@ def warnings(results: Results, suite: Suite) -> list[str]:
 
 
 def _title(schemes: list[str]) -> str:
-    """Return the report's title, with up to four schemes if their names are short."""
     if len(schemes) == 1:
         return f"How {schemes[0]} performs"
     if len(schemes) > 4 or len("".join(schemes)) > 60:

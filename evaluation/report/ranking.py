@@ -35,7 +35,7 @@ class Place:
     rank: int | None
     """From 1; None for a scheme that did not run in all of the ranking's suites."""
     power: Interval
-    """Relative power, 0 to 1: mean over ``suites`` and its 95 % interval."""
+    """Relative power, 0 to 1: mean over suites and its 95 % interval."""
     suites: dict[str, float]
     of_suites: int
 

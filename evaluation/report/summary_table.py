@@ -44,7 +44,6 @@ def print_all(results: Results, chosen: Sequence[Suite], file: IO[str] | None = 
 
 
 def _cells(results: Results, suite: Suite) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows of a suite's table; the first two columns are scenario and scheme."""
     metrics = [METRICS[name] for name in suite.headline]
     header = ["scenario", "scheme", *(m.label + (f" ({m.unit})" if m.unit else "") for m in metrics)]
     rows = []

@@ -19,7 +19,7 @@ class Lead:
 
     metric: Metric
     schemes: list[str]
-    """The schemes that are best in the most scenarios; empty if the runs distinguish none."""
+    """Best in the most scenarios; empty if the runs distinguish none."""
     won: int
     scenarios: int
 

@@ -1,4 +1,4 @@
-"""Backends: whatever turns a scenario into a measurement."""
+"""Backends, which turn scenarios into measurements."""
 
 from __future__ import annotations
 
@@ -57,12 +57,7 @@ class Backend(Protocol):
         ...
 
     def run(self, scenario_json: str, interval_ms: float) -> Measurement:
-        """Run a resolved `configs.scenario.Scenario`, with the policies' monitor interval.
-
-        Raises:
-            InputError: the backend rejects the scenario.
-            StoppedError: the `Stop` was set.
-        """
+        """Run a resolved `configs.scenario.Scenario`; raise a `StoppedError` if the `Stop` is set."""
         ...
 
 
@@ -99,7 +94,7 @@ class Simulator:
     @staticmethod
     def schemes() -> list[str]:
         """Return the schemes that run without a policy."""
-        return list(leosim.schemes())
+        return leosim.schemes()
 
     @staticmethod
     def version() -> str | None:

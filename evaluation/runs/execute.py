@@ -22,8 +22,7 @@ PARTS_AHEAD = 2
 AHEAD = 2
 """Runs submitted per thread, to keep all threads busy."""
 LOOK_S = 0.5
-"""Poll interval for signals. A blocking wait misses a signal that arrives just before it or on another
-thread."""
+"""Poll interval for signals: a blocking wait misses one just before it or on another thread."""
 
 Taken = TypeVar("Taken")
 Take: TypeAlias = Callable[[Run, Iterator[Measurement]], Taken]
@@ -80,8 +79,7 @@ def run_on_ray(
     """Like `run_here`, with each run as a task on the joined cluster; leave the cluster afterwards.
 
     Traces and policies are sent along: the cluster's machines need this package but no files. Parts arrive
-    one by one, and tasks wait until they are fetched. Ray's client (``ray://``) cannot stream: a run then
-    arrives whole.
+    one by one, and tasks wait until they are fetched. Ray's client (``ray://``) cannot stream parts.
 
     ``jobs`` run at a time; 0: two per core of the cluster, to keep all busy.
     """

@@ -131,7 +131,6 @@ def draw_offset_s(seed: int, period_s: float) -> float:
 
 
 def _vary(template: Scenario, seed: int, offset_s: float | None) -> Scenario:
-    """Return a repeat of a scenario with its seed and its start in the path traces."""
     links = {
         name: link.model_copy(update={"offset_s": offset_s})
         if link.trace is not None and offset_s is not None
@@ -152,7 +151,6 @@ def _interval_ms(scenario: Scenario, policies: dict[str, Policy]) -> float:
 
 
 def _setup_id(run: Run, base_seed: int, version: str) -> str:
-    """Return the hash of what all repeats of a run share."""
     setup = {
         "suite": run.suite,
         "scheme": run.scheme,

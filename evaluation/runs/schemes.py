@@ -59,7 +59,7 @@ class Policy:
         if self.departures is not None:
             return self.departures
         command = provenance.get("command")
-        return f"Trained by: {command}." if command else "Where it comes from is not known."
+        return f"Trained by: {command}." if command else "Its origin is unknown."
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Contestants:
 
 
 def about(name: str, policy: Policy | None) -> str:
-    """Return what the report says about a scheme."""
-    text = LEARNED.get(policy.metadata.get("agent", ""), "") if policy else leosim.schemes().get(name, "")
+    """Return the report's description of a scheme."""
+    text = ABOUT.get(policy.metadata.get("agent", "") if policy else name, "")
     if policy:
         where = printable(policy.folder.as_posix())
         text += f" {policy.origin} Policy {where}, SHA-256 {policy.sha256[:12]}…"
@@ -94,7 +94,7 @@ def parse(text: str, known: list[str]) -> Contestants:
     for item in filter(None, (part.strip() for part in text.split(","))):
         name, equals, path = item.partition("=")
         if name in names:
-            raise InputError(f"--schemes: {name}: is named twice")
+            raise InputError(f"--schemes: {name}: is a duplicate")
         if equals and name in known:
             raise InputError(f"--schemes: {name}: is built in; give the policy another name")
         if equals:

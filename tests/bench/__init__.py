@@ -1,1 +1,1 @@
-"""Benchmarks: one JSON object a line, each beside the figure it is measured against."""
+"""Benchmarks: one JSON object per line, with a value and its baseline."""

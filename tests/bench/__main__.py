@@ -1,10 +1,10 @@
-"""``python -m tests.bench [NAME …]``: print a line of JSON for each figure, as soon as it is there.
+"""``python -m tests.bench [NAME …]``: print one line of JSON per result as soon as it is measured.
 
-A line has bench, value, unit, baseline, ratio, against (what the baseline is), machine and, where something
-must hold, bar and holds. A baseline was measured on the same machine in the same minute, or counts what does
-not depend on a machine, such as instructions. Exit status 1 if a bar does not hold or a benchmark fails.
+A line has bench, value, unit, baseline, ratio, against (the baseline's description), machine and, with a
+requirement, bar and holds. Baselines are measured on the same machine in the same minute, or are independent
+of the machine, such as instructions. The exit status is 1 if a bar does not hold or a benchmark fails.
 
-Without NAME, those that take less than five minutes together. ``--list`` names all.
+Without NAME, runs those that take less than five minutes together. ``--list`` names all.
 """
 
 from __future__ import annotations
@@ -23,27 +23,29 @@ from tests.bench.row import Row
 
 @dataclass(frozen=True)
 class Bench:
-    """A benchmark, and whether it belongs to those that run without being named."""
+    """A benchmark; ``default`` ones run without being named."""
 
     about: str
     default: bool = False
     program: tuple[str, ...] = ()
-    """Of those that train, which are programs of their own: module and arguments."""
+    """Module and arguments of benchmarks that train in a separate program."""
 
 
 BENCHES = {
-    "simulator": Bench("packets a second, and what a packet costs with up to 1,000 flows", default=True),
-    "instructions": Bench("instructions a packet, part by part, and cache misses (valgrind)", default=True),
-    "envs": Bench("steps of an environment beside the same simulation without Python", default=True),
+    "simulator": Bench("packets per second, and the cost of a packet with up to 1,000 flows", default=True),
+    "instructions": Bench("instructions per packet by part, and cache misses (valgrind)", default=True),
+    "envs": Bench("environment steps, compared with simulation without Python", default=True),
     "rollouts": Bench("steps with a policy in the loop", default=True),
     "traces": Bench("building all named path traces", default=True),
-    "bridge": Bench("what steering costs on the live kernel (root)", default=True),
-    "shell": Bench("what mm-leo carries and how exact its delay is (root, mahimahi)", default=True),
-    "lab": Bench("what a virtual second of Linux costs (QEMU)", default=True),
-    "faces": Bench("what Gymnasium's, SB3's, PettingZoo's and RLlib's faces add to a step"),
+    "bridge": Bench("cost of control on the live kernel (root)", default=True),
+    "shell": Bench("mm-leo's throughput and exactness of delay (root, mahimahi)", default=True),
+    "lab": Bench("cost of a virtual second of Linux (QEMU)", default=True),
+    "faces": Bench("cost of the Gymnasium, SB3, PettingZoo and RLlib interfaces per step"),
     "suite": Bench("`leo-single` for twenty schemes"),
-    "cores": Bench("how much of two cores training uses"),
-    "engines": Bench("whether the engines train alike", program=("agents.engines.bench", "--seeds", "3")),
+    "cores": Bench("share of two cores that training uses"),
+    "engines": Bench(
+        "whether the engines learn equally well", program=("agents.engines.bench", "--seeds", "3")
+    ),
     "training": Bench(
         "whether training for minutes pays",
         program=("agents.astraea.bench", "--minutes", "4", "--seeds", "3"),
@@ -52,13 +54,12 @@ BENCHES = {
 
 
 def rows(name: str, peers: Sequence[peer.Peer] = ()) -> Iterator[Row]:
-    """Yield the rows of the benchmark ``name``."""
     module = importlib.import_module(f"tests.bench.{name}")
     yield from module.rows(peers) if name == "simulator" else module.rows()
 
 
 def run(name: str, peers: Sequence[peer.Peer] = ()) -> bool:
-    """Print the rows of a benchmark as they come; return whether it ran and all its bars hold."""
+    """Print a benchmark's rows as they come; return whether it ran and all bars hold."""
     if program := BENCHES[name].program:
         return subprocess.run([sys.executable, "-m", *program], check=False).returncode == 0
     holds = True
@@ -74,11 +75,12 @@ def run(name: str, peers: Sequence[peer.Peer] = ()) -> bool:
 
 @reports_input_errors
 def main() -> int:
-    """Run what the command line names."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of --list; those of five minutes if none")
-    parser.add_argument("--all", action="store_true", help="all of them: most of an hour")
-    parser.add_argument("--list", action="store_true", help="say what there is")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="benchmarks of --list; default: those of five minutes"
+    )
+    parser.add_argument("--all", action="store_true", help="run all: most of an hour")
+    parser.add_argument("--list", action="store_true", help="list all benchmarks")
     for flag, about in peer.KINDS.items():
         parser.add_argument(f"--{flag}", metavar="BIN", help=f"`simulator` beside {about}: {peer.HELP}")
     flags = parser.parse_args()
@@ -92,8 +94,8 @@ def main() -> int:
     peers = [peer.of(kind, path) for kind in peer.KINDS if (path := getattr(flags, kind))]
     chosen = flags.names or [name for name, bench in BENCHES.items() if bench.default or flags.all]
     if peers and "simulator" not in chosen:
-        raise InputError(f"bench: --{peers[0].name}: only `simulator` is measured beside others")
-    # A list, so that one that fails does not keep the others from running.
+        raise InputError(f"bench: --{peers[0].name}: works only with `simulator`")
+    # A list, not a generator: run all even if one fails.
     return 0 if all([run(name, peers) for name in chosen]) else 1
 
 

@@ -1,6 +1,6 @@
-"""What steering costs on the live kernel, and how soon a decision is in use there.
+"""Cost of control on the live kernel, and how soon decisions take effect.
 
-All processor time counts: both ends of a flow, the daemon, and the kernel's threads for packets.
+Counts all CPU time: both ends of a flow, the daemon, and the kernel's packet threads.
 """
 
 from __future__ import annotations
@@ -26,17 +26,15 @@ from tests.support.lateness import Lateness
 from tests.support.veth import SERVER, Pair
 
 TRAINED = Path("agents/astraea/trained/policy")
-"""Its networks, as in an evaluation, steer the flow whose throughput counts."""
+"""Its networks control the measured flow, as in an evaluation."""
 FIXTURE = Path("core/control/tests/fixtures/perceptron")
 INTERVAL_MS = 20
 ROUNDS = 5
 SECONDS = 2.0
 GROW_S = 3.0
-"""So long the policy opens its window; its flow is measured then."""
+"""Time for the policy to open its window before measuring."""
 BEGUN_BYTES = 10_000
-"""More than comes without the flow."""
 FIRST = ("nice", "-n", "-20")
-"""So that other work on the machine counts as little as it can."""
 LEAST_OF_CUBICS = 0.95
 MANY = 200
 LATEST_MS = 1.0
@@ -47,14 +45,12 @@ CUBIC = "the kernel's Cubic, in turns"
 
 @dataclass(frozen=True)
 class _Moved:
-    """What a flow moved in a stretch of time."""
-
     gbit_per_cpu_s: float
     gbit_per_s: float
 
 
 def rows() -> Iterator[Row]:
-    """Yield throughput beside Cubic's (more is better), and how late decisions were (less is better)."""
+    """Yield throughput relative to Cubic's (more is better) and lateness of decisions (less is better)."""
     if (lack := missing()) is not None:
         print(f"bench: bridge: skipped: {lack}", file=sys.stderr)
         return
@@ -64,7 +60,7 @@ def rows() -> Iterator[Row]:
 
 
 def _throughput() -> Iterator[Row]:
-    """Yield a steered flow and one without an agent beside Cubic; they take turns, the median counts."""
+    """Yield medians of a controlled flow and one without an agent, measured in turns with Cubic."""
     lead_s = {"cubic": 0.0, "leo_steered": GROW_S, "leo_fallback": 0.0}
     moved: dict[str, list[_Moved]] = {scheme: [] for scheme in lead_s}
     with (
@@ -73,7 +69,7 @@ def _throughput() -> Iterator[Row]:
         BridgeProcess({"leo_steered": _opening(Path(folder)), "leo_fallback": None}) as bridge,
     ):
         for turn in range(ROUNDS):
-            # Each is first, second and third in turn.
+            # Rotate the order.
             order = list(lead_s)[turn % 3 :] + list(lead_s)[: turn % 3]
             for scheme in order:
                 moved[scheme].append(_flow(pair, scheme, lead_s[scheme], [bridge.pid]))
@@ -92,9 +88,9 @@ def _throughput() -> Iterator[Row]:
 
 
 def _opening(folder: Path) -> Path:
-    """Return a policy of `TRAINED`'s networks that opens its window whatever it sees.
+    """Return a policy with `TRAINED`'s networks that always opens its window.
 
-    On a path of microseconds the trained one closes it, since it was trained on milliseconds: no cost of the
+    The trained one, trained on milliseconds, closes it on a path of microseconds, which is no cost of the
     bridge.
     """
     policy = folder / "policy"
@@ -108,7 +104,7 @@ def _opening(folder: Path) -> Path:
 
 
 def _flow(pair: Pair, scheme: str, lead_s: float, daemons: Sequence[int]) -> _Moved:
-    """Return what one flow moves in `SECONDS`, from ``lead_s`` after its start, as fast as it can."""
+    """Return a bulk flow's progress in `SECONDS`, from ``lead_s`` after its start."""
     with pair.transfer(scheme, FIRST) as ends:
         idle_bytes = pair.received_bytes()
         while (before_bytes := pair.received_bytes()) < idle_bytes + BEGUN_BYTES:
@@ -125,7 +121,6 @@ def _flow(pair: Pair, scheme: str, lead_s: float, daemons: Sequence[int]) -> _Mo
 
 
 def _softirq_threads() -> list[int]:
-    """Return the kernel's threads that handle packets where nobody else does."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and (folder / "cmdline").exists():
@@ -138,16 +133,16 @@ def _softirq_threads() -> list[int]:
 
 
 def _ran_ns(processes: Sequence[int]) -> int:
-    """Return the processor time of processes with their threads, to the nanosecond (proc(5), schedstat)."""
+    """Return the CPU time in ns of processes and their threads (proc(5), schedstat)."""
     files = [file for pid in processes for file in Path(f"/proc/{pid}/task").glob("*/schedstat")]
     return sum(int(file.read_text().split()[0]) for file in files)
 
 
 def _latency(flows: int) -> Iterator[Row]:
-    """Yield how late the 99th percentile of a policy's decisions was in the kernel's hands, and in use.
+    """Yield the 99th percentile of the delay until the kernel has a policy's decision and until it is in use.
 
-    In use is the first ACK or attempt to send with the new window and pacing. When that comes is the flow's
-    own affair where it has nothing to send, so that only one that always has can be held to a limit.
+    A decision is in use with the first ACK or attempt to send under the new window and pacing. A flow without
+    data delays that, so the limit applies only to a backlogged flow.
     """
     with tempfile.TemporaryDirectory() as folder:
         policy = Path(folder) / "policy"
@@ -161,7 +156,7 @@ def _latency(flows: int) -> Iterator[Row]:
             bridge.client() as client,
             machine,
         ):
-            # iperf3 starts at most 128 streams; 2 Mbit/s each leave the machine some air.
+            # iperf3 starts at most 128 streams; 2 Mbit/s each leave the machine idle time.
             parts = [flows] if flows <= 100 else [100] * (flows // 100)
             rate = ["--bitrate", "2M"] if flows > 1 else []
             line = ["--congestion", "leo_bench", "--time", str(LATENCY_S), *rate]
@@ -187,9 +182,8 @@ def _latency(flows: int) -> Iterator[Row]:
 
 
 def _iperf3(pair: Pair, port: int, *arguments: str) -> list[subprocess.Popen[str]]:
-    """Start a server and, once it listens, a client; return both."""
     server = subprocess.Popen(
-        # Without lines for intervals: those of 100 streams would fill the pipe that nobody reads meanwhile.
+        # No interval lines: those of 100 streams would fill the pipe, which is not read meanwhile.
         pair.inside(
             1, *FIRST, "iperf3", "--server", "--one-off", "--port", str(port), "--forceflush", "-i", "0"
         ),
@@ -204,11 +198,6 @@ def _iperf3(pair: Pair, port: int, *arguments: str) -> list[subprocess.Popen[str
 
 
 def _finish(processes: list[subprocess.Popen[str]]) -> None:
-    """Wait for both ends of iperf3.
-
-    Raises:
-        RuntimeError: it failed.
-    """
     server, client = processes
     result = json.loads(client.communicate()[0])
     server.communicate()

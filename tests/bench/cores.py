@@ -1,6 +1,6 @@
-"""How much of the machine training uses: CPU time of a run over that of two cores, start-up excluded.
+"""Share of two cores' CPU time that training uses after start-up.
 
-Needs both cores for itself: with others at work, a run that waits and one that is kept waiting look alike.
+Needs both cores: other work makes a run that waits look like one that must wait.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from tests.bench.row import Row
 CORES = 2
 MUST_HOLD = 0.8
 MOST_OTHERS = 0.05
-"""Of two cores, by other processes; with more, what was measured says little and is left out."""
+"""Most share of two cores used by other processes; above it the result is left out."""
 WINDOW_S = 15.0
 POLL_S = 0.05
 LIMIT_S = 120.0
-"""From the start of a run to its first rows."""
 
 TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
@@ -33,11 +32,9 @@ ENGINES: dict[str, list[str]] = {
     "rllib-ppo": ["--agent", "ppo", "--config", "configs/agents/ppo.yaml", "--engine", "rllib"],
     "rllib-appo": ["--agent", "appo", "--config", "configs/agents/appo.yaml", "--engine", "rllib"],
 }
-"""What is trained: shipped configurations as they are, with ``--workers 2``."""
 
 
 def rows() -> Iterator[Row]:
-    """Yield the share of two cores that each engine's training uses."""
     for engine, arguments in ENGINES.items():
         used, others = shares(arguments)
         if others > MOST_OTHERS:
@@ -48,14 +45,10 @@ def rows() -> Iterator[Row]:
 
 
 def shares(arguments: Sequence[str]) -> tuple[float, float]:
-    """Return the shares of two cores that training used for `WINDOW_S`, and that all else used meanwhile.
-
-    Raises:
-        RuntimeError: the run ended, or came to no row of progress.csv in time.
-    """
+    """Return the shares of two cores that training and all other processes used for `WINDOW_S`."""
     with tempfile.TemporaryDirectory(prefix="leogym-bench-") as folder:
         out = Path(folder) / "run"
-        # Two rows are past every start-up; checkpoints, rare as they are, stay out of so short a window.
+        # Start-up is over after two rows; checkpoints are too rare for so short a window.
         rest = ["--workers", str(CORES), "--track", "none", "--steps", "1000000000", "--out", str(out)]
         quick = ["--set", "held_out_episodes=0", "--set", "progress_steps=5000"]
         rarely = ["--set", "checkpoint_steps=1000000000"]
@@ -86,12 +79,12 @@ def _await_rows(training: subprocess.Popen[bytes], progress: Path, count: int) -
 
 
 def _spent_s(root: int) -> float:
-    """Return the CPU time of process ``root`` and of all its descendants, those that ended included."""
+    """Return the CPU time of process ``root`` and its descendants, including ended ones."""
     parents: dict[int, tuple[int, float]] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
-                # After the name, which may have spaces: state, parent, …; proc(5) counts from 1.
+                # Fields after the name, which may contain spaces: state, parent, …; proc(5) counts from 1.
                 fields = (folder / "stat").read_text().rpartition(")")[2].split()
             except (FileNotFoundError, ProcessLookupError):
                 continue
@@ -105,7 +98,6 @@ def _spent_s(root: int) -> float:
 
 
 def _busy_s() -> float:
-    """Return the CPU time that all processes of the machine, and the kernel, have used."""
     user, nice, system, _, _, irq, softirq, steal, *_ = map(
         int, Path("/proc/stat").read_text().splitlines()[0].split()[1:]
     )

@@ -1,6 +1,6 @@
-"""How fast the environments step on one core with Python in the loop: 30 ms intervals, 100 Mbit/s, 50 ms.
+"""Speed of the environments on one core with Python in the loop: 30 ms intervals, 100 Mbit/s, 50 ms.
 
-Beside the bare simulator on the same link, so that the ratio is what Python and the environment leave of it.
+The baseline is the bare simulator on the same link.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ STATIC = Scenario(
 
 
 def hold_queue(observations: np.ndarray) -> np.ndarray:
-    """Return actions that keep the newest RTT near 1.2 × the minimum: (n, 50) to (n, 1)."""
+    """Return actions (n, 1) for observations (n, 50) that keep the RTT near 1.2 × the minimum."""
     return np.clip((1.2 - observations[..., -9:-8]) * 5, -1, 1).astype(np.float32)
 
 
 def fastest(step: Callable[[], None], steps: int) -> float:
-    """Return the least CPU time of ``steps`` calls, in s, of all cores together; the link is filled first."""
+    """Return the least CPU time of ``steps`` calls in s, over all cores; fills the link first."""
     for _ in range(300):
         step()
     best = float("inf")
@@ -49,13 +49,13 @@ def fastest(step: Callable[[], None], steps: int) -> float:
 
 
 def bare() -> float:
-    """Return intervals of the same link that the simulator makes in a CPU second, with a Cubic flow."""
+    """Return the bare simulator's intervals per CPU second on the same link with a Cubic flow."""
     (speed,) = simulator.fastest(simulator.ours(simulator.cell(1)), repeats=REPEATS)
     return speed / (100e6 / 12_000 * INTERVAL_S)
 
 
 def rows() -> Iterator[Row]:
-    """Yield env steps/s and core of the native vector environment and of a single one."""
+    """Yield env steps/s per core of the native vector environment and of a single one."""
     vector = gymnasium.make_vec("envs:leo/Flow-v0", num_envs=SIZE, scenario=STATIC)
     observations, _ = vector.reset(seed=1)
 

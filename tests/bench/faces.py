@@ -1,4 +1,4 @@
-"""What Python's faces cost beside the native batch that they wrap: 30 ms of 100 Mbit/s and 50 ms a step."""
+"""Cost of the Python interfaces over the native batch: steps of 30 ms at 100 Mbit/s and 50 ms."""
 
 from __future__ import annotations
 
@@ -20,11 +20,9 @@ from tests.bench.row import Row
 MOST = 1.2
 AGAINST = "the native batch, taking turns"
 THREE = STATIC.model_copy(update={"name": "three", "flows": 3 * STATIC.flows})
-"""`STATIC` with three learning flows."""
 
 
 def rows() -> Iterator[Row]:
-    """Yield what a step of each face takes beside one of the native batch."""
     for name, size, steps, make, scenario in (
         ("vector-16", 16, 1_000, _vector, STATIC),
         ("sb3-16", 16, 1_000, _sb3, STATIC),
@@ -44,8 +42,8 @@ def rows() -> Iterator[Row]:
 
 
 def paired(step: Callable[[], None], native: Callable[[], None], steps: int, rounds: int = 7) -> float:
-    """Return the median ratio of the CPU time of ``step`` to that of ``native``, measured by turns."""
-    for _ in range(300):  # the link is filled first
+    """Return the median ratio of the CPU times of ``step`` and ``native``, measured in turns."""
+    for _ in range(300):  # fill the link
         step()
         native()
     ratios = []
@@ -99,7 +97,7 @@ def _parallel(size: int, scenario: Scenario) -> Callable[[], None]:
 
 
 def _rllib(size: int, scenario: Scenario) -> Callable[[], None]:
-    from envs.rllib import MultiFlowEnv  # here, because importing RLlib takes seconds
+    from envs.rllib import MultiFlowEnv  # imported here: RLlib takes seconds to import
 
     assert size == 1
     return _flows(MultiFlowEnv({"scenario": scenario}))
@@ -110,7 +108,7 @@ def _flows(env: Any) -> Callable[[], None]:
     seen = [env.reset(seed=1)[0]["flow_0"]]
 
     def step() -> None:
-        # One action for all flows: to gather observations from a dictionary is not the face's work.
+        # One action for all flows: gathering observations from a dictionary is not the interface's cost.
         observations, *_ = env.step(dict.fromkeys(names, hold_queue(seen[0])))
         seen[0] = observations["flow_0"]
 

@@ -1,7 +1,4 @@
-"""What a packet costs in instructions, part by part, and in cache misses where there are many flows.
-
-Counted by callgrind, so that noise does not matter.
-"""
+"""Instructions per packet by part of the simulator, and cache misses with many flows, from callgrind."""
 
 from __future__ import annotations
 
@@ -20,18 +17,18 @@ from tests.bench.row import Row
 ROOT = Path(__file__).parents[2]
 CELLS = {"cubic-1": ("1", "100"), "cubic-10": ("10", "100"), "fq-codel-1": ("1", "100", "fq_codel")}
 KEPT = {"cubic-1": 1395.0, "cubic-10": 1452.0, "fq-codel-1": 1842.0}
-"""Instructions a packet when this was first counted, so that a regression shows as a ratio above 1."""
+"""Instructions per packet when first counted; a ratio above 1 shows a regression."""
 IN_PARTS = "cubic-1"
 BEGIN_S, END_S = 2, 6
 MANY = ("1000", "10000")
-"""A thousand flows of 10 Mbit/s each, for a second."""
+"""1,000 flows over 10 Gbit/s for a second."""
 KEPT_MANY = {"instructions": 1980.0, "misses": 9.88}
 CACHES = ("--cache-sim=yes", "--D1=49152,12,64", "--LL=1048576,16,64")
-"""A core's own caches: 48 KiB and 1 MiB."""
+"""A core's private caches: 48 KiB and 1 MiB."""
 
 
 def rows() -> Iterator[Row]:
-    """Yield instructions a data packet for some cells, and for one of them each part's share."""
+    """Yield instructions per data packet for some cells, and each part's share for one."""
     if shutil.which("valgrind") is None:
         print("bench: instructions: skipped: valgrind is not installed", file=sys.stderr)
         return
@@ -60,7 +57,6 @@ def _row(name: str, value: float, unit: str, kept: float) -> Row:
 
 
 def _build() -> Path:
-    """Return the program that runs a cell, optimised and with line tables."""
     environment = {**os.environ, "CARGO_PROFILE_RELEASE_DEBUG": "line-tables-only"}
     target = Path(environment.setdefault("CARGO_TARGET_DIR", str(ROOT / "target" / "instructions")))
     command = ["cargo", "build", "--quiet", "--release", "--locked", "-p", "leo-sim", "--example", "cell"]
@@ -71,7 +67,7 @@ def _build() -> Path:
 def _profile(
     binary: Path, cell: tuple[str, ...], seconds: int, more: tuple[str, ...] = ()
 ) -> tuple[int, Counter[str], int]:
-    """Return the packets of a run, its instructions by part and, if asked for, misses of the last cache."""
+    """Return a run's packets, instructions by part and, on request, last-level cache misses."""
     flows, rate, *queue = cell
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "callgrind.out"
@@ -83,7 +79,6 @@ def _profile(
 
 
 def _misses(profile: str) -> int:
-    """Return how often data was not in the last cache, by the profile's totals."""
     found = {
         key: line.split()[1:]
         for line in profile.splitlines()
@@ -94,7 +89,7 @@ def _misses(profile: str) -> int:
 
 
 def _by_part(profile: str) -> Counter[str]:
-    """Sum callgrind's own costs by source file; what inlining brought in counts where it was written."""
+    """Sum callgrind's self costs by source file; inlined code counts where it was written."""
     costs: Counter[str] = Counter()
     part, inherited = "", False
     for line in profile.splitlines():
@@ -103,7 +98,7 @@ def _by_part(profile: str) -> Counter[str]:
         elif line.startswith("calls="):
             inherited = True
         elif re.match(r"(0x[0-9a-f]+|\d+|[+*-]\d*) ", line):
-            # The line after a call is the callee's cost, which is counted there.
+            # The line after a call has the callee's cost, which counts there.
             if not inherited:
                 costs[part] += int(line.split()[1])
             inherited = False
@@ -111,7 +106,6 @@ def _by_part(profile: str) -> Counter[str]:
 
 
 def _part(path: str) -> str:
-    """Name the part of the simulator that a source file belongs to."""
     found = re.search(r"core/(\w+)/src/([\w/]+)\.rs$", path)
     if found is None:
         return "library"

@@ -1,7 +1,6 @@
-"""The lab: what a virtual second costs, and how long a guest takes until it runs.
+"""Cost of a virtual second in the lab, and of starting a guest.
 
-Beside what QEMU itself costs on this machine now: a guest that does nothing but count. It executes an
-instruction a virtual nanosecond, so that a second of it is a billion.
+The baseline is QEMU itself with a guest that only counts: one instruction per virtual nanosecond.
 """
 
 from __future__ import annotations
@@ -15,23 +14,21 @@ from kernel_bridge.lab import image, links, machine, virtual_run
 from tests.bench.row import Row
 
 MOST_COUNTING_S = 1.5
-"""Three hops at 100 Mbit/s keep a guest busy, with timers and devices, which cost more than counting."""
+"""Three hops at 100 Mbit/s also use timers and devices, which cost more than counting."""
 MOST_TO_BEGIN_S = 5.0
-"""The same of a guest's beginning."""
 
 SHORT_S, LONG_S = 2, 8
 FEW, MANY = 20_000, 220_000
-"""What the calibration counts to."""
 COUNTING = "a virtual second of a guest that counts, here and now"
 
 
 def rows() -> Iterator[Row]:
-    """Yield what 100 Mbit/s over three hops costs, and the beginning of a run (less is better)."""
+    """Yield the cost of 100 Mbit/s over three hops and of starting a run (less is better)."""
     if (lack := links.missing()) is not None:
         print(f"bench: lab: left out: {lack}", file=sys.stderr)
         return
     machine.ready(image.latest())
-    # Starting and ending is in both runs.
+    # Both runs include start and end.
     counting = counting_core_s()
     cost = (core_s(LONG_S) - core_s(SHORT_S)) / (LONG_S - SHORT_S)
     yield Row("lab.virtual_second", cost, "core s", counting, COUNTING, MOST_COUNTING_S, True)
@@ -40,13 +37,13 @@ def rows() -> Iterator[Row]:
 
 
 def counting_core_s() -> float:
-    """Return the CPU time of a virtual second in which the guest executes a billion instructions."""
+    """Return the CPU time of a virtual second, a billion instructions, of a guest that counts."""
     (few_core_s, few_s), (many_core_s, many_s) = _count(FEW), _count(MANY)
     return (many_core_s - few_core_s) / (many_s - few_s)
 
 
 def _count(to: int) -> tuple[float, float]:
-    """Return the CPU time and the virtual time of a guest that counts and leaves."""
+    """Return the CPU time and the virtual time of a guest that counts and exits."""
     loop = f"i=0; while [ $i -lt {to} ]; do i=$((i+1)); done"
     job = machine.Job(["/bin/busybox", "sh", "-c", loop], {}, {}, [], 10.0)
     before = _children_s()
@@ -55,7 +52,6 @@ def _count(to: int) -> tuple[float, float]:
 
 
 def core_s(duration_s: float) -> float:
-    """Return the CPU time of a run of one flow over three hops."""
     link = {"rate_mbps": 100, "delay_ms": 8}
     data = {
         "duration_s": duration_s,
@@ -68,13 +64,11 @@ def core_s(duration_s: float) -> float:
 
 
 def begin_core_s() -> float:
-    """Return the CPU time of a guest that has nothing to do."""
     before = _children_s()
     machine.run(image.latest(), machine.Job(["/bin/busybox", "true"], {}, {}, [], 1.0), seed=1)
     return _children_s() - before
 
 
 def _children_s() -> float:
-    """Return the CPU time of all processes that this one started and that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

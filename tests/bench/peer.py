@@ -1,11 +1,10 @@
-"""Another simulator's own program, run on our cell: 100 Mbit/s, 50 ms, 417 packets of drop-tail.
+"""Other simulators' programs, run on our cell: 100 Mbit/s, 50 ms, 417 packets of drop-tail.
 
-Simulators such as htsim and ns-3 come as libraries whose examples fix link and time in their source. So
-whoever compares writes a program of the cell, links it against the library as its users build it, and gives
-its path. It is called as `core/sim/examples/cell.rs` is: ``BIN FLOWS RATE_MBPS SECONDS``, and simulates
-FLOWS bulk TCP flows for SECONDS over a link of RATE_MBPS with 25 ms each way and a drop-tail queue of one BDP
-in packets of 1,500 bytes (417 at 100 Mbit/s). The last number on the last line that it prints is how many
-packets the link delivered.
+Simulators such as htsim and ns-3 are libraries whose examples fix link and time. Write a program for the
+cell, link it against the library as built for users, and pass its path. Like `core/sim/examples/cell.rs` it
+is called with ``BIN FLOWS RATE_MBPS SECONDS`` and simulates FLOWS bulk TCP flows for SECONDS over a link of
+RATE_MBPS with 25 ms each way and a drop-tail queue of one BDP in packets of 1,500 bytes (417 at 100 Mbit/s).
+Its output ends with the number of packets that the link delivered.
 """
 
 from __future__ import annotations
@@ -25,17 +24,11 @@ HELP = "a program that is called with FLOWS RATE_MBPS SECONDS and prints the pac
 
 @dataclass(frozen=True)
 class Peer:
-    """A simulator's name and its program."""
-
     name: str
     binary: Path
 
     def run(self, flows: int, rate_mbps: float, seconds: float) -> tuple[float, int]:
-        """Return the CPU time in s of one run of the cell, and the packets that its link delivered.
-
-        Raises:
-            RuntimeError: the program failed, or its last line has no number.
-        """
+        """Return the CPU time in s of a run of the cell, and the delivered packets."""
         command = [str(self.binary), str(flows), f"{rate_mbps:g}", f"{seconds:g}"]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
@@ -50,11 +43,6 @@ class Peer:
 
 
 def of(name: str, path: str) -> Peer:
-    """Return the peer ``name`` whose program is ``path``.
-
-    Raises:
-        InputError: there is no such program.
-    """
     if not (os.path.isfile(path) and os.access(path, os.X_OK)):
         raise InputError(f"bench: --{name}: {path}: not a program")
     return Peer(name, Path(path).resolve())

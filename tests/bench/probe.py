@@ -1,8 +1,7 @@
-"""UDP probes with the kernel's times of leaving and arrival, so that nobody's waking up is measured.
+"""UDP probes with the kernel's send and receive timestamps, which exclude wake-up latency.
 
-`probe.py server` answers; it listens on TCP, too, so that whoever started it knows that it is there.
-`probe.py client ADDRESS COUNT GAP_MS` prints JSON: for each probe and direction when it was sent and received
-(epoch, ns).
+`probe.py server` answers; it also listens on TCP to show that it is ready. `probe.py client ADDRESS COUNT
+GAP_MS` prints JSON with the times of sending and receiving (ns since the epoch) for each probe and direction.
 """
 
 import json
@@ -15,15 +14,14 @@ from typing import Any
 
 PORT = 7000
 SO_TIMESTAMPING = 37
-"""<asm-generic/socket.h>; the message of that kind begins with software's struct timespec."""
+"""<asm-generic/socket.h>; its control message begins with the software struct timespec."""
 SOFTWARE, LEAVING, ARRIVING, ALONE = 1 << 4, 1 << 1, 1 << 3, 1 << 11
-"""<linux/net_tstamp.h>: by software; of packets that a device takes and that come; without their contents."""
+"""<linux/net_tstamp.h>: software timestamps, on transmit, on receive, without packet contents."""
 PAYLOAD_BYTES = 1472
 """Fills an IP packet of 1,500 bytes."""
 
 
 def main(role: str, *words: str) -> None:
-    """Be the server, or the client."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probes:
         probes.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, SOFTWARE | LEAVING | ARRIVING | ALONE)
         if role == "server":
@@ -38,7 +36,7 @@ def main(role: str, *words: str) -> None:
 
 
 def answer(probes: socket.socket) -> None:
-    """Answer every probe, then say when it had come and when the answer left."""
+    """Answer each probe, then send its arrival time and the answer's send time."""
     while True:
         _, received, client = receive(probes)
         probes.sendto(bytes(PAYLOAD_BYTES), client)
@@ -47,7 +45,7 @@ def answer(probes: socket.socket) -> None:
 
 
 def ask(probes: socket.socket, count: int, gap_ms: float) -> list[tuple[int, int, int, int]]:
-    """Return for each probe when it was sent and received, and when its answer was."""
+    """Return for each probe and its answer when they were sent and received."""
     times = []
     for _ in range(count):
         probes.send(bytes(PAYLOAD_BYTES))
@@ -60,28 +58,26 @@ def ask(probes: socket.socket, count: int, gap_ms: float) -> list[tuple[int, int
 
 
 def left(probes: socket.socket) -> int:
-    """Return when a device took the datagram that was sent last."""
     errors = select.poll()
     errors.register(probes, 0)
     if not errors.poll(5_000):
-        raise RuntimeError("a datagram without its time of leaving")
+        raise RuntimeError("a datagram without its send timestamp")
     _, messages, _, _ = probes.recvmsg(0, 200, socket.MSG_ERRQUEUE)
     return stamped(messages)
 
 
 def receive(probes: socket.socket) -> tuple[bytes, int, Any]:
-    """Return a datagram, when the kernel had it, and from whom."""
     data, messages, _, sender = probes.recvmsg(2000, 200)
     return data, stamped(messages), sender
 
 
 def stamped(messages: list[tuple[int, int, bytes]]) -> int:
-    """Return the time in a datagram's control messages, in ns since the epoch."""
+    """Return the timestamp in control messages, in ns since the epoch."""
     for level, kind, value in messages:
         if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPING):
             seconds, nanoseconds = struct.unpack_from("=qq", value)
             return seconds * 10**9 + nanoseconds
-    raise RuntimeError("a datagram without its time")
+    raise RuntimeError("a datagram without its timestamp")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""How fast policies are rolled out, beside the bare simulator.
+"""Speed of rollouts relative to the bare simulator.
 
-30 ms intervals of 100 Mbit/s and 50 ms, the actor as large as Astraea's: three hidden layers.
+30 ms intervals of 100 Mbit/s and 50 ms; the actor has Astraea's size, three hidden layers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ MUST_HOLD = 0.2
 
 
 def native(size: int, scenario: Scenario = STATIC) -> leosim.Batch:
-    """Return a batch of ``scenario``, begun."""
     batch = leosim.Batch(size, slots=len(scenario.flows), agent="astraea", threads=1)
     for index in range(size):
         batch.reset(index, scenario.model_copy(update={"seed": index}).to_json(), {})
@@ -35,7 +34,7 @@ def native(size: int, scenario: Scenario = STATIC) -> leosim.Batch:
 
 
 def rows() -> Iterator[Row]:
-    """Yield env steps/s and core with a policy in the loop."""
+    """Yield env steps/s per core with a policy in the loop."""
     torch.set_num_threads(1)
     actor = layers(50, HIDDEN, 1)
     with tempfile.TemporaryDirectory(prefix="leogym-bench-") as folder:
@@ -51,7 +50,7 @@ def rows() -> Iterator[Row]:
         batch = native(SIZE)
 
         def step(batch: leosim.Batch = batch, act: Callable[[np.ndarray], np.ndarray] = act) -> None:
-            # The network's work is done; the link is kept full by actions that do.
+            # Run the network for its cost only; other actions keep the link full.
             act(batch.observations[:, 0])
             batch.step(hold_queue(batch.observations))
 

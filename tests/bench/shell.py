@@ -1,6 +1,6 @@
-"""mm-leo beside mm-delay and mm-link: what they carry, how exact their delay is, and BBR on their clocks.
+"""mm-leo compared with mm-delay and mm-link: throughput, exactness of delay, and BBR's queueing.
 
-Needs root, mahimahi, iperf3 and both cores for itself.
+Needs root, mahimahi, iperf3 and both cores.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from tests.bench.row import Row
 from tests.support.lateness import Lateness
 
 LEAST_OF_MAHIMAHIS = 0.95
-"""Of what mahimahi carries; either carries all on a machine that is quick enough."""
+"""Minimum share of mahimahi's throughput; on a fast machine both carry everything."""
 MOST_OF_MAHIMAHIS_ERROR = 0.5
 MOST_OF_WAKE_UPS = 4.0
-"""How far off a delay may be: a way has two shells' ends to wake, and the kernel's path between them."""
+"""Maximum delay error: each direction wakes two shells and crosses the kernel between them."""
 MOST_OF_MAHIMAHIS_QUEUE = 1.0
 
 MAHIMAHI = "mm-delay + mm-link, here and now"
@@ -35,7 +35,7 @@ WAKE_UP = "how late the machine woke a real-time loop meanwhile, 99th percentile
 LIMIT_S = 120
 
 FAST_MBPS = 600
-"""More than must hold, and less than takes a whole core: what cannot keep up is no result."""
+"""Above the requirement, and below a full core: a shell that cannot keep up gives no result."""
 FAST_S, LEAD_S = 8, 3
 RATE_MBPS, ONE_WAY_MS, BDP_PACKETS = 100, 25, 417
 BBR_S, BBR_LEAD_S = 15, 5
@@ -78,14 +78,13 @@ def _rows(folder: Path) -> Iterator[Row]:
 
 
 def throughput_mbps(shells: Sequence[Shell]) -> float:
-    """Return what one BBR flow gets through, in Mbit/s of IP packets, once it is fast."""
+    """Return one BBR flow's throughput after start-up, in Mbit/s of IP packets."""
     intervals = flow(shells, FAST_S)["intervals"][LEAD_S:]
     seconds = sum(interval["sum"]["seconds"] for interval in intervals)
     return sum(interval["sum"]["bytes"] for interval in intervals) * 1500 / 1448 * 8e-6 / seconds
 
 
 def queueing_ms(shells: Sequence[Shell]) -> float:
-    """Return the mean of a BBR flow's RTT samples above propagation."""
     intervals = flow(shells, BBR_S, "--interval", "0.1")["intervals"]
     streams = [stream for interval in intervals for stream in interval["streams"]]
     rtt_ms = [stream["rtt"] / 1e3 for stream in streams if stream["start"] >= BBR_LEAD_S]
@@ -93,7 +92,7 @@ def queueing_ms(shells: Sequence[Shell]) -> float:
 
 
 def flow(shells: Sequence[Shell], duration_s: int, *options: str) -> dict:
-    """Return iperf3's report of one BBR flow out of the shells."""
+    """Return iperf3's report of one BBR flow from inside the shells."""
     words = ["iperf3", "--json", "--congestion", "bbr", "--time", str(duration_s), *options]
     finished = mahimahi.run(
         shells,
@@ -108,11 +107,11 @@ def flow(shells: Sequence[Shell], duration_s: int, *options: str) -> dict:
 
 
 def delay_error_ms(shells: Sequence[Shell], expected: Callable[[], Callable[[Floats], Floats]]) -> float:
-    """Return the 99th percentile of how far both ways' delay was from propagation and serialization.
+    """Return the 99th percentile error of both directions' delay against propagation and serialization.
 
-    ``expected``, asked after the run, gives propagation in ms at times in ns since the epoch.
+    ``expected``, called after the run, gives propagation in ms at times in ns since the epoch.
     """
-    # Whoever runs inside may enter /tmp, but not this file's folder.
+    # The user inside the shells can access /tmp, but not this file's folder.
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o755)
         probe = Path(shutil.copy(Path(__file__).with_name("probe.py"), folder))
@@ -130,7 +129,7 @@ def delay_error_ms(shells: Sequence[Shell], expected: Callable[[], Callable[[Flo
 
 
 def varying_trace() -> str:
-    """Return a path trace whose delay wanders between 20 and 30 ms as a LEO path's does, in 0.1 s steps."""
+    """Return a path trace whose delay varies between 20 and 30 ms in 0.1 s steps, like a LEO path's."""
     metadata = json.dumps({"format": "leogym-path-trace", "version": 1})
     columns = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event"
     rows = [
@@ -141,14 +140,14 @@ def varying_trace() -> str:
 
 
 def traced_ms(trace: Path, log: Path) -> Callable[[Floats], Floats]:
-    """Return the trace's delay as a function of the time since the epoch, from when the log says it began."""
+    """Return the trace's delay as a function of time since the epoch; the log has its start."""
     began_ns = json.loads(log.read_text().split("\n", 1)[0].removeprefix("# "))["began_unix_ns"]
     rows = [line.split(",") for line in trace.read_text().splitlines()[2:]]
     time_ns = np.array([float(row[0]) * 1e9 for row in rows])
     delay_ms = np.array([float(row[1]) for row in rows])
 
     def at(times: Floats) -> Floats:
-        # A packet travels on the path of when its last bit left.
+        # A packet's delay is that of the time when its last bit leaves.
         left_ns = (times - began_ns + SERIALIZATION_MS * 1e6) % time_ns[-1]
         return delay_ms[np.searchsorted(time_ns, left_ns, side="right") - 1]
 
@@ -156,9 +155,9 @@ def traced_ms(trace: Path, log: Path) -> Callable[[Floats], Floats]:
 
 
 def mahimahi_link(folder: Path, rate_mbps: int, packets: int) -> Link:
-    """Return mm-link at a constant rate both ways behind drop-tail queues."""
+    """Return mm-link at a constant rate with drop-tail queues in both directions."""
     path = folder / f"{rate_mbps}.trace"
-    # In 3 ms, a Mbit/s has a quarter of an opportunity of 12,000 bits.
+    # 1 Mbit/s is a quarter of an opportunity (12,000 bits) per 3 ms.
     opportunities = rate_mbps * 3 // 12
     path.write_text("".join(f"{1 + index * 3 // opportunities}\n" for index in range(opportunities)))
     queue = Queue("droptail", {"packets": packets})

@@ -1,7 +1,7 @@
-"""How fast the simulator is on one core, what a packet costs with many flows, and what a flow takes.
+"""Speed of the simulator on one core, cost of a packet with many flows, and memory per flow.
 
-Beside the yardstick, so that the ratio says something about the simulator and not about the machine; beside
-htsim and ns-3 where their programs are given. All in turns, so that other work disturbs them alike.
+Compared with the yardstick, to cancel the machine's speed, and with htsim and ns-3 if their programs are
+given. Measured in turns, so other work affects all alike.
 """
 
 from __future__ import annotations
@@ -22,19 +22,18 @@ from tests.bench.row import Row
 SECONDS = 60.0
 REPEATS = 5
 MUST_HOLD = {"droptail": 0.15, "fq_codel": 0.08}
-"""Of the yardstick's packets a second. Low, for a simulator's many instructions suffer more from what shares
-the caches: a busy machine gave .18 to .31 and .10 to .15. What the simulator itself costs is counted by
-`instructions`, exactly."""
+"""Minimum ratio to the yardstick's packets per second. Low, as shared caches slow the simulator more: a busy
+machine gave .18 to .31 and .10 to .15. `instructions` counts the simulator's own cost exactly."""
 MUST_HOLD_PEER = 0.9
 
 FLOWS = (1, 10, 100, 1_000)
 RATES = {100.0: 20.0, 1_000.0: 3.0, 10_000.0: 1.0}
-"""Mbit/s of a cell, and how many seconds of it are run: 160,000 packets or more."""
+"""Duration in s by the cell's Mbit/s: 160,000 packets or more."""
 GROWTH_S = 20.0
 MUST_HOLD_GROWTH = 1.5
 
 KEPT_KIB = 30.3
-"""Memory a flow when it was first measured, which does not depend on the machine."""
+"""Memory per flow when first measured; independent of the machine."""
 _PEAK = """
 import re, sys, leosim
 leosim.run([sys.stdin.read()], {}, series_ms=0.0, threads=1)
@@ -43,22 +42,20 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 
 
 def cell(flows: int, rate_mbps: float = 100.0, seconds: float = SECONDS, queue: str = "droptail") -> Scenario:
-    """Cubic flows on a static link of 50 ms and 1 BDP."""
+    """Return Cubic flows on a static link of 50 ms and 1 BDP."""
     link = Link(rate_mbps=rate_mbps, delay_ms=25.0, queue=Queue(kind=queue, bdp=1.0))  # type: ignore[arg-type]
     cubic = Flow(scheme="cubic", route=["bottleneck"], count=flows)
     return Scenario(name=f"cubic-{flows}", duration_s=seconds, links={"bottleneck": link}, flows=[cubic])
 
 
 Speed = Callable[[], float]
-"""Runs something once and returns its packets per second of CPU time."""
+"""Runs once and returns packets per second of CPU time."""
 
 
 def ours(scenario: Scenario, *, sent: bool = False) -> Speed:
-    """Return a run of the scenario, in CPU time, for one thread does it all and others may want the core.
+    """Return a run of the scenario; ``sent`` counts sent packets, not those that the bottleneck delivers.
 
-    Args:
-        scenario: what is run.
-        sent: count the packets that senders send, not those that the bottleneck delivers.
+    Measures CPU time: one thread does all work, and others may share the core.
     """
     text = scenario.to_json()
 
@@ -75,7 +72,6 @@ def ours(scenario: Scenario, *, sent: bool = False) -> Speed:
 
 
 def theirs(peer: Peer, flows: int) -> Speed:
-    """Return a run of another simulator's program on the cell of 100 Mbit/s."""
 
     def speed() -> float:
         spent_s, packets = peer.run(flows, 100.0, SECONDS)
@@ -85,12 +81,11 @@ def theirs(peer: Peer, flows: int) -> Speed:
 
 
 def fastest(*runs: Speed, repeats: int = REPEATS) -> list[float]:
-    """Return the best speed of each of ``runs``, which take turns."""
     return [max(column) for column in zip(*([run() for run in runs] for _ in range(repeats)), strict=True)]
 
 
 def peak_kib(scenario: Scenario) -> int:
-    """Return the most memory that a process which runs the scenario ever has, in KiB."""
+    """Return the peak memory in KiB of a process that runs the scenario."""
     command = [sys.executable, "-c", _PEAK]
     return int(
         subprocess.run(command, input=scenario.to_json(), check=True, capture_output=True, text=True).stdout
@@ -98,10 +93,10 @@ def peak_kib(scenario: Scenario) -> int:
 
 
 def rows(peers: Sequence[Peer] = ()) -> Iterator[Row]:
-    """Yield packets a second against the yardstick and peers, the growth with flows, and memory a flow."""
+    """Yield packets per second against the yardstick and peers, growth with flows, and memory per flow."""
     yield from _speeds(peers)
     yield from growth()
-    # At 10 Mbit/s each: window, RTT histogram and the packets under way, 83 a flow.
+    # At 10 Mbit/s each: window, RTT histogram and 83 packets in flight per flow.
     few, many = (peak_kib(cell(flows, 10.0 * flows, 3.0)) for flows in (10, FLOWS[-1]))
     kib = (many - few) / (FLOWS[-1] - 10)
     yield Row("simulator.memory-per-flow", kib, "KiB/flow", KEPT_KIB, "first version", 1.0, at_most=True)
@@ -115,17 +110,16 @@ def _speeds(peers: Sequence[Peer]) -> Iterator[Row]:
             yield Row(name, speed, "packets/CPU s", measure, yardstick.AGAINST, bar)
     for peer in peers:
         for flows in (1, 10):
-            # A run of ns-3 takes half a minute: it is a hundred times slower, and a few per cent are nothing.
+            # A run of ns-3 takes half a minute. It is a hundred times slower: a few per cent do not matter.
             speed, other = fastest(ours(cell(flows)), theirs(peer, flows), repeats=2)
             against = f"{peer.name}, the same cell here and now"
             yield Row(f"simulator.droptail-{flows}", speed, "packets/CPU s", other, against, MUST_HOLD_PEER)
 
 
 def growth() -> Iterator[Row]:
-    """Yield what a packet costs with many flows beside one flow's, in each cell.
+    """Yield the cost of a packet with many flows relative to one flow, for each cell.
 
-    Per packet that senders send, lost ones included: each is simulated, and of flows whose window is a packet
-    or two an eighth are lost.
+    Counts sent packets: lost ones are simulated too, an eighth with windows of a packet or two.
     """
     alone = ours(cell(1, seconds=GROWTH_S), sent=True)
     for rate_mbps, seconds in RATES.items():

@@ -1,4 +1,4 @@
-"""What a whole suite costs: `leo-single` for twenty schemes, six paths, five seeds, 300 s each."""
+"""Cost of a whole suite: `leo-single` with twenty schemes, six paths, five seeds, 300 s each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMES = 20
 
 
 def rows() -> Iterator[Row]:
-    """Yield CPU seconds of all cores, report included, beside those of the yardstick; less is better."""
+    """Yield CPU seconds of all cores including the report, relative to the yardstick; less is better."""
     schemes = [name for name in leosim.schemes() if name != "udp"][:SCHEMES]
     begin_s = cpu_s()
     with tempfile.TemporaryDirectory() as folder:

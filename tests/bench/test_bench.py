@@ -12,7 +12,7 @@ from tests.bench import peer, simulator
 from tests.bench.row import Row
 
 STUB = """#!/bin/sh
-# A simulator that delivers 1,000 packets whatever is asked, and says more than that.
+# A simulator that always delivers 1,000 packets and prints more than that.
 echo "asked for $1 flows, $2 Mbit/s, $3 s" >&2
 echo "Outputting to logout.dat"
 echo "delivered 1000"
@@ -86,7 +86,7 @@ def test_without_a_name_those_that_take_long_are_left_out(monkeypatch):
     [
         (["nosuch"], "bench: nosuch: no such benchmark"),
         (["simulator", "--htsim", "/nowhere"], "bench: --htsim: /nowhere: not a program"),
-        (["envs", "--ns3", sys.executable], "bench: --ns3: only `simulator` is measured beside others"),
+        (["envs", "--ns3", sys.executable], "bench: --ns3: works only with `simulator`"),
     ],
 )
 def test_bad_input_gets_one_line(words, rule, monkeypatch, capsys):
@@ -132,7 +132,7 @@ def test_runs_take_turns_and_the_best_of_each_counts():
 
 
 def test_what_takes_long_does_not_hold_back_rows(tmp_path):
-    """Over a pipe, where Python keeps lines unless it is told not to."""
+    """Uses a pipe, where Python buffers lines by default."""
     script = tmp_path / "slow.py"
     script.write_text(
         "import time\nfrom tests.bench.row import Row\nRow('a', 1.0, 's', 1.0, 'b').print()\ninput()\n"

@@ -1,4 +1,4 @@
-"""What it costs to build all named path traces, for a whole revolution at 100 ms."""
+"""Cost of building all named path traces, for a whole revolution at 100 ms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ JOBS = 2
 
 
 def rows() -> Iterator[Row]:
-    """Yield CPU seconds of both jobs beside those of the yardstick; less is better."""
+    """Yield CPU seconds of both jobs relative to the yardstick; less is better."""
     specs = [named_paths.spec(name) for name in named_paths.names()]
     begin_s = cpu_s()
     with tempfile.TemporaryDirectory() as folder:
@@ -28,6 +28,6 @@ def rows() -> Iterator[Row]:
 
 
 def cpu_s() -> float:
-    """Return the CPU time in s of this process and of all that it started and that have ended."""
+    """Return the CPU time in s of this process and its ended children."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)

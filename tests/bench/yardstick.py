@@ -1,4 +1,4 @@
-"""How fast this machine is just now, at work of the simulator's nature (yardstick.rs)."""
+"""This machine's current speed at work like the simulator's (yardstick.rs)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PACKETS = 1_000_000
 
 
 def packets_per_s(flows: int = 1) -> float:
-    """Return how many packets the yardstick handles in a second of CPU time, with ``flows`` windows."""
+    """Return the yardstick's packets per second of CPU time, with ``flows`` windows."""
     command = [str(_built()), str(flows), str(PACKETS)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[0])
 
@@ -21,13 +21,12 @@ def packets_per_s(flows: int = 1) -> float:
 def cpu_s() -> float:
     """Return the CPU time in s of a hundred million packets of the yardstick.
 
-    A measure for work that lasts: seconds over these are the same number on a machine twice as fast.
+    The ratio of other work to it does not depend on the machine's speed.
     """
     return 1e8 / packets_per_s()
 
 
 def _built() -> Path:
-    """Return the program, compiled when it is missing or older than its source."""
     if not BINARY.exists() or BINARY.stat().st_mtime < SOURCE.stat().st_mtime:
         BINARY.parent.mkdir(parents=True, exist_ok=True)
         fresh = BINARY.with_suffix(".new")

@@ -1,10 +1,10 @@
-//! A fixed piece of work of the simulator's nature, as a measure of the machine: `yardstick FLOWS PACKETS`.
+//! A fixed workload like the simulator's, to measure the machine's speed: `yardstick FLOWS PACKETS`.
 //!
-//! Each packet is an event out of a binary heap of 512, takes a slot of one of FLOWS windows (64 packets of 48 bytes) and
-//! a random decision, and puts an event back. So it asks what a packet-level simulator asks of a machine: branches that
-//! nobody can foresee, integer arithmetic, and as much memory as there are flows.
+//! Each packet is an event from a binary heap of 512, takes a slot of one of FLOWS windows (64 packets of 48 bytes) and
+//! a random decision, and puts an event back. Like a packet-level simulator it needs unpredictable branches, integer
+//! arithmetic and memory proportional to the flows.
 //! Prints packets per second of CPU time, the best of several turns.
-//! Built by `rustc -O` alone: it must stay the same when the simulator changes.
+//! Built with only `rustc -O`: it must not change with the simulator.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -45,7 +45,7 @@ fn main() {
     println!("{} {}", packets as f64 / least_s, carried);
 }
 
-/// Returns the CPU time of this process in s (/proc/self/schedstat counts it in ns).
+/// Returns this process's CPU time in s (/proc/self/schedstat has it in ns).
 fn cpu_s() -> f64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").expect("/proc/self/schedstat");
     text.split(' ').next().and_then(|word| word.parse::<f64>().ok()).expect("a number") / 1e9

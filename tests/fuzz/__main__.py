@@ -1,7 +1,7 @@
 """``python -m tests.fuzz [--minutes M] [TARGET …]``: fuzz each target for M minutes, one after the other.
 
-Coverage-guided with atheris where it is installed, else inputs near good ones with hypothesis. Findings are
-kept under ``target/fuzz/TARGET/``; exit status 1 if there are any.
+Uses coverage-guided atheris if it is installed, otherwise mutations of valid inputs with hypothesis. Findings
+go to ``target/fuzz/TARGET/``; the exit status is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.fuzz import engine
 
 
 def main() -> int:
-    """Run every target in a process of its own, for fuzzers end their process."""
+    """Run each target in its own process: fuzzers end their process."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
     parser.add_argument("targets", nargs="*", metavar="TARGET")
     parser.add_argument("--minutes", type=float, default=5.0, help="for each target")

@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz.engine atheris|hypothesis TARGET SECONDS``: fuzz one target for that long."""
+"""``python -m tests.fuzz.engine atheris|hypothesis TARGET SECONDS``: fuzz one target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ _MAX_MEMORY_MB = 3000
 
 
 def names() -> list[str]:
-    """Return the names of all targets."""
     from tests.fuzz.targets import TARGETS
 
     return list(TARGETS)
@@ -24,7 +23,7 @@ def _count_file(name: str) -> Path:
 
 
 def inputs(name: str) -> int:
-    """Return how many inputs the last run of a target tried."""
+    """Return the number of inputs in a target's last run."""
     path = _count_file(name)
     return int(path.read_text()) if path.is_file() else 0
 
@@ -45,7 +44,7 @@ def _atheris(name: str, seconds: int) -> None:
     def one(data: bytes) -> None:
         nonlocal count
         count += 1
-        # libFuzzer ends the process itself, so the count is written as it goes.
+        # libFuzzer ends the process, so write the count regularly.
         if count % 256 == 0:
             _count_file(name).write_text(str(count))
         targets.run(name, data)

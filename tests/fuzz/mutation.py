@@ -1,4 +1,4 @@
-"""Inputs near good ones: hypothesis cuts, repeats and replaces parts of the seeds."""
+"""Mutations of valid inputs: hypothesis cuts, repeats and replaces parts of the seeds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ _TOKENS = (
 
 @st.composite
 def near(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
-    """Return a seed with up to four edits, or any bytes at all."""
     if draw(st.integers(0, 9)) == 0:
         return draw(st.binary(max_size=200))
     data = draw(st.sampled_from(seeds))

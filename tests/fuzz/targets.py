@@ -1,6 +1,6 @@
-"""What is fuzzed: every parser of something that users bring. One function and a few good inputs each.
+"""Fuzz targets: every parser of user input, with a few valid inputs each.
 
-The rule: any input either parses or raises InputError with one line; nothing else, and not for long.
+Any input must parse or raise a one-line InputError, within limited time.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ _MAX_RUN_S = 0.05
 
 
 class Target(NamedTuple):
-    """A parser and inputs that it takes."""
-
     parse: Callable[[bytes], object]
     seeds: tuple[bytes, ...]
 
@@ -64,7 +62,7 @@ def _leoem(path: Path) -> None:
 
 
 def _mahimahi(path: Path) -> None:
-    # Bins of a second: a trace may last for months.
+    # Bins of a minute: a trace may last for months.
     mahimahi.read(path, path, 20.0, bin_ms=60_000)
 
 
@@ -80,7 +78,7 @@ def _scenario(data: bytes) -> None:
     except InputError as error:
         refused = error
     duration_s = value.get("duration_s") if isinstance(value, dict) else None
-    # The core has no parser apart from a run: give it what it refuses, or what ends soon.
+    # The core parses only when it runs: pass invalid or short scenarios.
     if not isinstance(duration_s, int | float) or duration_s <= _MAX_RUN_S:
         leosim.run([text], {}, series_ms=0.0)
     if refused is not None:
@@ -203,16 +201,11 @@ TARGETS: dict[str, Target] = {
 
 
 def run(name: str, data: bytes) -> bool:
-    """Give a target one input; return whether it parsed.
-
-    Raises:
-        AssertionError: it was refused in more than a line.
-        Exception: whatever else the parser raised: a finding.
-    """
+    """Return whether a target parsed an input; any exception is a finding."""
     try:
         TARGETS[name].parse(data)
     except InputError as error:
-        # Not splitlines(): terminals and log readers break lines at these two only.
+        # Not splitlines(): terminals and log readers break lines only at these two.
         if not str(error) or "\n" in str(error) or "\r" in str(error):
             raise AssertionError(f"{name}: must be refused in one line, not {str(error)!r}") from error
         return False

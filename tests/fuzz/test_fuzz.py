@@ -1,4 +1,4 @@
-"""The fuzz targets, a few hundred inputs each; ``make fuzz`` takes minutes."""
+"""Run the fuzz targets with a few hundred inputs each; ``make fuzz`` takes minutes."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -1,4 +1,4 @@
-"""Which eBPF objects a process holds, and whether the kernel still has them: to test that nothing is left."""
+"""Find eBPF objects of a process and whether the kernel still has them, to test that none are left behind."""
 
 from __future__ import annotations
 
@@ -16,19 +16,17 @@ _GET_FD_BY_ID = {"prog": 13, "map": 14, "link": 30}
 
 
 class BpfObject(NamedTuple):
-    """By what the kernel knows it."""
-
     kind: str
     id: int
 
 
 def held_by(pid: int) -> set[BpfObject]:
-    """Return programs, maps and links that a process has descriptors of."""
+    """Return the programs, maps and links that a process has open."""
     found = set()
     for descriptor in list(Path("/proc", str(pid), "fdinfo").iterdir()):
         try:
             lines = descriptor.read_text().splitlines()
-        except FileNotFoundError:  # closed meanwhile
+        except FileNotFoundError:  # closed in the meantime
             continue
         for line in lines:
             name, _, value = line.partition(":")
@@ -38,7 +36,7 @@ def held_by(pid: int) -> set[BpfObject]:
 
 
 def still_there(objects: set[BpfObject]) -> set[BpfObject]:
-    """Return those of them that the kernel still has; needs root."""
+    """Return the objects that the kernel still has; needs root."""
     return {found for found in objects if _exists(found)}
 
 

@@ -1,4 +1,4 @@
-"""What the bridge's tests have in common: names, agents that steer, and waiting for a state to come."""
+"""Helpers of the bridge's tests: names, agents and waiting for states."""
 
 import contextlib
 import itertools
@@ -17,19 +17,17 @@ LACK = missing()
 needs_bridge = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
 SCHEME = f"leo_t{os.getpid() % 100_000}"
-"""Of this test process alone, so that several may run."""
+"""Unique to this process, so several may run."""
 LIMIT_S = 60
-"""Against hanging only."""
 MSS = 1448
 
 
 def congestion_controls():
-    """Return the names that a socket may choose from."""
     return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
 
 
 class Steering(threading.Thread):
-    """Answers every report of an offered scheme's flows with the same window and rate, until told to stop."""
+    """Answers every report of an offered scheme's flows with the same window and rate."""
 
     def __init__(self, address, cwnd, pacing_bytes_per_s=0, interval_ms=20):
         super().__init__(daemon=True)
@@ -42,7 +40,7 @@ class Steering(threading.Thread):
         self.start()
 
     def run(self):
-        """Steer until it is over, or the bridge is: some tests kill it."""
+        """Answer until the test or the bridge ends: some tests kill it."""
         with contextlib.suppress(BridgeError):
             while not self.over.is_set():
                 message = self.bridge.message(0.1)
@@ -62,7 +60,7 @@ class Steering(threading.Thread):
 
 
 class Collecting(threading.Thread):
-    """Keeps the reports that a client hears for as long as the ``with`` block."""
+    """Collects a client's reports during the ``with`` block."""
 
     def __init__(self, client, reports):
         super().__init__(daemon=True)
@@ -70,7 +68,6 @@ class Collecting(threading.Thread):
         self.over = threading.Event()
 
     def run(self):
-        """Listen until it is over."""
         while not self.over.is_set():
             message = self.client.message(0.1)
             if isinstance(message, Report):
@@ -86,7 +83,7 @@ class Collecting(threading.Thread):
 
 
 def eventually(what, of, wanted):
-    """Return `what()`'s answer once it satisfies `wanted`: a state to come, not a duration to guess."""
+    """Poll `what()` until its result satisfies `wanted`; return that."""
     deadline = time.monotonic() + LIMIT_S
     while True:
         answer = what()
@@ -97,16 +94,14 @@ def eventually(what, of, wanted):
 
 
 def flow_of(client):
-    """Return the sending flow of this test's scheme."""
     sending = [flow for flow in client.flows() if flow.scheme == SCHEME and flow.remote.endswith(f":{PORT}")]
     return sending[0] if sending else None
 
 
 def steered_flow(client, cwnd, because=lambda flow: True):
-    """Return that flow once the agent's window is in force, and ``because``.
+    """Return that flow once the agent's window is in force and ``because`` holds.
 
-    A machine that stands still for longer than an agent may be silent leaves the flow to Cubic for a moment:
-    then it is steered again.
+    If the machine stalls for longer than an agent may be silent, the flow briefly falls back to Cubic.
     """
     return eventually(
         lambda: flow_of(client),
@@ -116,9 +111,9 @@ def steered_flow(client, cwnd, because=lambda flow: True):
 
 
 def intervals_ended(reports, interval_ms):
-    """Return how many interval ends each report but the first stands for; they must be whole numbers.
+    """Return the number of interval ends between reports, which must be whole.
 
-    Ends lie on a grid, however late the daemon came to them: a report says how late that was.
+    Interval ends lie on a grid even if the daemon is late; a report has its lateness.
     """
     lengths_us = [
         after["interval_ns"] / 1e3 - after.late_us + before.late_us

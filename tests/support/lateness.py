@@ -1,4 +1,5 @@
-"""How late this machine wakes who sleeps, measured beside a test: a reason to skip it, whatever it found."""
+"""Measure how late this machine wakes sleeping processes during a test, to skip the test if it was too
+late."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from typing import Self
 
 import pytest
 
-# There is one on each core. It sleeps for a millisecond at a time, as a test's shells and senders do, and
-# says how much too long each sleep was, in ns, once its standard input ends.
+# Runs on each core. Sleeps for a millisecond at a time, as a test's shells and senders do, and prints each
+# sleep's lateness in ns once its stdin ends.
 _SLEEPER = """
 import os, select, sys, time
 core, prompt = map(int, sys.argv[1:])
@@ -37,11 +38,9 @@ print(*late)
 
 
 class Lateness:
-    """Measures for as long as the ``with`` block.
+    """Measures during the ``with`` block.
 
-    Args:
-        prompt: at the real-time priority of runs (`kernel_bridge.inside.scenario.keep_up`), not as any
-            process.
+    ``prompt`` uses the real-time priority of runs (`kernel_bridge.inside.scenario.keep_up`).
     """
 
     def __init__(self, *, prompt: bool) -> None:
@@ -65,20 +64,16 @@ class Lateness:
 
     @property
     def worst_ms(self) -> float:
-        """Return how much too long the worst sleep was; once the block is over."""
+        """Return the largest lateness, after the block."""
         return self.quantile_ms(1.0)
 
     def quantile_ms(self, quantile: float) -> float:
-        """Return how much too long sleeps were, that share of them at most; once the block is over."""
+        """Return a quantile of the lateness, after the block."""
         return self._late_ns[max(0, math.ceil(quantile * len(self._late_ns)) - 1)] / 1e6
 
     def skip_above(self, ms: float, *, often_ms: float = math.inf) -> None:
-        """Skip the test if the machine was so late, whatever the test found.
-
-        Args:
-            ms: once is enough.
-            often_ms: one sleep in a hundred is.
-        """
+        """Skip the test, whatever its result, if a sleep was later than ``ms`` or one in a hundred than
+        ``often_ms``."""
         if self.worst_ms > ms:
             pytest.skip(f"this machine stood still for {self.worst_ms:.0f} ms, and {ms:g} ms are tolerable")
         if (often := self.quantile_ms(0.99)) > often_ms:

@@ -1,12 +1,10 @@
-"""Processes that tests of runs look for."""
-
 from __future__ import annotations
 
 from pathlib import Path
 
 
 def descendants(pid: int) -> dict[int, str]:
-    """Return the descendants of a process, each with its name."""
+    """Return the names of a process's descendants by PID."""
     parents = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

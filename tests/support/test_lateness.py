@@ -1,5 +1,3 @@
-"""Tests are skipped for what the machine did, and for nothing else."""
-
 import math
 import os
 import signal
@@ -18,7 +16,7 @@ def test_a_machine_that_stood_still_is_a_reason_to_skip_and_one_that_did_not_is_
         assert len(sleepers) == len(os.sched_getaffinity(0))
         for sleeper in sleepers:
             os.kill(sleeper, signal.SIGSTOP)
-        time.sleep(0.05)  # what is measured
+        time.sleep(0.05)  # measured as lateness
         for sleeper in sleepers:
             os.kill(sleeper, signal.SIGCONT)
     assert lateness.worst_ms > 45

@@ -1,9 +1,9 @@
-"""Serves UDP in a network namespace of its own, where tests start mm-leo; it runs as root.
+"""Serve UDP in a separate network namespace, where tests start mm-leo; runs as root.
 
     unshare --net --mount --pid --fork --kill-child --mount-proc python udp_server.py COMMAND…
 
-A UDP server answers `COUNT BYTES GAP_US` with COUNT datagrams, each with its number in its first four bytes.
-The exit status is the command's.
+The server answers `COUNT BYTES GAP_US` with COUNT datagrams that start with their number in four bytes. The
+exit status is the command's.
 """
 
 import socket
@@ -16,7 +16,6 @@ PORT = 9000
 
 
 def serve(listener: socket.socket) -> None:
-    """Answer one request after another."""
     while True:
         request, client = listener.recvfrom(100)
         count, size, gap_us = (int(word) for word in request.split())
@@ -27,7 +26,7 @@ def serve(listener: socket.socket) -> None:
 
 
 def main() -> int:
-    """Turn on loopback, serve, run the command of the arguments."""
+    """Turn on loopback, serve and run the command."""
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind(("0.0.0.0", PORT))

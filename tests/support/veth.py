@@ -1,4 +1,4 @@
-"""Two network namespaces joined by a veth pair, and bulk transfers between them."""
+"""Two network namespaces connected by a veth pair, and bulk transfers between them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ while True:
 
 
 class Pair:
-    """Namespaces without names, as long as the ``with`` block; the server is in the second.
+    """Unnamed namespaces for the ``with`` block; the server is in the second.
 
-    A process of ours holds each and ends with this one, however that ends: nothing can stay behind.
+    A child process holds each and dies with this process, so nothing is left behind.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Pair:
                 self._ip(end, "link", "set", "lo", "up")
                 self._ip(end, "addr", "add", f"{address}/24", "dev", "veth0")
                 self._ip(end, "link", "set", "veth0", "up")
-                # What earlier flows saw is no business of the next.
+                # Do not reuse metrics of earlier flows.
                 setting = "echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save"
                 subprocess.run(self.inside(end, "sh", "-c", setting), check=True)
         except BaseException:
@@ -75,34 +75,33 @@ class Pair:
         subprocess.run(self.inside(end, "ip", *arguments), check=True, capture_output=True)
 
     def inside(self, end: int, *command: str) -> list[str]:
-        """Return the command line that runs ``command`` at one end: 0 the client's, 1 the server's."""
+        """Return the command line that runs ``command`` at the client's (0) or the server's end (1)."""
         return ["nsenter", "--target", str(self._holders[end].pid), "--net", "--", *command]
 
     def received_bytes(self) -> int:
-        """Return what has arrived at the server's interface so far, with all headers."""
+        """Return the bytes received at the server's interface, including headers."""
         interfaces = Path(f"/proc/{self._holders[1].pid}/net/dev").read_text()
         return int(interfaces.split("veth0:")[1].split()[0])
 
     def sockets(self) -> str:
-        """Return what `ss` says of the client's connections to the server."""
+        """Return `ss`'s output for the client's connections to the server."""
         line = self.inside(0, "ss", "-tinH", "dport", "=", f":{PORT}", "and", "dst", SERVER)
         return subprocess.run(line, capture_output=True, text=True, check=True).stdout
 
     def cut(self) -> None:
-        """Let nothing arrive at the server until `mend`."""
+        """Drop all packets to the server until `mend`."""
         self._ip(1, "link", "set", "veth0", "down")
 
     def mend(self) -> None:
-        """Undo `cut`."""
         self._ip(1, "link", "set", "veth0", "up")
 
     @contextmanager
     def transfer(
         self, scheme: str, start: Sequence[str] = ()
     ) -> Iterator[tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]]:
-        """Send as fast as ``scheme`` lets for as long as the ``with`` block; gives sender and receiver.
+        """Run a bulk transfer with ``scheme`` for the ``with`` block; yield sender and receiver.
 
-        ``start`` comes before both command lines.
+        ``start`` precedes both command lines.
         """
         sink = self.inside(1, *start, sys.executable, "-c", _SINK, SERVER, str(PORT))
         server = subprocess.Popen(sink, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
