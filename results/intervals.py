@@ -28,12 +28,7 @@ class Interval:
 
 
 def interval(values: list[float], seed: int) -> Interval:
-    """Return the interval of one quantity; see `intervals`.
-
-    Args:
-        values: (n,) one finite value per repeat, at least one.
-        seed: seed of the resampling.
-    """
+    """Return the interval of one quantity from one value per repeat; see `intervals`."""
     [found] = intervals([values], seed)
     return found
 
@@ -76,12 +71,10 @@ def intervals(rows: list[list[float]], seed: int) -> list[Interval]:
 
 
 def summarize(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per suite, scenario, scheme, backend and metric, with mean, ci_low, ci_high and n.
+    """Summarize ``runs.parquet`` in one row per suite, scenario, scheme, backend and metric.
 
-    A run's value is the mean over its flows under test; n counts runs. Metrics without values are omitted.
-
-    Args:
-        runs: the rows of ``runs.parquet``.
+    Each has mean, ci_low, ci_high and n. A run's value is the mean over its flows under test; n counts runs.
+    Metrics without values are omitted.
     """
     names = [name for name in METRICS if name in runs.columns]
     by_run = values_by_run(runs)
@@ -102,11 +95,7 @@ def summarize(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def values_by_run(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per run and scheme under test, with each metric's mean over its flows.
-
-    Args:
-        runs: the rows of ``runs.parquet``.
-    """
+    """Return each metric's mean over flows, per run and scheme under test, from ``runs.parquet``."""
     names = [name for name in METRICS if name in runs.columns]
     identity = ["suite", "scenario", "scheme", "backend", "run_id", "repeat", "seed", "offset_s"]
     # In a scenario with $scheme, the other flows are background traffic.

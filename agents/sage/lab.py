@@ -28,20 +28,16 @@ BACKEND = links.NAME
 STANDS_FOR = {"bbr3": "bbr"}
 """Substitutes for schemes that Linux lacks."""
 PACED = ("bbr",)
-"""Schemes that pace."""
+"""Schemes that pace themselves."""
 
 
 @dataclass(frozen=True)
 class LabRun:
-    """A run of the pool to repeat on the kernel.
-
-    Attributes:
-        situation: its index in the pool.
-        asked: the pool's scheme.
-    """
+    """A run of the pool to repeat on the kernel."""
 
     situation: int
     asked: str
+    """The pool's scheme."""
 
     @property
     def scheme(self) -> str:

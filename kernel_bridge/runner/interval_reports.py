@@ -28,9 +28,8 @@ _NO_RTT = 2**32 - 1
 def interval_reports(sent: Samples, *, paced: bool) -> NDArray[np.float64]:
     """Return a TCP sender's reports, of shape (samples, len(`REPORT_FIELDS`)).
 
-    Args:
-        sent: its samples. The first interval starts one period before the first sample, with nothing sent.
-        paced: whether its scheme paces. The kernel reports a rate even if it does not.
+    The first interval starts one period before the first sample, with nothing sent. ``paced`` says whether
+    the scheme paces, because the kernel reports a rate even if it does not.
     """
     info = {
         name: sent.info[name].astype(np.int64)

@@ -78,8 +78,7 @@ class LeoLinks:
         ahead_ns = -shift_ns - round(LEAD_S * NS_PER_S) if link.schedule.varies else 0
         events = uplink_events(log).with_columns(pl.col("at_ns") + shift_ns)
         came, left, dropped, lost = (events.filter(pl.col("what") == what) for what in "+-dl")
-        # The log has times of arrival at the link's end; departures from the queue were a propagation
-        # earlier.
+        # The log has times of arrival at the link's end, a propagation after the departure from the queue.
         due_ns = (left["at_ns"] - left["late_ns"]).to_numpy()
         guess_ns = due_ns - link.schedule.delay_at(due_ns + ahead_ns)
         departure_ns = due_ns - link.schedule.delay_at(guess_ns + ahead_ns)

@@ -45,7 +45,7 @@ def describe(
     Args:
         planned: the plan to run.
         backend: the backend for its links.
-        scheme: maps a flow's scheme and role (``send`` or ``receive``) to the kernel's name.
+        scheme: maps a flow's scheme and role to the kernel's name of the scheme.
         root: the run's folder.
         work: the ordinary user's folder in it.
         logs: the folder in it for the logs of the flows' ends.

@@ -59,14 +59,9 @@ def run_log(
     series_ms: float,
     invalid: str | None,
 ) -> Measurement:
-    """Return a run's log.
+    """Return a run's log from one record per flow and one ``events`` per link of the plan's chain.
 
-    Args:
-        plan: the plan that was run.
-        records: one per flow.
-        events: one per link of the plan's chain.
-        series_ms: the interval of the series.
-        invalid: why the run is invalid, or None.
+    ``invalid`` is the reason why the run is invalid, or None.
     """
     step_ns = round(series_ms * NS_PER_MS)
     grid = np.arange(step_ns, plan.duration_ns + 1, step_ns, dtype=np.int64)

@@ -95,9 +95,8 @@ class Served:
     def announce(self, origin_ns: int, first_port: int) -> None:
         """Start to send SaTCP flows the handovers of their paths.
 
-        Args:
-            origin_ns: the run's start, on the monotonic clock.
-            first_port: flow ``n`` of the plan uses port ``first_port + n``.
+        Flow ``n`` of the plan uses port ``first_port + n``; ``origin_ns`` is the run's start on the monotonic
+        clock.
         """
         if SATCP in self._names:
             client = self.client()

@@ -7,8 +7,7 @@ use leo_link::Nanos;
 use crate::flow::{Flow, Phase, Steering};
 use crate::simulation::{MIN_INTERVAL, Simulation};
 
-/// Attach an agent to every flow that a policy steers and return the indices of these flows, because
-/// searching thousands of flows every interval is too slow.
+/// Attach an agent to every flow that a policy steers, and return their indices, to avoid later searches.
 pub fn attach_policies(flows: &mut [Flow]) -> Box<[usize]> {
     let mut steered = Vec::new();
     for (index, flow) in flows.iter_mut().enumerate() {

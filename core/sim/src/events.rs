@@ -1,8 +1,8 @@
 //! The event queue: winner trees with one pending time per source of events.
 //!
 //! Links are FIFO, so each needs one entry, however many packets it carries. Almost every event changes a
-//! link's time and few change a flow's, so a separate tree for links makes updates cost O(log links), even
-//! with thousands of flows.
+//! link's time and few change a flow's. A separate tree for links makes updates cost O(log links) with many
+//! flows.
 
 use std::hint::select_unpredictable;
 

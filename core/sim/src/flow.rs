@@ -36,7 +36,6 @@ pub enum Phase {
     Stopped,
 }
 
-/// Sums over RTT samples.
 #[derive(Clone, Debug, Default)]
 pub struct RttLog {
     pub samples: u64,
@@ -85,8 +84,7 @@ pub struct Flow {
     pub windows: Option<Box<Windows>>,
     /// Whether the flow uses ECN (RFC 3168).
     pub ecn: bool,
-    /// The flow has no datagrams, buffers, ECN or telemetry, so the packet path skips these checks. See
-    /// [`Flow::settle`].
+    /// No datagrams, buffers, ECN or telemetry, so the packet path skips these checks ([`Flow::settle`]).
     pub plain: bool,
     /// The handshake until the connection is open.
     pub handshake: Option<Box<Handshake>>,
@@ -163,7 +161,6 @@ impl Flow {
         self
     }
 
-    /// Send what an application writes.
     pub fn writing(mut self, application: Source) -> Self {
         self.sender = self.sender.with_application();
         self.application = Some(Box::new(application));
@@ -262,8 +259,7 @@ impl Flow {
         self.transfer_bytes.map_or(bytes, |all| bytes.min(all))
     }
 
-    /// Observe the flow's own scheme with `spec`; `holds` keeps its window until
-    /// [`crate::control_loop::follow`].
+    /// Observe the flow's own scheme with `spec`; `holds` keeps its window until `control_loop::follow`.
     pub fn watch(&mut self, spec: AgentSpec, holds: bool) {
         self.sender.count_intervals();
         if holds {
@@ -362,7 +358,6 @@ impl Flow {
         ack.ecn.is_echo()
     }
 
-    /// Update the send window after `ack`.
     #[inline(never)]
     pub fn open_window(&mut self, ack: &Packet, now: Nanos) {
         if let Some(windows) = &mut self.windows {
@@ -374,8 +369,7 @@ impl Flow {
     #[inline]
     pub fn record_rtt(&mut self, rtt: Nanos, base: Nanos) {
         if rtt < base && self.routes.change() {
-            // After a reroute, a late packet from the old, longer route can supply the echo for one on the
-            // new route.
+            // After a reroute, a late packet from the old, longer route can supply the echo for a new one.
             return;
         }
         debug_assert!(rtt >= base, "an RTT of {rtt} ns on a path of {base} ns");

@@ -331,7 +331,6 @@ fn access(spec: &FlowSpec, links: &mut Vec<Link<Packet>>) -> Option<[u32; 2]> {
     (delay > 0).then(|| [push_access(links, delay), push_access(links, delay)])
 }
 
-/// Allocate the telemetry headers of a flow.
 fn headers(scenario: &Scenario, index: usize, routes: &Routes) -> Result<Box<Headers>, ScenarioError> {
     let hops = routes.over(0, Nanos::MAX).map(|(route, ..)| route.links.len()).max().unwrap_or(0);
     if hops > MAX_HOPS {

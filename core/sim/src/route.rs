@@ -36,7 +36,6 @@ impl Routes {
         &self.all[self.current]
     }
 
-    /// Return whether the flow has more than one route.
     pub const fn change(&self) -> bool {
         self.all.len() > 1
     }

@@ -81,7 +81,6 @@ impl Recorder {
         self.next = now + self.interval;
     }
 
-    /// Remove and return the rows since the last call.
     pub fn take(&mut self) -> (FlowSeries, LinkSeries) {
         (std::mem::take(&mut self.flow_series), std::mem::take(&mut self.link_series))
     }

@@ -39,8 +39,8 @@ pub struct Simulation {
 impl Simulation {
     /// Build the simulation of `scenario`.
     ///
-    /// `interval` is the monitor interval of policies. `series_interval` is that of the run log's series; 0
-    /// disables them.
+    /// `interval` is the monitor interval of policies, `series_interval` that of the run log's series (0:
+    /// none).
     ///
     /// # Errors
     /// A trace or scheme of the scenario is unknown.
@@ -337,7 +337,6 @@ impl Simulation {
         }
     }
 
-    /// Answer a SYN; the receiver answers every one.
     #[cold]
     fn answer_syn(&mut self, syn: Packet) {
         let index = syn.flow as usize;
@@ -366,7 +365,6 @@ impl Simulation {
         self.send_back(packet);
     }
 
-    /// Send a packet from the receiver.
     #[inline]
     fn send_back(&mut self, packet: Packet) {
         if let Some(first) = self.paths.next(packet.path, true, 0) {
@@ -436,7 +434,7 @@ impl Simulation {
         }
     }
 
-    /// Offer `packet` to a link at time `at`.
+    /// Offer `packet` to a link at time `at`, which may be later than now if the link only delays.
     #[inline]
     fn offer(&mut self, link: u32, at: Nanos, packet: Packet) {
         let link = link as usize;

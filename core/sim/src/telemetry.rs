@@ -122,7 +122,7 @@ impl Headers {
         }
     }
 
-    /// Record that `ack` leaves the receiver. It answers the latest packet, even if an earlier one caused it.
+    /// Record that `ack` leaves the receiver. It answers the latest packet, even one whose ACK was delayed.
     pub fn answer(&mut self, ack: &Packet) {
         let answer = Answer { cumulative: ack.seq, echo: ack.timestamp, sacks: ack.sacks, seq: self.latest };
         self.answers.push_back(answer);

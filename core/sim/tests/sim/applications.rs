@@ -33,8 +33,7 @@ fn a_flow_carries_what_its_application_writes_without_a_queue() {
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
     // RFC 7661 §4: "cwnd is not increased" unless it is used; Linux's slow start allows twice the used
-    // window. 21 packets fill 5 Mbit/s at 50 ms; round trip 2 adds those that the initial window of 10 held
-    // back.
+    // window. 21 packets fill 5 Mbit/s at 50 ms; round trip 2 adds those that the initial window held back.
     for scheme in ["reno", "cubic"] {
         let log = run(&application(scheme, 5.0, None), SECOND);
         let windows = &log.flow_series.cwnd_packets;
@@ -71,8 +70,7 @@ fn after_a_long_silence_a_flow_starts_slowly_again_and_after_a_short_one_it_goes
 #[test]
 fn bbr_keeps_its_estimate_while_the_application_limits_it() {
     // draft-ietf-ccwg-bbr: "BBR only uses samples that are marked as app-limited if they exceed the current
-    // estimate". A flow that measured 100 Mbit/s and then writes 5 Mbit/s for a minute bursts at its old
-    // estimate.
+    // estimate". A flow that measured 100 Mbit/s, then writes 5 Mbit/s for a minute, bursts at the old rate.
     let mut scenario = application("bbr", 90.0, Some((2.0, 1.0)));
     scenario["duration_s"] = json!(12.0);
     let log = run(&scenario, 100 * MS);

@@ -91,8 +91,8 @@ fn bbr3_cruises_with_an_empty_queue_and_probes_for_more_every_few_seconds() {
 
 #[test]
 fn bbr3_keeps_its_rate_below_two_percent_of_loss_and_not_above() {
-    // draft-ietf-ccwg-bbr §5.5: BBR.LossThresh; the LEO paper, section IV-B: resilient below 2 %, "much less responsive"
-    // above.
+    // draft-ietf-ccwg-bbr §5.5: BBR.LossThresh. The LEO paper, section IV-B: resilient below 2 % loss, "much
+    // less responsive" above.
     let rate = |loss: f64| {
         let of_seed = |seed: u64| {
             let mut scenario = dumbbell(100.0, 25.0, 120.0, &["bbr3"]);

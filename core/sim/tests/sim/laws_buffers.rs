@@ -39,8 +39,7 @@ fn the_default_receive_buffer_limits_a_geo_link_to_half_of_its_maximum_a_round_t
 
 #[test]
 fn without_auto_tuning_half_of_the_default_is_the_limit() {
-    // "Without receiver auto-tuning, throughput is severely limited by the default 131 KBytes": 64 KiB per
-    // RTT.
+    // "Without receiver auto-tuning, throughput is severely limited by the default 131 KBytes": 64 KiB/RTT.
     let found = geo(json!([4_096, 131_072, 131_072]), json!(null));
     assert!((found / 0.874 - 1.0).abs() < 0.05, "{found}");
     // "is doubled for the second" stack, which has twice the default.

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 #[test]
 fn udp_above_capacity_receives_exactly_the_capacity() {
-    // "UDP, which can be seen as an indication of the capacity that can be provided by the network" (TCP CC over Starlink,
-    // section 4.1).
+    // "UDP, which can be seen as an indication of the capacity that can be provided by the network" (TCP CC
+    // over Starlink, §4.1).
     let mut scenario = dumbbell(40.0, 25.0, 30.0, &["udp"]);
     scenario["flows"][0]["rate_mbps"] = json!(60.0);
     let log = run(&scenario, 0);

@@ -52,8 +52,7 @@ fn mean(swing: f64, scheme: &str, announced: bool) -> (f64, f64) {
 #[test]
 fn leocc_carries_more_than_cubic_copa_and_bbr3_and_queues_less_than_bbr() {
     // Abstract: "it achieves 85~494% higher throughput than Cubic, Copa, BBRv3, and accomplishes 44~56% lower
-    // delay than BBRv1 and VIVACE" (on Starlink). Here the order is the same; the queue is about half of
-    // BBRv1's.
+    // delay than BBRv1 and VIVACE" (on Starlink). Here: the same order, and about half of BBRv1's queue.
     for swing in [0.3, 0.6] {
         let (goodput, rtt) = mean(swing, "leocc", true);
         assert!(goodput > 0.9, "{goodput}");

@@ -19,8 +19,7 @@ fn goodput(log: &RunLog, flow: u32, from: f64, to: f64) -> f64 {
 #[test]
 fn leotcp_alone_meets_its_target_and_leaves_the_queue_empty() {
     // Section III-C: "This target is chosen to ensure high link utilisation while keeping buffer occupancy
-    // low." The window decreases above U = 0.95; equation 4 is stable where η / U + 1 - η = 1: full link, no
-    // queue.
+    // low." The window falls above U = 0.95; equation 4 is stable at η / U + 1 - η = 1: full link, no queue.
     for delay_ms in [2.5, 10.0, 25.0, 50.0] {
         let log = run(&dumbbell(100.0, delay_ms, 30.0, &["leotcp"]), 100 * MS);
         let flow = &log.flows[0];

@@ -90,8 +90,7 @@ fn yeah_keeps_the_queue_below_its_bound_and_above_nothing() {
 #[test]
 fn lp_is_reno_where_random_offsets_of_the_timestamps_hide_the_delay_and_gives_way_where_they_do_not() {
     // Kuzmanovic and Knightly (ToN 14(4), 2006), abstract: "utilize only the excess network bandwidth as
-    // compared to the fair share of bandwidth as targeted by TCP". On Linux 6.1, it acted like Reno on 5 of 5
-    // seeds.
+    // compared to the fair share of bandwidth as targeted by TCP". Linux 6.1: like Reno on all of five seeds.
     let goodput = |scheme: &str, seed: u64| {
         let mut scenario = dumbbell(20.0, 25.0, 30.0, &["cubic", scheme]);
         scenario["seed"] = json!(seed);
@@ -109,7 +108,7 @@ fn lp_is_reno_where_random_offsets_of_the_timestamps_hide_the_delay_and_gives_wa
 
 #[test]
 fn cdg_holds_out_against_reno_better_than_vegas() {
-    // Hayes and Armitage (Networking 2011) §III-C: backoff limits and a shadow window help it to coexist.
+    // Hayes and Armitage (Networking 2011) §III-C: ineffectual backoffs and the shadow window let it coexist.
     let (cdg, vegas) = (share_of_second(["reno", "cdg"], 120.0), share_of_second(["reno", "vegas"], 120.0));
     assert!(cdg > 1.5 * vegas, "{cdg} {vegas}");
 }

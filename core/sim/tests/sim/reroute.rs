@@ -5,8 +5,7 @@ use leo_sim::{RunLog, Scenario};
 use serde_json::json;
 
 /// Two paths of 20 and 50 ms base RTT with two flows each. The second pair moves to the first path and back,
-/// as in the LEO paper's "transient hotspots" (Mazilu, Valentine and Parisis, section IV-D), ten times
-/// faster.
+/// as in the LEO paper's "transient hotspots" (Mazilu, Valentine and Parisis, §IV-D), ten times faster.
 fn hotspot() -> RunLog {
     let scenario = json!({
         "name": "hotspot", "duration_s": 30,
