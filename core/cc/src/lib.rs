@@ -3,6 +3,19 @@
 //! A scheme decides a window in packets and, if it paces, a rate. Loss detection, recovery and timers belong to the
 //! transport. Time is an argument, in nanoseconds.
 
+/// Write methods of [`CongestionControl`] that hand over to the scheme in a field:
+/// `forward!(field: on_undo(now: Nanos); window -> u32);`.
+macro_rules! forward {
+    ($field:ident: $($method:ident($($name:ident: $type:ty),*)),*; $($getter:ident -> $value:ty),*) => {
+        $(fn $method(&mut self, $($name: $type),*) {
+            self.$field.$method($($name),*);
+        })*
+        $(fn $getter(&self) -> $value {
+            self.$field.$getter()
+        })*
+    };
+}
+
 mod ack;
 mod context;
 mod parts;
@@ -73,7 +86,7 @@ pub trait CongestionControl {
     /// each acknowledgement from a model of the path, as Linux's with cong_control do, it means nothing.
     fn on_unused_window(&mut self, _window: u32, _threshold: u32) {}
     /// The last reduction was a mistake: nothing had been lost (F-RTO, Eifel, DSACK). What it took is given back.
-    fn on_undo(&mut self, now: Nanos);
+    fn on_undo(&mut self, _now: Nanos) {}
     /// What the packet met on its way that is acknowledged now; comes before the [`on_ack`](Self::on_ack).
     fn on_telemetry(&mut self, _now: Nanos, _hops: &[Hop]) {}
     /// What packets carry to switches; `None` asks for no telemetry, from the beginning to the end.
@@ -96,7 +109,9 @@ pub trait CongestionControl {
     /// The window in packets; at least 1.
     fn window(&self) -> u32;
     /// The slow start threshold in packets.
-    fn slow_start_threshold(&self) -> u32;
+    fn slow_start_threshold(&self) -> u32 {
+        u32::MAX
+    }
     /// The pacing rate in bytes of payload per second; `None` sends when acknowledgements come.
     fn pacing_rate(&self) -> Option<u64> {
         None

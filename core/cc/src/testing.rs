@@ -1,5 +1,6 @@
 //! Acknowledgements for the tests of schemes.
 
+use crate::parts::window::Windowed;
 use crate::{Ack, AtSending, CongestionControl, Nanos, RateSample};
 
 /// The round trip of [`round_of_acks`].
@@ -43,6 +44,13 @@ pub fn round_at(scheme: &mut impl CongestionControl, now: Nanos, rtt: Nanos) -> 
         });
     }
     now + rtt
+}
+
+/// A scheme in congestion avoidance at `window`.
+pub fn avoiding_at<S>(window: u32, scheme: S) -> Windowed<S> {
+    let mut windowed = Windowed::new(scheme);
+    (windowed.window.packets, windowed.window.threshold) = (window, window);
+    windowed
 }
 
 /// A bottleneck with a queue without end: packets leave at its rate and are acknowledged its RTT later, in order.

@@ -36,14 +36,8 @@ pub struct HyStartPlusPlus {
 
 impl Default for HyStartPlusPlus {
     fn default() -> Self {
-        Self {
-            round_end: 0,
-            last_round: Nanos::MAX,
-            this_round: Nanos::MAX,
-            samples: 0,
-            conservative: None,
-            quarters: 0,
-        }
+        let (last_round, this_round) = (Nanos::MAX, Nanos::MAX);
+        Self { round_end: 0, last_round, this_round, samples: 0, conservative: None, quarters: 0 }
     }
 }
 

@@ -39,8 +39,9 @@ const BURST_MAX: u32 = (65_536 - 1 - 320) / SEGMENT_BYTES;
 const PACING_MARGIN: f64 = 0.99;
 const NANOS_PER_S: f64 = 1e9;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mode {
+    #[default]
     Startup,
     Drain,
     ProbeBw,
@@ -48,7 +49,7 @@ pub(crate) enum Mode {
 }
 
 /// Models the path by its bottleneck bandwidth and min RTT, and sends at that rate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Bbr {
     pub(crate) mode: Mode,
     window: u32,
@@ -85,32 +86,13 @@ pub struct Bbr {
 impl Bbr {
     pub fn new(context: &Context) -> Self {
         let mut bbr = Self {
-            mode: Mode::Startup,
             window: INITIAL_WINDOW,
-            prior_window: 0,
-            pacing_rate: 0.0,
-            bandwidth: WindowedMax::default(),
             min_rtt: Nanos::MAX,
-            min_rtt_at: 0,
-            probe_rtt_done: None,
-            probe_rtt_round_done: false,
-            rounds: 0,
-            round_start: false,
-            next_round: 0,
-            full_bandwidth: 0.0,
-            full_rounds: 0,
-            full: false,
-            phase: 0,
-            phase_began: 0,
             pacing_gain: HIGH_GAIN,
             window_gain: HIGH_GAIN,
-            recovery: Recovery::Open,
-            conserving: false,
-            restarting: false,
-            has_rtt: false,
-            aggregation: AckAggregation::default(),
             policer: Some(Policer::default()),
             random: Random::new(context.seed),
+            ..Self::default()
         };
         bbr.start_pacing(0);
         bbr
@@ -333,7 +315,7 @@ impl CongestionControl for Bbr {
 
     fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
         self.save_window();
-        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) {
+        if kind.is_timeout() {
             self.recovery = Recovery::Loss;
             self.full_bandwidth = 0.0;
         }
@@ -359,10 +341,6 @@ impl CongestionControl for Bbr {
 
     fn window(&self) -> u32 {
         self.window.max(1)
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        u32::MAX
     }
 
     fn pacing_rate(&self) -> Option<u64> {

@@ -45,8 +45,9 @@ const BANDWIDTH_CYCLES: u64 = 2;
 /// §5.3.3.5: rounds after which it probes at the latest, as Reno would at 62 packets.
 const RENO_ROUNDS: u32 = 63;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
+    #[default]
     Startup,
     Drain,
     Down,
@@ -57,17 +58,18 @@ enum State {
 }
 
 /// BBR.ack_phase: what the acknowledgements that now come say about the last probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum AckPhase {
     Stopping,
     Refilling,
     Starting,
     Feedback,
+    #[default]
     Idle,
 }
 
 /// BBR with bounds learnt from loss, so that it leaves room for others and probes for more only now and then.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Bbr3 {
     state: State,
     window: u32,
@@ -113,37 +115,11 @@ pub struct Bbr3 {
 impl Bbr3 {
     pub fn new(context: &Context) -> Self {
         let mut bbr = Self {
-            state: State::Startup,
             window: INITIAL_WINDOW,
-            prior_window: 0,
-            pacing_rate: 0.0,
-            max_bandwidth: WindowedMax::default(),
-            cycles: 0,
             min_rtt: MinRtt::new(0, 0),
-            full: FullPipe::default(),
             bounds: Bounds::new(),
-            rounds: 0,
-            round_start: false,
-            next_round: 0,
-            drain_began: 0,
-            cycle_began: 0,
-            ack_phase: AckPhase::Idle,
-            rounds_since_probe: 0,
-            probe_wait: 0,
-            probing_samples: false,
-            probe_too_high: false,
-            probe_was_precautionary: false,
-            undo: Undo::default(),
-            newest_in_flight: 0,
-            probe_rtt_done: None,
-            probe_rtt_round_done: false,
-            restarting: false,
-            has_rtt: false,
-            recovery: Recovery::Open,
-            total_delivered: 0,
-            total_lost: 0,
-            aggregation: AckAggregation::default(),
             random: Random::new(context.seed),
+            ..Self::default()
         };
         bbr.start_pacing(0);
         bbr
@@ -367,7 +343,7 @@ impl CongestionControl for Bbr3 {
             // It is part of the episode that is being repaired.
             Congestion::RepeatedTimeout => self.save_window(),
         }
-        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) {
+        if kind.is_timeout() {
             self.recovery = Recovery::Loss;
         }
     }
@@ -387,10 +363,6 @@ impl CongestionControl for Bbr3 {
 
     fn window(&self) -> u32 {
         self.window
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        u32::MAX
     }
 
     fn pacing_rate(&self) -> Option<u64> {

@@ -20,7 +20,7 @@ const ACK_RATIO_SHIFT: u32 = 4;
 const UPDATE_TICKS: u64 = HZ / 32;
 
 /// Searches between the last window and the last maximum, then beyond.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Bic {
     last_max: u32,
     /// The window and the tick of the last computation, and what it gave.
@@ -31,14 +31,8 @@ pub struct Bic {
 }
 
 impl Bic {
-    pub const fn new() -> Self {
-        Self {
-            last_max: 0,
-            last_window: 0,
-            last_tick: 0,
-            per_packet: 1,
-            delayed_ack_16: 2 << ACK_RATIO_SHIFT,
-        }
+    pub fn new() -> Self {
+        Self { per_packet: 1, delayed_ack_16: 2 << ACK_RATIO_SHIFT, ..Self::default() }
     }
 
     /// How many packets must be acknowledged for the window to grow by one.

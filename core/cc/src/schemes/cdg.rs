@@ -57,7 +57,7 @@ impl BackingOff {
 }
 
 /// Backs off at random, the likelier the faster the delay grows; tells random loss by its shadow window.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Cdg {
     random: Random,
     rtt: Range,
@@ -83,24 +83,7 @@ pub struct Cdg {
 
 impl Cdg {
     pub fn new(context: &Context) -> Self {
-        Self {
-            random: Random::new(context.seed),
-            rtt: Range::default(),
-            previous: Range::default(),
-            gradients: [Range::default(); GRADIENTS],
-            sum: Range::default(),
-            next: 0,
-            filled: false,
-            delayed_acks: 0,
-            round_end: 0,
-            shadow: INITIAL_WINDOW,
-            backoffs: 0,
-            backing_off: None,
-            round_begins: false,
-            smallest: 0,
-            train: None,
-            samples: 0,
-        }
+        Self { random: Random::new(context.seed), shadow: INITIAL_WINDOW, ..Self::default() }
     }
 
     fn measure(&mut self, ack: &Ack) {

@@ -112,12 +112,6 @@ impl Copa {
     }
 }
 
-impl Default for Copa {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl CongestionControl for Copa {
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
@@ -149,7 +143,7 @@ impl CongestionControl for Copa {
             self.inverse_delta = (self.inverse_delta / 2.0).max(PACKETS_QUEUED);
         }
         // The paper leaves timeouts to the transport: everything was lost, and the flow starts anew.
-        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) {
+        if kind.is_timeout() {
             if kind == Congestion::Timeout {
                 self.prior = (self.window, self.slow_start);
             }

@@ -21,7 +21,7 @@ const UPDATE_TICKS: u64 = HZ / 32;
 const HURRY: f64 = 9.0;
 
 /// CUBIC's window, a cubic function of the time since the last reduction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Cubic {
     slow_start: SlowStart,
     /// Window before the last reduction, W_max.
@@ -36,9 +36,10 @@ pub struct Cubic {
 }
 
 /// How slow start ends.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 enum SlowStart {
     /// At the first loss.
+    #[default]
     Plain,
     HyStart(HyStart),
     PlusPlus(HyStartPlusPlus),
@@ -63,12 +64,7 @@ impl Cubic {
     pub fn new(hystart: bool) -> Self {
         Self {
             slow_start: if hystart { SlowStart::HyStart(HyStart::default()) } else { SlowStart::Plain },
-            w_max: 0,
-            epoch: None,
-            per_packet: 0,
-            last_window: 0,
-            last_tick: 0,
-            disrupted: false,
+            ..Self::default()
         }
     }
 
@@ -224,27 +220,7 @@ mod tests {
     use super::*;
     use crate::CongestionControl;
     use crate::parts::window::Windowed;
-
-    const RTT: Nanos = 100_000_000;
-
-    /// Feed one round of ACKs without queueing; returns the time after it.
-    fn round(cubic: &mut Windowed<Cubic>, mut now: Nanos) -> Nanos {
-        let window = cubic.window();
-        for _ in 0..window {
-            now += RTT / Nanos::from(window);
-            cubic.on_ack(&Ack {
-                now,
-                acked: 1,
-                delivered: 1,
-                rtt: Some(RTT),
-                min_rtt: RTT,
-                window_limited: true,
-                may_grow: true,
-                ..Ack::default()
-            });
-        }
-        now
-    }
+    use crate::testing::round_of_acks;
 
     fn after_loss_at(window: u32) -> Windowed<Cubic> {
         let mut cubic = Windowed::new(Cubic::new(false));
@@ -265,7 +241,7 @@ mod tests {
         let mut now = 0;
         for (window, expected) in [(990, 9.09 - 2.92), (1010, 9.09 + 2.92)] {
             while cubic.window() < window {
-                now = round(&mut cubic, now);
+                now = round_of_acks(&mut cubic, now);
             }
             let seconds = now as f64 * 1e-9;
             assert!((seconds - expected).abs() < 0.3, "{window} packets after {seconds} s");
@@ -287,7 +263,7 @@ mod tests {
         let mut cubic = after_loss_at(1000);
         let mut now = 0;
         while now < 12_000_000_000 {
-            now = round(&mut cubic, now);
+            now = round_of_acks(&mut cubic, now);
         }
         let before = cubic.window();
         cubic.on_congestion(Congestion::Loss, now);
@@ -295,7 +271,7 @@ mod tests {
         assert_eq!(cubic.window(), before);
         let end = now + 3_000_000_000;
         while now < end {
-            now = round(&mut cubic, now);
+            now = round_of_acks(&mut cubic, now);
         }
         assert!((8..=25).contains(&(cubic.window() - before)), "{} from {before}", cubic.window());
     }
@@ -306,7 +282,7 @@ mod tests {
         let mut cubic = after_loss_at(20);
         let mut now = 0;
         for _ in 0..20 {
-            now = round(&mut cubic, now);
+            now = round_of_acks(&mut cubic, now);
         }
         let grown = f64::from(cubic.window()) - 14.0;
         assert!((grown - 20.0 * 0.53).abs() < 1.5, "{grown}");

@@ -2,7 +2,7 @@
 
 use crate::parts::window::Windowed;
 use crate::schemes::Cubic;
-use crate::{Ack, AtSending, Congestion, CongestionControl, INITIAL_WINDOW, NEVER, Nanos, SEGMENT_BYTES};
+use crate::{Ack, Congestion, CongestionControl, INITIAL_WINDOW, Nanos, SEGMENT_BYTES};
 
 const NANOS_PER_S: u64 = 1_000_000_000;
 
@@ -85,17 +85,27 @@ impl Default for External {
     }
 }
 
+/// Methods that only the scheme beneath answers.
+macro_rules! beneath {
+    ($($method:ident($($name:ident: $type:ty),*)),*) => {
+        $(fn $method(&mut self, $($name: $type),*) {
+            if let Some(beneath) = &mut self.beneath {
+                beneath.cubic.$method($($name),*);
+            }
+        })*
+    };
+}
+
 impl CongestionControl for External {
+    beneath! {
+        on_restart(now: Nanos, idle: Nanos), on_congestion(kind: Congestion, now: Nanos),
+        on_unused_window(window: u32, threshold: u32), on_undo(now: Nanos), on_recovered(now: Nanos)
+    }
+
     fn on_start(&mut self, now: Nanos, srtt: Nanos) {
         if let Some(beneath) = &mut self.beneath {
             beneath.srtt = srtt;
             beneath.cubic.on_start(now, srtt);
-        }
-    }
-
-    fn on_restart(&mut self, now: Nanos, idle: Nanos) {
-        if let Some(beneath) = &mut self.beneath {
-            beneath.cubic.on_restart(now, idle);
         }
     }
 
@@ -104,46 +114,6 @@ impl CongestionControl for External {
             beneath.srtt = ack.srtt;
             beneath.cubic.on_ack(ack);
         }
-    }
-
-    fn on_packet_lost(&mut self, now: Nanos, packet: &AtSending) {
-        if let Some(beneath) = &mut self.beneath {
-            beneath.cubic.on_packet_lost(now, packet);
-        }
-    }
-
-    fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
-        if let Some(beneath) = &mut self.beneath {
-            beneath.cubic.on_congestion(kind, now);
-        }
-    }
-
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        if let Some(beneath) = &mut self.beneath {
-            beneath.cubic.on_unused_window(window, threshold);
-        }
-    }
-
-    fn on_undo(&mut self, now: Nanos) {
-        if let Some(beneath) = &mut self.beneath {
-            beneath.cubic.on_undo(now);
-        }
-    }
-
-    fn on_recovered(&mut self, now: Nanos) {
-        if let Some(beneath) = &mut self.beneath {
-            beneath.cubic.on_recovered(now);
-        }
-    }
-
-    fn on_timer(&mut self, now: Nanos) {
-        if let Some(beneath) = &mut self.beneath {
-            beneath.cubic.on_timer(now);
-        }
-    }
-
-    fn next_timer(&self) -> Nanos {
-        self.beneath.as_ref().map_or(NEVER, |beneath| beneath.cubic.next_timer())
     }
 
     fn window(&self) -> u32 {
@@ -166,7 +136,7 @@ impl CongestionControl for External {
     }
 
     fn wants_rate_reduction(&self) -> bool {
-        self.beneath.as_ref().is_some_and(|beneath| beneath.cubic.wants_rate_reduction())
+        self.beneath.is_some()
     }
 }
 

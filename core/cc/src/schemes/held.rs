@@ -44,61 +44,13 @@ impl CongestionControl for Held {
         self.scheme.on_start(now, srtt);
     }
 
-    fn on_restart(&mut self, now: Nanos, idle: Nanos) {
-        self.scheme.on_restart(now, idle);
-    }
-
     fn on_ack(&mut self, ack: &Ack) {
         self.srtt = ack.srtt;
         self.scheme.on_ack(ack);
     }
 
-    fn on_packet_lost(&mut self, now: Nanos, packet: &AtSending) {
-        self.scheme.on_packet_lost(now, packet);
-    }
-
-    fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
-        self.scheme.on_congestion(kind, now);
-    }
-
-    fn on_timeout(&mut self, in_flight: u32) {
-        self.scheme.on_timeout(in_flight);
-    }
-
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.scheme.on_unused_window(window, threshold);
-    }
-
-    fn on_undo(&mut self, now: Nanos) {
-        self.scheme.on_undo(now);
-    }
-
-    fn on_telemetry(&mut self, now: Nanos, hops: &[Hop]) {
-        self.scheme.on_telemetry(now, hops);
-    }
-
-    fn header(&self) -> Option<Header> {
-        self.scheme.header()
-    }
-
-    fn on_recovered(&mut self, now: Nanos) {
-        self.scheme.on_recovered(now);
-    }
-
-    fn on_timer(&mut self, now: Nanos) {
-        self.scheme.on_timer(now);
-    }
-
-    fn next_timer(&self) -> Nanos {
-        self.scheme.next_timer()
-    }
-
     fn window(&self) -> u32 {
         self.window
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.scheme.slow_start_threshold()
     }
 
     fn pacing_rate(&self) -> Option<u64> {
@@ -108,6 +60,14 @@ impl CongestionControl for Held {
     /// An agent's window does not come down by itself.
     fn wants_rate_reduction(&self) -> bool {
         false
+    }
+
+    forward! {
+        scheme: on_restart(now: Nanos, idle: Nanos), on_packet_lost(now: Nanos, packet: &AtSending),
+        on_congestion(kind: Congestion, now: Nanos), on_timeout(in_flight: u32),
+        on_unused_window(window: u32, threshold: u32), on_undo(now: Nanos),
+        on_telemetry(now: Nanos, hops: &[Hop]), on_recovered(now: Nanos), on_timer(now: Nanos);
+        header -> Option<Header>, next_timer -> Nanos, slow_start_threshold -> u32
     }
 }
 

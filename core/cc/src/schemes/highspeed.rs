@@ -70,21 +70,13 @@ impl WindowBased for HighSpeed {
 mod tests {
     use super::*;
     use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::round_of_acks;
-
-    fn avoiding_at(window: u32) -> Windowed<HighSpeed> {
-        let mut scheme = Windowed::new(HighSpeed::default());
-        scheme.window.packets = window;
-        scheme.window.threshold = window;
-        scheme
-    }
+    use crate::testing::{avoiding_at, round_of_acks};
 
     #[test]
     fn it_grows_and_shrinks_as_the_table_of_rfc_3649_says() {
         // RFC 3649 appendix B: w, a(w), b(w).
         for (window, a, b) in [(38, 1, 0.50), (1058, 8, 0.33), (5036, 20, 0.25), (26_881, 47, 0.16)] {
-            let mut scheme = avoiding_at(window - a);
+            let mut scheme = avoiding_at(window - a, HighSpeed::default());
             round_of_acks(&mut scheme, 0);
             assert!(scheme.window().abs_diff(window) <= 1, "{window}: {}", scheme.window());
             let before = scheme.window();

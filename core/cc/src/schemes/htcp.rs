@@ -17,7 +17,7 @@ const RTT_FOR_ADAPTATION: u64 = ticks::of(10_000_000);
 const RTT_RISE: u64 = ticks::of(20_000_000);
 
 /// Grows faster the longer ago the last congestion was; comes down by the queue that it had built. Times are in ticks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Htcp {
     alpha: u64,
     beta: u64,
@@ -45,17 +45,7 @@ struct Throughput {
 
 impl Htcp {
     pub fn new() -> Self {
-        Self {
-            alpha: ONE,
-            beta: BETA_MIN,
-            adapts: false,
-            acked: 1,
-            min_rtt: 0,
-            max_rtt: 0,
-            last_congestion: None,
-            throughput: Throughput::default(),
-            prior: (None, 0, 0),
-        }
+        Self { alpha: ONE, beta: BETA_MIN, acked: 1, ..Self::default() }
     }
 
     fn since_congestion(&mut self, tick: u64) -> u64 {
@@ -193,7 +183,7 @@ mod tests {
     use super::*;
     use crate::CongestionControl;
     use crate::parts::window::Windowed;
-    use crate::testing::{RTT, round_at, round_of_acks};
+    use crate::testing::{RTT, avoiding_at, round_at, round_of_acks};
 
     const MILLISECOND: Nanos = 1_000_000;
 
@@ -219,10 +209,8 @@ mod tests {
     #[test]
     fn it_backs_off_by_the_queue_once_the_throughput_is_steady() {
         // draft §3.2: RTT_min / RTT_max = 100 / 150.
-        let mut htcp = Windowed::new(Htcp::new());
+        let mut htcp = avoiding_at(500, Htcp::new());
         htcp.on_start(0, RTT);
-        htcp.window.packets = 500;
-        htcp.window.threshold = 500;
         let mut now = 0;
         for _ in 0..4 {
             for _ in 0..10 {

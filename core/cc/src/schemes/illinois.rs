@@ -17,7 +17,7 @@ const LOW_ROUNDS: u32 = 5;
 const RTT_MAX: Nanos = (u32::MAX / (10 << 7)) as Nanos * 1_000;
 
 /// Loss says when to come down, queueing delay says how fast to grow and how far to come down.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Illinois {
     alpha: f64,
     beta: f64,
@@ -34,19 +34,8 @@ pub struct Illinois {
 }
 
 impl Illinois {
-    pub const fn new() -> Self {
-        Self {
-            alpha: ALPHA_MAX,
-            beta: BETA_MAX,
-            rtt_sum: 0,
-            rtt_samples: 0,
-            base_rtt: Nanos::MAX,
-            max_rtt: 0,
-            round_end: 0,
-            acked: 0,
-            above: false,
-            low: 0,
-        }
+    pub fn new() -> Self {
+        Self { alpha: ALPHA_MAX, beta: BETA_MAX, base_rtt: Nanos::MAX, ..Self::default() }
     }
 
     fn measure(&mut self, ack: &Ack) {
@@ -153,7 +142,7 @@ mod tests {
     use super::*;
     use crate::CongestionControl;
     use crate::parts::window::Windowed;
-    use crate::testing::{RTT, round_at};
+    use crate::testing::{RTT, avoiding_at, round_at};
 
     #[test]
     fn alpha_and_beta_follow_the_curves_of_the_paper() {
@@ -190,9 +179,7 @@ mod tests {
 
     #[test]
     fn with_an_empty_queue_it_adds_ten_packets_a_round() {
-        let mut illinois = Windowed::new(Illinois::new());
-        illinois.window.packets = 500;
-        illinois.window.threshold = 500;
+        let mut illinois = avoiding_at(500, Illinois::new());
         let mut now = RTT;
         for _ in 0..3 {
             now = round_at(&mut illinois, now, RTT);

@@ -130,10 +130,6 @@ impl LeoCc {
 }
 
 impl CongestionControl for LeoCc {
-    fn on_start(&mut self, now: Nanos, srtt: Nanos) {
-        self.bbr.on_start(now, srtt);
-    }
-
     fn on_restart(&mut self, now: Nanos, idle: Nanos) {
         let before = self.bbr.mode;
         self.bbr.on_restart(now, idle);
@@ -159,40 +155,11 @@ impl CongestionControl for LeoCc {
         self.bbr.set_window(ack, bandwidth, probe_rtt_window);
     }
 
-    fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
-        self.bbr.on_congestion(kind, now);
-    }
-
-    fn on_timeout(&mut self, in_flight: u32) {
-        self.bbr.on_timeout(in_flight);
-    }
-
-    fn on_undo(&mut self, now: Nanos) {
-        self.bbr.on_undo(now);
-    }
-
-    fn holds_back(&self) -> bool {
-        self.bbr.holds_back()
-    }
-
-    fn window(&self) -> u32 {
-        self.bbr.window()
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.bbr.slow_start_threshold()
-    }
-
-    fn pacing_rate(&self) -> Option<u64> {
-        self.bbr.pacing_rate()
-    }
-
-    fn paces_single_packets(&self) -> bool {
-        self.bbr.paces_single_packets()
-    }
-
-    fn wants_rate_reduction(&self) -> bool {
-        self.bbr.wants_rate_reduction()
+    forward! {
+        bbr: on_start(now: Nanos, srtt: Nanos), on_congestion(kind: Congestion, now: Nanos),
+        on_timeout(in_flight: u32), on_undo(now: Nanos);
+        holds_back -> bool, window -> u32, pacing_rate -> Option<u64>, paces_single_packets -> bool,
+        wants_rate_reduction -> bool
     }
 }
 

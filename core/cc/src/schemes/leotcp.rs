@@ -22,9 +22,10 @@ const BASE_RTT_WEIGHT: f64 = 0.125;
 const WINDOW_MAX: f64 = 1e9;
 
 /// Section III-C, "Initial Phase".
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
     /// Nothing is known.
+    #[default]
     Silent,
     /// "waits for an avgRTT", until then, so that switches count this flow.
     Waiting(Nanos),
@@ -43,7 +44,7 @@ pub enum Ablation {
 }
 
 /// Keeps the most utilised link of its path at 95 %.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LeoTcp {
     /// In packets, like all windows here.
     window: f64,
@@ -67,25 +68,17 @@ pub struct LeoTcp {
 }
 
 impl LeoTcp {
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             window: INITIAL_PACKETS,
             reference: INITIAL_PACKETS,
-            reference_until: 0,
-            phase: Phase::Silent,
             has_initial_phase: true,
-            path: PathMonitor::new(),
-            utilisation: None,
-            met: None,
-            base_rtt: 0.0,
-            srtt: 0,
-            pacing_rate: None,
-            own_rtt: None,
+            ..Self::default()
         }
     }
 
     /// The same without a part of its design.
-    pub const fn without(part: Ablation) -> Self {
+    pub fn without(part: Ablation) -> Self {
         match part {
             Ablation::AverageRtt => Self { own_rtt: Some(0), ..Self::new() },
             Ablation::InitialPhase => Self { has_initial_phase: false, ..Self::new() },
@@ -180,12 +173,6 @@ impl LeoTcp {
     }
 }
 
-impl Default for LeoTcp {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl CongestionControl for LeoTcp {
     fn on_start(&mut self, _now: Nanos, srtt: Nanos) {
         self.srtt = srtt;
@@ -217,8 +204,6 @@ impl CongestionControl for LeoTcp {
 
     /// "LeoTCP adjusts its window solely based on INT telemetry"
     fn on_congestion(&mut self, _kind: Congestion, _now: Nanos) {}
-
-    fn on_undo(&mut self, _now: Nanos) {}
 
     fn window(&self) -> u32 {
         self.window as u32

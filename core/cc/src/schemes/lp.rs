@@ -18,7 +18,7 @@ const INFERENCE_ROUNDS: u32 = 3;
 /// timestamps, after an estimate of the remote clock's frequency. Linux hosts have added random offsets to those since
 /// 4.10, so that the difference is mostly far beyond what the smoothed delay can become: then congestion is never
 /// noticed, and it is Reno. Where they do not (net.ipv4.tcp_timestamps = 2), the paper's law holds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Lp {
     /// What the remote host adds to its timestamps.
     offset: u32,
@@ -39,24 +39,13 @@ pub struct Lp {
 
 impl Lp {
     /// A new connection to a host with a random offset.
-    pub const fn new(context: &Context) -> Self {
+    pub fn new(context: &Context) -> Self {
         Self::with_offset(Random::new(context.seed).next() as u32)
     }
 
     /// The same where the remote host adds `offset` to its timestamps.
-    pub const fn with_offset(offset: u32) -> Self {
-        Self {
-            offset,
-            remote_hz: 0,
-            last: (0, 0),
-            smoothed_8: 0,
-            min: u32::MAX,
-            max: 0,
-            max_reserve: 0,
-            last_drop: 0,
-            inference: 0,
-            inferring: false,
-        }
+    pub fn with_offset(offset: u32) -> Self {
+        Self { offset, min: u32::MAX, ..Self::default() }
     }
 
     /// Mean frequency of the remote clock, of which a new sample is worth a 64th. The estimate is kept without a
@@ -135,7 +124,7 @@ mod tests {
     use super::*;
     use crate::CongestionControl;
     use crate::parts::window::Windowed;
-    use crate::testing::ack_of_one;
+    use crate::testing::{ack_of_one, avoiding_at};
 
     /// Feed an acknowledgement that was on its way `back` ms, of a packet that was `there` ms.
     fn feed(lp: &mut Windowed<Lp>, now_ms: u32, there: u32, back: u32) -> u32 {
@@ -148,8 +137,7 @@ mod tests {
 
     /// Windows from 100 on while the delay is at 80 % of a range that has been seen.
     fn windows_under_delay(offset: u32) -> Vec<u32> {
-        let mut lp = Windowed::new(Lp::with_offset(offset));
-        (lp.window.packets, lp.window.threshold) = (100, 100);
+        let mut lp = avoiding_at(100, Lp::with_offset(offset));
         let seen = |delay_ms: u32| offset.wrapping_add(delay_ms);
         (lp.scheme.min, lp.scheme.max, lp.scheme.max_reserve) = (seen(100), seen(200), seen(200));
         (lp.scheme.smoothed_8, lp.scheme.remote_hz) = (seen(100) << 3, HZ);

@@ -28,7 +28,7 @@ const SLOWEST_GROWTH: u32 = 8;
 const WINDOW_MIN: u32 = 2;
 
 /// Holds the window at what the measured rate needs at the smallest RTT, and a few packets more.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Nv {
     random: Random,
     may_grow: bool,
@@ -53,17 +53,9 @@ impl Nv {
         Self {
             random: Random::new(context.seed),
             may_grow: true,
-            resets: false,
-            slowness: 0,
-            smoothed_rtt: 0,
             min_rtt: Nanos::MAX,
             next_min_rtt: Nanos::MAX,
-            reset_at: None,
-            max_rate: 0.0,
-            samples: 0,
-            rounds: 0,
-            calm_rounds: 0,
-            round_end: 0,
+            ..Self::default()
         }
     }
 
@@ -184,7 +176,7 @@ mod tests {
     use crate::AtSending;
     use crate::CongestionControl;
     use crate::parts::window::Windowed;
-    use crate::testing::{RTT, ack_of_one};
+    use crate::testing::{RTT, ack_of_one, avoiding_at};
 
     fn round(nv: &mut Windowed<Nv>, now: Nanos, rtt: Nanos) -> Nanos {
         let window = nv.window();
@@ -205,9 +197,7 @@ mod tests {
 
     #[test]
     fn a_window_beyond_the_rate_at_the_smallest_rtt_and_the_pad_comes_down_by_30_percent_of_the_excess() {
-        let mut nv = Windowed::new(Nv::new(&Context::default()));
-        nv.window.packets = 200;
-        nv.window.threshold = 200;
+        let mut nv = avoiding_at(200, Nv::new(&Context::default()));
         // 200 packets over 150 ms need 133 at 100 ms; 143 with the pad.
         nv.scheme.max_rate = 200.0 / 0.15;
         nv.scheme.min_rtt = 100_000_000;
@@ -223,9 +213,7 @@ mod tests {
 
     #[test]
     fn without_queueing_it_grows_a_packet_a_round() {
-        let mut nv = Windowed::new(Nv::new(&Context::default()));
-        nv.window.packets = 100;
-        nv.window.threshold = 100;
+        let mut nv = avoiding_at(100, Nv::new(&Context::default()));
         let mut now = RTT;
         for _ in 0..10 {
             now = round(&mut nv, now, RTT);

@@ -36,10 +36,6 @@ impl SaTcp {
 }
 
 impl CongestionControl for SaTcp {
-    fn on_restart(&mut self, now: Nanos, idle: Nanos) {
-        self.cubic.on_restart(now, idle);
-    }
-
     fn on_ack(&mut self, ack: &Ack) {
         self.update(ack.now);
         self.cubic.on_ack(ack);
@@ -50,20 +46,10 @@ impl CongestionControl for SaTcp {
         self.cubic.on_congestion(kind, now);
     }
 
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.cubic.on_unused_window(window, threshold);
-    }
-
-    fn on_undo(&mut self, now: Nanos) {
-        self.cubic.on_undo(now);
-    }
-
-    fn window(&self) -> u32 {
-        self.cubic.window()
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.cubic.slow_start_threshold()
+    forward! {
+        cubic: on_restart(now: Nanos, idle: Nanos), on_unused_window(window: u32, threshold: u32),
+        on_undo(now: Nanos);
+        window -> u32, slow_start_threshold -> u32
     }
 }
 

@@ -131,10 +131,6 @@ impl<S: CongestionControl> CongestionControl for StarQuic<S> {
         }
     }
 
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.scheme.on_unused_window(window, threshold);
-    }
-
     fn on_undo(&mut self, now: Nanos) {
         if self.excused.take().is_none() {
             self.scheme.on_undo(now);
@@ -146,22 +142,6 @@ impl<S: CongestionControl> CongestionControl for StarQuic<S> {
         self.scheme.on_recovered(now);
     }
 
-    fn on_timer(&mut self, now: Nanos) {
-        self.scheme.on_timer(now);
-    }
-
-    fn next_timer(&self) -> Nanos {
-        self.scheme.next_timer()
-    }
-
-    fn holds_back(&self) -> bool {
-        self.scheme.holds_back()
-    }
-
-    fn window(&self) -> u32 {
-        self.scheme.window()
-    }
-
     /// While excused losses are repaired, the frozen window: recovery sends what leaves the path until that is full again.
     /// QUIC, whose every packet is paced, has no need of it; all repairs at once would overrun the queue.
     fn slow_start_threshold(&self) -> u32 {
@@ -169,16 +149,10 @@ impl<S: CongestionControl> CongestionControl for StarQuic<S> {
         if self.excused.is_some() { threshold.max(self.scheme.window()) } else { threshold }
     }
 
-    fn pacing_rate(&self) -> Option<u64> {
-        self.scheme.pacing_rate()
-    }
-
-    fn paces_single_packets(&self) -> bool {
-        self.scheme.paces_single_packets()
-    }
-
-    fn wants_rate_reduction(&self) -> bool {
-        self.scheme.wants_rate_reduction()
+    forward! {
+        scheme: on_unused_window(window: u32, threshold: u32), on_timer(now: Nanos);
+        next_timer -> Nanos, holds_back -> bool, window -> u32, pacing_rate -> Option<u64>,
+        paces_single_packets -> bool, wants_rate_reduction -> bool
     }
 }
 

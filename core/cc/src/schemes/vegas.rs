@@ -83,12 +83,10 @@ mod tests {
     use super::*;
     use crate::CongestionControl;
     use crate::parts::window::Windowed;
-    use crate::testing::{RTT, round_at};
+    use crate::testing::{self, RTT, round_at};
 
     fn avoiding_at(window: u32) -> Windowed<Vegas> {
-        let mut vegas = Windowed::new(Vegas::default());
-        vegas.window.packets = window;
-        vegas.window.threshold = window;
+        let mut vegas = testing::avoiding_at(window, Vegas::default());
         vegas.scheme.rtt.base = RTT;
         vegas
     }

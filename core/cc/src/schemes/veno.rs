@@ -83,12 +83,10 @@ mod tests {
     use super::*;
     use crate::CongestionControl;
     use crate::parts::window::Windowed;
-    use crate::testing::{RTT, round_at};
+    use crate::testing::{RTT, avoiding_at, round_at};
 
     fn after_rounds_at(rtt: Nanos) -> Windowed<Veno> {
-        let mut veno = Windowed::new(Veno::new());
-        veno.window.packets = 100;
-        veno.window.threshold = 100;
+        let mut veno = avoiding_at(100, Veno::new());
         veno.scheme.rtt.base = RTT;
         let mut now = RTT;
         for _ in 0..10 {

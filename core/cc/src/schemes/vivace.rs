@@ -127,7 +127,7 @@ impl CongestionControl for Vivace {
 
     fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
         // A loss counts in the interval that it was sent in.
-        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) && !self.timed_out {
+        if kind.is_timeout() && !self.timed_out {
             self.timed_out = true;
             if self.controller.on_timeout() {
                 self.begin_interval(now);
@@ -135,8 +135,6 @@ impl CongestionControl for Vivace {
             }
         }
     }
-
-    fn on_undo(&mut self, _now: Nanos) {}
 
     fn on_timer(&mut self, now: Nanos) {
         if self.intervals.due() <= now {
@@ -151,10 +149,6 @@ impl CongestionControl for Vivace {
 
     fn window(&self) -> u32 {
         self.window
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        u32::MAX
     }
 
     fn pacing_rate(&self) -> Option<u64> {

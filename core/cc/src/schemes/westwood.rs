@@ -10,7 +10,7 @@ const SAMPLE_MIN: u64 = HZ / 20;
 const RTT_INITIAL: u64 = 20 * HZ;
 
 /// Reno that comes down to the measured bandwidth-delay product instead of half its window.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Westwood {
     /// Filtered once and twice, in packets a tick.
     bandwidth_once: f64,
@@ -29,18 +29,8 @@ pub struct Westwood {
 }
 
 impl Westwood {
-    pub const fn new() -> Self {
-        Self {
-            bandwidth_once: 0.0,
-            bandwidth: 0.0,
-            sample_begin: None,
-            sample_packets: 0,
-            counted: 0,
-            rtt: RTT_INITIAL,
-            rtt_min: RTT_INITIAL,
-            forget_rtt_min: true,
-            reducing: false,
-        }
+    pub fn new() -> Self {
+        Self { rtt: RTT_INITIAL, rtt_min: RTT_INITIAL, forget_rtt_min: true, ..Self::default() }
     }
 
     /// §2: BWE · RTT_min, in packets.
@@ -132,15 +122,12 @@ impl WindowBased for Westwood {
 mod tests {
     use super::*;
     use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::round_of_acks;
+    use crate::testing::{avoiding_at, round_of_acks};
 
     #[test]
     fn after_a_loss_the_window_is_what_the_path_delivered_in_the_smallest_rtt() {
         // 500 packets in each 100 ms: a loss that is not congestion leaves the window where it was.
-        let mut westwood = Windowed::new(Westwood::new());
-        westwood.window.packets = 500;
-        westwood.window.threshold = 500;
+        let mut westwood = avoiding_at(500, Westwood::new());
         let mut now = 0;
         for _ in 0..40 {
             westwood.window.packets = 500;

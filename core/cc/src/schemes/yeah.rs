@@ -99,12 +99,10 @@ mod tests {
     use super::*;
     use crate::CongestionControl;
     use crate::parts::window::Windowed;
-    use crate::testing::{RTT, round_at};
+    use crate::testing::{self, RTT, round_at};
 
     fn avoiding_at(window: u32) -> Windowed<Yeah> {
-        let mut yeah = Windowed::new(Yeah::new());
-        yeah.window.packets = window;
-        yeah.window.threshold = window;
+        let mut yeah = testing::avoiding_at(window, Yeah::new());
         yeah.scheme.rtt.base = RTT;
         yeah
     }

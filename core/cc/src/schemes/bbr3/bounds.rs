@@ -11,7 +11,7 @@ const WINDOW_MIN: u32 = 4;
 pub const INFINITE: u32 = u32::MAX;
 
 /// Long-term and short-term bounds, and the delivery signals of a round that they are set by.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Bounds {
     /// BBR.inflight_longterm
     pub long_term: u32,
@@ -31,19 +31,13 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             long_term: INFINITE,
             short_term: INFINITE,
             bandwidth_short_term: f64::INFINITY,
-            bandwidth_latest: 0.0,
-            delivered_latest: 0,
-            loss_round_delivered: 0,
-            loss_round_start: false,
-            loss_in_round: false,
             probe_up_packets: INFINITE,
-            probe_up_acked: 0,
-            probe_up_rounds: 0,
+            ..Self::default()
         }
     }
 

@@ -8,7 +8,7 @@ const FILTER: Nanos = 10 * SECOND;
 const PROBE_INTERVAL: Nanos = 5 * SECOND;
 
 /// A minimum over ten seconds, refreshed at least every five.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct MinRtt {
     /// BBR.min_rtt; `Nanos::MAX` before a sample.
     pub value: Nanos,

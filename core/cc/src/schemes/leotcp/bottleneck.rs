@@ -32,7 +32,7 @@ pub enum FlowRtt {
 }
 
 /// The path's last packet, hop by hop.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PathMonitor {
     /// Departure and bytes sent of each hop.
     previous: [(Nanos, u64); MAX_HOPS],
@@ -42,10 +42,6 @@ pub struct PathMonitor {
 }
 
 impl PathMonitor {
-    pub const fn new() -> Self {
-        Self { previous: [(0, 0); MAX_HOPS], path: 0, changed_at: 0 }
-    }
-
     /// `None` if the packet is of an old path or older than the last one.
     pub fn observe(&mut self, now: Nanos, hops: &[Hop], rtt: FlowRtt, srtt: Nanos) -> Option<Bottleneck> {
         let hops = &hops[..hops.len().min(MAX_HOPS)];

@@ -11,7 +11,7 @@ const LEAST_CHANGE: f64 = 0.5;
 const SWINGS: u32 = 2;
 
 /// Turns gradients of the utility into changes of the rate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Ascent {
     /// τ: steps in the same direction, where they counted.
     amplifier: f64,
@@ -24,10 +24,6 @@ pub struct Ascent {
 }
 
 impl Ascent {
-    pub const fn new() -> Self {
-        Self { amplifier: 0.0, boundary_steps: 0.0, swings: 0, prior_change: 0.0, trend: 0 }
-    }
-
     /// Whether the direction has held, so that it need not be asked for twice.
     pub const fn is_confident(&self) -> bool {
         self.trend >= 1
@@ -120,7 +116,7 @@ mod tests {
 
     #[test]
     fn steps_in_one_direction_grow_and_a_turn_makes_them_small_again() {
-        let mut ascent = Ascent::new();
+        let mut ascent = Ascent::default();
         let steps: Vec<f64> = (0..5).map(|_| ascent.change(0.6, 1_000.0)).collect();
         // The first step has no direction to agree with.
         assert_eq!(steps, [0.6, 0.6, 0.6 * 2.0, 0.6 * 3.0, 0.6 * 4.0]);
@@ -135,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_change_is_bounded_by_five_percent_and_six_more_each_time() {
-        let mut ascent = Ascent::new();
+        let mut ascent = Ascent::default();
         let steps: Vec<f64> = (0..4).map(|_| ascent.change(-1e6, 100.0)).collect();
         for (step, expected) in steps.iter().zip([-5.0, -11.0, -17.0, -23.0]) {
             assert!((step - expected).abs() < 1e-9, "{steps:?}");
@@ -148,7 +144,7 @@ mod tests {
 
     #[test]
     fn no_step_is_less_than_half_a_megabit() {
-        let mut ascent = Ascent::new();
+        let mut ascent = Ascent::default();
         assert_eq!(ascent.change(0.01, 100.0), 0.5);
         assert_eq!(ascent.change(-0.01, 100.0), -0.5);
         assert_eq!(ascent.change(0.0, 100.0), 0.0);

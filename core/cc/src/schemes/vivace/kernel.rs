@@ -45,8 +45,9 @@ const BOUND_INCREMENT: f64 = 0.07;
 const DIFFERENCE_MIN: f64 = 0.02;
 const STEP_MIN: f64 = 1.1 * DIFFERENCE_MIN;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
+    #[default]
     Starting,
     Probing,
     Moving,
@@ -55,7 +56,7 @@ enum Mode {
 }
 
 /// The controller. Rates are in bytes of payload a second.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Kernel {
     mode: Mode,
     base: f64,
@@ -79,21 +80,15 @@ impl Kernel {
     /// A new connection; `seed` decides which probe comes first.
     pub fn new(seed: u64) -> Self {
         Self {
-            mode: Mode::Starting,
             base: RATE_INITIAL,
             rate: RATE_INITIAL,
             prior: RATE_INITIAL,
             utility: f64::MIN,
-            first_id: 0,
-            begun: 0,
-            known: 0,
-            rates: [0.0; PROBES],
-            utilities: [0.0; PROBES],
             amplifier: AMPLIFIER_MIN,
-            swings: 0,
             bound: BOUND,
             rtt: RTT_UNKNOWN,
             random: Random::new(seed),
+            ..Self::default()
         }
     }
 

@@ -13,7 +13,7 @@ const MOST_INTERVALS: usize = 32;
 const EDGE_PACKETS: u64 = 10;
 
 /// What a controller wants to try next.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Plan {
     /// Payload bytes a second.
     pub rate: f64,
@@ -62,7 +62,7 @@ struct Inner {
     delivered: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Interval {
     id: u64,
     plan: Plan,
@@ -197,15 +197,7 @@ impl MonitorIntervals {
             plan,
             begin: now,
             end: NEVER,
-            heard: false,
-            delivered: 0,
-            lost: 0,
-            first_sent: None,
-            last_sent: 0,
-            after_first: 0,
-            first_rtt: 0,
-            rtts: LineFit::default(),
-            inner: None,
+            ..Interval::default()
         });
         self.next_id += 1;
     }

@@ -44,15 +44,16 @@ const SHARED_LOSS: f64 = 0.01;
 const LARGE_STEP: f64 = 0.1;
 const MOST_PROBES: usize = 4;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
+    #[default]
     Starting,
     Probing,
     Moving,
 }
 
 /// The controller. Rates inside are in its own Mbit/s on the wire.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Nsdi2018 {
     mode: Mode,
     /// The rate that is probed around.
@@ -85,23 +86,13 @@ impl Nsdi2018 {
     /// A new connection; `seed` decides which probe comes first.
     pub fn new(seed: u64) -> Self {
         Self {
-            mode: Mode::Starting,
             base: RATE_INITIAL,
             rate: RATE_INITIAL,
-            starting: None,
             starting_utility: f64::NEG_INFINITY,
             starting_losses: STARTING_LOSSES,
-            probes: [Trial::default(); MOST_PROBES],
-            probe_count: 0,
-            probes_begun: 0,
-            reference: Trial::default(),
-            target: Trial::default(),
-            change: 0.0,
-            ascent: Ascent::new(),
             may_double_check: true,
-            stopped_until: None,
-            next_id: 0,
             random: Random::new(seed),
+            ..Self::default()
         }
     }
 

@@ -41,8 +41,9 @@ const RTT_SAMPLES: u32 = 4;
 const STARTING_CHANGE: f64 = 0.001;
 const NANOS_PER_S: f64 = 1e9;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
+    #[default]
     Starting,
     Probing,
     Moving,
@@ -56,7 +57,7 @@ struct Trial {
 }
 
 /// The controller. Rates inside are in bits a second on the wire.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Proteus {
     mode: Mode,
     /// The rate between trials, and the one that is sent at now.
@@ -82,20 +83,12 @@ impl Proteus {
     /// A new connection; `seed` decides which probe comes first.
     pub fn new(seed: u64) -> Self {
         Self {
-            mode: Mode::Starting,
             base: RATE_INITIAL,
             rate: RATE_INITIAL,
-            first_id: 0,
-            begun: 0,
-            known: 0,
-            trials: [Trial::default(); PROBES],
-            latest: Trial::default(),
             upwards: true,
             rounds: 1,
-            increments: 0.0,
-            trend: RttTrend::default(),
-            has_rtt: false,
             random: Random::new(seed),
+            ..Self::default()
         }
     }
 
