@@ -39,6 +39,11 @@ pub type Nanos = u64;
 /// The time of what never happens.
 pub const NEVER: Nanos = u64::MAX;
 
+const MICROSECOND: Nanos = 1_000;
+const MILLISECOND: Nanos = 1_000 * MICROSECOND;
+const SECOND: Nanos = 1_000 * MILLISECOND;
+const NANOS_PER_S: f64 = SECOND as f64;
+
 /// Linux's initial window in packets (RFC 6928).
 pub const INITIAL_WINDOW: u32 = 10;
 

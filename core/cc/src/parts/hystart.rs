@@ -1,8 +1,7 @@
 //! HyStart: leave slow start before it overshoots (Ha and Rhee, "Taming the elephants", Computer Networks 55, 2011).
 
-use crate::{Ack, Nanos};
+use crate::{Ack, MILLISECOND, Nanos};
 
-const MILLISECOND: Nanos = 1_000_000;
 /// Below this window slow start is left alone (Linux's hystart_low_window).
 const LOW_WINDOW: u32 = 16;
 /// RTT samples that make up a round's delay (RFC 9406 §4.3: N_RTT_SAMPLE).

@@ -1,8 +1,7 @@
 //! HyStart++ (RFC 9406): slow start that slows down when delay grows, and speeds up again if that was a mistake.
 
-use crate::{Ack, Nanos};
+use crate::{Ack, MILLISECOND, Nanos};
 
-const MILLISECOND: Nanos = 1_000_000;
 /// RFC 9406 §4.3: MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR, N_RTT_SAMPLE, CSS_GROWTH_DIVISOR, CSS_ROUNDS and L.
 const THRESHOLD_MIN: Nanos = 4 * MILLISECOND;
 const THRESHOLD_MAX: Nanos = 16 * MILLISECOND;

@@ -1,9 +1,6 @@
 //! What schemes make of a path's bandwidth and min RTT that model it by the two: BBR and its descendants.
 
-use crate::{INITIAL_WINDOW, Nanos, SEGMENT_BYTES};
-
-const MILLISECOND: Nanos = 1_000_000;
-const NANOS_PER_S: f64 = 1e9;
+use crate::{INITIAL_WINDOW, MILLISECOND, NANOS_PER_S, Nanos, SEGMENT_BYTES};
 
 /// Before a bandwidth is known, `window` packets over `srtt`, in packets a second; over a millisecond while that is 0, not
 /// known either (draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1).

@@ -11,10 +11,11 @@ use crate::parts::ack_aggregation::AckAggregation;
 use crate::parts::path_model::{bdp_packets, burst_packets, initial_bandwidth};
 use crate::parts::random::Random;
 use crate::parts::windowed_max::WindowedMax;
-use crate::{Ack, Congestion, CongestionControl, Context, INITIAL_WINDOW, Nanos, Recovery, SEGMENT_BYTES};
+use crate::{
+    Ack, Congestion, CongestionControl, Context, INITIAL_WINDOW, MILLISECOND, NANOS_PER_S, Nanos, Recovery,
+    SECOND, SEGMENT_BYTES,
+};
 
-const MILLISECOND: Nanos = 1_000_000;
-const SECOND: Nanos = 1_000 * MILLISECOND;
 /// draft §4.3.2.1: 2 / ln 2, the smallest gain that doubles the rate each round; Linux's rounding.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
 /// draft §4.3.3: its inverse.
@@ -37,7 +38,6 @@ const SINGLE_PACKETS_BELOW: f64 = 1_200_000.0 / 8.0;
 const BURST_MAX: u32 = (65_536 - 1 - 320) / SEGMENT_BYTES;
 /// Linux paces 1 % below the estimate, so that a queue that is there drains.
 const PACING_MARGIN: f64 = 0.99;
-const NANOS_PER_S: f64 = 1e9;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mode {

@@ -16,11 +16,10 @@ use crate::parts::path_model::{bdp_packets, burst_packets, initial_bandwidth};
 use crate::parts::random::Random;
 use crate::parts::windowed_max::WindowedMax;
 use crate::{
-    Ack, AtSending, Congestion, CongestionControl, Context, INITIAL_WINDOW, Nanos, Recovery, SEGMENT_BYTES,
+    Ack, AtSending, Congestion, CongestionControl, Context, INITIAL_WINDOW, MILLISECOND, NANOS_PER_S, Nanos,
+    Recovery, SEGMENT_BYTES,
 };
 
-const MILLISECOND: Nanos = 1_000_000;
-const NANOS_PER_S: f64 = 1e9;
 /// §5.6.1: BBR.StartupPacingGain = 4 ln 2, DrainPacingGain, DefaultCwndGain and the gains of ProbeBW.
 const STARTUP_GAIN: f64 = 2.77;
 const DRAIN_GAIN: f64 = 0.5;

@@ -2,9 +2,8 @@
 
 use crate::parts::random::Random;
 use crate::parts::window::{Window, WindowBased};
-use crate::{Ack, Congestion, Context, INITIAL_WINDOW, Nanos};
+use crate::{Ack, Congestion, Context, INITIAL_WINDOW, MICROSECOND, Nanos};
 
-const MICROSECOND: Nanos = 1_000;
 /// Round trips over which gradients are summed (Linux's window).
 const GRADIENTS: usize = 8;
 /// §III-B: β = 0.7; Linux takes √½.

@@ -4,7 +4,7 @@ mod queue;
 
 use queue::Queue;
 
-use crate::{Ack, Congestion, CongestionControl, INITIAL_WINDOW, Nanos, SEGMENT_BYTES};
+use crate::{Ack, Congestion, CongestionControl, INITIAL_WINDOW, NANOS_PER_S, Nanos, SEGMENT_BYTES};
 
 /// §2.2: 1/δ in the default mode, packets that the flow wants queued; at least so many in the competitive mode.
 const PACKETS_QUEUED: f64 = 2.0;
@@ -14,7 +14,6 @@ const STEADY_ROUNDS: u32 = 3;
 const PACING_GAIN: f64 = 2.0;
 const WINDOW_MIN: f64 = 2.0;
 const WINDOW_MAX: f64 = 1e9;
-const NANOS_PER_S: f64 = 1e9;
 
 /// Where the window went in the last round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -182,10 +182,9 @@ impl WindowBased for Htcp {
 mod tests {
     use super::*;
     use crate::CongestionControl;
+    use crate::MILLISECOND;
     use crate::parts::window::Windowed;
     use crate::testing::{RTT, avoiding_at, round_at, round_of_acks};
-
-    const MILLISECOND: Nanos = 1_000_000;
 
     #[test]
     fn growth_follows_the_time_since_the_last_congestion() {

@@ -7,9 +7,8 @@ use kalman::Kalman;
 
 use crate::context::next_reconfiguration;
 use crate::schemes::bbr::{Bbr, Mode, WINDOW_MIN};
-use crate::{Ack, Congestion, CongestionControl, Context, Nanos};
+use crate::{Ack, Congestion, CongestionControl, Context, MILLISECOND, Nanos};
 
-const MILLISECOND: Nanos = 1_000_000;
 /// The authors' release, as everything here: it makes ready this long before a reconfiguration.
 const AHEAD: Nanos = 100 * MILLISECOND;
 /// Above the min RTT by this the queue is taken to be one; less is the path's own fluctuation (`min_rtt_fluctuation`).

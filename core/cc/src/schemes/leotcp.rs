@@ -5,7 +5,7 @@ mod bottleneck;
 
 use bottleneck::{Bottleneck, FlowRtt, PathMonitor};
 
-use crate::{Ack, Congestion, CongestionControl, Header, Hop, Nanos, SEGMENT_BYTES};
+use crate::{Ack, Congestion, CongestionControl, Header, Hop, NANOS_PER_S, Nanos, SEGMENT_BYTES};
 
 /// Section III-C: "This target is chosen to ensure high link utilisation while keeping buffer occupancy low."
 const TARGET: f64 = 0.95;
@@ -16,7 +16,6 @@ const INITIAL_INCREASE: f64 = TARGET;
 const INITIAL_PACKETS: f64 = 5.0;
 /// A full packet on the wire, as switches count it.
 const PACKET_BYTES: f64 = 1500.0;
-const NANOS_PER_S: f64 = 1e9;
 /// "To reduce noise and improve stability, the base RTT is smoothed using an EWMA": with the weight of TCP's SRTT.
 const BASE_RTT_WEIGHT: f64 = 0.125;
 const WINDOW_MAX: f64 = 1e9;

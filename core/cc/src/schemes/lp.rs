@@ -2,9 +2,8 @@
 
 use crate::parts::random::Random;
 use crate::parts::window::{Window, WindowBased};
-use crate::{Ack, Congestion, Context, Nanos};
+use crate::{Ack, Congestion, Context, MILLISECOND, Nanos};
 
-const MILLISECOND: Nanos = 1_000_000;
 /// Ticks of the timestamp clock in a second (Linux's TCP_TS_HZ), and the resolution of delays.
 const HZ: u32 = 1_000;
 /// §III-B: δ = 15 % of the delay's range says congestion.

@@ -2,9 +2,8 @@
 
 use crate::parts::random::Random;
 use crate::parts::window::{Window, WindowBased};
-use crate::{Ack, Congestion, Context, Nanos, Recovery};
+use crate::{Ack, Congestion, Context, Nanos, Recovery, SECOND};
 
-const SECOND: Nanos = 1_000_000_000;
 /// Linux's parameters: packets it lets queue, and how close to that it stops to grow.
 const PAD: u32 = 10;
 const PAD_BUFFER: u32 = 2;

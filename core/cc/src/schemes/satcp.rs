@@ -57,9 +57,8 @@ impl CongestionControl for SaTcp {
 mod tests {
     use super::*;
     use crate::Handover;
+    use crate::SECOND;
     use crate::testing::round_of_acks;
-
-    const SECOND: Nanos = 1_000_000_000;
 
     fn with_handover_at(expected_at: Nanos) -> SaTcp {
         let handovers = [Handover { expected_at }];

@@ -22,7 +22,8 @@ pub use proteus::Proteus;
 use monitor_interval::MonitorIntervals;
 
 use crate::{
-    Ack, AtSending, Congestion, CongestionControl, Context, INITIAL_WINDOW, Nanos, Recovery, SEGMENT_BYTES,
+    Ack, AtSending, Congestion, CongestionControl, Context, INITIAL_WINDOW, NANOS_PER_S, Nanos, Recovery,
+    SEGMENT_BYTES,
 };
 
 /// The window is twice the rate over the smoothed RTT, as PCC-Kernel's; PCC-Uspace has none. It only stops a sender
@@ -30,7 +31,6 @@ use crate::{
 const WINDOW_GAIN: f64 = 2.0;
 const WINDOW_MIN: f64 = 4.0;
 const WINDOW_MAX: f64 = 1e9;
-const NANOS_PER_S: f64 = 1e9;
 
 /// A controller on a sender: measures monitor intervals by the acknowledgements, and paces at the controller's rate.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! A token-bucket policer seen by its steady rate with steady loss (draft-cardwell-iccrg-bbr-congestion-control-00, appendix;
 //! Linux's long-term bandwidth sampling).
 
-use crate::{Ack, Nanos};
+use crate::{Ack, MILLISECOND, Nanos};
 
 const INTERVAL_ROUNDS_MIN: u32 = 4;
 const INTERVAL_ROUNDS_MAX: u32 = 4 * INTERVAL_ROUNDS_MIN;
@@ -12,7 +12,6 @@ const RATIO: f64 = 0.125;
 const DIFFERENCE: f64 = 4_000.0 / 8.0 / 1_500.0;
 /// Rounds for which the policer's rate is believed.
 const ROUNDS_BELIEVED: u32 = 48;
-const MILLISECOND: Nanos = 1_000_000;
 
 /// Compares intervals between losses.
 #[derive(Clone, Debug, Default)]

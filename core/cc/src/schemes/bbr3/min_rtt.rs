@@ -1,8 +1,7 @@
 //! The min RTT and when it must be probed for (draft-ietf-ccwg-bbr-06 §5.3.4.3).
 
-use crate::Nanos;
+use crate::{Nanos, SECOND};
 
-const SECOND: Nanos = 1_000_000_000;
 /// BBR.MinRTTFilterLen and BBR.ProbeRTTInterval.
 const FILTER: Nanos = 10 * SECOND;
 const PROBE_INTERVAL: Nanos = 5 * SECOND;

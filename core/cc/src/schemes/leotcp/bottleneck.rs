@@ -1,9 +1,7 @@
 //! Which hop of the path is its bottleneck, and how utilised that is (LeoTCP, section III-C, "Target Utilisation").
 
 use crate::telemetry::MAX_HOPS;
-use crate::{Hop, Nanos};
-
-const NANOS_PER_S: f64 = 1e9;
+use crate::{Hop, NANOS_PER_S, Nanos};
 
 /// What one packet met.
 #[derive(Clone, Copy, Debug, PartialEq)]

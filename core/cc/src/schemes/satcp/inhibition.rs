@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::{Context, Handover, Nanos};
+use crate::{Context, Handover, MILLISECOND, Nanos};
 
-const MILLISECOND: Nanos = 1_000_000;
 /// Section V-C: TCP_RTO_MIN + 0.1 s.
 const MARGIN: Nanos = 200 * MILLISECOND + 100 * MILLISECOND;
 

@@ -10,10 +10,9 @@
 use super::utility::kernel_utility;
 use super::{Measurement, Plan, Rtts};
 use crate::parts::random::Random;
-use crate::{NEVER, Nanos, SEGMENT_BYTES};
+use crate::{NANOS_PER_S, NEVER, Nanos, SEGMENT_BYTES};
 
 const PACKET: f64 = SEGMENT_BYTES as f64;
-const NANOS_PER_S: f64 = 1e9;
 /// Bytes a second: half a MiB at first, a KiB at the least and two packets an RTT, after a step.
 const RATE_INITIAL: f64 = 524_288.0;
 const RATE_MIN: f64 = 1_024.0;

@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 
 use super::line_fit::LineFit;
-use crate::{Ack, NEVER, Nanos, SEGMENT_BYTES};
+use crate::{Ack, NANOS_PER_S, NEVER, Nanos, SEGMENT_BYTES};
 
-const NANOS_PER_S: f64 = 1e9;
 /// Intervals that are being sent or await their acknowledgements. Where an RTT has grown so much that these do not
 /// do, the one that is being sent goes on until the oldest is known.
 const MOST_INTERVALS: usize = 32;

@@ -15,8 +15,8 @@ use trial::{CHECKED_LOSS, CHECKED_PACKETS, MEGABIT, Outcome, Trial, odd_losses, 
 use super::ascent::Ascent;
 use super::controller::{gradient, payload_rate};
 use super::{Measurement, Plan, Rtts};
-use crate::Nanos;
 use crate::parts::random::Random;
+use crate::{NANOS_PER_S, Nanos};
 
 /// Bounds of the rate in Mbit/s; probes may go below the lower one by their ε.
 const RATE_MIN: f64 = 1.3;
@@ -32,7 +32,6 @@ const PACKETS: (f64, f64) = (10.0, 3_000.0);
 /// An RTT so long does not make an interval; then 300 ms do.
 const RTT_MAX: Nanos = 1_000_000_000;
 const LONG_RTT_INTERVAL: Nanos = 300_000_000;
-const NANOS_PER_S: f64 = 1e9;
 /// While starting, so many packets lost in an interval are none, and gradients within ±0.2 are none either.
 const STARTING_LOSSES: u64 = 50;
 const STARTING_GRADIENT: f64 = 0.2;

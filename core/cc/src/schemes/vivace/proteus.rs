@@ -13,7 +13,7 @@ use super::rtt_trend::RttTrend;
 use super::utility::Utility;
 use super::{Measurement, Plan, Rtts};
 use crate::parts::random::Random;
-use crate::{NEVER, Nanos};
+use crate::{NANOS_PER_S, NEVER, Nanos};
 
 /// Bits a second are the rates' unit here, as in the implementation; its utility knows Mbit/s of 10^6, its steps 2^20.
 const BIT: f64 = 1.0;
@@ -39,7 +39,6 @@ const AMPLIFIER: f64 = 1.2;
 const RTT_SAMPLES: u32 = 4;
 /// While starting, an RTT that changes by less than this over an interval does not, in seconds.
 const STARTING_CHANGE: f64 = 0.001;
-const NANOS_PER_S: f64 = 1e9;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
