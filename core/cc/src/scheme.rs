@@ -1,4 +1,4 @@
-//! Any scheme, behind one type.
+//! One type for any scheme.
 
 use crate::schemes::{Kind, TABLE, each};
 use crate::{Ack, AtSending, Congestion, CongestionControl, Context, External, Header, Held, Hop, Nanos};
@@ -8,27 +8,25 @@ use crate::{Ack, AtSending, Congestion, CongestionControl, Context, External, He
 pub struct Scheme(pub(crate) Kind);
 
 impl Scheme {
-    /// The classic scheme called `name`, with the field's usual parameters.
-    ///
-    /// `context`: what the path announces, for those that make use of it.
+    /// Return the classic scheme called `name`, with its usual parameters.
     #[must_use]
     pub fn by_name(name: &str, context: &Context) -> Option<Self> {
         TABLE.iter().find(|row| row.name == name).map(|row| (row.new)(context))
     }
 
-    /// An agent's window.
+    /// Wrap a window that an agent steers.
     #[must_use]
     pub const fn external(external: External) -> Self {
         Self(Kind::External(external))
     }
 
-    /// The same in an agent's place, to be commanded by [`Scheme::held_mut`].
+    /// Put the scheme in an agent's place, to be commanded through [`Scheme::held_mut`].
     #[must_use]
     pub fn held(self) -> Self {
         Self(Kind::Held(Held::new(self)))
     }
 
-    /// The scheme in an agent's place, if it is.
+    /// Return the scheme if it is in an agent's place.
     pub fn held_mut(&mut self) -> Option<&mut Held> {
         match &mut self.0 {
             Kind::Held(held) => Some(held),
@@ -36,7 +34,7 @@ impl Scheme {
         }
     }
 
-    /// The external agent's window, if this flow is steered by one.
+    /// Return the window that an agent steers, if this is one.
     pub fn external_mut(&mut self) -> Option<&mut External> {
         match &mut self.0 {
             Kind::External(external) => Some(external),
@@ -45,7 +43,7 @@ impl Scheme {
     }
 }
 
-/// Methods of [`CongestionControl`] that the scheme inside answers.
+/// Forward methods of [`CongestionControl`] to the scheme inside.
 macro_rules! dispatch {
     ($($method:ident($($name:ident: $type:ty),*)),*; $($getter:ident -> $value:ty),*) => {
         $(#[inline]
@@ -69,7 +67,7 @@ impl CongestionControl for Scheme {
         slow_start_threshold -> u32, paces_single_packets -> bool, wants_rate_reduction -> bool
     }
 
-    // Asked for each packet sent; 14 instructions otherwise.
+    // Read for each packet sent: a call costs 14 instructions.
     #[inline(always)]
     fn pacing_rate(&self) -> Option<u64> {
         each!(&self.0, scheme => scheme.pacing_rate())

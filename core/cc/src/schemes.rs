@@ -1,4 +1,4 @@
-//! Every scheme: a file each, and a row each in the table below.
+//! All schemes: each has a file in this folder and a row in the table below.
 
 pub mod bbr;
 pub mod bbr3;
@@ -56,7 +56,7 @@ use crate::parts::hystart::Detect;
 use crate::parts::window::Windowed;
 use crate::{Context, Scheme};
 
-/// What a path may announce to a scheme.
+/// What a path can announce to a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announcement {
     /// [`Context::handovers`].
@@ -70,20 +70,20 @@ pub enum Announcement {
 pub struct Row {
     /// The name in scenarios and on command lines.
     pub name: &'static str,
-    /// A sentence for those who choose a scheme.
+    /// A sentence for users.
     pub about: &'static str,
-    /// What it uses if its path announces it.
+    /// The announcement that the scheme uses.
     pub(crate) hears: Option<Announcement>,
     pub(crate) new: fn(&Context) -> Scheme,
 }
 
-/// Types, `Variant(Type) { … }`, each with its schemes: `"name" uses Announcement: constructor, "a sentence";`.
-/// What the constructor returns becomes a `Type` by `into`.
+/// The table: for each type, `Variant(Type) { … }` with its schemes, `"name" uses Announcement: constructor, "a sentence";`.
+/// The constructor's result is converted into the type.
 macro_rules! schemes {
     ($dollar:tt $($variant:ident($type:ty) {
         $($name:literal $(uses $announcement:ident)?: $new:expr, $about:literal;)+
     })+) => {
-        /// One variant a type: no virtual call on the packet path.
+        /// One variant per type, so the packet path has no virtual calls.
         #[derive(Clone, Debug)]
         pub enum Kind {
             External(External),
@@ -91,7 +91,7 @@ macro_rules! schemes {
             $($variant($type),)+
         }
 
-        /// A `match` on a [`Kind`] whose arms all make the same call.
+        /// Make the same call on any [`Kind`].
         macro_rules! each {
             ($dollar kind:expr, $dollar scheme:ident => $dollar call:expr) => {
                 match $dollar kind {
@@ -103,7 +103,7 @@ macro_rules! schemes {
         }
         pub(crate) use each;
 
-        /// Every scheme that has a name, in the order of names.
+        /// All schemes, sorted by name.
         pub const TABLE: &[Row] = &[$($(Row {
             name: $name,
             about: $about,
@@ -119,7 +119,7 @@ macro_rules! schemes {
     };
 }
 
-// A macro that makes a macro must be given the dollar sign.
+// The `$` is for the macro that this macro defines.
 schemes! { $
     Bbr(Bbr) {
         "bbr": Bbr::new,
@@ -239,7 +239,7 @@ schemes! { $
     }
 }
 
-/// What the scheme called `name` uses if its path announces it.
+/// Return the announcement that the scheme called `name` uses, if any.
 #[must_use]
 pub fn announced_to(name: &str) -> Option<Announcement> {
     TABLE.iter().find(|row| row.name == name)?.hears

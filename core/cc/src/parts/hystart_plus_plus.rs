@@ -1,4 +1,4 @@
-//! HyStart++ (RFC 9406): slow start that slows down when delay grows, and speeds up again if that was a mistake.
+//! HyStart++ (RFC 9406): slow start slows down when delay grows, and resumes if the delay was jitter.
 
 use crate::{Ack, MILLISECOND, Nanos};
 
@@ -11,10 +11,10 @@ const GROWTH_DIVISOR: u32 = 4;
 const CONSERVATIVE_ROUNDS: u32 = 5;
 const LIMIT: u32 = 8;
 
-/// What an acknowledgement does to the window in slow start.
+/// The effect of an ACK on the window in slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// So many packets more.
+    /// Grow by this many packets.
     By(u32),
     /// Slow start is over.
     Over,
@@ -29,7 +29,7 @@ pub struct HyStartPlusPlus {
     samples: u32,
     /// cssBaselineMinRtt and the rounds that Conservative Slow Start has lasted.
     conservative: Option<(Nanos, u32)>,
-    /// Packets acknowledged that have not made a quarter yet.
+    /// Packets acknowledged since the last growth in Conservative Slow Start.
     quarters: u32,
 }
 
@@ -41,7 +41,7 @@ impl Default for HyStartPlusPlus {
 }
 
 impl HyStartPlusPlus {
-    /// Take an acknowledgement of `acked` packets in slow start.
+    /// Take an ACK of `acked` packets in slow start.
     pub fn grow(&mut self, ack: &Ack, acked: u32) -> Growth {
         if ack.una > self.round_end {
             self.round_end = ack.next;
@@ -72,7 +72,7 @@ impl HyStartPlusPlus {
         Growth::By(grown)
     }
 
-    /// RFC 9406 §4.2: into Conservative Slow Start and out of it again.
+    /// RFC 9406 §4.2: enter or leave Conservative Slow Start.
     fn judge(&mut self) {
         match self.conservative {
             None if self.last_round != Nanos::MAX => {
