@@ -12,26 +12,27 @@ const BETA_DENOMINATOR: u32 = 1024;
 /// RFC 9438 §5: "C SHOULD be set to 0.4", packets / s³; Linux takes 410 / 1024.
 const C: f64 = C_1024 as f64 / 1024.0;
 const C_1024: u64 = 410;
-/// RFC 9438 §4.3: W_est grows by α_cubic = 3 (1 - β) / (1 + β) packets a round trip: a packet for 15 / 8 windows (Linux).
+/// RFC 9438 §4.3: W_est grows by α_cubic = 3 (1 - β) / (1 + β) packets per round trip; Linux: a packet per 15/8 windows.
 const RENO_NUMERATOR: u32 = 15;
 const RENO_DENOMINATOR: u32 = 8;
-/// Linux looks at the curve again after more ticks than these, or when the window has changed.
+/// Linux recomputes the target after more ticks than this, or when the window has changed.
 const UPDATE_TICKS: u64 = HZ / 32;
 /// SaTCP, Algorithm 1: K ← K / 9 after a loss that a handover explains.
 const HURRY: f64 = 9.0;
 
-/// CUBIC's window, a cubic function of the time since the last reduction.
+/// The window is a cubic function of the time since the last reduction. As in Linux, an undo does not restore W_max and
+/// the stage (RFC 9438 §4.9.1 would).
 #[derive(Clone, Debug, Default)]
 pub struct Cubic {
     slow_start: SlowStart,
     /// Window before the last reduction, W_max.
     w_max: u32,
     epoch: Option<Epoch>,
-    /// Packets acknowledged for one more, at what window and tick this was found.
+    /// Packets to acknowledge for one more, and the window and tick of that computation.
     per_packet: u32,
     last_window: u32,
     last_tick: u64,
-    /// SaTCP's flag: a handover explains what is lost now.
+    /// SaTCP's flag: losses now are due to a handover.
     disrupted: bool,
 }
 
@@ -45,7 +46,7 @@ enum SlowStart {
     PlusPlus(HyStartPlusPlus),
 }
 
-/// A congestion avoidance stage (RFC 9438 §4.1.1), in whole packets as Linux has it.
+/// A congestion avoidance stage (RFC 9438 §4.1.1), in whole packets like Linux.
 #[derive(Clone, Debug)]
 struct Epoch {
     /// In ticks.
@@ -68,17 +69,17 @@ impl Cubic {
         }
     }
 
-    /// A new connection with those of HyStart's heuristics alone.
+    /// Use only these heuristics of HyStart.
     pub fn with_hystart(detect: Detect) -> Self {
         Self { slow_start: SlowStart::HyStart(HyStart::detecting(detect)), ..Self::new(false) }
     }
 
-    /// A new connection with HyStart++ (RFC 9406).
+    /// Use HyStart++ (RFC 9406).
     pub fn with_hystart_plus_plus() -> Self {
         Self { slow_start: SlowStart::PlusPlus(HyStartPlusPlus::default()), ..Self::new(false) }
     }
 
-    /// Grow in slow start; packets that are left for congestion avoidance.
+    /// Grow in slow start; return the packets left for congestion avoidance.
     fn start_slowly(&mut self, window: &mut Window, ack: &Ack) -> u32 {
         let SlowStart::PlusPlus(hystart) = &mut self.slow_start else {
             return window.slow_start(ack.delivered);
@@ -92,13 +93,13 @@ impl Cubic {
         0
     }
 
-    /// Whether an announced handover explains what is lost from now on (SaTCP, Algorithm 1).
+    /// Set whether an announced handover explains losses from now on (SaTCP, Algorithm 1).
     pub(crate) const fn set_disrupted(&mut self, disrupted: bool) {
         self.disrupted = disrupted;
     }
 
-    /// RFC 9438 §4.4: cwnd grows by (target - cwnd) / cwnd for each packet acknowledged; counted the other way round, one
-    /// packet for every cwnd / (target - cwnd), at least 2 (§4.4's upper bound: half as much again in a round trip).
+    /// RFC 9438 §4.4: each acknowledged packet adds (target - cwnd) / cwnd; here, one packet per cwnd / (target - cwnd)
+    /// acknowledged, at least 2 (§4.4 bounds the growth to 1.5 times per round trip).
     fn look_at_the_curve(&mut self, window: u32, ack: &Ack, acked: u32) {
         let tick = ticks::at(ack.now);
         if let Some(epoch) = &mut self.epoch {
@@ -133,7 +134,7 @@ impl Cubic {
 }
 
 impl Epoch {
-    /// `hurry` divides K.
+    /// Begin a stage whose K is divided by `hurry`.
     fn begin(tick: u64, window: u32, w_max: u32, hurry: f64, acked: u32) -> Self {
         let (origin, k) = if w_max > window {
             // RFC 9438 §4.2, K = cbrt((W_max - cwnd_epoch) / C)
@@ -167,7 +168,7 @@ impl Epoch {
 
 impl WindowBased for Cubic {
     fn on_restart(&mut self, _now: Nanos, idle: Nanos) {
-        // RFC 9438 §4.2: time without anything to send must not count as growth.
+        // RFC 9438 §4.2: idle time must not count.
         if let Some(epoch) = &mut self.epoch {
             epoch.start += ticks::of(idle);
         }
@@ -206,7 +207,7 @@ impl WindowBased for Cubic {
         let reduced = u64::from(packets) * u64::from(BETA_NUMERATOR) / u64::from(BETA_DENOMINATOR);
         window.reduce(reduced as u32, kind);
         if kind.is_timeout() && !self.disrupted {
-            // RFC 9438 §4.8: after a timeout the next stage begins without a W_max; slow start searches anew.
+            // RFC 9438 §4.8: after a timeout, W_max is forgotten and slow start begins again.
             self.w_max = 0;
             if let SlowStart::HyStart(hystart) = &mut self.slow_start {
                 hystart.reset();

@@ -1,4 +1,4 @@
-//! A window and a pacing rate set from outside: the learned agent as one more scheme.
+//! A window and a pacing rate set from outside: a learned agent as one more scheme.
 
 use crate::parts::window::Windowed;
 use crate::schemes::Cubic;
@@ -6,11 +6,11 @@ use crate::{Ack, Congestion, CongestionControl, INITIAL_WINDOW, Nanos, SEGMENT_B
 
 const NANOS_PER_S: u64 = 1_000_000_000;
 
-/// Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio, in percent of a window a smoothed RTT.
+/// Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio, in percent of the window per smoothed RTT.
 const PACING_PERCENT: (u64, u64) = (200, 120);
 
-/// Does as it is told. Loss and timeouts reach the agent through its reports, not through the window, unless
-/// [`over_cubic`](Self::over_cubic) has CUBIC move the window between commands.
+/// Executes commands. Losses and timeouts do not move the window, unless [`over_cubic`](Self::over_cubic) lets CUBIC move
+/// it between commands; the agent learns of them through its reports.
 #[derive(Clone, Debug)]
 pub struct External {
     window: u32,
@@ -19,7 +19,7 @@ pub struct External {
     beneath: Option<Box<Beneath>>,
 }
 
-/// A scheme that goes on beneath the agent.
+/// The scheme beneath the agent.
 #[derive(Clone, Debug)]
 struct Beneath {
     cubic: Windowed<Cubic>,
@@ -27,13 +27,13 @@ struct Beneath {
 }
 
 impl External {
-    /// Until the first command: the initial window, unpaced.
+    /// Start with the initial window, unpaced.
     #[must_use]
     pub const fn new() -> Self {
         Self { window: INITIAL_WINDOW, pacing_rate: None, single_packets: false, beneath: None }
     }
 
-    /// CUBIC moves the window; a command sets what CUBIC goes on from, and the pacing rate follows the window.
+    /// Run CUBIC beneath: commands set the window that CUBIC continues from, and the pacing rate follows the window.
     ///
     /// Orca (Abbasloo et al., SIGCOMM 2020): the TCP beneath reacts to every ACK, the agent every monitor interval.
     #[must_use]
@@ -42,14 +42,14 @@ impl External {
         self
     }
 
-    /// Packets are paced one by one: for agents that set a rate and not a window.
+    /// Pace packets one by one, for agents that set a rate instead of a window.
     #[must_use]
     pub const fn pacing_single_packets(mut self) -> Self {
         self.single_packets = true;
         self
     }
 
-    /// Take a command: a window of at least one packet, and a rate in bytes of payload per second (0: unpaced).
+    /// Set the window (at least one packet) and the rate in payload bytes per second (0: unpaced).
     pub fn command(&mut self, window: u32, pacing_rate: u64) {
         let window = window.max(1);
         match &mut self.beneath {
@@ -71,7 +71,7 @@ impl Beneath {
         let percent =
             if window < self.cubic.slow_start_threshold() / 2 { PACING_PERCENT.0 } else { PACING_PERCENT.1 };
         let (bytes, time) = (u64::from(window) * u64::from(SEGMENT_BYTES) * percent, 100 * self.srtt);
-        // The wide division takes ten times as long, and is for windows of 90 MB and more.
+        // The wide division is ten times slower and is only needed for windows above 90 MB.
         Some(match bytes.checked_mul(NANOS_PER_S) {
             Some(bytes) => bytes / time,
             None => (u128::from(bytes) * u128::from(NANOS_PER_S) / u128::from(time)) as u64,
@@ -85,7 +85,7 @@ impl Default for External {
     }
 }
 
-/// Methods that only the scheme beneath answers.
+/// Forward methods to the scheme beneath, if there is one.
 macro_rules! beneath {
     ($($method:ident($($name:ident: $type:ty),*)),*) => {
         $(fn $method(&mut self, $($name: $type),*) {

@@ -1,11 +1,11 @@
-//! A scheme in an agent's place: it hears of everything at once, and its window moves only when somebody asks it.
+//! A scheme in an agent's place: it sees every event, but its window moves only on command.
 
 use crate::{Ack, AtSending, Congestion, CongestionControl, Header, Hop, Nanos, SEGMENT_BYTES, Scheme};
 
 const NANOS_PER_S: u128 = 1_000_000_000;
 
-/// Any scheme, whose window and pacing rate hold until the next command, as an agent's do from one monitor interval to
-/// the next: what it does is then what an agent would have to do, and what comes of it is what an agent would see.
+/// A scheme whose window and pacing rate hold until the next command, like an agent's between monitor intervals. Its
+/// runs show the actions that an agent would take and the observations that it would see.
 #[derive(Clone, Debug)]
 pub struct Held {
     scheme: Box<Scheme>,
@@ -15,14 +15,14 @@ pub struct Held {
 }
 
 impl Held {
-    /// Hold the window that `scheme` begins with, unpaced, until the first command.
+    /// Hold the initial window of `scheme`, unpaced, until the first command.
     #[must_use]
     pub fn new(scheme: Scheme) -> Self {
         Self { srtt: 0, window: scheme.window(), pacing_rate: None, scheme: Box::new(scheme) }
     }
 
-    /// The window that the scheme wants now; of one that paces itself below a window a smoothed RTT, the window that its
-    /// rate is one of: who is paced at a window an RTT sends at that rate with it.
+    /// The window that the scheme wants now. If it paces below a window per smoothed RTT, the smaller window that gives its
+    /// pacing rate.
     #[must_use]
     pub fn wanted(&self) -> u32 {
         let window = self.scheme.window();
@@ -31,7 +31,7 @@ impl Held {
         window.min(u32::try_from(packets + 1).unwrap_or(u32::MAX))
     }
 
-    /// Take a command, as [`External::command`](crate::External::command) does.
+    /// Set window and rate, as [`External::command`](crate::External::command) does.
     pub fn command(&mut self, window: u32, pacing_rate: u64) {
         self.window = window.max(1);
         self.pacing_rate = (pacing_rate > 0).then_some(pacing_rate);
@@ -57,7 +57,7 @@ impl CongestionControl for Held {
         self.pacing_rate
     }
 
-    /// An agent's window does not come down by itself.
+    /// Only commands move the window.
     fn wants_rate_reduction(&self) -> bool {
         false
     }

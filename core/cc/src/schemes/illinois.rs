@@ -3,20 +3,20 @@
 use crate::parts::window::{Window, WindowBased};
 use crate::{Ack, Congestion, Nanos};
 
-/// §2: α within 0.3 and 10 packets a round trip, β within 1/8 and 1/2.
+/// §2: α is within 0.3 and 10 packets per round trip, β within 1/8 and 1/2.
 const ALPHA_MIN: f64 = 0.3;
 const ALPHA_MAX: f64 = 10.0;
 const ALPHA_BASE: f64 = 1.0;
 const BETA_MIN: f64 = 0.125;
 const BETA_MAX: f64 = 0.5;
-/// §3: W_thresh, below which it is Reno.
+/// §3: W_thresh; below it Illinois is Reno.
 const WINDOW_MIN: u32 = 15;
-/// §3: θ, round trips without queueing before α is at its maximum again.
+/// §3: θ, round trips without queueing before α returns to its maximum.
 const LOW_ROUNDS: u32 = 5;
-/// Longer samples count as this. Linux's RTT_MAX: the µs that α's ten, in 128ths, multiplies within 32 bits; 3.36 s.
+/// Longer samples count as 3.36 s: Linux's RTT_MAX, so that α's ten in 128ths times the µs fit 32 bits.
 const RTT_MAX: Nanos = (u32::MAX / (10 << 7)) as Nanos * 1_000;
 
-/// Loss says when to come down, queueing delay says how fast to grow and how far to come down.
+/// Loss triggers the reduction; queueing delay sets its size and the speed of growth.
 #[derive(Clone, Debug, Default)]
 pub struct Illinois {
     alpha: f64,
@@ -27,7 +27,7 @@ pub struct Illinois {
     max_rtt: Nanos,
     round_end: u64,
     acked: u32,
-    /// There was queueing since α last was at its maximum.
+    /// There was queueing since α was at its maximum.
     above: bool,
     /// Round trips without queueing since.
     low: u32,

@@ -4,31 +4,31 @@ use crate::parts::random::Random;
 use crate::parts::window::{Window, WindowBased};
 use crate::{Ack, Congestion, Context, MILLISECOND, Nanos};
 
-/// Ticks of the timestamp clock in a second (Linux's TCP_TS_HZ), and the resolution of delays.
+/// Ticks per second of the timestamp clock (Linux's TCP_TS_HZ), the resolution of delays.
 const HZ: u32 = 1_000;
-/// §III-B: δ = 15 % of the delay's range says congestion.
+/// §III-B: delay above δ = 15 % of its range means congestion.
 const THRESHOLD_PERCENT: u32 = 15;
-/// §III-C: the inference phase lasts this many round trips.
+/// §III-C: length of the inference phase in round trips.
 const INFERENCE_ROUNDS: u32 = 3;
 
-/// Reno that gives way as soon as delay grows: it uses what others leave.
+/// Reno that yields as soon as delay grows, and so uses only spare capacity.
 ///
-/// With the arithmetic of Linux's module, in 32 bits that wrap: the one-way delay is the difference of both hosts'
-/// timestamps, after an estimate of the remote clock's frequency. Linux hosts have added random offsets to those since
-/// 4.10, so that the difference is mostly far beyond what the smoothed delay can become: then congestion is never
-/// noticed, and it is Reno. Where they do not (net.ipv4.tcp_timestamps = 2), the paper's law holds.
+/// Computes like Linux's module, in wrapping 32 bits: the one-way delay is the difference of both hosts' timestamps, with
+/// an estimate of the remote clock's frequency. Since 4.10 Linux hosts add random offsets to timestamps, which mostly push
+/// the difference beyond the range of the smoothed delay; then TCP-LP never notices congestion and is Reno. Without
+/// offsets (net.ipv4.tcp_timestamps = 2) it follows the paper.
 #[derive(Clone, Debug, Default)]
 pub struct Lp {
-    /// What the remote host adds to its timestamps.
+    /// Offset of the remote timestamps.
     offset: u32,
     /// Estimate of the remote clock's frequency; 0 before the first.
     remote_hz: u32,
-    /// Timestamps of the last acknowledgement, remote and echoed; 0 for none.
+    /// Remote and echoed timestamp of the last ACK; 0 for none.
     last: (u32, u32),
     /// Smoothed delay, times eight.
     smoothed_8: u32,
     min: u32,
-    /// The largest but one, and the largest.
+    /// The second largest, and the largest.
     max: u32,
     max_reserve: u32,
     last_drop: u32,
@@ -42,13 +42,13 @@ impl Lp {
         Self::with_offset(Random::new(context.seed).next() as u32)
     }
 
-    /// The same where the remote host adds `offset` to its timestamps.
+    /// Make a connection to a host that adds `offset` to its timestamps.
     pub fn with_offset(offset: u32) -> Self {
         Self { offset, min: u32::MAX, ..Self::default() }
     }
 
-    /// Mean frequency of the remote clock, of which a new sample is worth a 64th. The estimate is kept without a
-    /// fraction, so that it creeps down.
+    /// Average the frequency of the remote clock, a new sample with weight 1/64. The estimate has no fraction, so it drifts
+    /// down.
     fn estimate_frequency(&mut self, remote: u32, echo: u32) {
         let (last_remote, last_echo) = std::mem::replace(&mut self.last, (remote, echo));
         if last_remote == 0 || last_echo == 0 || remote == last_remote || echo == last_echo {
@@ -61,7 +61,7 @@ impl Lp {
         self.remote_hz = (estimate >> 6) as u32;
     }
 
-    /// The one-way delay in ms, plus the difference of the clocks; `None` where it makes no sense.
+    /// Return the one-way delay plus the clock offset in ms; `None` if it is not positive.
     fn delay(&mut self, remote: u32, echo: u32) -> Option<u32> {
         self.estimate_frequency(remote, echo);
         let in_ms = HZ.checked_div(self.remote_hz)?;
@@ -71,7 +71,7 @@ impl Lp {
     fn measure(&mut self, delay: u32) {
         self.min = self.min.min(delay);
         if delay > self.max {
-            // A single outlier must not stretch the range: the largest is held back until the next one.
+            // Hold the largest back until the next one, so a single outlier does not stretch the range.
             if delay > self.max_reserve {
                 self.max = if self.max_reserve == 0 { delay } else { self.max_reserve };
                 self.max_reserve = delay;
@@ -104,7 +104,7 @@ impl WindowBased for Lp {
         if self.is_congested() {
             let smoothed = self.smoothed_8 >> 3;
             (self.min, self.max, self.max_reserve) = (smoothed, 2 * smoothed, 2 * smoothed);
-            // §III-C: half at first; to one packet if congestion persists through the inference phase.
+            // §III-C: halve first; one packet if congestion persists in the inference phase.
             window.packets = if self.inferring { 1 } else { (window.packets / 2).max(1) };
             self.last_drop = now;
         }

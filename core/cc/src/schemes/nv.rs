@@ -4,42 +4,42 @@ use crate::parts::random::Random;
 use crate::parts::window::{Window, WindowBased};
 use crate::{Ack, Congestion, Context, Nanos, Recovery, SECOND};
 
-/// Linux's parameters: packets it lets queue, and how close to that it stops to grow.
+/// Linux's parameters: packets that may queue, and the margin below that where growth stops.
 const PAD: u32 = 10;
 const PAD_BUFFER: u32 = 2;
-/// The smallest RTT is that of about so long.
+/// Mean time between resets of the smallest RTT.
 const RESET_PERIOD: Nanos = 5 * SECOND;
 const FIRST_RESET: Nanos = 2 * SECOND;
-/// Share of the excess that a decision takes, in 1/128: 30 %.
+/// A decision removes 30 % of the excess, in 1/128.
 const DECREASE_128: u32 = 30 * 128 / 100;
-/// A loss leaves 80 %, in 1/1024.
+/// A loss leaves 80 % of the window, in 1/1024.
 const LOSS_FACTOR_1024: u64 = 819;
-/// Samples that a decision needs: to decrease, to grow, to end slow start.
+/// RTT samples needed to decrease, to grow and to end slow start.
 const SAMPLES_TO_DECREASE: u32 = 60;
 const SAMPLES_TO_INCREASE: u32 = 20;
 const SAMPLES_TO_LEAVE_SLOW_START: u32 = 30;
-/// Round trips: before a decision to decrease, and after which growth stops without one.
+/// Round trips before a decrease, and before growth stops for lack of samples.
 const ROUNDS_TO_DECREASE: u32 = 2;
 const ROUNDS_TO_STOP: u32 = 10;
-/// Round trips without congestion that double a growth below one packet a round.
+/// Round trips without congestion before slowed growth doubles.
 const ROUNDS_TO_SPEED_UP: u32 = 8;
 const SLOWEST_GROWTH: u32 = 8;
 const WINDOW_MIN: u32 = 2;
 
-/// Holds the window at what the measured rate needs at the smallest RTT, and a few packets more.
+/// Keeps the window at the measured rate times the smallest RTT, plus a few packets.
 #[derive(Clone, Debug, Default)]
 pub struct Nv {
     random: Random,
     may_grow: bool,
-    /// A reduction is under way; measure anew after it.
+    /// A reduction is under way; restart measuring after it.
     resets: bool,
-    /// Growth is a packet every 2^this round trips.
+    /// The window grows by a packet every 2^slowness round trips.
     slowness: u32,
     smoothed_rtt: Nanos,
     min_rtt: Nanos,
     next_min_rtt: Nanos,
     reset_at: Option<Nanos>,
-    /// Largest rate of the round in packets a second.
+    /// Largest rate of the round in packets per second.
     max_rate: f64,
     samples: u32,
     rounds: u32,
@@ -74,7 +74,7 @@ impl Nv {
         if ack.now >= reset_at {
             self.min_rtt = self.next_min_rtt;
             self.next_min_rtt = Nanos::MAX;
-            // Within 3/4 and 5/4 of the period, so that flows do not forget in step.
+            // Random within 3/4 and 5/4 of the period, so flows do not reset in step.
             let share = 384 + (self.random.next() >> 56);
             self.reset_at = Some(ack.now + RESET_PERIOD / 512 * share);
         }
@@ -85,7 +85,7 @@ impl Nv {
         }
     }
 
-    /// Once a round trip: the window that the largest rate needs without queueing, and the pad.
+    /// Once per round trip: compare the window with what the largest rate needs without queueing, plus the pad.
     fn decide(&mut self, window: &mut Window) {
         let packets = window.packets;
         let needed = (self.max_rate * self.min_rtt as f64 / SECOND as f64).min(1e9) as u32;
@@ -147,7 +147,7 @@ impl WindowBased for Nv {
                 self.forget(ack);
             }
             if let (Some(rtt), Some(newest)) = (ack.rtt, ack.newest) {
-                // Linux counts what was delivered between the packet's sending and its acknowledgement.
+                // Linux counts packets delivered between the packet's departure and its ACK.
                 self.measure(window, ack, rtt, ack.total_delivered.saturating_sub(newest.delivered));
             }
         }

@@ -3,7 +3,7 @@
 use crate::parts::window::{Window, WindowBased};
 use crate::{Ack, Congestion, Nanos};
 
-/// Reno's congestion avoidance.
+/// Adds a packet per RTT, halves on loss.
 #[derive(Clone, Debug)]
 pub struct Reno;
 

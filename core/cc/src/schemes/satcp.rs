@@ -9,9 +9,7 @@ use crate::parts::window::Windowed;
 use crate::schemes::Cubic;
 use crate::{Ack, Congestion, CongestionControl, Context, Nanos};
 
-/// CUBIC that takes losses around an announced handover for the handover's.
-///
-/// On a path that announces none it is CUBIC.
+/// CUBIC that returns fast from losses around an announced handover. Without announcements it is CUBIC.
 #[derive(Clone, Debug)]
 pub struct SaTcp {
     cubic: Windowed<Cubic>,
@@ -19,12 +17,11 @@ pub struct SaTcp {
 }
 
 impl SaTcp {
-    /// A new connection over a path whose handovers `context` announces.
     pub fn new(context: &Context) -> Self {
         Self::reported(context, Reporting::AS_PUBLISHED)
     }
 
-    /// The same with reports of another lead, and the freeze that goes with it.
+    /// Use reports with another lead, and the corresponding freeze.
     pub fn reported(context: &Context, reporting: Reporting) -> Self {
         Self { cubic: Cubic::new(true).into(), inhibition: Inhibition::new(context, reporting) }
     }

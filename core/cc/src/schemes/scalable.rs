@@ -3,7 +3,7 @@
 use crate::parts::window::{Window, WindowBased};
 use crate::{Ack, Congestion, Nanos};
 
-/// §3.1: the window grows by a = 0.01 for each acknowledged packet, whatever its size; below 100 packets like Reno's.
+/// §3.1: each acknowledged packet adds a = 0.01 packets; below 100 packets the window grows like Reno's.
 const PACKETS_PER_INCREASE: u32 = 100;
 /// §3.1: b = 1/8 on a loss.
 const DECREASE_SHIFT: u32 = 3;

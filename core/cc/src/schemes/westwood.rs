@@ -4,25 +4,25 @@ use crate::parts::ticks::{self, HZ};
 use crate::parts::window::{Window, WindowBased};
 use crate::{Ack, Congestion, Nanos};
 
-/// Samples of the bandwidth are at least so many ticks apart, 50 ms (Linux's TCP_WESTWOOD_RTT_MIN).
+/// Least ticks between bandwidth samples, 50 ms (Linux's TCP_WESTWOOD_RTT_MIN).
 const SAMPLE_MIN: u64 = HZ / 20;
-/// Before an RTT is known, 20 s (Linux's TCP_WESTWOOD_INIT_RTT).
+/// Initial RTT, 20 s (Linux's TCP_WESTWOOD_INIT_RTT).
 const RTT_INITIAL: u64 = 20 * HZ;
 
-/// Reno that comes down to the measured bandwidth-delay product instead of half its window.
+/// Reno that backs off to the measured bandwidth-delay product instead of half its window.
 #[derive(Clone, Debug, Default)]
 pub struct Westwood {
-    /// Filtered once and twice, in packets a tick.
+    /// Filtered once and twice, in packets per tick.
     bandwidth_once: f64,
     bandwidth: f64,
     /// In ticks, like all times here.
     sample_begin: Option<u64>,
     sample_packets: u64,
-    /// Packets counted by duplicate acknowledgements.
+    /// Packets counted at duplicate ACKs.
     counted: u32,
     rtt: u64,
     rtt_min: u64,
-    /// The path may have changed: forget the smallest RTT with the next sample.
+    /// The path may have changed: reset the smallest RTT with the next sample.
     forget_rtt_min: bool,
     /// A reduction without a timeout is under way.
     reducing: bool,
@@ -38,7 +38,7 @@ impl Westwood {
         ((self.bandwidth * self.rtt_min as f64) as u32).max(2)
     }
 
-    /// §2.1: a sample a round trip, low-pass filtered twice by 7/8. Linux measures before it takes the RTT.
+    /// §2.1: a sample per round trip, low-pass filtered twice by 7/8. Linux measures before it updates the RTT.
     fn measure(&mut self, ack: &Ack) {
         let now = ticks::at(ack.now);
         let length = now.saturating_sub(*self.sample_begin.get_or_insert(now));
@@ -66,8 +66,7 @@ impl Westwood {
         }
     }
 
-    /// §2.1 (Linux's westwood_acked_count): a duplicate acknowledgement stands for one packet, which the acknowledgement
-    /// that moves on at last does not count again.
+    /// §2.1 (Linux's westwood_acked_count): a duplicate ACK counts one packet, which the next cumulative ACK leaves out.
     fn count(&mut self, ack: &Ack) -> u32 {
         match ack.acked {
             0 => {

@@ -1,4 +1,4 @@
-//! When SaTCP's flag is set: from a report that comes early until the latest that its handover may be felt.
+//! SaTCP's flag: set from an early report until the latest time that its handover can cause losses.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use crate::{Context, Handover, MILLISECOND, Nanos};
 /// Section V-C: TCP_RTO_MIN + 0.1 s.
 const MARGIN: Nanos = 200 * MILLISECOND + 100 * MILLISECOND;
 
-/// When a handover is reported and how long the freeze is that follows.
+/// The lead of handover reports, and the length of the freeze.
 #[derive(Clone, Copy, Debug)]
 pub struct Reporting {
-    /// T_err: so much before it is expected.
+    /// T_err: lead before the predicted handover.
     early: Nanos,
 }
 
@@ -29,7 +29,7 @@ impl Reporting {
     }
 }
 
-/// The announced handovers and the first that is not over.
+/// The announced handovers, and the first that is not over.
 #[derive(Clone, Debug)]
 pub struct Inhibition {
     handovers: Arc<[Handover]>,
@@ -46,7 +46,7 @@ impl Inhibition {
         handover.expected_at.saturating_sub(self.reporting.early)
     }
 
-    /// Whether a report holds at `now`, which must not go back.
+    /// Return whether the flag is set at `now`, which must not decrease.
     pub fn holds(&mut self, now: Nanos) -> bool {
         while let Some(&handover) = self.handovers.get(self.next)
             && now >= self.reported_at(handover) + self.reporting.freeze()
