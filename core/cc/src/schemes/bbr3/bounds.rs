@@ -1,4 +1,4 @@
-//! What loss has taught: bounds of the data in flight and of the rate (draft-ietf-ccwg-bbr-06 §5.5).
+//! Bounds of the data in flight and of the rate, learnt from loss (draft-ietf-ccwg-bbr-06 §5.5).
 
 use crate::{Ack, AtSending};
 
@@ -10,7 +10,7 @@ const WINDOW_MIN: u32 = 4;
 /// No bound.
 pub const INFINITE: u32 = u32::MAX;
 
-/// Long-term and short-term bounds, and the delivery signals of a round that they are set by.
+/// Long-term and short-term bounds, and the delivery signals of a round that set them.
 #[derive(Clone, Debug, Default)]
 pub struct Bounds {
     /// BBR.inflight_longterm
@@ -41,7 +41,7 @@ impl Bounds {
         }
     }
 
-    /// UpdateLatestDeliverySignals; `sample` in packets a second.
+    /// UpdateLatestDeliverySignals; `sample` in packets per second.
     pub fn note_delivery(&mut self, ack: &Ack, newest: &AtSending, sample: f64) {
         self.loss_round_start = false;
         let delivered = (ack.total_delivered - newest.delivered) as u32;
@@ -53,7 +53,7 @@ impl Bounds {
         }
     }
 
-    /// NoteLoss; true for the first loss of a round.
+    /// NoteLoss; return true for the first loss of a round.
     pub const fn note_loss(&mut self, total_delivered: u64) -> bool {
         let first = !self.loss_in_round;
         if first {
@@ -63,7 +63,7 @@ impl Bounds {
         first
     }
 
-    /// What was noted was no loss.
+    /// Forget a spurious loss.
     pub const fn forget_loss(&mut self) {
         self.loss_in_round = false;
     }
@@ -113,7 +113,7 @@ impl Bounds {
         lost as f64 > f64::from(in_flight) * LOSS_THRESHOLD
     }
 
-    /// InflightAtLoss: where in the flight of a lost packet the loss passed the threshold.
+    /// InflightAtLoss: the packets in flight when losses passed the threshold.
     pub fn in_flight_at_loss(in_flight: u32, lost: u64) -> u32 {
         let before = f64::from(in_flight.saturating_sub(1));
         let lost_before = lost.saturating_sub(1) as f64;

@@ -1,4 +1,4 @@
-//! The min RTT and when it must be probed for (draft-ietf-ccwg-bbr-06 §5.3.4.3).
+//! The min RTT and when to probe for it (draft-ietf-ccwg-bbr-06 §5.3.4.3).
 
 use crate::{Nanos, SECOND};
 
@@ -23,7 +23,7 @@ impl MinRtt {
         Self { value, at: now, recent: Nanos::MAX, recent_at: now }
     }
 
-    /// UpdateMinRTT; true when it is time to probe.
+    /// UpdateMinRTT; return whether it is time to probe.
     pub fn update(&mut self, now: Nanos, rtt: Option<Nanos>) -> bool {
         let probe = now > self.recent_at + PROBE_INTERVAL;
         if let Some(rtt) = rtt
