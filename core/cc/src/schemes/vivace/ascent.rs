@@ -1,52 +1,52 @@
 //! Gradient ascent with confidence: how far the rate moves (NSDI 2018, §4.2).
 
-/// θ0: Mbit/s that a unit of utility gradient moves the rate by.
+/// θ0: change of the rate in Mbit/s per unit of the utility's gradient.
 const CONVERSION: f64 = 1.0;
-/// ω0 and δ: the change is bounded by ω0 + k·δ of the rate. (WebRTC's Vivace has δ = 0.1.)
+/// ω0 and δ: a change is at most ω0 + k·δ of the rate. (WebRTC's Vivace has δ = 0.1.)
 const BOUNDARY: f64 = 0.05;
 const BOUNDARY_INCREMENT: f64 = 0.06;
-/// No step is smaller, in Mbit/s.
+/// Smallest step in Mbit/s.
 const LEAST_CHANGE: f64 = 0.5;
-/// After a change of direction so many steps at the most pass before confidence grows again.
+/// Most steps after a change of direction before confidence grows again.
 const SWINGS: u32 = 2;
 
 /// Turns gradients of the utility into changes of the rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ascent {
-    /// τ: steps in the same direction, where they counted.
+    /// τ: counted steps in the same direction.
     amplifier: f64,
     /// k.
     boundary_steps: f64,
     swings: u32,
     prior_change: f64,
-    /// Steps in the same direction since it last changed.
+    /// Steps since the direction last changed.
     trend: u32,
 }
 
 impl Ascent {
-    /// Whether the direction has held, so that it need not be asked for twice.
+    /// Whether the direction has held, so one pair of probes suffices.
     pub const fn is_confident(&self) -> bool {
         self.trend >= 1
     }
 
-    /// What was measured says nothing: the next direction counts as the first, and is asked for once.
+    /// Discard the measurement: the next direction counts as the first, and one pair of probes suffices.
     pub const fn doubt(&mut self) {
         self.trend = 2;
         self.prior_change = 0.0;
     }
 
-    /// One more step in the same direction is certain enough to be asked for once.
+    /// Trust the direction: one pair of probes suffices.
     pub const fn trust(&mut self) {
         self.trend = 2;
     }
 
-    /// Begin with small steps.
+    /// Restart with small steps.
     pub const fn calm(&mut self) {
         self.amplifier = 0.0;
         self.boundary_steps = 0.0;
     }
 
-    /// The change of `rate`, in Mbit/s, that a utility's `gradient` asks for.
+    /// Return the change of `rate` in Mbit/s for a utility's `gradient`.
     pub fn change(&mut self, gradient: f64, rate: f64) -> f64 {
         let change = gradient * CONVERSION;
         let turned = change * self.prior_change < 0.0;
