@@ -1,7 +1,8 @@
 //! ACKs and a bottleneck for the tests of schemes.
 
-use crate::parts::window::Windowed;
-use crate::{Ack, AtSending, CongestionControl, Nanos, RateSample};
+pub use crate::CongestionControl;
+pub use crate::parts::window::Windowed;
+use crate::{Ack, AtSending, Nanos, RateSample};
 
 /// The RTT without queueing.
 pub const RTT: Nanos = 100_000_000;

@@ -111,9 +111,7 @@ impl WindowBased for Bic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::round_of_acks;
+    use crate::testing::{CongestionControl, Windowed, round_of_acks};
 
     #[test]
     fn a_reduction_taken_back_leaves_the_maximum_that_it_set() {

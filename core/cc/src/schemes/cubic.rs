@@ -219,9 +219,7 @@ impl WindowBased for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::round_of_acks;
+    use crate::testing::{CongestionControl, Windowed, round_of_acks};
 
     fn after_loss_at(window: u32) -> Windowed<Cubic> {
         let mut cubic = Windowed::new(Cubic::new(false));

@@ -1,7 +1,7 @@
 //! A window and a pacing rate set from outside: a learned agent as one more scheme.
 
 use crate::parts::window::Windowed;
-use crate::schemes::Cubic;
+use crate::schemes::cubic::Cubic;
 use crate::{Ack, Congestion, CongestionControl, INITIAL_WINDOW, Nanos, SEGMENT_BYTES};
 
 const NANOS_PER_S: u64 = 1_000_000_000;

@@ -69,8 +69,7 @@ impl WindowBased for HighSpeed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::testing::{avoiding_at, round_of_acks};
+    use crate::testing::{CongestionControl, avoiding_at, round_of_acks};
 
     #[test]
     fn it_grows_and_shrinks_as_the_table_of_rfc_3649_says() {

@@ -181,10 +181,8 @@ impl WindowBased for Htcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
     use crate::MILLISECOND;
-    use crate::parts::window::Windowed;
-    use crate::testing::{RTT, avoiding_at, round_at, round_of_acks};
+    use crate::testing::{CongestionControl, RTT, Windowed, avoiding_at, round_at, round_of_acks};
 
     #[test]
     fn growth_follows_the_time_since_the_last_congestion() {

@@ -89,9 +89,7 @@ impl WindowBased for Hybla {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::{RTT, ack_of_one, round_of_acks};
+    use crate::testing::{CongestionControl, RTT, Windowed, ack_of_one, round_of_acks};
 
     #[test]
     fn at_four_times_the_reference_round_trip_it_adds_sixteen_packets_a_round() {

@@ -140,9 +140,7 @@ impl WindowBased for Illinois {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::{RTT, avoiding_at, round_at};
+    use crate::testing::{CongestionControl, RTT, Windowed, avoiding_at, round_at};
 
     #[test]
     fn alpha_and_beta_follow_the_curves_of_the_paper() {

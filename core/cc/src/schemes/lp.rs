@@ -121,9 +121,7 @@ impl WindowBased for Lp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::{ack_of_one, avoiding_at};
+    use crate::testing::{CongestionControl, Windowed, ack_of_one, avoiding_at};
 
     /// Feed an acknowledgement that was on its way `back` ms, of a packet that was `there` ms.
     fn feed(lp: &mut Windowed<Lp>, now_ms: u32, there: u32, back: u32) -> u32 {

@@ -173,9 +173,7 @@ impl WindowBased for Nv {
 mod tests {
     use super::*;
     use crate::AtSending;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::{RTT, ack_of_one, avoiding_at};
+    use crate::testing::{CongestionControl, RTT, Windowed, ack_of_one, avoiding_at};
 
     fn round(nv: &mut Windowed<Nv>, now: Nanos, rtt: Nanos) -> Nanos {
         let window = nv.window();

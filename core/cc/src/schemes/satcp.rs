@@ -3,10 +3,9 @@
 mod inhibition;
 
 use inhibition::Inhibition;
-pub use inhibition::Reporting;
 
 use crate::parts::window::Windowed;
-use crate::schemes::Cubic;
+use crate::schemes::cubic::Cubic;
 use crate::{Ack, Congestion, CongestionControl, Context, Nanos};
 
 /// CUBIC that returns fast from losses around an announced handover. Without announcements it is CUBIC.
@@ -17,13 +16,9 @@ pub struct SaTcp {
 }
 
 impl SaTcp {
-    pub fn new(context: &Context) -> Self {
-        Self::reported(context, Reporting::AS_PUBLISHED)
-    }
-
-    /// Use reports with another lead, and the corresponding freeze.
-    pub fn reported(context: &Context, reporting: Reporting) -> Self {
-        Self { cubic: Cubic::new(true).into(), inhibition: Inhibition::new(context, reporting) }
+    /// Handovers are reported `early_ms` before they are expected (T_err).
+    pub fn new(context: &Context, early_ms: u64) -> Self {
+        Self { cubic: Cubic::new(true).into(), inhibition: Inhibition::new(context, early_ms) }
     }
 
     /// Algorithm 1's satcp_flag.
@@ -59,7 +54,7 @@ mod tests {
 
     fn with_handover_at(expected_at: Nanos) -> SaTcp {
         let handovers = [Handover { expected_at }];
-        SaTcp::new(&Context { handovers: handovers.into(), ..Context::default() })
+        SaTcp::new(&Context { handovers: handovers.into(), ..Context::default() }, 600)
     }
 
     /// Slow start without delay, before any report.

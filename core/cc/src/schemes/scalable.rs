@@ -27,9 +27,7 @@ impl WindowBased for Scalable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::round_of_acks;
+    use crate::testing::{CongestionControl, Windowed, round_of_acks};
 
     #[test]
     fn a_round_trip_adds_a_hundredth_and_a_loss_takes_an_eighth() {

@@ -81,9 +81,7 @@ impl WindowBased for Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::{self, RTT, round_at};
+    use crate::testing::{self, CongestionControl, RTT, Windowed, round_at};
 
     fn avoiding_at(window: u32) -> Windowed<Vegas> {
         let mut vegas = testing::avoiding_at(window, Vegas::default());

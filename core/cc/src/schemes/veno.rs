@@ -81,9 +81,7 @@ impl WindowBased for Veno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::{RTT, avoiding_at, round_at};
+    use crate::testing::{CongestionControl, RTT, Windowed, avoiding_at, round_at};
 
     fn after_rounds_at(rtt: Nanos) -> Windowed<Veno> {
         let mut veno = avoiding_at(100, Veno::new());

@@ -120,8 +120,7 @@ impl WindowBased for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::testing::{avoiding_at, round_of_acks};
+    use crate::testing::{CongestionControl, avoiding_at, round_of_acks};
 
     #[test]
     fn after_a_loss_the_window_is_what_the_path_delivered_in_the_smallest_rtt() {

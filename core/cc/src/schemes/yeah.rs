@@ -97,9 +97,7 @@ impl WindowBased for Yeah {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::{self, RTT, round_at};
+    use crate::testing::{self, CongestionControl, RTT, Windowed, round_at};
 
     fn avoiding_at(window: u32) -> Windowed<Yeah> {
         let mut yeah = testing::avoiding_at(window, Yeah::new());

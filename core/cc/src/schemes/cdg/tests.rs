@@ -1,7 +1,5 @@
 use super::*;
-use crate::CongestionControl;
-use crate::parts::window::Windowed;
-use crate::testing::{self, RTT, round_at};
+use crate::testing::{self, CongestionControl, RTT, Windowed, round_at};
 
 fn avoiding_at(window: u32, seed: u64) -> Windowed<Cdg> {
     let mut cdg = testing::avoiding_at(window, Cdg::new(&Context { seed, ..Context::default() }));

@@ -1,8 +1,8 @@
 use super::*;
 use crate::SECOND;
-use crate::parts::window::Windowed;
-use crate::schemes::{Bbr3, Reno};
-use crate::testing::ack_of_one;
+use crate::schemes::bbr3::Bbr3;
+use crate::schemes::reno::Reno;
+use crate::testing::{Windowed, ack_of_one};
 
 const MS: Nanos = 1_000_000;
 
