@@ -41,6 +41,8 @@ pub fn round_at(scheme: &mut impl CongestionControl, now: Nanos, rtt: Nanos) -> 
             next: una + u64::from(window),
             prior_in_flight: window,
             in_flight: window - 1,
+            newest: Some(AtSending { delivered: begin, ..AtSending::default() }),
+            total_delivered: una,
             ..ack_of_one(at)
         });
     }

@@ -172,25 +172,7 @@ impl WindowBased for Nv {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::AtSending;
-    use crate::testing::{CongestionControl, RTT, Windowed, ack_of_one, avoiding_at};
-
-    fn round(nv: &mut Windowed<Nv>, now: Nanos, rtt: Nanos) -> Nanos {
-        let window = nv.window();
-        let begin = now / RTT * 1_000_000;
-        for packet in 0..u64::from(window) {
-            let at = now + rtt * packet / u64::from(window);
-            nv.on_ack(&Ack {
-                rtt: Some(rtt),
-                una: begin + packet,
-                next: begin + packet + u64::from(window),
-                newest: Some(AtSending { delivered: begin + packet, ..AtSending::default() }),
-                total_delivered: begin + packet + u64::from(window),
-                ..ack_of_one(at)
-            });
-        }
-        now + rtt
-    }
+    use crate::testing::{CongestionControl, RTT, Windowed, avoiding_at, round_of_acks};
 
     #[test]
     fn a_window_beyond_the_rate_at_the_smallest_rtt_and_the_pad_comes_down_by_30_percent_of_the_excess() {
@@ -213,7 +195,7 @@ mod tests {
         let mut nv = avoiding_at(100, Nv::new(&Context::default()));
         let mut now = RTT;
         for _ in 0..10 {
-            now = round(&mut nv, now, RTT);
+            now = round_of_acks(&mut nv, now);
         }
         assert!(nv.window().abs_diff(110) <= 2, "{}", nv.window());
     }
