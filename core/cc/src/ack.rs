@@ -1,23 +1,23 @@
-//! What an acknowledgement tells a scheme.
+//! The contents of an ACK, as a scheme sees it.
 
 use crate::Nanos;
 
-/// Where the transport is in repairing losses: Linux's tcp_ca_state.
+/// The transport's recovery state: Linux's tcp_ca_state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
-    /// Nothing is being repaired.
+    /// No losses are being repaired.
     #[default]
     Open,
-    /// Nothing is being repaired, but the window is coming down in answer to a mark (CA_CWR).
+    /// The window is coming down after an ECN mark (CA_CWR).
     Cwr,
-    /// Losses are being repaired by fast retransmission (CA_Recovery).
+    /// Fast retransmission repairs losses (CA_Recovery).
     Recovery,
-    /// The retransmission timer ran out (CA_Loss).
+    /// The retransmission timer expired (CA_Loss).
     Loss,
 }
 
 impl Recovery {
-    /// The same as schemes see it that answer no marks.
+    /// The state for schemes that ignore ECN marks.
     #[must_use]
     pub const fn without_marks(self) -> Self {
         if matches!(self, Self::Cwr) { Self::Open } else { self }
@@ -31,12 +31,12 @@ pub struct RateSample {
     pub delivered: u64,
     /// The longer of the send and the acknowledgement interval.
     pub interval: Nanos,
-    /// The application, not the path, limited what was sent meanwhile.
+    /// The application, not the path, limited sending during the interval.
     pub app_limited: bool,
 }
 
 impl RateSample {
-    /// Packets a second, times `unit` (bytes of a segment, for instance).
+    /// Packets per second times `unit`, e.g. the bytes of a segment.
     #[must_use]
     pub fn per_second(&self, unit: u32) -> u64 {
         (u128::from(self.delivered) * u128::from(unit) * 1_000_000_000 / u128::from(self.interval.max(1)))
@@ -44,74 +44,74 @@ impl RateSample {
     }
 }
 
-/// The connection as it was when a packet was sent.
+/// The state of the connection when a packet was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AtSending {
-    /// Packets delivered until then: the draft's P.delivered.
+    /// Packets delivered before: the draft's P.delivered.
     pub delivered: u64,
-    /// Packets deemed lost until then: the draft's P.lost.
+    /// Packets declared lost before: the draft's P.lost.
     pub lost: u64,
-    /// Packets in flight, this one included: the draft's P.tx_in_flight.
+    /// Packets in flight, including this one: the draft's P.tx_in_flight.
     pub in_flight: u32,
-    /// When it was sent.
+    /// When the packet was sent.
     pub sent_at: Nanos,
-    /// The application limited what was sent: the draft's P.is_app_limited.
+    /// The flow was application-limited: the draft's P.is_app_limited.
     pub app_limited: bool,
 }
 
-/// What one acknowledgement told the sender.
+/// One ACK, with the state of the connection after it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
-    /// When it came.
+    /// When it arrived.
     pub now: Nanos,
     /// Packets newly acknowledged, in order.
     pub acked: u32,
-    /// Packets newly delivered: acknowledged in order or selectively. Windows grow by these (Linux's tcp_newly_delivered):
-    /// what was acknowledged selectively before is not counted twice when a repair lets it be acknowledged in order.
+    /// Packets newly delivered: acknowledged in order or selectively, each once. Windows grow by these (Linux's
+    /// tcp_newly_delivered).
     pub delivered: u32,
-    /// Packets acknowledged selectively and not in order yet, after this acknowledgement (Linux's sacked_out).
+    /// Packets acknowledged selectively but not yet in order (Linux's sacked_out).
     pub sacked: u32,
-    /// Packets newly deemed lost.
+    /// Packets newly declared lost.
     pub lost: u32,
-    /// Sequence number after the last packet acknowledged in order, in packets.
+    /// Sequence number after the last packet acknowledged in order, counted in packets.
     pub una: u64,
     /// Sequence number of the next new packet.
     pub next: u64,
-    /// RTT of the last packet newly delivered, if it was sent only once.
+    /// RTT of the last newly delivered packet, if it was sent only once.
     pub rtt: Option<Nanos>,
-    /// When the packet left that is answered: RFC 7323's TSecr without the offset that hosts add.
+    /// When the acknowledged packet left: RFC 7323's TSecr without the host's random offset.
     pub echo: Nanos,
-    /// When the acknowledgement left the receiver, in ms: its TSval without that offset.
+    /// When the ACK left the receiver, in ms: its TSval without that offset.
     pub left_ms: u32,
-    /// Smallest RTT of the last 300 s (Linux's tcp_min_rtt); `u64::MAX` before the first sample.
+    /// Smallest RTT in the last 300 s (Linux's tcp_min_rtt); `u64::MAX` before the first sample.
     pub min_rtt: Nanos,
     /// Smoothed RTT; 0 before the first sample.
     pub srtt: Nanos,
-    /// Packets in flight before this acknowledgement.
+    /// Packets in flight before this ACK.
     pub prior_in_flight: u32,
-    /// Packets in flight after it.
+    /// Packets in flight after this ACK.
     pub in_flight: u32,
-    /// Packets delivered since the connection began, those of this acknowledgement included.
+    /// Packets delivered on the connection, including by this ACK.
     pub total_delivered: u64,
-    /// Packets deemed lost since the connection began.
+    /// Packets declared lost on the connection.
     pub total_lost: u64,
-    /// Packets sent since the connection began, retransmissions included.
+    /// Packets sent on the connection, including retransmissions.
     pub total_sent: u64,
-    /// The delivery rate, where the sample is long enough to mean anything.
+    /// The delivery rate, if the sample is long enough to be reliable.
     pub rate: Option<RateSample>,
-    /// The most recently sent packet that is newly delivered; `None` if nothing is.
+    /// The most recently sent of the newly delivered packets, if any.
     pub newest: Option<AtSending>,
-    /// Before this time pacing lets nothing new out (Linux's tcp_wstamp_ns); the past where it does.
+    /// Pacing holds back new packets until this time (Linux's tcp_wstamp_ns).
     pub paced_until: Nanos,
-    /// The window, not the application or the receiver, limits what is sent.
+    /// The window limits sending, not the application or the receiver.
     pub window_limited: bool,
-    /// False while a reduction is under way, or where nothing came in order (RFC 5681 §3.1; Linux's tcp_may_raise_cwnd):
-    /// the window must not grow.
+    /// Whether the window may grow: not during a reduction or without in-order data (RFC 5681 §3.1; Linux's
+    /// tcp_may_raise_cwnd).
     pub may_grow: bool,
-    /// What is being repaired after this acknowledgement.
+    /// The recovery state after this ACK.
     pub recovery: Recovery,
-    /// Whether something was being repaired before it, which is the state that Linux's pkts_acked sees.
+    /// Whether losses were being repaired before this ACK (the state that Linux's pkts_acked sees).
     pub was_repairing: bool,
-    /// Whether that was so, or packets beyond a hole had been acknowledged selectively (all but CA_Open).
+    /// The same, or packets beyond a hole had been acknowledged selectively (any state but CA_Open).
     pub was_disordered: bool,
 }

@@ -1,28 +1,28 @@
-//! What a scheme may know of its path beforehand.
+//! What a scheme knows about its path in advance.
 
 use std::sync::Arc;
 
 use crate::Nanos;
 
-/// A handover that the path announces, in the flow's time.
+/// An announced handover, in the flow's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handover {
-    /// When it is expected to begin; predictions err.
+    /// Predicted start. Predictions may be wrong.
     pub expected_at: Nanos,
 }
 
-/// What a scheme is given when its flow is made. Without a path trace there are no handovers to know of.
+/// The inputs of a new scheme. Only path traces announce handovers.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
-    /// The path's handovers in the order of their times.
+    /// The path's handovers, sorted by time.
     pub handovers: Arc<[Handover]>,
-    /// When the path is reconfigured for the first time, and how often: Starlink's 15 s grid.
+    /// First reconfiguration of the path and period: Starlink's 15 s grid.
     pub reconfiguration: Option<(Nanos, Nanos)>,
-    /// Seed of what is random in the scheme.
+    /// Seed of the scheme's random numbers.
     pub seed: u64,
 }
 
-/// The first reconfiguration of the grid `(first, period)` at `from` or later.
+/// Return the first reconfiguration of the grid `(first, period)` at or after `from`.
 pub const fn next_reconfiguration((first, period): (Nanos, Nanos), from: Nanos) -> Nanos {
     let period = if period == 0 { 1 } else { period };
     let phase = first % period;

@@ -1,7 +1,19 @@
-//! Congestion control schemes, one file each, behind one small trait.
+//! Congestion control schemes, one file each, behind one trait.
 //!
-//! A scheme decides a window in packets and, if it paces, a rate. Loss detection, recovery and timers belong to the
-//! transport. Time is an argument, in nanoseconds.
+//! A scheme sets a window in packets and, if it paces, a rate. The transport detects and repairs losses and runs the
+//! timers. Time is an argument, in nanoseconds.
+
+/// Forward methods of [`CongestionControl`] to the scheme in a field: `forward!(field: on_undo(now: Nanos); window -> u32);`.
+macro_rules! forward {
+    ($field:ident: $($method:ident($($name:ident: $type:ty),*)),*; $($getter:ident -> $value:ty),*) => {
+        $(fn $method(&mut self, $($name: $type),*) {
+            self.$field.$method($($name),*);
+        })*
+        $(fn $getter(&self) -> $value {
+            self.$field.$getter()
+        })*
+    };
+}
 
 mod ack;
 mod context;
@@ -23,8 +35,13 @@ pub use telemetry::{Header, Hop, MAX_HOPS};
 /// Time or duration in nanoseconds.
 pub type Nanos = u64;
 
-/// The time of what never happens.
+/// A time that never comes.
 pub const NEVER: Nanos = u64::MAX;
+
+const MICROSECOND: Nanos = 1_000;
+const MILLISECOND: Nanos = 1_000 * MICROSECOND;
+const SECOND: Nanos = 1_000 * MILLISECOND;
+const NANOS_PER_S: f64 = SECOND as f64;
 
 /// Linux's initial window in packets (RFC 6928).
 pub const INITIAL_WINDOW: u32 = 10;
@@ -32,21 +49,21 @@ pub const INITIAL_WINDOW: u32 = 10;
 /// Payload of a full packet in bytes: 1,500 less 20 (IP), 20 (TCP) and 12 (timestamps).
 pub const SEGMENT_BYTES: u32 = 1448;
 
-/// Why the window must come down.
+/// A reason to reduce the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Congestion {
-    /// Packets were lost; recovery begins. Once a round trip at the most.
+    /// Packets were lost and recovery begins. At most once a round trip.
     Loss,
-    /// The path marked packets (RFC 3168). Once a round trip at the most.
+    /// The path marked packets (RFC 3168). At most once a round trip.
     Ecn,
-    /// The retransmission timer ran out.
+    /// The retransmission timer expired.
     Timeout,
-    /// It ran out while a loss was being repaired that the threshold has answered already.
+    /// The timer expired again during a recovery that has already lowered the threshold.
     RepeatedTimeout,
 }
 
 impl Congestion {
-    /// Whether the retransmission timer ran out.
+    /// Whether the retransmission timer expired.
     #[must_use]
     pub const fn is_timeout(self) -> bool {
         matches!(self, Self::Timeout | Self::RepeatedTimeout)
@@ -55,57 +72,58 @@ impl Congestion {
 
 /// A congestion control scheme.
 pub trait CongestionControl {
-    /// The connection is established; its handshake measured `srtt` (0: there was none).
+    /// The connection is established; its handshake measured `srtt` (0: no handshake).
     fn on_start(&mut self, _now: Nanos, _srtt: Nanos) {}
-    /// New data left an idle connection after `idle` of silence.
+    /// The sender sends again after `idle` without data.
     fn on_restart(&mut self, _now: Nanos, _idle: Nanos) {}
-    /// An acknowledgement delivered something, or said what is lost.
+    /// An ACK delivered packets or revealed losses.
     fn on_ack(&mut self, ack: &Ack);
-    /// A packet is newly deemed lost; comes before the [`on_ack`](Self::on_ack) that counts it.
+    /// A packet is newly declared lost. Called before the [`on_ack`](Self::on_ack) that counts it.
     fn on_packet_lost(&mut self, _now: Nanos, _packet: &AtSending) {}
-    /// Loss was detected at `now`.
+    /// The window must come down.
     fn on_congestion(&mut self, kind: Congestion, now: Nanos);
-    /// The retransmission timer ran out, as [`on_congestion`](Self::on_congestion) was told, all that this makes lost is
-    /// marked so, and `in_flight` packets are not.
+    /// Follows [`on_congestion`](Self::on_congestion) of a timeout once lost packets are marked; `in_flight` are not lost.
     fn on_timeout(&mut self, _in_flight: u32) {}
-    /// The window was not used, and is `window` from now on, with that threshold: it has been validated for no more
-    /// (RFC 7661; Linux's tcp_cwnd_restart and tcp_cwnd_application_limited). For schemes that set their window at
-    /// each acknowledgement from a model of the path, as Linux's with cong_control do, it means nothing.
+    /// The flow did not use its window, so the window and threshold come down to these values (RFC 7661; Linux's
+    /// tcp_cwnd_restart and tcp_cwnd_application_limited). Schemes that compute the window from a path model at each
+    /// ACK (Linux's cong_control) ignore it.
     fn on_unused_window(&mut self, _window: u32, _threshold: u32) {}
-    /// The last reduction was a mistake: nothing had been lost (F-RTO, Eifel, DSACK). What it took is given back.
-    fn on_undo(&mut self, now: Nanos);
-    /// What the packet met on its way that is acknowledged now; comes before the [`on_ack`](Self::on_ack).
+    /// The last reduction was spurious (F-RTO, Eifel, DSACK): undo it.
+    fn on_undo(&mut self, _now: Nanos) {}
+    /// Telemetry of the packet being acknowledged. Called before the [`on_ack`](Self::on_ack).
     fn on_telemetry(&mut self, _now: Nanos, _hops: &[Hop]) {}
-    /// What packets carry to switches; `None` asks for no telemetry, from the beginning to the end.
+    /// What packets carry to switches. Schemes without telemetry always return `None`.
     fn header(&self) -> Option<Header> {
         None
     }
-    /// Everything sent before the last reduction is acknowledged.
+    /// Everything sent before the last reduction has been acknowledged.
     fn on_recovered(&mut self, _now: Nanos) {}
-    /// The time that [`next_timer`](Self::next_timer) asked for has come.
+    /// The time of [`next_timer`](Self::next_timer) has come.
     fn on_timer(&mut self, _now: Nanos) {}
-    /// When [`on_timer`](Self::on_timer) must be called; asked for after every call that changes the scheme.
+    /// When to call [`on_timer`](Self::on_timer). Read after every call that changes the scheme.
     fn next_timer(&self) -> Nanos {
         NEVER
     }
-    /// The scheme itself holds back: rates of what is in flight say nothing about the path, as of an application that
-    /// has nothing to send (draft-ietf-ccwg-bbr §5.3.4.5: MarkConnectionAppLimited).
+    /// Whether the scheme limits sending on purpose, so that rate samples do not show the path's capacity, as for an
+    /// application-limited flow (draft-ietf-ccwg-bbr §5.3.4.5: MarkConnectionAppLimited).
     fn holds_back(&self) -> bool {
         false
     }
-    /// The window in packets; at least 1.
+    /// The window in packets, at least 1.
     fn window(&self) -> u32;
     /// The slow start threshold in packets.
-    fn slow_start_threshold(&self) -> u32;
-    /// The pacing rate in bytes of payload per second; `None` sends when acknowledgements come.
+    fn slow_start_threshold(&self) -> u32 {
+        u32::MAX
+    }
+    /// The pacing rate in payload bytes per second; `None` is unpaced.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
-    /// Whether packets are paced one by one, as senders in user space do, and not in Linux's bursts of a millisecond.
+    /// Whether packets are paced one by one, as in user space, instead of in Linux's bursts of a millisecond.
     fn paces_single_packets(&self) -> bool {
         false
     }
-    /// Whether proportional rate reduction (RFC 6937) brings the window down during recovery.
+    /// Whether proportional rate reduction (RFC 6937) lowers the window during recovery.
     fn wants_rate_reduction(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! What schemes are made of.
+//! Building blocks that schemes share.
 
 pub mod ack_aggregation;
 pub mod hystart;

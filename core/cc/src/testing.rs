@@ -1,11 +1,13 @@
-//! Acknowledgements for the tests of schemes.
+//! ACKs and a bottleneck for the tests of schemes.
 
-use crate::{Ack, AtSending, CongestionControl, Nanos, RateSample};
+pub use crate::CongestionControl;
+pub use crate::parts::window::Windowed;
+use crate::{Ack, AtSending, Nanos, RateSample};
 
-/// The round trip of [`round_of_acks`].
+/// The RTT without queueing.
 pub const RTT: Nanos = 100_000_000;
 
-/// An acknowledgement of one packet on a path without queueing, to a sender that its window limits.
+/// An ACK of one packet, without queueing, to a window-limited sender.
 pub fn ack_of_one(now: Nanos) -> Ack {
     Ack {
         now,
@@ -20,12 +22,12 @@ pub fn ack_of_one(now: Nanos) -> Ack {
     }
 }
 
-/// Feed one window of acknowledgements over [`RTT`], without queueing; returns the time after it.
+/// Feed one window of ACKs over [`RTT`], without queueing; return the time after it.
 pub fn round_of_acks(scheme: &mut impl CongestionControl, now: Nanos) -> Nanos {
     round_at(scheme, now, RTT)
 }
 
-/// Feed one window of acknowledgements whose RTT is `rtt` on a path of [`RTT`]; returns the time after it.
+/// Feed one window of ACKs with an RTT of `rtt` on a path of [`RTT`]; return the time after it.
 pub fn round_at(scheme: &mut impl CongestionControl, now: Nanos, rtt: Nanos) -> Nanos {
     let window = scheme.window();
     let begin = now / RTT * 1_000_000;
@@ -39,22 +41,31 @@ pub fn round_at(scheme: &mut impl CongestionControl, now: Nanos, rtt: Nanos) -> 
             next: una + u64::from(window),
             prior_in_flight: window,
             in_flight: window - 1,
+            newest: Some(AtSending { delivered: begin, ..AtSending::default() }),
+            total_delivered: una,
             ..ack_of_one(at)
         });
     }
     now + rtt
 }
 
-/// A bottleneck with a queue without end: packets leave at its rate and are acknowledged its RTT later, in order.
+/// A scheme in congestion avoidance at `window`.
+pub fn avoiding_at<S>(window: u32, scheme: S) -> Windowed<S> {
+    let mut windowed = Windowed::new(scheme);
+    (windowed.window.packets, windowed.window.threshold) = (window, window);
+    windowed
+}
+
+/// A bottleneck with an infinite queue: packets leave at its rate and are acknowledged an RTT later, in order.
 pub struct Path {
     pub now: Nanos,
     /// Packets a second.
     pub rate: f64,
-    /// [`RTT`] at first.
+    /// Initially [`RTT`].
     pub rtt: Nanos,
     /// When the last packet left the bottleneck.
     free_at: Nanos,
-    /// Packets in flight: when their acknowledgements come, and what the connection was when they were sent.
+    /// Packets in flight: when their ACKs arrive, and the connection when they were sent.
     flight: std::collections::VecDeque<(Nanos, AtSending, Nanos, Nanos)>,
     next_send: Nanos,
     sent: u64,
@@ -81,7 +92,7 @@ impl Path {
         }
     }
 
-    /// Send as the scheme allows and acknowledge every packet, until `until`.
+    /// Send what the scheme allows and acknowledge every packet, until `until`.
     pub fn run(&mut self, scheme: &mut impl CongestionControl, until: Nanos) {
         loop {
             let may_send = (self.flight.len() as u32) < scheme.window();

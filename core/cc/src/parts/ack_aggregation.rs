@@ -1,15 +1,15 @@
-//! How much more than the bandwidth explains is acknowledged at once (Linux's bbr_update_ack_aggregation): the window
-//! must allow for it, lest a path that gathers acknowledgements starve.
+//! ACK aggregation (Linux's bbr_update_ack_aggregation): how much more is acknowledged at once than the bandwidth
+//! explains. The window must allow for it, or a path that aggregates ACKs starves the sender.
 
 use crate::{Ack, Nanos};
 
-/// Round trips that each of the two halves of the maximum's window covers.
+/// Round trips in each half of the window of the maximum.
 const ROUNDS: u32 = 5;
-/// The window allows for this much of the bandwidth at the most, in s.
+/// Limit of the extra window, in seconds of the bandwidth.
 const LONGEST_S: f64 = 0.1;
 const EPOCH_PACKETS_MAX: u64 = 0xf_ffff;
 
-/// The largest excess over the last rounds.
+/// The largest excess of the last rounds.
 #[derive(Clone, Debug, Default)]
 pub struct AckAggregation {
     epoch_began: Nanos,
@@ -49,7 +49,7 @@ impl AckAggregation {
         self.excess[self.half] = self.excess[self.half].max(excess);
     }
 
-    /// Packets that the window must allow for.
+    /// Extra packets for the window.
     pub fn window(&self, bandwidth: f64) -> u32 {
         self.excess[0].max(self.excess[1]).min((bandwidth * LONGEST_S).min(1e9) as u32)
     }

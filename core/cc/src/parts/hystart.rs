@@ -1,16 +1,15 @@
 //! HyStart: leave slow start before it overshoots (Ha and Rhee, "Taming the elephants", Computer Networks 55, 2011).
 
-use crate::{Ack, Nanos};
+use crate::{Ack, MILLISECOND, Nanos};
 
-const MILLISECOND: Nanos = 1_000_000;
-/// Below this window slow start is left alone (Linux's hystart_low_window).
+/// HyStart ignores smaller windows (Linux's hystart_low_window).
 const LOW_WINDOW: u32 = 16;
-/// RTT samples that make up a round's delay (RFC 9406 §4.3: N_RTT_SAMPLE).
+/// RTT samples that determine a round's delay (RFC 9406 §4.3: N_RTT_SAMPLE).
 const MIN_SAMPLES: u32 = 8;
 /// Bounds of the delay increase that ends slow start (RFC 9406 §4.3: MIN_RTT_THRESH and MAX_RTT_THRESH).
 const DELAY_MIN: Nanos = 4 * MILLISECOND;
 const DELAY_MAX: Nanos = 16 * MILLISECOND;
-/// ACKs closer together than this belong to one train (Linux's hystart_ack_delta).
+/// ACKs at most this far apart belong to one train (Linux's hystart_ack_delta).
 const ACK_GAP: Nanos = 2 * MILLISECOND;
 
 /// Which of the two heuristics may end slow start: Linux's hystart_detect.
@@ -39,18 +38,17 @@ pub struct HyStart {
 }
 
 impl HyStart {
-    /// With these heuristics.
     #[must_use]
     pub fn detecting(detect: Detect) -> Self {
         Self { detect, ..Self::default() }
     }
 
-    /// Forget everything: slow start begins anew.
+    /// Start over, with the same heuristics.
     pub fn reset(&mut self) {
         *self = Self::detecting(self.detect);
     }
 
-    /// Take an ACK of slow start; true once the window should stop doubling.
+    /// Take an ACK during slow start; return whether slow start should end.
     pub fn exits(&mut self, ack: &Ack, window: u32) -> bool {
         if !self.started || ack.una > self.round_end {
             self.started = true;
@@ -64,15 +62,15 @@ impl HyStart {
             return false;
         }
         let min_rtt = ack.min_rtt;
-        // ACK train: ACKs that follow closely span the bottleneck's share of the round; once the train
-        // is as long as the one-way delay, the pipe is full.
+        // ACK train: closely spaced ACKs show the time that the bottleneck is busy in a round. Once the train is as long
+        // as the one-way delay, the pipe is full.
         if self.detect != Detect::Delay && ack.now.saturating_sub(self.last_ack) <= ACK_GAP {
             self.last_ack = ack.now;
             if ack.now - self.round_start > min_rtt / 2 {
                 self.found = true;
             }
         }
-        // Delay increase: the round's smallest RTT over the path's.
+        // Delay increase: the round's smallest RTT exceeds the path's.
         if self.detect != Detect::Train
             && let Some(rtt) = ack.rtt
         {

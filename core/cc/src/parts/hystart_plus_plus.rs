@@ -1,8 +1,7 @@
-//! HyStart++ (RFC 9406): slow start that slows down when delay grows, and speeds up again if that was a mistake.
+//! HyStart++ (RFC 9406): slow start slows down when delay grows, and resumes if the delay was jitter.
 
-use crate::{Ack, Nanos};
+use crate::{Ack, MILLISECOND, Nanos};
 
-const MILLISECOND: Nanos = 1_000_000;
 /// RFC 9406 §4.3: MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR, N_RTT_SAMPLE, CSS_GROWTH_DIVISOR, CSS_ROUNDS and L.
 const THRESHOLD_MIN: Nanos = 4 * MILLISECOND;
 const THRESHOLD_MAX: Nanos = 16 * MILLISECOND;
@@ -12,10 +11,10 @@ const GROWTH_DIVISOR: u32 = 4;
 const CONSERVATIVE_ROUNDS: u32 = 5;
 const LIMIT: u32 = 8;
 
-/// What an acknowledgement does to the window in slow start.
+/// The effect of an ACK on the window in slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// So many packets more.
+    /// Grow by this many packets.
     By(u32),
     /// Slow start is over.
     Over,
@@ -30,25 +29,19 @@ pub struct HyStartPlusPlus {
     samples: u32,
     /// cssBaselineMinRtt and the rounds that Conservative Slow Start has lasted.
     conservative: Option<(Nanos, u32)>,
-    /// Packets acknowledged that have not made a quarter yet.
+    /// Packets acknowledged since the last growth in Conservative Slow Start.
     quarters: u32,
 }
 
 impl Default for HyStartPlusPlus {
     fn default() -> Self {
-        Self {
-            round_end: 0,
-            last_round: Nanos::MAX,
-            this_round: Nanos::MAX,
-            samples: 0,
-            conservative: None,
-            quarters: 0,
-        }
+        let (last_round, this_round) = (Nanos::MAX, Nanos::MAX);
+        Self { round_end: 0, last_round, this_round, samples: 0, conservative: None, quarters: 0 }
     }
 }
 
 impl HyStartPlusPlus {
-    /// Take an acknowledgement of `acked` packets in slow start.
+    /// Take an ACK of `acked` packets in slow start.
     pub fn grow(&mut self, ack: &Ack, acked: u32) -> Growth {
         if ack.una > self.round_end {
             self.round_end = ack.next;
@@ -79,7 +72,7 @@ impl HyStartPlusPlus {
         Growth::By(grown)
     }
 
-    /// RFC 9406 §4.2: into Conservative Slow Start and out of it again.
+    /// RFC 9406 §4.2: enter or leave Conservative Slow Start.
     fn judge(&mut self) {
         match self.conservative {
             None if self.last_round != Nanos::MAX => {

@@ -1,18 +1,15 @@
-//! What schemes make of a path's bandwidth and min RTT that model it by the two: BBR and its descendants.
+//! Windows and rates from a model of bandwidth and min RTT, for BBR and its descendants.
 
-use crate::{INITIAL_WINDOW, Nanos, SEGMENT_BYTES};
+use crate::{INITIAL_WINDOW, MILLISECOND, NANOS_PER_S, Nanos, SEGMENT_BYTES};
 
-const MILLISECOND: Nanos = 1_000_000;
-const NANOS_PER_S: f64 = 1e9;
-
-/// Before a bandwidth is known, `window` packets over `srtt`, in packets a second; over a millisecond while that is 0, not
-/// known either (draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1).
+/// The bandwidth in packets per second before the first sample: `window` over `srtt`, or over 1 ms while `srtt` is 0
+/// (draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1).
 pub fn initial_bandwidth(window: u32, srtt: Nanos) -> f64 {
     let rtt = if srtt > 0 { srtt } else { MILLISECOND };
     f64::from(window) * NANOS_PER_S / rtt as f64
 }
 
-/// Packets that `gain` products of `bandwidth`, in packets a second, and `min_rtt` hold; `Nanos::MAX` is not known.
+/// `gain` times the product of `bandwidth` (packets per second) and `min_rtt` (`Nanos::MAX` if unknown), in packets.
 pub fn bdp_packets(bandwidth: f64, min_rtt: Nanos, gain: f64) -> u32 {
     if min_rtt == Nanos::MAX {
         return INITIAL_WINDOW;
@@ -20,7 +17,7 @@ pub fn bdp_packets(bandwidth: f64, min_rtt: Nanos, gain: f64) -> u32 {
     libm::ceil(bandwidth * min_rtt as f64 / NANOS_PER_S * gain).min(1e9) as u32
 }
 
-/// Packets of a burst: what `pacing_rate` bytes a second carry in 2^-10 s, within these bounds.
+/// Packets in a burst: `pacing_rate` bytes per second for 2^-10 s, within these bounds.
 pub fn burst_packets(pacing_rate: f64, least: u32, most: u32) -> u32 {
     ((pacing_rate / 1024.0 / f64::from(SEGMENT_BYTES)) as u32).clamp(least, most)
 }

@@ -1,7 +1,7 @@
-//! Random numbers for schemes: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), one multiplication chain a number.
+//! Random numbers: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 
 /// A generator whose whole state is a seed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Random {
     state: u64,
 }

@@ -1,8 +1,8 @@
-//! The smallest RTT of each round trip and of the connection, as Vegas and its descendants measure them.
+//! The smallest RTT of each round and of the connection, for Vegas and its descendants.
 
 use crate::{Ack, Congestion, Nanos, Recovery};
 
-/// RTTs of a round that begins with the next packet sent and ends when that is acknowledged.
+/// RTTs of a round, which begins with the next packet sent and ends when that is acknowledged.
 #[derive(Clone, Debug)]
 pub struct RoundRtt {
     /// Smallest of the connection; `Nanos::MAX` before the first sample.
@@ -13,11 +13,11 @@ pub struct RoundRtt {
     pub samples: u32,
     /// The round ends when this is acknowledged.
     end: u64,
-    /// False while losses are being repaired: RTTs then say little.
+    /// False during recovery, when RTTs are unreliable.
     pub active: bool,
-    /// Nothing was being repaired at the last acknowledgement.
+    /// The last ACK was outside recovery.
     open: bool,
-    /// A round begins before the next acknowledgement is looked at.
+    /// The next ACK begins a round.
     begins: bool,
 }
 
@@ -29,7 +29,7 @@ impl Default for RoundRtt {
 }
 
 impl RoundRtt {
-    /// Take an acknowledgement's sample; with the end of a repair a new round begins.
+    /// Take the sample of an ACK. The end of recovery begins a new round.
     #[inline]
     pub fn observe(&mut self, ack: &Ack) {
         if self.begins {
@@ -37,7 +37,7 @@ impl RoundRtt {
             self.begin(ack.next);
         }
         if let Some(rtt) = ack.rtt {
-            // Linux adds a microsecond, lest an RTT be zero.
+            // Linux adds a microsecond, so no RTT is zero.
             let rtt = rtt.saturating_add(1_000);
             self.base = self.base.min(rtt);
             self.min = self.min.min(rtt);
@@ -53,15 +53,14 @@ impl RoundRtt {
         }
     }
 
-    /// The connection was idle: what it knows of the path is stale.
+    /// Forget the base RTT: the connection was idle.
     pub const fn restart(&mut self) {
         self.base = Nanos::MAX;
         self.active = true;
         self.begins = true;
     }
 
-    /// After a timeout nothing is on its way. Linux forgets the base RTT then too (CA_EVENT_TX_START), and goes on
-    /// measuring while the losses are repaired.
+    /// Linux forgets the base RTT after a timeout, too (CA_EVENT_TX_START), and measures during that recovery.
     pub const fn on_congestion(&mut self, kind: Congestion) {
         if kind.is_timeout() {
             self.restart();
@@ -69,13 +68,13 @@ impl RoundRtt {
         }
     }
 
-    /// Whether the round has ended with this acknowledgement.
+    /// Whether this ACK ends the round.
     #[inline]
     pub const fn has_ended(&self, ack: &Ack) -> bool {
         ack.una > self.end
     }
 
-    /// A new round begins.
+    /// Begin a round.
     pub const fn begin(&mut self, next: u64) {
         self.end = next;
         self.samples = 0;

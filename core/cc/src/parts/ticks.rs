@@ -1,20 +1,20 @@
-//! Time as Linux's older schemes count it: in ticks of its clock (jiffies).
+//! Time in ticks of the kernel's clock (jiffies), as Linux's older schemes count it.
 //!
-//! A tick is longer than much of what they measure with it: 20.2 ms are six of 4 ms. Who computes without ticks grows
-//! H-TCP at a fifth of Linux's pace where RTTs are short, and gives Westwood a sixth less to come down to.
+//! The rounding matters: 20.2 ms are six ticks of 4 ms. Without ticks H-TCP grows at a fifth of Linux's pace on short
+//! RTTs, and Westwood backs off to a sixth less.
 
 use crate::Nanos;
 
-/// Ticks in a second, as distributions build their kernels (CONFIG_HZ).
+/// Ticks per second in distributions' kernels (CONFIG_HZ).
 pub const HZ: u64 = 250;
 const TICK: Nanos = 1_000_000_000 / HZ;
 
-/// The clock's ticks at a time.
+/// Return the tick at a time, rounded down.
 pub const fn at(time: Nanos) -> u64 {
     time / TICK
 }
 
-/// A duration in ticks, of which it fills the last at least in part (Linux's usecs_to_jiffies).
+/// Return a duration in ticks, rounded up (Linux's usecs_to_jiffies).
 pub const fn of(duration: Nanos) -> u64 {
     duration.div_ceil(TICK)
 }

@@ -1,18 +1,18 @@
-//! A window in packets, as the schemes that descend from Reno move it.
+//! The window of Reno and its descendants, in packets.
 
 use crate::{Ack, Congestion, CongestionControl, INITIAL_WINDOW, Nanos};
 
-/// A scheme that says when its [`Window`] grows and comes down, as Reno's descendants do; [`Windowed`] does the rest.
+/// A scheme that moves a [`Window`], as Reno's descendants do. [`Windowed`] does the rest.
 ///
-/// Its methods are those of [`CongestionControl`].
+/// The methods mean the same as those of [`CongestionControl`].
 pub trait WindowBased {
     fn on_start(&mut self, _window: &mut Window, _now: Nanos, _srtt: Nanos) {}
     fn on_restart(&mut self, _now: Nanos, _idle: Nanos) {}
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
-    /// Calls [`Window::reduce`].
+    /// Must call [`Window::reduce`].
     fn on_congestion(&mut self, window: &mut Window, kind: Congestion, now: Nanos);
     fn on_recovered(&mut self, _window: &mut Window, _now: Nanos) {}
-    /// The window and its threshold have come back (Linux's tcp_reno_undo_cwnd): what else does.
+    /// Restore other state: window and threshold are restored already (Linux's tcp_reno_undo_cwnd).
     fn on_undo(&mut self) {}
 }
 
@@ -78,7 +78,7 @@ impl<S: WindowBased> CongestionControl for Windowed<S> {
     }
 }
 
-/// A window in packets that grows by whole packets, with the count of what was acknowledged since the last growth.
+/// A window that grows by whole packets and counts packets acknowledged since it last grew.
 ///
 /// Linux's snd_cwnd, snd_ssthresh and snd_cwnd_cnt, tcp_slow_start and tcp_cong_avoid_ai.
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ impl Window {
         self.packets < self.threshold
     }
 
-    /// Grow by one packet for each of `acked` up to the threshold; return those left over.
+    /// Grow by `acked` packets, up to the threshold; return the rest.
     ///
     /// RFC 5681 §3.1: "During slow start, a TCP increments cwnd by at most SMSS bytes for each ACK received that
     /// cumulatively acknowledges new data"; counting packets instead of ACKs is RFC 3465.
@@ -127,7 +127,7 @@ impl Window {
         }
     }
 
-    /// Come down to `threshold` (at least 2 packets) after a loss or a mark, to one packet after a timeout.
+    /// Reduce the window to `threshold` (at least 2 packets) after a loss or a mark, to one packet after a timeout.
     pub fn reduce(&mut self, threshold: u32, kind: Congestion) {
         if kind != Congestion::RepeatedTimeout {
             self.prior = (self.packets, self.threshold);

@@ -1,4 +1,4 @@
-//! The largest value of a sliding window in three samples (Kathleen Nichols' algorithm, as in Linux's win_minmax).
+//! The maximum of a sliding window, in three samples (Kathleen Nichols' algorithm, as in Linux's win_minmax).
 
 /// Best, second and third best, each later than the one before.
 #[derive(Clone, Copy, Debug, Default)]
@@ -7,12 +7,12 @@ pub struct WindowedMax {
 }
 
 impl WindowedMax {
-    /// An empty window, for values above `least`.
+    /// Make an empty window for values above `least`.
     pub const fn above(least: f64) -> Self {
         Self::since(0, least)
     }
 
-    /// A window that begins at `time` with `value`.
+    /// Make a window that begins at `time` with `value`.
     pub const fn since(time: u64, value: f64) -> Self {
         Self { samples: [(time, value); 3] }
     }
@@ -23,7 +23,7 @@ impl WindowedMax {
         self.samples[0].1
     }
 
-    /// Take `value` at `time`; older values than `window` before it are forgotten.
+    /// Add `value` at `time` and drop values older than `window`.
     pub fn update(&mut self, window: u64, time: u64, value: f64) {
         let [best, second, third] = &mut self.samples;
         let new = (time, value);
@@ -45,7 +45,7 @@ impl WindowedMax {
                 (*best, *second) = (*second, *third);
             }
         } else if second.0 == best.0 && age > window / 4 {
-            // A quarter has passed without a better second: take it from the second quarter.
+            // A quarter has passed: take the second best from the second quarter.
             *second = new;
             *third = new;
         } else if third.0 == second.0 && age > window / 2 {

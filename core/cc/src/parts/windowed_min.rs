@@ -1,4 +1,4 @@
-//! The smallest value of a sliding window.
+//! The minimum of a sliding window.
 
 use crate::parts::windowed_max::WindowedMax;
 
@@ -13,13 +13,13 @@ impl WindowedMin {
         Self { negated: WindowedMax::above(f64::NEG_INFINITY) }
     }
 
-    /// The smallest value of the window; infinite before the first.
+    /// The minimum; infinite before the first value.
     #[inline]
     pub const fn get(&self) -> f64 {
         -self.negated.get()
     }
 
-    /// Take `value` at `time`; older values than `window` before it are forgotten.
+    /// Add `value` at `time` and drop values older than `window`.
     pub fn update(&mut self, window: u64, time: u64, value: f64) {
         self.negated.update(window, time, -value);
     }

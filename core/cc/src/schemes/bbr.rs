@@ -1,5 +1,5 @@
 //! BBR, version 1 (Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016;
-//! draft-cardwell-iccrg-bbr-congestion-control-00), with what Linux's module adds.
+//! draft-cardwell-iccrg-bbr-congestion-control-00), with the additions of Linux's module.
 
 mod cycle;
 mod policer;
@@ -11,52 +11,53 @@ use crate::parts::ack_aggregation::AckAggregation;
 use crate::parts::path_model::{bdp_packets, burst_packets, initial_bandwidth};
 use crate::parts::random::Random;
 use crate::parts::windowed_max::WindowedMax;
-use crate::{Ack, Congestion, CongestionControl, Context, INITIAL_WINDOW, Nanos, Recovery, SEGMENT_BYTES};
+use crate::{
+    Ack, Congestion, CongestionControl, Context, INITIAL_WINDOW, MILLISECOND, NANOS_PER_S, Nanos, Recovery,
+    SECOND, SEGMENT_BYTES,
+};
 
-const MILLISECOND: Nanos = 1_000_000;
-const SECOND: Nanos = 1_000 * MILLISECOND;
 /// draft §4.3.2.1: 2 / ln 2, the smallest gain that doubles the rate each round; Linux's rounding.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
 /// draft §4.3.3: its inverse.
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
-/// draft §4.3.4.1: the gains of a cycle of ProbeBW, each a min RTT long.
+/// draft §4.3.4.1: gains of a ProbeBW cycle, each for a min RTT.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const WINDOW_GAIN: f64 = 2.0;
-/// draft §4.1.1.3: round trips of the bandwidth filter.
+/// draft §4.1.1.3: length of the bandwidth filter in round trips.
 const BANDWIDTH_ROUNDS: u64 = 10;
-/// draft §4.1.2.3: life of the min RTT, and how long ProbeRTT stays at four packets.
+/// draft §4.1.2.3: lifetime of the min RTT, and duration of ProbeRTT with four packets.
 const MIN_RTT_LIFE: Nanos = 10 * SECOND;
 const PROBE_RTT_TIME: Nanos = 200 * MILLISECOND;
 pub(crate) const WINDOW_MIN: u32 = 4;
 /// draft §4.3.2.2: the pipe is full after three rounds with less than 25 % growth.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// Linux's bbr_tso_segs_goal: bursts are two packets at the least, one below 1.2 Mbit/s (bbr_min_tso_rate, here in bytes a
-/// second), and at most what fits 64 KiB less the largest headers (GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER).
+/// Linux's bbr_tso_segs_goal: bursts have at least two packets (one below bbr_min_tso_rate, 1.2 Mbit/s, here in bytes per
+/// second) and at most 64 KiB less the largest headers (GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER).
 const SINGLE_PACKETS_BELOW: f64 = 1_200_000.0 / 8.0;
 const BURST_MAX: u32 = (65_536 - 1 - 320) / SEGMENT_BYTES;
-/// Linux paces 1 % below the estimate, so that a queue that is there drains.
+/// Linux paces 1 % below the estimate to drain queues.
 const PACING_MARGIN: f64 = 0.99;
-const NANOS_PER_S: f64 = 1e9;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mode {
+    #[default]
     Startup,
     Drain,
     ProbeBw,
     ProbeRtt,
 }
 
-/// Models the path by its bottleneck bandwidth and min RTT, and sends at that rate.
-#[derive(Clone, Debug)]
+/// Models the path by bottleneck bandwidth and min RTT, and sends at that rate.
+#[derive(Clone, Debug, Default)]
 pub struct Bbr {
     pub(crate) mode: Mode,
     window: u32,
     /// Window before a recovery or ProbeRTT.
     prior_window: u32,
-    /// Payload bytes a second.
+    /// Payload bytes per second.
     pacing_rate: f64,
-    /// Packets a second over the last rounds.
+    /// Packets per second over the last rounds.
     bandwidth: WindowedMax,
     pub(crate) min_rtt: Nanos,
     min_rtt_at: Nanos,
@@ -85,49 +86,30 @@ pub struct Bbr {
 impl Bbr {
     pub fn new(context: &Context) -> Self {
         let mut bbr = Self {
-            mode: Mode::Startup,
             window: INITIAL_WINDOW,
-            prior_window: 0,
-            pacing_rate: 0.0,
-            bandwidth: WindowedMax::default(),
             min_rtt: Nanos::MAX,
-            min_rtt_at: 0,
-            probe_rtt_done: None,
-            probe_rtt_round_done: false,
-            rounds: 0,
-            round_start: false,
-            next_round: 0,
-            full_bandwidth: 0.0,
-            full_rounds: 0,
-            full: false,
-            phase: 0,
-            phase_began: 0,
             pacing_gain: HIGH_GAIN,
             window_gain: HIGH_GAIN,
-            recovery: Recovery::Open,
-            conserving: false,
-            restarting: false,
-            has_rtt: false,
-            aggregation: AckAggregation::default(),
             policer: Some(Policer::default()),
             random: Random::new(context.seed),
+            ..Self::default()
         };
         bbr.start_pacing(0);
         bbr
     }
 
-    /// draft §4.2.1: before a bandwidth is known, the window over the RTT; a millisecond before that is known.
+    /// draft §4.2.1: without a bandwidth sample, pace the window over the RTT (1 ms if unknown).
     fn start_pacing(&mut self, srtt: Nanos) {
         self.has_rtt = srtt > 0;
         self.pacing_rate = pacing_rate(initial_bandwidth(self.window, srtt), HIGH_GAIN);
     }
 
-    /// The same without what looks for policers.
+    /// Make a BBR that does not look for policers.
     pub(crate) fn without_policer(context: &Context) -> Self {
         Self { policer: None, ..Self::new(context) }
     }
 
-    /// All of the model but the min RTT; returns what this acknowledgement says of the bandwidth.
+    /// Update the model except the min RTT; return the bandwidth sample of this ACK.
     pub(crate) fn update_model(&mut self, ack: &Ack) -> Option<f64> {
         let sample = self.update_bandwidth(ack);
         self.aggregation.observe(ack, self.round_start, self.bandwidth(), self.window);
@@ -137,7 +119,7 @@ impl Bbr {
         sample
     }
 
-    /// The path is another: its bandwidth, of which `bandwidth` packets a second are known, must be searched for again.
+    /// Search for the bandwidth again, from `bandwidth` packets per second: the path has changed.
     pub(crate) fn forget_bandwidth(&mut self, bandwidth: f64) {
         self.bandwidth = WindowedMax::since(self.rounds, bandwidth);
         self.full = false;
@@ -169,7 +151,7 @@ impl Bbr {
             self.enter_probe_bw(ack.now);
         }
         let sample = rate.delivered as f64 * NANOS_PER_S / rate.interval.max(1) as f64;
-        // An application that sends less than it could says nothing of the path.
+        // A sample of an application-limited flow may only raise the estimate.
         if !rate.app_limited || sample >= self.bandwidth.get() {
             self.bandwidth.update(BANDWIDTH_ROUNDS, self.rounds, sample);
         }
@@ -211,7 +193,7 @@ impl Bbr {
         };
     }
 
-    /// `bandwidth` in packets a second, as believed now.
+    /// Set the rate for `bandwidth` in packets per second.
     pub(crate) fn set_pacing_rate(&mut self, ack: &Ack, bandwidth: f64) {
         if !self.has_rtt && ack.srtt > 0 {
             self.start_pacing(ack.srtt);
@@ -243,7 +225,7 @@ impl Bbr {
         }
     }
 
-    /// draft §4.2.3.4: a round of packet conservation when losses begin; the window of before when all is repaired.
+    /// draft §4.2.3.4: conserve packets for a round when losses begin; restore the window when all are repaired.
     fn recovers(&mut self, ack: &Ack) -> bool {
         if ack.lost > 0 {
             self.window = self.window.saturating_sub(ack.lost).max(1);
@@ -264,24 +246,24 @@ impl Bbr {
         self.conserving
     }
 
-    /// Packets that `gain` estimated bandwidth-delay products hold.
+    /// Return `gain` estimated bandwidth-delay products in packets.
     pub(crate) fn bdp(&self, gain: f64) -> u32 {
         bdp_packets(self.bandwidth(), self.min_rtt, gain)
     }
 
-    /// draft §4.2.3.2: room for bursts in the hosts, and for probing.
+    /// draft §4.2.3.2: add room for bursts in the hosts, and for probing.
     fn with_bursts(&self, window: u32) -> u32 {
         let window = window.saturating_add(3 * self.burst()).next_multiple_of(2);
         if self.mode == Mode::ProbeBw && self.phase == 0 { window + 2 } else { window }
     }
 
-    /// Linux's bbr_inflight of bbr_max_bw, which no policer lowers.
+    /// Linux's bbr_inflight of bbr_max_bw, which ignores the policer.
     fn in_flight_at(&self, gain: f64) -> u32 {
         self.with_bursts(bdp_packets(self.bandwidth.get(), self.min_rtt, gain))
     }
 
-    /// What will be in flight when pacing lets the next burst out: that burst, where the gain is to add to the flight,
-    /// less what is delivered until then (Linux's bbr_packets_in_net_at_edt).
+    /// Packets in flight when pacing releases the next burst: with that burst if the gain is above 1, without what is
+    /// delivered until then (Linux's bbr_packets_in_net_at_edt).
     fn in_flight_when_sent(&self, ack: &Ack, in_flight: u32) -> u32 {
         let burst = if self.pacing_gain > 1.0 { self.burst() } else { 0 };
         let wait = ack.paced_until.saturating_sub(ack.now) as f64 / NANOS_PER_S;
@@ -301,7 +283,7 @@ fn pacing_rate(bandwidth: f64, gain: f64) -> f64 {
 
 impl CongestionControl for Bbr {
     fn on_start(&mut self, now: Nanos, srtt: Nanos) {
-        // The handshake's RTT is the first, and often the only one that no queue of the flow's own is in.
+        // The handshake's RTT is often the only one without the flow's own queue.
         if srtt > 0 {
             self.min_rtt = srtt;
         }
@@ -333,7 +315,7 @@ impl CongestionControl for Bbr {
 
     fn on_congestion(&mut self, kind: Congestion, _now: Nanos) {
         self.save_window();
-        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) {
+        if kind.is_timeout() {
             self.recovery = Recovery::Loss;
             self.full_bandwidth = 0.0;
         }
@@ -359,10 +341,6 @@ impl CongestionControl for Bbr {
 
     fn window(&self) -> u32 {
         self.window.max(1)
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        u32::MAX
     }
 
     fn pacing_rate(&self) -> Option<u64> {

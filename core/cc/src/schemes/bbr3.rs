@@ -16,11 +16,10 @@ use crate::parts::path_model::{bdp_packets, burst_packets, initial_bandwidth};
 use crate::parts::random::Random;
 use crate::parts::windowed_max::WindowedMax;
 use crate::{
-    Ack, AtSending, Congestion, CongestionControl, Context, INITIAL_WINDOW, Nanos, Recovery, SEGMENT_BYTES,
+    Ack, AtSending, Congestion, CongestionControl, Context, INITIAL_WINDOW, MILLISECOND, NANOS_PER_S, Nanos,
+    Recovery, SEGMENT_BYTES,
 };
 
-const MILLISECOND: Nanos = 1_000_000;
-const NANOS_PER_S: f64 = 1e9;
 /// §5.6.1: BBR.StartupPacingGain = 4 ln 2, DrainPacingGain, DefaultCwndGain and the gains of ProbeBW.
 const STARTUP_GAIN: f64 = 2.77;
 const DRAIN_GAIN: f64 = 0.5;
@@ -36,17 +35,18 @@ const PACING_MARGIN: f64 = 0.99;
 const WINDOW_MIN: u32 = 4;
 /// SetSendQuantum: "min(C.send_quantum, 64 KBytes)" and "max(C.send_quantum, 2 * C.SMSS)".
 const QUANTUM: (u32, u32) = (2, 65_536 / SEGMENT_BYTES);
-/// UpdateOffloadBudget: quanta that sender, offload engine and receiver may each hold back.
+/// UpdateOffloadBudget: quanta that sender, offload engine and receiver may hold back.
 const OFFLOAD_QUANTA: u32 = 3;
-/// CheckDrainDone: rounds after which a queue that will not go is no longer waited for.
+/// CheckDrainDone: most rounds to wait for the queue to drain.
 const DRAIN_ROUNDS: u64 = 3;
 /// BBR.MaxBwFilterLen, in cycles of ProbeBW.
 const BANDWIDTH_CYCLES: u64 = 2;
-/// §5.3.3.5: rounds after which it probes at the latest, as Reno would at 62 packets.
+/// §5.3.3.5: most rounds between probes, as for Reno at 62 packets.
 const RENO_ROUNDS: u32 = 63;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
+    #[default]
     Startup,
     Drain,
     Down,
@@ -56,25 +56,26 @@ enum State {
     ProbeRtt,
 }
 
-/// BBR.ack_phase: what the acknowledgements that now come say about the last probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// BBR.ack_phase: how arriving ACKs relate to the last probe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum AckPhase {
     Stopping,
     Refilling,
     Starting,
     Feedback,
+    #[default]
     Idle,
 }
 
-/// BBR with bounds learnt from loss, so that it leaves room for others and probes for more only now and then.
-#[derive(Clone, Debug)]
+/// BBR with bounds learnt from loss, so it leaves room for other flows and probes only occasionally.
+#[derive(Clone, Debug, Default)]
 pub struct Bbr3 {
     state: State,
     window: u32,
     prior_window: u32,
-    /// Payload bytes a second.
+    /// Payload bytes per second.
     pacing_rate: f64,
-    /// Packets a second over the last two cycles.
+    /// Packets per second over the last two cycles.
     max_bandwidth: WindowedMax,
     cycles: u64,
     min_rtt: MinRtt,
@@ -90,10 +91,9 @@ pub struct Bbr3 {
     ack_phase: AckPhase,
     rounds_since_probe: u32,
     probe_wait: Nanos,
-    /// BBR.bw_probe_samples: losses now may be those of a probe.
+    /// BBR.bw_probe_samples: losses may be due to a probe.
     probing_samples: bool,
-    /// BBR.prev_probe_too_high and prev_probe_precautionary: the last probe lost too much, so that this one stopped where
-    /// that did.
+    /// BBR.prev_probe_too_high and prev_probe_precautionary: the last probe lost too much; this one stopped where that did.
     probe_too_high: bool,
     probe_was_precautionary: bool,
     undo: Undo,
@@ -113,37 +113,11 @@ pub struct Bbr3 {
 impl Bbr3 {
     pub fn new(context: &Context) -> Self {
         let mut bbr = Self {
-            state: State::Startup,
             window: INITIAL_WINDOW,
-            prior_window: 0,
-            pacing_rate: 0.0,
-            max_bandwidth: WindowedMax::default(),
-            cycles: 0,
             min_rtt: MinRtt::new(0, 0),
-            full: FullPipe::default(),
             bounds: Bounds::new(),
-            rounds: 0,
-            round_start: false,
-            next_round: 0,
-            drain_began: 0,
-            cycle_began: 0,
-            ack_phase: AckPhase::Idle,
-            rounds_since_probe: 0,
-            probe_wait: 0,
-            probing_samples: false,
-            probe_too_high: false,
-            probe_was_precautionary: false,
-            undo: Undo::default(),
-            newest_in_flight: 0,
-            probe_rtt_done: None,
-            probe_rtt_round_done: false,
-            restarting: false,
-            has_rtt: false,
-            recovery: Recovery::Open,
-            total_delivered: 0,
-            total_lost: 0,
-            aggregation: AckAggregation::default(),
             random: Random::new(context.seed),
+            ..Self::default()
         };
         bbr.start_pacing(0);
         bbr
@@ -155,7 +129,7 @@ impl Bbr3 {
         self.pacing_rate = STARTUP_GAIN * initial_bandwidth(self.window, srtt) * f64::from(SEGMENT_BYTES);
     }
 
-    /// BoundBWForModel, in packets a second.
+    /// BoundBWForModel, in packets per second.
     fn bandwidth(&self) -> f64 {
         self.max_bandwidth.get().min(self.bounds.bandwidth_short_term)
     }
@@ -178,7 +152,7 @@ impl Bbr3 {
             self.round_start = true;
         }
         if sample > 0.0 && (sample >= self.max_bandwidth.get() || !app_limited) {
-            // Of the last two cycles: the one before and this one.
+            // The last two cycles are the previous and this one.
             self.max_bandwidth.update(BANDWIDTH_CYCLES - 1, self.cycles, sample);
         }
     }
@@ -186,7 +160,7 @@ impl Bbr3 {
     /// CheckStartupDone and CheckDrainDone
     fn check_startup(&mut self, ack: &Ack) {
         if self.state == State::Startup {
-            // "in fast recovery for at least one full packet-timed round trip": its rounds begin with its losses.
+            // "in fast recovery for at least one full packet-timed round trip": such a round begins with the losses.
             let losing = self.full.loses_too_much(ack, self.bounds.loss_round_start);
             if losing && ack.recovery == Recovery::Recovery && !self.full.reached {
                 self.undo.state = Some(State::Startup);
@@ -210,8 +184,8 @@ impl Bbr3 {
         self.bounds.long_term = self.bdp(1.0).max(self.bounds.delivered_latest);
     }
 
-    /// NoteLoss, which saves the state "at the start of loss recovery". Here the losses of one acknowledgement come one by
-    /// one, and a probe that the first of them ends is what the state was; nor do later ones of the same recovery begin it.
+    /// NoteLoss, which saves the state "at the start of loss recovery". Losses of one ACK arrive one by one, so only the first
+    /// saves the state, before it ends a probe; later losses of the same recovery do not.
     fn note_loss(&mut self, now: Nanos) {
         let first = self.bounds.note_loss(self.total_delivered);
         if first && self.recovery == Recovery::Open && self.undo.saved_at != Some(now) {
@@ -220,8 +194,8 @@ impl Bbr3 {
     }
 
     /// "if the connection claims ECN support … the congestion controller response MUST treat any CE marks as congestion"
-    /// (section ECN), which names no response. Here a mark is what a loss above the threshold is, once a round trip: the
-    /// short-term model adapts to it, it ends Startup, and it says that a probe went too high.
+    /// (section ECN), which names no response. Here, once per round trip, a mark counts like a loss above the threshold: the
+    /// short-term model adapts, Startup ends, and a probe is too high.
     fn answer_mark(&mut self, now: Nanos) {
         self.note_loss(now);
         if self.state == State::Startup && !self.full.reached {
@@ -360,14 +334,14 @@ impl CongestionControl for Bbr3 {
     fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
         match kind {
             Congestion::Ecn => self.answer_mark(now),
-            // OnEnterFastRecovery; the loss that begins it has been noted, and may have ended a probe.
+            // OnEnterFastRecovery: the first loss has saved the state, and may have ended a probe.
             Congestion::Loss if self.undo.saved_at == Some(now) => {}
             // OnEnterRTO
             Congestion::Loss | Congestion::Timeout => self.save_state(now),
-            // It is part of the episode that is being repaired.
+            // Part of the recovery under way.
             Congestion::RepeatedTimeout => self.save_window(),
         }
-        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) {
+        if kind.is_timeout() {
             self.recovery = Recovery::Loss;
         }
     }
@@ -387,10 +361,6 @@ impl CongestionControl for Bbr3 {
 
     fn window(&self) -> u32 {
         self.window
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        u32::MAX
     }
 
     fn pacing_rate(&self) -> Option<u64> {

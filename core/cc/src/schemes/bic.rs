@@ -4,26 +4,26 @@ use crate::parts::ticks::{self, HZ};
 use crate::parts::window::{Window, WindowBased};
 use crate::{Ack, Congestion, Nanos};
 
-/// §IV: S_max, packets a round trip at the most.
+/// §IV: S_max, the largest increase in packets per round trip.
 const MAX_INCREMENT: u32 = 16;
-/// Below this window it is Reno (Linux's low_window).
+/// Up to this window BIC is Reno (Linux's low_window).
 const LOW_WINDOW: u32 = 14;
 /// Linux's β: 819 / 1024.
 const BETA: u64 = 819;
-/// The binary search halves the distance by this, not by 2 (Linux's BICTCP_B).
+/// The binary search divides the distance by this, not by 2 (Linux's BICTCP_B).
 const SEARCH: u32 = 4;
-/// Round trips that the last packet takes to the maximum (Linux's smooth_part).
+/// Round trips for the last packets up to the maximum (Linux's smooth_part).
 const SMOOTH_PART: u32 = 20;
-/// Packets an acknowledgement, in 1/16, before any came (Linux's ACK_RATIO_SHIFT).
+/// Packets per ACK are counted in 1/16 (Linux's ACK_RATIO_SHIFT).
 const ACK_RATIO_SHIFT: u32 = 4;
-/// The increment is computed anew after more ticks than these, or when the window has changed.
+/// The increment is recomputed after more ticks than this, or when the window has changed.
 const UPDATE_TICKS: u64 = HZ / 32;
 
 /// Searches between the last window and the last maximum, then beyond.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Bic {
     last_max: u32,
-    /// The window and the tick of the last computation, and what it gave.
+    /// Window, tick and result of the last computation.
     last_window: u32,
     last_tick: u64,
     per_packet: u32,
@@ -31,17 +31,11 @@ pub struct Bic {
 }
 
 impl Bic {
-    pub const fn new() -> Self {
-        Self {
-            last_max: 0,
-            last_window: 0,
-            last_tick: 0,
-            per_packet: 1,
-            delayed_ack_16: 2 << ACK_RATIO_SHIFT,
-        }
+    pub fn new() -> Self {
+        Self { per_packet: 1, delayed_ack_16: 2 << ACK_RATIO_SHIFT, ..Self::default() }
     }
 
-    /// How many packets must be acknowledged for the window to grow by one.
+    /// Packets to acknowledge for the window to grow by one.
     fn per_packet(&mut self, window: u32, now: Nanos) -> u32 {
         let tick = ticks::at(now);
         if self.last_window == window && tick.saturating_sub(self.last_tick) <= UPDATE_TICKS {
@@ -56,7 +50,7 @@ impl Bic {
         let mut per_packet = if window < self.last_max {
             let distance = (self.last_max - window) / SEARCH;
             if distance > MAX_INCREMENT {
-                // §IV-A, additive increase: the middle is too far away.
+                // §IV-A, additive increase: the midpoint is too far away.
                 window / MAX_INCREMENT
             } else if distance <= 1 {
                 window * SMOOTH_PART / SEARCH
@@ -117,9 +111,7 @@ impl WindowBased for Bic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::round_of_acks;
+    use crate::testing::{CongestionControl, Windowed, round_of_acks};
 
     #[test]
     fn a_reduction_taken_back_leaves_the_maximum_that_it_set() {

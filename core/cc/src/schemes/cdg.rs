@@ -2,52 +2,51 @@
 
 use crate::parts::random::Random;
 use crate::parts::window::{Window, WindowBased};
-use crate::{Ack, Congestion, Context, INITIAL_WINDOW, Nanos};
+use crate::{Ack, Congestion, Context, INITIAL_WINDOW, MICROSECOND, Nanos};
 
-const MICROSECOND: Nanos = 1_000;
 /// Round trips over which gradients are summed (Linux's window).
 const GRADIENTS: usize = 8;
 /// §III-B: β = 0.7; Linux takes √½.
 const BETA: f64 = std::f64::consts::FRAC_1_SQRT_2;
-/// Linux's backoff_factor over a million: 1 / (G · window) in 1/µs.
+/// Linux's backoff_factor in millionths: 1 / (G · window) in 1/µs.
 const BACKOFF_PER_US: f64 = 42e-6;
-/// §III-C: so many backoffs without effect mean that a loss-based flow competes.
+/// §III-C: after this many backoffs without effect, a loss-based flow is assumed to compete.
 const INEFFECTUAL: u32 = 5;
-/// A backoff had effect when the summed gradient falls by this, in µs.
+/// A summed gradient this low, in µs, shows that a backoff had effect.
 const EFFECT_US: i64 = -32;
-/// HyStart as Linux's module has it: ACKs closer than this are one train; samples before delay counts; smallest thresholds.
+/// HyStart of Linux's module: gap that ends an ACK train, samples before delay counts, smallest threshold.
 const TRAIN_GAP: Nanos = 3_000 * MICROSECOND;
 const HYSTART_SAMPLES: u32 = 8;
 const HYSTART_FLOOR: Nanos = 125 * MICROSECOND;
 
-/// Smallest and largest RTT of a round trip, in µs; 0 before a sample.
+/// Smallest and largest RTT of a round in µs; 0 before a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Range {
     min: i64,
     max: i64,
 }
 
-/// A window that comes down over a round trip: Linux backs off as if the path had marked a packet, which proportional
-/// rate reduction (RFC 6937) answers.
+/// A window that comes down over a round trip: Linux treats a backoff like an ECN mark, with proportional rate reduction
+/// (RFC 6937).
 #[derive(Clone, Copy, Debug)]
 struct BackingOff {
-    /// It is down when a packet beyond this is acknowledged.
+    /// The reduction ends when a later packet is acknowledged.
     until: u64,
-    /// The window and the packets sent in all when it began, and packets delivered since.
+    /// Window and total packets sent at the start, and packets delivered since.
     from: u32,
     sent: u64,
     delivered: u64,
 }
 
 impl BackingOff {
-    /// RFC 6937 §3: the window after an acknowledgement, on the way down to `threshold`.
+    /// RFC 6937 §3: the window after an ACK, on the way down to `threshold`.
     fn window(&mut self, ack: &Ack, threshold: u32) -> u32 {
         self.delivered += u64::from(ack.delivered);
         let sent = ack.total_sent.saturating_sub(self.sent);
         let more = if ack.in_flight > threshold {
             (u64::from(threshold) * self.delivered).div_ceil(u64::from(self.from)).saturating_sub(sent)
         } else {
-            // Linux's slow-start reduction bound, with a packet more where nothing is newly lost.
+            // Linux's slow-start reduction bound, plus a packet if nothing is newly lost.
             let bound = self.delivered.saturating_sub(sent).max(u64::from(ack.delivered));
             (bound + u64::from(ack.acked > 0 && ack.lost == 0)).min(u64::from(threshold - ack.in_flight))
         };
@@ -56,8 +55,8 @@ impl BackingOff {
     }
 }
 
-/// Backs off at random, the likelier the faster the delay grows; tells random loss by its shadow window.
-#[derive(Clone, Debug)]
+/// Backs off at random, more likely the faster delay grows; a shadow window limits the answer to random loss.
+#[derive(Clone, Debug, Default)]
 pub struct Cdg {
     random: Random,
     rtt: Range,
@@ -66,16 +65,16 @@ pub struct Cdg {
     sum: Range,
     next: usize,
     filled: bool,
-    /// Evidence that acknowledgements are being delayed, which makes single ones' RTTs too long.
+    /// Evidence of delayed ACKs, which inflate the RTTs of single packets.
     delayed_acks: u32,
     round_end: u64,
-    /// The window that a flow which reacts to loss alone would have.
+    /// The window of a flow that reacts to loss alone.
     shadow: u32,
     backoffs: u32,
     backing_off: Option<BackingOff>,
-    /// Nothing but the RTT has been measured since a reduction ended: a round begins.
+    /// A reduction has ended, so the next ACK begins a round.
     round_begins: bool,
-    /// HyStart: the smallest RTT in µs, the train's last ACK and begin, samples of the round.
+    /// HyStart: smallest RTT in µs, last ACK and start of the train, samples of the round.
     smallest: i64,
     train: Option<(Nanos, Nanos)>,
     samples: u32,
@@ -83,31 +82,14 @@ pub struct Cdg {
 
 impl Cdg {
     pub fn new(context: &Context) -> Self {
-        Self {
-            random: Random::new(context.seed),
-            rtt: Range::default(),
-            previous: Range::default(),
-            gradients: [Range::default(); GRADIENTS],
-            sum: Range::default(),
-            next: 0,
-            filled: false,
-            delayed_acks: 0,
-            round_end: 0,
-            shadow: INITIAL_WINDOW,
-            backoffs: 0,
-            backing_off: None,
-            round_begins: false,
-            smallest: 0,
-            train: None,
-            samples: 0,
-        }
+        Self { random: Random::new(context.seed), shadow: INITIAL_WINDOW, ..Self::default() }
     }
 
     fn measure(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt.map(|rtt| (rtt / MICROSECOND) as i64).filter(|&rtt| rtt > 0) else { return };
         if ack.sacked == 0 {
             if ack.acked == 1 && self.delayed_acks > 0 {
-                // A single packet's acknowledgement has probably waited: it counts only as a smaller minimum.
+                // The ACK of a single packet was probably delayed: it may only lower the minimum.
                 self.rtt.min = self.rtt.min.min(rtt);
                 self.delayed_acks -= 1;
                 return;
@@ -150,7 +132,7 @@ impl Cdg {
         self.backoffs <= INEFFECTUAL
     }
 
-    /// Returns true when the round's end brought a backoff.
+    /// Return whether the end of the round caused a backoff.
     fn end_round(&mut self, window: &mut Window, ack: &Ack) -> bool {
         let gradient = if self.previous == Range::default() { 0 } else { self.gradient() };
         self.begin_round(ack.next);
@@ -236,11 +218,11 @@ impl WindowBased for Cdg {
 
     fn on_congestion(&mut self, window: &mut Window, kind: Congestion, _now: Nanos) {
         if self.backing_off.take().is_some() {
-            // The reduction that is under way answers this loss too.
+            // The reduction under way answers this loss, too.
             window.packets = if kind.is_timeout() { 1 } else { window.threshold };
             return;
         }
-        // §III-D: a loss takes the window to half of the shadow's, where that is larger.
+        // §III-D: a loss reduces the window to half of the shadow window, if that is larger.
         self.shadow = (self.shadow / 2).min(window.packets);
         window.reduce(self.shadow.max(window.packets / 2), kind);
     }

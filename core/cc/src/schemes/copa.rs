@@ -4,31 +4,30 @@ mod queue;
 
 use queue::Queue;
 
-use crate::{Ack, Congestion, CongestionControl, INITIAL_WINDOW, Nanos, SEGMENT_BYTES};
+use crate::{Ack, Congestion, CongestionControl, INITIAL_WINDOW, NANOS_PER_S, Nanos, SEGMENT_BYTES};
 
-/// §2.2: 1/δ in the default mode, packets that the flow wants queued; at least so many in the competitive mode.
+/// §2.2: 1/δ in the default mode, the packets to keep queued; the minimum in the competitive mode.
 const PACKETS_QUEUED: f64 = 2.0;
-/// §2.1: the velocity doubles once the direction has stayed the same for so many round trips.
+/// §2.1: round trips in one direction before the velocity doubles.
 const STEADY_ROUNDS: u32 = 3;
 /// §2.1: packets are paced at 2·cwnd/RTTstanding.
 const PACING_GAIN: f64 = 2.0;
 const WINDOW_MIN: f64 = 2.0;
 const WINDOW_MAX: f64 = 1e9;
-const NANOS_PER_S: f64 = 1e9;
 
-/// Where the window went in the last round trip.
+/// The direction of the window in the last round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     Up,
     Down,
 }
 
-/// Moves its window towards the rate 1/(δ·queueing delay), which keeps about 1/δ packets of each flow queued.
+/// Moves the window towards the rate 1/(δ·queueing delay), which keeps about 1/δ packets per flow queued.
 #[derive(Clone, Debug)]
 pub struct Copa {
     /// In packets, with fractions.
     window: f64,
-    /// Window before the last timeout, and whether slow start was on.
+    /// Window and slow start before the last timeout.
     prior: (f64, bool),
     slow_start: bool,
     queue: Queue,
@@ -36,9 +35,9 @@ pub struct Copa {
     inverse_delta: f64,
     velocity: f64,
     direction: Direction,
-    /// Round trips for which the direction has stayed the same.
+    /// Round trips in this direction.
     steady_rounds: u32,
-    /// Window when the round began; it ends with the delivery of a packet sent when so many had been delivered.
+    /// Window at the start of the round, and packets delivered then: delivery of a later packet ends the round.
     round_window: f64,
     round_end: u64,
     /// Packets were lost in this round.
@@ -63,7 +62,7 @@ impl Copa {
         }
     }
 
-    /// Once a round trip: how fast to go on, and how hard to compete.
+    /// Once per round trip, update the velocity and δ.
     fn end_round(&mut self, ack: &Ack) {
         let direction = if self.window > self.round_window { Direction::Up } else { Direction::Down };
         if direction == self.direction {
@@ -97,11 +96,11 @@ impl Copa {
 
     /// §2.1, step 3: v/(δ·cwnd) up or down for each packet.
     fn step(&mut self, direction: Direction, ack: &Ack) {
-        // A velocity won in one direction must not serve the other; the public implementations see to that too.
+        // Reset the velocity when the direction changes, like the public implementations.
         if direction != self.direction && self.velocity > 1.0 {
             self.turn(direction);
         }
-        // No more than a doubling or halving in a round trip.
+        // At most double or halve the window in a round trip.
         let velocity = self.velocity.min(self.window / self.inverse_delta).max(1.0);
         let step = velocity * self.inverse_delta * f64::from(ack.delivered) / self.window;
         match direction {
@@ -109,12 +108,6 @@ impl Copa {
             Direction::Up => {}
             Direction::Down => self.window -= step.min(self.window / 2.0),
         }
-    }
-}
-
-impl Default for Copa {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -129,7 +122,7 @@ impl CongestionControl for Copa {
         if ack.delivered == 0 || !self.queue.is_known() {
             return;
         }
-        // cwnd/RTTstanding ≤ 1/(δ·dq), without a division by the delay, which may be zero.
+        // cwnd/RTTstanding ≤ 1/(δ·dq), without dividing by the delay, which may be zero.
         let below = self.window * self.queue.delay() <= self.inverse_delta * self.queue.standing();
         if !below {
             self.slow_start = false;
@@ -144,12 +137,12 @@ impl CongestionControl for Copa {
 
     fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
         self.lost = true;
-        // §2.2: in the default mode delay says all; in the competitive mode a loss halves 1/δ.
+        // §2.2: only in the competitive mode does a loss halve 1/δ.
         if self.queue.has_competitors(now) {
             self.inverse_delta = (self.inverse_delta / 2.0).max(PACKETS_QUEUED);
         }
-        // The paper leaves timeouts to the transport: everything was lost, and the flow starts anew.
-        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) {
+        // The paper leaves timeouts to the transport: start over.
+        if kind.is_timeout() {
             if kind == Congestion::Timeout {
                 self.prior = (self.window, self.slow_start);
             }
@@ -181,7 +174,7 @@ impl CongestionControl for Copa {
         Some((rate as u64).max(1))
     }
 
-    /// §2.1: pacing is there against bursts; Linux's are larger than the queue that Copa wants.
+    /// §2.1 paces against bursts. Linux's bursts are larger than the queue that Copa targets.
     fn paces_single_packets(&self) -> bool {
         true
     }

@@ -12,39 +12,41 @@ const BETA_DENOMINATOR: u32 = 1024;
 /// RFC 9438 §5: "C SHOULD be set to 0.4", packets / s³; Linux takes 410 / 1024.
 const C: f64 = C_1024 as f64 / 1024.0;
 const C_1024: u64 = 410;
-/// RFC 9438 §4.3: W_est grows by α_cubic = 3 (1 - β) / (1 + β) packets a round trip: a packet for 15 / 8 windows (Linux).
+/// RFC 9438 §4.3: W_est grows by α_cubic = 3 (1 - β) / (1 + β) packets per round trip; Linux: a packet per 15/8 windows.
 const RENO_NUMERATOR: u32 = 15;
 const RENO_DENOMINATOR: u32 = 8;
-/// Linux looks at the curve again after more ticks than these, or when the window has changed.
+/// Linux recomputes the target after more ticks than this, or when the window has changed.
 const UPDATE_TICKS: u64 = HZ / 32;
 /// SaTCP, Algorithm 1: K ← K / 9 after a loss that a handover explains.
 const HURRY: f64 = 9.0;
 
-/// CUBIC's window, a cubic function of the time since the last reduction.
-#[derive(Clone, Debug)]
+/// The window is a cubic function of the time since the last reduction. As in Linux, an undo does not restore W_max and
+/// the stage (RFC 9438 §4.9.1 would).
+#[derive(Clone, Debug, Default)]
 pub struct Cubic {
     slow_start: SlowStart,
     /// Window before the last reduction, W_max.
     w_max: u32,
     epoch: Option<Epoch>,
-    /// Packets acknowledged for one more, at what window and tick this was found.
+    /// Packets to acknowledge for one more, and the window and tick of that computation.
     per_packet: u32,
     last_window: u32,
     last_tick: u64,
-    /// SaTCP's flag: a handover explains what is lost now.
+    /// SaTCP's flag: losses now are due to a handover.
     disrupted: bool,
 }
 
 /// How slow start ends.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 enum SlowStart {
     /// At the first loss.
+    #[default]
     Plain,
     HyStart(HyStart),
     PlusPlus(HyStartPlusPlus),
 }
 
-/// A congestion avoidance stage (RFC 9438 §4.1.1), in whole packets as Linux has it.
+/// A congestion avoidance stage (RFC 9438 §4.1.1), in whole packets like Linux.
 #[derive(Clone, Debug)]
 struct Epoch {
     /// In ticks.
@@ -63,26 +65,21 @@ impl Cubic {
     pub fn new(hystart: bool) -> Self {
         Self {
             slow_start: if hystart { SlowStart::HyStart(HyStart::default()) } else { SlowStart::Plain },
-            w_max: 0,
-            epoch: None,
-            per_packet: 0,
-            last_window: 0,
-            last_tick: 0,
-            disrupted: false,
+            ..Self::default()
         }
     }
 
-    /// A new connection with those of HyStart's heuristics alone.
+    /// Use only these heuristics of HyStart.
     pub fn with_hystart(detect: Detect) -> Self {
         Self { slow_start: SlowStart::HyStart(HyStart::detecting(detect)), ..Self::new(false) }
     }
 
-    /// A new connection with HyStart++ (RFC 9406).
+    /// Use HyStart++ (RFC 9406).
     pub fn with_hystart_plus_plus() -> Self {
         Self { slow_start: SlowStart::PlusPlus(HyStartPlusPlus::default()), ..Self::new(false) }
     }
 
-    /// Grow in slow start; packets that are left for congestion avoidance.
+    /// Grow in slow start; return the packets left for congestion avoidance.
     fn start_slowly(&mut self, window: &mut Window, ack: &Ack) -> u32 {
         let SlowStart::PlusPlus(hystart) = &mut self.slow_start else {
             return window.slow_start(ack.delivered);
@@ -96,13 +93,13 @@ impl Cubic {
         0
     }
 
-    /// Whether an announced handover explains what is lost from now on (SaTCP, Algorithm 1).
+    /// Set whether an announced handover explains losses from now on (SaTCP, Algorithm 1).
     pub(crate) const fn set_disrupted(&mut self, disrupted: bool) {
         self.disrupted = disrupted;
     }
 
-    /// RFC 9438 §4.4: cwnd grows by (target - cwnd) / cwnd for each packet acknowledged; counted the other way round, one
-    /// packet for every cwnd / (target - cwnd), at least 2 (§4.4's upper bound: half as much again in a round trip).
+    /// RFC 9438 §4.4: each acknowledged packet adds (target - cwnd) / cwnd; here, one packet per cwnd / (target - cwnd)
+    /// acknowledged, at least 2 (§4.4 bounds the growth to 1.5 times per round trip).
     fn look_at_the_curve(&mut self, window: u32, ack: &Ack, acked: u32) {
         let tick = ticks::at(ack.now);
         if let Some(epoch) = &mut self.epoch {
@@ -137,7 +134,7 @@ impl Cubic {
 }
 
 impl Epoch {
-    /// `hurry` divides K.
+    /// Begin a stage whose K is divided by `hurry`.
     fn begin(tick: u64, window: u32, w_max: u32, hurry: f64, acked: u32) -> Self {
         let (origin, k) = if w_max > window {
             // RFC 9438 §4.2, K = cbrt((W_max - cwnd_epoch) / C)
@@ -171,7 +168,7 @@ impl Epoch {
 
 impl WindowBased for Cubic {
     fn on_restart(&mut self, _now: Nanos, idle: Nanos) {
-        // RFC 9438 §4.2: time without anything to send must not count as growth.
+        // RFC 9438 §4.2: idle time must not count.
         if let Some(epoch) = &mut self.epoch {
             epoch.start += ticks::of(idle);
         }
@@ -210,7 +207,7 @@ impl WindowBased for Cubic {
         let reduced = u64::from(packets) * u64::from(BETA_NUMERATOR) / u64::from(BETA_DENOMINATOR);
         window.reduce(reduced as u32, kind);
         if kind.is_timeout() && !self.disrupted {
-            // RFC 9438 §4.8: after a timeout the next stage begins without a W_max; slow start searches anew.
+            // RFC 9438 §4.8: after a timeout, W_max is forgotten and slow start begins again.
             self.w_max = 0;
             if let SlowStart::HyStart(hystart) = &mut self.slow_start {
                 hystart.reset();
@@ -222,29 +219,7 @@ impl WindowBased for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-
-    const RTT: Nanos = 100_000_000;
-
-    /// Feed one round of ACKs without queueing; returns the time after it.
-    fn round(cubic: &mut Windowed<Cubic>, mut now: Nanos) -> Nanos {
-        let window = cubic.window();
-        for _ in 0..window {
-            now += RTT / Nanos::from(window);
-            cubic.on_ack(&Ack {
-                now,
-                acked: 1,
-                delivered: 1,
-                rtt: Some(RTT),
-                min_rtt: RTT,
-                window_limited: true,
-                may_grow: true,
-                ..Ack::default()
-            });
-        }
-        now
-    }
+    use crate::testing::{CongestionControl, Windowed, round_of_acks};
 
     fn after_loss_at(window: u32) -> Windowed<Cubic> {
         let mut cubic = Windowed::new(Cubic::new(false));
@@ -265,7 +240,7 @@ mod tests {
         let mut now = 0;
         for (window, expected) in [(990, 9.09 - 2.92), (1010, 9.09 + 2.92)] {
             while cubic.window() < window {
-                now = round(&mut cubic, now);
+                now = round_of_acks(&mut cubic, now);
             }
             let seconds = now as f64 * 1e-9;
             assert!((seconds - expected).abs() < 0.3, "{window} packets after {seconds} s");
@@ -287,7 +262,7 @@ mod tests {
         let mut cubic = after_loss_at(1000);
         let mut now = 0;
         while now < 12_000_000_000 {
-            now = round(&mut cubic, now);
+            now = round_of_acks(&mut cubic, now);
         }
         let before = cubic.window();
         cubic.on_congestion(Congestion::Loss, now);
@@ -295,7 +270,7 @@ mod tests {
         assert_eq!(cubic.window(), before);
         let end = now + 3_000_000_000;
         while now < end {
-            now = round(&mut cubic, now);
+            now = round_of_acks(&mut cubic, now);
         }
         assert!((8..=25).contains(&(cubic.window() - before)), "{} from {before}", cubic.window());
     }
@@ -306,7 +281,7 @@ mod tests {
         let mut cubic = after_loss_at(20);
         let mut now = 0;
         for _ in 0..20 {
-            now = round(&mut cubic, now);
+            now = round_of_acks(&mut cubic, now);
         }
         let grown = f64::from(cubic.window()) - 14.0;
         assert!((grown - 20.0 * 0.53).abs() < 1.5, "{grown}");

@@ -1,16 +1,16 @@
-//! A window and a pacing rate set from outside: the learned agent as one more scheme.
+//! A window and a pacing rate set from outside: a learned agent as one more scheme.
 
 use crate::parts::window::Windowed;
-use crate::schemes::Cubic;
-use crate::{Ack, AtSending, Congestion, CongestionControl, INITIAL_WINDOW, NEVER, Nanos, SEGMENT_BYTES};
+use crate::schemes::cubic::Cubic;
+use crate::{Ack, Congestion, CongestionControl, INITIAL_WINDOW, Nanos, SEGMENT_BYTES};
 
 const NANOS_PER_S: u64 = 1_000_000_000;
 
-/// Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio, in percent of a window a smoothed RTT.
+/// Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio, in percent of the window per smoothed RTT.
 const PACING_PERCENT: (u64, u64) = (200, 120);
 
-/// Does as it is told. Loss and timeouts reach the agent through its reports, not through the window, unless
-/// [`over_cubic`](Self::over_cubic) has CUBIC move the window between commands.
+/// Executes commands. Losses and timeouts do not move the window, unless [`over_cubic`](Self::over_cubic) lets CUBIC move
+/// it between commands; the agent learns of them through its reports.
 #[derive(Clone, Debug)]
 pub struct External {
     window: u32,
@@ -19,7 +19,7 @@ pub struct External {
     beneath: Option<Box<Beneath>>,
 }
 
-/// A scheme that goes on beneath the agent.
+/// The scheme beneath the agent.
 #[derive(Clone, Debug)]
 struct Beneath {
     cubic: Windowed<Cubic>,
@@ -27,13 +27,13 @@ struct Beneath {
 }
 
 impl External {
-    /// Until the first command: the initial window, unpaced.
+    /// Start with the initial window, unpaced.
     #[must_use]
     pub const fn new() -> Self {
         Self { window: INITIAL_WINDOW, pacing_rate: None, single_packets: false, beneath: None }
     }
 
-    /// CUBIC moves the window; a command sets what CUBIC goes on from, and the pacing rate follows the window.
+    /// Run CUBIC beneath: commands set the window that CUBIC continues from, and the pacing rate follows the window.
     ///
     /// Orca (Abbasloo et al., SIGCOMM 2020): the TCP beneath reacts to every ACK, the agent every monitor interval.
     #[must_use]
@@ -42,14 +42,14 @@ impl External {
         self
     }
 
-    /// Packets are paced one by one: for agents that set a rate and not a window.
+    /// Pace packets one by one, for agents that set a rate instead of a window.
     #[must_use]
     pub const fn pacing_single_packets(mut self) -> Self {
         self.single_packets = true;
         self
     }
 
-    /// Take a command: a window of at least one packet, and a rate in bytes of payload per second (0: unpaced).
+    /// Set the window (at least one packet) and the rate in payload bytes per second (0: unpaced).
     pub fn command(&mut self, window: u32, pacing_rate: u64) {
         let window = window.max(1);
         match &mut self.beneath {
@@ -71,7 +71,7 @@ impl Beneath {
         let percent =
             if window < self.cubic.slow_start_threshold() / 2 { PACING_PERCENT.0 } else { PACING_PERCENT.1 };
         let (bytes, time) = (u64::from(window) * u64::from(SEGMENT_BYTES) * percent, 100 * self.srtt);
-        // The wide division takes ten times as long, and is for windows of 90 MB and more.
+        // The wide division is ten times slower and is only needed for windows above 90 MB.
         Some(match bytes.checked_mul(NANOS_PER_S) {
             Some(bytes) => bytes / time,
             None => (u128::from(bytes) * u128::from(NANOS_PER_S) / u128::from(time)) as u64,
@@ -85,17 +85,27 @@ impl Default for External {
     }
 }
 
+/// Forward methods to the scheme beneath, if there is one.
+macro_rules! beneath {
+    ($($method:ident($($name:ident: $type:ty),*)),*) => {
+        $(fn $method(&mut self, $($name: $type),*) {
+            if let Some(beneath) = &mut self.beneath {
+                beneath.cubic.$method($($name),*);
+            }
+        })*
+    };
+}
+
 impl CongestionControl for External {
+    beneath! {
+        on_restart(now: Nanos, idle: Nanos), on_congestion(kind: Congestion, now: Nanos),
+        on_unused_window(window: u32, threshold: u32), on_undo(now: Nanos), on_recovered(now: Nanos)
+    }
+
     fn on_start(&mut self, now: Nanos, srtt: Nanos) {
         if let Some(beneath) = &mut self.beneath {
             beneath.srtt = srtt;
             beneath.cubic.on_start(now, srtt);
-        }
-    }
-
-    fn on_restart(&mut self, now: Nanos, idle: Nanos) {
-        if let Some(beneath) = &mut self.beneath {
-            beneath.cubic.on_restart(now, idle);
         }
     }
 
@@ -104,46 +114,6 @@ impl CongestionControl for External {
             beneath.srtt = ack.srtt;
             beneath.cubic.on_ack(ack);
         }
-    }
-
-    fn on_packet_lost(&mut self, now: Nanos, packet: &AtSending) {
-        if let Some(beneath) = &mut self.beneath {
-            beneath.cubic.on_packet_lost(now, packet);
-        }
-    }
-
-    fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
-        if let Some(beneath) = &mut self.beneath {
-            beneath.cubic.on_congestion(kind, now);
-        }
-    }
-
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        if let Some(beneath) = &mut self.beneath {
-            beneath.cubic.on_unused_window(window, threshold);
-        }
-    }
-
-    fn on_undo(&mut self, now: Nanos) {
-        if let Some(beneath) = &mut self.beneath {
-            beneath.cubic.on_undo(now);
-        }
-    }
-
-    fn on_recovered(&mut self, now: Nanos) {
-        if let Some(beneath) = &mut self.beneath {
-            beneath.cubic.on_recovered(now);
-        }
-    }
-
-    fn on_timer(&mut self, now: Nanos) {
-        if let Some(beneath) = &mut self.beneath {
-            beneath.cubic.on_timer(now);
-        }
-    }
-
-    fn next_timer(&self) -> Nanos {
-        self.beneath.as_ref().map_or(NEVER, |beneath| beneath.cubic.next_timer())
     }
 
     fn window(&self) -> u32 {
@@ -166,7 +136,7 @@ impl CongestionControl for External {
     }
 
     fn wants_rate_reduction(&self) -> bool {
-        self.beneath.as_ref().is_some_and(|beneath| beneath.cubic.wants_rate_reduction())
+        self.beneath.is_some()
     }
 }
 

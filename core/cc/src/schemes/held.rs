@@ -1,11 +1,11 @@
-//! A scheme in an agent's place: it hears of everything at once, and its window moves only when somebody asks it.
+//! A scheme in an agent's place: it sees every event, but its window moves only on command.
 
 use crate::{Ack, AtSending, Congestion, CongestionControl, Header, Hop, Nanos, SEGMENT_BYTES, Scheme};
 
 const NANOS_PER_S: u128 = 1_000_000_000;
 
-/// Any scheme, whose window and pacing rate hold until the next command, as an agent's do from one monitor interval to
-/// the next: what it does is then what an agent would have to do, and what comes of it is what an agent would see.
+/// A scheme whose window and pacing rate hold until the next command, like an agent's between monitor intervals. Its
+/// runs show the actions that an agent would take and the observations that it would see.
 #[derive(Clone, Debug)]
 pub struct Held {
     scheme: Box<Scheme>,
@@ -15,14 +15,14 @@ pub struct Held {
 }
 
 impl Held {
-    /// Hold the window that `scheme` begins with, unpaced, until the first command.
+    /// Hold the initial window of `scheme`, unpaced, until the first command.
     #[must_use]
     pub fn new(scheme: Scheme) -> Self {
         Self { srtt: 0, window: scheme.window(), pacing_rate: None, scheme: Box::new(scheme) }
     }
 
-    /// The window that the scheme wants now; of one that paces itself below a window a smoothed RTT, the window that its
-    /// rate is one of: who is paced at a window an RTT sends at that rate with it.
+    /// The window that the scheme wants now. If it paces below a window per smoothed RTT, the smaller window that gives its
+    /// pacing rate.
     #[must_use]
     pub fn wanted(&self) -> u32 {
         let window = self.scheme.window();
@@ -31,7 +31,7 @@ impl Held {
         window.min(u32::try_from(packets + 1).unwrap_or(u32::MAX))
     }
 
-    /// Take a command, as [`External::command`](crate::External::command) does.
+    /// Set window and rate, as [`External::command`](crate::External::command) does.
     pub fn command(&mut self, window: u32, pacing_rate: u64) {
         self.window = window.max(1);
         self.pacing_rate = (pacing_rate > 0).then_some(pacing_rate);
@@ -44,70 +44,30 @@ impl CongestionControl for Held {
         self.scheme.on_start(now, srtt);
     }
 
-    fn on_restart(&mut self, now: Nanos, idle: Nanos) {
-        self.scheme.on_restart(now, idle);
-    }
-
     fn on_ack(&mut self, ack: &Ack) {
         self.srtt = ack.srtt;
         self.scheme.on_ack(ack);
-    }
-
-    fn on_packet_lost(&mut self, now: Nanos, packet: &AtSending) {
-        self.scheme.on_packet_lost(now, packet);
-    }
-
-    fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
-        self.scheme.on_congestion(kind, now);
-    }
-
-    fn on_timeout(&mut self, in_flight: u32) {
-        self.scheme.on_timeout(in_flight);
-    }
-
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.scheme.on_unused_window(window, threshold);
-    }
-
-    fn on_undo(&mut self, now: Nanos) {
-        self.scheme.on_undo(now);
-    }
-
-    fn on_telemetry(&mut self, now: Nanos, hops: &[Hop]) {
-        self.scheme.on_telemetry(now, hops);
-    }
-
-    fn header(&self) -> Option<Header> {
-        self.scheme.header()
-    }
-
-    fn on_recovered(&mut self, now: Nanos) {
-        self.scheme.on_recovered(now);
-    }
-
-    fn on_timer(&mut self, now: Nanos) {
-        self.scheme.on_timer(now);
-    }
-
-    fn next_timer(&self) -> Nanos {
-        self.scheme.next_timer()
     }
 
     fn window(&self) -> u32 {
         self.window
     }
 
-    fn slow_start_threshold(&self) -> u32 {
-        self.scheme.slow_start_threshold()
-    }
-
     fn pacing_rate(&self) -> Option<u64> {
         self.pacing_rate
     }
 
-    /// An agent's window does not come down by itself.
+    /// Only commands move the window.
     fn wants_rate_reduction(&self) -> bool {
         false
+    }
+
+    forward! {
+        scheme: on_restart(now: Nanos, idle: Nanos), on_packet_lost(now: Nanos, packet: &AtSending),
+        on_congestion(kind: Congestion, now: Nanos), on_timeout(in_flight: u32),
+        on_unused_window(window: u32, threshold: u32), on_undo(now: Nanos),
+        on_telemetry(now: Nanos, hops: &[Hop]), on_recovered(now: Nanos), on_timer(now: Nanos);
+        header -> Option<Header>, next_timer -> Nanos, slow_start_threshold -> u32
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::parts::window::{Window, WindowBased};
 use crate::{Ack, Congestion, Nanos};
 
-/// RFC 3649 appendix B: up to the i-th window (in packets) the window grows by i + 1 packets a round trip.
+/// RFC 3649 appendix B: up to the i-th of these windows, a round trip adds i + 1 packets.
 const WINDOWS: [u32; 73] = [
     38, 118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778, 4177, 4596,
     5036, 5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082, 12834, 13614, 14424,
@@ -17,7 +17,7 @@ const LOW_WINDOW: f64 = 38.0;
 const HIGH_WINDOW: f64 = 83_000.0;
 const HIGH_DECREASE: f64 = 0.1;
 
-/// Reno at small windows; steeper and gentler the larger the window is.
+/// Reno at small windows; the larger the window, the faster it grows and the less it backs off.
 #[derive(Clone, Debug, Default)]
 pub struct HighSpeed {
     /// Row of [`WINDOWS`].
@@ -52,7 +52,7 @@ impl WindowBased for HighSpeed {
             return;
         }
         self.find_row(window.packets);
-        // RFC 3649 §5: cwnd grows by a(w) / w an acknowledgement; like Linux's, not for each packet of it.
+        // RFC 3649 §5: each ACK adds a(w) / w, as in Linux, however many packets it covers.
         window.counted += self.row as u32 + 1;
         if window.counted >= window.packets {
             window.counted -= window.packets;
@@ -69,22 +69,13 @@ impl WindowBased for HighSpeed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::round_of_acks;
-
-    fn avoiding_at(window: u32) -> Windowed<HighSpeed> {
-        let mut scheme = Windowed::new(HighSpeed::default());
-        scheme.window.packets = window;
-        scheme.window.threshold = window;
-        scheme
-    }
+    use crate::testing::{CongestionControl, avoiding_at, round_of_acks};
 
     #[test]
     fn it_grows_and_shrinks_as_the_table_of_rfc_3649_says() {
         // RFC 3649 appendix B: w, a(w), b(w).
         for (window, a, b) in [(38, 1, 0.50), (1058, 8, 0.33), (5036, 20, 0.25), (26_881, 47, 0.16)] {
-            let mut scheme = avoiding_at(window - a);
+            let mut scheme = avoiding_at(window - a, HighSpeed::default());
             round_of_acks(&mut scheme, 0);
             assert!(scheme.window().abs_diff(window) <= 1, "{window}: {}", scheme.window());
             let before = scheme.window();

@@ -4,20 +4,20 @@ use crate::parts::ticks::{self, HZ};
 use crate::parts::window::{Window, WindowBased};
 use crate::{Ack, Congestion, Nanos, Recovery};
 
-/// α and β are counted in parts of this.
+/// Unit of α and β.
 const ONE: u64 = 128;
 /// draft §3: β within 0.5 and 0.8.
 const BETA_MIN: u64 = ONE / 2;
 const BETA_MAX: u64 = 102;
-/// draft §3: Δ_L, the low-speed regime's length, in ticks.
+/// draft §3: Δ_L, length of the low-speed regime in ticks.
 const LOW_SPEED: u64 = HZ;
-/// Linux: round trips of no more ticks than these, 10 ms, leave β at a half.
+/// Linux: an RTT of at most 10 ms leaves β at a half.
 const RTT_FOR_ADAPTATION: u64 = ticks::of(10_000_000);
-/// Linux: an RTT sample may raise the maximum by no more than this, 20 ms.
+/// Linux: a sample may raise the maximum RTT by at most 20 ms.
 const RTT_RISE: u64 = ticks::of(20_000_000);
 
-/// Grows faster the longer ago the last congestion was; comes down by the queue that it had built. Times are in ticks.
-#[derive(Clone, Debug)]
+/// Grows faster the longer ago the last congestion was, and backs off by the queue that it built. Times are in ticks.
+#[derive(Clone, Debug, Default)]
 pub struct Htcp {
     alpha: u64,
     beta: u64,
@@ -27,7 +27,7 @@ pub struct Htcp {
     max_rtt: u64,
     last_congestion: Option<u64>,
     throughput: Throughput,
-    /// When the congestion before the last was, the largest RTT and rate at the last reduction.
+    /// Saved at the last reduction: time of the congestion before, largest RTT and throughput.
     prior: (Option<u64>, u64, u64),
 }
 
@@ -39,23 +39,13 @@ struct Throughput {
     smoothed: u64,
     min: u64,
     max: u64,
-    /// The largest before the congestion before.
+    /// The maximum at the congestion before.
     old_max: u64,
 }
 
 impl Htcp {
     pub fn new() -> Self {
-        Self {
-            alpha: ONE,
-            beta: BETA_MIN,
-            adapts: false,
-            acked: 1,
-            min_rtt: 0,
-            max_rtt: 0,
-            last_congestion: None,
-            throughput: Throughput::default(),
-            prior: (None, 0, 0),
-        }
+        Self { alpha: ONE, beta: BETA_MIN, acked: 1, ..Self::default() }
     }
 
     fn since_congestion(&mut self, tick: u64) -> u64 {
@@ -77,7 +67,7 @@ impl Htcp {
                 }
             }
         }
-        // The acknowledgement that begins a repair has already taken the window down.
+        // The ACK that begins a recovery has already reduced the window.
         if !ack.was_repairing && ack.recovery == Recovery::Open {
             self.measure_throughput(ack, window);
         } else {
@@ -98,7 +88,7 @@ impl Htcp {
         }
         let sample = u64::from(throughput.packets) * HZ / length;
         if since / self.min_rtt <= 3 {
-            // Just after a congestion: begin anew.
+            // Just after a congestion: start over.
             (throughput.smoothed, throughput.min, throughput.max) = (sample, sample, sample);
         } else {
             throughput.smoothed = (3 * throughput.smoothed + sample) / 4;
@@ -109,7 +99,7 @@ impl Htcp {
         throughput.begin = now;
     }
 
-    /// draft §3.2: β = RTT_min / RTT_max, unless the throughput has changed by more than a fifth since the last congestion.
+    /// draft §3.2: β = RTT_min / RTT_max, unless throughput has changed by more than a fifth since the last congestion.
     fn update_beta(&mut self) {
         let (max, old) = (self.throughput.max, self.throughput.old_max);
         self.throughput.old_max = max;
@@ -124,8 +114,8 @@ impl Htcp {
         }
     }
 
-    /// draft §3.1: α(Δ) = 1 + 10 (Δ - Δ_L) + ((Δ - Δ_L) / 2)², times 2 (1 - β), in round trips of 100 ms. Linux takes
-    /// whole numbers, and no less than one: shorter round trips slow it down only once it has grown fast.
+    /// draft §3.1: α(Δ) = 1 + 10 (Δ - Δ_L) + ((Δ - Δ_L) / 2)², times 2 (1 - β), in round trips of 100 ms. Linux uses
+    /// integers of at least one, so short RTTs slow the growth only once it is fast.
     fn update_alpha(&mut self, tick: u64) {
         let beyond = self.since_congestion(tick).saturating_sub(LOW_SPEED);
         let mut factor = 1 + (10 * beyond + (beyond / 2) * (beyond / 2) / HZ) / HZ;
@@ -168,10 +158,10 @@ impl WindowBased for Htcp {
             self.update_beta();
             self.update_alpha(tick);
             if self.min_rtt > 0 && self.max_rtt > self.min_rtt {
-                // Linux: the maximum fades, so that a path that has become shorter is found out.
+                // Linux lets the maximum decay, so it follows a path that has become shorter.
                 self.max_rtt = self.min_rtt + (self.max_rtt - self.min_rtt) * 95 / 100;
             }
-            // Linux keeps what an undo restores only now: of these it restores the time alone.
+            // Linux saves this only now, after the updates: an undo restores the time alone.
             self.prior = (self.last_congestion, self.max_rtt, self.throughput.old_max);
         }
         let reduced = u64::from(window.packets) * self.beta / ONE;
@@ -191,11 +181,8 @@ impl WindowBased for Htcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::{RTT, round_at, round_of_acks};
-
-    const MILLISECOND: Nanos = 1_000_000;
+    use crate::MILLISECOND;
+    use crate::testing::{CongestionControl, RTT, Windowed, avoiding_at, round_at, round_of_acks};
 
     #[test]
     fn growth_follows_the_time_since_the_last_congestion() {
@@ -219,10 +206,8 @@ mod tests {
     #[test]
     fn it_backs_off_by_the_queue_once_the_throughput_is_steady() {
         // draft §3.2: RTT_min / RTT_max = 100 / 150.
-        let mut htcp = Windowed::new(Htcp::new());
+        let mut htcp = avoiding_at(500, Htcp::new());
         htcp.on_start(0, RTT);
-        htcp.window.packets = 500;
-        htcp.window.threshold = 500;
         let mut now = 0;
         for _ in 0..4 {
             for _ in 0..10 {

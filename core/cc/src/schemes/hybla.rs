@@ -3,10 +3,10 @@
 use crate::parts::window::{Window, WindowBased};
 use crate::{Ack, Congestion, Nanos, Recovery};
 
-/// §3: the round trip of the wired connection that Hybla wants to equal.
+/// §3: RTT of the wired reference connection.
 const RTT_0: Nanos = 25_000_000;
 
-/// Grows in time as a connection of 25 ms would, however long its own round trip is.
+/// Grows per second like a connection with an RTT of 25 ms, however long its own RTT is.
 #[derive(Clone, Debug)]
 pub struct Hybla {
     /// ρ = RTT / RTT_0, at least 1, in eighths; 0 before an RTT is known.
@@ -28,7 +28,7 @@ impl Hybla {
         }
     }
 
-    /// Packets, in 1/128, that an acknowledgement adds.
+    /// Growth per ACK, in 1/128 packets.
     fn increment(&self, window: &Window) -> u64 {
         if window.in_slow_start() {
             // §3.1: 2^ρ - 1
@@ -46,7 +46,7 @@ impl WindowBased for Hybla {
     fn on_start(&mut self, window: &mut Window, _now: Nanos, srtt: Nanos) {
         if srtt > 0 {
             self.note_rtt(srtt);
-            // §3.2: the initial window of the reference connection, ρ times.
+            // §3.2: ρ times the initial window of the reference connection.
             window.packets = (self.rho_8 / 8) as u32;
         }
     }
@@ -57,7 +57,7 @@ impl WindowBased for Hybla {
             return;
         }
         if ack.recovery != Recovery::Open || self.rho_8 == 0 {
-            // Linux: after a timeout it grows as Reno until all is repaired.
+            // Linux: like Reno during recovery.
             window.grow_as_reno(ack);
             return;
         }
@@ -70,14 +70,14 @@ impl WindowBased for Hybla {
             grown = grown.min(u64::from(window.threshold));
         }
         if increment == 0 {
-            // Too large a window for 1/128: a packet a round trip.
+            // The window is too large for 1/128 per ACK: a packet per round trip.
             window.counted += 1;
             if window.counted >= window.packets {
                 window.counted = 0;
                 grown += 1;
             }
         }
-        // Linux clamps Hybla's window, lest 2^ρ overflow it.
+        // Linux clamps the window, because 2^ρ may overflow it.
         window.packets = grown.min(65_535) as u32;
     }
 
@@ -89,9 +89,7 @@ impl WindowBased for Hybla {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::{RTT, ack_of_one, round_of_acks};
+    use crate::testing::{CongestionControl, RTT, Windowed, ack_of_one, round_of_acks};
 
     #[test]
     fn at_four_times_the_reference_round_trip_it_adds_sixteen_packets_a_round() {

@@ -3,21 +3,21 @@
 use crate::parts::window::{Window, WindowBased};
 use crate::{Ack, Congestion, Nanos};
 
-/// §2: α within 0.3 and 10 packets a round trip, β within 1/8 and 1/2.
+/// §2: α is within 0.3 and 10 packets per round trip, β within 1/8 and 1/2.
 const ALPHA_MIN: f64 = 0.3;
 const ALPHA_MAX: f64 = 10.0;
 const ALPHA_BASE: f64 = 1.0;
 const BETA_MIN: f64 = 0.125;
 const BETA_MAX: f64 = 0.5;
-/// §3: W_thresh, below which it is Reno.
+/// §3: W_thresh; below it Illinois is Reno.
 const WINDOW_MIN: u32 = 15;
-/// §3: θ, round trips without queueing before α is at its maximum again.
+/// §3: θ, round trips without queueing before α returns to its maximum.
 const LOW_ROUNDS: u32 = 5;
-/// Longer samples count as this. Linux's RTT_MAX: the µs that α's ten, in 128ths, multiplies within 32 bits; 3.36 s.
+/// Longer samples count as 3.36 s: Linux's RTT_MAX, so that α's ten in 128ths times the µs fit 32 bits.
 const RTT_MAX: Nanos = (u32::MAX / (10 << 7)) as Nanos * 1_000;
 
-/// Loss says when to come down, queueing delay says how fast to grow and how far to come down.
-#[derive(Clone, Debug)]
+/// Loss triggers the reduction; queueing delay sets its size and the speed of growth.
+#[derive(Clone, Debug, Default)]
 pub struct Illinois {
     alpha: f64,
     beta: f64,
@@ -27,26 +27,15 @@ pub struct Illinois {
     max_rtt: Nanos,
     round_end: u64,
     acked: u32,
-    /// There was queueing since α last was at its maximum.
+    /// There was queueing since α was at its maximum.
     above: bool,
     /// Round trips without queueing since.
     low: u32,
 }
 
 impl Illinois {
-    pub const fn new() -> Self {
-        Self {
-            alpha: ALPHA_MAX,
-            beta: BETA_MAX,
-            rtt_sum: 0,
-            rtt_samples: 0,
-            base_rtt: Nanos::MAX,
-            max_rtt: 0,
-            round_end: 0,
-            acked: 0,
-            above: false,
-            low: 0,
-        }
+    pub fn new() -> Self {
+        Self { alpha: ALPHA_MAX, beta: BETA_MAX, base_rtt: Nanos::MAX, ..Self::default() }
     }
 
     fn measure(&mut self, ack: &Ack) {
@@ -151,9 +140,7 @@ impl WindowBased for Illinois {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::{RTT, round_at};
+    use crate::testing::{CongestionControl, RTT, Windowed, avoiding_at, round_at};
 
     #[test]
     fn alpha_and_beta_follow_the_curves_of_the_paper() {
@@ -190,9 +177,7 @@ mod tests {
 
     #[test]
     fn with_an_empty_queue_it_adds_ten_packets_a_round() {
-        let mut illinois = Windowed::new(Illinois::new());
-        illinois.window.packets = 500;
-        illinois.window.threshold = 500;
+        let mut illinois = avoiding_at(500, Illinois::new());
         let mut now = RTT;
         for _ in 0..3 {
             now = round_at(&mut illinois, now, RTT);

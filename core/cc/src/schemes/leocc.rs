@@ -1,5 +1,5 @@
 //! LeoCC (Lai et al., "LeoCC: Making Internet Congestion Control Robust to LEO Satellite Dynamics", SIGCOMM 2025; the
-//! authors' release for replayed paths, SpaceNetLab/LeoCC): BBR that learns the path anew when it is reconfigured.
+//! authors' release for replayed paths, SpaceNetLab/LeoCC): BBR that relearns the path after each reconfiguration.
 
 mod kalman;
 
@@ -7,42 +7,41 @@ use kalman::Kalman;
 
 use crate::context::next_reconfiguration;
 use crate::schemes::bbr::{Bbr, Mode, WINDOW_MIN};
-use crate::{Ack, Congestion, CongestionControl, Context, Nanos};
+use crate::{Ack, Congestion, CongestionControl, Context, MILLISECOND, Nanos};
 
-const MILLISECOND: Nanos = 1_000_000;
-/// The authors' release, as everything here: it makes ready this long before a reconfiguration.
+/// Preparation time before a reconfiguration (from the authors' release, like everything here).
 const AHEAD: Nanos = 100 * MILLISECOND;
-/// Above the min RTT by this the queue is taken to be one; less is the path's own fluctuation (`min_rtt_fluctuation`).
+/// RTTs this far above the min RTT show a queue; less is the path's own fluctuation (`min_rtt_fluctuation`).
 const FLUCTUATION: Nanos = 10 * MILLISECOND;
-/// An RTT this far below the estimate shows the new path while the old one's end is still being probed (`delta_thresh`).
+/// An RTT this far below the estimate shows the new path during ProbeRTT (`delta_thresh`).
 const SHORTER: Nanos = 45 * MILLISECOND;
-/// Life of a min RTT that no reconfiguration ends; BBR's is half of it.
+/// Lifetime of a min RTT without reconfigurations, twice BBR's.
 const MIN_RTT_LIFE: Nanos = 20_000 * MILLISECOND;
-/// Bandwidth-delay products in flight while the min RTT is probed for; BBR's are four packets.
+/// Bandwidth-delay products in flight during ProbeRTT, where BBR has four packets.
 const PROBE_RTT_GAIN: f64 = 0.5;
-/// How it probes for bandwidth without and with a queue. The release keeps one of the two for all of a host's flows.
+/// Gains for probing without and with a queue. The release shares one of them among all flows of a host.
 const PROBE_GAIN: f64 = 1.25;
 const QUEUED_PROBE_GAIN: f64 = 1.05;
 
-/// BBR whose model begins anew with each reconfiguration and forgets a bandwidth that has gone when a queue shows it.
+/// BBR that resets its model at each announced reconfiguration, and lowers its bandwidth estimate when a queue builds up.
 ///
-/// Reconfigurations come on the grid that the path announces. On a path that announces none, what remains of it is the
-/// model between them: bandwidth by a Kalman filter while there is a queue, and a min RTT that lives for 20 s.
+/// Without announcements, the difference from BBR is a Kalman filter for the bandwidth while there is a queue, and a min RTT
+/// that lasts 20 s.
 #[derive(Clone, Debug)]
 pub struct LeoCc {
     bbr: Bbr,
     /// First reconfiguration and period.
     grid: Option<(Nanos, Nanos)>,
-    /// A reconfiguration is imminent, or its path is not known yet.
+    /// A reconfiguration is imminent, or the new path is not known yet.
     reconfiguring: bool,
-    /// What the new path was seen to carry before its search began, in packets a second.
+    /// Bandwidth of the new path seen before Startup, in packets per second.
     new_bandwidth: f64,
-    /// The last sample and the round's largest.
+    /// The last bandwidth sample, and the largest of the round.
     sample: f64,
     round_bandwidth: f64,
-    /// In packets a second, a measurement each round of cruising.
+    /// In packets per second; a measurement per round of ProbeBW.
     bandwidth: Kalman,
-    /// In ns, a measurement each acknowledgement.
+    /// In ns; a measurement per ACK.
     rtt: Kalman,
     probe_gain: f64,
 }
@@ -86,14 +85,14 @@ impl LeoCc {
         }
     }
 
-    /// Before a reconfiguration the queue is emptied, so that the first RTTs after it are those of the path.
+    /// Empty the queue before a reconfiguration, so that the first RTTs afterwards have no queueing.
     fn update_min_rtt(&mut self, ack: &Ack) {
         let expired = self.bbr.take_rtt(ack, MIN_RTT_LIFE);
         if (expired || self.reconfiguring) && !self.bbr.restarting && self.bbr.mode == Mode::ProbeBw {
             self.bbr.enter_probe_rtt();
         }
         let enough = self.bbr.probes_rtt_enough(ack, self.probe_rtt_window());
-        // The release leaves without a sample, and with a meaningless min RTT; the next acknowledgement brings one.
+        // Wait for an RTT sample. The release does not, and then has a meaningless min RTT until the next ACK.
         if let Some(rtt) = ack.rtt
             && enough
         {
@@ -116,7 +115,8 @@ impl LeoCc {
         self.bbr.bdp(PROBE_RTT_GAIN).max(WINDOW_MIN)
     }
 
-    /// Packets a second. The maximum of the last rounds finds the capacity, and misses that it has gone: the queue shows.
+    /// Return the bandwidth in packets per second: the maximum of the last rounds or, as that misses decreases, the Kalman
+    /// estimate while there is a queue.
     fn believed_bandwidth(&mut self, ack: &Ack) -> f64 {
         if let Some(rtt) = ack.rtt {
             self.rtt.update(rtt as f64);
@@ -130,10 +130,6 @@ impl LeoCc {
 }
 
 impl CongestionControl for LeoCc {
-    fn on_start(&mut self, now: Nanos, srtt: Nanos) {
-        self.bbr.on_start(now, srtt);
-    }
-
     fn on_restart(&mut self, now: Nanos, idle: Nanos) {
         let before = self.bbr.mode;
         self.bbr.on_restart(now, idle);
@@ -159,40 +155,11 @@ impl CongestionControl for LeoCc {
         self.bbr.set_window(ack, bandwidth, probe_rtt_window);
     }
 
-    fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
-        self.bbr.on_congestion(kind, now);
-    }
-
-    fn on_timeout(&mut self, in_flight: u32) {
-        self.bbr.on_timeout(in_flight);
-    }
-
-    fn on_undo(&mut self, now: Nanos) {
-        self.bbr.on_undo(now);
-    }
-
-    fn holds_back(&self) -> bool {
-        self.bbr.holds_back()
-    }
-
-    fn window(&self) -> u32 {
-        self.bbr.window()
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.bbr.slow_start_threshold()
-    }
-
-    fn pacing_rate(&self) -> Option<u64> {
-        self.bbr.pacing_rate()
-    }
-
-    fn paces_single_packets(&self) -> bool {
-        self.bbr.paces_single_packets()
-    }
-
-    fn wants_rate_reduction(&self) -> bool {
-        self.bbr.wants_rate_reduction()
+    forward! {
+        bbr: on_start(now: Nanos, srtt: Nanos), on_congestion(kind: Congestion, now: Nanos),
+        on_timeout(in_flight: u32), on_undo(now: Nanos);
+        holds_back -> bool, window -> u32, pacing_rate -> Option<u64>, paces_single_packets -> bool,
+        wants_rate_reduction -> bool
     }
 }
 

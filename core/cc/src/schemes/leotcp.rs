@@ -1,11 +1,11 @@
 //! LeoTCP (Valentine and Parisis, "LeoTCP: Low-Latency and High-Throughput Data Transport for LEO Satellite Networks", 2025):
-//! the window follows what switches tell of their queues, and nothing else.
+//! the window follows only the telemetry of the switches' queues.
 
 mod bottleneck;
 
 use bottleneck::{Bottleneck, FlowRtt, PathMonitor};
 
-use crate::{Ack, Congestion, CongestionControl, Header, Hop, Nanos, SEGMENT_BYTES};
+use crate::{Ack, Congestion, CongestionControl, Header, Hop, NANOS_PER_S, Nanos, SEGMENT_BYTES};
 
 /// Section III-C: "This target is chosen to ensure high link utilisation while keeping buffer occupancy low."
 const TARGET: f64 = 0.95;
@@ -16,24 +16,24 @@ const INITIAL_INCREASE: f64 = TARGET;
 const INITIAL_PACKETS: f64 = 5.0;
 /// A full packet on the wire, as switches count it.
 const PACKET_BYTES: f64 = 1500.0;
-const NANOS_PER_S: f64 = 1e9;
 /// "To reduce noise and improve stability, the base RTT is smoothed using an EWMA": with the weight of TCP's SRTT.
 const BASE_RTT_WEIGHT: f64 = 0.125;
 const WINDOW_MAX: f64 = 1e9;
 
 /// Section III-C, "Initial Phase".
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
-    /// Nothing is known.
+    /// No telemetry yet.
+    #[default]
     Silent,
-    /// "waits for an avgRTT", until then, so that switches count this flow.
+    /// "waits for an avgRTT", until this time, so that switches count this flow.
     Waiting(Nanos),
-    /// The fair share is taken at once, until then.
+    /// Takes the fair share at once, until this time.
     Jumping(Nanos),
     Steady,
 }
 
-/// A part of the design that can be left out, to see what it is good for (section IV-E).
+/// A part of the design to leave out (section IV-E).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ablation {
     /// "The baseline protocol uses each flow's sampled per-ACK RTT directly in its utilisation computation".
@@ -43,11 +43,11 @@ pub enum Ablation {
 }
 
 /// Keeps the most utilised link of its path at 95 %.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LeoTcp {
-    /// In packets, like all windows here.
+    /// In packets.
     window: f64,
-    /// refCwnd: what an adjustment starts from, taken anew every smoothed RTT.
+    /// refCwnd: the base of adjustments, updated every smoothed RTT.
     reference: f64,
     reference_until: Nanos,
     phase: Phase,
@@ -55,37 +55,29 @@ pub struct LeoTcp {
     path: PathMonitor,
     /// EWMA of the bottleneck's utilisation.
     utilisation: Option<f64>,
-    /// What the packet met that is acknowledged now.
+    /// Telemetry of the packet being acknowledged.
     met: Option<Bottleneck>,
-    /// In ns; 0: unknown.
+    /// In ns; 0 if unknown.
     base_rtt: f64,
     srtt: Nanos,
-    /// Window over RTT, as it is asked for several times a packet; `None` before an RTT is known.
+    /// Window over RTT, cached because it is read several times per packet; `None` before the first RTT.
     pacing_rate: Option<u64>,
-    /// The last per-ACK RTT, where utilisation is computed with it and not with the switches' average.
+    /// The last per-ACK RTT, if it replaces the switches' average RTT in the utilisation.
     own_rtt: Option<Nanos>,
 }
 
 impl LeoTcp {
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             window: INITIAL_PACKETS,
             reference: INITIAL_PACKETS,
-            reference_until: 0,
-            phase: Phase::Silent,
             has_initial_phase: true,
-            path: PathMonitor::new(),
-            utilisation: None,
-            met: None,
-            base_rtt: 0.0,
-            srtt: 0,
-            pacing_rate: None,
-            own_rtt: None,
+            ..Self::default()
         }
     }
 
-    /// The same without a part of its design.
-    pub const fn without(part: Ablation) -> Self {
+    /// Leave out a part of the design.
+    pub fn without(part: Ablation) -> Self {
         match part {
             Ablation::AverageRtt => Self { own_rtt: Some(0), ..Self::new() },
             Ablation::InitialPhase => Self { has_initial_phase: false, ..Self::new() },
@@ -95,7 +87,7 @@ impl LeoTcp {
     /// "Subtracting this from the instantaneous per-ACK RTT provides an approximation of the base RTT"
     fn update_base_rtt(&mut self, rtt: Nanos, met: &Bottleneck) {
         let sample = rtt as f64 - met.waited;
-        // More waiting than time: the queues were measured while their rate changed.
+        // The waiting time exceeds the RTT if a queue's rate changed during the measurement.
         let sample = if sample > 0.0 { sample } else { rtt as f64 };
         if self.base_rtt > 0.0 && !met.path_changed {
             self.base_rtt += BASE_RTT_WEIGHT * (sample - self.base_rtt);
@@ -104,7 +96,7 @@ impl LeoTcp {
         }
     }
 
-    /// Whether the window may be adjusted, and the part of the fair share that it grows by.
+    /// Return the share of the fair share to grow by, if the window may be adjusted.
     fn advance_phase(&mut self, now: Nanos, average_rtt: Nanos) -> Option<f64> {
         match self.phase {
             Phase::Silent if !self.has_initial_phase => {
@@ -144,7 +136,7 @@ impl LeoTcp {
         } else if window_limited {
             self.reference + increase
         } else {
-            // Low utilisation asks for more only of those whom the window holds back.
+            // At low utilisation only window-limited flows grow.
             self.window
         };
         self.window = target.clamp(1.0, WINDOW_MAX);
@@ -154,7 +146,7 @@ impl LeoTcp {
         }
     }
 
-    /// What an acknowledged packet met.
+    /// Process the telemetry of an acknowledged packet.
     fn take_in(&mut self, ack: &Ack, met: Bottleneck) {
         let rtt = ack.rtt.unwrap_or(ack.srtt);
         if let Some(rtt) = ack.rtt {
@@ -171,18 +163,12 @@ impl LeoTcp {
         }
     }
 
-    /// "The pacing rate is computed as cwnd / RTT"; what goes out before an RTT is known is not paced.
+    /// "The pacing rate is computed as cwnd / RTT"; unpaced before the first RTT.
     fn pace(&mut self) {
         self.pacing_rate = (self.srtt > 0).then(|| {
             let rate = self.window * f64::from(SEGMENT_BYTES) / (self.srtt as f64 / NANOS_PER_S);
             (rate as u64).max(1)
         });
-    }
-}
-
-impl Default for LeoTcp {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -196,7 +182,7 @@ impl CongestionControl for LeoTcp {
     fn on_telemetry(&mut self, now: Nanos, hops: &[Hop]) {
         let own = if self.base_rtt > 0.0 { self.base_rtt as Nanos } else { self.srtt };
         let rtt = match self.own_rtt {
-            // What is acknowledged now has no sample yet: the one before is less than a millisecond older.
+            // The sample of this ACK comes later; the previous one is less than a millisecond older.
             Some(sample) => FlowRtt::InsteadOfAverage(if sample > 0 { sample } else { own }),
             None => FlowRtt::UntilAverage(own),
         };
@@ -217,8 +203,6 @@ impl CongestionControl for LeoTcp {
 
     /// "LeoTCP adjusts its window solely based on INT telemetry"
     fn on_congestion(&mut self, _kind: Congestion, _now: Nanos) {}
-
-    fn on_undo(&mut self, _now: Nanos) {}
 
     fn window(&self) -> u32 {
         self.window as u32

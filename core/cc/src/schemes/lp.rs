@@ -2,34 +2,33 @@
 
 use crate::parts::random::Random;
 use crate::parts::window::{Window, WindowBased};
-use crate::{Ack, Congestion, Context, Nanos};
+use crate::{Ack, Congestion, Context, MILLISECOND, Nanos};
 
-const MILLISECOND: Nanos = 1_000_000;
-/// Ticks of the timestamp clock in a second (Linux's TCP_TS_HZ), and the resolution of delays.
+/// Ticks per second of the timestamp clock (Linux's TCP_TS_HZ), the resolution of delays.
 const HZ: u32 = 1_000;
-/// §III-B: δ = 15 % of the delay's range says congestion.
+/// §III-B: delay above δ = 15 % of its range means congestion.
 const THRESHOLD_PERCENT: u32 = 15;
-/// §III-C: the inference phase lasts this many round trips.
+/// §III-C: length of the inference phase in round trips.
 const INFERENCE_ROUNDS: u32 = 3;
 
-/// Reno that gives way as soon as delay grows: it uses what others leave.
+/// Reno that yields as soon as delay grows, and so uses only spare capacity.
 ///
-/// With the arithmetic of Linux's module, in 32 bits that wrap: the one-way delay is the difference of both hosts'
-/// timestamps, after an estimate of the remote clock's frequency. Linux hosts have added random offsets to those since
-/// 4.10, so that the difference is mostly far beyond what the smoothed delay can become: then congestion is never
-/// noticed, and it is Reno. Where they do not (net.ipv4.tcp_timestamps = 2), the paper's law holds.
-#[derive(Clone, Debug)]
+/// Computes like Linux's module, in wrapping 32 bits: the one-way delay is the difference of both hosts' timestamps, with
+/// an estimate of the remote clock's frequency. Since 4.10 Linux hosts add random offsets to timestamps, which mostly push
+/// the difference beyond the range of the smoothed delay; then TCP-LP never notices congestion and is Reno. Without
+/// offsets (net.ipv4.tcp_timestamps = 2) it follows the paper.
+#[derive(Clone, Debug, Default)]
 pub struct Lp {
-    /// What the remote host adds to its timestamps.
+    /// Offset of the remote timestamps.
     offset: u32,
     /// Estimate of the remote clock's frequency; 0 before the first.
     remote_hz: u32,
-    /// Timestamps of the last acknowledgement, remote and echoed; 0 for none.
+    /// Remote and echoed timestamp of the last ACK; 0 for none.
     last: (u32, u32),
     /// Smoothed delay, times eight.
     smoothed_8: u32,
     min: u32,
-    /// The largest but one, and the largest.
+    /// The second largest, and the largest.
     max: u32,
     max_reserve: u32,
     last_drop: u32,
@@ -39,28 +38,17 @@ pub struct Lp {
 
 impl Lp {
     /// A new connection to a host with a random offset.
-    pub const fn new(context: &Context) -> Self {
+    pub fn new(context: &Context) -> Self {
         Self::with_offset(Random::new(context.seed).next() as u32)
     }
 
-    /// The same where the remote host adds `offset` to its timestamps.
-    pub const fn with_offset(offset: u32) -> Self {
-        Self {
-            offset,
-            remote_hz: 0,
-            last: (0, 0),
-            smoothed_8: 0,
-            min: u32::MAX,
-            max: 0,
-            max_reserve: 0,
-            last_drop: 0,
-            inference: 0,
-            inferring: false,
-        }
+    /// Make a connection to a host that adds `offset` to its timestamps.
+    pub fn with_offset(offset: u32) -> Self {
+        Self { offset, min: u32::MAX, ..Self::default() }
     }
 
-    /// Mean frequency of the remote clock, of which a new sample is worth a 64th. The estimate is kept without a
-    /// fraction, so that it creeps down.
+    /// Average the frequency of the remote clock, a new sample with weight 1/64. The estimate has no fraction, so it drifts
+    /// down.
     fn estimate_frequency(&mut self, remote: u32, echo: u32) {
         let (last_remote, last_echo) = std::mem::replace(&mut self.last, (remote, echo));
         if last_remote == 0 || last_echo == 0 || remote == last_remote || echo == last_echo {
@@ -73,7 +61,7 @@ impl Lp {
         self.remote_hz = (estimate >> 6) as u32;
     }
 
-    /// The one-way delay in ms, plus the difference of the clocks; `None` where it makes no sense.
+    /// Return the one-way delay plus the clock offset in ms; `None` if it is not positive.
     fn delay(&mut self, remote: u32, echo: u32) -> Option<u32> {
         self.estimate_frequency(remote, echo);
         let in_ms = HZ.checked_div(self.remote_hz)?;
@@ -83,7 +71,7 @@ impl Lp {
     fn measure(&mut self, delay: u32) {
         self.min = self.min.min(delay);
         if delay > self.max {
-            // A single outlier must not stretch the range: the largest is held back until the next one.
+            // Hold the largest back until the next one, so a single outlier does not stretch the range.
             if delay > self.max_reserve {
                 self.max = if self.max_reserve == 0 { delay } else { self.max_reserve };
                 self.max_reserve = delay;
@@ -116,7 +104,7 @@ impl WindowBased for Lp {
         if self.is_congested() {
             let smoothed = self.smoothed_8 >> 3;
             (self.min, self.max, self.max_reserve) = (smoothed, 2 * smoothed, 2 * smoothed);
-            // §III-C: half at first; to one packet if congestion persists through the inference phase.
+            // §III-C: halve first; one packet if congestion persists in the inference phase.
             window.packets = if self.inferring { 1 } else { (window.packets / 2).max(1) };
             self.last_drop = now;
         }
@@ -133,9 +121,7 @@ impl WindowBased for Lp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::ack_of_one;
+    use crate::testing::{CongestionControl, Windowed, ack_of_one, avoiding_at};
 
     /// Feed an acknowledgement that was on its way `back` ms, of a packet that was `there` ms.
     fn feed(lp: &mut Windowed<Lp>, now_ms: u32, there: u32, back: u32) -> u32 {
@@ -148,8 +134,7 @@ mod tests {
 
     /// Windows from 100 on while the delay is at 80 % of a range that has been seen.
     fn windows_under_delay(offset: u32) -> Vec<u32> {
-        let mut lp = Windowed::new(Lp::with_offset(offset));
-        (lp.window.packets, lp.window.threshold) = (100, 100);
+        let mut lp = avoiding_at(100, Lp::with_offset(offset));
         let seen = |delay_ms: u32| offset.wrapping_add(delay_ms);
         (lp.scheme.min, lp.scheme.max, lp.scheme.max_reserve) = (seen(100), seen(200), seen(200));
         (lp.scheme.smoothed_8, lp.scheme.remote_hz) = (seen(100) << 3, HZ);

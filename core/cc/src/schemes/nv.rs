@@ -2,45 +2,44 @@
 
 use crate::parts::random::Random;
 use crate::parts::window::{Window, WindowBased};
-use crate::{Ack, Congestion, Context, Nanos, Recovery};
+use crate::{Ack, Congestion, Context, Nanos, Recovery, SECOND};
 
-const SECOND: Nanos = 1_000_000_000;
-/// Linux's parameters: packets it lets queue, and how close to that it stops to grow.
+/// Linux's parameters: packets that may queue, and the margin below that where growth stops.
 const PAD: u32 = 10;
 const PAD_BUFFER: u32 = 2;
-/// The smallest RTT is that of about so long.
+/// Mean time between resets of the smallest RTT.
 const RESET_PERIOD: Nanos = 5 * SECOND;
 const FIRST_RESET: Nanos = 2 * SECOND;
-/// Share of the excess that a decision takes, in 1/128: 30 %.
+/// A decision removes 30 % of the excess, in 1/128.
 const DECREASE_128: u32 = 30 * 128 / 100;
-/// A loss leaves 80 %, in 1/1024.
+/// A loss leaves 80 % of the window, in 1/1024.
 const LOSS_FACTOR_1024: u64 = 819;
-/// Samples that a decision needs: to decrease, to grow, to end slow start.
+/// RTT samples needed to decrease, to grow and to end slow start.
 const SAMPLES_TO_DECREASE: u32 = 60;
 const SAMPLES_TO_INCREASE: u32 = 20;
 const SAMPLES_TO_LEAVE_SLOW_START: u32 = 30;
-/// Round trips: before a decision to decrease, and after which growth stops without one.
+/// Round trips before a decrease, and before growth stops for lack of samples.
 const ROUNDS_TO_DECREASE: u32 = 2;
 const ROUNDS_TO_STOP: u32 = 10;
-/// Round trips without congestion that double a growth below one packet a round.
+/// Round trips without congestion before slowed growth doubles.
 const ROUNDS_TO_SPEED_UP: u32 = 8;
 const SLOWEST_GROWTH: u32 = 8;
 const WINDOW_MIN: u32 = 2;
 
-/// Holds the window at what the measured rate needs at the smallest RTT, and a few packets more.
-#[derive(Clone, Debug)]
+/// Keeps the window at the measured rate times the smallest RTT, plus a few packets.
+#[derive(Clone, Debug, Default)]
 pub struct Nv {
     random: Random,
     may_grow: bool,
-    /// A reduction is under way; measure anew after it.
+    /// A reduction is under way; restart measuring after it.
     resets: bool,
-    /// Growth is a packet every 2^this round trips.
+    /// The window grows by a packet every 2^slowness round trips.
     slowness: u32,
     smoothed_rtt: Nanos,
     min_rtt: Nanos,
     next_min_rtt: Nanos,
     reset_at: Option<Nanos>,
-    /// Largest rate of the round in packets a second.
+    /// Largest rate of the round in packets per second.
     max_rate: f64,
     samples: u32,
     rounds: u32,
@@ -53,17 +52,9 @@ impl Nv {
         Self {
             random: Random::new(context.seed),
             may_grow: true,
-            resets: false,
-            slowness: 0,
-            smoothed_rtt: 0,
             min_rtt: Nanos::MAX,
             next_min_rtt: Nanos::MAX,
-            reset_at: None,
-            max_rate: 0.0,
-            samples: 0,
-            rounds: 0,
-            calm_rounds: 0,
-            round_end: 0,
+            ..Self::default()
         }
     }
 
@@ -83,7 +74,7 @@ impl Nv {
         if ack.now >= reset_at {
             self.min_rtt = self.next_min_rtt;
             self.next_min_rtt = Nanos::MAX;
-            // Within 3/4 and 5/4 of the period, so that flows do not forget in step.
+            // Random within 3/4 and 5/4 of the period, so flows do not reset in step.
             let share = 384 + (self.random.next() >> 56);
             self.reset_at = Some(ack.now + RESET_PERIOD / 512 * share);
         }
@@ -94,7 +85,7 @@ impl Nv {
         }
     }
 
-    /// Once a round trip: the window that the largest rate needs without queueing, and the pad.
+    /// Once per round trip: compare the window with what the largest rate needs without queueing, plus the pad.
     fn decide(&mut self, window: &mut Window) {
         let packets = window.packets;
         let needed = (self.max_rate * self.min_rtt as f64 / SECOND as f64).min(1e9) as u32;
@@ -156,7 +147,7 @@ impl WindowBased for Nv {
                 self.forget(ack);
             }
             if let (Some(rtt), Some(newest)) = (ack.rtt, ack.newest) {
-                // Linux counts what was delivered between the packet's sending and its acknowledgement.
+                // Linux counts packets delivered between the packet's departure and its ACK.
                 self.measure(window, ack, rtt, ack.total_delivered.saturating_sub(newest.delivered));
             }
         }
@@ -181,33 +172,11 @@ impl WindowBased for Nv {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::AtSending;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::{RTT, ack_of_one};
-
-    fn round(nv: &mut Windowed<Nv>, now: Nanos, rtt: Nanos) -> Nanos {
-        let window = nv.window();
-        let begin = now / RTT * 1_000_000;
-        for packet in 0..u64::from(window) {
-            let at = now + rtt * packet / u64::from(window);
-            nv.on_ack(&Ack {
-                rtt: Some(rtt),
-                una: begin + packet,
-                next: begin + packet + u64::from(window),
-                newest: Some(AtSending { delivered: begin + packet, ..AtSending::default() }),
-                total_delivered: begin + packet + u64::from(window),
-                ..ack_of_one(at)
-            });
-        }
-        now + rtt
-    }
+    use crate::testing::{CongestionControl, RTT, Windowed, avoiding_at, round_of_acks};
 
     #[test]
     fn a_window_beyond_the_rate_at_the_smallest_rtt_and_the_pad_comes_down_by_30_percent_of_the_excess() {
-        let mut nv = Windowed::new(Nv::new(&Context::default()));
-        nv.window.packets = 200;
-        nv.window.threshold = 200;
+        let mut nv = avoiding_at(200, Nv::new(&Context::default()));
         // 200 packets over 150 ms need 133 at 100 ms; 143 with the pad.
         nv.scheme.max_rate = 200.0 / 0.15;
         nv.scheme.min_rtt = 100_000_000;
@@ -223,12 +192,10 @@ mod tests {
 
     #[test]
     fn without_queueing_it_grows_a_packet_a_round() {
-        let mut nv = Windowed::new(Nv::new(&Context::default()));
-        nv.window.packets = 100;
-        nv.window.threshold = 100;
+        let mut nv = avoiding_at(100, Nv::new(&Context::default()));
         let mut now = RTT;
         for _ in 0..10 {
-            now = round(&mut nv, now, RTT);
+            now = round_of_acks(&mut nv, now);
         }
         assert!(nv.window().abs_diff(110) <= 2, "{}", nv.window());
     }

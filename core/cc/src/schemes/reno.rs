@@ -3,7 +3,7 @@
 use crate::parts::window::{Window, WindowBased};
 use crate::{Ack, Congestion, Nanos};
 
-/// Reno's congestion avoidance.
+/// Adds a packet per RTT, halves on loss.
 #[derive(Clone, Debug)]
 pub struct Reno;
 
@@ -23,9 +23,8 @@ impl WindowBased for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
     use crate::INITIAL_WINDOW;
-    use crate::parts::window::Windowed;
+    use crate::testing::{CongestionControl, Windowed};
 
     fn ack(acked: u32) -> Ack {
         Ack { acked, delivered: acked, window_limited: true, may_grow: true, ..Ack::default() }

@@ -3,15 +3,12 @@
 mod inhibition;
 
 use inhibition::Inhibition;
-pub use inhibition::Reporting;
 
 use crate::parts::window::Windowed;
-use crate::schemes::Cubic;
+use crate::schemes::cubic::Cubic;
 use crate::{Ack, Congestion, CongestionControl, Context, Nanos};
 
-/// CUBIC that takes losses around an announced handover for the handover's.
-///
-/// On a path that announces none it is CUBIC.
+/// CUBIC that returns fast from losses around an announced handover. Without announcements it is CUBIC.
 #[derive(Clone, Debug)]
 pub struct SaTcp {
     cubic: Windowed<Cubic>,
@@ -19,14 +16,9 @@ pub struct SaTcp {
 }
 
 impl SaTcp {
-    /// A new connection over a path whose handovers `context` announces.
-    pub fn new(context: &Context) -> Self {
-        Self::reported(context, Reporting::AS_PUBLISHED)
-    }
-
-    /// The same with reports of another lead, and the freeze that goes with it.
-    pub fn reported(context: &Context, reporting: Reporting) -> Self {
-        Self { cubic: Cubic::new(true).into(), inhibition: Inhibition::new(context, reporting) }
+    /// Handovers are reported `early_ms` before they are expected (T_err).
+    pub fn new(context: &Context, early_ms: u64) -> Self {
+        Self { cubic: Cubic::new(true).into(), inhibition: Inhibition::new(context, early_ms) }
     }
 
     /// Algorithm 1's satcp_flag.
@@ -36,10 +28,6 @@ impl SaTcp {
 }
 
 impl CongestionControl for SaTcp {
-    fn on_restart(&mut self, now: Nanos, idle: Nanos) {
-        self.cubic.on_restart(now, idle);
-    }
-
     fn on_ack(&mut self, ack: &Ack) {
         self.update(ack.now);
         self.cubic.on_ack(ack);
@@ -50,20 +38,10 @@ impl CongestionControl for SaTcp {
         self.cubic.on_congestion(kind, now);
     }
 
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.cubic.on_unused_window(window, threshold);
-    }
-
-    fn on_undo(&mut self, now: Nanos) {
-        self.cubic.on_undo(now);
-    }
-
-    fn window(&self) -> u32 {
-        self.cubic.window()
-    }
-
-    fn slow_start_threshold(&self) -> u32 {
-        self.cubic.slow_start_threshold()
+    forward! {
+        cubic: on_restart(now: Nanos, idle: Nanos), on_unused_window(window: u32, threshold: u32),
+        on_undo(now: Nanos);
+        window -> u32, slow_start_threshold -> u32
     }
 }
 
@@ -71,13 +49,12 @@ impl CongestionControl for SaTcp {
 mod tests {
     use super::*;
     use crate::Handover;
+    use crate::SECOND;
     use crate::testing::round_of_acks;
-
-    const SECOND: Nanos = 1_000_000_000;
 
     fn with_handover_at(expected_at: Nanos) -> SaTcp {
         let handovers = [Handover { expected_at }];
-        SaTcp::new(&Context { handovers: handovers.into(), ..Context::default() })
+        SaTcp::new(&Context { handovers: handovers.into(), ..Context::default() }, 600)
     }
 
     /// Slow start without delay, before any report.

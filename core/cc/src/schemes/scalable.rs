@@ -3,7 +3,7 @@
 use crate::parts::window::{Window, WindowBased};
 use crate::{Ack, Congestion, Nanos};
 
-/// §3.1: the window grows by a = 0.01 for each acknowledged packet, whatever its size; below 100 packets like Reno's.
+/// §3.1: each acknowledged packet adds a = 0.01 packets; below 100 packets the window grows like Reno's.
 const PACKETS_PER_INCREASE: u32 = 100;
 /// §3.1: b = 1/8 on a loss.
 const DECREASE_SHIFT: u32 = 3;
@@ -27,9 +27,7 @@ impl WindowBased for Scalable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::round_of_acks;
+    use crate::testing::{CongestionControl, Windowed, round_of_acks};
 
     #[test]
     fn a_round_trip_adds_a_hundredth_and_a_loss_takes_an_eighth() {

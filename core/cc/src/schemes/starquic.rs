@@ -1,38 +1,37 @@
 //! StarQUIC (Kamel, Zhao, Li and Pan, "StarQUIC: Tuning Congestion Control Algorithms for QUIC over LEO Satellite
-//! Networks", LEO-NET 2024): any scheme, deaf to what a reconfiguration of the path does to it.
+//! Networks", LEO-NET 2024): a wrapper that hides a path's reconfigurations from a scheme.
 
 use crate::context::next_reconfiguration;
 use crate::{Ack, AtSending, Congestion, CongestionControl, Context, Nanos, Recovery};
 
-/// The authors' release: what is sent within 100 ms of a reconfiguration is not judged.
+/// The authors' release: losses of packets sent within 100 ms of a reconfiguration are excused.
 const MARGIN: Nanos = 100_000_000;
-/// No retransmission timer is shorter (Linux's TCP_RTO_MIN).
+/// The shortest retransmission timeout (Linux's TCP_RTO_MIN).
 const TIMEOUT_MIN: Nanos = 200_000_000;
 
-/// A scheme whose state is frozen for what was sent around the reconfigurations that the path announces.
-///
-/// Starlink's are at :12, :27, :42 and :57 of every minute, everywhere. On a path that announces none it is the scheme.
+/// A scheme that does not see losses of packets sent around announced reconfigurations. Starlink's are at :12, :27, :42 and
+/// :57 of every minute, everywhere. Without announcements this is the scheme itself.
 #[derive(Clone, Debug)]
 pub struct StarQuic<S> {
     scheme: S,
     /// First reconfiguration and period.
     grid: Option<(Nanos, Nanos)>,
-    /// A scheme that models the path is not shown acknowledgements of that time either.
+    /// Hide ACKs of packets sent around a reconfiguration, too, from a scheme that models the path.
     models_path: bool,
-    /// Among the losses that are not repaired are some that a reconfiguration excuses.
+    /// Some of the unrepaired losses are excused.
     has_excused: bool,
-    /// Others were reported, and the scheme has not answered them.
+    /// Other losses were reported that the scheme has not answered.
     has_others: bool,
-    /// Others were reported since the last acknowledgement.
+    /// Other losses were reported since the last ACK.
     ack_has_others: bool,
-    /// The congestion that was kept from the scheme and is being repaired.
+    /// The congestion that is being repaired and was hidden from the scheme.
     excused: Option<Congestion>,
-    /// When the last delivered packet was sent: what is missing was sent afterwards.
+    /// When the last delivered packet was sent. Missing packets were sent later.
     last_delivered_sent: Nanos,
 }
 
 impl<S: CongestionControl> StarQuic<S> {
-    /// `scheme`, whose window only losses bring down.
+    /// Wrap a scheme whose window only losses reduce.
     pub const fn new(scheme: S, context: &Context) -> Self {
         Self {
             scheme,
@@ -46,14 +45,14 @@ impl<S: CongestionControl> StarQuic<S> {
         }
     }
 
-    /// `scheme`, which estimates the path's bandwidth and RTT.
+    /// Wrap a scheme that models the path's bandwidth and RTT.
     pub const fn around_model(scheme: S, context: &Context) -> Self {
         let mut starquic = Self::new(scheme, context);
         starquic.models_path = true;
         starquic
     }
 
-    /// Whether some instant of `from..=to` is within the margin of a reconfiguration.
+    /// Return whether `from..=to` overlaps the margin of a reconfiguration.
     fn meets_reconfiguration(&self, from: Nanos, to: Nanos) -> bool {
         // The first reconfiguration whose margin ends at `from` or later.
         self.grid.is_some_and(|grid| {
@@ -98,8 +97,8 @@ impl<S: CongestionControl> CongestionControl for StarQuic<S> {
         }
         self.ack_has_others = true;
         self.scheme.on_packet_lost(now, packet);
-        // The transport reports a round trip's congestion once: it began with excused losses, and this one is not. After
-        // a timeout everything counts as lost, which proves nothing.
+        // The transport reports congestion once per round trip. It reported excused losses; this loss is not excused. After
+        // a timeout all packets count as lost, which proves nothing.
         if self.excused.take_if(|kind| *kind == Congestion::Loss).is_some() {
             self.scheme.on_congestion(Congestion::Loss, now);
         } else {
@@ -110,7 +109,7 @@ impl<S: CongestionControl> CongestionControl for StarQuic<S> {
     fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
         let has_others = std::mem::take(&mut self.has_others);
         let excused = match kind {
-            // The packets that are missing were named before. A mark, or a probe that repaired a loss, names none.
+            // The lost packets were reported before. A mark, or a probe that repaired a loss, reports none.
             Congestion::Loss | Congestion::Ecn => {
                 !has_others && (self.has_excused || self.meets_reconfiguration(self.last_delivered_sent, now))
             }
@@ -131,10 +130,6 @@ impl<S: CongestionControl> CongestionControl for StarQuic<S> {
         }
     }
 
-    fn on_unused_window(&mut self, window: u32, threshold: u32) {
-        self.scheme.on_unused_window(window, threshold);
-    }
-
     fn on_undo(&mut self, now: Nanos) {
         if self.excused.take().is_none() {
             self.scheme.on_undo(now);
@@ -146,39 +141,17 @@ impl<S: CongestionControl> CongestionControl for StarQuic<S> {
         self.scheme.on_recovered(now);
     }
 
-    fn on_timer(&mut self, now: Nanos) {
-        self.scheme.on_timer(now);
-    }
-
-    fn next_timer(&self) -> Nanos {
-        self.scheme.next_timer()
-    }
-
-    fn holds_back(&self) -> bool {
-        self.scheme.holds_back()
-    }
-
-    fn window(&self) -> u32 {
-        self.scheme.window()
-    }
-
-    /// While excused losses are repaired, the frozen window: recovery sends what leaves the path until that is full again.
-    /// QUIC, whose every packet is paced, has no need of it; all repairs at once would overrun the queue.
+    /// At least the frozen window while excused losses are repaired, so that recovery replaces what leaves the path. QUIC
+    /// paces every packet and needs no such rule; here all repairs at once would overrun the queue.
     fn slow_start_threshold(&self) -> u32 {
         let threshold = self.scheme.slow_start_threshold();
         if self.excused.is_some() { threshold.max(self.scheme.window()) } else { threshold }
     }
 
-    fn pacing_rate(&self) -> Option<u64> {
-        self.scheme.pacing_rate()
-    }
-
-    fn paces_single_packets(&self) -> bool {
-        self.scheme.paces_single_packets()
-    }
-
-    fn wants_rate_reduction(&self) -> bool {
-        self.scheme.wants_rate_reduction()
+    forward! {
+        scheme: on_unused_window(window: u32, threshold: u32), on_timer(now: Nanos);
+        next_timer -> Nanos, holds_back -> bool, window -> u32, pacing_rate -> Option<u64>,
+        paces_single_packets -> bool, wants_rate_reduction -> bool
     }
 }
 

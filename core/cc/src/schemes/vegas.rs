@@ -4,13 +4,13 @@ use crate::parts::round_rtt::RoundRtt;
 use crate::parts::window::{Window, WindowBased};
 use crate::{Ack, Congestion, Nanos};
 
-/// §3.2: packets that the flow wants to keep in queues, at least and at most.
+/// §3.2: bounds of the packets that the flow keeps queued.
 const ALPHA: u64 = 2;
 const BETA: u64 = 4;
-/// §3.3: packets queued that end slow start.
+/// §3.3: queued packets that end slow start.
 const GAMMA: u64 = 1;
 
-/// Compares the rate it should have with the rate it has, once a round trip.
+/// Compares the expected with the actual rate once per round trip.
 #[derive(Clone, Debug, Default)]
 pub struct Vegas {
     rtt: RoundRtt,
@@ -18,7 +18,7 @@ pub struct Vegas {
 
 impl Vegas {
     fn end_round(&self, window: &mut Window, ack: &Ack) {
-        // Too few samples may all have been delayed acknowledgements: grow like Reno.
+        // Few samples may all come from delayed ACKs: grow like Reno.
         if self.rtt.samples <= 2 {
             if ack.window_limited {
                 window.grow_as_reno(ack);
@@ -81,14 +81,10 @@ impl WindowBased for Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::{RTT, round_at};
+    use crate::testing::{self, CongestionControl, RTT, Windowed, round_at};
 
     fn avoiding_at(window: u32) -> Windowed<Vegas> {
-        let mut vegas = Windowed::new(Vegas::default());
-        vegas.window.packets = window;
-        vegas.window.threshold = window;
+        let mut vegas = testing::avoiding_at(window, Vegas::default());
         vegas.scheme.rtt.base = RTT;
         vegas
     }

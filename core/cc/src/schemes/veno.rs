@@ -4,14 +4,14 @@ use crate::parts::round_rtt::RoundRtt;
 use crate::parts::window::{Window, WindowBased};
 use crate::{Ack, Congestion, Nanos};
 
-/// §III: with fewer packets queued than this, a loss is taken for random. In half packets, as Linux counts.
+/// §III: with fewer packets queued, a loss counts as random. In half packets, like Linux.
 const BETA_HALVES: u64 = 6;
 
-/// Reno that tells random loss from congestion by the queue that it sees.
+/// Reno that tells random loss from congestion by the queue.
 #[derive(Clone, Debug)]
 pub struct Veno {
     rtt: RoundRtt,
-    /// Queued packets in halves, N of the paper.
+    /// N of the paper, in half packets.
     queued_halves: u64,
     /// §III-B: in the critical region the window grows in every other round trip.
     grows_next: bool,
@@ -62,7 +62,7 @@ impl WindowBased for Veno {
         } else {
             window.grow_as_reno(ack);
         }
-        // Linux: the smallest RTT is that since the last acknowledgement; the count goes on.
+        // Linux resets the smallest RTT at each ACK, but not the count of samples.
         self.rtt.min = Nanos::MAX;
     }
 
@@ -81,14 +81,10 @@ impl WindowBased for Veno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::{RTT, round_at};
+    use crate::testing::{CongestionControl, RTT, Windowed, avoiding_at, round_at};
 
     fn after_rounds_at(rtt: Nanos) -> Windowed<Veno> {
-        let mut veno = Windowed::new(Veno::new());
-        veno.window.packets = 100;
-        veno.window.threshold = 100;
+        let mut veno = avoiding_at(100, Veno::new());
         veno.scheme.rtt.base = RTT;
         let mut now = RTT;
         for _ in 0..10 {

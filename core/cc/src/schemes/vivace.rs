@@ -1,7 +1,7 @@
-//! PCC Vivace (Dong et al., "PCC Vivace: Online-Learning Congestion Control", NSDI 2018): it tries rates for a monitor
-//! interval each, and goes where a utility of rate, loss and RTT gradient grows.
+//! PCC Vivace (Dong et al., "PCC Vivace: Online-Learning Congestion Control", NSDI 2018): tries a rate per monitor
+//! interval and follows the gradient of a utility of rate, loss and RTT gradient.
 //!
-//! Three public implementations differ in much more than constants; each is a [`Controller`].
+//! The three public implementations differ in much more than constants; each is a [`Controller`].
 
 mod ascent;
 mod controller;
@@ -22,17 +22,17 @@ pub use proteus::Proteus;
 use monitor_interval::MonitorIntervals;
 
 use crate::{
-    Ack, AtSending, Congestion, CongestionControl, Context, INITIAL_WINDOW, Nanos, Recovery, SEGMENT_BYTES,
+    Ack, AtSending, Congestion, CongestionControl, Context, INITIAL_WINDOW, NANOS_PER_S, Nanos, Recovery,
+    SEGMENT_BYTES,
 };
 
-/// The window is twice the rate over the smoothed RTT, as PCC-Kernel's; PCC-Uspace has none. It only stops a sender
-/// that hears nothing.
+/// The window is twice the rate times the smoothed RTT, as in PCC-Kernel; PCC-Uspace has none. It only stops a sender
+/// without ACKs.
 const WINDOW_GAIN: f64 = 2.0;
 const WINDOW_MIN: f64 = 4.0;
 const WINDOW_MAX: f64 = 1e9;
-const NANOS_PER_S: f64 = 1e9;
 
-/// A controller on a sender: measures monitor intervals by the acknowledgements, and paces at the controller's rate.
+/// Measures monitor intervals by the ACKs and paces at the rate of its controller.
 #[derive(Clone, Debug)]
 pub struct Vivace {
     controller: Controller,
@@ -63,7 +63,7 @@ impl Vivace {
         Self { controller, intervals, rtts: Rtts::default(), window: INITIAL_WINDOW, timed_out: false }
     }
 
-    /// The next interval begins, where there is room for one.
+    /// Begin the next interval if there is room.
     fn begin_interval(&mut self, now: Nanos) {
         if self.intervals.has_room() {
             let plan = self.controller.plan(self.intervals.next_id(), self.rtts);
@@ -71,7 +71,7 @@ impl Vivace {
         }
     }
 
-    /// Tell the controller what has become of the intervals before. True: another must begin.
+    /// Pass complete intervals to the controller; return whether another must begin.
     fn learn(&mut self) -> bool {
         let mut again = false;
         while let Some(measured) = self.intervals.take_complete() {
@@ -126,8 +126,8 @@ impl CongestionControl for Vivace {
     }
 
     fn on_congestion(&mut self, kind: Congestion, now: Nanos) {
-        // A loss counts in the interval that it was sent in.
-        if matches!(kind, Congestion::Timeout | Congestion::RepeatedTimeout) && !self.timed_out {
+        // A loss counts in the interval in which the packet was sent.
+        if kind.is_timeout() && !self.timed_out {
             self.timed_out = true;
             if self.controller.on_timeout() {
                 self.begin_interval(now);
@@ -135,8 +135,6 @@ impl CongestionControl for Vivace {
             }
         }
     }
-
-    fn on_undo(&mut self, _now: Nanos) {}
 
     fn on_timer(&mut self, now: Nanos) {
         if self.intervals.due() <= now {
@@ -153,15 +151,11 @@ impl CongestionControl for Vivace {
         self.window
     }
 
-    fn slow_start_threshold(&self) -> u32 {
-        u32::MAX
-    }
-
     fn pacing_rate(&self) -> Option<u64> {
         Some((self.controller.rate() as u64).max(1))
     }
 
-    /// PCC-Uspace sends packet by packet, PCC-Kernel as the kernel paces.
+    /// PCC-Uspace paces packet by packet, PCC-Kernel like the kernel.
     fn paces_single_packets(&self) -> bool {
         !self.controller.is_in_kernel()
     }

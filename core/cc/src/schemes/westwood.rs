@@ -4,43 +4,33 @@ use crate::parts::ticks::{self, HZ};
 use crate::parts::window::{Window, WindowBased};
 use crate::{Ack, Congestion, Nanos};
 
-/// Samples of the bandwidth are at least so many ticks apart, 50 ms (Linux's TCP_WESTWOOD_RTT_MIN).
+/// Least ticks between bandwidth samples, 50 ms (Linux's TCP_WESTWOOD_RTT_MIN).
 const SAMPLE_MIN: u64 = HZ / 20;
-/// Before an RTT is known, 20 s (Linux's TCP_WESTWOOD_INIT_RTT).
+/// Initial RTT, 20 s (Linux's TCP_WESTWOOD_INIT_RTT).
 const RTT_INITIAL: u64 = 20 * HZ;
 
-/// Reno that comes down to the measured bandwidth-delay product instead of half its window.
-#[derive(Clone, Debug)]
+/// Reno that backs off to the measured bandwidth-delay product instead of half its window.
+#[derive(Clone, Debug, Default)]
 pub struct Westwood {
-    /// Filtered once and twice, in packets a tick.
+    /// Filtered once and twice, in packets per tick.
     bandwidth_once: f64,
     bandwidth: f64,
     /// In ticks, like all times here.
     sample_begin: Option<u64>,
     sample_packets: u64,
-    /// Packets counted by duplicate acknowledgements.
+    /// Packets counted at duplicate ACKs.
     counted: u32,
     rtt: u64,
     rtt_min: u64,
-    /// The path may have changed: forget the smallest RTT with the next sample.
+    /// The path may have changed: reset the smallest RTT with the next sample.
     forget_rtt_min: bool,
     /// A reduction without a timeout is under way.
     reducing: bool,
 }
 
 impl Westwood {
-    pub const fn new() -> Self {
-        Self {
-            bandwidth_once: 0.0,
-            bandwidth: 0.0,
-            sample_begin: None,
-            sample_packets: 0,
-            counted: 0,
-            rtt: RTT_INITIAL,
-            rtt_min: RTT_INITIAL,
-            forget_rtt_min: true,
-            reducing: false,
-        }
+    pub fn new() -> Self {
+        Self { rtt: RTT_INITIAL, rtt_min: RTT_INITIAL, forget_rtt_min: true, ..Self::default() }
     }
 
     /// §2: BWE · RTT_min, in packets.
@@ -48,7 +38,7 @@ impl Westwood {
         ((self.bandwidth * self.rtt_min as f64) as u32).max(2)
     }
 
-    /// §2.1: a sample a round trip, low-pass filtered twice by 7/8. Linux measures before it takes the RTT.
+    /// §2.1: a sample per round trip, low-pass filtered twice by 7/8. Linux measures before it updates the RTT.
     fn measure(&mut self, ack: &Ack) {
         let now = ticks::at(ack.now);
         let length = now.saturating_sub(*self.sample_begin.get_or_insert(now));
@@ -76,8 +66,7 @@ impl Westwood {
         }
     }
 
-    /// §2.1 (Linux's westwood_acked_count): a duplicate acknowledgement stands for one packet, which the acknowledgement
-    /// that moves on at last does not count again.
+    /// §2.1 (Linux's westwood_acked_count): a duplicate ACK counts one packet, which the next cumulative ACK leaves out.
     fn count(&mut self, ack: &Ack) -> u32 {
         match ack.acked {
             0 => {
@@ -131,16 +120,12 @@ impl WindowBased for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::round_of_acks;
+    use crate::testing::{CongestionControl, avoiding_at, round_of_acks};
 
     #[test]
     fn after_a_loss_the_window_is_what_the_path_delivered_in_the_smallest_rtt() {
         // 500 packets in each 100 ms: a loss that is not congestion leaves the window where it was.
-        let mut westwood = Windowed::new(Westwood::new());
-        westwood.window.packets = 500;
-        westwood.window.threshold = 500;
+        let mut westwood = avoiding_at(500, Westwood::new());
         let mut now = 0;
         for _ in 0..40 {
             westwood.window.packets = 500;

@@ -4,13 +4,13 @@ use crate::parts::round_rtt::RoundRtt;
 use crate::parts::window::{Window, WindowBased};
 use crate::{Ack, Congestion, Nanos};
 
-/// §III: Q_max, packets queued before it decongests.
+/// §III: Q_max, queued packets that start decongestion.
 const QUEUE_MAX: u32 = 80;
-/// §III: φ, queueing delay over base RTT (as 1/φ) before it turns slow.
+/// §III: φ; slow mode begins when the queueing delay exceeds 1/φ of the base RTT.
 const PHI: Nanos = 8;
-/// §III: ρ, round trips in slow mode after which a loss halves.
+/// §III: ρ, round trips in slow mode before a loss halves the window.
 const RHO: u32 = 16;
-/// §III: ζ, round trips in fast mode after which competing flows are taken to have left.
+/// §III: ζ, round trips in fast mode before competing flows are assumed gone.
 const ZETA: u32 = 50;
 /// §III: ε and δ as shifts: at most half of the window to decongest, at least an eighth after a loss.
 const EPSILON: u32 = 1;
@@ -18,12 +18,12 @@ const DELTA: u32 = 3;
 /// Scalable TCP's growth in fast mode.
 const PACKETS_PER_INCREASE: u32 = 100;
 
-/// Scalable while the queue is short, Reno with a precautionary decongestion while it is long.
+/// Scalable TCP while the queue is short, Reno with precautionary decongestion while it is long.
 #[derive(Clone, Debug)]
 pub struct Yeah {
     rtt: RoundRtt,
     last_queue: u32,
-    /// Estimate of the window that a competing Reno flow would have.
+    /// Estimated window of a competing Reno flow.
     reno_count: u32,
     fast_count: u32,
     /// Round trips in slow mode; 0 in fast mode.
@@ -42,7 +42,7 @@ impl Yeah {
         let queue = (u128::from(packets) * u128::from(queueing) / u128::from(min)) as u32;
         if queue > QUEUE_MAX || queueing > base / PHI {
             if queue > QUEUE_MAX && packets > self.reno_count {
-                // §III: decongest by the queue, at most by half.
+                // §III: drain the queue, by at most half of the window.
                 let reduced = packets - queue.min(packets >> EPSILON);
                 window.packets = reduced.max(self.reno_count);
                 window.threshold = window.packets;
@@ -97,14 +97,10 @@ impl WindowBased for Yeah {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::parts::window::Windowed;
-    use crate::testing::{RTT, round_at};
+    use crate::testing::{self, CongestionControl, RTT, Windowed, round_at};
 
     fn avoiding_at(window: u32) -> Windowed<Yeah> {
-        let mut yeah = Windowed::new(Yeah::new());
-        yeah.window.packets = window;
-        yeah.window.threshold = window;
+        let mut yeah = testing::avoiding_at(window, Yeah::new());
         yeah.scheme.rtt.base = RTT;
         yeah
     }

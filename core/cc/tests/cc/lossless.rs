@@ -1,8 +1,6 @@
 //! A path that never loses anything for half a day: windows grow and grow, and nothing overflows.
 
-use leo_cc::{
-    Ack, AtSending, Congestion, CongestionControl, Context, NAMES, Nanos, RateSample, Recovery, Scheme,
-};
+use leo_cc::{Ack, AtSending, Congestion, CongestionControl, Context, NAMES, Nanos, RateSample, Scheme};
 
 const MS: Nanos = 1_000_000;
 const RTT: Nanos = 50 * MS;
@@ -30,13 +28,12 @@ fn endure(name: &str, first_a_loss: bool) -> u32 {
         let window = scheme.window();
         let acked = window.min(CARRIED);
         let newest =
-            AtSending { delivered: una, lost: 0, in_flight: acked, sent_at: now - RTT, app_limited: false };
+            AtSending { delivered: una, in_flight: acked, sent_at: now - RTT, ..AtSending::default() };
         una += u64::from(acked);
         scheme.on_ack(&Ack {
             now,
             acked,
             delivered: acked,
-            lost: 0,
             una,
             next: una,
             rtt: Some(RTT),
@@ -45,19 +42,13 @@ fn endure(name: &str, first_a_loss: bool) -> u32 {
             min_rtt: RTT,
             srtt: RTT,
             prior_in_flight: acked,
-            in_flight: 0,
             total_delivered: una,
-            total_lost: 0,
             total_sent: una,
             rate: Some(RateSample { delivered: u64::from(acked), interval: RTT, app_limited: false }),
             newest: Some(newest),
-            paced_until: 0,
             window_limited: true,
             may_grow: true,
-            recovery: Recovery::Open,
-            sacked: 0,
-            was_repairing: false,
-            was_disordered: false,
+            ..Ack::default()
         });
         assert!(scheme.window() >= 1, "{name}, round trip {round}");
         assert!(scheme.pacing_rate().is_none_or(|rate| rate > 0), "{name}, round trip {round}");

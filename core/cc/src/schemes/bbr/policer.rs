@@ -1,18 +1,17 @@
-//! A token-bucket policer seen by its steady rate with steady loss (draft-cardwell-iccrg-bbr-congestion-control-00, appendix;
-//! Linux's long-term bandwidth sampling).
+//! Detection of a token-bucket policer by a steady rate with steady loss (draft-cardwell-iccrg-bbr-congestion-control-00,
+//! appendix; Linux's long-term bandwidth sampling).
 
-use crate::{Ack, Nanos};
+use crate::{Ack, MILLISECOND, Nanos};
 
 const INTERVAL_ROUNDS_MIN: u32 = 4;
 const INTERVAL_ROUNDS_MAX: u32 = 4 * INTERVAL_ROUNDS_MIN;
-/// Lost over delivered that suspects a policer: 50 / 256.
+/// Share of lost over delivered packets that indicates a policer.
 const LOSS_SHARE: f64 = 50.0 / 256.0;
-/// Two intervals are consistent within an eighth, or 4 kbit/s in packets a second.
+/// Two intervals agree within an eighth, or within 4 kbit/s (in packets per second).
 const RATIO: f64 = 0.125;
 const DIFFERENCE: f64 = 4_000.0 / 8.0 / 1_500.0;
-/// Rounds for which the policer's rate is believed.
+/// Rounds for which the policer's rate is used.
 const ROUNDS_BELIEVED: u32 = 48;
-const MILLISECOND: Nanos = 1_000_000;
 
 /// Compares intervals between losses.
 #[derive(Clone, Debug, Default)]
@@ -27,12 +26,12 @@ pub struct Policer {
 }
 
 impl Policer {
-    /// The policer's rate in packets a second, while one is believed in.
+    /// The detected policer's rate in packets per second.
     pub const fn rate(&self) -> Option<f64> {
         if self.believed { self.bandwidth } else { None }
     }
 
-    /// Take an acknowledgement; true when the belief ends and bandwidth must be probed for again.
+    /// Take an ACK; return true when the policer's rate expires and BBR must probe for bandwidth again.
     pub fn observe(&mut self, ack: &Ack, round_start: bool, in_probe_bw: bool, app_limited: bool) -> bool {
         if self.believed {
             self.rounds += u32::from(in_probe_bw && round_start);

@@ -1,4 +1,4 @@
-//! The min RTT, and ProbeRTT, which empties the queue to see it (draft-cardwell-iccrg-bbr-congestion-control-00 §4.3.5).
+//! The min RTT, and ProbeRTT, which drains the queue to measure it (draft-cardwell-iccrg-bbr-congestion-control-00 §4.3.5).
 
 use super::{Bbr, MIN_RTT_LIFE, Mode, PROBE_RTT_TIME, WINDOW_MIN};
 use crate::{Ack, Nanos, Recovery};
@@ -18,7 +18,7 @@ impl Bbr {
         }
     }
 
-    /// True once the min RTT is older than `life`.
+    /// Update the min RTT; return whether it was older than `life`.
     pub(crate) fn take_rtt(&mut self, ack: &Ack, life: Nanos) -> bool {
         let expired = ack.now > self.min_rtt_at + life;
         if let Some(rtt) = ack.rtt
@@ -36,7 +36,7 @@ impl Bbr {
         self.probe_rtt_done = None;
     }
 
-    /// Whether it is in ProbeRTT, and a round trip and the time for it have passed with `least` packets in flight.
+    /// Return whether ProbeRTT has lasted its time and a round trip with at most `least` packets in flight.
     pub(crate) fn probes_rtt_enough(&mut self, ack: &Ack, least: u32) -> bool {
         if self.mode != Mode::ProbeRtt {
             return false;

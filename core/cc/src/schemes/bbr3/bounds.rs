@@ -1,4 +1,4 @@
-//! What loss has taught: bounds of the data in flight and of the rate (draft-ietf-ccwg-bbr-06 §5.5).
+//! Bounds of the data in flight and of the rate, learnt from loss (draft-ietf-ccwg-bbr-06 §5.5).
 
 use crate::{Ack, AtSending};
 
@@ -10,8 +10,8 @@ const WINDOW_MIN: u32 = 4;
 /// No bound.
 pub const INFINITE: u32 = u32::MAX;
 
-/// Long-term and short-term bounds, and the delivery signals of a round that they are set by.
-#[derive(Clone, Debug)]
+/// Long-term and short-term bounds, and the delivery signals of a round that set them.
+#[derive(Clone, Debug, Default)]
 pub struct Bounds {
     /// BBR.inflight_longterm
     pub long_term: u32,
@@ -31,23 +31,17 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             long_term: INFINITE,
             short_term: INFINITE,
             bandwidth_short_term: f64::INFINITY,
-            bandwidth_latest: 0.0,
-            delivered_latest: 0,
-            loss_round_delivered: 0,
-            loss_round_start: false,
-            loss_in_round: false,
             probe_up_packets: INFINITE,
-            probe_up_acked: 0,
-            probe_up_rounds: 0,
+            ..Self::default()
         }
     }
 
-    /// UpdateLatestDeliverySignals; `sample` in packets a second.
+    /// UpdateLatestDeliverySignals; `sample` in packets per second.
     pub fn note_delivery(&mut self, ack: &Ack, newest: &AtSending, sample: f64) {
         self.loss_round_start = false;
         let delivered = (ack.total_delivered - newest.delivered) as u32;
@@ -59,7 +53,7 @@ impl Bounds {
         }
     }
 
-    /// NoteLoss; true for the first loss of a round.
+    /// NoteLoss; return true for the first loss of a round.
     pub const fn note_loss(&mut self, total_delivered: u64) -> bool {
         let first = !self.loss_in_round;
         if first {
@@ -69,7 +63,7 @@ impl Bounds {
         first
     }
 
-    /// What was noted was no loss.
+    /// Forget a spurious loss.
     pub const fn forget_loss(&mut self) {
         self.loss_in_round = false;
     }
@@ -119,7 +113,7 @@ impl Bounds {
         lost as f64 > f64::from(in_flight) * LOSS_THRESHOLD
     }
 
-    /// InflightAtLoss: where in the flight of a lost packet the loss passed the threshold.
+    /// InflightAtLoss: the packets in flight when losses passed the threshold.
     pub fn in_flight_at_loss(in_flight: u32, lost: u64) -> u32 {
         let before = f64::from(in_flight.saturating_sub(1));
         let lost_before = lost.saturating_sub(1) as f64;

@@ -14,9 +14,9 @@ const LOSS_THRESHOLD: f64 = 0.02;
 pub struct FullPipe {
     bandwidth: f64,
     rounds: u32,
-    /// It has stopped growing since the last reset.
+    /// Growth has stopped since the last reset.
     pub now: bool,
-    /// It had stopped growing once.
+    /// Growth has stopped before.
     pub reached: bool,
     loss_events: u32,
     lost: u32,
@@ -24,14 +24,14 @@ pub struct FullPipe {
 }
 
 impl FullPipe {
-    /// ResetFullBW, with the rate that growth now counts from.
+    /// ResetFullBW; growth counts from `bandwidth`.
     pub const fn reset(&mut self, bandwidth: f64) {
         self.bandwidth = bandwidth;
         self.rounds = 0;
         self.now = false;
     }
 
-    /// CheckFullBWReached; `sample` in packets a second.
+    /// CheckFullBWReached; `sample` in packets per second.
     pub fn check(&mut self, sample: f64, app_limited: bool, round_start: bool) {
         if self.now || !round_start || app_limited {
             return;
@@ -45,7 +45,7 @@ impl FullPipe {
         self.reached |= self.now;
     }
 
-    /// CheckStartupHighLoss: true when a round in recovery lost too much in too many places.
+    /// CheckStartupHighLoss: return whether a round lost too many packets in too many places.
     pub fn loses_too_much(&mut self, ack: &Ack, round_start: bool) -> bool {
         self.loss_events += u32::from(ack.lost > 0);
         self.lost = self.lost.saturating_add(ack.lost);

@@ -1,14 +1,13 @@
-//! The min RTT and when it must be probed for (draft-ietf-ccwg-bbr-06 §5.3.4.3).
+//! The min RTT and when to probe for it (draft-ietf-ccwg-bbr-06 §5.3.4.3).
 
-use crate::Nanos;
+use crate::{Nanos, SECOND};
 
-const SECOND: Nanos = 1_000_000_000;
 /// BBR.MinRTTFilterLen and BBR.ProbeRTTInterval.
 const FILTER: Nanos = 10 * SECOND;
 const PROBE_INTERVAL: Nanos = 5 * SECOND;
 
 /// A minimum over ten seconds, refreshed at least every five.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct MinRtt {
     /// BBR.min_rtt; `Nanos::MAX` before a sample.
     pub value: Nanos,
@@ -24,7 +23,7 @@ impl MinRtt {
         Self { value, at: now, recent: Nanos::MAX, recent_at: now }
     }
 
-    /// UpdateMinRTT; true when it is time to probe.
+    /// UpdateMinRTT; return whether it is time to probe.
     pub fn update(&mut self, now: Nanos, rtt: Option<Nanos>) -> bool {
         let probe = now > self.recent_at + PROBE_INTERVAL;
         if let Some(rtt) = rtt

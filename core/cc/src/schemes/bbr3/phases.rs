@@ -1,4 +1,4 @@
-//! The phases of ProbeBW and ProbeRTT (draft-ietf-ccwg-bbr-06 §5.3.3 and §5.3.4), and what loss teaches in them.
+//! The phases of ProbeBW and ProbeRTT (draft-ietf-ccwg-bbr-06 §5.3.3 and §5.3.4).
 
 use super::bounds::{Bounds, INFINITE};
 use super::{AckPhase, Bbr3, MILLISECOND, PROBE_RTT_TIME, RENO_ROUNDS, State};
@@ -27,7 +27,7 @@ impl Bbr3 {
         }
     }
 
-    /// IsTimeToCruise: headroom is free, and no queue is left, by the long-term bandwidth.
+    /// IsTimeToCruise: there is headroom and, by the long-term bandwidth, no queue.
     fn is_time_to_cruise(&self, ack: &Ack) -> bool {
         let bdp = bdp_packets(self.max_bandwidth.get(), self.min_rtt.value, 1.0);
         ack.in_flight <= self.bounds.with_headroom().min(self.with_budget(bdp))
@@ -84,7 +84,7 @@ impl Bbr3 {
         self.state = State::Down;
     }
 
-    /// AdaptLongTermModel; true where it has decided on another phase.
+    /// AdaptLongTermModel; return true if it has changed the phase.
     fn adapt_long_term(&mut self, ack: &Ack, newest: &AtSending, app_limited: bool) -> bool {
         if self.round_start {
             match self.ack_phase {

@@ -1,7 +1,6 @@
 use super::*;
+use crate::SECOND;
 use crate::testing::{Path, RTT};
-
-const SECOND: Nanos = 1_000 * MILLISECOND;
 
 /// On a path of 1,000 packets a second and 100 ms, which 100 packets fill.
 fn started() -> (Path, Bbr3) {

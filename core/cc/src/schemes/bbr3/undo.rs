@@ -1,5 +1,4 @@
-//! What a loss has changed, to be taken back if nothing was lost (draft-ietf-ccwg-bbr-06, "Updating the Model Upon Detecting a
-//! Spurious Loss Recovery").
+//! Undo of spurious losses (draft-ietf-ccwg-bbr-06, "Updating the Model Upon Detecting a Spurious Loss Recovery").
 
 use super::{Bbr3, State};
 use crate::{Nanos, Recovery};
@@ -7,7 +6,7 @@ use crate::{Nanos, Recovery};
 /// BBR.undo_state, undo_bw_shortterm, undo_inflight_shortterm and undo_inflight_longterm.
 #[derive(Clone, Debug, Default)]
 pub struct Undo {
-    /// The state that the losses ended, if they did.
+    /// The state that the losses ended, if any.
     pub state: Option<State>,
     pub saved_at: Option<Nanos>,
     bandwidth_short_term: f64,

@@ -1,12 +1,8 @@
 use super::*;
-use crate::CongestionControl;
-use crate::parts::window::Windowed;
-use crate::testing::{RTT, round_at};
+use crate::testing::{self, CongestionControl, RTT, Windowed, round_at};
 
 fn avoiding_at(window: u32, seed: u64) -> Windowed<Cdg> {
-    let mut cdg = Windowed::new(Cdg::new(&Context { seed, ..Context::default() }));
-    cdg.window.packets = window;
-    cdg.window.threshold = window;
+    let mut cdg = testing::avoiding_at(window, Cdg::new(&Context { seed, ..Context::default() }));
     cdg.scheme.shadow = window;
     cdg
 }

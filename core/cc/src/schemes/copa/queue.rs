@@ -1,16 +1,16 @@
-//! What Copa knows of the queue: its delay, and whether flows that fill buffers keep it from emptying.
+//! Copa's view of the queue: its delay, and whether buffer-filling flows keep it from emptying.
 
 use crate::Nanos;
 use crate::parts::windowed_max::WindowedMax;
 use crate::parts::windowed_min::WindowedMin;
 
-/// §2: RTTmin is of the last 10 s, so that it follows changes of the route.
+/// §2: RTTmin covers the last 10 s, to follow changes of the route.
 const MIN_RTT_WINDOW: Nanos = 10_000_000_000;
-/// §2.2: RTTmax is of the past four round trips.
+/// §2.2: RTTmax covers the last four round trips.
 const MAX_RTT_ROUNDS: Nanos = 4;
-/// §2.2: Copa flows among themselves empty the queue once in so many round trips.
+/// §2.2: with only Copa flows, the queue empties at least once in this many round trips.
 const EMPTY_WITHIN_ROUNDS: Nanos = 5;
-/// §2.2: the queue is nearly empty below this share of the short-term variation.
+/// §2.2: below this share of the short-term variation the queue is nearly empty.
 const NEARLY_EMPTY: f64 = 0.1;
 
 /// Delays in nanoseconds.
@@ -40,10 +40,10 @@ impl Queue {
         let rtt = rtt.max(1) as f64;
         self.srtt = srtt;
         self.min.update(MIN_RTT_WINDOW, now, rtt);
-        // §2: RTTstanding is the smallest RTT over srtt/2, which takes out what compressed acknowledgements add.
+        // §2: RTTstanding is the smallest RTT over srtt/2, to remove the effect of compressed ACKs.
         self.standing.update(srtt / 2, now, rtt);
         self.max.update(srtt.saturating_mul(MAX_RTT_ROUNDS), now, rtt);
-        // §2.2: dq < 0.1 (RTTmax - RTTmin); where nothing varies it is empty.
+        // §2.2: dq < 0.1 (RTTmax - RTTmin); ≤, so a constant RTT counts as empty.
         if self.delay() <= NEARLY_EMPTY * (self.max.get() - self.min.get()) {
             self.empty_at = now;
         }
@@ -64,7 +64,7 @@ impl Queue {
         (self.standing.get() - self.min.get()).max(0.0)
     }
 
-    /// §2.2: the queue has not been nearly empty for five round trips: others fill it.
+    /// §2.2: other flows fill the queue if it has not been nearly empty for five round trips.
     pub const fn has_competitors(&self, now: Nanos) -> bool {
         now.saturating_sub(self.empty_at) > self.srtt.saturating_mul(EMPTY_WITHIN_ROUNDS)
     }

@@ -1,19 +1,17 @@
 use super::*;
-use crate::AtSending;
-use crate::testing::RTT;
+use crate::testing::{RTT, round_at};
 
 const MS: Nanos = 1_000_000;
 
-/// A path whose RTT the test chooses; it counts what is delivered.
+/// A path whose RTT the test chooses.
 struct Path {
     copa: Copa,
     now: Nanos,
-    delivered: u64,
 }
 
 impl Path {
     fn new() -> Self {
-        Self { copa: Copa::new(), now: RTT, delivered: 0 }
+        Self { copa: Copa::new(), now: RTT }
     }
 
     /// Out of slow start with `window` packets, after a round without queueing.
@@ -26,28 +24,8 @@ impl Path {
         path
     }
 
-    /// A window of acknowledgements at one RTT.
     fn round(&mut self, rtt: Nanos) {
-        let window = u64::from(self.copa.window());
-        let begin = self.delivered;
-        for packet in 1..=window {
-            let now = self.now + rtt * packet / window;
-            self.delivered += 1;
-            self.copa.on_ack(&Ack {
-                now,
-                acked: 1,
-                delivered: 1,
-                rtt: Some(rtt),
-                srtt: rtt,
-                min_rtt: RTT,
-                newest: Some(AtSending { delivered: begin, ..AtSending::default() }),
-                total_delivered: self.delivered,
-                window_limited: true,
-                may_grow: true,
-                ..Ack::default()
-            });
-        }
-        self.now += rtt;
+        self.now = round_at(&mut self.copa, self.now, rtt);
     }
 
     fn rounds(&mut self, rtts: &[Nanos]) -> Vec<u32> {

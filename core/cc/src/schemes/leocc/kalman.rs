@@ -1,11 +1,11 @@
-//! A Kalman filter of one value that wanders (Kalman, "A New Approach to Linear Filtering and Prediction Problems", 1960).
+//! A Kalman filter of a scalar random walk (Kalman, "A New Approach to Linear Filtering and Prediction Problems", 1960).
 
-/// The authors' release: variance of a step of the value and of a measurement's error, and of the first estimate.
+/// The authors' release: variance of a step, of a measurement's error and of the first estimate.
 const STEP_VARIANCE: f64 = 4.0;
 const ERROR_VARIANCE: f64 = 4.0;
 const FIRST_VARIANCE: f64 = 25.0;
 
-/// The estimate, in the measurements' unit; with these variances a measurement soon counts for 62 %.
+/// With these variances a measurement's weight converges to 62 %.
 #[derive(Clone, Debug)]
 pub struct Kalman {
     /// Zero before the first measurement.

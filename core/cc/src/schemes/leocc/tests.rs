@@ -1,7 +1,6 @@
 use super::*;
+use crate::SECOND;
 use crate::testing::{Path, RTT};
-
-const SECOND: Nanos = 1_000 * MILLISECOND;
 
 /// A path of 1,000 packets a second, 100 packets in 100 ms, that is reconfigured at 2 s, 17 s, 32 s…, if it says so.
 fn started(announced: bool) -> (Path, LeoCc) {

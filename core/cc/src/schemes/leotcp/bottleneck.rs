@@ -1,52 +1,46 @@
-//! Which hop of the path is its bottleneck, and how utilised that is (LeoTCP, section III-C, "Target Utilisation").
+//! The bottleneck hop of the path and its utilisation (LeoTCP, section III-C, "Target Utilisation").
 
 use crate::telemetry::MAX_HOPS;
-use crate::{Hop, Nanos};
+use crate::{Hop, NANOS_PER_S, Nanos};
 
-const NANOS_PER_S: f64 = 1e9;
-
-/// What one packet met.
+/// The bottleneck that one packet met.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bottleneck {
-    /// Of the most utilised hop; `None` for the first packet on a path, which has nothing to compare with.
+    /// Utilisation of the most utilised hop; `None` for the first packet on a path.
     pub utilisation: Option<f64>,
     /// The sample's weight in the EWMA.
     pub weight: f64,
-    /// Bytes on the wire per second.
+    /// Wire bytes per second.
     pub rate: f64,
     pub flows: u32,
     pub average_rtt: Nanos,
     /// Queueing delay of all hops in ns: the sum of rxQlen / bw.
     pub waited: f64,
-    /// It is the first packet on its path.
+    /// This is the first packet on its path.
     pub path_changed: bool,
 }
 
-/// What utilisation is computed over on the sender's side.
+/// The sender's RTT for computing utilisation.
 #[derive(Clone, Copy, Debug)]
 pub enum FlowRtt {
-    /// In place of an average RTT that a switch does not know yet.
+    /// Used until a switch knows its average RTT.
     UntilAverage(Nanos),
-    /// In place of any switch's average RTT.
+    /// Used instead of the switches' average RTTs.
     InsteadOfAverage(Nanos),
 }
 
 /// The path's last packet, hop by hop.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PathMonitor {
     /// Departure and bytes sent of each hop.
     previous: [(Nanos, u64); MAX_HOPS],
-    /// 0: there was none yet.
+    /// 0 before the first packet.
     path: u64,
     changed_at: Nanos,
 }
 
 impl PathMonitor {
-    pub const fn new() -> Self {
-        Self { previous: [(0, 0); MAX_HOPS], path: 0, changed_at: 0 }
-    }
-
-    /// `None` if the packet is of an old path or older than the last one.
+    /// Return the bottleneck; `None` if the packet took an old path or is older than the last one.
     pub fn observe(&mut self, now: Nanos, hops: &[Hop], rtt: FlowRtt, srtt: Nanos) -> Option<Bottleneck> {
         let hops = &hops[..hops.len().min(MAX_HOPS)];
         let last = hops.last()?;
@@ -88,7 +82,7 @@ impl PathMonitor {
                 (here, _) => here.is_some(),
             });
             if is_worse {
-                // HPCC (Li et al., SIGCOMM 2019), algorithm 1: a sample weighs what of an RTT it covers.
+                // HPCC (Li et al., SIGCOMM 2019), algorithm 1: weigh a sample by the share of an RTT that it covers.
                 let weight = if known { (since / average_rtt as f64).min(1.0) } else { 1.0 };
                 let Hop { flows, .. } = *hop;
                 worst = Some(Bottleneck {
@@ -108,7 +102,7 @@ impl PathMonitor {
 
 /// "XOR of per-hop switch IDs to detect path changes"; never 0.
 fn path_id(hops: &[Hop]) -> u64 {
-    // Spread, because XOR takes small numbers for one another: 1 ^ 2 = 3.
+    // Spread the numbers, because XOR confuses small ones: 1 ^ 2 = 3.
     let id = |hop: &Hop| (u64::from(hop.link) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     hops.iter().fold(hops.len() as u64, |path, hop| path ^ id(hop)).max(1)
 }

@@ -1,56 +1,36 @@
-//! When SaTCP's flag is set: from a report that comes early until the latest that its handover may be felt.
+//! SaTCP's flag: set from an early report until the latest time that its handover can cause losses.
 
 use std::sync::Arc;
 
-use crate::{Context, Handover, Nanos};
+use crate::{Context, Handover, MILLISECOND, Nanos};
 
-const MILLISECOND: Nanos = 1_000_000;
 /// Section V-C: TCP_RTO_MIN + 0.1 s.
 const MARGIN: Nanos = 200 * MILLISECOND + 100 * MILLISECOND;
 
-/// When a handover is reported and how long the freeze is that follows.
-#[derive(Clone, Copy, Debug)]
-pub struct Reporting {
-    /// T_err: so much before it is expected.
-    early: Nanos,
-}
-
-impl Reporting {
-    /// Section V-B: about 90 % of predictions are within 0.6 s.
-    pub const AS_PUBLISHED: Self = Self::early_by_ms(600);
-
-    /// Section VI-A tries a T_err of 0, 0.3, 0.5 and 1 s.
-    pub const fn early_by_ms(early_ms: u64) -> Self {
-        Self { early: early_ms * MILLISECOND }
-    }
-
-    /// Section V-C: the inhibition lasts 2 T_err + TCP_RTO_MIN + 0.1 s.
-    const fn freeze(self) -> Nanos {
-        2 * self.early + MARGIN
-    }
-}
-
-/// The announced handovers and the first that is not over.
+/// The announced handovers, and the first that is not over.
 #[derive(Clone, Debug)]
 pub struct Inhibition {
     handovers: Arc<[Handover]>,
     next: usize,
-    reporting: Reporting,
+    /// T_err: lead of a report before the predicted handover.
+    early: Nanos,
 }
 
 impl Inhibition {
-    pub fn new(context: &Context, reporting: Reporting) -> Self {
-        Self { handovers: context.handovers.clone(), next: 0, reporting }
+    pub fn new(context: &Context, early_ms: u64) -> Self {
+        Self { handovers: context.handovers.clone(), next: 0, early: early_ms * MILLISECOND }
     }
 
     const fn reported_at(&self, handover: Handover) -> Nanos {
-        handover.expected_at.saturating_sub(self.reporting.early)
+        handover.expected_at.saturating_sub(self.early)
     }
 
-    /// Whether a report holds at `now`, which must not go back.
+    /// Return whether the flag is set at `now`, which must not decrease.
     pub fn holds(&mut self, now: Nanos) -> bool {
+        // Section V-C: the inhibition lasts 2 T_err + TCP_RTO_MIN + 0.1 s.
+        let freeze = 2 * self.early + MARGIN;
         while let Some(&handover) = self.handovers.get(self.next)
-            && now >= self.reported_at(handover) + self.reporting.freeze()
+            && now >= self.reported_at(handover) + freeze
         {
             self.next += 1;
         }
@@ -63,10 +43,10 @@ mod tests {
     use super::*;
 
     /// In ms, when the flag changes around handovers expected at 10, 10.5 and 30 s.
-    fn changes(reporting: Reporting) -> Vec<u64> {
+    fn changes(early_ms: u64) -> Vec<u64> {
         let handovers = [10_000, 10_500, 30_000].map(|ms| Handover { expected_at: ms * MILLISECOND });
         let context = Context { handovers: handovers.into(), ..Context::default() };
-        let mut inhibition = Inhibition::new(&context, reporting);
+        let mut inhibition = Inhibition::new(&context, early_ms);
         (1..40_000)
             .scan(false, |before, ms| {
                 let holds = inhibition.holds(ms * MILLISECOND);
@@ -80,14 +60,14 @@ mod tests {
 
     #[test]
     fn a_report_holds_from_an_error_before_the_handover_for_one_and_a_half_seconds() {
-        assert_eq!(changes(Reporting::AS_PUBLISHED), [9_400, 11_400, 29_400, 30_900]);
+        assert_eq!(changes(600), [9_400, 11_400, 29_400, 30_900]);
     }
 
     #[test]
     fn the_freezes_of_table_one_are_those_of_its_report_adjustments() {
         // "0.3s 0s", "0.9s -0.3s", "1.3s -0.5s", "2.3s -1.0s"
         for (early, freeze) in [(0, 300), (300, 900), (500, 1_300), (1_000, 2_300)] {
-            let found = changes(Reporting::early_by_ms(early));
+            let found = changes(early);
             assert_eq!(found[found.len() - 2..], [30_000 - early, 30_000 - early + freeze]);
         }
     }

@@ -1,9 +1,9 @@
 use super::*;
-use crate::parts::window::Windowed;
-use crate::schemes::{Bbr3, Reno};
-use crate::testing::ack_of_one;
+use crate::SECOND;
+use crate::schemes::bbr3::Bbr3;
+use crate::schemes::reno::Reno;
+use crate::testing::{Windowed, ack_of_one};
 
-const SECOND: Nanos = 1_000_000_000;
 const MS: Nanos = 1_000_000;
 
 /// Starlink's grid, 12 s into each quarter of a minute.

@@ -1,56 +1,52 @@
 //! Gradient ascent with confidence: how far the rate moves (NSDI 2018, §4.2).
 
-/// θ0: Mbit/s that a unit of utility gradient moves the rate by.
+/// θ0: change of the rate in Mbit/s per unit of the utility's gradient.
 const CONVERSION: f64 = 1.0;
-/// ω0 and δ: the change is bounded by ω0 + k·δ of the rate. (WebRTC's Vivace has δ = 0.1.)
+/// ω0 and δ: a change is at most ω0 + k·δ of the rate. (WebRTC's Vivace has δ = 0.1.)
 const BOUNDARY: f64 = 0.05;
 const BOUNDARY_INCREMENT: f64 = 0.06;
-/// No step is smaller, in Mbit/s.
+/// Smallest step in Mbit/s.
 const LEAST_CHANGE: f64 = 0.5;
-/// After a change of direction so many steps at the most pass before confidence grows again.
+/// Most steps after a change of direction before confidence grows again.
 const SWINGS: u32 = 2;
 
 /// Turns gradients of the utility into changes of the rate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Ascent {
-    /// τ: steps in the same direction, where they counted.
+    /// τ: counted steps in the same direction.
     amplifier: f64,
     /// k.
     boundary_steps: f64,
     swings: u32,
     prior_change: f64,
-    /// Steps in the same direction since it last changed.
+    /// Steps since the direction last changed.
     trend: u32,
 }
 
 impl Ascent {
-    pub const fn new() -> Self {
-        Self { amplifier: 0.0, boundary_steps: 0.0, swings: 0, prior_change: 0.0, trend: 0 }
-    }
-
-    /// Whether the direction has held, so that it need not be asked for twice.
+    /// Whether the direction has held, so one pair of probes suffices.
     pub const fn is_confident(&self) -> bool {
         self.trend >= 1
     }
 
-    /// What was measured says nothing: the next direction counts as the first, and is asked for once.
+    /// Discard the measurement: the next direction counts as the first, and one pair of probes suffices.
     pub const fn doubt(&mut self) {
         self.trend = 2;
         self.prior_change = 0.0;
     }
 
-    /// One more step in the same direction is certain enough to be asked for once.
+    /// Trust the direction: one pair of probes suffices.
     pub const fn trust(&mut self) {
         self.trend = 2;
     }
 
-    /// Begin with small steps.
+    /// Restart with small steps.
     pub const fn calm(&mut self) {
         self.amplifier = 0.0;
         self.boundary_steps = 0.0;
     }
 
-    /// The change of `rate`, in Mbit/s, that a utility's `gradient` asks for.
+    /// Return the change of `rate` in Mbit/s for a utility's `gradient`.
     pub fn change(&mut self, gradient: f64, rate: f64) -> f64 {
         let change = gradient * CONVERSION;
         let turned = change * self.prior_change < 0.0;
@@ -120,7 +116,7 @@ mod tests {
 
     #[test]
     fn steps_in_one_direction_grow_and_a_turn_makes_them_small_again() {
-        let mut ascent = Ascent::new();
+        let mut ascent = Ascent::default();
         let steps: Vec<f64> = (0..5).map(|_| ascent.change(0.6, 1_000.0)).collect();
         // The first step has no direction to agree with.
         assert_eq!(steps, [0.6, 0.6, 0.6 * 2.0, 0.6 * 3.0, 0.6 * 4.0]);
@@ -135,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_change_is_bounded_by_five_percent_and_six_more_each_time() {
-        let mut ascent = Ascent::new();
+        let mut ascent = Ascent::default();
         let steps: Vec<f64> = (0..4).map(|_| ascent.change(-1e6, 100.0)).collect();
         for (step, expected) in steps.iter().zip([-5.0, -11.0, -17.0, -23.0]) {
             assert!((step - expected).abs() < 1e-9, "{steps:?}");
@@ -148,7 +144,7 @@ mod tests {
 
     #[test]
     fn no_step_is_less_than_half_a_megabit() {
-        let mut ascent = Ascent::new();
+        let mut ascent = Ascent::default();
         assert_eq!(ascent.change(0.01, 100.0), 0.5);
         assert_eq!(ascent.change(-0.01, 100.0), -0.5);
         assert_eq!(ascent.change(0.0, 100.0), 0.0);

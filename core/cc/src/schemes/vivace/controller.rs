@@ -1,33 +1,31 @@
-//! What the three public implementations have in common: they plan monitor intervals and learn from what they measured.
+//! The interface of the three implementations: plan monitor intervals and learn from their measurements.
 
 use super::{Completion, Kernel, Measurement, Nsdi2018, Plan, Proteus};
 use crate::Nanos;
 
-/// Bits on the wire for each byte of payload: a packet of 1,500 bytes carries 1,448.
+/// Wire bits per payload byte: a packet of 1,500 bytes carries 1,448.
 const WIRE_BITS_PER_PAYLOAD_BYTE: f64 = super::utility::PACKET_BITS / crate::SEGMENT_BYTES as f64;
 
-/// Payload bytes a second, from units of `bits` a second on the wire.
+/// Convert units of `bits` per second on the wire to payload bytes per second.
 pub fn payload_rate(rate: f64, bits: f64) -> f64 {
     rate * bits / WIRE_BITS_PER_PAYLOAD_BYTE
 }
 
-/// Units of `bits` a second on the wire, from payload bytes a second.
+/// Convert payload bytes per second to units of `bits` per second on the wire.
 pub fn wire_rate(rate: f64, bits: f64) -> f64 {
     rate * WIRE_BITS_PER_PAYLOAD_BYTE / bits
 }
 
-/// RTTs as they are when an interval begins; 0 before the first sample.
+/// RTTs when an interval begins; 0 before the first sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rtts {
-    /// The smallest.
     pub min: Nanos,
-    /// Smoothed.
     pub smoothed: Nanos,
-    /// Mean over the monitor interval that was completed last.
+    /// Mean over the last complete monitor interval.
     pub interval: Nanos,
 }
 
-/// A controller: a state machine of rates and measurements, whoever sends the packets.
+/// A state machine of rates and measurements.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one a flow, and it is not moved")]
 pub enum Controller {
@@ -40,7 +38,7 @@ pub enum Controller {
 }
 
 impl Controller {
-    /// The plan of interval `id`, which begins now.
+    /// Return the plan of interval `id`, which begins now.
     pub fn plan(&mut self, id: u64, rtts: Rtts) -> Plan {
         match self {
             Self::Nsdi2018(controller) => controller.plan(id, rtts),
@@ -49,7 +47,7 @@ impl Controller {
         }
     }
 
-    /// An interval is complete. True: the interval that is being sent must end, for another is to begin.
+    /// Learn from a complete interval; return whether the current interval must end and another begin.
     pub fn learn(&mut self, measured: &Measurement) -> bool {
         match self {
             Self::Nsdi2018(controller) => {
@@ -61,7 +59,7 @@ impl Controller {
         }
     }
 
-    /// The first RTT is known. True as for [`learn`](Self::learn).
+    /// Take the first RTT; return as [`learn`](Self::learn) does.
     pub fn on_first_rtt(&mut self, rtt: Nanos) -> bool {
         match self {
             Self::Proteus(controller) => {
@@ -72,21 +70,21 @@ impl Controller {
         }
     }
 
-    /// The retransmission timer ran out. True as for [`learn`](Self::learn).
+    /// The retransmission timer expired; return as [`learn`](Self::learn) does.
     pub fn on_timeout(&mut self) -> bool {
         let Self::Kernel(controller) = self else { return false };
         controller.on_timeout();
         true
     }
 
-    /// What was lost with the timeout has been repaired. True as for [`learn`](Self::learn).
+    /// Recovery from the timeout is complete; return as [`learn`](Self::learn) does.
     pub fn on_repaired(&mut self) -> bool {
         let Self::Kernel(controller) = self else { return false };
         controller.on_repaired();
         true
     }
 
-    /// Payload bytes a second to send at now.
+    /// The current rate in payload bytes per second.
     pub fn rate(&self) -> f64 {
         match self {
             Self::Nsdi2018(controller) => controller.rate(),
@@ -95,22 +93,22 @@ impl Controller {
         }
     }
 
-    /// When it takes an interval for complete.
+    /// When an interval is complete.
     pub const fn completion(&self) -> Completion {
         match self {
-            // Three packets sent later: by then loss detection has seen what is missing (RFC 5681 §3.2).
+            // By the third later packet, loss detection has found what is missing (RFC 5681 §3.2).
             Self::Nsdi2018(_) | Self::Proteus(_) => Completion::After(3),
             Self::Kernel(_) => Completion::AtEdge,
         }
     }
 
-    /// Whether it runs in the kernel, where packets are paced in bursts.
+    /// Whether this is the kernel's, whose packets are paced in bursts.
     pub const fn is_in_kernel(&self) -> bool {
         matches!(self, Self::Kernel(_))
     }
 }
 
-/// Change of utility over change of rate between two trials; 0 where their rates are the same.
+/// Change of utility over change of rate between two trials; 0 for equal rates.
 pub fn gradient(from: (f64, f64), to: (f64, f64)) -> f64 {
     let (rates, utilities) = (to.0 - from.0, to.1 - from.1);
     if rates == 0.0 { 0.0 } else { utilities / rates }

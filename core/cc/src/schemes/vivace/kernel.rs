@@ -10,58 +10,58 @@
 use super::utility::kernel_utility;
 use super::{Measurement, Plan, Rtts};
 use crate::parts::random::Random;
-use crate::{NEVER, Nanos, SEGMENT_BYTES};
+use crate::{NANOS_PER_S, NEVER, Nanos, SEGMENT_BYTES};
 
 const PACKET: f64 = SEGMENT_BYTES as f64;
-const NANOS_PER_S: f64 = 1e9;
-/// Bytes a second: half a MiB at first, a KiB at the least and two packets an RTT, after a step.
+/// Initial and least rate in bytes per second, and the least after a step in packets per RTT.
 const RATE_INITIAL: f64 = 524_288.0;
 const RATE_MIN: f64 = 1_024.0;
 const PACKETS_PER_RTT_MIN: f64 = 2.0;
-/// sk_max_pacing_rate is as good as unlimited; this keeps sums finite.
+/// sk_max_pacing_rate is practically unlimited; this keeps sums finite.
 const RATE_MAX: f64 = 1e11;
-/// An RTT that is not known yet.
+/// RTT before the first sample, in seconds.
 const RTT_UNKNOWN: f64 = 0.001;
-/// An interval has at least so many packets, and lasts until the first of them is known.
+/// Least packets per interval. It also lasts until its first packet is acknowledged.
 const INTERVAL_PACKETS: f64 = 50.0;
 const PROBE: f64 = 0.05;
 const PROBES: usize = 4;
-/// Each round multiplies the rate by this until the utility falls.
+/// Growth per interval while starting.
 const STARTING_GAIN: f64 = 1.5;
-/// While starting, less loss than this is none.
+/// While starting, less loss than this is ignored.
 const STARTING_LOSS: f64 = 0.1;
-/// Latency inflation below 3 % is ignored, and what two packets make.
+/// Latency inflation below 3 % is ignored, and below two packets' time.
 const INFLATION_MIN: f64 = 0.03;
 const INFLATION_PACKETS: f64 = 2.0;
-/// A step is this times the gradient times the amplifier.
+/// A step is this times the gradient and the amplifier.
 const STEP: f64 = 25_000.0;
 const AMPLIFIER_MIN: f64 = 2.0;
-/// After a change of direction so many steps at the most pass before the amplifier grows again.
+/// Most steps after a change of direction before the amplifier grows again.
 const SWINGS: u32 = 2;
-/// The first step changes the rate by a tenth at the most, those after one that was cut short by 7 % more each.
+/// A step changes the rate by at most a tenth, and 7 % more after each step that was cut short.
 const BOUND: f64 = 0.1;
 const BOUND_INCREMENT: f64 = 0.07;
-/// Rates that differ by less say nothing about the gradient, so steps are a tenth more than that.
+/// Rates that differ by less do not determine a gradient, so steps are a tenth larger.
 const DIFFERENCE_MIN: f64 = 0.02;
 const STEP_MIN: f64 = 1.1 * DIFFERENCE_MIN;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
+    #[default]
     Starting,
     Probing,
     Moving,
-    /// After a timeout, until what was lost is repaired: nothing is measured.
+    /// Recovering from a timeout, without measuring.
     Repairing,
 }
 
-/// The controller. Rates are in bytes of payload a second.
-#[derive(Clone, Debug)]
+/// The controller. Rates are in payload bytes per second.
+#[derive(Clone, Debug, Default)]
 pub struct Kernel {
     mode: Mode,
     base: f64,
     rate: f64,
     prior: f64,
-    /// What the last step is compared with.
+    /// Utility that the next step is compared with.
     utility: f64,
     first_id: u64,
     begun: usize,
@@ -76,24 +76,18 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// A new connection; `seed` decides which probe comes first.
+    /// `seed` draws the order of probes.
     pub fn new(seed: u64) -> Self {
         Self {
-            mode: Mode::Starting,
             base: RATE_INITIAL,
             rate: RATE_INITIAL,
             prior: RATE_INITIAL,
             utility: f64::MIN,
-            first_id: 0,
-            begun: 0,
-            known: 0,
-            rates: [0.0; PROBES],
-            utilities: [0.0; PROBES],
             amplifier: AMPLIFIER_MIN,
-            swings: 0,
             bound: BOUND,
             rtt: RTT_UNKNOWN,
             random: Random::new(seed),
+            ..Self::default()
         }
     }
 
@@ -106,7 +100,7 @@ impl Kernel {
             self.rtt = rtts.smoothed as f64 / NANOS_PER_S;
         }
         if self.begun >= self.trials() {
-            // Nothing to try until the trials are known.
+            // All trials are under way: wait for their results.
             self.rate = self.base;
             return Plan { rate: self.rate, duration: NEVER, rtt_samples: 0 };
         }
@@ -214,7 +208,7 @@ impl Kernel {
         if ups(0) != ups(1) {
             return;
         }
-        // The better one of the second pair is where to go, and what the next step is compared with.
+        // Go to the better rate of the second pair, and compare the next step with it.
         let better = if self.utilities[2] > self.utilities[3] { 2 } else { 3 };
         self.utility = self.utilities[better];
         self.base = self.rates[better];
@@ -233,7 +227,7 @@ impl Kernel {
         self.utility = utility;
         self.amplify(step);
         let step = self.bounded(step * self.amplifier);
-        // After probing there is no gradient yet; like the module, go up then, whichever way the probes pointed.
+        // After probing there is no gradient yet. Go up, like the module, whatever the direction of the probes.
         let least = STEP_MIN * self.base;
         let step = if step >= 0.0 { step.max(least) } else { step.min(-least) };
         self.prior = self.base;

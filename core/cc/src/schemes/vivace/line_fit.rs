@@ -1,6 +1,6 @@
-//! Linear regression over points as they come: how the RTT changes within a monitor interval.
+//! Incremental linear regression: how the RTT changes within a monitor interval.
 
-/// Sums over the points; their number is all that it grows with.
+/// Sums over the points.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LineFit {
     points: f64,
@@ -12,7 +12,7 @@ pub struct LineFit {
 }
 
 impl LineFit {
-    /// One more point. Both coordinates should be small: distances from the first point, in seconds.
+    /// Add a point. Coordinates should be small: use distances from the first point, in seconds.
     pub fn add(&mut self, x: f64, y: f64) {
         self.points += 1.0;
         self.x += x;
@@ -31,13 +31,13 @@ impl LineFit {
         self.y / self.points.max(1.0)
     }
 
-    /// Slope of the line of least squares; 0 where the points determine none.
+    /// Slope of the least-squares line; 0 if the points determine none.
     pub fn slope(&self) -> f64 {
         let spread = self.spread();
         if spread > 0.0 { (self.xy - self.x * self.y / self.points) / spread } else { 0.0 }
     }
 
-    /// Root mean square distance of the points from that line.
+    /// Root mean square distance of the points from the line.
     pub fn residual(&self) -> f64 {
         if self.points < 2.0 {
             return 0.0;

@@ -1,58 +1,55 @@
-//! Monitor intervals: what became of the packets that were sent at one rate.
+//! Monitor intervals: the fate of packets sent at one rate.
 
 use std::collections::VecDeque;
 
 use super::line_fit::LineFit;
-use crate::{Ack, NEVER, Nanos, SEGMENT_BYTES};
+use crate::{Ack, NANOS_PER_S, NEVER, Nanos, SEGMENT_BYTES};
 
-const NANOS_PER_S: f64 = 1e9;
-/// Intervals that are being sent or await their acknowledgements. Where an RTT has grown so much that these do not
-/// do, the one that is being sent goes on until the oldest is known.
+/// Most intervals in flight. If the RTT grows beyond that, the current interval continues until the oldest is complete.
 const MOST_INTERVALS: usize = 32;
-/// PCC-Kernel leaves so many packets out at both ends of an interval, where the rates before and after it still show.
+/// Packets that PCC-Kernel ignores at both ends of an interval, where adjacent rates interfere.
 const EDGE_PACKETS: u64 = 10;
 
-/// What a controller wants to try next.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The next trial of a controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// Payload bytes a second.
+    /// Payload bytes per second.
     pub rate: f64,
-    /// The interval lasts at least so long; [`NEVER`]: until the controller ends it.
+    /// Least duration; [`NEVER`] lasts until the controller ends the interval.
     pub duration: Nanos,
-    /// It lasts until so many RTTs of its own packets are known.
+    /// Least RTT samples of the interval's packets.
     pub rtt_samples: u32,
 }
 
-/// What a monitor interval measured.
+/// The measurement of a monitor interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measurement {
     /// Number of the interval, from 0.
     pub id: u64,
-    /// Packets whose fate is known: delivered or lost.
+    /// Packets delivered or lost.
     pub packets: u64,
-    /// Those lost.
+    /// Lost packets.
     pub lost: u64,
-    /// Payload bytes a second that it was to send.
+    /// Planned rate in payload bytes per second.
     pub target_rate: f64,
-    /// Payload bytes a second that it sent.
+    /// Actual rate in payload bytes per second.
     pub rate: f64,
-    /// How long it was being sent.
+    /// Time of sending.
     pub duration: Nanos,
     /// Mean RTT in seconds; 0 without a sample.
     pub mean_rtt: f64,
-    /// Change of the RTT over the time of sending, by linear regression; without unit.
+    /// Slope of the RTT over the time of sending, by linear regression (dimensionless).
     pub rtt_gradient: f64,
     /// Root mean square distance of the RTTs from the regression line, in seconds.
     pub rtt_residual: f64,
-    /// How much the smoothed RTT rose between the edges of the interval, in seconds.
+    /// Rise of the smoothed RTT between the edges of the interval, in seconds.
     pub smoothed_rtt_rise: f64,
-    /// Packets delivered between those edges, and the seconds that it took.
+    /// Packets delivered between the edges, and the seconds that this took.
     pub inner_delivered: u64,
-    /// See above.
     pub inner_seconds: f64,
 }
 
-/// Where the smoothed RTT is read: within the edges.
+/// The part of an interval between its edges.
 #[derive(Clone, Copy, Debug)]
 struct Inner {
     begin: Nanos,
@@ -62,18 +59,18 @@ struct Inner {
     delivered: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Interval {
     id: u64,
     plan: Plan,
     begin: Nanos,
-    /// [`NEVER`] while it is being sent.
+    /// [`NEVER`] while sending.
     end: Nanos,
-    /// An acknowledgement has come since it began.
+    /// An ACK has arrived since the interval began.
     heard: bool,
     delivered: u64,
     lost: u64,
-    /// Sending times of the first and of the last packet that acknowledgements told of.
+    /// When the first and last acknowledged packets were sent.
     first_sent: Option<Nanos>,
     last_sent: Nanos,
     /// Packets delivered or lost after the first.
@@ -125,7 +122,7 @@ impl Interval {
         let packets = self.delivered + self.lost;
         let span = self.last_sent.saturating_sub(self.first_sent.unwrap_or(NEVER)) as f64 / NANOS_PER_S;
         let rate = if span > 0.0 && self.after_first > 0 {
-            // Where hardly anything arrived, what arrived says little of the rate.
+            // With few deliveries the estimate is unreliable, so it is bounded.
             (self.after_first as f64 * f64::from(SEGMENT_BYTES) / span).min(2.0 * self.plan.rate)
         } else if packets > 0 {
             self.plan.rate
@@ -157,23 +154,23 @@ impl Interval {
     }
 }
 
-/// When the fate of an interval's packets counts as known.
+/// When an interval is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
-    /// When so many packets sent after it have been delivered: by then the transport has found what is missing.
+    /// After the delivery of this many later packets, when the transport has found the losses.
     After(u32),
-    /// When a packet is delivered that is less than [`EDGE_PACKETS`] from its end.
+    /// After the delivery of a packet less than [`EDGE_PACKETS`] from the end.
     AtEdge,
 }
 
-/// The intervals of a connection: one that is being sent, and those that await acknowledgements.
+/// The current interval of a connection, and those that await ACKs.
 #[derive(Clone, Debug)]
 pub struct MonitorIntervals {
-    /// The oldest first. It never grows beyond what it was made with.
+    /// Oldest first. Never exceeds its initial capacity.
     intervals: VecDeque<Interval>,
     completion: Completion,
     next_id: u64,
-    /// Packets delivered that were sent after the oldest interval.
+    /// Delivered packets that were sent after the oldest interval.
     beyond: u32,
 }
 
@@ -182,12 +179,12 @@ impl MonitorIntervals {
         Self { intervals: VecDeque::with_capacity(MOST_INTERVALS), completion, next_id: 0, beyond: 0 }
     }
 
-    /// The number that the next interval will have.
+    /// The number of the next interval.
     pub const fn next_id(&self) -> u64 {
         self.next_id
     }
 
-    /// The interval that is being sent ends, and one of `plan` begins. Only if [`has_room`](Self::has_room).
+    /// End the current interval and begin one with `plan`. Requires [`has_room`](Self::has_room).
     pub fn begin(&mut self, now: Nanos, plan: Plan) {
         if let Some(current) = self.intervals.back_mut() {
             current.end = now;
@@ -197,15 +194,7 @@ impl MonitorIntervals {
             plan,
             begin: now,
             end: NEVER,
-            heard: false,
-            delivered: 0,
-            lost: 0,
-            first_sent: None,
-            last_sent: 0,
-            after_first: 0,
-            first_rtt: 0,
-            rtts: LineFit::default(),
-            inner: None,
+            ..Interval::default()
         });
         self.next_id += 1;
     }
@@ -214,7 +203,7 @@ impl MonitorIntervals {
         self.intervals.len() < MOST_INTERVALS
     }
 
-    /// Count an acknowledgement for the interval whose packets it tells of.
+    /// Count an ACK in the interval of its newest packet.
     pub fn on_ack(&mut self, ack: &Ack) {
         if let Some(current) = self.intervals.back_mut() {
             current.heard = true;
@@ -228,7 +217,7 @@ impl MonitorIntervals {
         }
     }
 
-    /// A packet sent at `sent_at` is lost.
+    /// Count a loss of a packet sent at `sent_at`.
     pub fn on_packet_lost(&mut self, sent_at: Nanos) {
         if let Some(interval) = self.containing(sent_at) {
             interval.lost += 1;
@@ -238,7 +227,7 @@ impl MonitorIntervals {
         }
     }
 
-    /// The oldest interval's measurement, once it is complete.
+    /// Take the oldest interval's measurement if it is complete.
     pub fn take_complete(&mut self) -> Option<Measurement> {
         let oldest = self.intervals.front().filter(|oldest| oldest.end < NEVER)?;
         let complete = match self.completion {
@@ -257,8 +246,8 @@ impl MonitorIntervals {
         self.intervals.pop_front().map(|oldest| oldest.measurement())
     }
 
-    /// When the interval that is being sent may end, as things stand. Silence prolongs it: an interval that spans an
-    /// outage measures the outage, instead of many that measure nothing.
+    /// When the current interval may end. Without ACKs it continues, so that one interval spans an outage instead of many
+    /// that measure nothing.
     pub fn due(&self) -> Nanos {
         match self.intervals.back() {
             Some(current)

@@ -15,93 +15,83 @@ use trial::{CHECKED_LOSS, CHECKED_PACKETS, MEGABIT, Outcome, Trial, odd_losses, 
 use super::ascent::Ascent;
 use super::controller::{gradient, payload_rate};
 use super::{Measurement, Plan, Rtts};
-use crate::Nanos;
 use crate::parts::random::Random;
+use crate::{NANOS_PER_S, Nanos};
 
-/// Bounds of the rate in Mbit/s; probes may go below the lower one by their ε.
+/// Bounds of the rate in Mbit/s; probes may fall below by ε.
 const RATE_MIN: f64 = 1.3;
 const RATE_MAX: f64 = 1_024.0;
 /// Rate before the first doubling.
 const RATE_INITIAL: f64 = 0.8;
-/// ε: probes are that much above and below, but at least half a Mbit/s.
+/// ε: probes are above and below the base by this share, at least half a Mbit/s.
 const PROBE: f64 = 0.05;
 const PROBE_LEAST: f64 = 0.5;
-/// An interval lasts the mean RTT of the last completed one, this before there is one, in packets between these two.
+/// An interval lasts the mean RTT of the last complete one (initially this), within these bounds in packets.
 const FIRST_RTT: Nanos = 100_000_000;
 const PACKETS: (f64, f64) = (10.0, 3_000.0);
-/// An RTT so long does not make an interval; then 300 ms do.
+/// For longer RTTs an interval lasts 300 ms.
 const RTT_MAX: Nanos = 1_000_000_000;
 const LONG_RTT_INTERVAL: Nanos = 300_000_000;
-const NANOS_PER_S: f64 = 1e9;
-/// While starting, so many packets lost in an interval are none, and gradients within ±0.2 are none either.
+/// While starting, this many losses are ignored, and gradients within ±0.2.
 const STARTING_LOSSES: u64 = 50;
 const STARTING_GRADIENT: f64 = 0.2;
-/// Half the packets lost: halve the rate, whatever was going on.
+/// Above this share of losses, halve the rate in any mode.
 const EMERGENCY_LOSS: f64 = 0.5;
-/// Up to this share, loss is the same for all probes, so that its noise decides nothing.
+/// Up to this share, probes share their mean loss, so its noise does not decide.
 const SHARED_LOSS: f64 = 0.01;
-/// Steps above this share of the rate are made without probing around the new rate.
+/// Larger steps, as a share of the rate, skip probing around the new rate.
 const LARGE_STEP: f64 = 0.1;
 const MOST_PROBES: usize = 4;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
+    #[default]
     Starting,
     Probing,
     Moving,
 }
 
-/// The controller. Rates inside are in its own Mbit/s on the wire.
-#[derive(Clone, Debug)]
+/// The controller. Internal rates are in Mbit/s of 2^20 bits on the wire.
+#[derive(Clone, Debug, Default)]
 pub struct Nsdi2018 {
     mode: Mode,
-    /// The rate that is probed around.
+    /// The center of the probes.
     base: f64,
-    /// The rate that is sent at now.
+    /// The current rate.
     rate: f64,
-    /// The interval whose utility decides whether to double again.
+    /// The interval that decides whether to double again.
     starting: Option<u64>,
     starting_utility: f64,
     starting_losses: u64,
-    /// Pairs of one rate above and one below the base, in random order.
+    /// Pairs of a rate above and one below the base, in random order.
     probes: [Trial; MOST_PROBES],
-    /// How many there are, and how many have begun; none: they are yet to be planned.
+    /// Number of probes (0 before they are planned), and of those begun.
     probe_count: usize,
     probes_begun: usize,
-    /// Where a move comes from, and where it goes.
+    /// Start and end of a move.
     reference: Trial,
     target: Trial,
     change: f64,
     ascent: Ascent,
-    /// A direction that losses contradict is asked for once more.
+    /// Probe once more if losses contradict the direction.
     may_double_check: bool,
-    /// After an emergency stop, another may follow only when this interval is complete.
+    /// Earliest interval for another emergency stop.
     stopped_until: Option<u64>,
     next_id: u64,
     random: Random,
 }
 
 impl Nsdi2018 {
-    /// A new connection; `seed` decides which probe comes first.
+    /// `seed` draws the order of probes.
     pub fn new(seed: u64) -> Self {
         Self {
-            mode: Mode::Starting,
             base: RATE_INITIAL,
             rate: RATE_INITIAL,
-            starting: None,
             starting_utility: f64::NEG_INFINITY,
             starting_losses: STARTING_LOSSES,
-            probes: [Trial::default(); MOST_PROBES],
-            probe_count: 0,
-            probes_begun: 0,
-            reference: Trial::default(),
-            target: Trial::default(),
-            change: 0.0,
-            ascent: Ascent::new(),
             may_double_check: true,
-            stopped_until: None,
-            next_id: 0,
             random: Random::new(seed),
+            ..Self::default()
         }
     }
 
@@ -265,7 +255,7 @@ impl Nsdi2018 {
         }
     }
 
-    /// Pairs in which the higher rate was better, less those in which the lower one was.
+    /// Count pairs that prefer the higher rate, minus those that prefer the lower.
     fn direction(&mut self) -> i32 {
         let probes = &mut self.probes[..self.probe_count];
         let outcomes = || probes.iter().filter_map(|probe| probe.outcome);
@@ -307,7 +297,7 @@ impl Nsdi2018 {
         probes.filter(move |probe| (probe.rate > self.base) == up).filter_map(|probe| probe.outcome)
     }
 
-    /// Rate of the probes on one side of the base, and their mean utility.
+    /// Return the rate of the probes on one side of the base, and their mean utility.
     fn mean_of(&self, up: bool) -> (f64, f64) {
         let sign = if up { 1.0 } else { -1.0 };
         let pairs = (self.probe_count / 2) as f64;

@@ -13,56 +13,56 @@ use super::rtt_trend::RttTrend;
 use super::utility::Utility;
 use super::{Measurement, Plan, Rtts};
 use crate::parts::random::Random;
-use crate::{NEVER, Nanos};
+use crate::{NANOS_PER_S, NEVER, Nanos};
 
-/// Bits a second are the rates' unit here, as in the implementation; its utility knows Mbit/s of 10^6, its steps 2^20.
+/// Rates are in bit/s, as in the implementation. Its utility uses Mbit/s of 10^6, its steps of 2^20.
 const BIT: f64 = 1.0;
 const UTILITY_MEGABIT: f64 = 1e6;
 const STEP_MEGABIT: f64 = 1_048_576.0;
-/// A window of ten packets of 1,400 bytes over 100 ms; over the RTT, if that is shorter.
+/// Ten packets of 1,400 bytes over 100 ms, or over the RTT if that is shorter.
 const RATE_INITIAL: f64 = 10.0 * 1_400.0 * 8.0 / 0.1;
 const RTT_INITIAL: f64 = 0.1;
 /// Also the smallest step.
 const RATE_MIN: f64 = 500e3;
-/// What QUIC's bandwidth type could still hold is far above; this keeps sums finite.
+/// Keeps sums finite. QUIC's bandwidth type holds far larger rates.
 const RATE_MAX: f64 = 1e12;
-/// Probes are that much above and below.
+/// Probes are above and below the base by this share.
 const PROBE: f64 = 0.05;
 const PAIRS: usize = 3;
 const PROBES: usize = 2 * PAIRS;
-/// A step is at most this share of the rate, and as much more each time that it was not enough.
+/// A step is at most this share of the rate, and this much more after each step that was cut short.
 const STEP_MAX: f64 = 0.05;
 const STEP_INCREMENT: f64 = 0.05;
 /// Steps in one direction grow with this power of half their number.
 const AMPLIFIER: f64 = 1.2;
-/// RTTs that must be known before an interval ends.
+/// Least RTT samples per interval.
 const RTT_SAMPLES: u32 = 4;
-/// While starting, an RTT that changes by less than this over an interval does not, in seconds.
+/// While starting, smaller changes of the RTT over an interval, in seconds, are ignored.
 const STARTING_CHANGE: f64 = 0.001;
-const NANOS_PER_S: f64 = 1e9;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
+    #[default]
     Starting,
     Probing,
     Moving,
 }
 
-/// A rate that was tried, and its utility.
+/// A rate and its utility.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trial {
     rate: f64,
     utility: f64,
 }
 
-/// The controller. Rates inside are in bits a second on the wire.
-#[derive(Clone, Debug)]
+/// The controller. Internal rates are in bit/s on the wire.
+#[derive(Clone, Debug, Default)]
 pub struct Proteus {
     mode: Mode,
-    /// The rate between trials, and the one that is sent at now.
+    /// The rate between trials, and the current rate.
     base: f64,
     rate: f64,
-    /// Intervals of this number and later count for the trials that are under way.
+    /// The first interval of the current trials.
     first_id: u64,
     begun: usize,
     known: usize,
@@ -71,7 +71,7 @@ pub struct Proteus {
     upwards: bool,
     /// Steps in one direction.
     rounds: u32,
-    /// Steps that the bound cut short.
+    /// Steps that were cut short.
     increments: f64,
     trend: RttTrend,
     has_rtt: bool,
@@ -79,23 +79,15 @@ pub struct Proteus {
 }
 
 impl Proteus {
-    /// A new connection; `seed` decides which probe comes first.
+    /// `seed` draws the order of probes.
     pub fn new(seed: u64) -> Self {
         Self {
-            mode: Mode::Starting,
             base: RATE_INITIAL,
             rate: RATE_INITIAL,
-            first_id: 0,
-            begun: 0,
-            known: 0,
-            trials: [Trial::default(); PROBES],
-            latest: Trial::default(),
             upwards: true,
             rounds: 1,
-            increments: 0.0,
-            trend: RttTrend::default(),
-            has_rtt: false,
             random: Random::new(seed),
+            ..Self::default()
         }
     }
 
@@ -114,7 +106,7 @@ impl Proteus {
     pub(super) fn plan(&mut self, id: u64, rtts: Rtts) -> Plan {
         let trials = if self.mode == Mode::Probing { PROBES } else { 1 };
         if !self.has_rtt || self.begun >= trials {
-            // Nothing to try until the trials are known.
+            // All trials are under way: wait for their results.
             self.rate = self.base;
             return Plan { rate: self.rate(), duration: NEVER, rtt_samples: 0 };
         }
@@ -128,7 +120,7 @@ impl Proteus {
         Plan { rate: self.rate(), duration: rtts.min, rtt_samples: RTT_SAMPLES }
     }
 
-    /// Which rate of a pair comes first is random.
+    /// The order within a pair is random.
     fn probe_rate(&mut self) -> f64 {
         self.upwards = if self.begun.is_multiple_of(2) { self.random.next() & 1 == 1 } else { !self.upwards };
         self.base * if self.upwards { 1.0 + PROBE } else { 1.0 - PROBE }
@@ -156,7 +148,7 @@ impl Proteus {
 
     fn utility(&mut self, measured: &Measurement) -> f64 {
         let unusual = self.trend.observe(measured.mean_rtt);
-        // A gradient that the RTTs' scatter could explain is none.
+        // Ignore a gradient that scatter of the RTTs can explain.
         let scatter = measured.rtt_residual / measured.mean_rtt.max(1e-9);
         let mut slope = measured.rtt_gradient;
         if scatter >= slope.abs() && !unusual {
@@ -167,7 +159,7 @@ impl Proteus {
             slope = 0.0;
         }
         let loss = measured.lost as f64 / measured.packets.max(1) as f64;
-        // An RTT that falls is no merit of this rate.
+        // Do not reward a falling RTT.
         Utility::PROTEUS.of(wire_rate(measured.rate, UTILITY_MEGABIT), loss, slope.max(0.0))
     }
 
@@ -185,7 +177,7 @@ impl Proteus {
 
     fn learn_probes(&mut self) {
         let ups = (0..PAIRS).filter(|&pair| self.prefers_up(pair)).count();
-        // Two of three suffice to go up, and all three must agree to go down.
+        // Two of three pairs suffice to go up, but all three must agree to go down.
         if ups == 1 {
             self.rounds = self.rounds.saturating_add(1);
         } else {
@@ -193,7 +185,7 @@ impl Proteus {
             let agreeing = (0..PAIRS).rev().find(|&pair| self.prefers_up(pair) == self.upwards);
             self.latest = agreeing.map_or(self.latest, |pair| self.better(pair));
             self.rounds = 1;
-            // Steps begin at the bound again.
+            // Reset the bound of steps.
             self.increments = 0.0;
             self.base *= if self.upwards { 1.0 + PROBE } else { 1.0 - PROBE };
             let step = self.step(self.mean_gradient());
@@ -219,7 +211,7 @@ impl Proteus {
         (one.utility > other.utility) == (one.rate > other.rate)
     }
 
-    /// Sum of the agreeing pairs' differences over all pairs, so that a dissenting one makes the step smaller.
+    /// Average the agreeing pairs over all pairs, so a dissenting pair makes the step smaller.
     fn mean_gradient(&self) -> f64 {
         let (one, other) = (self.trials[0].rate, self.trials[1].rate);
         let difference: f64 = (0..PAIRS)
@@ -238,7 +230,7 @@ impl Proteus {
             self.take(step);
             self.latest = now;
         } else {
-            // One step back, and ask again.
+            // Take the step back and probe again.
             self.rounds = 1;
             let step = self.amplified_step(slope.abs());
             self.base += if self.upwards { -step } else { step };
@@ -267,7 +259,7 @@ impl Proteus {
         self.step(slope * libm::pow(half, AMPLIFIER))
     }
 
-    /// Bits a second that a gradient, in utility for each bit a second, asks for.
+    /// The step in bit/s for a gradient in utility per bit/s.
     fn step(&mut self, slope: f64) -> f64 {
         let step = slope * STEP_MEGABIT * STEP_MEGABIT;
         let limit = self.base * (STEP_MAX + STEP_INCREMENT * self.increments);

@@ -1,17 +1,17 @@
-//! Which changes of the RTT count over several intervals (PCC Proteus, SIGCOMM 2020: MI-history trending tolerance).
+//! Detection of unusual RTT trends over several intervals (PCC Proteus, SIGCOMM 2020: MI-history trending tolerance).
 
-/// Intervals that a trend is made of.
+/// Intervals per trend.
 const HISTORY: usize = 6;
-/// Weight of the latest in moving averages.
+/// Weight of the latest value in moving averages.
 const WEIGHT: f64 = 0.1;
-/// Deviations from the mean that are nothing unusual.
+/// Usual distance from the mean, in deviations.
 const TOLERATED_DEVIATIONS: f64 = 2.0;
-/// A trend that much smaller than the smallest before starts the averages anew.
+/// A trend smaller than the smallest before by this factor resets the averages.
 const MUCH_SMALLER: f64 = 100.0;
-/// Trends smaller than this, in seconds an interval, are no trends.
+/// Smaller trends, in seconds per interval, are ignored.
 const NO_TREND: f64 = 1e-12;
 
-/// The mean RTTs of the last intervals, and what is usual for how they change.
+/// The mean RTTs of the last intervals, and the mean and deviation of their trend.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RttTrend {
     means: [f64; HISTORY],
@@ -23,7 +23,7 @@ pub struct RttTrend {
 }
 
 impl RttTrend {
-    /// An interval of this mean RTT, in seconds. True where the RTT grows in a way that is not usual.
+    /// Add an interval's mean RTT in seconds; return whether the RTT grows unusually.
     pub fn observe(&mut self, mean_rtt: f64) -> bool {
         self.means.rotate_left(1);
         self.means[HISTORY - 1] = mean_rtt;
@@ -47,7 +47,7 @@ impl RttTrend {
         unusual && trend > 0.0
     }
 
-    /// Seconds an interval, by linear regression: the positions are −2.5, −1.5, …, 2.5.
+    /// Linear regression in seconds per interval; the positions are −2.5, −1.5, …, 2.5.
     fn slope(&self) -> f64 {
         let middle = (HISTORY - 1) as f64 / 2.0;
         let (mut products, mut squares) = (0.0, 0.0);

@@ -1,16 +1,16 @@
-//! Utility functions: one number for what a monitor interval sent, lost and did to the RTT.
+//! Utility functions of the rate, loss and RTT gradient of a monitor interval.
 
-/// Bits of a whole packet: all implementations count packets of 1,500 bytes.
+/// Bits of a full packet, 1,500 bytes in all implementations.
 pub const PACKET_BITS: f64 = 12_000.0;
 
-/// How much loss costs.
+/// The cost of loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossPenalty {
-    /// Times the rate, times the share of packets lost.
+    /// Times the rate and the share of lost packets.
     pub coefficient: f64,
-    /// Up to this share...
+    /// Up to this share …
     pub tolerated: f64,
-    /// ...this coefficient holds.
+    /// … this coefficient applies.
     pub tolerated_coefficient: f64,
 }
 
@@ -23,7 +23,7 @@ impl LossPenalty {
 /// The utility function of the paper, equation 1: x^t − b·x·dRTT/dT − c·x·L.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Utility {
-    /// t: below 1, so that senders share (theorem 1).
+    /// t, below 1 for fairness (theorem 1).
     pub exponent: f64,
     /// b.
     pub latency_coefficient: f64,
@@ -32,39 +32,37 @@ pub struct Utility {
 }
 
 impl Utility {
-    /// The branch NSDI-2018 of PCC-Uspace as Vivace-Latency: b is not the paper's 900, and losses up to 3 % are as
-    /// good as free, for x^0.9 still grows faster.
+    /// Vivace-Latency in the branch NSDI-2018 of PCC-Uspace: b is not the paper's 900, and losses up to 3 % are almost
+    /// free, because x^0.9 grows faster.
     pub const NSDI_2018: Self = Self {
         exponent: 0.9,
         latency_coefficient: 11_330.0,
         loss: LossPenalty { coefficient: 11.35, tolerated: 0.03, tolerated_coefficient: 1.0 },
     };
 
-    /// PCC-Uspace since PCC Proteus (Meng et al., SIGCOMM 2020): the paper's numbers.
+    /// PCC-Uspace since PCC Proteus (Meng et al., SIGCOMM 2020), with the paper's numbers.
     pub const PROTEUS: Self = Self {
         exponent: 0.9,
         latency_coefficient: 900.0,
         loss: LossPenalty { coefficient: 11.35, tolerated: 0.0, tolerated_coefficient: 11.35 },
     };
 
-    /// Utility of `rate` in Mbit/s on the wire, with `loss` as a share and the RTT's `gradient` over time.
+    /// The utility of `rate` in Mbit/s on the wire, a share `loss` and the RTT's `gradient` over time.
     pub fn of(&self, rate: f64, loss: f64, gradient: f64) -> f64 {
         let rate = rate.max(0.0);
         libm::pow(rate, self.exponent) - rate * (self.latency_coefficient * gradient + self.loss.of(loss))
     }
 }
 
-/// §4.3, low-pass filtering of the RTT gradient, as the branch NSDI-2018 does it: towards zero to an even percentage,
-/// so that nothing below 2 % counts.
+/// §4.3: low-pass filter of the RTT gradient, in the branch NSDI-2018 by rounding towards zero to an even percentage.
 pub fn even_percentage(gradient: f64) -> f64 {
     let percent = libm::trunc(gradient * 100.0);
     libm::trunc(percent / 2.0) * 2.0 / 100.0
 }
 
-/// The utility function of PCC-Kernel, of a rate in bytes a second, in thousandths as in the kernel: linear in the
-/// rate.
+/// The utility function of PCC-Kernel, linear in the rate in bytes per second and computed in thousandths like the kernel.
 ///
-/// `loss`: share of packets lost; `inflation`: rise of the smoothed RTT over the time of sending.
+/// `loss`: share of lost packets; `inflation`: rise of the smoothed RTT over the time of sending.
 pub fn kernel_utility(rate: f64, loss: f64, inflation: f64) -> f64 {
     let penalty = 900.0 * libm::trunc(inflation * 1_000.0) + 11.0 * libm::trunc(loss * 1_000.0);
     rate - rate * penalty / 1_000.0

@@ -1,4 +1,4 @@
-//! Rates that are tried in an interval each, and what came of them.
+//! Trials: rates, one per interval, and their outcomes.
 
 use crate::schemes::vivace::Measurement;
 use crate::schemes::vivace::controller::wire_rate;
@@ -6,11 +6,11 @@ use crate::schemes::vivace::utility::{Utility, even_percentage};
 
 /// The branch's megabit.
 pub const MEGABIT: f64 = 1_048_576.0;
-/// §4.3, double checking: from this share on, or where the losses differ by more than so many packets.
+/// §4.3: double-check from this share of losses, or if losses differ by more than this many packets.
 pub const CHECKED_LOSS: f64 = 0.05;
 pub const CHECKED_PACKETS: u64 = 2;
 
-/// A rate that is tried in one interval, and what came of it.
+/// A rate and its outcome.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trial {
     /// The interval, once it has begun.
@@ -22,7 +22,7 @@ pub struct Trial {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     pub utility: f64,
-    /// Rate in Mbit/s, and gradient, that the utility was computed with.
+    /// Inputs of the utility: rate in Mbit/s, and gradient.
     pub sent_rate: f64,
     pub gradient: f64,
     pub packets: u64,
@@ -52,12 +52,12 @@ impl Trial {
     }
 }
 
-/// Share of the packets that was lost.
+/// Share of lost packets.
 pub fn share(lost: u64, packets: u64) -> f64 {
     lost as f64 / packets.max(1) as f64
 }
 
-/// Whether the higher rate lost less, by enough to mistrust what was measured.
+/// Return whether the higher rate lost less, by enough to distrust the measurement.
 pub fn odd_losses(from: f64, reference: &Outcome, to: f64, outcome: &Outcome) -> bool {
     let (lost, packets) = (reference.lost + outcome.lost, reference.packets + outcome.packets);
     (from - to) * (reference.loss() - outcome.loss()) < 0.0
