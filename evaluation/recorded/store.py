@@ -54,7 +54,6 @@ SCHEMA: dict[str, Any] = {
 }
 AGAIN = 20.0
 """At most 1/`AGAIN` of the time goes into replacing ``runs.parquet``."""
-GROUP = ["suite", "scenario", "run_scheme", "backend"]
 
 
 def write_parquet(path: Path, table: pl.DataFrame, description: dict[str, Any]) -> None:

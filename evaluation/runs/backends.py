@@ -94,7 +94,7 @@ class Simulator:
     @staticmethod
     def schemes() -> list[str]:
         """Return the schemes that run without a policy."""
-        return leosim.schemes()
+        return list(leosim.schemes())
 
     @staticmethod
     def version() -> str | None:

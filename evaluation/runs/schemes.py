@@ -72,7 +72,7 @@ class Contestants:
 
 def about(name: str, policy: Policy | None) -> str:
     """Return the report's description of a scheme."""
-    text = ABOUT.get(policy.metadata.get("agent", "") if policy else name, "")
+    text = LEARNED.get(policy.metadata.get("agent", ""), "") if policy else leosim.schemes().get(name, "")
     if policy:
         where = printable(policy.folder.as_posix())
         text += f" {policy.origin} Policy {where}, SHA-256 {policy.sha256[:12]}…"
