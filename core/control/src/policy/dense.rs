@@ -1,6 +1,6 @@
 //! A dense layer: `y = x W + b`.
 
-use super::network::Slot;
+use super::neural_network::Slot;
 
 /// Outputs summed at a time. They fit into the registers of any processor with vectors of four numbers, so
 /// each sum is loaded and stored once.

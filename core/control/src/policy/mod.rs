@@ -3,14 +3,14 @@
 mod dense;
 mod description;
 mod framing;
-mod network;
+mod neural_network;
 mod onnx;
 mod recurrent;
 
 use std::path::Path;
 
 use description::Description;
-use network::Network;
+use neural_network::Network;
 
 use crate::{AgentSpec, ControlError};
 

@@ -11,7 +11,7 @@ use rten_onnx::onnx::{
 
 use super::dense::Dense;
 use super::framing;
-use super::network::{Activation, Combination, Network, Op, Slot};
+use super::neural_network::{Activation, Combination, Network, Op, Slot};
 
 mod cells;
 

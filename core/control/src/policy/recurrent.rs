@@ -1,7 +1,7 @@
 //! Recurrent cells, built from the network's other steps.
 
 use super::dense::Dense;
-use super::network::{Activation, Combination, Network, Op, Slot};
+use super::neural_network::{Activation, Combination, Network, Op, Slot};
 
 /// Weights of a cell in ONNX layout: gate after gate, each by output and then by input.
 pub(super) struct Weights<'a> {
