@@ -1,6 +1,6 @@
 //! The recurrent operators: one step of a cell per row.
 
-use super::super::network::{Network, Slot};
+use super::super::neural_network::{Network, Slot};
 use super::super::recurrent::{Weights, gru, lstm};
 use super::{Node, Value};
 
