@@ -26,8 +26,8 @@ SCHEME = Scheme(
     summary="Astraea (EuroSys 2024): parameter-shared TD3 with centralised twin critics",
     settings=AstraeaSettings,
     trainers={"native": "agents.astraea.train:train"},
-    departures="Trained here, not Astraea's own weights: the actor first learns from a rule of ours, a "
-    "sawtooth that empties the queue, and then by multi-agent TD3 without leaving it far; its observations "
-    "are whitened; each flow has a reward of its own; critics are normalised layer by layer, returns are of "
-    "10 intervals; links on which all bars hold chose the policy.",
+    departures="Trained here, not Astraea's own weights: the actor first imitates a sawtooth rule of ours "
+    "that empties the queue, and then learns by multi-agent TD3 near that rule; observations are "
+    "whitened; each flow has its own reward; critics use layer normalisation; returns span 10 "
+    "intervals; the policy was chosen on links where all bars hold.",
 )

@@ -14,7 +14,7 @@ SCHEME = Scheme(
     summary="Aurora (ICML 2019): PPO on a sending rate",
     settings=AuroraSettings,
     trainers={"sb3": "agents.engines.sb3.ppo:train", "rllib": "agents.engines.rllib.online:train"},
-    departures="Trained here, not by Aurora's authors: rewards relative to what each path allows, smaller "
-    "minibatches, no entropy bonus, a mean action through tanh, and actions within ±1 from a starting "
-    "rate that slow start finds.",
+    departures="Trained here, not by Aurora's authors: rewards are relative to what each path allows; "
+    "minibatches are smaller; there is no entropy bonus; the mean action passes through tanh; "
+    "actions stay within ±1 around a starting rate that slow start finds.",
 )

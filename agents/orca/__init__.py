@@ -16,7 +16,7 @@ SCHEME = Scheme(
     summary="Orca (SIGCOMM 2020): TD3 over CUBIC",
     settings=OrcaSettings,
     trainers={"native": "agents.astraea.train:train"},
-    departures="Trained here, not Orca's own weights: in simulations instead of on real senders, "
-    "networks of 64 units instead of 256, returns of 4 intervals with a horizon of 1 s "
-    "instead of 4, and actors that begin as CUBIC alone and wait for their critics.",
+    departures="Trained here, not Orca's own weights: in simulations instead of on real senders, with "
+    "networks of 64 units instead of 256, returns of 4 intervals with a horizon of 1 s instead of 4, and "
+    "actors that start as plain CUBIC and wait for their critics.",
 )
