@@ -1,7 +1,5 @@
 """``python -m agents import|held-out|curves|ship``: import checkpoints, evaluate, plot and ship policies."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ A curve is the mean over seeds at each step, with its 95 % bootstrap interval. I
 except the seed and those of `FREE_ON_RESUME` (length, workers and the like).
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

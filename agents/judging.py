@@ -1,7 +1,5 @@
 """Evaluate a policy on scenarios unused in training and selection: ``python -m agents held-out``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

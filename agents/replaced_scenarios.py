@@ -1,7 +1,5 @@
 """Tell the user in one line which ranges ``--set scenarios=NAME`` changes besides the name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from agents.training.settings import TrainSettings

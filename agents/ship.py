@@ -3,8 +3,6 @@
 This module copies or computes everything, so a trained policy's provenance is never written by hand.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

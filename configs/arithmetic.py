@@ -1,7 +1,5 @@
 """Arithmetic over named numbers, for a suite's ``derived`` values: ``max(20, 0.5 * rtt_ms)``."""
 
-from __future__ import annotations
-
 import ast
 import math
 import operator

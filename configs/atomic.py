@@ -1,7 +1,5 @@
 """Atomic file writes: a file is complete or absent, even if the process is killed while writing."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The error for bad input, and how entry points report it."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import os

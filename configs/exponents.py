@@ -1,7 +1,5 @@
 """Numbers such as ``5e-5``, which YAML 1.1 reads as strings because they lack a decimal point."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

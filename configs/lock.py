@@ -1,7 +1,5 @@
 """Lock an output folder: only one process at a time writes to it."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """Atomic writes of output files; a failure is a one-line `InputError`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The scenario's reference, from its schema: ``python -m configs.reference FILE`` writes it."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

@@ -1,7 +1,5 @@
 """Base class and types of all configuration models."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field

@@ -1,7 +1,5 @@
 """Tests of the queue's schema, and that the simulator supports every kind and knob."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import leosim

@@ -6,8 +6,6 @@ The default scheme, ``$scheme``, stands for each of `evaluate.py`'s ``--schemes`
 share links of a constellation, use ``python -m traces shared``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

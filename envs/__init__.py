@@ -11,8 +11,6 @@ Importing this package registers ``leo/Flow-v0`` with Gymnasium and ``leo/Flows-
 `leosim` simulates, and computes observations and rewards.
 """
 
-from __future__ import annotations
-
 import gymnasium
 import pettingzoo
 

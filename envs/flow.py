@@ -1,7 +1,5 @@
 """``leo/Flow-v0``: one learning flow among other flows, and its native vector environment."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Unpack
 

@@ -3,8 +3,6 @@
 A simulation is deterministic and faster than real time, so its scenario and actions replace a saved state.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from typing import Any

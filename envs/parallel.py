@@ -1,7 +1,5 @@
 """Learning flows that start and stop during an episode, as a PettingZoo ``ParallelEnv``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Unpack, cast
 

@@ -1,7 +1,5 @@
 """A run on real TCP with learning flows, as an environment sees it."""
 
-from __future__ import annotations
-
 import time
 
 import leosim

@@ -1,7 +1,5 @@
 """Learning flows on the host's real TCP, with the interface of a `leosim.Batch` of size 1."""
 
-from __future__ import annotations
-
 import time
 import weakref
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Convert interval reports to the fields and units of ``info``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from operator import itemgetter
 

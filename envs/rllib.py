@@ -5,8 +5,6 @@ varies between processes, and sets ``__all__`` only if all agents end in the sam
 not import this module, because importing RLlib takes seconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

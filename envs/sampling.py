@@ -9,8 +9,6 @@ Example:
     10.0
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any

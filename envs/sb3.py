@@ -3,8 +3,6 @@
 ``import envs`` does not import this module, because importing Stable-Baselines3 takes seconds.
 """
 
-from __future__ import annotations
-
 from typing import Any, Unpack
 
 import gymnasium

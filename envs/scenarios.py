@@ -3,8 +3,6 @@
 Any argument becomes a source that draws a `Scenario` per episode; a fixed scenario varies only in its seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

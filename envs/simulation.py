@@ -1,7 +1,5 @@
 """The batch of simulations behind every environment: scenarios, traces and policies in, NumPy views out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict

@@ -1,7 +1,5 @@
 """A batch of episodes that step together, in simulations or on real TCP, and what rebuilds it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Carry out a plan: keep recorded runs, take cached ones, run the rest."""
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Sequence

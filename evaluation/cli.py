@@ -1,7 +1,5 @@
 """The command line of ``evaluate.py``."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

@@ -1,7 +1,5 @@
 """``python -m evaluation.cost``: estimate the CPU time of papers' suites from one quick repeat of each."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """``python -m evaluation.keep FOLDER``: reduce an evaluation to a few small files for a repository."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import math

@@ -1,7 +1,5 @@
 """Made-up measurements and folders of results for tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

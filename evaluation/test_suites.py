@@ -1,7 +1,5 @@
 """Run every shipped suite, shortened, on the simulator."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``python -m kernel_bridge check|clean|lab|tunnel``."""
 
-from __future__ import annotations
-
 from configs.errors import OneLineParser, reports_input_errors
 from kernel_bridge.check import check
 from kernel_bridge.clean import clean

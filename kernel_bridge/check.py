@@ -1,7 +1,5 @@
 """Report what this machine has and lacks for runs on real TCP."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kernel_bridge import clean, tunnel

@@ -5,8 +5,6 @@ two things can stay: a session's folder, named after its process, and, on kernel
 controls of a bridge that was killed together with its guardian.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Writes the run log's columns as Markdown: ``python -m results.columns FILE`` updates the tables in FILE."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Figure style: colour, marker and dash of schemes, fonts, and SVG in the page's light or dark theme."""
 
-from __future__ import annotations
-
 import html
 import io
 import re

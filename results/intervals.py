@@ -1,7 +1,5 @@
 """Means with 95 % bootstrap intervals: the rows of ``summary.csv``."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import warnings

@@ -1,7 +1,5 @@
 """The metrics with units and directions, and the rows of ``runs.parquet`` from a run."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The provenance in every output: command line, configuration, commit, seed, traces, versions."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shlex

@@ -4,8 +4,6 @@ A room is a top-level Python folder, a package any folder. Each comes after ever
 do not count. The exit status is 1 if there is an import cycle.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Iterator, Mapping

@@ -3,8 +3,6 @@
 ``python -m tests.documented_changes`` is part of ``make test``.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

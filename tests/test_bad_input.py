@@ -1,7 +1,5 @@
 """Bad input prints one line with file, field and rule, exits with 2, and leaves no partial files."""
 
-from __future__ import annotations
-
 import json
 import runpy
 import subprocess

@@ -1,7 +1,5 @@
 """The docs' links resolve, their commands exist, and the short ones are run as a reader would."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import re

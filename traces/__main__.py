@@ -1,7 +1,5 @@
 """The command line: ``python -m traces list|build|check|export|import|plot``."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shlex

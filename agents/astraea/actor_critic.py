@@ -1,7 +1,5 @@
 """Astraea's actor and twin critics."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Export a trained actor as the policy folder that every backend loads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from agents.astraea.actor_critic import NEGATIVE_SLOPE, Actor

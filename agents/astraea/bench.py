@@ -4,8 +4,6 @@ For each seed, train a policy with ``configs/agents/astraea-minutes.yaml`` and c
 scenarios with that of the untrained network. Prints one JSON object per line.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

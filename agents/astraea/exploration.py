@@ -4,8 +4,6 @@ The schedule counts monitor intervals, not decisions. If every flow of every sim
 60 flows would end a schedule for 12.5 hours of one flow in 15 minutes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

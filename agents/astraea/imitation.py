@@ -6,8 +6,6 @@ learning and structured prediction to no-regret online learning", AISTATS 2011).
 observation, so lessons store only observations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

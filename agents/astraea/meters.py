@@ -1,7 +1,5 @@
 """Averages since the last row of progress.csv."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from typing import Any

@@ -1,7 +1,5 @@
 """The replay buffer, and its incremental copy on disk."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any, NamedTuple

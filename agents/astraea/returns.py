@@ -4,8 +4,6 @@ One action moves a window by 2.5 % and the policy soon reverts it, so its value 
 A random action that is held (`exploration`) has a visible effect over n intervals.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any, NamedTuple
 

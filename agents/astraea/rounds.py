@@ -5,8 +5,6 @@ Astraea's actors and learner are processes that do not wait for each other, so a
 round takes.
 """
 
-from __future__ import annotations
-
 import copy
 import itertools
 from collections.abc import Iterator, Sequence

@@ -7,8 +7,6 @@ queue empties in every cycle, so late flows see the base RTT. A memoryless polic
 settles in an equilibrium with a standing queue instead, which late flows take for a part of the base RTT.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

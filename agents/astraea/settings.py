@@ -1,7 +1,5 @@
 """Astraea's hyperparameters; the defaults are the published ones."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from agents.training.settings import Count, Fraction, TrainSettings

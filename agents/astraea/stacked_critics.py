@@ -1,7 +1,5 @@
 """Read old checkpoints, which stack the weights of both critics along a leading axis of 2."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

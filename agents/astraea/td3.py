@@ -1,7 +1,5 @@
 """Twin delayed deep deterministic policy gradient (Fujimoto et al., 2018) with centralised critics."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Astraea's training loop: act, step the simulations, store transitions, learn; checkpoint and export."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections import deque

@@ -6,8 +6,6 @@ gives all directions equal weight. Without it, small weight changes in training 
 rule that it learned in lessons.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

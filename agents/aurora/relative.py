@@ -9,8 +9,6 @@ nor its delay. So a critic cannot tell whether the action or the path made a rew
 instead, an increasing affine function of the reward on each path, so the optimal actions are the same.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper

@@ -3,8 +3,6 @@
 A tanh keeps the mean action within its bounds: the exported policy needs no clip that training never saw.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

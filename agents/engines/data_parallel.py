@@ -4,8 +4,6 @@ Their weights stay identical. Each process has a local pipe to the first and blo
 CPU. Sums are in rank order, so the same seed gives the same bytes.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import pickle
 import signal

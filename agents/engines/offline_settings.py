@@ -1,7 +1,5 @@
 """Hyperparameters of algorithms that learn from Sage's pool."""
 
-from __future__ import annotations
-
 from agents.engines.settings import Sb3Settings
 from agents.sage.settings import PoolRanges, SageSettings
 from agents.training.settings import Count, Engine, Fraction

@@ -1,7 +1,5 @@
 """The Ray cluster of a run: an existing one, or one started on this machine."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Hyperparameters of the algorithms that learn from a replay buffer."""
 
-from __future__ import annotations
-
 from agents.engines.settings import Sb3Settings
 from agents.training.settings import Count, Fraction
 from configs.strict import NonNegative

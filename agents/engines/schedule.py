@@ -1,7 +1,5 @@
 """Schedules of rows and checkpoints in training loops."""
 
-from __future__ import annotations
-
 
 class Every:
     """Becomes due whenever the step count passes a multiple of ``period``, first after ``steps``."""

@@ -1,7 +1,5 @@
 """Orca's hyperparameters; the defaults are the published ones."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field

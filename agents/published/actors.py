@@ -4,8 +4,6 @@ Each hidden layer is dense, with a batch norm without scale (ε = 1e-3) and a le
 layer is dense with tanh. The import folds batch norm's running statistics into the dense layers.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The checksum of TensorFlow's files: CRC-32C (RFC 3720, appendix B.4), masked."""
 
-from __future__ import annotations
-
 POLYNOMIAL = 0x82F63B78  # Castagnoli's polynomial, reflected
 MASK_DELTA = 0xA282EAD8
 

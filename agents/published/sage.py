@@ -6,8 +6,6 @@ and logits, means and scales of a mixture of Gaussians, whose mean evaluation us
 in the object tree, and tensor shapes give the sizes.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

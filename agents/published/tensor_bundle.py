@@ -5,8 +5,6 @@ with shared prefixes, an index block, and a footer. It maps tensor names to type
 data files, which hold raw numbers. The reader executes nothing from the files and checks every length.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Recurrent critic regularised regression (Wang et al., NeurIPS 2020) with a distributional critic."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -4,8 +4,6 @@ The measure is the power of a lone flow (normalized goodput over delay inflation
 of the scenario's best pool scheme, averaged over held-out scenarios.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence

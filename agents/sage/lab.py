@@ -5,8 +5,6 @@ and `leosim.Agents` into observations and rewards. Schemes are the kernel's, bec
 ``hold`` them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import leosim

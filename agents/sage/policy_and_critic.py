@@ -1,7 +1,5 @@
 """Sage's recurrent policy and critic."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

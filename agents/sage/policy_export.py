@@ -1,7 +1,5 @@
 """Exports a trained policy to the policy folder that every backend loads."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -13,8 +13,6 @@ lab's files. A file has a row group for each scheme and a row for each interval 
 Collection resumes: it keeps existing files, and interruptions do not change the result.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

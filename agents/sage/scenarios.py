@@ -1,7 +1,5 @@
 """Sage's scenarios: for the pool, for choosing the best policy, and for the final evaluation."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from dataclasses import dataclass

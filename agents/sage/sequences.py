@@ -5,8 +5,6 @@ of them, in an order that visits the whole pool before it repeats a run. Batches
 on the number drawn before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

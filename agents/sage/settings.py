@@ -1,7 +1,5 @@
 """Sage's hyperparameters and the ranges of its pool, by default as published."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field

@@ -1,7 +1,5 @@
 """Sage's training: collect the pool if it is missing, learn from it, evaluate, checkpoint and export."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The trials of a sweep: their settings and their folders."""
 
-from __future__ import annotations
-
 import copy
 import csv
 import json

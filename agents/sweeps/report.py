@@ -1,7 +1,5 @@
 """Write a sweep's table, plot and summary."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

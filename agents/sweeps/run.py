@@ -4,8 +4,6 @@ The trials' folders hold all results. Ray's own experiment record is deleted: a 
 again with the same trials, and each trial continues from its folder.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """One trial as Ray runs it; another process can continue it from its folder."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

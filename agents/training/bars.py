@@ -4,8 +4,6 @@ A reward is a mean over flows and intervals, so gains on links with one flow can
 five flows share. A link holds a bar or not, so the number of links that hold all bars hides nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

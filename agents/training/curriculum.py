@@ -1,7 +1,5 @@
 """The curriculum: stages of scenario ranges, followed by the ranges of the settings."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from agents.training.settings import TrainSettings

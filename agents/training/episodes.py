@@ -1,7 +1,5 @@
 """The episodes of a training run: a batch that a resumed run rebuilds exactly."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import leosim

@@ -5,8 +5,6 @@ partly by chance, so `agents.training.rollout.JUDGING_EPISODE` starts other scen
 Evaluation uses no random generator of training, so it does not change the run.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Export perceptrons and LSTMs to one ONNX file each, with operators that every runtime has."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

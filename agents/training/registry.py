@@ -1,7 +1,5 @@
 """Find schemes: every folder of ``agents/`` and ``agents/baselines/`` that defines ``SCHEME``."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 

@@ -1,7 +1,5 @@
 """Evaluate policies on held-out scenarios, which no training run draws."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The `Scheme` that each scheme's folder defines."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

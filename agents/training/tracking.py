@@ -1,7 +1,5 @@
 """Experiment trackers, which also receive the numbers of progress.csv."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Mapping

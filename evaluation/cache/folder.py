@@ -4,8 +4,6 @@ Any number of processes may use it at once and be killed at any time: an entry i
 name derived from its content. A damaged file fails its checksums, and its run is made again.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

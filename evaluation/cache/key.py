@@ -1,7 +1,5 @@
 """The cache key of a run: a hash of exactly the inputs that determine its results."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import inspect

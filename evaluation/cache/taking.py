@@ -1,7 +1,5 @@
 """Get a run's results from the cache, or by running it."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Collection, Iterator

@@ -1,7 +1,5 @@
 """Compare the setups of two evaluations from their ``run.json``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The command line of ``evaluate.py compare RUN_A RUN_B``."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ their means (Welch's t). Benjamini and Hochberg's procedure (1995) corrects for 
 twenty differences called significant is expected to be chance.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Formats a comparison as text, Markdown or CSV."""
 
-from __future__ import annotations
-
 import io
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Tests of comparisons against formulas written out here."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Print the simulator's distance from the kernel."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from pathlib import Path

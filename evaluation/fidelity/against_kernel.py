@@ -3,8 +3,6 @@
 Errors are relative to the kernel, except for retransmissions (difference of rates) and start-up (seconds).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Bounds on the simulator's distance from the kernel, and which schemes miss them and why."""
 
-from __future__ import annotations
-
 from evaluation.fidelity.summary import Fidelity
 
 BOUNDS = {

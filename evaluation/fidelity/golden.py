@@ -4,8 +4,6 @@ A golden file is JSON with one run per line: the kernel and provenance first, th
 for each flow, a few figures and its window over time.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """Compare queueing delays in the simulator with those on the kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

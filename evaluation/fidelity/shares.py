@@ -1,7 +1,5 @@
 """Compare how a scheme's flows share a link in the simulator and on the kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

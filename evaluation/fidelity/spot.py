@@ -4,8 +4,6 @@ python evaluate.py SUITE --spot --backend lab --out FOLDER
 python -m evaluation.fidelity record FOLDER --keep
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache

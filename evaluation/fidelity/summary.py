@@ -1,7 +1,5 @@
 """A scheme's distance from the kernel over its single-flow runs."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache

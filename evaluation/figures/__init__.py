@@ -1,7 +1,5 @@
 """The report's figures, one module per kind. Panels are saved as files and inlined in the report."""
 
-from __future__ import annotations
-
 import importlib
 from types import ModuleType
 

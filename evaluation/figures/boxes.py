@@ -1,7 +1,5 @@
 """Box plots of goodput and delay of a scheme's flows over repeats."""
 
-from __future__ import annotations
-
 from statistics import median
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Completion time of transfers over their size."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

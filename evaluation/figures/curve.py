@@ -1,7 +1,5 @@
 """The suite's first headline metric over a key of the grid, such as RTT, buffer or loss."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Distributions over time of a scheme's goodput and RTT."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Goodput ratio, or Jain's index of more than two flows: bars with intervals, and a dot for each run."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 from matplotlib.patches import Patch

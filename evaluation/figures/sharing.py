@@ -1,7 +1,5 @@
 """How flows share a path over time: one panel per scenario and scheme, one line per flow."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Goodput and RTT over time: one panel per scenario, all schemes on the same part of the path."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

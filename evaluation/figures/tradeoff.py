@@ -1,7 +1,5 @@
 """Normalized goodput against delay inflation: each scheme's distance from the physical limit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

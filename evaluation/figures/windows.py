@@ -1,7 +1,5 @@
 """Congestion windows over time, in the simulator and on the kernel: two panels per path."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A claim's comparisons of our values with a region or with each other."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass

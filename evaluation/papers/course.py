@@ -1,7 +1,5 @@
 """One run's series in a time window, for measures over time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

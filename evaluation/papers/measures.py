@@ -1,7 +1,5 @@
 """Measures of claims, per run: the metrics, and some that only claims use."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measures of a scenario itself: how often its path changes, how long its flows share a link."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Measures over time of a run: recovery, convergence, variation, reductions, effects of the base RTT."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Our runs' values for one side of a claim: one per repeat, by scenario or over all."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Regions in which a value must lie for a claim to hold, and outcomes for intervals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

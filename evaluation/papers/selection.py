@@ -1,7 +1,5 @@
 """Select a suite's scenarios for a claim."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """``evaluate.py papers``: all suites that papers' claims need, with common schemes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Verdicts by paper: rows of ``claims.csv`` and of the report's section."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

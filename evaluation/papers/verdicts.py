@@ -1,7 +1,5 @@
 """Verdicts: each claim with our values, their intervals, and whether they agree."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from evaluation.papers.comparison import Compared, Ours, compare

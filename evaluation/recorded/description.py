@@ -1,7 +1,5 @@
 """``run.json``: the description of an evaluation, which its report needs beside the numbers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

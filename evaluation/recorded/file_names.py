@@ -1,7 +1,5 @@
 """File names from names of suites, scenarios and schemes, which may contain a file's path."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 

@@ -1,7 +1,5 @@
 """``invalid.csv``: real-time runs that the machine could not keep up with; no other table has them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path

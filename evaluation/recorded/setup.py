@@ -1,7 +1,5 @@
 """Check that ``--resume`` continues with the same setup: its runs share tables."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any

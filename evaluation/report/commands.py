@@ -1,7 +1,5 @@
 """The command that runs one suite of an evaluation again."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

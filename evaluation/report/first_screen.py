@@ -1,7 +1,5 @@
 """The report's first screen beside the ranking: leaders by suite, trust badges and counts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median

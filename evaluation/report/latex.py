@@ -1,7 +1,5 @@
 """``latex/``: tables and vector figures of an evaluation, ready for a paper."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Sequence

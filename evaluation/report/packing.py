@@ -1,7 +1,5 @@
 """Compressed parts of a page, which its script unpacks when they are about to come into view."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """``report.html``: one offline file with tables, figures, explanations and provenance."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Data of the report's map: satellites and gateways of the runs' named paths."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from typing import Any

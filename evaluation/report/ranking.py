@@ -1,7 +1,5 @@
 """The power ranking: each scheme's power relative to the best one's, over all suites."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from statistics import mean

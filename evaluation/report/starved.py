@@ -1,7 +1,5 @@
 """Find starved schemes, which hardly use their link: their short queues and few losses mean nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from statistics import median
 

@@ -1,7 +1,5 @@
 """The tables that ``evaluate.py`` prints: all headline metrics, split to fit the terminal."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from typing import IO

@@ -1,7 +1,5 @@
 """A suite's table: all headline metrics of all schemes, with the best marked."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Data of the report's interactive time series: first repeats, thinned to fit."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Leaders by suite: the schemes that are best in most of its scenarios."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

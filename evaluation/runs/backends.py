@@ -1,7 +1,5 @@
 """Backends, which turn scenarios into measurements."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import tempfile

@@ -1,7 +1,5 @@
 """Run a plan on this machine's cores or as tasks on a Ray cluster."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

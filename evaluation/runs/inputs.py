@@ -1,7 +1,5 @@
 """Load and check the runs' path traces and policies before anything is written."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field

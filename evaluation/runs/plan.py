@@ -1,7 +1,5 @@
 """Expand suites to runs: scenario × scheme × repeat, each with seed, trace offset and identity."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Collection, Mapping

@@ -1,7 +1,5 @@
 """The schemes under test, ``--schemes cubic,astraea=runs/x/policy``, and descriptions of schemes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Collection, Iterable

@@ -1,7 +1,5 @@
 """Runs in parts, here and on a Ray cluster: identical bytes, and at most one part in memory."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

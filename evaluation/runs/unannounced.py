@@ -1,7 +1,5 @@
 """Find schemes that rely on announcements that their paths lack: their results do not represent them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 Imports only the standard library and the bridge's client, because the lab's guest has nothing else.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 ``kernel_bridge/bridge/README.md`` describes the protocol: one JSON object a line over a Unix socket.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 from collections import deque

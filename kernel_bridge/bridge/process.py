@@ -1,7 +1,5 @@
 """Start ``leo-bridge`` and make sure that it ends."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Start programs of `kernel_bridge.inside` as the first process of private namespaces, with a folder."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

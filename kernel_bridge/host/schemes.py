@@ -1,7 +1,5 @@
 """The congestion control schemes that this machine's kernel runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 DATAGRAMS = "udp"  # the scheme of flows that send at a constant rate without congestion control

@@ -1,7 +1,5 @@
 """Find and compile the Python modules that the guest's programs import."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

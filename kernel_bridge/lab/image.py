@@ -1,7 +1,5 @@
 """Build the guest's image (kernel, modules, programs) and keep it under the hash of its content."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import lzma

@@ -4,8 +4,6 @@ Source: the kernel's Documentation/driver-api/early-userspace/buffer-format.rst.
 later files replace earlier ones.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Shells and wires cannot be mixed, so a run with a path trace uses mm-leo for all links.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 An image boots once. When the guest is ready for a job it stops and is saved; each run resumes this snapshot.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Find the guest's kernel modules and their dependencies."""
 
-from __future__ import annotations
-
 import lzma
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Download and unpack Debian packages without root and without changing the system."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -5,8 +5,6 @@ and idle time passes at once. Nothing asynchronous may reach the guest: devices 
 that asks (``ioeventfd=off``), and random numbers are seeded.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import itertools

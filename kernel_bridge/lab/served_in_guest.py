@@ -3,8 +3,6 @@
 Policies go into the guest with the run; `kernel_bridge.inside.guest_bridge` starts leo-bridge there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

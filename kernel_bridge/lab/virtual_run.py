@@ -1,7 +1,5 @@
 """Run a scenario on the guest's kernel."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace

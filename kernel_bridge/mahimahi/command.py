@@ -8,8 +8,6 @@ share one PID namespace and end with it, even if this process is killed.
 The shells refuse to be started by root, so they, the command and the servers run as an ordinary user.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

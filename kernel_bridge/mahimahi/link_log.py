@@ -9,8 +9,6 @@ include the 4 bytes that a TUN device puts before each IP packet:
     T d PACKETS BYTES  the queue dropped
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path

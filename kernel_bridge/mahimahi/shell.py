@@ -1,7 +1,5 @@
 """mahimahi's shells as data. Each runs a command behind one impairment. They nest; the first is outermost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The backends that run on the host's real TCP stack."""
 
-from __future__ import annotations
-
 from kernel_bridge.runner.leo_links import LeoLinks
 from kernel_bridge.runner.link_shells import Backend
 from kernel_bridge.runner.mahimahi_links import MahimahiLinks

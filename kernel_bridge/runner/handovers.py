@@ -4,8 +4,6 @@ A report starts T_err = 0.6 s before the expected handover, because about 90 % o
 error (SaTCP, INFOCOM 2023, section V-B). It lasts 2 T_err + TCP_RTO_MIN + 0.1 s = 1.5 s (section V-C).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 

@@ -9,8 +9,6 @@ the minimum are the kernel's.
 - *lost*: packets newly deemed lost, derived from retransmissions (`run_log.sent_packets`).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Links emulated by mm-leo, the simulator's link in real time."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

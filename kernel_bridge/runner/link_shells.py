@@ -1,7 +1,5 @@
 """The interface of backends: how they start the shells of a link and read their logs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ Data crosses them in this order, from the innermost to the outermost, as in the 
 mm-delay if the delay varies or is not a whole number of milliseconds.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

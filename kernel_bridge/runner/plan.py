@@ -5,8 +5,6 @@ must form one chain, and each flow crosses a contiguous part of it. The links ne
 innermost shells.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Runs a scenario on the host's real TCP stack behind link shells."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

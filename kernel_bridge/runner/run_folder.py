@@ -1,7 +1,5 @@
 """A run's folder: writes the session description and reads what shells and flows leave."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ RTT samples are the kernel's smoothed RTT, which spans about eight ACKs. They ar
 has arrived, and weighted by the number of ACKs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Flows whose congestion control runs in leo-bridge: its schemes, exported policies, and agents."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Collection, Mapping

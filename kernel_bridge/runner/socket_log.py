@@ -4,8 +4,6 @@
 the size that it reports.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

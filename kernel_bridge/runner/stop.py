@@ -1,7 +1,5 @@
 """Ends runs early: one thread asks, and whatever other threads wait for ends."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """``mm-leo`` as data, like mahimahi's shells."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from dataclasses import dataclass

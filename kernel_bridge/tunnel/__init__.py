@@ -5,8 +5,6 @@ from kernel_bridge.tunnel import Logs, measured
 measured(Logs.read(sender=Path("client"), receiver=Path("server")), "cubic").flows
 """
 
-from __future__ import annotations
-
 from kernel_bridge.tunnel.local_flow import missing, run
 from kernel_bridge.tunnel.measure import Logs, measured
 from kernel_bridge.tunnel.tunnel_log import TunnelLog, read_log

@@ -3,8 +3,6 @@
 Between two machines, start the two programs by hand, as README.md says; their logs are the same.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

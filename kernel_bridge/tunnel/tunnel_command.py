@@ -1,7 +1,5 @@
 """``python -m kernel_bridge tunnel run|read``."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -5,8 +5,6 @@ The first line is `# 'COMMAND' 'ARGUMENT'… egress: EPOCH_MS` (or `ingress:`). 
 size with 36 bytes of encapsulation (20 of IP, 8 of UDP, 8 for the number).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args

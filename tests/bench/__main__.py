@@ -7,8 +7,6 @@ of the machine, such as instructions. The exit status is 1 if a bar does not hol
 Without NAME, runs those that take less than five minutes together. ``--list`` names all.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import subprocess

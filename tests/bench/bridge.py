@@ -3,8 +3,6 @@
 Counts all CPU time: both ends of a flow, the daemon, and the kernel's packet threads.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import statistics

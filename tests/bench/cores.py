@@ -3,8 +3,6 @@
 Needs both cores: other work makes a run that waits look like one that must wait.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 The baseline is the bare simulator on the same link.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Cost of the Python interfaces over the native batch: steps of 30 ms at 100 Mbit/s and 50 ms."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Instructions per packet by part of the simulator, and cache misses with many flows, from callgrind."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -3,8 +3,6 @@
 The baseline is QEMU itself with a guest that only counts: one instruction per virtual nanosecond.
 """
 
-from __future__ import annotations
-
 import resource
 import sys
 from collections.abc import Iterator

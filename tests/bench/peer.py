@@ -7,8 +7,6 @@ RATE_MBPS with 25 ms each way and a drop-tail queue of one BDP in packets of 1,5
 Its output ends with the number of packets that the link delivered.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import resource

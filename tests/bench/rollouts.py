@@ -3,8 +3,6 @@
 30 ms intervals of 100 Mbit/s and 50 ms; the actor has Astraea's size, three hidden layers.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path

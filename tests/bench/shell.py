@@ -3,8 +3,6 @@
 Needs root, mahimahi, iperf3 and both cores.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

@@ -4,8 +4,6 @@ Compared with the yardstick, to cancel the machine's speed, and with htsim and n
 given. Measured in turns, so other work affects all alike.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -1,7 +1,5 @@
 """Cost of a whole suite: `leo-single` with twenty schemes, six paths, five seeds, 300 s each."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

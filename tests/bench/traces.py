@@ -1,7 +1,5 @@
 """Cost of building all named path traces, for a whole revolution at 100 ms."""
 
-from __future__ import annotations
-
 import resource
 import tempfile
 from collections.abc import Iterator

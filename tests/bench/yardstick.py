@@ -1,7 +1,5 @@
 """This machine's current speed at work like the simulator's (yardstick.rs)."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Uses coverage-guided atheris if it is installed, otherwise mutations of valid in
 go to ``target/fuzz/TARGET/``; the exit status is 1 if there are any.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import subprocess

@@ -1,7 +1,5 @@
 """``python -m tests.fuzz.engine atheris|hypothesis TARGET SECONDS``: fuzz one target."""
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

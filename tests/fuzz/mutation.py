@@ -1,7 +1,5 @@
 """Mutations of valid inputs: hypothesis cuts, repeats and replaces parts of the seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from hypothesis import strategies as st

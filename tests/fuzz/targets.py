@@ -3,8 +3,6 @@
 Any input must parse or raise a one-line InputError, within limited time.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

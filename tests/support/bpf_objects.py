@@ -1,7 +1,5 @@
 """Find eBPF objects of a process and whether the kernel still has them, to test that none are left behind."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

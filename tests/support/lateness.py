@@ -1,8 +1,6 @@
 """Measure how late this machine wakes sleeping processes during a test, to skip the test if it was too
 late."""
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess

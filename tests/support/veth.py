@@ -1,7 +1,5 @@
 """Two network namespaces connected by a veth pair, and bulk transfers between them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence

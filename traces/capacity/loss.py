@@ -4,8 +4,6 @@ Bursts follow Gilbert, "Capacity of a burst-noise channel" (1960), and Elliott, 
 codes on burst-noise channels" (1963): two states with a loss rate each, and memoryless transitions.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Map signal to rate with DVB-S2's modulations and codes (ETSI EN 302 307-1, table 13, normal frames)."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

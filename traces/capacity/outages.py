@@ -1,7 +1,5 @@
 """Periodic outages (Valentine and Parisis, "LeoTCP", section IV-D: one of 20 to 200 ms every 5 s)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -13,8 +13,6 @@ ago, relative to the clear-sky rate. Packets are lost while the rate lags: after
 satellite in rain.
 """
 
-from __future__ import annotations
-
 import warnings
 from functools import lru_cache
 from typing import Any

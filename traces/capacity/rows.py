@@ -1,7 +1,5 @@
 """Apply capacity, loss and weather models to a path's rows, and format the rows as CSV."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -14,8 +14,6 @@
   Capacity while on is scaled so that every cycle carries the slot's capacity.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ section IV-A: 50 to 100 Mbit/s, 10 to 100 ms, 0 to 1 % loss. Valentine and Paris
 to 100 ms.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

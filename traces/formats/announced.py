@@ -1,7 +1,5 @@
 """The re-selection grid and handovers that an imported trace announces to handover-aware schemes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

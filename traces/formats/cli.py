@@ -1,7 +1,5 @@
 """The subcommands ``export`` and ``import``, and ``check`` for other tools' logs."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """Export to and import from files: their names and contents, and what a format cannot express."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """Detect the re-selection grid in a path's data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ satgenpy's analysis of a pair of ground stations (snkas/hypatia, commit 0ac531c)
 shortest path at fixed steps, usually 100 ms, without a header.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -11,8 +11,6 @@ than the satellites' altitude; user legs are constant between re-selections; and
 of 15.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -5,8 +5,6 @@ for an interval of 10 ms. It repeats after its last line, and applies to both di
 mahimahi traces. LeoReplayer lets packets overtake each other when the delay falls.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import IO
 

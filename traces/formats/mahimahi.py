@@ -7,8 +7,6 @@ time 0 and the period are the same moment. Every trace therefore needs an opport
 during an outage.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace

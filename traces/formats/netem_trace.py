@@ -5,8 +5,6 @@ its configuration type; bandwidths and durations are strings with units; ``count
 and loss have only static and repeated models, so each span of constant delay is an object.
 """
 
-from __future__ import annotations
-
 import json
 from typing import IO, Any
 

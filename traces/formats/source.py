@@ -1,7 +1,5 @@
 """Bounded reading of other tools' files, line by line. Each error is one line with file, line and rule."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path

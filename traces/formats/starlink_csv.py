@@ -8,8 +8,6 @@ Samples are grouped into bins. Delay is half the median RTT (an approximation: p
 two ways differ), loss the share of lost probes, capacity the mean. A bin with only lost probes is an outage.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path

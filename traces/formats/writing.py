@@ -1,7 +1,5 @@
 """Announce the size of a large export, and report its progress."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The rotating Earth: the WGS 72 ellipsoid, the model behind two-line elements."""
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, datetime
 

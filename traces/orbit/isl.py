@@ -1,7 +1,5 @@
 """Laser links between satellites: the +Grid with four neighbours each."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

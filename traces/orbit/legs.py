@@ -6,8 +6,6 @@ shorter than the satellites' altitude. The wrong lengths also decide which satel
 gateways a path takes, but not whether a satellite is in reach.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

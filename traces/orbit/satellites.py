@@ -1,7 +1,5 @@
 """Satellite positions over the rotating Earth: circular two-body orbits, or SGP4."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Protocol
 

@@ -5,8 +5,6 @@ enough. PyEphem's ground is up to 60 m from that of WGS 72. This shifts the gain
 to 10 ms, and so sometimes changes a row of a trace. Only reach is measured from here, never delays.
 """
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, datetime
 

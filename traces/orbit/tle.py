@@ -4,8 +4,6 @@ Columns are those of Hoots and Roehrich, Spacetrack Report No. 3 (1980), and of 
 format.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

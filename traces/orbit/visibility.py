@@ -1,7 +1,5 @@
 """Satellites in reach of a site: by elevation, or by slant range on request."""
 
-from __future__ import annotations
-
 import math
 from datetime import datetime
 

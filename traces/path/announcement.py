@@ -4,8 +4,6 @@ SaTCP (Cao and Zhang, INFOCOM 2023, section V-B) predicts from public orbits tha
 90 % of its predicted times are within 0.6 s of the true ones.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

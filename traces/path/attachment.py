@@ -1,7 +1,5 @@
 """Choice of each end's satellite: on the re-selection grid, and held in between."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Build many path traces in parallel."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from collections.abc import Iterator

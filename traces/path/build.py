@@ -1,7 +1,5 @@
 """Build a path from a spec: constellation, attachments, routes, handovers, rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Load path traces by name or file. Named ones are built once and cached."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Grids of steps, re-selections and route updates, all counted from the epoch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """The canonical command line of a spec."""
 
-from __future__ import annotations
-
 import shlex
 
 from traces.capacity.settings import FLAGS as CONDITIONS_FLAGS

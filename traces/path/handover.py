@@ -1,7 +1,5 @@
 """Handovers: the events at changes of satellites or route, and their outages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Paths that scenarios use by name."""
 
-from __future__ import annotations
-
 from configs.errors import InputError
 from traces.orbit import constellation, ground
 from traces.orbit.legs import FLAT

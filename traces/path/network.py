@@ -1,7 +1,5 @@
 """The moving network between two users: usable links, and the shortest route at an instant."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compute rows from segments: delay along the chain, outages and events, in integer nanoseconds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

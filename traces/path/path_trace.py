@@ -1,7 +1,5 @@
 """Write path traces: CSV, format version 1. `leosim.PathTrace` is the parser."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

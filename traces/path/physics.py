@@ -1,7 +1,5 @@
 """Check path traces against the speed of light, first in first out, and their own re-selection grid."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Shortest routes over satellites, gateways and users at one instant."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array

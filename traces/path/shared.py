@@ -1,7 +1,5 @@
 """Two user pairs that share links part of the time: their path traces and a scenario over them."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shlex

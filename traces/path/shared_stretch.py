@@ -10,8 +10,6 @@ order when sharing starts or stops. ``shared`` is the run of hops that both path
 ``rest`` everything after it. The delays of a route's stretches add up to the path's delay at every instant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Pictures of a path trace: a figure (PNG, SVG, PDF) or an animated globe (HTML)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import leosim

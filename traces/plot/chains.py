@@ -1,7 +1,5 @@
 """Positions of a path's nodes over time, rebuilt from the trace's spec."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Figure of a path trace: delay, capacity and handovers over time, and a map."""
 
-from __future__ import annotations
-
 import io
 
 import leosim

@@ -1,7 +1,5 @@
 """HTML page with a globe that plays a path trace, in a single file that needs no network."""
 
-from __future__ import annotations
-
 import html
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Map of a path: coasts, gateways, both sites and the chains between them."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection

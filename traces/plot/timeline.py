@@ -1,7 +1,5 @@
 """Delay, capacity and handovers of a path trace over time."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import leosim

@@ -1,7 +1,5 @@
 """APPO's hyperparameters: those of PPO, with updates on fragments as they arrive."""
 
-from __future__ import annotations
-
 from agents.baselines.ppo.settings import PpoSettings
 from agents.training.settings import Count, Engine
 

@@ -1,7 +1,5 @@
 """DreamerV3's hyperparameters; defaults follow Hafner et al. (2023), except the model's size."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from agents.training.settings import Count, Engine, Fraction, TrainSettings

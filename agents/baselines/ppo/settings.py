@@ -1,7 +1,5 @@
 """PPO's hyperparameters that Stable-Baselines3 and RLlib share."""
 
-from __future__ import annotations
-
 from agents.engines.settings import Sb3Settings
 from agents.training.settings import Count, Fraction
 from configs.strict import NonNegative, Positive

@@ -1,7 +1,5 @@
 """Hyperparameters of PPO with an LSTM."""
 
-from __future__ import annotations
-
 from agents.baselines.ppo.settings import PpoSettings
 from agents.training.settings import Count
 

@@ -4,8 +4,6 @@ PPO of Stable-Baselines3, PPO of RLlib and the native TD3 learn Astraea's observ
 one flow over a small static link. All policies are evaluated on the same held-out scenarios.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """An RLlib replay buffer for episodes whose agents join and leave."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode

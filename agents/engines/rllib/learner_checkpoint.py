@@ -4,8 +4,6 @@ Reading RLlib's own checkpoints, which are pickles, may execute code. Here one f
 `torch.load` reads only tensors.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext

@@ -1,7 +1,5 @@
 """The networks that RLlib trains for PPO, APPO and BC, and the dense layers of each algorithm's actor."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

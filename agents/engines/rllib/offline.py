@@ -4,8 +4,6 @@ Learners take batches directly from the pool instead of Ray's data pipeline, so 
 signal standardised by its mean and deviation in the pool; export folds this into the policy's first layer.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys

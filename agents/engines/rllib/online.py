@@ -7,8 +7,6 @@ resumed run continues with the checkpoint's weights and optimisers on new episod
 buffer refill it before they learn.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import math

@@ -1,7 +1,5 @@
 """Logs rewards before episodes end; RLlib's own means need whole episodes, which may outlast a row."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The training loop's interface to an algorithm of Stable-Baselines3, and its environments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Checkpoints of Stable-Baselines3 runs: weights, optimisers and generators, without executable content."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from operator import attrgetter

@@ -4,8 +4,6 @@ Besides `LeoVecEnv.state`, it saves what the library keeps between rollouts: the
 states and episode statistics. The files are JSON and plain NumPy; reading them executes nothing.
 """
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from pathlib import Path

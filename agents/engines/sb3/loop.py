@@ -9,8 +9,6 @@ equivalent to one with W times the simulations and W times larger minibatches, e
 advantages within its own part of a minibatch. The first process reports and writes.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

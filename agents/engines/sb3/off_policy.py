@@ -1,7 +1,5 @@
 """SAC, TD3 and TQC on one flow with Stable-Baselines3."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """PPO on one flow with Stable-Baselines3: ``train.py --agent ppo --engine sb3``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """PPO with an LSTM on one flow, by sb3-contrib: ``train.py --agent recurrent_ppo``."""
 
-from __future__ import annotations
-
 import torch
 from sb3_contrib import RecurrentPPO
 from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
