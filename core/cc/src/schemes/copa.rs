@@ -1,8 +1,8 @@
 //! Copa (Arun and Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018).
 
-mod queue;
+mod standing_queue;
 
-use queue::Queue;
+use standing_queue::Queue;
 
 use crate::{Ack, Congestion, CongestionControl, INITIAL_WINDOW, NANOS_PER_S, Nanos, SEGMENT_BYTES};
 
