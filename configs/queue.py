@@ -52,6 +52,7 @@ class Queue(Strict):
     ecn: bool | None = None
     """Mark packets of ECN flows instead of dropping them; on by default for ``fq_codel``."""
     flows: Annotated[int, Field(ge=1, le=65_536)] | None = None
+    """Number of flow queues."""
     quantum_bytes: Annotated[int, Field(ge=64, le=1 << 20)] | None = None
     """Bytes that a flow queue sends per round."""
     memory_bytes: Annotated[int, Field(ge=1500, lt=2**64)] | None = None
