@@ -53,7 +53,7 @@ def run(arguments: list[str]) -> int:
     add.add_argument("--out", type=Path, metavar="DIR", default=Path("runs/curves"))
     add = commands.add_parser("ship", help="make a trained/ folder from runs that differ only in their seeds")
     add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders that train.py made")
-    add.add_argument("--out", type=Path, metavar="DIR", required=True, help="agents/SCHEME/trained")
+    add.add_argument("--out", type=Path, metavar="DIR", required=True, help="agents/trained/SCHEME")
     flags = parser.parse_args(arguments)
     if flags.command == "import":
         out = flags.out or Path("runs") / f"{flags.scheme}-published"

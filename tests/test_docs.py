@@ -343,7 +343,7 @@ def test_the_lists_are_printed(reader: Callable[[str], None], capfd: pytest.Capt
 
 def test_the_example_of_a_column_is_as_in_the_code() -> None:
     page = ROOT / "CONTRIBUTING.md"
-    files = ("core/sim/src/run_log/columns.rs", "core/sim/src/run_log.rs", "kernel_bridge/runner/run_log.py")
+    files = ("core/sim/src/run_log.rs", "core/sim/src/run_log.rs", "kernel_bridge/runner/run_log.py")
     examples = [token for token in tokens(page) if token.type == "fence" and token.info in ("rust", "python")]
     for token, file in zip(examples, files, strict=True):
         code = (ROOT / file).read_text(encoding="utf-8")

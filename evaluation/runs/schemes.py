@@ -125,8 +125,8 @@ def require_known(name: str, source: str, known: Collection[str]) -> None:
 
 def shipped() -> dict[str, Path]:
     """Return the folders of the shipped policies by agent."""
-    found = sorted(Path(agents.__file__).parent.glob("*/trained/policy/policy.json"))
-    return {path.parents[2].name: path.parents[1] for path in found}
+    found = sorted(Path(agents.__file__).parent.glob("trained/*/policy/policy.json"))
+    return {path.parents[1].name: path.parents[1] for path in found}
 
 
 def load_policy(path: Path) -> Policy:

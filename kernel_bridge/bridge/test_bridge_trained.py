@@ -13,7 +13,7 @@ from tests.support.lateness import Lateness
 
 pytestmark = pytest.mark.real_time
 
-TRAINED = Path(agents.__file__).parent / "astraea/trained/policy"
+TRAINED = Path(agents.__file__).parent / "trained/astraea/policy"
 INTERVAL_NS = 30_000_000  # the policy's interval (policy.json: interval_ms)
 LATE_MS = 20.0  # a shell that sleeps for so long makes the RTT of 40 ms half as long again
 OFTEN_LATE_MS = 1.0

@@ -23,7 +23,7 @@ from tests.bench.row import Row
 from tests.support.lateness import Lateness
 from tests.support.veth import SERVER, Pair
 
-TRAINED = Path("agents/astraea/trained/policy")
+TRAINED = Path("agents/trained/astraea/policy")
 """Its networks control the measured flow, as in an evaluation."""
 FIXTURE = Path("core/control/tests/fixtures/perceptron")
 INTERVAL_MS = 20
