@@ -81,6 +81,8 @@ def made_up_measurement(scenario: Scenario) -> Measurement:
                 "retransmitted_packets": 1,
                 "lost_packets": 1,
                 "rtos": 0,
+                "transfer_bytes": None,
+                "completion_s": None,
             }
         )
     order = np.lexsort(

@@ -12,7 +12,7 @@ BEGIN, END = "<!-- columns of {table} -->", "<!-- end of {table} -->"
 
 def markdown(table: str) -> str:
     """Return one of the run log's tables as a Markdown table."""
-    rows = [f"| `{name}` | {unit or '–'} | {meaning} |" for name, unit, meaning in _columns(table)]
+    rows = [f"| `{name}` | {unit or '–'} | {meaning} |" for name, _, unit, meaning in _columns(table)]
     return "\n".join(["| column | unit | meaning |", "|---|---|---|", *rows])
 
 
@@ -32,7 +32,7 @@ def updated(text: str) -> str:
     return text
 
 
-def _columns(table: str) -> list[tuple[str, str, str]]:
+def _columns(table: str) -> list[tuple[str, str, str, str]]:
     return leosim.run_log_columns()[table]
 
 

@@ -14,9 +14,9 @@ Column = NDArray[Any]
 
 
 COLUMNS = {
-    table: tuple(name for name, _, _ in columns) for table, columns in leosim.run_log_columns().items()
+    table: {name: kind for name, kind, _, _ in columns} for table, columns in leosim.run_log_columns().items()
 }
-"""The columns of each run log table, which the simulator declares with units and meanings."""
+"""The columns of each run log table with their Rust types. The simulator declares them."""
 
 
 @dataclass(frozen=True)
@@ -52,18 +52,20 @@ class Measurement:
 
 
 def ordered(table: str, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row or the columns of a run log table in the declared order.
+    """Return a row, or the columns, of a run log table in the declared order.
 
-    Columns that a backend does not measure are NaN.
+    A number that a backend does not measure is NaN, an optional one None.
 
     Raises:
-        KeyError: the table lacks a column.
+        KeyError: an unknown column, or a missing count, flag or name.
     """
-    if unknown := columns.keys() - set(COLUMNS[table]):
+    if unknown := columns.keys() - COLUMNS[table].keys():
         raise KeyError(f"{table}: unknown columns: {', '.join(sorted(unknown))}")
-    size = np.shape(next(iter(columns.values())))
-    missing: Any = np.full(size, np.nan) if size else float("nan")
-    return {name: columns.get(name, missing) for name in COLUMNS[table]}
+    nan = np.full(np.shape(next(iter(columns.values()))), np.nan)
+    missing = {"f64": float("nan"), "Vec<f64>": nan, "Option<f64>": None, "Option<u64>": None}
+    return {
+        name: columns[name] if name in columns else missing[kind] for name, kind in COLUMNS[table].items()
+    }
 
 
 def _rows(series: dict[str, Column], key: str, value: int) -> dict[str, Column]:

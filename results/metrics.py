@@ -9,7 +9,7 @@ import numpy as np
 
 from configs.scenario import Flow, Scenario
 from configs.suite import Compare
-from results.measurement import Measurement, StepMean, Window, grouped
+from results.measurement import COLUMNS, Measurement, StepMean, Window, grouped
 
 Parts = Callable[[], Iterable[Measurement]]
 Span = Window | tuple[float, float]
@@ -174,21 +174,8 @@ METRICS: dict[str, Metric] = {
     )
 }
 
-PER_FLOW = (
-    "goodput_mbps",
-    "capacity_mbps",
-    "normalized_goodput",
-    "rtt_mean_ms",
-    "rtt_p95_ms",
-    "base_rtt_mean_ms",
-    "delay_inflation",
-    "loss_rate",
-    "retransmit_rate",
-    "power",
-)
 WHOLE = ("utilization", "goodput_ratio", "jain", "shared_delay_inflation")
 """Metrics of a whole run, over the window in which all flows run."""
-COUNTS = ("sent_packets", "delivered_packets", "retransmitted_packets", "lost_packets", "rtos")
 
 
 def flow_rows(
@@ -212,13 +199,9 @@ def flow_rows(
     window = shared_window_s(measurement.flows, fairness_last_s)
     whole = run_metrics(measurement, scenario, window, parts, compare)
     shares = scheme_shares(measurement, window, parts)
-    rows = []
+    rows, columns = [], COLUMNS["flows"].items()
     for flow in measurement.flows:
-        row = {key: flow[key] for key in ("flow", "scheme", "start_s", "stop_s")}
-        row |= {name: _number(flow[name]) for name in PER_FLOW}
-        row |= {name: int(flow[name]) for name in COUNTS}
-        # Backends without transfers may omit these.
-        row |= {name: flow.get(name) for name in ("transfer_bytes", "completion_s")}
+        row = {name: _number(flow[name]) if kind == "f64" else flow[name] for name, kind in columns}
         rows.append(row | whole | {"share": shares.get(flow["scheme"])})
     return rows
 

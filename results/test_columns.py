@@ -14,9 +14,12 @@ def test_the_docs_tables_are_the_declared_columns():
     assert columns.updated(page) == page, "python -m results.columns docs/metrics.md"
 
 
-def test_a_column_that_a_backend_does_not_measure_is_nan_and_an_unknown_one_is_an_error():
-    found = ordered("link_series", {"link": np.zeros(2, np.uint32), "time_s": np.ones(2)})
-    assert tuple(found) == COLUMNS["link_series"]
-    assert np.isnan(found["queue_packets"]).all()
+def test_a_number_that_a_backend_does_not_measure_is_nan_and_an_unknown_or_missing_column_an_error():
+    row = {"link": "a", **{name: 1 for name in COLUMNS["links"] if name != "link"}}
+    assert tuple(ordered("links", row)) == tuple(COLUMNS["links"])
     with pytest.raises(KeyError, match="unknown columns: speed"):
-        ordered("links", {"link": "a", "speed": 1})
+        ordered("links", {**row, "speed": 1})
+    flows = {name: np.ones(2) for name in COLUMNS["flow_series"] if name != "pacing_mbps"}
+    assert np.isnan(ordered("flow_series", flows)["pacing_mbps"]).all()
+    with pytest.raises(KeyError, match="u32"):
+        ordered("flow_series", {"time_s": np.ones(2)})

@@ -131,10 +131,10 @@ class RunLog:
     @property
     def link_names(self) -> list[str]: ...
 
-def run_log_columns() -> dict[str, list[tuple[str, str, str]]]:
+def run_log_columns() -> dict[str, list[tuple[str, str, str, str]]]:
     """Return the columns of the run log's tables: ``flows``, ``links``, ``flow_series``, ``link_series``.
 
-    Each column is (name, unit, meaning); the unit is empty for names, indices and ratios.
+    Each column is (name, Rust type, unit, meaning); the unit is empty for names, indices and ratios.
     """
 
 @final

@@ -25,9 +25,11 @@ from evaluation.recorded import file_names
 from evaluation.recorded.invalid import Reason
 from evaluation.recorded.series import METADATA_KEY, SeriesWriter, files_of
 from evaluation.runs.plan import Run
-from results.measurement import Measurement
-from results.metrics import COUNTS, PER_FLOW, WHOLE, flow_rows
+from results.measurement import COLUMNS, Measurement
+from results.metrics import WHOLE, flow_rows
 
+TYPES = {"f64": pl.Float64, "Option<f64>": pl.Float64, "u64": pl.Int64, "Option<u64>": pl.Int64}
+"""Of the run log's columns."""
 SCHEMA: dict[str, Any] = {
     "suite": pl.String,
     "scenario": pl.String,
@@ -36,13 +38,7 @@ SCHEMA: dict[str, Any] = {
     "repeat": pl.Int64,
     "seed": pl.Int64,
     "offset_s": pl.Float64,
-    "flow": pl.Int64,
-    "start_s": pl.Float64,
-    "stop_s": pl.Float64,
-    **dict.fromkeys(PER_FLOW, pl.Float64),
-    **dict.fromkeys(COUNTS, pl.Int64),
-    "transfer_bytes": pl.Int64,
-    "completion_s": pl.Float64,
+    **{name: TYPES[kind] for name, kind in COLUMNS["flows"].items() if name != "scheme"},
     **dict.fromkeys(WHOLE, pl.Float64),
     "share": pl.Float64,
     "run_scheme": pl.String,

@@ -32,13 +32,13 @@ pub fn to_dict<'py>(
     Ok(dict)
 }
 
-/// Return the columns of each table: name, unit and meaning.
+/// Return the columns of each table: name, type, unit and meaning.
 #[pyfunction]
 pub fn run_log_columns(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let tables = PyDict::new(py);
     for (table, columns) in TABLES {
         let columns: Vec<_> =
-            columns.iter().map(|column| (column.name, column.unit, column.meaning)).collect();
+            columns.iter().map(|column| (column.name, column.kind, column.unit, column.meaning)).collect();
         tables.set_item(table, columns)?;
     }
     Ok(tables)

@@ -5,6 +5,8 @@
 pub struct Column {
     /// Name, with the unit as suffix.
     pub name: &'static str,
+    /// Rust type of a value, or of the column.
+    pub kind: &'static str,
     /// Unit; empty for names, indices and ratios.
     pub unit: &'static str,
     /// Description.
@@ -50,8 +52,12 @@ macro_rules! table {
 
         impl $table {
             /// The table's columns.
-            pub const COLUMNS: &'static [$crate::run_log::Column] =
-                &[$($crate::run_log::Column { name: stringify!($column), unit: $unit, meaning: $meaning },)+];
+            pub const COLUMNS: &'static [$crate::run_log::Column] = &[$($crate::run_log::Column {
+                name: stringify!($column),
+                kind: stringify!($type),
+                unit: $unit,
+                meaning: $meaning,
+            },)+];
 
             /// Iterate over the columns' names and values.
             pub fn cells(self) -> impl Iterator<Item = (&'static str, $crate::run_log::Cell)> {
