@@ -81,12 +81,14 @@ class Shown:
         self._console = console
         self._estimate = Estimate((run for run in runs if run.run_id not in free), at_a_time)
         self._runs, self._done, self._lines = len(runs), 0, 0
+        # A terminal without cursor movement (TERM=dumb) gets lines, as a file does.
+        self._draws = console.is_terminal and not console.is_dumb_terminal
         self._bar = Progress(
             TextColumn("runs"),
             BarColumn(),
             TextColumn("{task.fields[told]}"),
             console=console,
-            disable=not console.is_terminal,
+            disable=not self._draws,
             transient=True,
         )
         self._task = self._bar.add_task("runs", total=self._estimate.total, told=self._told())
@@ -108,7 +110,7 @@ class Shown:
         total, left = self._estimate.total, self._estimate.left
         self._bar.update(self._task, completed=total - left, told=self._told())
         lines = LINES if self._done == self._runs else int((1 - left / total) * LINES) if total else 0
-        if not self._console.is_terminal and lines > self._lines:
+        if not self._draws and lines > self._lines:
             self._lines = lines
             self._console.print(self._told(), highlight=False, soft_wrap=True)
 

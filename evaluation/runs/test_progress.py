@@ -41,13 +41,16 @@ def test_a_log_gets_ten_lines_and_the_last_says_that_all_is_done() -> None:
     assert lines[-1] == "60 of 60 runs done"
 
 
-def test_a_terminal_gets_a_bar_with_the_time_left() -> None:
+@pytest.mark.parametrize("terminal", ["xterm", "dumb"])
+def test_a_terminal_gets_a_bar_with_the_time_left_or_lines_if_it_cannot_draw(terminal, monkeypatch) -> None:
+    monkeypatch.setenv("TERM", terminal)
     runs = made_up_plan("leo-single", ["cubic"], 2)
     told = io.StringIO()
     with Shown(Console(file=told, force_terminal=True, width=100), runs, [], at_a_time=1) as shown:
-        shown.ended(runs[0], 60.0)
+        for run in runs[:2]:
+            shown.ended(run, 60.0)
         shown._bar.refresh()
-    assert "1 of 12 runs done, 11 min left" in told.getvalue()
+    assert "2 of 12 runs done, 10 min left" in told.getvalue()
 
 
 @pytest.mark.parametrize(
