@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from agents.astraea.actor_critic import Actor
 from agents.astraea.replay import Transitions
 from agents.astraea.td3 import Td3, act
-from agents.astraea.whitening import with_whitening
 
 
 def one_thread(name: str) -> ThreadPoolExecutor:
@@ -97,7 +96,7 @@ class Rounds:
         """Continue from what `state` returned; restore the learner first."""
         self._adopted = Round(_frozen(self._learner.actor), state["updates"], [])
         actor = self._adopted.actor
-        actor.load_state_dict(with_whitening(state["acting"], len(actor.whitening.mean)))
+        actor.load_state_dict(state["acting"])
         self._last = None
         if state["measured"] is not None:
             _copy(self._learner.actor, self._spare)

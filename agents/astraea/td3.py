@@ -16,8 +16,6 @@ from agents.astraea import sawtooth
 from agents.astraea.actor_critic import Actor, Critic, TwinCritics
 from agents.astraea.replay import Transitions
 from agents.astraea.settings import AstraeaSettings
-from agents.astraea.stacked_critics import separated
-from agents.astraea.whitening import with_whitening
 
 Result = TypeVar("Result")
 
@@ -181,13 +179,12 @@ class Td3:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-        state = separated(state)
         for name, actor in (
             ("actor", self.actor),
             ("target_actor", self.target_actor),
             ("policy", self.policy),
         ):
-            actor.load_state_dict(with_whitening(state[name], self._observation_dim))
+            actor.load_state_dict(state[name])
         self.critics.load_state_dict(state["critics"])
         self.target_critics.load_state_dict(state["target_critics"])
         _restore(self._actor_optimiser, state["actor_optimiser"])

@@ -1,4 +1,3 @@
-import copy
 import io
 
 import numpy as np
@@ -132,41 +131,6 @@ def test_a_helper_changes_no_number():
             assert helped.update(batch) == alone.update(batch)
     for name in ("actor", "critics", "target_actor", "target_critics", "policy"):
         assert torch.equal(weights(getattr(helped, name)), weights(getattr(alone, name)))
-
-
-def stacked(state):
-    """Return ``state`` in the old format, with both critics stacked along a leading axis."""
-    old = {key: value for key, value in state.items() if key != "critic_optimisers"}
-    for name in ("critics", "target_critics"):
-        first = {key.removeprefix("0."): value for key, value in state[name].items() if key[0] == "0"}
-        old[name] = {key: torch.stack([first[key], state[name][f"1.{key}"]]) for key in first}
-    first, second = (optimiser["state"] for optimiser in state["critic_optimisers"])
-    moments = {
-        parameter: {
-            "step": first[parameter]["step"],
-            **{
-                name: torch.stack([first[parameter][name], second[parameter][name]])
-                for name in ("exp_avg", "exp_avg_sq")
-            },
-        }
-        for parameter in first
-    }
-    groups = [{**state["critic_optimisers"][0]["param_groups"][0], "foreach": True, "fused": None}]
-    old["critic_optimiser"] = {"state": moments, "param_groups": groups}
-    return old
-
-
-def test_a_checkpoint_of_before_the_critics_were_apart_is_read():
-    first, second = learner(policy_delay=2), learner(seed=9, policy_delay=2)
-    data = list(batches(20))
-    for batch in data[:10]:
-        first.update(batch)
-    old = stacked(copy.deepcopy(first.state()))
-    assert old["critics"]["weights.0"].shape == (2, 6, 256)
-    second.restore(old)
-    for batch in data[10:]:
-        assert second.update(batch) == first.update(batch)
-    assert torch.equal(weights(second.critics), weights(first.critics))
 
 
 def test_making_a_learner_leaves_the_global_generator_alone():

@@ -1,7 +1,7 @@
 import torch
 
 from agents.astraea.actor_critic import Actor
-from agents.astraea.whitening import Whitening, with_whitening
+from agents.astraea.whitening import Whitening
 
 
 def observations(count=400):
@@ -50,12 +50,3 @@ def test_what_is_exported_takes_observations_as_they_are():
         x = torch.nn.functional.leaky_relu(x @ weight.T + bias, 0.2)
     weight, bias = last
     assert (torch.tanh(x @ weight.T + bias) - actor(given)).abs().max() < 1e-3
-
-
-def test_an_actor_of_before_there_was_a_whitening_can_be_read():
-    actor = Actor(6, 1, 0.01, [16, 8])
-    old = {name: tensor for name, tensor in actor.state_dict().items() if not name.startswith("whitening")}
-    again = Actor(6, 1, 0.01, [16, 8])
-    again.whitening.fit(observations())
-    again.load_state_dict(with_whitening(old, 6))
-    assert torch.equal(again.eval()(observations()), actor.eval()(observations()))

@@ -150,10 +150,7 @@ class Training:
         state = read_checkpoint(folder)
         self.steps = state["steps"]
         self.learner.restore(state["learner"])
-        if "rounds" in state:
-            self.rounds.restore(state["rounds"])
-        else:  # in older checkpoints, no round was pending
-            self.rounds.start()
+        self.rounds.restore(state["rounds"])
         self.exploration.restore(state["exploration"])
         self.replay.load(chunks, state["replay"])
         self.simulations.restore(state["simulations"])

@@ -6,8 +6,6 @@ gives all directions equal weight. Without it, small weight changes in training 
 rule that it learned in lessons.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
@@ -46,9 +44,3 @@ class Whitening(nn.Module):
         """Undo `folded`."""
         exact = weight.double() @ torch.linalg.inv(self.whiten.double()).T
         return exact.to(weight.dtype), (bias.double() + weight.double() @ self.mean.double()).to(bias.dtype)
-
-
-def with_whitening(state: dict[str, Any], dim: int) -> dict[str, Any]:
-    """Return an actor's state; add an identity whitening to old states without one."""
-    nothing = {f"whitening.{name}": tensor for name, tensor in Whitening(dim).state_dict().items()}
-    return nothing | state

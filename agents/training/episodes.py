@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from agents.training.curriculum import Curriculum
 from agents.training.settings import TrainSettings
-from configs.errors import InputError
 from configs.scenario import Scenario
 from envs.stepped_batch import SteppedBatch
 
@@ -80,15 +79,13 @@ class Episodes(SteppedBatch):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Rebuild the simulations of ``state`` step by step; raise `InputError` for old versions."""
+        """Rebuild the simulations of ``state`` step by step."""
         self.next_episode = state["next_episode"]
-        self._draw.steps = state.get("steps", 0)  # older checkpoints have no curriculum
-        self._stages = list(state.get("stages", self._stages))
+        self._draw.steps = state["steps"]
+        self._stages = list(state["stages"])
         if not self.repeatable:
             self.start()
             return
-        if "history" not in state:
-            raise InputError("checkpoint: written by an earlier version: start a new run")
         self._episodes = list(state["episodes"])
         self._history.rebuild(state["history"], self._reset, self.batch.step)
 

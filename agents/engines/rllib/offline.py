@@ -156,7 +156,7 @@ class Training:
             self.transitions.restore(state["transitions"])
             self.mean, self.deviation = (np.array(state[name], np.float32) for name in ("mean", "deviation"))
             torch.set_rng_state(torch.tensor(state["torch"], dtype=torch.uint8))
-            self._seen |= state.get("since_row", {})  # older checkpoints lack it
+            self._seen |= state["since_row"]
             return float(state["wall_s"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path}: cannot be read: {error}") from None

@@ -68,7 +68,7 @@ class Chores(BaseCallback):
         self._checkpoint_due = Every(settings.checkpoint_steps, state["steps"])
         self.episodes: int = state["episodes"]
         """Finished episodes of all processes up to the last row."""
-        self._seen = Seen(**state.get("since_row", {}))
+        self._seen = Seen(**state["since_row"])
         self._over = False
 
     def _on_step(self) -> bool:
@@ -204,7 +204,7 @@ def _begin(
         model = algorithm.make(settings, environment)
         if ranks.rank:
             set_random_seed(seed_episodes(environment, settings, 0, ranks.rank))
-        state = {"steps": 0, "wall_s": 0.0, "episodes": 0}
+        state = {"steps": 0, "wall_s": 0.0, "episodes": 0, "since_row": {}}
     model.set_logger(Logger(folder=None, output_formats=[]))  # progress.csv has everything
     if ranks.size > 1:
         policy = model.policy
