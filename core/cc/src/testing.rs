@@ -56,7 +56,7 @@ pub fn avoiding_at<S>(window: u32, scheme: S) -> Windowed<S> {
     windowed
 }
 
-/// A bottleneck with an infinite queue: packets leave at its rate and are acknowledged an RTT later, in order.
+/// A bottleneck with an infinite queue. Packets leave at its rate, and their ACKs arrive an RTT later, in order.
 pub struct Path {
     pub now: Nanos,
     /// Packets a second.
@@ -65,7 +65,7 @@ pub struct Path {
     pub rtt: Nanos,
     /// When the last packet left the bottleneck.
     free_at: Nanos,
-    /// Packets in flight: when their ACKs arrive, and the connection when they were sent.
+    /// Packets in flight: arrival of the ACK, and at sending the state, `delivered_at` and `first_sent_at`.
     flight: std::collections::VecDeque<(Nanos, AtSending, Nanos, Nanos)>,
     next_send: Nanos,
     sent: u64,

@@ -92,7 +92,7 @@ mod tests {
 
     const MIN_RTT: Nanos = 40 * MILLISECOND;
 
-    /// Whether slow start ends in a round of `acks` that come `gap` apart with an RTT of `rtt`.
+    /// Return whether slow start ends in a round of `acks` ACKs, `gap` apart, with an RTT of `rtt`.
     fn exits(detect: Detect, acks: u64, gap: Nanos, rtt: Nanos) -> bool {
         let mut hystart = HyStart::detecting(detect);
         (0..acks).any(|number| {
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn each_heuristic_sees_its_own_sign_alone() {
-        // Linux's bictcp: hystart_update tests bit 1 for the train and bit 2 for the delay.
+        // Linux's hystart_update tests bit 1 for the train and bit 2 for the delay.
         let train = |detect| exits(detect, 30, MILLISECOND, MIN_RTT);
         let delay = |detect| exits(detect, 10, 3 * MILLISECOND, MIN_RTT + 6 * MILLISECOND);
         assert_eq!([Detect::Both, Detect::Train, Detect::Delay].map(train), [true, true, false]);

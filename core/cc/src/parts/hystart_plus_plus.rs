@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::testing::ack_of_one;
 
-    /// One round of `window` acknowledgements at `rtt`; the packets that it grew by, or `None` at the end of slow start.
+    /// Feed a round of `window` ACKs; return the growth in packets, or `None` at the end of slow start.
     fn round(start: &mut HyStartPlusPlus, number: u64, window: u32, rtt: Nanos) -> Option<u32> {
         let mut grown = 0;
         for packet in 1..=u64::from(window) {
@@ -108,13 +108,13 @@ mod tests {
 
     #[test]
     fn delay_makes_it_grow_by_a_quarter_and_five_such_rounds_end_it() {
-        // RFC 9406 §4.2 and §4.3: 40 ms / 8 = 5 ms of growth.
+        // RFC 9406 §4.2 and §4.3: the RTT may grow by 40 ms / 8 = 5 ms.
         let mut start = HyStartPlusPlus::default();
         let grown: Vec<_> = (1..9)
             .map(|number| round(&mut start, number, 40, if number < 3 { 40 } else { 46 } * MILLISECOND))
             .collect();
         assert_eq!(grown[..2], [Some(40), Some(40)]);
-        // Seven at full speed before the eighth sample tells.
+        // Seven ACKs count fully before the eighth RTT sample shows the delay.
         assert_eq!(grown[2], Some(7 + 33 / 4));
         assert!(grown[3..7].iter().all(|&grown| grown == Some(10)), "{grown:?}");
         assert_eq!(grown[7], None);

@@ -66,7 +66,7 @@ mod tests {
             filter.update(10, time, values(time));
             let window: Vec<f64> = (time.saturating_sub(10)..=time).map(values).collect();
             let exact = window.iter().copied().fold(0.0, f64::max);
-            // Three samples cannot hold every window's maximum, but they never invent or keep an expired one.
+            // With three samples the filter can miss the maximum, but its value is always one of the window's.
             assert!(filter.get() <= exact && window.contains(&filter.get()), "{time}: {}", filter.get());
         }
     }

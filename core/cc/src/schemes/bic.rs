@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn it_returns_by_no_more_than_16_packets_a_round_and_slows_down_near_the_maximum() {
         let mut bic = Windowed::new(Bic::new());
-        // One packet an acknowledgement.
+        // One packet per ACK.
         bic.scheme.delayed_ack_16 = 16;
         bic.window.packets = 1000;
         bic.on_congestion(Congestion::Loss, 0);
@@ -141,7 +141,7 @@ mod tests {
         }
         assert!(steps[..8].iter().all(|step| (15..=17).contains(step)), "{steps:?}");
         assert!(steps.last().is_some_and(|&step| step <= 2), "{steps:?}");
-        // 999 is four round trips of a quarter of the distance from 936, then smooth_part / 4 a packet.
+        // 16 packets a round up to 936, a quarter of the distance to 1,000 up to 993, then smooth_part / 4 rounds a packet.
         assert!((25..=60).contains(&steps.len()), "{steps:?}");
     }
 }

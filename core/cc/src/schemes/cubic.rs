@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn the_window_follows_the_cubic_around_its_plateau_at_k_seconds() {
-        // RFC 9438 §4.2: K = cbrt(1000 × 0.3 / 0.4) = 9.09 s; 10 packets off the plateau are cbrt(10 / 0.4) = 2.92 s away.
+        // RFC 9438 §4.2: K = cbrt(1000 × 0.3 / 0.4) = 9.09 s; cbrt(10 / 0.4) = 2.92 s before and after, it is 10 packets off.
         let mut cubic = after_loss_at(1000);
         let mut now = 0;
         for (window, expected) in [(990, 9.09 - 2.92), (1010, 9.09 + 2.92)] {
@@ -257,8 +257,8 @@ mod tests {
 
     #[test]
     fn a_reduction_taken_back_restores_the_window_and_not_the_stage() {
-        // Linux: bictcp_recalc_ssthresh ends the epoch, and tcp_reno_undo_cwnd gives max(cwnd, prior_cwnd) back. The next
-        // stage begins at its plateau: 0.4 × 3³ = 11 packets in 3 s, where the old one, 3 s beyond its own, adds 76.
+        // Linux: bictcp_recalc_ssthresh ends the epoch, and tcp_reno_undo_cwnd restores max(cwnd, prior_cwnd). The new epoch
+        // starts at its plateau and adds 0.4 × 3³ = 11 packets in 3 s; the old one, 3 s past its plateau, would add 76.
         let mut cubic = after_loss_at(1000);
         let mut now = 0;
         while now < 12_000_000_000 {
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn at_small_windows_it_grows_like_reno() {
-        // RFC 9438 §4.3: α = 3 × 0.3 / 1.7 = 0.53 packets a round trip: faster than the cubic at 14 packets, 100 ms.
+        // RFC 9438 §4.3: α = 3 × 0.3 / 1.7 = 0.53 packets a round trip, faster than the cubic at 14 packets and 100 ms.
         let mut cubic = after_loss_at(20);
         let mut now = 0;
         for _ in 0..20 {

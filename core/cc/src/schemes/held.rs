@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_scheme_that_paces_itself_wants_the_window_that_its_rate_is_one_an_rtt_of() {
         let mut paced = External::new();
-        // 1,448 kB/s are a packet a millisecond, and 100 of them an RTT.
+        // 1,448 kB/s are one packet per millisecond, or 100 per RTT.
         paced.command(300, 1_448_000);
         let mut held = Held::new(Scheme::external(paced));
         assert_eq!(held.wanted(), 300, "before an RTT is known");

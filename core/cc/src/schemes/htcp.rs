@@ -226,14 +226,14 @@ mod tests {
 
     #[test]
     fn short_round_trips_grow_by_a_packet_like_reno_and_not_by_a_fifth() {
-        // draft §3.1 divides α by 5 at 20 ms; in Linux's whole numbers it is at least 1.
+        // draft §3.1 divides α by 5 at 20 ms; in Linux's integers α is at least 1.
         let mut htcp = Windowed::new(Htcp::new());
         htcp.on_start(0, RTT);
         htcp.scheme.min_rtt = ticks::of(20 * MILLISECOND);
         htcp.scheme.update_alpha(0);
         assert_eq!(htcp.scheme.alpha, ONE);
         htcp.scheme.update_alpha(3 * HZ);
-        // 22 / 5.
+        // 22 / 5, rounded down.
         assert_eq!(htcp.scheme.alpha, 4 * ONE);
     }
 }

@@ -98,7 +98,7 @@ mod tests {
         hybla.window.packets = 800;
         hybla.on_congestion(Congestion::Loss, 0);
         round_of_acks(&mut hybla, RTT);
-        // Whole 128ths of a packet an acknowledgement, as in Linux, fall a little short.
+        // Each ACK's growth is rounded down to 128ths of a packet, as in Linux.
         assert!(hybla.window().abs_diff(416) <= 2, "{}", hybla.window());
     }
 

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use crate::testing::{CongestionControl, Windowed, ack_of_one, avoiding_at};
 
-    /// Feed an acknowledgement that was on its way `back` ms, of a packet that was `there` ms.
+    /// Feed an ACK with these one-way delays in ms; return the window.
     fn feed(lp: &mut Windowed<Lp>, now_ms: u32, there: u32, back: u32) -> u32 {
         let left_ms = now_ms - back;
         let now = Nanos::from(now_ms) * MILLISECOND;
@@ -132,7 +132,7 @@ mod tests {
         lp.window()
     }
 
-    /// Windows from 100 on while the delay is at 80 % of a range that has been seen.
+    /// Return the windows from 100 on while the delay is at 80 % of its known range.
     fn windows_under_delay(offset: u32) -> Vec<u32> {
         let mut lp = avoiding_at(100, Lp::with_offset(offset));
         let seen = |delay_ms: u32| offset.wrapping_add(delay_ms);
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn with_a_random_offset_of_the_timestamps_it_is_mostly_reno() {
-        // The smoothed delay has 29 bits: an offset below 2^29, one of eight, leaves it a part of its range.
+        // The smoothed delay has 29 bits, so it reaches the threshold only with offsets below 2^29, one in eight.
         let context = |seed| Context { seed, ..Context::default() };
         let mut backing_off = 0;
         for seed in 0..200 {

@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn a_window_beyond_the_rate_at_the_smallest_rtt_and_the_pad_comes_down_by_30_percent_of_the_excess() {
         let mut nv = avoiding_at(200, Nv::new(&Context::default()));
-        // 200 packets over 150 ms need 133 at 100 ms; 143 with the pad.
+        // The rate of 200 packets in 150 ms needs 133 packets at 100 ms, 143 with the pad.
         nv.scheme.max_rate = 200.0 / 0.15;
         nv.scheme.min_rtt = 100_000_000;
         nv.scheme.rounds = ROUNDS_TO_DECREASE;

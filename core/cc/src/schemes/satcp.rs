@@ -57,7 +57,7 @@ mod tests {
         SaTcp::new(&Context { handovers: handovers.into(), ..Context::default() }, 600)
     }
 
-    /// Slow start without delay, before any report.
+    /// Slow start to 1,000 packets at time 0, before any report.
     fn grow_to_1000(satcp: &mut SaTcp) {
         while satcp.window() < 1000 {
             let acked = 1000 - satcp.window();
@@ -65,7 +65,7 @@ mod tests {
         }
     }
 
-    /// Round trips of 100 ms that the window takes back to 950 packets after a loss at 1,000, at `now`.
+    /// Return how many round trips of 100 ms the window takes to 950 packets after a loss at 1,000.
     fn rounds_to_return(mut satcp: SaTcp, mut now: Nanos) -> u32 {
         grow_to_1000(&mut satcp);
         satcp.on_congestion(Congestion::Loss, now);
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn after_a_loss_at_an_announced_handover_the_window_is_back_in_a_ninth_of_the_time() {
-        // Algorithm 1: K ← K / 9; K is cbrt(300 / 0.4) = 9.1 s, so 1.0 s and its rounding.
+        // Algorithm 1: K ← K / 9. K = cbrt(300 / 0.4) = 9.1 s becomes 1.0 s plus rounding.
         let (announced, not) = (with_handover_at(10 * SECOND), with_handover_at(60 * SECOND));
         let (fast, slow) = (rounds_to_return(announced, 10 * SECOND), rounds_to_return(not, 10 * SECOND));
         assert!(fast <= 12, "{fast}");
@@ -99,7 +99,7 @@ mod tests {
             }
             satcp.window()
         };
-        // Slow start to 700 in 10 rounds; then to the old maximum at once, or on from there at 5 % a round.
+        // Slow start reaches 700 in 10 rounds. Then the window jumps to the old maximum, or grows by 5 % a round.
         let (announced, not) = (after_timeout(10 * SECOND), after_timeout(60 * SECOND));
         assert!((960..=1040).contains(&announced), "{announced}");
         assert!(announced != not, "{not}");

@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn after_a_loss_the_window_is_what_the_path_delivered_in_the_smallest_rtt() {
-        // 500 packets in each 100 ms: a loss that is not congestion leaves the window where it was.
+        // The path delivers 500 packets per 100 ms, so recovery from a random loss restores the window.
         let mut westwood = avoiding_at(500, Westwood::new());
         let mut now = 0;
         for _ in 0..40 {
@@ -142,11 +142,11 @@ mod tests {
     fn packets_that_duplicates_have_counted_are_not_counted_again() {
         let mut westwood = Westwood::new();
         let count = |westwood: &mut Westwood, acked| westwood.count(&Ack { acked, ..Ack::default() });
-        // Three duplicates, then the hole is filled: of four packets the last is new.
+        // Three duplicate ACKs, then one that covers four packets: only the fourth is new.
         assert_eq!([0, 0, 0].map(|acked| count(&mut westwood, acked)), [1, 1, 1]);
         assert_eq!(count(&mut westwood, 4), 1);
         assert_eq!(count(&mut westwood, 2), 2);
-        // What stands for more packets than one is not lost, only late.
+        // One duplicate ACK, then one that covers seven packets: six are new.
         assert_eq!([0, 7].map(|acked| count(&mut westwood, acked)), [1, 6]);
     }
 }

@@ -1,15 +1,14 @@
-//! A path that never loses anything for half a day: windows grow and grow, and nothing overflows.
+//! Windows grow for half a day on a path without losses, and nothing overflows.
 
 use leo_cc::{Ack, AtSending, Congestion, CongestionControl, Context, NAMES, Nanos, RateSample, Scheme};
 
 const MS: Nanos = 1_000_000;
 const RTT: Nanos = 50 * MS;
 const ROUND_TRIPS: u64 = 1_000_000;
-/// What the path carries in a round trip, in packets: 250 Gbit/s of 50 ms.
+/// Packets that the path carries per round trip: 250 Gbit/s for 50 ms.
 const CARRIED: u32 = 1 << 20;
 
-/// The window after a million round trips, each acknowledged at once, of a sender that the window always limits. Tests
-/// check every operation for overflow.
+/// Return the window of a window-limited sender after a million round trips, each with one ACK. Overflow panics in tests.
 fn endure(name: &str, first_a_loss: bool) -> u32 {
     let mut scheme = Scheme::by_name(name, &Context::default()).expect("it is a scheme");
     scheme.on_start(0, RTT);
@@ -73,6 +72,6 @@ fn no_scheme_overflows_in_a_million_round_trips_without_another_loss() {
 #[test]
 fn reno_gains_a_packet_a_round_trip_for_a_million_round_trips() {
     // RFC 5681 §3.1: "During congestion avoidance, cwnd is incremented by roughly 1 full-sized segment per round-trip time".
-    // Slow start ends with 40 packets, of which a loss leaves 20; three round trips are over.
+    // A loss in the third round trip halves the 40 packets of slow start; growth starts with that round trip's ACK.
     assert_eq!(endure("reno", true), 20 + ROUND_TRIPS as u32 - 2);
 }

@@ -1,4 +1,4 @@
-//! The crate seen from outside, through its table of schemes.
+//! Tests of the public interface with every scheme of the table.
 
 mod lossless;
 mod senseless_acks;

@@ -1,4 +1,4 @@
-//! Whatever a scheme is told, it neither panics nor overflows nor closes its window.
+//! No input makes a scheme panic, overflow or close its window.
 
 use leo_cc::{
     Ack, AtSending, Congestion, CongestionControl, Context, Handover, Hop, MAX_HOPS, NAMES, Nanos,
@@ -24,7 +24,7 @@ impl Random {
     }
 }
 
-/// An acknowledgement that no path would send; only time and counts do not run backwards.
+/// A random ACK that no path would send. Only time and counters never decrease.
 fn ack(random: &mut Random, previous: &Ack) -> Ack {
     let acked = random.pick(&[0, 1, 2, 7, 5_000]);
     let delivered = acked.max(random.pick(&[0, 1, 300]));
@@ -75,7 +75,7 @@ fn ack(random: &mut Random, previous: &Ack) -> Ack {
     }
 }
 
-/// What no switch would tell.
+/// Random telemetry that no switch would send.
 fn hop(random: &mut Random, now: Nanos) -> Hop {
     Hop {
         link: random.pick(&[0, 0, 0, 1, u32::MAX]),
@@ -94,7 +94,7 @@ fn no_scheme_breaks_whatever_it_is_told() {
     for name in NAMES {
         for seed in 0..20 {
             let mut random = Random(seed);
-            // What a path announces makes no more sense, in every other run.
+            // Every other run adds announcements that make no more sense.
             let handovers = [0, 7, 7, MS, 900_000 * MS].map(|expected_at| Handover { expected_at });
             let reconfiguration = Some(random.pick(&[(0, 1), (u64::MAX, 0), (40 * MS, 15_000 * MS)]));
             let context = if seed % 2 == 0 {

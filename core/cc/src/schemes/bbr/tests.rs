@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{Path, RTT};
 
-/// A path of 1,000 packets a second: 100 packets in 100 ms.
+/// A path of 1,000 packets/s and 100 ms, a BDP of 100 packets.
 fn started() -> (Path, Bbr) {
     let mut bbr = Bbr::new(&Context::default());
     bbr.on_start(0, RTT);
@@ -10,7 +10,7 @@ fn started() -> (Path, Bbr) {
 
 #[test]
 fn startup_doubles_the_rate_each_round_until_the_pipe_is_full() {
-    // draft §4.3.2: log2(BDP) rounds, and three more to be sure.
+    // draft §4.3.2: log2(BDP) rounds, and three to detect the plateau.
     let (mut path, mut bbr) = started();
     path.run(&mut bbr, 4 * RTT);
     assert_eq!(bbr.mode, Mode::Startup);
@@ -43,7 +43,7 @@ fn a_cycle_of_probe_bw_has_eight_phases_of_a_min_rtt() {
 
 #[test]
 fn bursts_are_what_a_millisecond_carries_and_single_packets_at_the_lowest_rates() {
-    // Linux: pacing_rate >> 10, within bbr_min_tso_segs and 65,215 bytes.
+    // Linux: pacing_rate >> 10, between bbr_min_tso_segs and 65,215 bytes.
     let mut bbr = Bbr::new(&Context::default());
     for (rate, burst) in [(149_000.0, 1), (151_000.0, 2), (12_500_000.0, 8), (1e10, 45)] {
         bbr.pacing_rate = rate;
@@ -53,7 +53,7 @@ fn bursts_are_what_a_millisecond_carries_and_single_packets_at_the_lowest_rates(
 
 #[test]
 fn the_handshake_gives_the_min_rtt_until_something_shorter_comes() {
-    // Linux's bbr_init takes tcp_min_rtt. Flows that begin behind others' queues see nothing as short for ten seconds.
+    // Linux's bbr_init takes tcp_min_rtt. A flow that starts in a standing queue sees no RTT as short for ten seconds.
     let mut bbr = Bbr::new(&Context::default());
     bbr.on_start(0, 30 * MILLISECOND);
     let ack = |rtt| Ack { now: SECOND, rtt: Some(rtt), delivered: 1, ..Ack::default() };
@@ -65,7 +65,7 @@ fn the_handshake_gives_the_min_rtt_until_something_shorter_comes() {
 
 #[test]
 fn what_is_delivered_while_pacing_waits_is_not_in_flight_when_it_sends() {
-    // Linux's bbr_packets_in_net_at_edt: at 1,000 packets a second ten go in 10 ms; the burst of two comes with a gain alone.
+    // Linux's bbr_packets_in_net_at_edt: 1,000 packets/s deliver ten in 10 ms; the burst of two counts if the gain exceeds 1.
     let mut bbr = Bbr::new(&Context::default());
     bbr.bandwidth = WindowedMax::above(1_000.0);
     bbr.pacing_rate = 1e6;

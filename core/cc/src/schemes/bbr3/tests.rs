@@ -2,14 +2,14 @@ use super::*;
 use crate::SECOND;
 use crate::testing::{Path, RTT};
 
-/// On a path of 1,000 packets a second and 100 ms, which 100 packets fill.
+/// A path of 1,000 packets/s and 100 ms, a BDP of 100 packets.
 fn started() -> (Path, Bbr3) {
     let mut bbr = Bbr3::new(&Context::default());
     bbr.on_start(0, RTT);
     (Path::new(1_000.0), bbr)
 }
 
-/// The same once it is in `state`.
+/// Like [`started`], but run until BBR enters `state`.
 fn in_state(state: State) -> (Path, Bbr3) {
     let (mut path, mut bbr) = started();
     while bbr.state != state {
@@ -19,7 +19,7 @@ fn in_state(state: State) -> (Path, Bbr3) {
     (path, bbr)
 }
 
-/// An acknowledgement that ends a round with `in_flight` packets out, of a packet that was sent when as many were.
+/// End a round with an ACK; `in_flight` packets are in flight now and were when the acknowledged packet was sent.
 fn round(bbr: &mut Bbr3, now: Nanos, in_flight: u32, recovery: Recovery) {
     let delivered = bbr.next_round.max(bbr.total_delivered);
     bbr.on_ack(&Ack {
@@ -33,7 +33,7 @@ fn round(bbr: &mut Bbr3, now: Nanos, in_flight: u32, recovery: Recovery) {
     });
 }
 
-/// Of 100 packets in flight the first `count` are lost.
+/// Lose the first `count` of 100 packets in flight.
 fn lose(bbr: &mut Bbr3, now: Nanos, count: u32) {
     let packet = AtSending { lost: bbr.total_lost, in_flight: 100, ..AtSending::default() };
     for _ in 0..count {
@@ -49,7 +49,7 @@ fn three_quanta_are_the_least_in_flight_and_do_not_add_to_it() {
     assert_eq!([10, 24, 400].map(|window| bbr.with_budget(window)), [24, 24, 400]);
     bbr.state = State::Up;
     assert_eq!(bbr.with_budget(400), 402);
-    // SetSendQuantum: 64 KB and two packets bound it.
+    // SetSendQuantum: a quantum is at least two packets and at most 64 KB.
     bbr.state = State::Cruise;
     for (rate, budget) in [(1e10, 135), (1e5, 6)] {
         bbr.pacing_rate = rate;
@@ -81,7 +81,7 @@ fn losses_that_end_startup_bound_the_flight_by_what_was_delivered_and_not_by_wha
     for number in 1..=8 {
         let now = path.now + number * RTT / 10;
         lose(&mut bbr, now, 1);
-        // The last one ends the round: 45 packets were delivered in it, of 30 that fill the path.
+        // The last ACK ends the round, which delivered 45 packets; the BDP is 30.
         let (sent_after, total_delivered) =
             if number == 8 { (before, before + 45) } else { (before - 1, before) };
         bbr.on_ack(&Ack {
@@ -96,7 +96,7 @@ fn losses_that_end_startup_bound_the_flight_by_what_was_delivered_and_not_by_wha
     }
     assert_ne!(bbr.state, State::Startup);
     assert_eq!(bbr.bounds.long_term, 45);
-    // Nothing of that was lost.
+    // The losses were spurious.
     bbr.on_undo(path.now + RTT);
     assert_eq!((bbr.state, bbr.full.reached, bbr.bounds.long_term), (State::Startup, false, INFINITE));
 }
@@ -109,7 +109,7 @@ fn a_timeout_leaves_what_is_in_flight_and_one_packet() {
     bbr.on_congestion(Congestion::Timeout, path.now);
     bbr.on_timeout(1);
     assert_eq!(bbr.window(), 2);
-    // RestoreCwnd: its end gives the window back.
+    // RestoreCwnd: the end of recovery restores the window.
     round(&mut bbr, path.now + RTT, 1, Recovery::Loss);
     round(&mut bbr, path.now + 2 * RTT, 1, Recovery::Open);
     assert!(bbr.window() >= before.min(bbr.bounds.with_headroom()) - 1, "{} of {before}", bbr.window());
@@ -128,13 +128,13 @@ fn losses_end_a_probe_which_begins_again_where_they_were_none() {
     let mut other = bbr.clone();
     bbr.on_undo(path.now + MILLISECOND);
     assert_eq!((bbr.state, bbr.bounds.long_term), (State::Refill, 500));
-    // Losses that the next acknowledgements tell of are part of it.
+    // Losses that later ACKs reveal belong to the same recovery.
     let mut longer = other.clone();
     round(&mut longer, path.now + MILLISECOND, 95, Recovery::Recovery);
     lose(&mut longer, path.now + 2 * MILLISECOND, 5);
     longer.on_undo(path.now + 3 * MILLISECOND);
     assert_eq!((longer.state, longer.bounds.long_term), (State::Refill, 500));
-    // Recovery ends by itself: what was learnt stays.
+    // Recovery that ends without an undo keeps the lower bound.
     round(&mut other, path.now + RTT, 50, Recovery::Recovery);
     round(&mut other, path.now + 2 * RTT, 50, Recovery::Open);
     assert_eq!(other.bounds.long_term, lowered);

@@ -9,18 +9,18 @@ fn avoiding_at(window: u32, seed: u64) -> Windowed<Cdg> {
 
 #[test]
 fn the_probability_of_a_backoff_follows_the_gradient() {
-    // §III-B: 1 - exp(-g/G): a sum of 10 ms over the 8 rounds gives 1 - exp(-0.42) = 0.34.
+    // §III-B: P = 1 - exp(-g/G). A sum of 10 ms over the 8 rounds gives 1 - exp(-0.42) = 0.34.
     let backoffs = (0..2_000).filter(|&seed| avoiding_at(100, seed).scheme.backs_off(10_000)).count();
     assert!(backoffs.abs_diff(686) < 70, "{backoffs}");
 }
 
 #[test]
 fn after_five_backoffs_without_effect_it_takes_others_for_the_cause() {
-    // §III-C; a gradient of seconds makes each of them all but certain.
+    // §III-C. A gradient of seconds makes each backoff almost certain.
     let mut cdg = avoiding_at(100, 1);
     let backoffs: Vec<bool> = (0..8).map(|_| cdg.scheme.backs_off(10_000_000)).collect();
     assert_eq!(backoffs, [true, true, true, true, true, false, false, false]);
-    // The delay falls: they had effect after all.
+    // Falling delay shows that the backoffs had an effect.
     cdg.scheme.rtt = Range { min: 100_000, max: 100_000 };
     cdg.scheme.previous = Range { min: 101_000, max: 101_000 };
     cdg.scheme.gradient();

@@ -14,7 +14,7 @@ impl Path {
         Self { copa: Copa::new(), now: RTT }
     }
 
-    /// Out of slow start with `window` packets, after a round without queueing.
+    /// Leave slow start with `window` packets after a round without queueing.
     fn avoiding_at(window: f64) -> Self {
         let mut path = Self::new();
         path.round(RTT);
@@ -42,7 +42,7 @@ impl Path {
 fn slow_start_doubles_the_window_each_round_until_the_rate_exceeds_the_target() {
     let mut path = Path::new();
     assert_eq!(path.rounds(&[RTT; 3]), [20, 40, 80]);
-    // λ = 80 packets / 105 ms exceeds λt = 1/(0.5 · 5 ms) = 400 packets/s; RTTstanding notices after half a round.
+    // λ = 80 packets / 105 ms exceeds λt = 1/(0.5 · 5 ms) = 400 packets/s; RTTstanding shows it after half a round.
     path.round(RTT + 5 * MS);
     assert!(!path.copa.slow_start);
     assert!((118..=122).contains(&path.copa.window()), "{}", path.copa.window());
@@ -50,7 +50,7 @@ fn slow_start_doubles_the_window_each_round_until_the_rate_exceeds_the_target() 
 
 #[test]
 fn the_window_moves_by_one_over_delta_a_round_towards_the_target() {
-    // §2.1: "Over 1 RTT, the change in cwnd is thus ≈ v/δ packets". 100 packets at 110 ms want dq = 2.2 ms.
+    // §2.1: "Over 1 RTT, the change in cwnd is thus ≈ v/δ packets". The target at 100 packets and 110 ms is dq = 2.2 ms.
     let mut path = Path::avoiding_at(100.0);
     path.round(RTT + MS);
     assert!((101..=102).contains(&path.copa.window()), "{}", path.copa.window());

@@ -2,7 +2,7 @@ use super::*;
 use crate::SECOND;
 use crate::testing::{Path, RTT};
 
-/// A path of 1,000 packets a second, 100 packets in 100 ms, that is reconfigured at 2 s, 17 s, 32 s…, if it says so.
+/// A path of 1,000 packets/s and 100 ms, a BDP of 100 packets; `announced` announces reconfigurations at 2 s, 17 s, 32 s…
 fn started(announced: bool) -> (Path, LeoCc) {
     let reconfiguration = announced.then_some((2 * SECOND, 15 * SECOND));
     let mut leocc = LeoCc::new(&Context { reconfiguration, ..Context::default() });
@@ -10,7 +10,7 @@ fn started(announced: bool) -> (Path, LeoCc) {
     (Path::new(1_000.0), leocc)
 }
 
-/// Modes from now until `until`, and when each began.
+/// Run until `until`; return the modes and when each began.
 fn modes(path: &mut Path, leocc: &mut LeoCc, until: Nanos) -> Vec<(Mode, Nanos)> {
     let mut modes = vec![(leocc.bbr.mode, path.now)];
     while path.now < until {
@@ -33,7 +33,7 @@ fn the_pipe_is_half_empty_when_a_reconfiguration_comes_and_is_learnt_anew_afterw
     for (window, boundary) in seen[3..].chunks(4).zip([2, 17, 32]) {
         let boundary = boundary * SECOND;
         assert!((boundary - AHEAD..boundary).contains(&window[0].1), "{window:?}");
-        // 200 ms and the round trip in which they end.
+        // ProbeRTT lasts 200 ms, and until the round trip ends.
         assert!(
             (boundary + 100 * MILLISECOND..boundary + 400 * MILLISECOND).contains(&window[1].1),
             "{window:?}"
@@ -87,7 +87,7 @@ fn a_queue_shows_that_bandwidth_has_gone_long_before_the_maximum_forgets_it() {
     let bytes = f64::from(crate::SEGMENT_BYTES);
     let rate = leocc.pacing_rate().map_or(0.0, |rate| rate as f64 / bytes);
     assert!(rate < 600.0 * QUEUED_PROBE_GAIN * 1.05, "{rate}");
-    // Without a queue it probes as BBR does.
+    // Without a queue, LeoCC probes like BBR.
     let (mut path, mut leocc) = started(false);
     path.run(&mut leocc, 5 * SECOND);
     assert_eq!(leocc.probe_gain.to_bits(), PROBE_GAIN.to_bits());

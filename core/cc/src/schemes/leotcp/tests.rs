@@ -5,10 +5,10 @@ const MS: Nanos = 1_000_000;
 /// 100 Mbit/s.
 const RATE: u64 = 12_500_000;
 const RTT: Nanos = 48 * MS;
-/// Packets of a bandwidth-delay product: 12.5 MB/s · 48 ms / 1,500 B.
+/// The bandwidth-delay product in packets: 12.5 MB/s · 48 ms / 1,500 B.
 const BDP: f64 = 400.0;
 
-/// Telemetry of a link that sends at `utilisation` of its rate, for packets 1 ms apart, and its effect on a sender.
+/// A sender that gets an ACK per millisecond, and the link whose telemetry the ACKs carry.
 struct Link {
     leotcp: LeoTcp,
     now: Nanos,
@@ -53,7 +53,7 @@ impl Link {
         }
     }
 
-    /// Past the initial phase at low utilisation, and a window set by hand.
+    /// A sender past the initial phase, at low utilisation, with the given window.
     fn steady(flows: u32, window: f64) -> Self {
         let mut link = Self::new(flows);
         link.run(200, 0.5, 0);
@@ -90,7 +90,7 @@ fn below_the_target_the_window_grows_by_5_percent_of_the_share_each_smoothed_rtt
 
 #[test]
 fn above_the_target_the_window_comes_down_in_proportion_and_only_once_an_rtt() {
-    // Equation 4, with U = 1.9: half of the reference, and AI, however many packets say so within the smoothed RTT.
+    // Equation 4 with U = 1.9: half of the reference plus AI, however many ACKs arrive within the smoothed RTT.
     let mut link = Link::steady(1, 400.0);
     link.leotcp.utilisation = Some(1.9);
     link.leotcp.reference_until = link.now + 40 * MS;
@@ -131,7 +131,7 @@ fn the_most_utilised_hop_decides() {
         let slower = Hop { link: 2, rate: RATE / 2, flows: 3, ..link.hop(0) };
         link.acknowledge(&[link.hop(0), slower], RTT);
     }
-    // 12 MB/s over a link of 6.25.
+    // 12 MB/s on a link of 6.25 MB/s.
     assert!((link.leotcp.utilisation.unwrap_or(0.0) - 1.92).abs() < 0.05, "{:?}", link.leotcp.utilisation);
 }
 
@@ -175,7 +175,7 @@ fn a_flow_that_does_not_fill_its_window_does_not_grow() {
     assert_eq!(link.leotcp.window(), 100);
 }
 
-/// Utilisation after a second at half the rate with 300 kB of queue, over the average RTT of 48 ms or an own of 144 ms.
+/// Return the utilisation after a second at half the rate and 300 kB of queue. The average RTT is 48 ms, the flow's 144 ms.
 fn utilisation_with_a_long_rtt(mut leotcp: LeoTcp) -> f64 {
     leotcp.on_start(0, 3 * RTT);
     let mut link = Link { leotcp, now: 3 * RTT, sent_bytes: 0, flows: 2 };
@@ -190,8 +190,8 @@ fn utilisation_with_a_long_rtt(mut leotcp: LeoTcp) -> f64 {
 
 #[test]
 fn without_the_average_rtt_a_flow_of_a_longer_rtt_sees_less_utilisation() {
-    // "flows with higher RTTs will observe lower utilisation values for the same level of congestion": half a BDP of queue
-    // over the average RTT is a sixth over three times as much.
+    // "flows with higher RTTs will observe lower utilisation values for the same level of congestion": a queue that adds 1/2
+    // over the average RTT adds 1/6 over three times that RTT.
     let (average, own) = (LeoTcp::new(), LeoTcp::without(Ablation::AverageRtt));
     let (average, own) = (utilisation_with_a_long_rtt(average), utilisation_with_a_long_rtt(own));
     assert!((average - 1.0).abs() < 0.01, "{average}");

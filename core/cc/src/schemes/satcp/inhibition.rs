@@ -42,7 +42,7 @@ impl Inhibition {
 mod tests {
     use super::*;
 
-    /// In ms, when the flag changes around handovers expected at 10, 10.5 and 30 s.
+    /// Return the times in ms at which the flag changes around handovers expected at 10, 10.5 and 30 s.
     fn changes(early_ms: u64) -> Vec<u64> {
         let handovers = [10_000, 10_500, 30_000].map(|ms| Handover { expected_at: ms * MILLISECOND });
         let context = Context { handovers: handovers.into(), ..Context::default() };

@@ -6,7 +6,7 @@ use crate::testing::{Windowed, ack_of_one};
 
 const MS: Nanos = 1_000_000;
 
-/// Starlink's grid, 12 s into each quarter of a minute.
+/// Starlink reconfigures 12 s into each quarter of a minute.
 fn context() -> Context {
     Context { reconfiguration: Some((12 * SECOND, 15 * SECOND)), ..Context::default() }
 }
@@ -19,14 +19,14 @@ fn sent(at: Nanos) -> AtSending {
     AtSending { sent_at: at, ..AtSending::default() }
 }
 
-/// A round of which the packet sent at `at` is missing; returns the window that it leaves.
+/// Lose the packet sent at `at` and return the window.
 fn window_after_loss_of(at: Nanos) -> u32 {
     let mut starquic = starquic();
     starquic.on_ack(&Ack { newest: Some(sent(at - MS)), ..ack_of_one(at + 20 * MS) });
     let before = starquic.window();
     starquic.on_packet_lost(at + 50 * MS, &sent(at));
     starquic.on_congestion(Congestion::Loss, at + 50 * MS);
-    // What recovery makes for.
+    // Recovery steers towards the threshold, so it must fall if and only if the window does.
     assert_eq!(starquic.slow_start_threshold() < before, starquic.window() < before);
     starquic.window()
 }
@@ -67,7 +67,7 @@ fn a_timeout_is_excused_if_what_timed_out_may_have_been_sent_at_a_reconfiguratio
         starquic.window()
     };
     assert_eq!(window(11_800 * MS, 12_200 * MS), 11);
-    // The timer ran at the reconfiguration, but a packet times out after 200 ms at the earliest.
+    // The timer expires at the reconfiguration, but the packet was sent at least 200 ms (the least timeout) before.
     assert_eq!(window(11_600 * MS, 12_000 * MS), 1);
     assert_eq!(window(12_120 * MS, 12_400 * MS), 1);
 }

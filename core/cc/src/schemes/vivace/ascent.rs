@@ -118,12 +118,12 @@ mod tests {
     fn steps_in_one_direction_grow_and_a_turn_makes_them_small_again() {
         let mut ascent = Ascent::default();
         let steps: Vec<f64> = (0..5).map(|_| ascent.change(0.6, 1_000.0)).collect();
-        // The first step has no direction to agree with.
+        // The first step has no earlier direction to agree with.
         assert_eq!(steps, [0.6, 0.6, 0.6 * 2.0, 0.6 * 3.0, 0.6 * 4.0]);
         assert!(ascent.is_confident());
         assert_eq!(ascent.change(-0.6, 1_000.0), -0.6);
         assert!(!ascent.is_confident());
-        // A swing has to be forgotten first.
+        // The first step after a turn clears the swing; only then does confidence grow.
         assert_eq!(ascent.change(-0.6, 1_000.0), -0.6);
         assert_eq!(ascent.change(-0.6, 1_000.0), -0.6);
         assert_eq!(ascent.change(-0.6, 1_000.0), -1.2);

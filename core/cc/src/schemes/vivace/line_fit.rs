@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn the_residual_is_what_the_line_leaves() {
-        // 1 and −1 around a flat line, in an order without slope.
+        // Points 1 above and below a flat line, in an order without slope.
         let mut fit = LineFit::default();
         for (x, y) in [(0.0, 1.0), (1.0, -1.0), (2.0, -1.0), (3.0, 1.0)] {
             fit.add(x, y);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{Path, RTT, ack_of_one};
 
-/// The three, on a path of 1,000 packets a second: 12 Mbit/s, 100 packets in 100 ms, and a queue without end.
+/// The three variants. The tests' path has 1,000 packets/s (12 Mbit/s), 100 ms and an infinite queue.
 fn all() -> [(&'static str, Vivace); 3] {
     let context = Context { seed: 1, ..Context::default() };
     let mut all = [
@@ -58,7 +58,7 @@ fn intervals_of_the_user_space_sender_end_in_time_without_an_acknowledgement_at_
     let [(_, mut vivace), ..] = all();
     let sent = |sent_at| Some(AtSending { sent_at, ..AtSending::default() });
     vivace.on_ack(&Ack { newest: sent(0), ..ack_of_one(RTT) });
-    // 13 packets at 1.6 Mbit/s fit into the first 100 ms; the first acknowledgement ends it.
+    // The first interval is the 13 packets that fit into 100 ms at 1.6 Mbit/s; the first ACK ends it.
     assert_eq!(vivace.intervals.next_id(), 2);
     vivace.on_ack(&Ack { newest: sent(RTT / 2), ..ack_of_one(RTT + RTT / 2) });
     let due = vivace.next_timer();

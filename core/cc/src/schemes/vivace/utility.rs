@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(kernel_utility(1e6, 0.0, 0.0), 1e6);
         assert_eq!(kernel_utility(1e6, 0.1, 0.0), 1e6 - 1.1e6);
         assert_eq!(kernel_utility(1e6, 0.0, 0.05), 1e6 - 45e6);
-        // Less than a thousandth is nothing.
+        // Loss and inflation below a thousandth do not count.
         assert_eq!(kernel_utility(1e6, 0.000_9, 0.000_9), 1e6);
     }
 }

@@ -2,7 +2,8 @@ use super::*;
 
 const MS: Nanos = 1_000_000;
 
-/// Give the controller what came of each interval, an RTT later, until `intervals` have begun; returns the rates.
+/// Feed the controller the result of each interval until `intervals` have begun; return their rates. `outcome` gives losses
+/// and the rise of the smoothed RTT in seconds at a rate.
 fn run(kernel: &mut Kernel, intervals: u64, outcome: impl Fn(f64) -> (u64, f64)) -> Vec<f64> {
     let mut rates = Vec::new();
     let mut id = 0;
@@ -44,7 +45,7 @@ fn it_starts_with_steps_of_half_until_the_rtt_rises_and_goes_one_back() {
         let expected = RATE_INITIAL * 1.5_f64.powi(step as i32);
         assert!((rate / expected - 1.0).abs() < 1e-9, "{rates:?}");
     }
-    // The fifth was above 2 MB/s: probes are around the fourth.
+    // The fifth rate exceeds 2 MB/s, so the probes are around the fourth.
     let fourth = RATE_INITIAL * 1.5_f64.powi(3);
     for rate in &rates[5..7] {
         assert!(((rate / fourth - 1.0).abs() - 0.05).abs() < 1e-9, "{rates:?}");
@@ -75,7 +76,7 @@ fn less_than_three_percent_of_inflation_is_none() {
     };
     assert_eq!(kernel.utility_of(&measured(0.002_9)), 1e6);
     assert!(kernel.utility_of(&measured(0.003_1)) < 0.0);
-    // An RTT that falls is rewarded, but not while starting.
+    // A falling RTT is rewarded, except while starting.
     assert!(kernel.utility_of(&measured(-0.003_1)) > 1e6);
     let starting = Kernel::new(1);
     assert_eq!(starting.utility_of(&measured(-0.003_1)), 1e6);

@@ -7,13 +7,12 @@ fn plan(duration: Nanos) -> Plan {
     Plan { rate: 1_448_000.0, duration, rtt_samples: 0 }
 }
 
-/// An acknowledgement at `now` of one packet with this RTT.
 fn ack(now: Nanos, rtt: Nanos) -> Ack {
     let newest = Some(AtSending { sent_at: now - rtt, ..AtSending::default() });
     Ack { now, delivered: 1, rtt: Some(rtt), srtt: rtt, newest, ..Ack::default() }
 }
 
-/// Intervals of 100 ms; a packet a millisecond.
+/// `count` intervals of 100 ms at a packet per millisecond.
 fn intervals(completion: Completion, count: u64) -> MonitorIntervals {
     let mut intervals = MonitorIntervals::new(completion);
     for index in 0..count {
@@ -25,7 +24,7 @@ fn intervals(completion: Completion, count: u64) -> MonitorIntervals {
 #[test]
 fn packets_count_in_the_interval_that_they_were_sent_in() {
     let mut intervals = intervals(Completion::After(3), 3);
-    // Loss is told of late: at the time of the third interval, of packets of the first two.
+    // Losses are detected late: packets of the first two intervals during the third.
     for sent_at in [10 * MS, 20 * MS, 150 * MS] {
         intervals.on_packet_lost(sent_at);
     }
@@ -34,7 +33,7 @@ fn packets_count_in_the_interval_that_they_were_sent_in() {
         intervals.on_ack(&ack((sent + 50) * MS, 50 * MS));
         complete.extend(intervals.take_complete().map(|one| (sent, one.id, one.packets, one.lost)));
     }
-    // Each is complete with the third packet of the next.
+    // The third packet of the next interval completes an interval.
     assert_eq!(complete, [(102, 0, 100, 2), (202, 1, 100, 1)]);
 }
 
@@ -49,7 +48,6 @@ fn the_rate_is_that_of_sending_lost_packets_included() {
         }
     }
     let measured = intervals.take_complete().expect("it is complete");
-    // A packet a millisecond.
     assert!((measured.rate / 1_448_000.0 - 1.0).abs() < 1e-9, "{measured:?}");
     assert_eq!(measured.duration, 100 * MS);
 }
@@ -60,7 +58,7 @@ fn the_gradient_is_that_of_the_rtt_over_the_time_of_sending() {
     let mut intervals = intervals(Completion::After(1), 2);
     let mut sent = 0;
     while sent < 101 {
-        // 5 % above capacity the queue grows by 50 µs a millisecond.
+        // Sending 5 % above capacity adds 50 µs of queue per millisecond.
         intervals.on_ack(&ack(sent * MS + 50 * MS + sent * 50_000, 50 * MS + sent * 50_000));
         sent += 1;
     }
@@ -77,10 +75,10 @@ fn at_the_edge_ten_packets_early_an_interval_is_complete_too() {
         intervals.on_ack(&ack((sent + 50) * MS, 50 * MS + sent * 1_000));
         assert_eq!(intervals.take_complete(), None, "{sent}");
     }
-    // Sent at 90 ms: ten packets before the end.
+    // Sent at 90 ms, ten packets before the end.
     intervals.on_ack(&ack(140 * MS, 50 * MS));
     let measured = intervals.take_complete().expect("it is complete");
-    // From the tenth packet on.
+    // Packets after the tenth count.
     assert_eq!(measured.inner_delivered, 81);
     assert!((measured.inner_seconds - 0.081).abs() < 1e-9, "{measured:?}");
 }

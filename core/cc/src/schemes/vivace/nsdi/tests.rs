@@ -3,7 +3,7 @@ use crate::schemes::vivace::controller::wire_rate;
 
 const MS: Nanos = 1_000_000;
 
-/// A link of a capacity in the controller's Mbit/s, with a share of random loss; results come an interval late.
+/// A link with a capacity in the controller's Mbit/s and a share of random loss. Results arrive an interval late.
 struct Link {
     capacity: f64,
     loss: f64,
@@ -12,17 +12,17 @@ struct Link {
 
 impl Default for Link {
     fn default() -> Self {
-        // A queue that is empty grows by what is sent above capacity.
+        // An empty queue cannot drain, so the gradient is never negative.
         Self { capacity: 50.0, loss: 0.0, gradient_at: |load| (load - 1.0).max(0.0) }
     }
 }
 
-/// Let the controller run for so many intervals on the link; returns their rates in its Mbit/s.
+/// Run the controller for `intervals` on the link; return their rates in the controller's Mbit/s.
 fn run(nsdi: &mut Nsdi2018, link: &Link, intervals: u64) -> Vec<f64> {
     run_counting(nsdi, link, intervals).0
 }
 
-/// The same, and how many probes there were in each.
+/// Like [`run`], and return the number of planned probes at each interval.
 fn run_counting(nsdi: &mut Nsdi2018, link: &Link, intervals: u64) -> (Vec<f64>, Vec<usize>) {
     let mut counts = Vec::new();
     let (first, mut rates) = (nsdi.next_id, Vec::<f64>::new());
@@ -56,7 +56,7 @@ fn it_starts_at_twice_0_8_and_doubles_every_other_interval_until_utility_falls()
         13,
     );
     assert_eq!(rates[..12], [1.6, 1.6, 3.2, 3.2, 6.4, 6.4, 12.8, 12.8, 25.6, 25.6, 51.2, 51.2]);
-    // Half, and a probe around it.
+    // The rate halves, and the first probe is 5 % off.
     assert!(((rates[12] / 25.6 - 1.0).abs() - 0.05).abs() < 1e-9, "{rates:?}");
 }
 
@@ -77,10 +77,10 @@ fn two_pairs_are_probed_by_five_percent_and_one_pair_when_the_direction_holds() 
         assert!((pair[0] + pair[1] - 40.0).abs() < 1e-9, "{rates:?}");
         assert!(((pair[0] - pair[1]).abs() - 2.0).abs() < 1e-9, "{rates:?}");
     }
-    // The base meanwhile.
+    // The rate is the base until the last result arrives.
     assert!((rates[4] - 20.0).abs() < 1e-9, "{rates:?}");
     let (_, counts) = run_counting(&mut nsdi, &Link { capacity: 1e6, ..Link::default() }, 40);
-    // The first decision has no direction to agree with, the second has.
+    // The first decision has no earlier direction to agree with, the second has.
     let change = counts.iter().position(|&count| count == 2).expect("it becomes confident");
     assert!(counts[..change].contains(&4) && !counts[change..].contains(&4), "{counts:?}");
     assert!(nsdi.base > 25.0, "{}", nsdi.base);
@@ -120,7 +120,7 @@ fn half_the_packets_lost_halve_the_rate_once_a_round_trip() {
         nsdi.learn(&disaster(id));
         assert_eq!(nsdi.base, 40.0, "{id}");
     }
-    // This one was being sent when it stopped.
+    // Interval 3 was being sent at the stop; from it on, losses halve the rate again.
     nsdi.learn(&disaster(3));
     assert_eq!(nsdi.base, 20.0);
 }
@@ -134,7 +134,7 @@ fn a_large_step_is_followed_by_another_without_probes_and_stops_when_losses_make
         nsdi.reference = Trial { id: Some(7), rate: 20.0, outcome: Some(reference) };
         nsdi.target = Trial { id: None, rate: 23.0, outcome: None };
         for _ in 0..2 {
-            // Large steps come from a direction that has held.
+            // Large steps need a direction that has held.
             nsdi.ascent.change(10.0, 20.0);
         }
         nsdi.plan(9, Rtts::default());
@@ -153,7 +153,7 @@ fn a_large_step_is_followed_by_another_without_probes_and_stops_when_losses_make
     nsdi.learn(&result(0));
     assert_eq!(nsdi.mode, Mode::Moving);
     assert!(nsdi.target.rate > 23.0 * 1.1, "{}", nsdi.target.rate);
-    // §4.3: 23 Mbit/s lost nothing, 20 Mbit/s lost 8 %: that is not because of the rate.
+    // §4.3: 23 Mbit/s lost nothing and 20 Mbit/s 8 %, so the rate is not the cause.
     let mut nsdi = prepared();
     nsdi.learn(&result(0));
     assert_eq!((nsdi.mode, nsdi.base), (Mode::Probing, 23.0));
@@ -166,7 +166,7 @@ fn an_interval_has_as_many_packets_as_fit_into_an_rtt_within_bounds() {
     let packets = |rtt| libm::round(nsdi.duration(Rtts { interval: rtt, ..Rtts::default() }) as f64 / packet);
     assert_eq!(packets(100 * MS), 104.0);
     assert_eq!(packets(2 * MS), 10.0);
-    // Longer than a second: 300 ms.
+    // With an RTT above a second, intervals last 300 ms.
     assert_eq!(packets(1_001 * MS), 314.0);
     let fast = Nsdi2018 { rate: 1_000.0, ..Nsdi2018::new(1) };
     let duration = fast.duration(Rtts { interval: 500 * MS, ..Rtts::default() });

@@ -3,7 +3,7 @@ use super::*;
 const MS: Nanos = 1_000_000;
 const MEGABIT: f64 = 1e6;
 
-/// Give the controller what came of each interval, until `trials` have been made; returns their rates in Mbit/s.
+/// Feed the controller the result of each interval until `trials` are complete; return their rates in Mbit/s.
 fn run(proteus: &mut Proteus, trials: usize, gradient: impl Fn(f64) -> f64) -> Vec<f64> {
     let mut rates = Vec::new();
     let mut id = proteus.first_id + 100;
@@ -63,7 +63,7 @@ fn three_pairs_are_probed_each_above_and_below_in_random_order() {
         assert!((sorted[0] - 95.0).abs() < 1e-6 && (sorted[1] - 105.0).abs() < 1e-6, "{rates:?}");
         firsts.push(pair[0] > pair[1]);
     }
-    // Up it goes: 5 % and a step.
+    // The rate goes up by 5 % and a step.
     assert!(rates[6] > 105.0, "{rates:?}");
 }
 
@@ -82,7 +82,7 @@ fn two_pairs_suffice_to_go_up_and_all_three_must_agree_to_go_down() {
     assert!(decide(3).1 > 105e6 && decide(2).1 > 105e6);
     assert_eq!(decide(1), (Mode::Probing, 100e6));
     assert!(decide(0).1 < 95e6);
-    // A dissenting pair makes the step smaller, or as small as steps are.
+    // A dissenting pair makes the step smaller, down to the least step.
     assert!(decide(2).1 <= decide(3).1);
 }
 
@@ -141,6 +141,6 @@ fn a_gradient_that_scatter_explains_is_none() {
     };
     assert!(utility(0.02, 0.000_9) < 0.0);
     assert_eq!(utility(0.02, 0.001_1), utility(0.0, 0.0));
-    // A queue that drains is no merit of the rate.
+    // A draining queue is not rewarded.
     assert_eq!(utility(-0.5, 0.0), utility(0.0, 0.0));
 }
