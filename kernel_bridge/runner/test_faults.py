@@ -72,7 +72,7 @@ def _machine():
         ("mahimahi", "mm-delay", r"\bmm-delay\b.*: killed"),
         ("kernel", "traffic", "a flow's end was ended by SIGKILL"),
         ("kernel", "unshare", "the run was ended by SIGKILL"),
-        ("kernel", "leo-bridge", "leo-bridge: it was killed"),
+        ("kernel", "leo-bridge", "leo-bridge: ended before the run, or was killed"),
     ],
 )
 def test_a_run_whose_part_is_killed_at_any_moment_says_so_and_leaves_nothing(backend, victim, told, trials):

@@ -77,7 +77,7 @@ def test_a_run_whose_bridge_was_killed_ends_with_a_clear_error_and_its_flows_kep
     ):
         run.begin()
         os.kill(run.served.client().status()["pid"], signal.SIGKILL)
-        with pytest.raises(RuntimeError, match="leo-bridge: it was killed"):
+        with pytest.raises(RuntimeError, match="leo-bridge: ended before the run, or was killed"):
             run.finish()
     assert not _registered()
 
