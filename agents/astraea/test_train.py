@@ -220,17 +220,6 @@ def test_what_stops_an_update_stops_the_run_in_its_own_words(tmp_path, monkeypat
     assert threading.active_count() == before
 
 
-def test_a_checkpoint_of_before_updates_had_a_thread_is_resumed(half, tmp_path):
-    shutil.copytree(half.path, tmp_path / "run")
-    latest = RunFolder(tmp_path / "run", {}).latest_checkpoint()
-    assert latest is not None
-    state = read_checkpoint(latest)
-    del state["rounds"]
-    torch.save(state, latest / "training.pt")
-    run = resume(tmp_path / "run", 300)
-    assert read_checkpoint_steps(run.path) == 300
-
-
 class Killed(BaseException):
     """Simulates a killed process."""
 
