@@ -262,7 +262,7 @@ def load_yaml(path: Path) -> Any:
     except yaml.YAMLError as error:
         raise InputError(f"{path}: not YAML: {error}") from None
     except (ValueError, RecursionError) as error:  # an invalid date, or too many nested brackets
-        raise InputError(f"{path}: not readable YAML: {error}") from None
+        raise InputError(f"{path}: not YAML: {error}") from None
 
 
 def _tree(data: Any) -> Any:

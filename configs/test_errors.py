@@ -83,7 +83,7 @@ def test_ctrl_c_is_a_word_and_output_that_nobody_reads_is_none() -> None:
 def test_a_file_that_is_not_yaml_is_one_error(text: str, tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"x\.yaml: not (readable )?YAML"):
+    with pytest.raises(InputError, match=r"x\.yaml: not YAML"):
         load_yaml(path)
 
 

@@ -59,13 +59,14 @@ def ordered(table: str, columns: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         KeyError: an unknown column, or a missing count, flag or name.
     """
-    if unknown := columns.keys() - COLUMNS[table].keys():
+    kinds = COLUMNS[table]
+    if unknown := columns.keys() - kinds.keys():
         raise KeyError(f"{table}: unknown columns: {', '.join(sorted(unknown))}")
     nan = np.full(np.shape(next(iter(columns.values()))), np.nan)
-    missing = {"f64": float("nan"), "Vec<f64>": nan, "Option<f64>": None, "Option<u64>": None}
-    return {
-        name: columns[name] if name in columns else missing[kind] for name, kind in COLUMNS[table].items()
-    }
+    unmeasured = {"f64": float("nan"), "Vec<f64>": nan, "Option<f64>": None, "Option<u64>": None}
+    if missing := [name for name in kinds if name not in columns and kinds[name] not in unmeasured]:
+        raise KeyError(f"{table}: missing columns: {', '.join(missing)}")
+    return {name: columns[name] if name in columns else unmeasured[kinds[name]] for name in kinds}
 
 
 def _rows(series: dict[str, Column], key: str, value: int) -> dict[str, Column]:

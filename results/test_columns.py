@@ -21,5 +21,5 @@ def test_a_number_that_a_backend_does_not_measure_is_nan_and_an_unknown_or_missi
         ordered("links", {**row, "speed": 1})
     flows = {name: np.ones(2) for name in COLUMNS["flow_series"] if name != "pacing_mbps"}
     assert np.isnan(ordered("flow_series", flows)["pacing_mbps"]).all()
-    with pytest.raises(KeyError, match="u32"):
+    with pytest.raises(KeyError, match="missing columns: flow, cwnd_packets"):
         ordered("flow_series", {"time_s": np.ones(2)})

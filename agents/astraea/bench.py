@@ -16,7 +16,7 @@ import torch
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.td3 import Td3
 from agents.astraea.train import read_checkpoint, train
-from agents.training.episodes import Episodes
+from agents.training.episode_batch import Episodes
 from agents.training.rollout import Act, evaluate
 from agents.training.run_folder import RunFolder
 from agents.training.settings import CONFIGS, build, read_config

@@ -18,7 +18,7 @@ from agents.astraea import sawtooth
 from agents.astraea.actor_critic import Actor
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.td3 import act
-from agents.training.episodes import Episodes
+from agents.training.episode_batch import Episodes
 
 FIRST_EPISODE = 3_000_000_000
 """First of the lessons' episodes; training, choosing and evaluation never use them."""

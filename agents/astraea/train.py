@@ -20,7 +20,7 @@ from agents.astraea.returns import Returns, Step
 from agents.astraea.rounds import Rounds, one_thread
 from agents.astraea.settings import AstraeaSettings
 from agents.astraea.td3 import Td3
-from agents.training.episodes import Episodes
+from agents.training.episode_batch import Episodes
 from agents.training.reporter import Reporter
 from agents.training.run_folder import KEPT_CHECKPOINTS, RunFolder
 from agents.training.settings import TrainSettings

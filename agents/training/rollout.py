@@ -7,7 +7,7 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.training.episodes import Episodes
+from agents.training.episode_batch import Episodes
 from agents.training.settings import TrainSettings
 from envs.scenarios import LEARNER
 

@@ -4,9 +4,9 @@ import pytest
 from agents.baselines.ppo.settings import PpoSettings
 from agents.engines.sb3 import loop
 from agents.training.curriculum import Curriculum
-from agents.training.episodes import Episodes
+from agents.training.episode_batch import Episodes
 from agents.training.settings import TrainSettings, build
-from agents.training.test_episodes import seen
+from agents.training.test_episode_batch import seen
 from configs.errors import InputError
 
 STAGES = [

@@ -9,7 +9,7 @@ import pytest
 from agents.__main__ import run as command
 from agents.judging import held_out
 from agents.training import registry, rollout
-from agents.training.episodes import Episodes
+from agents.training.episode_batch import Episodes
 from agents.training.held_out import Chooser
 from agents.training.run_folder import RunFolder
 from agents.training.settings import TrainSettings, build

@@ -9,6 +9,7 @@ use crate::input_error;
 use crate::inputs::{Traces, trace_set};
 
 type Array<'py, T> = Bound<'py, PyArray1<T>>;
+type Times<'py> = PyReadonlyArray1<'py, i64>;
 
 /// The plan of a scenario's link over the run.
 #[pyclass(frozen, module = "leosim")]
@@ -40,7 +41,7 @@ impl LinkPlan {
     fn at<'py, T: numpy::Element>(
         &self,
         py: Python<'py>,
-        time_ns: &PyReadonlyArray1<'py, i64>,
+        time_ns: &Times<'py>,
         get: impl Fn(Span) -> T,
     ) -> Array<'py, T> {
         let at = |time: &i64| get(self.inner.schedule.at(nanos(*time)));
@@ -113,35 +114,37 @@ impl LinkPlan {
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
-    fn delay_at<'py>(&self, py: Python<'py>, time_ns: PyReadonlyArray1<'py, i64>) -> Array<'py, i64> {
+    fn delay_at<'py>(&self, py: Python<'py>, time_ns: Times<'py>) -> Array<'py, i64> {
         self.at(py, &time_ns, |span| span.delay.cast_signed())
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
-    fn capacity_bits<'py>(
-        &self,
-        py: Python<'py>,
-        from_ns: PyReadonlyArray1<'py, i64>,
-        to_ns: PyReadonlyArray1<'py, i64>,
-    ) -> Array<'py, f64> {
-        let intervals = from_ns.as_array().into_iter().zip(to_ns.as_array());
-        PyArray1::from_vec(py, intervals.map(|(&from, &to)| self.carried(from, to)).collect())
+    fn capacity_bits<'py>(&self, py: Python<'py>, from_ns: Times<'py>, to_ns: Times<'py>) -> Array<'py, f64> {
+        over(py, &from_ns, &to_ns, |from, to| self.carried(from, to))
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
     fn stays_connected<'py>(
         &self,
         py: Python<'py>,
-        from_ns: PyReadonlyArray1<'py, i64>,
-        to_ns: PyReadonlyArray1<'py, i64>,
+        from_ns: Times<'py>,
+        to_ns: Times<'py>,
     ) -> Array<'py, bool> {
-        let intervals = from_ns.as_array().into_iter().zip(to_ns.as_array());
-        // Treat an empty interval as its start.
-        let connected = |(&from, &to): (&i64, &i64)| {
-            self.inner.schedule.stays_connected(nanos(from), nanos(to).max(nanos(from) + 1))
-        };
-        PyArray1::from_vec(py, intervals.map(connected).collect())
+        // An empty interval is the instant at which it begins.
+        let connected = |from: Nanos, to: Nanos| self.inner.schedule.stays_connected(from, to.max(from + 1));
+        over(py, &from_ns, &to_ns, |from, to| connected(nanos(from), nanos(to)))
     }
+}
+
+/// A value for each interval.
+fn over<'py, T: numpy::Element>(
+    py: Python<'py>,
+    from_ns: &Times<'py>,
+    to_ns: &Times<'py>,
+    get: impl Fn(i64, i64) -> T,
+) -> Array<'py, T> {
+    let intervals = from_ns.as_array().into_iter().zip(to_ns.as_array());
+    PyArray1::from_vec(py, intervals.map(|(&from, &to)| get(from, to)).collect())
 }
 
 /// Plan the links of a scenario, sorted by name.

@@ -7,7 +7,7 @@ import numpy as np
 
 from agents.engines.actor import SPEC_VERSION
 from agents.hillclimb.settings import HillclimbSettings
-from agents.training.episodes import Episodes
+from agents.training.episode_batch import Episodes
 from agents.training.onnx_export import perceptron
 from agents.training.reporter import Reporter
 from agents.training.run_folder import RunFolder

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from agents.training.episodes import Episodes
+from agents.training.episode_batch import Episodes
 from agents.training.settings import TrainSettings, build
 
 VIEWS = ("global_states", "active", "finished", "time_s")
