@@ -46,7 +46,7 @@ class FlowMix(Strict):
     flows: CountRange = (1, 1)
     """Uniform in [low, high]."""
     learning_flows: Count | None = None
-    """How many flows learn, picked at random; default: all."""
+    """Number of learning flows, picked at random; default: all."""
     background: Names = ("cubic",)
     """Each flow that does not learn draws its scheme from this list."""
     start_window: Annotated[float, Field(ge=0, lt=1)] = 0.5

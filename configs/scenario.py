@@ -74,7 +74,7 @@ class OnOff(Strict):
     off_s: Annotated[float, Field(ge=1e-3, le=1e6)]
     """Mean length of a silence, in s."""
     distribution: Literal["constant", "exponential"] = "exponential"
-    """How lengths are drawn."""
+    """Distribution of the lengths."""
 
 
 class Arrivals(Strict):
@@ -85,7 +85,7 @@ class Arrivals(Strict):
     mean_bytes: Annotated[int, Field(ge=1, le=10**15)]
     """Mean size."""
     distribution: Literal["constant", "exponential", "pareto"] = "exponential"
-    """How sizes are drawn."""
+    """Distribution of the sizes."""
     shape: Annotated[float, Field(ge=1.01, le=100)] | None = None
     """Pareto's α, 1.2 by default; smaller is heavier-tailed."""
 
@@ -191,7 +191,7 @@ class Scenario(Strict):
     """Links, flows, events and a duration; field names carry the units."""
 
     name: str = "scenario"
-    """What reports call it."""
+    """Name in reports."""
     duration_s: Positive
     """Length of a run, in s."""
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1

@@ -64,7 +64,7 @@ class Spot(Strict):
 
 
 class Compare(Strict):
-    """How flows are compared in the time in which all of them run."""
+    """Comparison of flows over the time in which all of them run."""
 
     ratio_of: Annotated[int, Field(ge=0)] | None = None
     """Index of the flow to compare with the others' highest goodput; default: lowest with highest."""

@@ -82,7 +82,7 @@ class Sweep(Strict):
     concurrent: Count | None = None
     """Trials to run at a time; default: as many as the processors allow."""
     failures: Annotated[int, Field(ge=0)] = 3
-    """How often to resume a trial whose process died."""
+    """Maximum number of resumes of a trial whose process died."""
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
 
     def assignments(self) -> list[dict[str, Any]]:

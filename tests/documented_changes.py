@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("add-a-*.md"))
 DIFF = re.compile(r"^```diff\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NEEDED = ("Cargo.toml", "Cargo.lock", "rustfmt.toml", "core", "configs", "kernel_bridge", "docs")
-"""What cargo and the diffs need of the project."""
+"""The files that cargo and the diffs need."""
 BUILD = ROOT / "target/documented"
 FILE = re.compile(r"^\+\+\+ b/core/(\w+)/(?:src|tests/(\w+))/(.*?)(?=^--- |\Z)", re.MULTILINE | re.DOTALL)
 """A file's crate, the test program that it is part of (none for the crate's own tests), and its lines."""

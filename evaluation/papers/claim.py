@@ -80,7 +80,7 @@ class Claim(Strict):
     """Begin and end, in s, of the part of a run that counts; default: all. A window that begins before 0 is
     relative to the run's end: -15 to 0 are the last 15 s."""
     needs: str | None = None
-    """What we lack to check it, such as the authors' implementation or a measure."""
+    """A requirement that we lack to check it, such as the authors' implementation or a measure."""
     reason: str | None = None
     """Why our results differ, where a run has shown it."""
 

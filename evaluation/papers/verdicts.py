@@ -22,7 +22,7 @@ class Verdict:
     outcome: Outcome
     ours: tuple[Ours, ...]
     why: str
-    """What was not run, or which of several scenarios or schemes do not agree."""
+    """Runs that are missing, or the scenarios or schemes that do not agree."""
 
 
 def verdicts(results: Results) -> list[Verdict]:

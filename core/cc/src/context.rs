@@ -1,4 +1,4 @@
-//! What a scheme knows about its path in advance.
+//! The announcements that a scheme gets from its path in advance.
 
 use std::sync::Arc;
 

@@ -92,7 +92,7 @@ pub trait CongestionControl {
     fn on_undo(&mut self, _now: Nanos) {}
     /// Telemetry of the packet being acknowledged. Called before the [`on_ack`](Self::on_ack).
     fn on_telemetry(&mut self, _now: Nanos, _hops: &[Hop]) {}
-    /// What packets carry to switches. Schemes without telemetry always return `None`.
+    /// The telemetry header of packets; `None` for schemes without telemetry.
     fn header(&self) -> Option<Header> {
         None
     }

@@ -30,7 +30,7 @@ use crate::parts::hystart::Detect;
 use crate::parts::window::Windowed;
 use crate::{Context, Scheme};
 
-/// What a path can announce to a scheme.
+/// An announcement of a path to a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announcement {
     /// [`Context::handovers`].

@@ -5,7 +5,7 @@ use crate::Nanos;
 /// Most hops that a packet records.
 pub const MAX_HOPS: usize = 16;
 
-/// What the sender writes into each packet, for the switches to average over their flows.
+/// The header that the sender writes into each packet. Switches average it over their flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// The sender's estimate of the RTT without queueing; 0 if unknown.
@@ -14,7 +14,7 @@ pub struct Header {
     pub window: u32,
 }
 
-/// What a switch adds to a packet that it forwards.
+/// The record that a switch adds to each packet that it forwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hop {
     /// Identifies switch and interface. The paper's pathID combines these.

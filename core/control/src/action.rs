@@ -5,7 +5,7 @@ mod rate_step;
 
 use crate::Report;
 
-/// What the sender uses from now on.
+/// The window and the rate that the sender uses from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
     /// Congestion window, in packets.

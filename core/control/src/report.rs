@@ -1,6 +1,6 @@
 //! The interval report: everything that an agent learns about its flow in a monitor interval.
 
-/// What a flow did in a monitor interval, and its state at the end.
+/// A flow's activity in a monitor interval, and its state at the end.
 ///
 /// Means cover the interval; `min_rtt_us` and `max_throughput` cover the connection. Bytes are TCP payload.
 /// The simulator's transport or the live kernel's eBPF program fills it.

@@ -5,7 +5,7 @@ use crate::{NEVER, Nanos};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// How and when a packet's transmission ends.
+/// The end of a packet's transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transmission {
     /// The last bit left at this time.

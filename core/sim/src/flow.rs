@@ -17,7 +17,7 @@ use crate::source::Source;
 use crate::telemetry::Headers;
 use crate::windows::Windows;
 
-/// What sets the window.
+/// The source of the window.
 #[derive(Clone, Debug)]
 pub enum Steering {
     /// The congestion control scheme itself.

@@ -1,4 +1,4 @@
-"""What hill climbing is told besides what every run is."""
+"""Settings of hill climbing, in addition to those of every run."""
 
 from agents.training.settings import Count, TrainSettings
 from configs.strict import Positive

@@ -13,7 +13,7 @@ const BTF: &str = "/sys/kernel/btf/vmlinux";
 pub struct Need {
     /// The requirement in a few words.
     pub what: &'static str,
-    /// What is missing and how to fix it; `None` if the requirement is met.
+    /// The missing part and its fix; `None` if the requirement is met.
     pub lack: Option<String>,
 }
 

@@ -80,7 +80,7 @@ pub struct Run {
     pub no_link: bool,
 }
 
-/// What decides for the flows of a scheme.
+/// The decider for the flows of a scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decider {
     /// The policy in that folder.

@@ -26,7 +26,7 @@ const NAME_OFFSET: usize = 64;
 /// The program's variable for the scheme, and so the name of its map, by which `clean` finds leftovers.
 pub const SCHEME_MAP: &str = "leo_scheme";
 
-/// What removes a scheme when the process that registered it ends.
+/// The mechanism that removes a scheme when the process that registered it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tie {
     /// The kernel, through a link that the process owns (from Linux 6.4 on).

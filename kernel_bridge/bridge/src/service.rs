@@ -27,7 +27,7 @@ const MIN_INTERVAL_US: u64 = 1_000;
 /// Deadline of a slot without a flow.
 const NEVER: u64 = u64::MAX;
 
-/// What decides for the flows of a scheme.
+/// The decider for the flows of a scheme.
 #[derive(Clone, Debug)]
 pub enum Controller {
     /// An exported policy, in this process.
@@ -132,7 +132,7 @@ impl Service {
         self
     }
 
-    /// What decides for the flows.
+    /// The decider for the flows.
     #[must_use]
     pub const fn controller(&self) -> &Controller {
         &self.controller

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 /// Slots per scheme, and so its maximum number of concurrent flows.
 pub const SLOTS: usize = 1024;
 
-/// What sets a flow's window.
+/// The source of a flow's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Nothing yet: the initial window stays until the first command.
@@ -104,7 +104,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// What sets the window.
+    /// The source of the window.
     #[must_use]
     pub const fn mode(&self) -> Mode {
         match self.mode {

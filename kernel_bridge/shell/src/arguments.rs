@@ -116,7 +116,7 @@ pub struct Arguments {
     pub command: Vec<OsString>,
 }
 
-/// What the command line asks for.
+/// A parsed command line.
 #[derive(Debug, PartialEq)]
 pub enum Request {
     Help,

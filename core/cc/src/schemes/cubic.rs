@@ -36,7 +36,7 @@ pub struct Cubic {
     disrupted: bool,
 }
 
-/// How slow start ends.
+/// The end of slow start.
 #[derive(Clone, Debug, Default)]
 enum SlowStart {
     /// At the first loss.

@@ -22,7 +22,7 @@ struct Fields {
     provenance: serde_json::Map<String, serde_json::Value>,
 }
 
-/// What a policy was trained for.
+/// A policy's training conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Description {
     pub(super) spec: AgentSpec,
