@@ -4,7 +4,9 @@
 def main() -> int:
     """Run the command line and return its exit status."""
     try:
-        from evaluation import cli  # imported here to handle Ctrl-C during the import, which takes seconds
+        from leogym.evaluation import (
+            cli,  # imported here to handle Ctrl-C during the import, which takes seconds
+        )
 
         return cli.main()
     except KeyboardInterrupt:

@@ -4,7 +4,9 @@
 def main() -> int:
     """Run the command line and return its exit status."""
     try:
-        from agents import train_cli  # imported here to handle Ctrl-C during the import, which takes seconds
+        from leogym.agents import (
+            train_cli,  # imported here to handle Ctrl-C during the import, which takes seconds
+        )
 
         return train_cli.main()
     except KeyboardInterrupt:

@@ -4,9 +4,9 @@ import json
 import sys
 from pathlib import Path
 
-from agents import ship
-from agents.published import actors
-from configs.errors import OneLineParser, reports_input_errors
+from leogym.agents import ship
+from leogym.agents.published import actors
+from leogym.configs.errors import OneLineParser, reports_input_errors
 
 
 @reports_input_errors
@@ -58,7 +58,7 @@ def run(arguments: list[str]) -> int:
     if flags.command == "import":
         out = flags.out or Path("runs") / f"{flags.scheme}-published"
         if flags.scheme == "sage":
-            from agents.published import sage  # here, because PyTorch takes a second to import
+            from leogym.agents.published import sage  # here, because PyTorch takes a second to import
 
             folder = sage.import_policy(flags.checkpoint, out)
         else:
@@ -66,7 +66,7 @@ def run(arguments: list[str]) -> int:
         print(f"policy: {folder}\nevaluate.py SUITE --schemes {flags.scheme}-authors={out}")
         return 0
     if flags.command == "curves":
-        from agents import curves  # here, because drawing takes a second to import
+        from leogym.agents import curves  # here, because drawing takes a second to import
 
         table, plot = curves.write(curves.curves(flags.runs, flags.metric), flags.metric, flags.out)
         print(f"table: {table}  plot: {plot}")
@@ -74,7 +74,7 @@ def run(arguments: list[str]) -> int:
     if flags.command == "ship":
         print(f"chosen: {ship.ship(flags.runs, flags.out)}")
         return 0
-    from agents import judging  # here, so that an import needs no compiled module
+    from leogym.agents import judging  # here, so that an import needs no compiled module
 
     print(json.dumps(judging.held_out(flags.policy, flags.episodes, flags.scenarios, flags.links)))
     return 0

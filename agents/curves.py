@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from matplotlib.lines import Line2D
 
-from agents.sweeps.plan import HELD_OUT
-from agents.training.settings import FREE_ON_RESUME, read_config
-from configs.atomic import write_atomically
-from configs.errors import InputError
-from results.figure_style import canvas, legend_above, looks
-from results.intervals import Interval, interval
+from leogym.agents.sweeps.plan import HELD_OUT
+from leogym.agents.training.settings import FREE_ON_RESUME, read_config
+from leogym.configs.atomic import write_atomically
+from leogym.configs.errors import InputError
+from leogym.results.figure_style import canvas, legend_above, looks
+from leogym.results.intervals import Interval, interval
 
 POINTS = 50  # number of steps at which a curve is computed
 OWN = FREE_ON_RESUME | {"seed"}  # settings that may differ between the runs of one curve

@@ -6,11 +6,11 @@ from typing import Any
 
 import leosim
 
-from agents.training import registry
-from agents.training.bars import JUDGING_LINK, links_held
-from agents.training.rollout import evaluate_action, evaluate_policy
-from agents.training.settings import TrainSettings, build, read_config
-from configs.errors import InputError
+from leogym.agents.training import registry
+from leogym.agents.training.bars import JUDGING_LINK, links_held
+from leogym.agents.training.rollout import evaluate_action, evaluate_policy
+from leogym.agents.training.settings import TrainSettings, build, read_config
+from leogym.configs.errors import InputError
 
 Earned = dict[str, Any]
 

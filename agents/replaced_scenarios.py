@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from agents.training.settings import TrainSettings
-from configs.sampling import MixtureSampling
+from leogym.agents.training.settings import TrainSettings
+from leogym.configs.sampling import MixtureSampling
 
 KEYS = ("scenarios", "scenarios.sampler")  # assignments that replace the preset's ranges
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agents.training.held_out import Rank, rank, rows
-from agents.training.settings import read_config
-from configs.atomic import write_atomically
-from configs.errors import InputError
+from leogym.agents.training.held_out import Rank, rank, rows
+from leogym.agents.training.settings import read_config
+from leogym.configs.atomic import write_atomically
+from leogym.configs.errors import InputError
 
 _OUT = re.compile(r"\s--out[ =]('[^']*'|[^\s\"]+)")
 """The output folder in a command: dropped, because it says nothing about the policy."""

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import yaml
 
-from agents.__main__ import run as command
-from agents.curves import curves
-from configs.errors import InputError
+from leogym.agents.__main__ import run as command
+from leogym.agents.curves import curves
+from leogym.configs.errors import InputError
 
 
 def made(folder, seed, values, every=10, **settings):

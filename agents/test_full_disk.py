@@ -2,8 +2,8 @@ import shutil
 
 import pytest
 
-from agents import train_cli
-from configs.errors import InputError
+from leogym.agents import train_cli
+from leogym.configs.errors import InputError
 
 TINY = """
 agent: astraea

@@ -9,9 +9,9 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from agents.training import registry
-from agents.training.run_folder import RunFolder
-from agents.training.settings import build
+from leogym.agents.training import registry
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import build
 
 TINY = {
     "orca": {

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-import agents
-from agents import train_cli
-from agents.judging import held_out
-from agents.training import registry
-from evaluation import cli
+from leogym import agents
+from leogym.agents import train_cli
+from leogym.agents.judging import held_out
+from leogym.agents.training import registry
+from leogym.evaluation import cli
 
-DOCUMENTED = Path(agents.__file__).parents[1] / "docs" / "new-agent"
+DOCUMENTED = Path(agents.__file__).resolve().parents[1] / "docs" / "new-agent"
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def hillclimb(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(agents, "__path__", [*agents.__path__, str(home)])
     yield
-    for name in [name for name in sys.modules if name.startswith("agents.hillclimb")]:
+    for name in [name for name in sys.modules if name.startswith("leogym.agents.hillclimb")]:
         del sys.modules[name]
     vars(agents).pop("hillclimb", None)
 

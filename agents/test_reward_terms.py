@@ -1,8 +1,8 @@
 import leosim
 import pytest
 
-from agents import train_cli
-from configs.errors import InputError
+from leogym.agents import train_cli
+from leogym.configs.errors import InputError
 
 
 @pytest.mark.parametrize("reward", ["throughput:1,delay", "{throughput: 1, loss: 0.5}"])

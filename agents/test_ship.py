@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from agents.__main__ import run
-from agents.ship import BY_LINKS, ship
-from configs.errors import InputError
+from leogym.agents.__main__ import run
+from leogym.agents.ship import BY_LINKS, ship
+from leogym.configs.errors import InputError
 
 
 def trained(folder, seed, rewards, **settings):

@@ -3,8 +3,8 @@ import json
 import pytest
 import yaml
 
-from agents import train_cli
-from configs.errors import InputError
+from leogym.agents import train_cli
+from leogym.configs.errors import InputError
 
 TINY = """
 agent: astraea

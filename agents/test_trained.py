@@ -5,12 +5,12 @@ from pathlib import Path
 import leosim
 import pytest
 
-from agents.judging import held_out
-from configs import suite
-from configs.errors import InputError
-from evaluation.runs import plan, schemes
-from evaluation.runs.backends import Inputs, Simulator
-from results.metrics import run_metrics, shared_window_s
+from leogym.agents.judging import held_out
+from leogym.configs import suite
+from leogym.configs.errors import InputError
+from leogym.evaluation.runs import plan, schemes
+from leogym.evaluation.runs.backends import Inputs, Simulator
+from leogym.results.metrics import run_metrics, shared_window_s
 
 TRAINED = sorted(Path(__file__).parent.glob("trained/*"))
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from agents import replaced_scenarios
-from agents.training import registry
-from agents.training.run_folder import RunFolder
-from agents.training.scheme import Scheme
-from agents.training.settings import (
+from leogym.agents import replaced_scenarios
+from leogym.agents.training import registry
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.scheme import Scheme
+from leogym.agents.training.settings import (
     CONFIGS,
     FREE_ON_RESUME,
     TrainSettings,
@@ -20,12 +20,12 @@ from agents.training.settings import (
     parse_assignment,
     read_config,
 )
-from agents.training.stopping import Note, Signals, Stopped
-from configs import lock
-from configs.atomic import FULL
-from configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
-from envs.stepped_batch import BACKENDS, REAL_TCP
-from results.provenance import describe
+from leogym.agents.training.stopping import Note, Signals, Stopped
+from leogym.configs import lock
+from leogym.configs.atomic import FULL
+from leogym.configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
+from leogym.envs.stepped_batch import BACKENDS, REAL_TCP
+from leogym.results.provenance import describe
 
 
 def parser() -> argparse.ArgumentParser:
@@ -130,7 +130,7 @@ def sweep(flags: argparse.Namespace) -> int:
     for name, value in vars(flags).items():
         if name not in own and value not in (None, []):
             raise InputError(f"--sweep: --{name} applies to single runs only: set it in {flags.sweep}")
-    from agents.sweeps.run import run_sweep  # here, because importing Ray takes seconds
+    from leogym.agents.sweeps.run import run_sweep  # here, because importing Ray takes seconds
 
     out = flags.out or Path("runs") / flags.sweep.stem
     note = Note(out / "stop")
@@ -245,13 +245,13 @@ def check(settings: TrainSettings) -> None:
 
 def trace_hashes(settings: TrainSettings) -> dict[str, str]:
     """Return the SHA-256 of every path trace that episodes can use; build missing ones."""
-    from envs.sampling import paths  # here, so that --help needs no compiled module
+    from leogym.envs.sampling import paths  # here, so that --help needs no compiled module
 
     stages = [settings.scenarios, *(stage.scenarios for stage in settings.curriculum)]
     names = {path for ranges in stages for path in paths(ranges)}
     if not names:
         return {}
-    import traces  # here, because it builds orbits, which static scenarios do not need
+    from leogym import traces  # here, because it builds orbits, which static scenarios do not need
 
     traces.load_all(names)
     return {name: traces.sha256(name) for name in sorted(names)}

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from configs.errors import InputError
+from leogym.configs.errors import InputError
 
 NAME = "process.lock"
 

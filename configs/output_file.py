@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from configs.atomic import write_atomically
-from configs.errors import InputError
+from leogym.configs.atomic import write_atomically
+from leogym.configs.errors import InputError
 
 
 def write_file(out: Path, data: bytes) -> None:

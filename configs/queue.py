@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from configs.strict import Strict
+from leogym.configs.strict import Strict
 
 SIZES = ("bdp", "packets", "bytes")
 FLOW_QUEUES = ("flows", "quantum_bytes", "memory_bytes")

@@ -13,9 +13,9 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from configs.atomic import write_atomically
-from configs.queue import KNOBS, Queue
-from configs.scenario import Arrivals, Event, Flow, Link, OnOff, Reroute, Reverse, Scenario
+from leogym.configs.atomic import write_atomically
+from leogym.configs.queue import KNOBS, Queue
+from leogym.configs.scenario import Arrivals, Event, Flow, Link, OnOff, Reroute, Reverse, Scenario
 
 TOPICS: dict[type[BaseModel], str] = {
     Scenario: "",

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
-from configs.errors import InputError, one_line
-from configs.strict import NonNegative, Positive, Probability, Strict
+from leogym.configs.errors import InputError, one_line
+from leogym.configs.strict import NonNegative, Positive, Probability, Strict
 
 
 def _pair(value: Any) -> Any:

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from configs.errors import InputError, one_line
-from configs.queue import Queue
-from configs.strict import NonNegative, Positive, Probability, Strict
+from leogym.configs.errors import InputError, one_line
+from leogym.configs.queue import Queue
+from leogym.configs.strict import NonNegative, Positive, Probability, Strict
 
 
 class Reverse(Strict):

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from configs import arithmetic, scenario
-from configs.errors import InputError, one_line
-from configs.scenario import Scenario
-from configs.strict import NonNegative, Positive, Strict
+from leogym.configs import arithmetic, scenario
+from leogym.configs.errors import InputError, one_line
+from leogym.configs.scenario import Scenario
+from leogym.configs.strict import NonNegative, Positive, Strict
 
 FOLDER = Path(__file__).parent / "suites"
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from configs.errors import InputError, one_line
-from configs.exponents import with_exponents
-from configs.scenario import load_yaml
-from configs.strict import Strict
+from leogym.configs.errors import InputError, one_line
+from leogym.configs.exponents import with_exponents
+from leogym.configs.scenario import load_yaml
+from leogym.configs.strict import Strict
 
 Count = Annotated[int, Field(ge=1)]
 Number = Annotated[float, Field(strict=False, allow_inf_nan=False)]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from configs.arithmetic import evaluate, names
+from leogym.configs.arithmetic import evaluate, names
 
 NUMBERS = st.integers(-1000, 1000).map(str) | st.floats(0.001, 1e6).map(repr) | st.sampled_from(["a", "b"])
 EXPRESSIONS = st.recursive(

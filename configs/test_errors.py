@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from configs.errors import InputError, reports_input_errors
-from configs.scenario import load_yaml, parse
+from leogym.configs.errors import InputError, reports_input_errors
+from leogym.configs.scenario import load_yaml, parse
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ import threading
 
 import pytest
 
-from configs import lock
-from configs.errors import InputError
+from leogym.configs import lock
+from leogym.configs.errors import InputError
 
 HOLDER = """
 import sys
 from pathlib import Path
-from configs import lock
+from leogym.configs import lock
 with lock.held(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -6,8 +6,8 @@ import leosim
 import pytest
 from pydantic import ValidationError
 
-from configs.queue import KNOBS, Queue
-from configs.scenario import parse
+from leogym.configs.queue import KNOBS, Queue
+from leogym.configs.scenario import parse
 
 VALUES: dict[str, Any] = {
     "target_ms": 10.0,

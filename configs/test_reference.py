@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from configs import reference
+from leogym.configs import reference
 
-DOCS = Path(__file__).parents[1] / "docs/scenario.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs/scenario.md"
 
 
 def test_every_key_has_a_meaning():

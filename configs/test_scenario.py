@@ -3,8 +3,8 @@ from typing import Any
 import leosim
 import pytest
 
-from configs.errors import InputError
-from configs.scenario import parse
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import parse
 
 ARRIVALS = {"rate_per_s": 10, "mean_bytes": 5000}
 

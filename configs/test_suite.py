@@ -4,8 +4,8 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from configs import suite
-from configs.errors import InputError
+from leogym.configs import suite
+from leogym.configs.errors import InputError
 
 LINK = {"rate_mbps": 10, "delay_ms": 5}
 MINIMAL: dict[str, Any] = {
@@ -168,8 +168,8 @@ def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None
 
 
 def test_every_metric_and_figure_that_a_suite_may_ask_for_exists() -> None:
-    from evaluation.figures import figure_module
-    from results.metrics import METRICS
+    from leogym.evaluation.figures import figure_module
+    from leogym.results.metrics import METRICS
 
     assert set(get_args(suite.Metric)) == set(METRICS)
     for kind in get_args(suite.Figure):

@@ -4,9 +4,9 @@ from pathlib import Path
 import leosim
 import pytest
 
-from configs import scenario, topologies
-from configs.errors import InputError
-from configs.scenario import Scenario
+from leogym.configs import scenario, topologies
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import Scenario
 
 FOLDER = Path(__file__).parent / "scenarios"
 

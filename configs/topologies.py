@@ -9,8 +9,8 @@ share links of a constellation, use ``python -m traces shared``.
 from collections.abc import Sequence
 from typing import Any
 
-from configs.queue import Queue
-from configs.scenario import Scenario, parse
+from leogym.configs.queue import Queue
+from leogym.configs.scenario import Scenario, parse
 
 SCHEME = "$scheme"
 ONE_BDP = Queue(bdp=1.0)

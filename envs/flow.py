@@ -12,9 +12,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from envs.reports import FIELDS, ReportReader
-from envs.scenarios import ScenarioLike
-from envs.simulation import Options, Simulations, single_flow
+from leogym.envs.reports import FIELDS, ReportReader
+from leogym.envs.scenarios import ScenarioLike
+from leogym.envs.simulation import Options, Simulations, single_flow
 
 Observation = NDArray[np.float32]
 
@@ -90,7 +90,7 @@ class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
     - ``policies``: policy folders by scheme, for other flows that trained policies control.
 
     ## Vectorized environment
-    ``gymnasium.make_vec("envs:leo/Flow-v0", num_envs=16)`` steps all simulations in one native call and gives
+    ``gymnasium.make_vec("leo/Flow-v0", num_envs=16)`` steps all simulations in one native call and gives
     the same results for the same seeds; ``threads=0`` uses all cores.
 
     ## Version History

@@ -4,16 +4,19 @@ from collections.abc import Mapping
 from typing import Any, Unpack, cast
 
 import numpy as np
+import pettingzoo
 from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Box
 from gymnasium.utils.seeding import np_random
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from envs.flow import action_space, observation_space
-from envs.reports import ReportReader
-from envs.scenarios import ScenarioLike
-from envs.simulation import Options, Simulations
+from leogym.envs.flow import action_space, observation_space
+from leogym.envs.reports import ReportReader
+from leogym.envs.scenarios import ScenarioLike
+from leogym.envs.simulation import Options, Simulations
+
+FLOWS_ID = "leo/Flows-v0"
 
 Observations = dict[str, NDArray[np.float32]]
 Infos = dict[str, dict[str, Any]]
@@ -160,3 +163,8 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
 def parallel_env(scenario: ScenarioLike = None, agent: str = "astraea", **arguments: Any) -> FlowsParallelEnv:
     """Make a `FlowsParallelEnv`; the name follows PettingZoo's modules."""
     return FlowsParallelEnv(scenario, agent, **arguments)
+
+
+# Workers of RLlib may import this module twice, and the registry warns about a second entry.
+if FLOWS_ID not in pettingzoo.parallel_registry:
+    pettingzoo.register("parallel", FLOWS_ID, "leogym.envs.parallel:parallel_env")

@@ -4,11 +4,11 @@ import time
 
 import leosim
 
-from configs.units import NS_PER_S
-from kernel_bridge.bridge.client import Bridge, Flow, Report
-from kernel_bridge.runner.plan import Plan, PlannedFlow
-from kernel_bridge.runner.run import Run
-from kernel_bridge.runner.run_folder import FIRST_PORT
+from leogym.configs.units import NS_PER_S
+from leogym.kernel_bridge.bridge.client import Bridge, Flow, Report
+from leogym.kernel_bridge.runner.plan import Plan, PlannedFlow
+from leogym.kernel_bridge.runner.run import Run
+from leogym.kernel_bridge.runner.run_folder import FIRST_PORT
 
 CONNECTING_NS = 30 * NS_PER_S
 """How long after its start a flow may connect."""

@@ -10,15 +10,15 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from configs.errors import InputError
-from configs.scenario import Scenario
-from envs.real_episode import Episode
-from kernel_bridge.bridge.client import REPORT_FIELDS, Closed, Message, Opened, Report
-from kernel_bridge.runner.backends import BACKENDS
-from kernel_bridge.runner.run import Run, check
-from kernel_bridge.runner.served_flows import AGENT
-from results.measurement import Measurement
-from traces.path import cache
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import Scenario
+from leogym.envs.real_episode import Episode
+from leogym.kernel_bridge.bridge.client import REPORT_FIELDS, Closed, Message, Opened, Report
+from leogym.kernel_bridge.runner.backends import BACKENDS
+from leogym.kernel_bridge.runner.run import Run, check
+from leogym.kernel_bridge.runner.served_flows import AGENT
+from leogym.results.measurement import Measurement
+from leogym.traces.path import cache
 
 PATIENCE_INTERVALS = 3  # intervals that a step waits for the report of a silent flow
 _TIME = REPORT_FIELDS.index("time_ns")

@@ -11,10 +11,10 @@ from typing import Any
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ray.rllib.utils.typing import MultiAgentDict
 
-from configs import sampling
-from configs.sampling import with_learning_flows
-from envs.flow import FlowEnv
-from envs.parallel import FlowsParallelEnv
+from leogym.configs import sampling
+from leogym.configs.sampling import with_learning_flows
+from leogym.envs.flow import FlowEnv
+from leogym.envs.parallel import FlowsParallelEnv
 
 Step = tuple[MultiAgentDict, MultiAgentDict, MultiAgentDict, MultiAgentDict, MultiAgentDict]
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from configs import sampling
-from configs.queue import Queue
-from configs.sampling import (
+from leogym.configs import sampling
+from leogym.configs.queue import Queue
+from leogym.configs.sampling import (
     AstraeaSampling,
     AuroraSampling,
     FlowMix,
@@ -26,7 +26,7 @@ from configs.sampling import (
     Ranges,
     TraceSampling,
 )
-from configs.scenario import Flow, Link, Scenario
+from leogym.configs.scenario import Flow, Link, Scenario
 
 PACKET_BITS = 1_500 * 8
 
@@ -144,7 +144,7 @@ def draw_trace(ranges: TraceSampling, rng: np.random.Generator) -> Scenario:
 
 def _traces_of(name: str, seeds: int) -> list[str]:
     """Return the traces of ``name``: ``seeds`` of them for a preset without a seed."""
-    from traces.path import synth  # here, because it builds orbits, which static links do not need
+    from leogym.traces.path import synth  # here, because it builds orbits, which static links do not need
 
     return [f"{name}@{seed}" for seed in range(seeds)] if name in synth.PRESETS else [name]
 
@@ -201,6 +201,6 @@ def _log_uniform(rng: np.random.Generator, pair: tuple[float, float]) -> float:
 @lru_cache(maxsize=256)
 def _period_ms(path: str) -> int:
     """Return the period of a path trace in whole ms, at least 1."""
-    import traces  # here, because it builds orbits, which static links do not need
+    from leogym import traces  # here, because it builds orbits, which static links do not need
 
     return max(1, traces.load(path).period_ns // 1_000_000)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 
-from envs.flow import action_space, observation_space
-from envs.reports import ReportReader
-from envs.scenarios import ScenarioLike
-from envs.simulation import Options, Simulations, single_flow
+from leogym.envs.flow import action_space, observation_space
+from leogym.envs.reports import ReportReader
+from leogym.envs.scenarios import ScenarioLike
+from leogym.envs.simulation import Options, Simulations, single_flow
 
 
 class LeoVecEnv(VecEnv):

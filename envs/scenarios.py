@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-import configs
-from configs import sampling
-from configs.errors import InputError
-from configs.queue import Queue
-from configs.sampling import Ranges
-from configs.scenario import Flow, Link, Scenario, load_yaml, parse
-from configs.suite import substitute
-from envs.sampling import Sampler
+from leogym import configs
+from leogym.configs import sampling
+from leogym.configs.errors import InputError
+from leogym.configs.queue import Queue
+from leogym.configs.sampling import Ranges
+from leogym.configs.scenario import Flow, Link, Scenario, load_yaml, parse
+from leogym.configs.suite import substitute
+from leogym.envs.sampling import Sampler
 
 ScenarioLike = (
     None | str | Path | Scenario | Mapping[str, Any] | Ranges | Callable[[np.random.Generator], Scenario]

@@ -8,10 +8,10 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from configs.errors import InputError
-from configs.scenario import Scenario
-from envs.scenarios import ScenarioLike, ScenarioSource
-from envs.stepped_batch import BACKENDS, SteppedBatch
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import Scenario
+from leogym.envs.scenarios import ScenarioLike, ScenarioSource
+from leogym.envs.stepped_batch import BACKENDS, SteppedBatch
 
 
 class Options(TypedDict, total=False):

@@ -8,8 +8,8 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from configs.scenario import Scenario
-from envs.history import History
+from leogym.configs.scenario import Scenario
+from leogym.envs.history import History
 
 REAL_TCP = ("mahimahi", "kernel")  # backends that run in real time, on the host's TCP
 BACKENDS = ("simulator", *REAL_TCP)  # backends that environments can step
@@ -43,7 +43,7 @@ class SteppedBatch:
         self.size, self.slots = size, slots
         self._policies = {name: leosim.Policy.load(str(folder)) for name, folder in policies.items()}
         if backend in REAL_TCP:
-            from envs.real_tcp import RealTcpBatch  # here, because simulations do not need it
+            from leogym.envs.real_tcp import RealTcpBatch  # here, because simulations do not need it
 
             folders = {name: Path(folder) for name, folder in policies.items()}
             self.batch = RealTcpBatch(size, backend=backend, slots=slots, policies=folders, **common)
@@ -71,7 +71,7 @@ class SteppedBatch:
     def _begin(self, index: int, scenario: Scenario) -> None:
         """Begin an episode at ``index``: run ``scenario`` to a learning flow's first report."""
         if unread := scenario.traces - self._traces.keys():
-            import traces  # here, because it builds orbits, which static links do not need
+            from leogym import traces  # here, because it builds orbits, which static links do not need
 
             self._traces.update(traces.load_all(unread))
         used = {name: self._traces[name] for name in scenario.traces}

@@ -10,9 +10,9 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
 
-import envs
-from configs.errors import InputError
-from envs.reports import FIELDS
+from leogym import envs
+from leogym.configs.errors import InputError
+from leogym.envs.reports import FIELDS
 
 REGISTERED = [spec for spec in gymnasium.registry.values() if spec.namespace == "leo"]
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from envs.history import History
+from leogym.envs.history import History
 
 
 class Counters:

@@ -5,9 +5,9 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import data_equivalence
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
-import envs
-from configs.errors import InputError
-from envs.test_flow import static
+from leogym import envs
+from leogym.configs.errors import InputError
+from leogym.envs.test_flow import static
 
 REGISTERED = [name for name in pettingzoo.parallel_registry if name.startswith("leo/")]
 

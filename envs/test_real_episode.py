@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
-from configs.scenario import parse
-from envs.real_episode import Episode
-from kernel_bridge.bridge.client import REPORT_FIELDS, Report
-from kernel_bridge.runner.plan import plan
+from leogym.configs.scenario import parse
+from leogym.envs.real_episode import Episode
+from leogym.kernel_bridge.bridge.client import REPORT_FIELDS, Report
+from leogym.kernel_bridge.runner.plan import plan
 
 LINKS = {
     "a": {"rate_mbps": 40, "delay_ms": 10, "queue": {"packets": 70}},

@@ -9,12 +9,12 @@ import gymnasium
 import numpy as np
 import pytest
 
-import envs
-from configs.errors import InputError
-from envs.sb3 import LeoVecEnv
-from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.host import schemes
-from kernel_bridge.runner.leo_links import LeoLinks
+from leogym import envs
+from leogym.configs.errors import InputError
+from leogym.envs.sb3 import LeoVecEnv
+from leogym.kernel_bridge.bridge import process as bridge_process
+from leogym.kernel_bridge.host import schemes
+from leogym.kernel_bridge.runner.leo_links import LeoLinks
 
 pytestmark = pytest.mark.real_time
 
@@ -44,7 +44,7 @@ def opened():
 @needs_bridge
 @pytest.mark.parametrize("backend", ["mahimahi", "kernel"])
 def test_steps_take_a_monitor_interval_and_windows_follow_the_actions(backend, opened):
-    env = opened(gymnasium.make("envs:leo/Flow-v0", scenario=_scenario(2, {}), backend=backend).unwrapped)
+    env = opened(gymnasium.make("leo/Flow-v0", scenario=_scenario(2, {}), backend=backend).unwrapped)
     _, before = env.reset(seed=1)
     first_s = last_s = before["time_s"]
     began_s, steps, late, over = time.monotonic(), 0, 0, False
@@ -74,7 +74,7 @@ def test_steps_take_a_monitor_interval_and_windows_follow_the_actions(backend, o
 @needs_bridge
 def test_orcas_actions_move_the_window_of_cubic_which_moves_on_by_itself(opened):
     env = gymnasium.make(
-        "envs:leo/Flow-v0", scenario=_scenario(30, {}), agent="orca", backend="kernel", interval_ms=20.0
+        "leo/Flow-v0", scenario=_scenario(30, {}), agent="orca", backend="kernel", interval_ms=20.0
     ).unwrapped
     opened(env)
     env.reset(seed=1)
@@ -91,9 +91,7 @@ def test_orcas_actions_move_the_window_of_cubic_which_moves_on_by_itself(opened)
 @pytest.mark.parametrize("backend", ["mahimahi", "kernel"])
 def test_auroras_steps_take_half_an_rtt_and_the_rate_follows_the_actions(backend, opened):
     scenario = {**_scenario(6, {}), "links": {"l": {"rate_mbps": 12, "delay_ms": 40}}}
-    env = opened(
-        gymnasium.make("envs:leo/Flow-v0", scenario=scenario, agent="aurora", backend=backend).unwrapped
-    )
+    env = opened(gymnasium.make("leo/Flow-v0", scenario=scenario, agent="aurora", backend=backend).unwrapped)
     _, before = env.reset(seed=1)
     lengths, rates, over, sign = [], [], False, 1.0
     while not over:
@@ -116,7 +114,7 @@ def test_auroras_steps_take_half_an_rtt_and_the_rate_follows_the_actions(backend
 
 @needs_bridge
 def test_whoever_thinks_for_too_long_is_told_and_goes_on_with_what_is_the_case_now(opened):
-    env = opened(gymnasium.make("envs:leo/Flow-v0", scenario=_scenario(3, {}), backend="kernel").unwrapped)
+    env = opened(gymnasium.make("leo/Flow-v0", scenario=_scenario(3, {}), backend="kernel").unwrapped)
     _, first = env.reset(seed=1)
     assert first["late_decisions"] == 0
     time.sleep(0.1)  # a bit more than three intervals
@@ -150,7 +148,7 @@ def test_flows_join_and_leave_a_parallel_environment_when_the_scenario_says_so(o
 
 @needs_bridge
 def test_a_dropped_environment_ends_its_run():
-    env = gymnasium.make("envs:leo/Flow-v0", scenario=_scenario(60, {}), backend="kernel")
+    env = gymnasium.make("leo/Flow-v0", scenario=_scenario(60, {}), backend="kernel")
     env.reset(seed=1)
     assert _left()
     del env
@@ -163,7 +161,7 @@ def test_a_dropped_environment_ends_its_run():
     ("make", "rule"),
     [
         (lambda: LeoVecEnv(2, _scenario(1, {}), backend="kernel"), "one scenario at a time"),
-        (lambda: gymnasium.make("envs:leo/Flow-v0", backend="tunnel"), "there are: simulator, mahimahi"),
+        (lambda: gymnasium.make("leo/Flow-v0", backend="tunnel"), "there are: simulator, mahimahi"),
         (
             lambda: envs.parallel_env(
                 {**_scenario(1, {}), "links": {"l": {**PIPE, "queue": {"kind": "pie", "alpha": 1}}}},
@@ -183,5 +181,5 @@ def test_what_real_time_cannot_do_is_one_line(make, rule):
 def test_an_ordinary_user_gets_one_line(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(InputError, match=r"is not installed|is not built|need root") as caught:
-        gymnasium.make("envs:leo/Flow-v0", scenario=_scenario(1, {}), backend="mahimahi")
+        gymnasium.make("leo/Flow-v0", scenario=_scenario(1, {}), backend="mahimahi")
     assert "\n" not in str(caught.value)

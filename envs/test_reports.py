@@ -1,6 +1,6 @@
 import numpy as np
 
-from envs.reports import FIELDS, ReportReader
+from leogym.envs.reports import FIELDS, ReportReader
 
 NAMES = ["pacing_rate_bytes_per_s", "time_ns", "interval_ns", "delivered_bytes", "sent_bytes", "lost_bytes"]
 NAMES += ["min_rtt_us", "avg_rtt_us", "cwnd_packets"]

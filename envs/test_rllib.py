@@ -3,10 +3,10 @@ import pytest
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 from ray.rllib.utils.pre_checks.env import check_multiagent_environments
 
-import envs
-from envs.rllib import MultiFlowEnv
-from envs.test_flow import static
-from envs.test_parallel import COME_AND_GO, MANY, played
+from leogym import envs
+from leogym.envs.rllib import MultiFlowEnv
+from leogym.envs.test_flow import static
+from leogym.envs.test_parallel import COME_AND_GO, MANY, played
 
 ZERO = np.zeros(1, np.float32)
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import envs.sampling
-from configs import sampling
-from configs.errors import InputError
-from configs.scenario import Scenario, parse
-from envs.sampling import sampler
-from envs.scenarios import learning_flows
+import leogym.envs.sampling
+from leogym.configs import sampling
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import Scenario, parse
+from leogym.envs.sampling import sampler
+from leogym.envs.scenarios import learning_flows
 
 SEEDS = st.integers(0, 2**32)
 
@@ -18,7 +18,7 @@ SEEDS = st.integers(0, 2**32)
 @pytest.fixture
 def period_of_95_minutes(monkeypatch):
     """Let every path have a period of 5,731 s, without building it."""
-    monkeypatch.setattr(envs.sampling, "_period_ms", lambda path: 5_731_000)
+    monkeypatch.setattr(leogym.envs.sampling, "_period_ms", lambda path: 5_731_000)
     return 5_731.0
 
 
@@ -156,7 +156,7 @@ def test_traces_are_entered_at_random_and_a_preset_stands_for_many(period_of_95_
     assert len({link.offset_s for link in links}) > 190
     assert all(50 <= link.queue.packets <= 60 and link.rate_mbps is None for link in links)
     assert 0 <= min(link.loss for link in links) < 0.001 < 0.009 < max(link.loss for link in links) <= 0.01
-    found = envs.sampling.paths(sampling.parse({"sampler": "traces", **ranges}, "test"))
+    found = leogym.envs.sampling.paths(sampling.parse({"sampler": "traces", **ranges}, "test"))
     assert set(found) == {link.trace for link in links}
 
 
@@ -172,7 +172,7 @@ def test_a_mixture_draws_its_parts_by_weight_and_each_as_if_it_were_alone():
     one = sampling.with_learning_flows(made.ranges, 1)
     assert one.max_learning_flows == 1
     for seed in range(20):
-        assert learning_flows(envs.sampling.draw(one, np.random.default_rng(seed))) == 1
+        assert learning_flows(leogym.envs.sampling.draw(one, np.random.default_rng(seed))) == 1
 
 
 def test_a_mixture_of_mixtures_is_refused():

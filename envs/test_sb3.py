@@ -3,11 +3,11 @@ import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 
-import envs
-from configs.errors import InputError
-from envs.reports import FIELDS
-from envs.sb3 import LeoVecEnv
-from envs.test_flow import SHORT, SINGLE, static
+from leogym import envs
+from leogym.configs.errors import InputError
+from leogym.envs.reports import FIELDS
+from leogym.envs.sb3 import LeoVecEnv
+from leogym.envs.test_flow import SHORT, SINGLE, static
 
 
 def test_it_equals_scalar_environments_step_for_step_with_reset_in_the_same_step():

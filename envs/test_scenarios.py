@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from configs import sampling
-from configs.errors import InputError
-from configs.scenario import Flow, Link, Scenario
-from envs.scenarios import ScenarioSource, default, learning_flows, named, resolve
+from leogym.configs import sampling
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import Flow, Link, Scenario
+from leogym.envs.scenarios import ScenarioSource, default, learning_flows, named, resolve
 
 RNG = np.random.default_rng
 

@@ -7,15 +7,15 @@ from contextlib import closing
 
 from rich.console import Console
 
-from evaluation.cache.folder import Folder
-from evaluation.cache.taking import Taking
-from evaluation.papers import suites as papers
-from evaluation.recorded import invalid
-from evaluation.recorded.store import Store
-from evaluation.runs import execute
-from evaluation.runs.backends import backend
-from evaluation.runs.plan import Run
-from evaluation.runs.progress import Shown
+from leogym.evaluation.cache.folder import Folder
+from leogym.evaluation.cache.taking import Taking
+from leogym.evaluation.papers import suites as papers
+from leogym.evaluation.recorded import invalid
+from leogym.evaluation.recorded.store import Store
+from leogym.evaluation.runs import execute
+from leogym.evaluation.runs.backends import backend
+from leogym.evaluation.runs.plan import Run
+from leogym.evaluation.runs.progress import Shown
 
 
 def carry_out(

@@ -13,23 +13,23 @@ import leosim
 from rich.console import Console
 from rich.table import Table
 
-from configs import lock
-from configs import suite as suites
-from configs.atomic import FULL, write_atomically
-from configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
-from configs.suite import Suite
-from evaluation.cache import folder as cache
-from evaluation.carrying_out import carry_out
-from evaluation.compare import command as compare
-from evaluation.papers import suites as papers
-from evaluation.recorded import description, invalid, setup
-from evaluation.recorded.results import Results
-from evaluation.recorded.store import Store, recorded_rows, require_writable
-from evaluation.report import latex, page, starved, summary_table
-from evaluation.runs import execute, inputs, plan, unannounced
-from evaluation.runs.backends import BACKENDS, backend
-from evaluation.runs.plan import Run
-from evaluation.runs.schemes import Contestants, load_policy, of_suites, parse, shipped
+from leogym.configs import lock
+from leogym.configs import suite as suites
+from leogym.configs.atomic import FULL, write_atomically
+from leogym.configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
+from leogym.configs.suite import Suite
+from leogym.evaluation.cache import folder as cache
+from leogym.evaluation.carrying_out import carry_out
+from leogym.evaluation.compare import command as compare
+from leogym.evaluation.papers import suites as papers
+from leogym.evaluation.recorded import description, invalid, setup
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.recorded.store import Store, recorded_rows, require_writable
+from leogym.evaluation.report import latex, page, starved, summary_table
+from leogym.evaluation.runs import execute, inputs, plan, unannounced
+from leogym.evaluation.runs.backends import BACKENDS, backend
+from leogym.evaluation.runs.plan import Run
+from leogym.evaluation.runs.schemes import Contestants, load_policy, of_suites, parse, shipped
 
 MOST_REPEATS = 10_000
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import leosim
 import polars as pl
 
-from configs import suite as suites
-from configs.errors import OneLineParser, reports_input_errors
-from configs.suite import Suite
-from evaluation.papers import suites as papers
-from evaluation.runs import inputs, plan
-from evaluation.runs.backends import Simulator
-from evaluation.runs.schemes import of_suites
+from leogym.configs import suite as suites
+from leogym.configs.errors import OneLineParser, reports_input_errors
+from leogym.configs.suite import Suite
+from leogym.evaluation.papers import suites as papers
+from leogym.evaluation.runs import inputs, plan
+from leogym.evaluation.runs.backends import Simulator
+from leogym.evaluation.runs.schemes import of_suites
 
 
 def of_suite(suite: Suite) -> pl.DataFrame:

@@ -12,13 +12,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib import rc_context
 from matplotlib.lines import Line2D
 
-from configs.atomic import write_atomically
-from configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
-from evaluation.papers import suites as papers
-from evaluation.papers import table as claims
-from evaluation.papers.verdicts import verdicts
-from evaluation.recorded.results import Results
-from results.figure_style import FAINT, INK, RC, canvas, looks
+from leogym.configs.atomic import write_atomically
+from leogym.configs.errors import InputError, OneLineParser, as_folder, reports_input_errors
+from leogym.evaluation.papers import suites as papers
+from leogym.evaluation.papers import table as claims
+from leogym.evaluation.papers.verdicts import verdicts
+from leogym.evaluation.recorded.results import Results
+from leogym.results.figure_style import FAINT, INK, RC, canvas, looks
 
 PLACE = Path("docs/results")
 MOST_BYTES = 1_500_000

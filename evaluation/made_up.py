@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from configs import suite as suites
-from configs.atomic import write_atomically
-from configs.scenario import Scenario
-from evaluation.recorded import description
-from evaluation.recorded.results import Results
-from evaluation.recorded.store import Store
-from evaluation.runs import plan
-from evaluation.runs.plan import Run, Trace
-from evaluation.runs.schemes import Contestants
-from results.measurement import Measurement
-from results.metrics import PAYLOAD_SHARE
+from leogym.configs import suite as suites
+from leogym.configs.atomic import write_atomically
+from leogym.configs.scenario import Scenario
+from leogym.evaluation.recorded import description
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.recorded.store import Store
+from leogym.evaluation.runs import plan
+from leogym.evaluation.runs.plan import Run, Trace
+from leogym.evaluation.runs.schemes import Contestants
+from leogym.results.measurement import Measurement
+from leogym.results.metrics import PAYLOAD_SHARE
 
 MADE_UP_PATHS = ["sd-ny-isl", "sd-ny-bp", "sea-ny-isl", "sea-ny-bp", "ny-ldn-isl", "sd-sha-isl"]
 MADE_UP_TRACES = {name: Trace(5731.0, f"{rank:064x}") for rank, name in enumerate(MADE_UP_PATHS)}

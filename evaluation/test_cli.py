@@ -6,14 +6,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from configs.errors import InputError
-from evaluation import cli
-from evaluation.runs import execute
-from evaluation.runs.backends import backend
-from results.intervals import SUMMARY_COLUMNS
-from results.metrics import METRICS
+from leogym.configs.errors import InputError
+from leogym.evaluation import cli
+from leogym.evaluation.runs import execute
+from leogym.evaluation.runs.backends import backend
+from leogym.results.intervals import SUMMARY_COLUMNS
+from leogym.results.metrics import METRICS
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 PAIR = """
 duration_s: 3
 links: {l: {rate_mbps: 10, delay_ms: 5}}

@@ -3,8 +3,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from configs import suite as suites
-from evaluation import cost
+from leogym.configs import suite as suites
+from leogym.evaluation import cost
 
 SUITE = """
 name: small

@@ -4,8 +4,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from configs.errors import InputError
-from evaluation import cli
+from leogym.configs.errors import InputError
+from leogym.evaluation import cli
 
 SUITE = """
 name: small

@@ -11,15 +11,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from configs import suite
-from evaluation.carrying_out import real_time_line
-from evaluation.recorded import description
-from evaluation.recorded.store import Store
-from evaluation.runs import plan
-from evaluation.runs.schemes import Contestants
-from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.lab import links
-from kernel_bridge.runner.backends import BACKENDS
+from leogym.configs import suite
+from leogym.evaluation.carrying_out import real_time_line
+from leogym.evaluation.recorded import description
+from leogym.evaluation.recorded.store import Store
+from leogym.evaluation.runs import plan
+from leogym.evaluation.runs.schemes import Contestants
+from leogym.kernel_bridge.bridge import process as bridge_process
+from leogym.kernel_bridge.lab import links
+from leogym.kernel_bridge.runner.backends import BACKENDS
 from tests.support.processes import descendants
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -5,10 +5,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from configs.errors import InputError
-from evaluation import keep
-from evaluation.made_up import made_up_results
-from evaluation.recorded.results import Results
+from leogym.configs.errors import InputError
+from leogym.evaluation import keep
+from leogym.evaluation.made_up import made_up_results
+from leogym.evaluation.recorded.results import Results
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from evaluation import cli
-from kernel_bridge.lab import image, links, served_in_guest
+from leogym.evaluation import cli
+from leogym.kernel_bridge.lab import image, links, served_in_guest
 
 LACK = links.missing() or served_in_guest.missing(image.latest())
-POLICY = Path(__file__).parents[1] / "core/control/tests/fixtures/perceptron"
+POLICY = Path(__file__).resolve().parents[1] / "core/control/tests/fixtures/perceptron"
 SCENARIO = """
 duration_s: 1
 links: {l: {rate_mbps: 10, delay_ms: 5}}

@@ -6,16 +6,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from configs.errors import InputError
-from evaluation import cli
-from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.runner.leo_links import LeoLinks
+from leogym.configs.errors import InputError
+from leogym.evaluation import cli
+from leogym.kernel_bridge.bridge import process as bridge_process
+from leogym.kernel_bridge.runner.leo_links import LeoLinks
 
 pytestmark = pytest.mark.real_time
 
 LACK = LeoLinks().missing() or bridge_process.missing()
 needs_bridge = pytest.mark.skipif(LACK is not None, reason=LACK or "")
-POLICY = Path(__file__).parents[1] / "core/control/tests/fixtures/perceptron"
+POLICY = Path(__file__).resolve().parents[1] / "core/control/tests/fixtures/perceptron"
 SCENARIO = """
 duration_s: 2
 links: {l: {rate_mbps: 12, delay_ms: 5}}

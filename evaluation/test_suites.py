@@ -9,17 +9,17 @@ import leosim
 import pytest
 import yaml
 
-from configs import suite as suites
-from configs.suite import Case, Suite
-from evaluation import cli
-from evaluation.runs import plan
-from evaluation.runs.backends import backend
-from evaluation.runs.inputs import gather, load_traces
-from evaluation.runs.plan import Run, Trace
-from evaluation.runs.schemes import of_suites
-from results.metrics import flow_rows
+from leogym.configs import suite as suites
+from leogym.configs.suite import Case, Suite
+from leogym.evaluation import cli
+from leogym.evaluation.runs import plan
+from leogym.evaluation.runs.backends import backend
+from leogym.evaluation.runs.inputs import gather, load_traces
+from leogym.evaluation.runs.plan import Run, Trace
+from leogym.evaluation.runs.schemes import of_suites
+from leogym.results.metrics import flow_rows
 
-DOCS = Path(__file__).parents[1] / "docs" / "suites"
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "suites"
 MOST_S = 60.0
 
 

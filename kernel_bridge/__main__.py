@@ -1,10 +1,10 @@
 """``python -m kernel_bridge check|clean|lab|tunnel``."""
 
-from configs.errors import OneLineParser, reports_input_errors
-from kernel_bridge.check import check
-from kernel_bridge.clean import clean
-from kernel_bridge.lab import lab_command
-from kernel_bridge.tunnel import tunnel_command
+from leogym.configs.errors import OneLineParser, reports_input_errors
+from leogym.kernel_bridge.check import check
+from leogym.kernel_bridge.clean import clean
+from leogym.kernel_bridge.lab import lab_command
+from leogym.kernel_bridge.tunnel import tunnel_command
 
 
 @reports_input_errors

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from kernel_bridge import clean, tunnel
-from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.host import schemes
-from kernel_bridge.lab import links as lab
-from kernel_bridge.runner.backends import BACKENDS
-from kernel_bridge.runner.served_flows import served
+from leogym.kernel_bridge import clean, tunnel
+from leogym.kernel_bridge.bridge import process as bridge_process
+from leogym.kernel_bridge.host import schemes
+from leogym.kernel_bridge.lab import links as lab
+from leogym.kernel_bridge.runner.backends import BACKENDS
+from leogym.kernel_bridge.runner.served_flows import served
 
 
 def check() -> Iterator[str]:

@@ -10,8 +10,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.host.namespaces import FOLDERS, PREFIX
+from leogym.kernel_bridge.bridge import process as bridge_process
+from leogym.kernel_bridge.host.namespaces import FOLDERS, PREFIX
 
 _NAME = re.compile(re.escape(PREFIX) + r"(?:mahimahi|tunnel|run-\w+)-(\d+)-\w+")
 

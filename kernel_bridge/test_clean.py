@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from kernel_bridge.clean import clean, leftovers
+from leogym.kernel_bridge.clean import clean, leftovers
 
 
 def test_only_folders_of_processes_that_are_gone_are_removed(tmp_path):

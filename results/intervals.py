@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from results.metrics import METRICS
+from leogym.results.metrics import METRICS
 
 RESAMPLES = 9999
 SUMMARY_COLUMNS = ("suite", "scenario", "scheme", "backend", "metric", "mean", "ci_low", "ci_high", "n")

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from configs.scenario import Flow, Scenario
-from configs.suite import Compare
-from results.measurement import COLUMNS, Measurement, StepMean, Window, grouped
+from leogym.configs.scenario import Flow, Scenario
+from leogym.configs.suite import Compare
+from leogym.results.measurement import COLUMNS, Measurement, StepMean, Window, grouped
 
 Parts = Callable[[], Iterable[Measurement]]
 Span = Window | tuple[float, float]

@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from configs.errors import printable
+from leogym.configs.errors import printable
 
 PACKAGES = ("leogym", "leosim", "numpy", "scipy", "polars", "torch", "gymnasium", "pydantic")
 """Distributions whose versions can change a result; missing ones are reported as absent."""

@@ -3,10 +3,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from results import columns
-from results.measurement import COLUMNS, ordered
+from leogym.results import columns
+from leogym.results.measurement import COLUMNS, ordered
 
-DOCS = Path(__file__).parents[1] / "docs/metrics.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs/metrics.md"
 
 
 def test_the_docs_tables_are_the_declared_columns():

@@ -4,7 +4,7 @@ import leosim
 import pytest
 from matplotlib.lines import Line2D
 
-from results.figure_style import canvas, legend_above, looks
+from leogym.results.figure_style import canvas, legend_above, looks
 
 LEARNED = ["astraea", "aurora", "orca", "sage", "sage-imitation", "orbit", "oracle"]
 

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from results.intervals import SUMMARY_COLUMNS, interval, summarize
+from leogym.results.intervals import SUMMARY_COLUMNS, interval, summarize
 
 
 def rows(**columns: list[object]) -> pl.DataFrame:

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from configs import scenario as scenarios
-from configs.suite import Compare
-from evaluation.made_up import made_up_measurement
-from results.measurement import Measurement, Window, step_mean
-from results.metrics import (
+from leogym.configs import scenario as scenarios
+from leogym.configs.suite import Compare
+from leogym.evaluation.made_up import made_up_measurement
+from leogym.results.measurement import Measurement, Window, step_mean
+from leogym.results.metrics import (
     PAYLOAD_SHARE,
     flow_rows,
     goodput_ratio,

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from results import provenance
+from leogym.results import provenance
 
 
 def test_a_description_is_json_and_names_command_versions_seed_config_and_traces() -> None:

@@ -29,10 +29,11 @@ def imported(path: Path) -> Iterator[str]:
     """Yield the modules that a file imports anywhere; for ``from a import b`` both a and a.b."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
+            yield from (one.name.removeprefix("leogym.") for one in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module
-            yield from (f"{node.module}.{one.name}" for one in node.names)
+            module = node.module.removeprefix("leogym").lstrip(".")
+            yield module
+            yield from (f"{module}.{one.name}".lstrip(".") for one in node.names)
 
 
 def packages() -> dict[str, set[str]]:

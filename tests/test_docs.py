@@ -18,11 +18,11 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from agents import train_cli
-from agents.training import registry
-from configs import suite
-from evaluation.papers import suites as papers
-from evaluation.runs import schemes
+from leogym.agents import train_cli
+from leogym.agents.training import registry
+from leogym.configs import suite
+from leogym.evaluation.papers import suites as papers
+from leogym.evaluation.runs import schemes
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (

@@ -1,5 +1,5 @@
 """Path traces: from orbits to the delay, capacity, loss and outages of a path over time."""
 
-from traces.path.cache import load, load_all, sha256
+from leogym.traces.path.cache import load, load_all, sha256
 
 __all__ = ["load", "load_all", "sha256"]

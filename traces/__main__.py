@@ -10,13 +10,13 @@ from typing import get_args
 
 import leosim
 
-from configs.errors import InputError, OneLineParser, number, reports_input_errors
-from traces import plot
-from traces.capacity import settings as capacity_spec
-from traces.formats import cli as exchange_cli
-from traces.orbit import constellation, ground
-from traces.orbit.legs import Delays
-from traces.path import batch, cache, named_paths, path_trace, physics, shared, spec, synth
+from leogym.configs.errors import InputError, OneLineParser, number, reports_input_errors
+from leogym.traces import plot
+from leogym.traces.capacity import settings as capacity_spec
+from leogym.traces.formats import cli as exchange_cli
+from leogym.traces.orbit import constellation, ground
+from leogym.traces.orbit.legs import Delays
+from leogym.traces.path import batch, cache, named_paths, path_trace, physics, shared, spec, synth
 
 
 def _parser() -> argparse.ArgumentParser:

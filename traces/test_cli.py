@@ -2,9 +2,9 @@ import sys
 
 import pytest
 
-from configs.errors import reports_input_errors
-from traces.__main__ import main
-from traces.path import named_paths, path_trace
+from leogym.configs.errors import reports_input_errors
+from leogym.traces.__main__ import main
+from leogym.traces.path import named_paths, path_trace
 
 SHORT = ["--duration", "30"]
 

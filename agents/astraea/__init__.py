@@ -18,14 +18,14 @@ Known faults of published implementations, and their fixes here:
   the buffer. Here all simulations step together and contribute equally.
 """
 
-from agents.astraea.settings import AstraeaSettings
-from agents.training.scheme import Scheme
+from leogym.agents.astraea.settings import AstraeaSettings
+from leogym.agents.training.scheme import Scheme
 
 SCHEME = Scheme(
     name="astraea",
     summary="Astraea (EuroSys 2024): parameter-shared TD3 with centralised twin critics",
     settings=AstraeaSettings,
-    trainers={"native": "agents.astraea.train:train"},
+    trainers={"native": "leogym.agents.astraea.train:train"},
     departures="Trained here, not Astraea's own weights: the actor first imitates a sawtooth rule of ours "
     "that empties the queue, and then learns by multi-agent TD3 near that rule; observations are "
     "whitened; each flow has its own reward; critics use layer normalisation; returns span 10 "

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from agents.astraea.whitening import Whitening
+from leogym.agents.astraea.whitening import Whitening
 
 HIDDEN = (256, 128, 64)
 NEGATIVE_SLOPE = 0.2

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from agents.astraea.actor_critic import NEGATIVE_SLOPE, Actor
-from agents.astraea.settings import AstraeaSettings
-from agents.training.onnx_export import perceptron
-from agents.training.run_folder import RunFolder
+from leogym.agents.astraea.actor_critic import NEGATIVE_SLOPE, Actor
+from leogym.agents.astraea.settings import AstraeaSettings
+from leogym.agents.training.onnx_export import perceptron
+from leogym.agents.training.run_folder import RunFolder
 
 SPEC_VERSION = 1  # version of the specification's observation and action
 

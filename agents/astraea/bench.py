@@ -13,14 +13,14 @@ from pathlib import Path
 
 import torch
 
-from agents.astraea.settings import AstraeaSettings
-from agents.astraea.td3 import Td3
-from agents.astraea.train import read_checkpoint, train
-from agents.training.episode_batch import Episodes
-from agents.training.rollout import Act, evaluate
-from agents.training.run_folder import RunFolder
-from agents.training.settings import CONFIGS, build, read_config
-from configs.errors import InputError, reports_input_errors
+from leogym.agents.astraea.settings import AstraeaSettings
+from leogym.agents.astraea.td3 import Td3
+from leogym.agents.astraea.train import read_checkpoint, train
+from leogym.agents.training.episode_batch import Episodes
+from leogym.agents.training.rollout import Act, evaluate
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import CONFIGS, build, read_config
+from leogym.configs.errors import InputError, reports_input_errors
 
 EPISODES = 12
 

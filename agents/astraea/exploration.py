@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.astraea.settings import AstraeaSettings
+from leogym.agents.astraea.settings import AstraeaSettings
 
 
 class Exploration:

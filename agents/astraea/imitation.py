@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from agents.astraea import sawtooth
-from agents.astraea.actor_critic import Actor
-from agents.astraea.settings import AstraeaSettings
-from agents.astraea.td3 import act
-from agents.training.episode_batch import Episodes
+from leogym.agents.astraea import sawtooth
+from leogym.agents.astraea.actor_critic import Actor
+from leogym.agents.astraea.settings import AstraeaSettings
+from leogym.agents.astraea.td3 import act
+from leogym.agents.training.episode_batch import Episodes
 
 FIRST_EPISODE = 3_000_000_000
 """First of the lessons' episodes; training, choosing and evaluation never use them."""

@@ -8,8 +8,8 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.scenarios import LEARNER
-from results.measurement import Measurement
+from leogym.envs.scenarios import LEARNER
+from leogym.results.measurement import Measurement
 
 SATURATED = 0.99  # beyond this magnitude an action has almost no gradient through tanh
 

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from configs.atomic import sync_file
-from configs.errors import InputError
+from leogym.configs.atomic import sync_file
+from leogym.configs.errors import InputError
 
 
 class Transitions(NamedTuple):

@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from agents.astraea.actor_critic import Actor
-from agents.astraea.replay import Transitions
-from agents.astraea.td3 import Td3, act
+from leogym.agents.astraea.actor_critic import Actor
+from leogym.agents.astraea.replay import Transitions
+from leogym.agents.astraea.td3 import Td3, act
 
 
 def one_thread(name: str) -> ThreadPoolExecutor:

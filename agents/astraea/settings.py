@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from agents.training.settings import Count, Fraction, TrainSettings
-from configs.strict import NonNegative, Positive
+from leogym.agents.training.settings import Count, Fraction, TrainSettings
+from leogym.configs.strict import NonNegative, Positive
 
 
 class AstraeaSettings(TrainSettings):

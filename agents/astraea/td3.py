@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from agents.astraea import sawtooth
-from agents.astraea.actor_critic import Actor, Critic, TwinCritics
-from agents.astraea.replay import Transitions
-from agents.astraea.settings import AstraeaSettings
+from leogym.agents.astraea import sawtooth
+from leogym.agents.astraea.actor_critic import Actor, Critic, TwinCritics
+from leogym.agents.astraea.replay import Transitions
+from leogym.agents.astraea.settings import AstraeaSettings
 
 Result = TypeVar("Result")
 

@@ -3,8 +3,8 @@ import onnxruntime
 import pytest
 import torch
 
-from agents.astraea.actor_critic import NEGATIVE_SLOPE, Actor, Critic, TwinCritics
-from agents.training.onnx_export import perceptron
+from leogym.agents.astraea.actor_critic import NEGATIVE_SLOPE, Actor, Critic, TwinCritics
+from leogym.agents.training.onnx_export import perceptron
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from agents.astraea import bench
+from leogym.agents.astraea import bench
 
 TINY = """
 agent: astraea

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from agents.astraea.exploration import Exploration
-from agents.astraea.settings import AstraeaSettings
+from leogym.agents.astraea.exploration import Exploration
+from leogym.agents.astraea.settings import AstraeaSettings
 
 SHAPE = (8, 5, 1)
 

@@ -3,12 +3,12 @@ import copy
 import pytest
 import torch
 
-from agents.astraea import sawtooth
-from agents.astraea.actor_critic import Actor
-from agents.astraea.imitation import imitate
-from agents.astraea.settings import AstraeaSettings
-from agents.training.settings import build
-from configs.errors import InputError
+from leogym.agents.astraea import sawtooth
+from leogym.agents.astraea.actor_critic import Actor
+from leogym.agents.astraea.imitation import imitate
+from leogym.agents.astraea.settings import AstraeaSettings
+from leogym.agents.training.settings import build
+from leogym.configs.errors import InputError
 
 TINY = {
     "agent": "astraea",

@@ -2,14 +2,14 @@ import json
 
 import pytest
 
-from agents.astraea.settings import AstraeaSettings
-from agents.astraea.test_train import REPOSITORY, policy, start
-from agents.astraea.train import train
-from agents.training.run_folder import RunFolder
-from agents.training.settings import build, read_config
-from configs.errors import InputError
-from kernel_bridge import mahimahi
-from kernel_bridge.bridge import process as bridge_process
+from leogym.agents.astraea.settings import AstraeaSettings
+from leogym.agents.astraea.test_train import REPOSITORY, policy, start
+from leogym.agents.astraea.train import train
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import build, read_config
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge import mahimahi
+from leogym.kernel_bridge.bridge import process as bridge_process
 
 pytestmark = pytest.mark.real_time
 

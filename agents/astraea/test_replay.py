@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from agents.astraea.replay import ReplayBuffer
-from configs.errors import InputError
+from leogym.agents.astraea.replay import ReplayBuffer
+from leogym.configs.errors import InputError
 
 
 def fill(buffer, count):

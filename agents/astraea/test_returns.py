@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from agents.astraea.returns import Returns, Step
+from leogym.agents.astraea.returns import Returns, Step
 
 GAMMA = 0.5
 ALL = np.array([[True, True]])

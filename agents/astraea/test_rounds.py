@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from agents.astraea.rounds import Rounds
-from agents.astraea.test_td3 import batches, learner
+from leogym.agents.astraea.rounds import Rounds
+from leogym.agents.astraea.test_td3 import batches, learner
 
 OBSERVATIONS = np.random.default_rng(3).normal(size=(9, 4)).astype(np.float32)
 

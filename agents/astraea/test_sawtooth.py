@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from agents.astraea import sawtooth
-from configs.queue import Queue
-from configs.scenario import Flow, Link, Scenario
-from envs.scenarios import LEARNER
+from leogym.agents.astraea import sawtooth
+from leogym.configs.queue import Queue
+from leogym.configs.scenario import Flow, Link, Scenario
+from leogym.envs.scenarios import LEARNER
 
 
 def observation(waits_ms, window=200.0, window_before=199.0, *, rtt_ms=60.0, mbit=40.0, share=0.5, lost=0.0):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from agents.astraea.replay import Transitions
-from agents.astraea.rounds import one_thread
-from agents.astraea.settings import AstraeaSettings
-from agents.astraea.td3 import Td3
+from leogym.agents.astraea.replay import Transitions
+from leogym.agents.astraea.rounds import one_thread
+from leogym.agents.astraea.settings import AstraeaSettings
+from leogym.agents.astraea.td3 import Td3
 
 
 def settings(**changes):
@@ -171,7 +171,7 @@ def test_a_learner_that_goes_on_from_another_has_its_own_learning_rate():
 
 
 def test_a_teacher_draws_the_actor_to_what_its_rule_would_do():
-    from agents.astraea import sawtooth
+    from leogym.agents.astraea import sawtooth
 
     generator = torch.Generator().manual_seed(4)
     state = torch.rand(512, 62, generator=generator)

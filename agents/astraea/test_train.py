@@ -13,18 +13,18 @@ import onnx
 import pytest
 import torch
 
-from agents.astraea import td3
-from agents.astraea.rounds import Rounds
-from agents.astraea.settings import AstraeaSettings
-from agents.astraea.td3 import Td3
-from agents.astraea.train import read_checkpoint, train
-from agents.training.run_folder import RunFolder
-from agents.training.settings import CONFIGS, build, read_config
-from configs.errors import InputError
+from leogym.agents.astraea import td3
+from leogym.agents.astraea.rounds import Rounds
+from leogym.agents.astraea.settings import AstraeaSettings
+from leogym.agents.astraea.td3 import Td3
+from leogym.agents.astraea.train import read_checkpoint, train
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import CONFIGS, build, read_config
+from leogym.configs.errors import InputError
 
 pytestmark = pytest.mark.xdist_group("astraea")  # one worker: they share a run that takes seconds
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).resolve().parents[2]
 TINY = {
     "agent": "astraea",
     "num_envs": 3,

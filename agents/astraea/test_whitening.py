@@ -1,7 +1,7 @@
 import torch
 
-from agents.astraea.actor_critic import Actor
-from agents.astraea.whitening import Whitening
+from leogym.agents.astraea.actor_critic import Actor
+from leogym.agents.astraea.whitening import Whitening
 
 
 def observations(count=400):

@@ -10,21 +10,21 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from agents.astraea import sawtooth
-from agents.astraea.actor_export import export
-from agents.astraea.exploration import Exploration
-from agents.astraea.imitation import imitate
-from agents.astraea.meters import Meters
-from agents.astraea.replay import ReplayBuffer
-from agents.astraea.returns import Returns, Step
-from agents.astraea.rounds import Rounds, one_thread
-from agents.astraea.settings import AstraeaSettings
-from agents.astraea.td3 import Td3
-from agents.training.episode_batch import Episodes
-from agents.training.reporter import Reporter
-from agents.training.run_folder import KEPT_CHECKPOINTS, RunFolder
-from agents.training.settings import TrainSettings
-from configs.errors import InputError
+from leogym.agents.astraea import sawtooth
+from leogym.agents.astraea.actor_export import export
+from leogym.agents.astraea.exploration import Exploration
+from leogym.agents.astraea.imitation import imitate
+from leogym.agents.astraea.meters import Meters
+from leogym.agents.astraea.replay import ReplayBuffer
+from leogym.agents.astraea.returns import Returns, Step
+from leogym.agents.astraea.rounds import Rounds, one_thread
+from leogym.agents.astraea.settings import AstraeaSettings
+from leogym.agents.astraea.td3 import Td3
+from leogym.agents.training.episode_batch import Episodes
+from leogym.agents.training.reporter import Reporter
+from leogym.agents.training.run_folder import KEPT_CHECKPOINTS, RunFolder
+from leogym.agents.training.settings import TrainSettings
+from leogym.configs.errors import InputError
 
 ARRAYS = [
     np.ndarray,

@@ -6,14 +6,17 @@ actions are within [-1, 1] and slow start finds the first rate (``core/control/s
 the mean action goes through tanh (`agents.engines.actor`).
 """
 
-from agents.aurora.settings import AuroraSettings
-from agents.training.scheme import Scheme
+from leogym.agents.aurora.settings import AuroraSettings
+from leogym.agents.training.scheme import Scheme
 
 SCHEME = Scheme(
     name="aurora",
     summary="Aurora (ICML 2019): PPO on a sending rate",
     settings=AuroraSettings,
-    trainers={"sb3": "agents.engines.sb3.ppo:train", "rllib": "agents.engines.rllib.online:train"},
+    trainers={
+        "sb3": "leogym.agents.engines.sb3.ppo:train",
+        "rllib": "leogym.agents.engines.rllib.online:train",
+    },
     departures="Trained here, not by Aurora's authors: rewards are relative to what each path allows; "
     "minibatches are smaller; there is no entropy bonus; the mean action passes through tanh; "
     "actions stay within ±1 around a starting rate that slow start finds.",

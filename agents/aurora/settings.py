@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from agents.baselines.ppo.settings import PpoSettings
-from agents.training.settings import Count, Fraction, sampler_by_name
-from configs.sampling import AuroraSampling, Sampling
-from configs.strict import NonNegative, Positive
+from leogym.agents.baselines.ppo.settings import PpoSettings
+from leogym.agents.training.settings import Count, Fraction, sampler_by_name
+from leogym.configs.sampling import AuroraSampling, Sampling
+from leogym.configs.strict import NonNegative, Positive
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv
@@ -43,6 +43,6 @@ class AuroraSettings(PpoSettings):
         """Wrap ``environment`` for training."""
         if not self.relative_rewards:
             return environment
-        from agents.aurora.relative import RelativeRewards  # here, because its import takes seconds
+        from leogym.agents.aurora.relative import RelativeRewards  # here, because its import takes seconds
 
         return RelativeRewards(environment)

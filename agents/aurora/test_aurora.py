@@ -5,10 +5,10 @@ import leosim
 import numpy as np
 import pytest
 
-from agents.aurora.relative import relative
-from agents.aurora.settings import AuroraSettings
-from agents.engines.sb3.loop import make_environment
-from envs.sampling import Sampler
+from leogym.agents.aurora.relative import relative
+from leogym.agents.aurora.settings import AuroraSettings
+from leogym.agents.engines.sb3.loop import make_environment
+from leogym.envs.sampling import Sampler
 
 # The released training script: batches of 2,048, layers of 32 and 16, γ = 0.99.
 PUBLISHED = {"minibatch_size": 2048, "hidden": [32, 16], "gamma": 0.99, "activation": "tanh"}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from agents.training.onnx_export import Cell, perceptron, recurrent
-from agents.training.run_folder import RunFolder
-from agents.training.settings import TrainSettings
+from leogym.agents.training.onnx_export import Cell, perceptron, recurrent
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import TrainSettings
 
 NEGATIVE_SLOPE = 0.2
 """Slope of the leaky ReLU between layers, as in Astraea's actor."""

@@ -17,8 +17,8 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from agents.training.stopping import Stopped
-from configs.errors import InputError
+from leogym.agents.training.stopping import Stopped
+from leogym.configs.errors import InputError
 
 JOIN_S = 10.0
 """Time limit for a process to end after its last message."""

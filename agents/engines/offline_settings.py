@@ -1,9 +1,9 @@
 """Hyperparameters of algorithms that learn from Sage's pool."""
 
-from agents.engines.settings import Sb3Settings
-from agents.sage.settings import PoolRanges, SageSettings
-from agents.training.settings import Count, Engine, Fraction
-from configs.strict import NonNegative, Positive
+from leogym.agents.engines.settings import Sb3Settings
+from leogym.agents.sage.settings import PoolRanges, SageSettings
+from leogym.agents.training.settings import Count, Engine, Fraction
+from leogym.configs.strict import NonNegative, Positive
 
 
 class OfflineSettings(Sb3Settings):

@@ -12,7 +12,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 import grpc
 import ray
 
-from configs.errors import InputError
+from leogym.configs.errors import InputError
 
 OBJECT_STORE_BYTES = 256 << 20
 """For a Ray started here: rollouts are small, and containers have little shared memory."""

@@ -1,8 +1,8 @@
 """Hyperparameters of the algorithms that learn from a replay buffer."""
 
-from agents.engines.settings import Sb3Settings
-from agents.training.settings import Count, Fraction
-from configs.strict import NonNegative
+from leogym.agents.engines.settings import Sb3Settings
+from leogym.agents.training.settings import Count, Fraction
+from leogym.configs.strict import NonNegative
 
 
 class ReplaySettings(Sb3Settings):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from agents.training.settings import Count, Engine, Fraction, TrainSettings
-from configs.strict import Positive
+from leogym.agents.training.settings import Count, Engine, Fraction, TrainSettings
+from leogym.configs.strict import Positive
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from agents.engines.bench import __main__ as bench
-from results.intervals import interval
+from leogym.agents.engines.bench import __main__ as bench
+from leogym.results.intervals import interval
 
 
 def test_one_seed_has_no_interval_and_says_how_many_it_is_of(monkeypatch, capsys):

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import nn
 
-from agents.engines.data_parallel import Ended, MeanGradients, Ranks, started
-from configs.errors import InputError
+from leogym.agents.engines.data_parallel import Ended, MeanGradients, Ranks, started
+from leogym.configs.errors import InputError
 
 LIMIT_S = 60.0
 
@@ -127,7 +127,7 @@ def test_what_a_process_cannot_go_on_for_is_what_the_run_ends_with():
 
 def test_a_run_that_is_killed_leaves_no_process_behind():
     program = (
-        "from agents.engines import data_parallel, test_data_parallel as here\n"
+        "from leogym.agents.engines import data_parallel, test_data_parallel as here\n"
         "if __name__ == '__main__':\n"
         "    with data_parallel.started(2, here.follow) as ranks:\n"
         "        print(ranks.gather(None)[1], flush=True)\n"

@@ -8,13 +8,13 @@ import onnxruntime
 import pytest
 import torch
 
-from agents.baselines.ppo.settings import PpoSettings
-from agents.engines.data_parallel import Ranks
-from agents.engines.sb3 import loop, ppo
-from agents.training.run_folder import RunFolder
-from agents.training.stopping import Stop, Stopped
-from agents.training.test_stopping import Looks
-from configs.errors import InputError
+from leogym.agents.baselines.ppo.settings import PpoSettings
+from leogym.agents.engines.data_parallel import Ranks
+from leogym.agents.engines.sb3 import loop, ppo
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.stopping import Stop, Stopped
+from leogym.agents.training.test_stopping import Looks
+from leogym.configs.errors import InputError
 
 PROVENANCE = {"command": "a test"}
 

@@ -2,11 +2,11 @@ import csv
 
 import pytest
 
-from agents.training import registry
-from agents.training.run_folder import RunFolder
-from agents.training.settings import build
-from agents.training.stopping import Stopped
-from agents.training.test_stopping import Looks
+from leogym.agents.training import registry
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import build
+from leogym.agents.training.stopping import Stopped
+from leogym.agents.training.test_stopping import Looks
 
 # At most checkpoints, episodes of 3 s are running; they end between checkpoints.
 SHORT = {

@@ -3,10 +3,10 @@ import numpy as np
 import pytest
 import torch
 
-from agents.baselines.recurrent_ppo.settings import RecurrentPpoSettings
-from agents.engines.sb3 import loop, recurrent_ppo
-from agents.training.run_folder import RunFolder
-from agents.training.settings import build
+from leogym.agents.baselines.recurrent_ppo.settings import RecurrentPpoSettings
+from leogym.agents.engines.sb3 import loop, recurrent_ppo
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import build
 
 TINY = {
     "agent": "recurrent_ppo",

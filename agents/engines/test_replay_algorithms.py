@@ -5,11 +5,11 @@ import leosim
 import numpy as np
 import pytest
 
-from agents.engines.sb3 import loop, off_policy
-from agents.training import registry
-from agents.training.run_folder import RunFolder
-from agents.training.settings import build
-from configs.errors import InputError
+from leogym.agents.engines.sb3 import loop, off_policy
+from leogym.agents.training import registry
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import build
+from leogym.configs.errors import InputError
 
 TINY = {
     "scenarios": {"sampler": "astraea", "flows": 1, "rate_mbps": [5.0, 10.0], "duration_s": 1.0},

@@ -13,19 +13,19 @@ import torch
 from ray.rllib.core.learner.learner_group import LearnerGroup
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
-from agents.baselines.ppo.settings import PpoSettings
-from agents.engines import ray_cluster
-from agents.engines.rllib import algorithms, learner_checkpoint, online
-from agents.engines.rllib.flow_replay import FlowReplayBuffer
-from agents.engines.rllib.rewards import FlowRewards, Rewards
-from agents.engines.test_engines import TINY, exported, observations, rows
-from agents.training import registry
-from agents.training.run_folder import RunFolder
-from agents.training.settings import build
-from agents.training.stopping import Stop, Stopped
-from agents.training.test_stopping import Looks
-from configs.errors import InputError
-from envs.rllib import SingleFlowEnv
+from leogym.agents.baselines.ppo.settings import PpoSettings
+from leogym.agents.engines import ray_cluster
+from leogym.agents.engines.rllib import algorithms, learner_checkpoint, online
+from leogym.agents.engines.rllib.flow_replay import FlowReplayBuffer
+from leogym.agents.engines.rllib.rewards import FlowRewards, Rewards
+from leogym.agents.engines.test_engines import TINY, exported, observations, rows
+from leogym.agents.training import registry
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import build
+from leogym.agents.training.stopping import Stop, Stopped
+from leogym.agents.training.test_stopping import Looks
+from leogym.configs.errors import InputError
+from leogym.envs.rllib import SingleFlowEnv
 
 pytestmark = pytest.mark.xdist_group("ray")
 

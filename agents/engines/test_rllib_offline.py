@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from agents.engines.rllib import offline
-from agents.sage.conftest import TINY
-from agents.sage.conftest import tiny as tiny  # the fixture
-from agents.training import registry
-from agents.training.run_folder import RunFolder
-from agents.training.settings import build
-from agents.training.stopping import Stop, Stopped
-from agents.training.test_stopping import Looks
-from configs.errors import InputError
+from leogym.agents.engines.rllib import offline
+from leogym.agents.sage.conftest import TINY
+from leogym.agents.sage.conftest import tiny as tiny  # the fixture
+from leogym.agents.training import registry
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import build
+from leogym.agents.training.stopping import Stop, Stopped
+from leogym.agents.training.test_stopping import Looks
+from leogym.configs.errors import InputError
 
 pytestmark = pytest.mark.xdist_group("ray")
 

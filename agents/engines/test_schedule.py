@@ -1,4 +1,4 @@
-from agents.engines.schedule import Every
+from leogym.agents.engines.schedule import Every
 
 
 def test_it_is_due_once_for_each_multiple_that_was_passed():

@@ -8,14 +8,14 @@ Differences from the release: simulations replace up to 256 real senders; the lo
 quadratic for errors below 1.
 """
 
-from agents.orca.settings import OrcaSettings
-from agents.training.scheme import Scheme
+from leogym.agents.orca.settings import OrcaSettings
+from leogym.agents.training.scheme import Scheme
 
 SCHEME = Scheme(
     name="orca",
     summary="Orca (SIGCOMM 2020): TD3 over CUBIC",
     settings=OrcaSettings,
-    trainers={"native": "agents.astraea.train:train"},
+    trainers={"native": "leogym.agents.astraea.train:train"},
     departures="Trained here, not Orca's own weights: in simulations instead of on real senders, with "
     "networks of 64 units instead of 256, returns of 4 intervals with a horizon of 1 s instead of 4, and "
     "actors that start as plain CUBIC and wait for their critics.",

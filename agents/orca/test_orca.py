@@ -5,11 +5,11 @@ import leosim
 import numpy as np
 import pytest
 
-from agents.astraea.actor_critic import Actor, Critic, TwinCritics
-from agents.astraea.exploration import Exploration
-from agents.astraea.td3 import Td3
-from agents.orca.settings import OrcaSettings
-from agents.training.settings import build, read_config
+from leogym.agents.astraea.actor_critic import Actor, Critic, TwinCritics
+from leogym.agents.astraea.exploration import Exploration
+from leogym.agents.astraea.td3 import Td3
+from leogym.agents.orca.settings import OrcaSettings
+from leogym.agents.training.settings import build, read_config
 
 # The released params.json with our names; the interval is the released server's report period.
 PUBLISHED = {

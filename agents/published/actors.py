@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.engines.actor import SPEC_VERSION
-from agents.published.tensor_bundle import TensorBundle
-from agents.training.onnx_export import perceptron
-from agents.training.run_folder import RunFolder
+from leogym.agents.engines.actor import SPEC_VERSION
+from leogym.agents.published.tensor_bundle import TensorBundle
+from leogym.agents.training.onnx_export import perceptron
+from leogym.agents.training.run_folder import RunFolder
 
 NEGATIVE_SLOPE = 0.2
 BATCH_NORM_EPSILON = 1e-3

@@ -13,11 +13,11 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from agents.published.actors import write
-from agents.published.tensor_bundle import TensorBundle
-from agents.sage.policy_and_critic import Block, Policy
-from agents.sage.policy_export import description, to_onnx
-from agents.sage.settings import SageSettings
+from leogym.agents.published.actors import write
+from leogym.agents.published.tensor_bundle import TensorBundle
+from leogym.agents.sage.policy_and_critic import Block, Policy
+from leogym.agents.sage.policy_export import description, to_onnx
+from leogym.agents.sage.settings import SageSettings
 
 OBSERVATION_DIM = 69
 BLOCKS_MAX = 16

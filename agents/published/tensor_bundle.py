@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.published.crc32c import masked
-from configs.errors import InputError
+from leogym.agents.published.crc32c import masked
+from leogym.configs.errors import InputError
 
 FOOTER_BYTES = 48
 MAGIC = 0xDB4775248B80FB57

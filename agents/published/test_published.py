@@ -6,11 +6,11 @@ import leosim
 import numpy as np
 import pytest
 
-from agents.__main__ import run
-from agents.published import actors
-from agents.published.crc32c import crc32c, masked
-from agents.published.tensor_bundle import MAGIC, TensorBundle
-from configs.errors import InputError
+from leogym.agents.__main__ import run
+from leogym.agents.published import actors
+from leogym.agents.published.crc32c import crc32c, masked
+from leogym.agents.published.tensor_bundle import MAGIC, TensorBundle
+from leogym.configs.errors import InputError
 
 
 def varint(value: int) -> bytes:

@@ -2,10 +2,10 @@ import leosim
 import numpy as np
 import pytest
 
-from agents.__main__ import run
-from agents.published import sage
-from agents.published.test_published import checkpoint
-from configs.errors import InputError
+from leogym.agents.__main__ import run
+from leogym.agents.published import sage
+from leogym.agents.published.test_published import checkpoint
+from leogym.configs.errors import InputError
 
 WIDTH, GRU, COMPONENTS, BLOCKS = 10, 12, 5, 2
 PREFIX, SUFFIX = "policy/_layers/", "/.ATTRIBUTES/VARIABLE_VALUE"

@@ -9,14 +9,14 @@ transition's reward follows its action (the released learner uses the reward bef
 of target networks see the same transitions as those of the online networks.
 """
 
-from agents.sage.settings import SageSettings
-from agents.training.scheme import Scheme
+from leogym.agents.sage.settings import SageSettings
+from leogym.agents.training.scheme import Scheme
 
 SCHEME = Scheme(
     name="sage",
     summary="Sage (SIGCOMM 2023): offline critic regularised regression on a pool of kernel schemes",
     settings=SageSettings,
-    trainers={"native": "agents.sage.train_on_pool:train"},
+    trainers={"native": "leogym.agents.sage.train_on_pool:train"},
     departures="Not Sage's algorithm: a clone of the best runs of Sage's pool, without a critic, with 64 "
     "recurrent units instead of 1,024, trained only on flows that are alone; it has not learned to share "
     "a link.",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agents.sage import pool
-from agents.sage.settings import PoolRanges, SageSettings
+from leogym.agents.sage import pool
+from leogym.agents.sage.settings import PoolRanges, SageSettings
 
 TINY = {
     "agent": "sage",

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from agents.sage.policy_and_critic import Critic, Policy
-from agents.sage.sequences import Batch
-from agents.sage.settings import SageSettings
+from leogym.agents.sage.policy_and_critic import Critic, Policy
+from leogym.agents.sage.sequences import Batch
+from leogym.agents.sage.settings import SageSettings
 
 RATE_LAST = 0.02
 """Share of a learning rate that remains after its decay."""

@@ -12,10 +12,10 @@ from pathlib import Path
 import leosim
 import numpy as np
 
-from agents.sage import scenarios
-from agents.sage.scenarios import Situation
-from agents.sage.settings import PoolRanges
-from configs.errors import InputError, reports_input_errors
+from leogym.agents.sage import scenarios
+from leogym.agents.sage.scenarios import Situation
+from leogym.agents.sage.settings import PoolRanges
+from leogym.configs.errors import InputError, reports_input_errors
 
 NAME = "sage"
 

@@ -11,16 +11,16 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.sage.scenarios import Situation
-from agents.sage.settings import SageSettings
-from configs.errors import InputError
-from kernel_bridge.bridge.client import REPORT_FIELDS
-from kernel_bridge.lab import image, links, virtual_run
-from kernel_bridge.runner.interval_reports import SAMPLE_MS, interval_reports
-from kernel_bridge.runner.plan import Plan
-from kernel_bridge.runner.run_log import FlowRecord
-from kernel_bridge.runner.socket_log import Samples
-from results.provenance import command_line
+from leogym.agents.sage.scenarios import Situation
+from leogym.agents.sage.settings import SageSettings
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge.bridge.client import REPORT_FIELDS
+from leogym.kernel_bridge.lab import image, links, virtual_run
+from leogym.kernel_bridge.runner.interval_reports import SAMPLE_MS, interval_reports
+from leogym.kernel_bridge.runner.plan import Plan
+from leogym.kernel_bridge.runner.run_log import FlowRecord
+from leogym.kernel_bridge.runner.socket_log import Samples
+from leogym.results.provenance import command_line
 
 BACKEND = links.NAME
 STANDS_FOR = {"bbr3": "bbr"}

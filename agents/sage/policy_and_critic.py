@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from agents.sage.pool import ACTION_ENTRY, ACTION_MAX
-from agents.sage.settings import SageSettings
+from leogym.agents.sage.pool import ACTION_ENTRY, ACTION_MAX
+from leogym.agents.sage.settings import SageSettings
 
 CLIP = 10.0
 """Bound on a normalised signal, in deviations from its mean."""

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor
 
-from agents.sage.policy_and_critic import CLIP, FLOOR, Encoder, Policy
-from agents.sage.pool import ACTION_MAX, SPEC_VERSION
-from agents.sage.settings import SageSettings
-from agents.training.onnx_export import OPSET
+from leogym.agents.sage.policy_and_critic import CLIP, FLOOR, Encoder, Policy
+from leogym.agents.sage.pool import ACTION_MAX, SPEC_VERSION
+from leogym.agents.sage.settings import SageSettings
+from leogym.agents.training.onnx_export import OPSET
 
 
 class _Graph:

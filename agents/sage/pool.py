@@ -27,14 +27,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from agents.sage import lab, scenarios
-from agents.sage.lab import LabRun
-from agents.sage.scenarios import Situation
-from agents.sage.settings import PoolRanges, SageSettings
-from agents.training.settings import TrainSettings
-from configs.atomic import sync_file, sync_folder, write_atomically
-from configs.errors import InputError
-from results.provenance import describe
+from leogym.agents.sage import lab, scenarios
+from leogym.agents.sage.lab import LabRun
+from leogym.agents.sage.scenarios import Situation
+from leogym.agents.sage.settings import PoolRanges, SageSettings
+from leogym.agents.training.settings import TrainSettings
+from leogym.configs.atomic import sync_file, sync_folder, write_atomically
+from leogym.configs.errors import InputError
+from leogym.results.provenance import describe
 
 FORMAT, VERSION = "leogym-pool", 1
 SIMULATOR = "simulator"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import leosim
 import numpy as np
 
-from agents.sage.settings import PoolRanges
-from configs.queue import Queue
-from configs.scenario import Flow, Link, Scenario
+from leogym.agents.sage.settings import PoolRanges
+from leogym.configs.queue import Queue
+from leogym.configs.scenario import Flow, Link, Scenario
 
 RATE_MAX_MBPS = 192.0
 COMPETITOR = "cubic"

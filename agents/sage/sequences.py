@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from agents.sage import pool
-from agents.sage.pool import Run
-from configs.errors import InputError
+from leogym.agents.sage import pool
+from leogym.agents.sage.pool import Run
+from leogym.configs.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from agents.training.settings import Count, Fraction, TrainSettings
-from configs.strict import Positive, Strict
+from leogym.agents.training.settings import Count, Fraction, TrainSettings
+from leogym.configs.strict import Positive, Strict
 
 
 def _sequence(value: Any) -> Any:

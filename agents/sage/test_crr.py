@@ -5,10 +5,10 @@ import numpy as np
 import torch
 from torch.distributions import Categorical, MixtureSameFamily, Normal
 
-from agents.sage.crr import Crr, before, project
-from agents.sage.policy_and_critic import Mixture, Normaliser
-from agents.sage.sequences import Batch
-from agents.sage.settings import SageSettings
+from leogym.agents.sage.crr import Crr, before, project
+from leogym.agents.sage.policy_and_critic import Mixture, Normaliser
+from leogym.agents.sage.sequences import Batch
+from leogym.agents.sage.settings import SageSettings
 
 SMALL = SageSettings(
     agent="sage",

@@ -7,14 +7,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from agents.sage import lab, pool
-from agents.sage.lab import LabRun
-from agents.sage.scenarios import Situation
-from agents.sage.sequences import Sequences
-from agents.sage.settings import SCHEMES, SageSettings
-from configs.errors import InputError
-from kernel_bridge.lab import image, links
-from kernel_bridge.runner.plan import plan
+from leogym.agents.sage import lab, pool
+from leogym.agents.sage.lab import LabRun
+from leogym.agents.sage.scenarios import Situation
+from leogym.agents.sage.sequences import Sequences
+from leogym.agents.sage.settings import SCHEMES, SageSettings
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge.lab import image, links
+from leogym.kernel_bridge.runner.plan import plan
 
 LACK = links.missing()
 needs_lab = pytest.mark.skipif(LACK is not None, reason=LACK or "")

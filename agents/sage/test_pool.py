@@ -5,10 +5,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from agents.sage import pool, scenarios
-from agents.sage.sequences import Sequences
-from agents.sage.settings import SCHEMES, PoolRanges
-from configs.errors import InputError
+from leogym.agents.sage import pool, scenarios
+from leogym.agents.sage.sequences import Sequences
+from leogym.agents.sage.settings import SCHEMES, PoolRanges
+from leogym.configs.errors import InputError
 
 
 def test_the_published_pool_has_thirteen_schemes_and_every_combination_up_to_192_mbps():

@@ -8,16 +8,16 @@ import onnxruntime
 import pytest
 import torch
 
-from agents import train_cli
-from agents.sage import evaluation, scenarios
-from agents.sage.crr import Crr
-from agents.sage.policy_export import description, to_onnx
-from agents.sage.settings import SageSettings
-from agents.sage.train_on_pool import train
-from agents.training.run_folder import RunFolder
-from agents.training.stopping import Stopped
-from agents.training.test_stopping import Looks
-from configs.errors import InputError
+from leogym.agents import train_cli
+from leogym.agents.sage import evaluation, scenarios
+from leogym.agents.sage.crr import Crr
+from leogym.agents.sage.policy_export import description, to_onnx
+from leogym.agents.sage.settings import SageSettings
+from leogym.agents.sage.train_on_pool import train
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.stopping import Stopped
+from leogym.agents.training.test_stopping import Looks
+from leogym.configs.errors import InputError
 
 
 def policy_folder(learner, settings, folder):
@@ -169,7 +169,7 @@ def test_the_measure_is_power_over_the_best_schemes():
 def test_the_trained_policy_has_nine_tenths_of_the_best_schemes_power():
     ranges = scenarios.PoolRanges(duration_s=21.0)
     situations = scenarios.held_out(ranges, 5, judge=True)
-    policy = evaluation.load(Path(__file__).parents[1] / "trained/sage/policy")
+    policy = evaluation.load(Path(__file__).resolve().parents[1] / "trained/sage/policy")
     best = evaluation.best_of_pool(situations, ranges)
     # One scenario per step factor; over forty scenarios the ratio is 0.99.
     assert np.mean(evaluation.ratios(evaluation.powers(situations, "sage", policy), best)) >= 0.9

@@ -9,15 +9,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from agents.sage import evaluation, pool, scenarios
-from agents.sage.crr import Crr
-from agents.sage.policy_export import description, to_onnx
-from agents.sage.sequences import Sequences
-from agents.sage.settings import SageSettings
-from agents.training.reporter import Reporter
-from agents.training.run_folder import RunFolder
-from agents.training.settings import TrainSettings
-from configs.errors import InputError
+from leogym.agents.sage import evaluation, pool, scenarios
+from leogym.agents.sage.crr import Crr
+from leogym.agents.sage.policy_export import description, to_onnx
+from leogym.agents.sage.sequences import Sequences
+from leogym.agents.sage.settings import SageSettings
+from leogym.agents.training.reporter import Reporter
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import TrainSettings
+from leogym.configs.errors import InputError
 
 
 class Judge:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents.training import registry
-from agents.training.settings import CONFIGS, TrainSettings, assign, build, read_config
-from configs.errors import InputError
-from configs.sweep import Sweep
+from leogym.agents.training import registry
+from leogym.agents.training.settings import CONFIGS, TrainSettings, assign, build, read_config
+from leogym.configs.errors import InputError
+from leogym.configs.sweep import Sweep
 
 HELD_OUT = "held_out_"
 

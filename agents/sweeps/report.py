@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agents.sweeps.plan import Trial
-from configs.atomic import write_atomically
-from configs.sweep import Sweep
-from results.figure_style import FAINT, INK, canvas
+from leogym.agents.sweeps.plan import Trial
+from leogym.configs.atomic import write_atomically
+from leogym.configs.sweep import Sweep
+from leogym.results.figure_style import FAINT, INK, canvas
 
 
 def report(sweep: Sweep, planned: Sequence[Trial], out: Path) -> Path:

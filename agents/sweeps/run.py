@@ -21,15 +21,15 @@ from ray import tune
 from ray.tune.experiment import Trial as TuneTrial
 from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 
-from agents.engines.ray_cluster import running
-from agents.sweeps import trial as one
-from agents.sweeps.plan import Trial, trials
-from agents.sweeps.report import report
-from agents.training.stopping import Note, Stop, Stopped
-from configs import lock
-from configs.atomic import write_atomically
-from configs.errors import InputError
-from configs.sweep import Sweep, read
+from leogym.agents.engines.ray_cluster import running
+from leogym.agents.sweeps import trial as one
+from leogym.agents.sweeps.plan import Trial, trials
+from leogym.agents.sweeps.report import report
+from leogym.agents.training.stopping import Note, Stop, Stopped
+from leogym.configs import lock
+from leogym.configs.atomic import write_atomically
+from leogym.configs.errors import InputError
+from leogym.configs.sweep import Sweep, read
 
 
 class GivenUp(tune.Callback):

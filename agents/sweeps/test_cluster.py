@@ -13,12 +13,12 @@ import pytest
 import ray
 from ray.cluster_utils import Cluster
 
-from agents import train_cli
-from agents.engines.ray_cluster import OBJECT_STORE_BYTES
-from agents.sweeps.plan import trials
-from agents.training import registry
-from agents.training.run_folder import RunFolder
-from configs import sweep
+from leogym.agents import train_cli
+from leogym.agents.engines.ray_cluster import OBJECT_STORE_BYTES
+from leogym.agents.sweeps.plan import trials
+from leogym.agents.training import registry
+from leogym.agents.training.run_folder import RunFolder
+from leogym.configs import sweep
 
 STEPS = 10_000
 SWEEP = f"""

@@ -3,14 +3,14 @@ import json
 
 import pytest
 
-from agents import train_cli
-from agents.sweeps import trial as trial_module
-from agents.sweeps.plan import trials
-from agents.sweeps.report import report
-from agents.sweeps.run import resources
-from agents.training.stopping import Stop
-from configs import sweep
-from configs.errors import InputError
+from leogym.agents import train_cli
+from leogym.agents.sweeps import trial as trial_module
+from leogym.agents.sweeps.plan import trials
+from leogym.agents.sweeps.report import report
+from leogym.agents.sweeps.run import resources
+from leogym.agents.training.stopping import Stop
+from leogym.configs import sweep
+from leogym.configs.errors import InputError
 
 SMALL = """
 name: small

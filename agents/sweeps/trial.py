@@ -10,13 +10,13 @@ from typing import Any
 
 from ray import tune
 
-from agents.sweeps.plan import HELD_OUT, Trial
-from agents.training import registry
-from agents.training.run_folder import RunFolder
-from agents.training.stopping import Stop, Stopped
-from configs import lock
-from configs.atomic import write_atomically
-from results.provenance import describe
+from leogym.agents.sweeps.plan import HELD_OUT, Trial
+from leogym.agents.training import registry
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.stopping import Stop, Stopped
+from leogym.configs import lock
+from leogym.configs.atomic import write_atomically
+from leogym.results.provenance import describe
 
 
 class WatchedRun(RunFolder):

@@ -12,13 +12,13 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.training.rollout import HELD_OUT_SEED, Remembering, acting
-from agents.training.settings import TrainSettings
-from configs.sampling import AstraeaSampling, FlowMix, MixtureSampling, Ranges
-from configs.scenario import Scenario
-from envs.sampling import draw, paths
-from results.measurement import Measurement
-from results.metrics import run_metrics, shared_window_s
+from leogym.agents.training.rollout import HELD_OUT_SEED, Remembering, acting
+from leogym.agents.training.settings import TrainSettings
+from leogym.configs.sampling import AstraeaSampling, FlowMix, MixtureSampling, Ranges
+from leogym.configs.scenario import Scenario
+from leogym.envs.sampling import draw, paths
+from leogym.results.measurement import Measurement
+from leogym.results.metrics import run_metrics, shared_window_s
 
 DURATION_S, JOINED_SHARE, LAST_S = 60.0, 1 / 3, 30.0
 """Run length (s), the share of it in which flows join (none leaves), and the measured last seconds."""
@@ -136,7 +136,7 @@ def _traces(ranges: Ranges) -> dict[str, leosim.PathTrace]:
     names = set(paths(ranges))
     if not names:
         return {}
-    import traces  # here, because it builds orbits, which static links do not need
+    from leogym import traces  # here, because it builds orbits, which static links do not need
 
     return traces.load_all(names)
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from agents.training.settings import TrainSettings
-from configs.sampling import Ranges, with_learning_flows
-from configs.scenario import Scenario
-from envs.sampling import draw
+from leogym.agents.training.settings import TrainSettings
+from leogym.configs.sampling import Ranges, with_learning_flows
+from leogym.configs.scenario import Scenario
+from leogym.envs.sampling import draw
 
 
 class Curriculum:

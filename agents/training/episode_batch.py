@@ -6,10 +6,10 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.training.curriculum import Curriculum
-from agents.training.settings import TrainSettings
-from configs.scenario import Scenario
-from envs.stepped_batch import SteppedBatch
+from leogym.agents.training.curriculum import Curriculum
+from leogym.agents.training.settings import TrainSettings
+from leogym.configs.scenario import Scenario
+from leogym.envs.stepped_batch import SteppedBatch
 
 
 class Episodes(SteppedBatch):

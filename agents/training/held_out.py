@@ -12,9 +12,9 @@ from typing import Any
 
 import leosim
 
-from agents.training.run_folder import RunFolder
-from agents.training.settings import TrainSettings
-from configs.errors import InputError
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import TrainSettings
+from leogym.configs.errors import InputError
 
 FILE = "evaluation.csv"
 
@@ -41,8 +41,8 @@ class Chooser:
 
     def consider(self, steps: int, wall_s: float) -> dict[str, float]:
         """Evaluate the last exported policy, keep it if it is the best, and return its metrics."""
-        from agents.training.bars import links_held  # here, because both draw scenarios
-        from agents.training.rollout import CHOOSING_EPISODE, evaluate_policy
+        from leogym.agents.training.bars import links_held  # here, because both draw scenarios
+        from leogym.agents.training.rollout import CHOOSING_EPISODE, evaluate_policy
 
         if not (self._run.policy / "policy.onnx").exists():
             agent = self._settings.agent

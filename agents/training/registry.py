@@ -3,10 +3,10 @@
 import importlib
 import pkgutil
 
-from agents.training.scheme import Scheme
-from configs.errors import InputError
+from leogym.agents.training.scheme import Scheme
+from leogym.configs.errors import InputError
 
-HOMES = ("agents", "agents.baselines")  # packages whose subpackages can be schemes
+HOMES = ("leogym.agents", "leogym.agents.baselines")  # packages whose subpackages can be schemes
 
 
 def schemes() -> dict[str, Scheme]:

@@ -12,11 +12,11 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from agents.training.held_out import Chooser, Rank, rank
-from agents.training.run_folder import RunFolder
-from agents.training.settings import TrainSettings
-from agents.training.stopping import Stopped
-from agents.training.tracking import scalars, tracker
+from leogym.agents.training.held_out import Chooser, Rank, rank
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import TrainSettings
+from leogym.agents.training.stopping import Stopped
+from leogym.agents.training.tracking import scalars, tracker
 
 PLAIN_LINE_S = 10.0  # least time between progress lines without a terminal
 

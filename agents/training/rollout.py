@@ -7,9 +7,9 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.training.episode_batch import Episodes
-from agents.training.settings import TrainSettings
-from envs.scenarios import LEARNER
+from leogym.agents.training.episode_batch import Episodes
+from leogym.agents.training.settings import TrainSettings
+from leogym.envs.scenarios import LEARNER
 
 Act = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """Maps observations (n, observation_dim) to actions (n, action_dim)."""

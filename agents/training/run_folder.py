@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agents.training.stopping import Stop
-from configs.atomic import sync_file, sync_folder, write_atomically
-from configs.errors import InputError
+from leogym.agents.training.stopping import Stop
+from leogym.configs.atomic import sync_file, sync_folder, write_atomically
+from leogym.configs.errors import InputError
 
 KEPT_CHECKPOINTS = 2
 """The latest checkpoint, and one more in case a reader has it open; older ones are removed."""

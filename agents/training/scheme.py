@@ -4,9 +4,9 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from agents.training.run_folder import RunFolder
-from agents.training.settings import TrainSettings
-from configs.errors import InputError
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import TrainSettings
+from leogym.configs.errors import InputError
 
 Trainer = Callable[..., None]
 """``train(settings, run)``: trains for the length in ``settings``, from the checkpoint in ``run`` if any."""

@@ -12,12 +12,12 @@ from typing import Annotated, Any, Literal, TypeVar
 import yaml
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-import configs
-from configs.errors import InputError, one_line
-from configs.exponents import with_exponents
-from configs.sampling import AstraeaSampling, Sampling
-from configs.scenario import load_yaml
-from configs.strict import Positive, Strict
+from leogym import configs
+from leogym.configs.errors import InputError, one_line
+from leogym.configs.exponents import with_exponents
+from leogym.configs.sampling import AstraeaSampling, Sampling
+from leogym.configs.scenario import load_yaml
+from leogym.configs.strict import Positive, Strict
 
 Engine = Literal["native", "sb3", "rllib"]
 Backend = Literal["simulator", "mahimahi", "kernel", "lab"]

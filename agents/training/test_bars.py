@@ -6,17 +6,17 @@ import leosim
 import numpy as np
 import pytest
 
-from agents.__main__ import run as command
-from agents.training import bars
-from agents.training.bars import CHOOSING_LINK, JUDGING_LINK, counted, lasting, links_held, measure
-from agents.training.held_out import Chooser, rank
-from agents.training.run_folder import RunFolder
-from agents.training.settings import TrainSettings, build
-from configs import sampling
-from configs.errors import InputError
-from envs.sampling import draw
+from leogym.agents.__main__ import run as command
+from leogym.agents.training import bars
+from leogym.agents.training.bars import CHOOSING_LINK, JUDGING_LINK, counted, lasting, links_held, measure
+from leogym.agents.training.held_out import Chooser, rank
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import TrainSettings, build
+from leogym.configs import sampling
+from leogym.configs.errors import InputError
+from leogym.envs.sampling import draw
 
-PERCEPTRON = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
+PERCEPTRON = Path(__file__).resolve().parents[2] / "core/control/tests/fixtures/perceptron"
 """An untrained policy of Astraea."""
 RANGES = {"sampler": "astraea", "flows": [1, 3], "rate_mbps": 10, "base_rtt_ms": [20, 30], "queue_bdp": 1}
 ALONE = {"utilization": 0.95, "goodput_ratio": None, "jain": None, "delay_inflation": 1.1}
@@ -98,9 +98,12 @@ def test_links_choose_a_checkpoint_and_reward_decides_between_equals(monkeypatch
         run.write_policy((PERCEPTRON / "policy.onnx").read_bytes(), {}, steps)
         (run.policy / "policy.json").write_bytes((PERCEPTRON / "policy.json").read_bytes())
         monkeypatch.setattr(
-            "agents.training.rollout.evaluate_policy", lambda *_, reward=reward, **__: {"reward": reward}
+            "leogym.agents.training.rollout.evaluate_policy",
+            lambda *_, reward=reward, **__: {"reward": reward},
         )
-        monkeypatch.setattr("agents.training.bars.links_held", lambda *_, held=held: {"links_held": held})
+        monkeypatch.setattr(
+            "leogym.agents.training.bars.links_held", lambda *_, held=held: {"links_held": held}
+        )
         chooser.consider(steps, 1.0)
     assert run.best_checkpoint() == run.checkpoint_path(2)
     assert run.notes["held_out"] == {

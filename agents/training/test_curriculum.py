@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from agents.baselines.ppo.settings import PpoSettings
-from agents.engines.sb3 import loop
-from agents.training.curriculum import Curriculum
-from agents.training.episode_batch import Episodes
-from agents.training.settings import TrainSettings, build
-from agents.training.test_episode_batch import seen
-from configs.errors import InputError
+from leogym.agents.baselines.ppo.settings import PpoSettings
+from leogym.agents.engines.sb3 import loop
+from leogym.agents.training.curriculum import Curriculum
+from leogym.agents.training.episode_batch import Episodes
+from leogym.agents.training.settings import TrainSettings, build
+from leogym.agents.training.test_episode_batch import seen
+from leogym.configs.errors import InputError
 
 STAGES = [
     {"until_steps": 100, "scenarios": {"sampler": "astraea", "rate_mbps": 10, "duration_s": 0.5, "flows": 1}},

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from agents.training.episode_batch import Episodes
-from agents.training.settings import TrainSettings, build
+from leogym.agents.training.episode_batch import Episodes
+from leogym.agents.training.settings import TrainSettings, build
 
 VIEWS = ("global_states", "active", "finished", "time_s")
 FLOW_VIEWS = ("observations", "rewards_view", "reports")

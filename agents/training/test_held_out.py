@@ -6,14 +6,14 @@ import leosim
 import numpy as np
 import pytest
 
-from agents.__main__ import run as command
-from agents.judging import held_out
-from agents.training import registry, rollout
-from agents.training.episode_batch import Episodes
-from agents.training.held_out import Chooser
-from agents.training.run_folder import RunFolder
-from agents.training.settings import TrainSettings, build
-from configs.errors import InputError
+from leogym.agents.__main__ import run as command
+from leogym.agents.judging import held_out
+from leogym.agents.training import registry, rollout
+from leogym.agents.training.episode_batch import Episodes
+from leogym.agents.training.held_out import Chooser
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import TrainSettings, build
+from leogym.configs.errors import InputError
 
 TINY = {
     "num_envs": 2,
@@ -84,13 +84,13 @@ class Scripted(Chooser):
 def checkpointed(run: RunFolder, chooser: Chooser, steps: int, reward: float, monkeypatch) -> None:
     run.save_checkpoint(steps, lambda folder: (folder / "weights").write_text(str(steps)))
     run.write_policy(b"%d" % steps, {"agent": "astraea"}, steps)
-    monkeypatch.setattr("agents.training.rollout.evaluate_policy", lambda *_, **__: {"reward": reward})
+    monkeypatch.setattr("leogym.agents.training.rollout.evaluate_policy", lambda *_, **__: {"reward": reward})
     chooser.consider(steps, 1.0)
 
 
 def test_the_best_checkpoint_outlives_later_ones_that_are_worse(tmp_path, monkeypatch):
     fake = type("Policy", (), {"load": staticmethod(str)})
-    monkeypatch.setattr("agents.training.held_out.leosim.Policy", fake)
+    monkeypatch.setattr("leogym.agents.training.held_out.leosim.Policy", fake)
     run = RunFolder.create(tmp_path / "run", "", {})
     chooser = Scripted(run)
     for steps, reward in ((10, 0.1), (20, 0.9), (30, 0.3), (40, 0.2), (50, 0.4)):
@@ -114,7 +114,7 @@ def test_an_agent_that_exports_no_policy_cannot_be_judged(tmp_path):
 
 
 RANGES = "scenarios: {sampler: astraea, flows: 2, rate_mbps: 10, base_rtt_ms: 20, duration_s: 1}\n"
-PERCEPTRON = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
+PERCEPTRON = Path(__file__).resolve().parents[2] / "core/control/tests/fixtures/perceptron"
 """A policy of Astraea without a training run, like an imported one."""
 
 

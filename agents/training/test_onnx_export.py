@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from agents.training.onnx_export import OPSET, perceptron
+from leogym.agents.training.onnx_export import OPSET, perceptron
 
 
 def layers(*widths):

@@ -2,9 +2,9 @@ import sys
 
 import pytest
 
-import agents
-from agents.training import registry
-from configs.errors import InputError
+from leogym import agents
+from leogym.agents.training import registry
+from leogym.configs.errors import InputError
 
 
 def test_the_schemes_are_the_folders():
@@ -15,13 +15,14 @@ def test_adding_a_scheme_is_adding_its_folder(tmp_path, monkeypatch):
     folder = tmp_path / "newcomer"
     folder.mkdir()
     (folder / "__init__.py").write_text(
-        "from agents.training.scheme import Scheme\nSCHEME = Scheme(name='newcomer', summary='A new one')\n"
+        "from leogym.agents.training.scheme import Scheme\n"
+        "SCHEME = Scheme(name='newcomer', summary='A new one')\n"
     )
     monkeypatch.setattr(agents, "__path__", [*agents.__path__, str(tmp_path)])
     try:
         assert registry.get("newcomer").summary == "A new one"
     finally:
-        sys.modules.pop("agents.newcomer", None)
+        sys.modules.pop("leogym.agents.newcomer", None)
         vars(agents).pop("newcomer", None)
 
 

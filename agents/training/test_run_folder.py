@@ -3,9 +3,9 @@ import os
 
 import pytest
 
-from agents.training.run_folder import RunFolder
-from configs.atomic import write_atomically
-from configs.errors import InputError
+from leogym.agents.training.run_folder import RunFolder
+from leogym.configs.atomic import write_atomically
+from leogym.configs.errors import InputError
 
 
 @pytest.fixture

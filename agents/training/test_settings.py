@@ -1,9 +1,9 @@
 import pytest
 
-from agents.astraea.settings import AstraeaSettings
-from agents.orca.settings import OrcaSettings
-from agents.training.settings import TrainSettings, assign, build, parse_assignment, read_config
-from configs.errors import InputError
+from leogym.agents.astraea.settings import AstraeaSettings
+from leogym.agents.orca.settings import OrcaSettings
+from leogym.agents.training.settings import TrainSettings, assign, build, parse_assignment, read_config
+from leogym.configs.errors import InputError
 
 
 def test_an_unknown_key_is_named_with_its_file():

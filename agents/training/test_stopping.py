@@ -4,12 +4,12 @@ from contextlib import nullcontext
 
 import pytest
 
-from agents import train_cli
-from agents.astraea.train import Training
-from agents.training.run_folder import RunFolder
-from agents.training.stopping import Note, Signals, Stop
-from configs import lock
-from configs.errors import InputError
+from leogym.agents import train_cli
+from leogym.agents.astraea.train import Training
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.stopping import Note, Signals, Stop
+from leogym.configs import lock
+from leogym.configs.errors import InputError
 
 TINY = """
 agent: astraea

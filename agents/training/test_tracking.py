@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from agents.training.run_folder import RunFolder
-from agents.training.settings import TrainSettings
-from agents.training.tracking import tracker
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import TrainSettings
+from leogym.agents.training.tracking import tracker
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import os
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from agents.training.run_folder import RunFolder
-from agents.training.settings import TrainSettings
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import TrainSettings
 
 
 class Tracker(Protocol):

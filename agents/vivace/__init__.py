@@ -1,5 +1,5 @@
 """PCC Vivace (Dong et al., NSDI 2018): learns online from a utility function."""
 
-from agents.training.scheme import Scheme
+from leogym.agents.training.scheme import Scheme
 
 SCHEME = Scheme(name="vivace", summary="PCC Vivace (Dong et al., NSDI 2018): learns online, nothing to train")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from configs.errors import InputError
+from leogym.configs.errors import InputError
 
 MOST_BYTES = 10 * 1000**3
 ENV = "LEOGYM_RESULTS"

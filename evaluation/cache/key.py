@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.recorded import series
-from evaluation.runs.backends import SERIES_MS
-from evaluation.runs.plan import Run
-from results import measurement, metrics
+from leogym.evaluation.recorded import series
+from leogym.evaluation.runs.backends import SERIES_MS
+from leogym.evaluation.runs.plan import Run
+from leogym.results import measurement, metrics
 
 FORMAT = 1
 """Increase it when the content of entries changes for the same inputs."""

@@ -5,12 +5,12 @@ import time
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from evaluation.cache.folder import Folder
-from evaluation.cache.key import key
-from evaluation.recorded.invalid import Reason
-from evaluation.recorded.store import Store
-from evaluation.runs.plan import Run
-from results.measurement import Measurement
+from leogym.evaluation.cache.folder import Folder
+from leogym.evaluation.cache.key import key
+from leogym.evaluation.recorded.invalid import Reason
+from leogym.evaluation.recorded.store import Store
+from leogym.evaluation.runs.plan import Run
+from leogym.results.measurement import Measurement
 
 
 class Taking:

@@ -9,15 +9,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from configs.suite import Compare
-from evaluation import cli
-from evaluation.cache import folder
-from evaluation.cache.folder import Folder
-from evaluation.cache.key import key
-from evaluation.made_up import made_up_plan
-from evaluation.papers import suites as papers
-from evaluation.runs import execute
-from evaluation.runs.plan import Run
+from leogym.configs.suite import Compare
+from leogym.evaluation import cli
+from leogym.evaluation.cache import folder
+from leogym.evaluation.cache.folder import Folder
+from leogym.evaluation.cache.key import key
+from leogym.evaluation.made_up import made_up_plan
+from leogym.evaluation.papers import suites as papers
+from leogym.evaluation.runs import execute
+from leogym.evaluation.runs.plan import Run
 
 PAIR = """
 duration_s: 2

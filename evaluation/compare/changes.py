@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from evaluation.recorded.setup import shown, unlike
+from leogym.evaluation.recorded.setup import shown, unlike
 
 Description = Mapping[str, Any]
 

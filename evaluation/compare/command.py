@@ -4,11 +4,11 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-from configs.errors import InputError, OneLineParser, as_folder
-from evaluation.compare import formats
-from evaluation.compare.changes import changes
-from evaluation.compare.effects import effects
-from evaluation.recorded.results import Results
+from leogym.configs.errors import InputError, OneLineParser, as_folder
+from leogym.evaluation.compare import formats
+from leogym.evaluation.compare.changes import changes
+from leogym.evaluation.compare.effects import effects
+from leogym.evaluation.recorded.results import Results
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from configs.errors import InputError
-from results.intervals import values_by_run
-from results.metrics import METRICS
+from leogym.configs.errors import InputError
+from leogym.results.intervals import values_by_run
+from leogym.results.metrics import METRICS
 
 LEVEL = 0.95
 KEY = ["suite", "scenario", "scheme", "backend"]

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from evaluation.compare.changes import Change
-from evaluation.compare.effects import Effect
-from results.metrics import METRICS
+from leogym.evaluation.compare.changes import Change
+from leogym.evaluation.compare.effects import Effect
+from leogym.results.metrics import METRICS
 
 HEADER = ("suite", "scenario", "scheme", "metric", "A", "B", "difference", "95 % interval", "q", "B is")
 _WIDE = 10_000

@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from configs.errors import InputError
-from evaluation import cli
-from evaluation.compare.changes import changes
-from evaluation.compare.effects import Effect, effects
-from evaluation.compare.formats import markdown, text
-from evaluation.made_up import made_up_results
+from leogym.configs.errors import InputError
+from leogym.evaluation import cli
+from leogym.evaluation.compare.changes import changes
+from leogym.evaluation.compare.effects import Effect, effects
+from leogym.evaluation.compare.formats import markdown, text
+from leogym.evaluation.made_up import made_up_results
 
 
 def rows(values: list[float], *, scheme: str = "cubic", seed: int = 0, **others: list[float]) -> pl.DataFrame:

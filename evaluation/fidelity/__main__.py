@@ -8,8 +8,8 @@ import leosim
 from rich.console import Console
 from rich.table import Table
 
-from configs.errors import InputError, reports_input_errors
-from evaluation.fidelity import (
+from leogym.configs.errors import InputError, reports_input_errors
+from leogym.evaluation.fidelity import (
     BEYOND,
     BOUNDS,
     DRAWS,
@@ -30,8 +30,8 @@ from evaluation.fidelity import (
     sharing,
     spot,
 )
-from evaluation.recorded.results import Results
-from kernel_bridge.lab import image
+from leogym.evaluation.recorded.results import Results
+from leogym.kernel_bridge.lab import image
 
 QUEUES = "fidelity-aqm"
 BOTTLENECKS = "fidelity-lot"

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 import leosim
 import numpy as np
 
-from configs.scenario import Scenario
-from evaluation.fidelity import golden
-from evaluation.fidelity.golden import FlowFigures, GoldenRun
-from evaluation.runs.backends import SERIES_MS
-from kernel_bridge.host.schemes import DATAGRAMS
-from kernel_bridge.inside.scenario import SETTINGS
-from traces.path import cache as trace_cache
+from leogym.configs.scenario import Scenario
+from leogym.evaluation.fidelity import golden
+from leogym.evaluation.fidelity.golden import FlowFigures, GoldenRun
+from leogym.evaluation.runs.backends import SERIES_MS
+from leogym.kernel_bridge.host.schemes import DATAGRAMS
+from leogym.kernel_bridge.inside.scenario import SETTINGS
+from leogym.traces.path import cache as trace_cache
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Bounds on the simulator's distance from the kernel, and which schemes miss them and why."""
 
-from evaluation.fidelity.summary import Fidelity
+from leogym.evaluation.fidelity.summary import Fidelity
 
 BOUNDS = {
     "goodput_median": 0.02,

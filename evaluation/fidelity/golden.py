@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from configs.atomic import write_atomically
-from configs.errors import InputError
-from configs.scenario import Scenario, parse
-from evaluation.recorded.results import Results
-from evaluation.recorded.store import file_name
-from evaluation.runs.backends import SERIES_MS
-from results.metrics import PAYLOAD_SHARE
+from leogym.configs.atomic import write_atomically
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import Scenario, parse
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.recorded.store import file_name
+from leogym.evaluation.runs.backends import SERIES_MS
+from leogym.results.metrics import PAYLOAD_SHARE
 
-FOLDER = Path(__file__).parents[1] / "golden"
+FOLDER = Path(__file__).resolve().parents[1] / "golden"
 FORMAT, VERSION = "leogym-golden", 1
 CWND_STEP_S = 0.5
 STARTED = 0.8

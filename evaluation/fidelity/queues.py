@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluation.fidelity.against_kernel import Comparison
-from evaluation.fidelity.golden import FlowFigures
+from leogym.evaluation.fidelity.against_kernel import Comparison
+from leogym.evaluation.fidelity.golden import FlowFigures
 
 
 @dataclass(frozen=True)

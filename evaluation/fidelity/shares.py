@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluation.fidelity.against_kernel import Comparison
-from evaluation.fidelity.golden import FlowFigures
-from results.metrics import jain
+from leogym.evaluation.fidelity.against_kernel import Comparison
+from leogym.evaluation.fidelity.golden import FlowFigures
+from leogym.results.metrics import jain
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from evaluation.fidelity import golden
-from evaluation.fidelity.against_kernel import Comparison, compare, redrawn
+from leogym.evaluation.fidelity import golden
+from leogym.evaluation.fidelity.against_kernel import Comparison, compare, redrawn
 
 FOLDER = golden.FOLDER / "spot"
 DRAWS = 20

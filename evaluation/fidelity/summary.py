@@ -7,9 +7,9 @@ from functools import cache
 import leosim
 import numpy as np
 
-from evaluation.fidelity import golden
-from evaluation.fidelity.against_kernel import Comparison, compare
-from evaluation.recorded.results import Results
+from leogym.evaluation.fidelity import golden
+from leogym.evaluation.fidelity.against_kernel import Comparison, compare
+from leogym.evaluation.recorded.results import Results
 
 SINGLE = "fidelity"
 """The suite of single flows."""

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from configs import suite
-from configs.errors import InputError
-from configs.scenario import parse
-from evaluation import fidelity
-from evaluation.fidelity import Comparison, golden
-from evaluation.fidelity.__main__ import table
-from evaluation.fidelity.golden import FlowFigures, Golden, GoldenRun
+from leogym.configs import suite
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import parse
+from leogym.evaluation import fidelity
+from leogym.evaluation.fidelity import Comparison, golden
+from leogym.evaluation.fidelity.__main__ import table
+from leogym.evaluation.fidelity.golden import FlowFigures, Golden, GoldenRun
 
 SINGLES = golden.FOLDER / f"{fidelity.SINGLE}.json"
 

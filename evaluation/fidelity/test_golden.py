@@ -2,9 +2,9 @@ import re
 
 import pytest
 
-from configs.scenario import parse
-from evaluation.fidelity import golden
-from evaluation.fidelity.golden import FlowFigures, Golden, GoldenRun
+from leogym.configs.scenario import parse
+from leogym.evaluation.fidelity import golden
+from leogym.evaluation.fidelity.golden import FlowFigures, Golden, GoldenRun
 
 SHIPPED = sorted(golden.FOLDER.glob("*.json"))
 RECORDED = {"kernel", "image_sha256", "commit", "date", "command"}

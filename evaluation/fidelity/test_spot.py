@@ -2,12 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from configs import suite as suites
-from configs.errors import InputError
-from configs.scenario import Scenario
-from evaluation.fidelity import golden, spot
-from evaluation.fidelity.golden import Golden
-from kernel_bridge.lab import virtual_run
+from leogym.configs import suite as suites
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import Scenario
+from leogym.evaluation.fidelity import golden, spot
+from leogym.evaluation.fidelity.golden import Golden
+from leogym.kernel_bridge.lab import virtual_run
 
 UNABLE = {"reroute", "leotcp-reroute", "converging-paths"}
 """Their flows change routes, which nested shells cannot do."""

@@ -5,11 +5,11 @@ from statistics import median
 import polars as pl
 from matplotlib.ticker import MaxNLocator
 
-from configs.suite import Suite
-from evaluation.recorded.file_names import joined
-from evaluation.recorded.results import Results
-from results.figure_style import INK, Panel, canvas, looks
-from results.metrics import METRICS
+from leogym.configs.suite import Suite
+from leogym.evaluation.recorded.file_names import joined
+from leogym.evaluation.recorded.results import Results
+from leogym.results.figure_style import INK, Panel, canvas, looks
+from leogym.results.metrics import METRICS
 
 TITLE = "Spread of flows"
 CAPTION = (

@@ -5,10 +5,10 @@ from typing import Any
 import polars as pl
 from matplotlib.lines import Line2D
 
-from configs.suite import Case, Suite
-from evaluation.recorded.file_names import joined
-from evaluation.recorded.results import Results
-from results.figure_style import MUTED, Panel, canvas, legend_above, looks
+from leogym.configs.suite import Case, Suite
+from leogym.evaluation.recorded.file_names import joined
+from leogym.evaluation.recorded.results import Results
+from leogym.results.figure_style import MUTED, Panel, canvas, legend_above, looks
 
 TITLE = "Completion time over size"
 CAPTION = (

@@ -4,10 +4,10 @@ import numpy as np
 import polars as pl
 from matplotlib.patches import Patch
 
-from configs.suite import Suite
-from evaluation.recorded.file_names import joined
-from evaluation.recorded.results import Results
-from results.figure_style import INK, MUTED, Panel, canvas, legend_above, looks
+from leogym.configs.suite import Suite
+from leogym.evaluation.recorded.file_names import joined
+from leogym.evaluation.recorded.results import Results
+from leogym.results.figure_style import INK, MUTED, Panel, canvas, legend_above, looks
 
 TITLE = "Fairness"
 CAPTION = (

@@ -6,11 +6,11 @@ from typing import Any
 import polars as pl
 from matplotlib.lines import Line2D
 
-from configs.suite import Suite
-from evaluation.figures.timeline import draw_flow, draw_path, finish, path_handles, title_with_offset
-from evaluation.recorded.file_names import joined
-from evaluation.recorded.results import Results, Series
-from results.figure_style import FAINT, Panel, canvas, legend_above, looks
+from leogym.configs.suite import Suite
+from leogym.evaluation.figures.timeline import draw_flow, draw_path, finish, path_handles, title_with_offset
+from leogym.evaluation.recorded.file_names import joined
+from leogym.evaluation.recorded.results import Results, Series
+from leogym.results.figure_style import FAINT, Panel, canvas, legend_above, looks
 
 TITLE = "How the flows share the path"
 CAPTION = (

@@ -4,10 +4,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from configs import suite as suites
-from evaluation.figures import boxes, completion, distribution
-from evaluation.made_up import made_up_results
-from evaluation.recorded.results import Results
+from leogym.configs import suite as suites
+from leogym.evaluation.figures import boxes, completion, distribution
+from leogym.evaluation.made_up import made_up_results
+from leogym.evaluation.recorded.results import Results
 
 
 def transfers(name: str, seconds: dict[str, float | None]) -> Results:

@@ -1,10 +1,10 @@
 import numpy as np
 
-from configs import suite
-from evaluation.fidelity import golden
-from evaluation.figures import windows
-from evaluation.made_up import made_up_results
-from evaluation.report.page import columns_of
+from leogym.configs import suite
+from leogym.evaluation.fidelity import golden
+from leogym.evaluation.figures import windows
+from leogym.evaluation.made_up import made_up_results
+from leogym.evaluation.report.page import columns_of
 
 
 def test_windows_of_the_simulator_stand_beside_what_the_kernel_did_on_the_same_scale(tmp_path):

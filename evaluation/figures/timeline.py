@@ -7,11 +7,11 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from configs.suite import Suite
-from evaluation.recorded.file_names import joined
-from evaluation.recorded.results import Results, Series
-from results.figure_style import FAINT, MUTED, Panel, canvas, legend_above, looks
-from results.measurement import Column
+from leogym.configs.suite import Suite
+from leogym.evaluation.recorded.file_names import joined
+from leogym.evaluation.recorded.results import Results, Series
+from leogym.results.figure_style import FAINT, MUTED, Panel, canvas, legend_above, looks
+from leogym.results.measurement import Column
 
 TITLE = "Goodput and RTT over time"
 CAPTION = (

@@ -6,10 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from configs.suite import Suite
-from evaluation.recorded.file_names import joined
-from evaluation.recorded.results import Results
-from results.figure_style import FAINT, INK, MUTED, Panel, canvas, legend_above, looks
+from leogym.configs.suite import Suite
+from leogym.evaluation.recorded.file_names import joined
+from leogym.evaluation.recorded.results import Results
+from leogym.results.figure_style import FAINT, INK, MUTED, Panel, canvas, legend_above, looks
 
 TITLE = "Goodput against delay"
 CAPTION = (

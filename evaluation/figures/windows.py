@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.lines import Line2D
 
-from configs.suite import Suite
-from evaluation.fidelity import Comparison, compare, golden
-from evaluation.fidelity.golden import FlowFigures
-from evaluation.recorded.file_names import joined
-from evaluation.recorded.results import Results
-from results.figure_style import Panel, canvas, legend_above, looks
+from leogym.configs.suite import Suite
+from leogym.evaluation.fidelity import Comparison, compare, golden
+from leogym.evaluation.fidelity.golden import FlowFigures
+from leogym.evaluation.recorded.file_names import joined
+from leogym.evaluation.recorded.results import Results
+from leogym.results.figure_style import Panel, canvas, legend_above, looks
 
 TITLE = "Congestion windows, simulator beside kernel"
 CAPTION = (

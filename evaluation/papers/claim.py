@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from configs.strict import Strict
-from configs.suite import Value as GridValue
-from evaluation.papers.measures import MEASURES, WINDOWED
+from leogym.configs.strict import Strict
+from leogym.configs.suite import Value as GridValue
+from leogym.evaluation.papers.measures import MEASURES, WINDOWED
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(?:[-.][a-z0-9]+)*$")]

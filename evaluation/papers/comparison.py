@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from configs.suite import Value as GridValue
-from evaluation.papers.claim import Claim, Part
-from evaluation.papers.kinds import AnyClaim, Bound, Ordering, Ratio, Trend, Value
-from evaluation.papers.measures import MEASURES
-from evaluation.papers.readings import NotRun, Reading, chosen_by, mean_of, read
-from evaluation.papers.region import Outcome, Region, above
-from evaluation.recorded.results import Results
-from results.intervals import Interval, interval, seed_of
+from leogym.configs.suite import Value as GridValue
+from leogym.evaluation.papers.claim import Claim, Part
+from leogym.evaluation.papers.kinds import AnyClaim, Bound, Ordering, Ratio, Trend, Value
+from leogym.evaluation.papers.measures import MEASURES
+from leogym.evaluation.papers.readings import NotRun, Reading, chosen_by, mean_of, read
+from leogym.evaluation.papers.region import Outcome, Region, above
+from leogym.evaluation.recorded.results import Results
+from leogym.results.intervals import Interval, interval, seed_of
 
 EQUAL = 0.02
 """Values whose relative difference (to the lower one) is smaller count as equal."""

@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from configs.strict import NonNegative
-from evaluation.papers.claim import Claim, Finite, Part, check_metric
-from evaluation.papers.measures import MEASURES
-from evaluation.papers.numbers import Bounds, Number
-from evaluation.papers.region import Region
+from leogym.configs.strict import NonNegative
+from leogym.evaluation.papers.claim import Claim, Finite, Part, check_metric
+from leogym.evaluation.papers.measures import MEASURES
+from leogym.evaluation.papers.numbers import Bounds, Number
+from leogym.evaluation.papers.region import Region
 
 
 class ByScheme(Claim):

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from evaluation.papers.course import Course
-from evaluation.papers.of_scenarios import OF_SCENARIOS
-from evaluation.papers.over_time import OVER_TIME
-from evaluation.recorded.results import Results
-from evaluation.recorded.store import file_name
-from results.metrics import METRICS, Metric, goodput_ratio, jain
+from leogym.evaluation.papers.course import Course
+from leogym.evaluation.papers.of_scenarios import OF_SCENARIOS
+from leogym.evaluation.papers.over_time import OVER_TIME
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.recorded.store import file_name
+from leogym.results.metrics import METRICS, Metric, goodput_ratio, jain
 
 MEASURES: dict[str, Metric] = (
     METRICS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
-from configs.strict import NonNegative, Strict
-from evaluation.papers.claim import Finite
-from evaluation.papers.region import Region
+from leogym.configs.strict import NonNegative, Strict
+from leogym.evaluation.papers.claim import Finite
+from leogym.evaluation.papers.region import Region
 
 
 class Number(Strict):

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from configs.scenario import Scenario
-from results.metrics import Metric, sharing_groups
-from traces.path import cache
+from leogym.configs.scenario import Scenario
+from leogym.results.metrics import Metric, sharing_groups
+from leogym.traces.path import cache
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from evaluation.papers.course import Course
-from results.metrics import PAYLOAD_SHARE, Metric
+from leogym.evaluation.papers.course import Course
+from leogym.results.metrics import PAYLOAD_SHARE, Metric
 
 RECOVERED = 0.8
 """Share of the capacity at which a flow has recovered."""

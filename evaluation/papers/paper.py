@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, model_validator
 
-from configs.errors import InputError, one_line
-from configs.scenario import load_yaml
-from configs.strict import NonNegative, Strict
-from evaluation.papers.kinds import AnyClaim
+from leogym.configs.errors import InputError, one_line
+from leogym.configs.scenario import load_yaml
+from leogym.configs.strict import NonNegative, Strict
+from leogym.evaluation.papers.kinds import AnyClaim
 
 FOLDER = Path(__file__).parent
 

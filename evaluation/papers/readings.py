@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evaluation.papers.claim import AUTHORS, Claim, Part
-from evaluation.papers.measures import MEASURES, Samples, of_runs
-from evaluation.papers.selection import Chosen, Place, choose
-from evaluation.recorded.results import Results
-from results.intervals import Interval, interval, seed_of
+from leogym.evaluation.papers.claim import AUTHORS, Claim, Part
+from leogym.evaluation.papers.measures import MEASURES, Samples, of_runs
+from leogym.evaluation.papers.selection import Chosen, Place, choose
+from leogym.evaluation.recorded.results import Results
+from leogym.results.intervals import Interval, interval, seed_of
 
 
 class NotRun(Exception):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from results.intervals import Interval
+from leogym.results.intervals import Interval
 
 Outcome = Literal["agrees", "differs", "undecided", "not run"]
 OUTCOMES: tuple[Outcome, ...] = ("agrees", "differs", "undecided", "not run")

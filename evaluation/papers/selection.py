@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from configs.suite import Suite, Value
-from evaluation.papers.claim import Scenarios, Span
+from leogym.configs.suite import Suite, Value
+from leogym.evaluation.papers.claim import Scenarios, Span
 
 
 @dataclass(frozen=True)

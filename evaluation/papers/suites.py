@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from functools import cache
 
-from configs import suite as suites
-from configs.suite import Suite
-from evaluation.papers import paper
-from evaluation.papers.claim import AUTHORS
-from evaluation.papers.measures import reads_series
+from leogym.configs import suite as suites
+from leogym.configs.suite import Suite
+from leogym.evaluation.papers import paper
+from leogym.evaluation.papers.claim import AUTHORS
+from leogym.evaluation.papers.measures import reads_series
 
 ALIAS = "papers"
 TWELVE = (

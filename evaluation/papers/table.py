@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from evaluation.papers.paper import Paper
-from evaluation.papers.region import OUTCOMES
-from evaluation.papers.verdicts import Verdict
+from leogym.evaluation.papers.paper import Paper
+from leogym.evaluation.papers.region import OUTCOMES
+from leogym.evaluation.papers.verdicts import Verdict
 
 SCHEMA: dict[str, Any] = {
     **dict.fromkeys(

@@ -3,14 +3,14 @@ from typing import Any
 import leosim
 import pytest
 
-from configs import suite as suites
-from configs.errors import InputError
-from evaluation.papers import paper
-from evaluation.papers.claim import Part
-from evaluation.papers.kinds import AnyClaim, Ratio, Trend
-from evaluation.papers.measures import MEASURES
-from evaluation.papers.selection import choose
-from evaluation.runs import schemes
+from leogym.configs import suite as suites
+from leogym.configs.errors import InputError
+from leogym.evaluation.papers import paper
+from leogym.evaluation.papers.claim import Part
+from leogym.evaluation.papers.kinds import AnyClaim, Ratio, Trend
+from leogym.evaluation.papers.measures import MEASURES
+from leogym.evaluation.papers.selection import choose
+from leogym.evaluation.runs import schemes
 
 ALL = [(name, claim) for name in paper.shipped() for claim in paper.load(name).claims]
 CLAIM: dict[str, Any] = {"id": "one", "where": "IV, Fig. 1", "says": "It is so.", "suite": "leo-single"}

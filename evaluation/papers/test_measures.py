@@ -4,12 +4,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from configs import scenario
-from evaluation.papers.course import Course
-from evaluation.papers.of_scenarios import OF_SCENARIOS
-from evaluation.papers.over_time import OVER_TIME
-from results.metrics import PAYLOAD_SHARE
-from traces.path import cache
+from leogym.configs import scenario
+from leogym.evaluation.papers.course import Course
+from leogym.evaluation.papers.of_scenarios import OF_SCENARIOS
+from leogym.evaluation.papers.over_time import OVER_TIME
+from leogym.results.metrics import PAYLOAD_SHARE
+from leogym.traces.path import cache
 
 CAPACITY = 100.0
 ALL = CAPACITY * PAYLOAD_SHARE

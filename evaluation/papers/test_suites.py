@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from configs import suite as suites
-from configs.errors import InputError
-from evaluation import cli
-from evaluation.papers import suites as papers
-from evaluation.runs import plan
-from evaluation.runs.plan import Trace
-from evaluation.runs.schemes import Contestants
+from leogym.configs import suite as suites
+from leogym.configs.errors import InputError
+from leogym.evaluation import cli
+from leogym.evaluation.papers import suites as papers
+from leogym.evaluation.runs import plan
+from leogym.evaluation.runs.plan import Trace
+from leogym.evaluation.runs.schemes import Contestants
 
 
 def test_papers_are_all_shipped_suites_that_a_claim_is_about_or_compares_with() -> None:

@@ -5,12 +5,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from configs import suite as suites
-from evaluation.made_up import made_up_results
-from evaluation.papers import paper, region, table
-from evaluation.papers.verdicts import Verdict, verdict, verdicts
-from evaluation.recorded.results import Results
-from evaluation.report import page as report
+from leogym.configs import suite as suites
+from leogym.evaluation.made_up import made_up_results
+from leogym.evaluation.papers import paper, region, table
+from leogym.evaluation.papers.verdicts import Verdict, verdict, verdicts
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.report import page as report
 
 SUITE = suites.parse(
     {
@@ -312,8 +312,8 @@ def test_a_reason_goes_before_what_was_counted(tmp_path: Path, monkeypatch: pyte
     read = paper.load("learning-cc-for-leo")
     claims = [one.model_copy(update={"reason": "A run has shown why."}) for one in read.claims]
     explained = read.model_copy(update={"claims": claims})
-    monkeypatch.setattr("evaluation.papers.verdicts.load", lambda name: explained)
-    monkeypatch.setattr("evaluation.papers.verdicts.shipped", lambda: ["learning-cc-for-leo"])
+    monkeypatch.setattr("leogym.evaluation.papers.verdicts.load", lambda name: explained)
+    monkeypatch.setattr("leogym.evaluation.papers.verdicts.shipped", lambda: ["learning-cc-for-leo"])
     page = report.write(made_up_results(tmp_path, ["leo-single"], ["cubic"], 2)).read_text()
     assert '<td data-label="Reason">A run has shown why.</td>' in page
 

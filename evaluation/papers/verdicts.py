@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from evaluation.papers.comparison import Compared, Ours, compare
-from evaluation.papers.kinds import AnyClaim
-from evaluation.papers.paper import Paper, load, shipped
-from evaluation.papers.readings import NotRun
-from evaluation.papers.region import OUTCOMES, Outcome, together
-from evaluation.recorded.results import Results
+from leogym.evaluation.papers.comparison import Compared, Ours, compare
+from leogym.evaluation.papers.kinds import AnyClaim
+from leogym.evaluation.papers.paper import Paper, load, shipped
+from leogym.evaluation.papers.readings import NotRun
+from leogym.evaluation.papers.region import OUTCOMES, Outcome, together
+from leogym.evaluation.recorded.results import Results
 
 _NAMED = 3
 

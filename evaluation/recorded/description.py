@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from configs.errors import InputError
-from configs.suite import Suite
-from evaluation.runs import unannounced
-from evaluation.runs.plan import Run
-from evaluation.runs.schemes import Contestants, about
-from results import provenance
+from leogym.configs.errors import InputError
+from leogym.configs.suite import Suite
+from leogym.evaluation.runs import unannounced
+from leogym.evaluation.runs.plan import Run
+from leogym.evaluation.runs.schemes import Contestants, about
+from leogym.results import provenance
 
 FORMAT = "leogym-evaluation"
 VERSION = 1

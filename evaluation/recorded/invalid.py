@@ -6,9 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
-from configs.atomic import write_atomically
-from configs.errors import InputError
-from evaluation.runs.plan import Run
+from leogym.configs.atomic import write_atomically
+from leogym.configs.errors import InputError
+from leogym.evaluation.runs.plan import Run
 
 NAME = "invalid.csv"
 SCHEMA = {

@@ -9,14 +9,14 @@ from typing import Any
 
 import polars as pl
 
-from configs import suite
-from configs.errors import InputError
-from configs.scenario import Scenario
-from configs.suite import Suite
-from evaluation.recorded import description as run_json
-from evaluation.recorded import invalid
-from evaluation.recorded.store import file_name
-from results.intervals import summarize
+from leogym.configs import suite
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import Scenario
+from leogym.configs.suite import Suite
+from leogym.evaluation.recorded import description as run_json
+from leogym.evaluation.recorded import invalid
+from leogym.evaluation.recorded.store import file_name
+from leogym.results.intervals import summarize
 
 
 @dataclass(frozen=True)

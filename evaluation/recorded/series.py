@@ -16,9 +16,9 @@ import polars as pl
 import pyarrow.parquet as pq
 from pyarrow.lib import ArrowException
 
-from configs.atomic import sync_file, sync_folder
-from evaluation.runs.plan import Run
-from results.measurement import Measurement
+from leogym.configs.atomic import sync_file, sync_folder
+from leogym.evaluation.runs.plan import Run
+from leogym.results.measurement import Measurement
 
 METADATA_KEY = "leogym"
 """Key of the JSON description in a Parquet file's metadata."""

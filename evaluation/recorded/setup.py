@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from configs.errors import InputError
-from evaluation.runs.plan import Run
+from leogym.configs.errors import InputError
+from leogym.evaluation.runs.plan import Run
 
 PRESENTATION = {
     "title",

@@ -18,15 +18,15 @@ from typing import Any
 
 import polars as pl
 
-from configs.atomic import FULL, write_atomically
-from configs.errors import InputError
-from evaluation.recorded import description as run_json
-from evaluation.recorded import file_names
-from evaluation.recorded.invalid import Reason
-from evaluation.recorded.series import METADATA_KEY, SeriesWriter, files_of
-from evaluation.runs.plan import Run
-from results.measurement import COLUMNS, Measurement
-from results.metrics import WHOLE, flow_rows
+from leogym.configs.atomic import FULL, write_atomically
+from leogym.configs.errors import InputError
+from leogym.evaluation.recorded import description as run_json
+from leogym.evaluation.recorded import file_names
+from leogym.evaluation.recorded.invalid import Reason
+from leogym.evaluation.recorded.series import METADATA_KEY, SeriesWriter, files_of
+from leogym.evaluation.runs.plan import Run
+from leogym.results.measurement import COLUMNS, Measurement
+from leogym.results.metrics import WHOLE, flow_rows
 
 TYPES = {"f64": pl.Float64, "Option<f64>": pl.Float64, "u64": pl.Int64, "Option<u64>": pl.Int64}
 """Of the run log's columns."""

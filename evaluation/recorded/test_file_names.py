@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation import cli
-from evaluation.recorded import file_names
+from leogym.evaluation import cli
+from leogym.evaluation.recorded import file_names
 
 ODD = [
     "/data/a b.csv",

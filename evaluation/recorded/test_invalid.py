@@ -3,10 +3,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from configs.errors import InputError
-from evaluation import cli
-from evaluation.runs import backends
-from results.measurement import Measurement
+from leogym.configs.errors import InputError
+from leogym.evaluation import cli
+from leogym.evaluation.runs import backends
+from leogym.results.measurement import Measurement
 
 SCENARIO = """
 duration_s: 2

@@ -3,9 +3,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from configs import lock
-from configs.errors import InputError
-from evaluation import cli
+from leogym.configs import lock
+from leogym.configs.errors import InputError
+from leogym.evaluation import cli
 
 SUITE = """
 name: small
@@ -19,7 +19,7 @@ scenario:
   links: {l: {rate_mbps: 10, delay_ms: 5}}
   flows: [{scheme: $scheme, route: [l]}]
 """
-POLICY = Path(__file__).parents[2] / "core" / "control" / "tests" / "fixtures" / "perceptron"
+POLICY = Path(__file__).resolve().parents[2] / "core" / "control" / "tests" / "fixtures" / "perceptron"
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from configs.errors import InputError
-from evaluation.made_up import made_up_measurement, made_up_plan
-from evaluation.recorded.store import METADATA_KEY, SCHEMA, Store
-from evaluation.runs.plan import Run
+from leogym.configs.errors import InputError
+from leogym.evaluation.made_up import made_up_measurement, made_up_plan
+from leogym.evaluation.recorded.store import METADATA_KEY, SCHEMA, Store
+from leogym.evaluation.runs.plan import Run
 
 DESCRIPTION = {"command": "python evaluate.py leo-pair", "seed": 1}
 CONTRACT = (
@@ -23,8 +23,8 @@ CONTRACT = (
 KILLED_WRITER = """
 import os, signal, sys
 from pathlib import Path
-from evaluation.made_up import made_up_measurement, made_up_plan
-from evaluation.recorded.store import Store
+from leogym.evaluation.made_up import made_up_measurement, made_up_plan
+from leogym.evaluation.recorded.store import Store
 
 kill_at, calls, rename = int(sys.argv[2]), 0, os.replace
 

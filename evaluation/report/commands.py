@@ -5,9 +5,9 @@ from pathlib import Path
 
 import polars as pl
 
-from configs import suite as suites
-from configs.suite import Suite
-from evaluation.recorded.results import Results
+from leogym.configs import suite as suites
+from leogym.configs.suite import Suite
+from leogym.evaluation.recorded.results import Results
 
 
 def of_suite(results: Results, suite: Suite) -> str:

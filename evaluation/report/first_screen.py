@@ -6,11 +6,11 @@ from statistics import median
 
 import polars as pl
 
-from configs.suite import Suite
-from evaluation.fidelity import Fidelity, kernel
-from evaluation.papers.verdicts import Verdict
-from evaluation.recorded.results import Results
-from evaluation.report.winners import Lead, leads
+from leogym.configs.suite import Suite
+from leogym.evaluation.fidelity import Fidelity, kernel
+from leogym.evaluation.papers.verdicts import Verdict
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.report.winners import Lead, leads
 
 
 @dataclass(frozen=True)

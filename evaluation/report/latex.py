@@ -7,15 +7,15 @@ from pathlib import Path
 
 from matplotlib import rc_context
 
-from configs.atomic import write_atomically
-from configs.suite import Suite
-from evaluation.figures import figure_module
-from evaluation.recorded.file_names import joined
-from evaluation.recorded.results import Results
-from evaluation.report import ranking, starved
-from evaluation.report.tables import Cell, table
-from results import figure_style
-from results.metrics import METRICS
+from leogym.configs.atomic import write_atomically
+from leogym.configs.suite import Suite
+from leogym.evaluation.figures import figure_module
+from leogym.evaluation.recorded.file_names import joined
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.report import ranking, starved
+from leogym.evaluation.report.tables import Cell, table
+from leogym.results import figure_style
+from leogym.results.metrics import METRICS
 
 PREAMBLE = r"""\documentclass{article}
 \usepackage[T1]{fontenc}

@@ -11,19 +11,19 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from configs.atomic import write_atomically
-from configs.suite import Suite
-from evaluation.fidelity import BEYOND, kernel, of_results, spot
-from evaluation.figures import figure_module
-from evaluation.papers import table as claims
-from evaluation.papers.verdicts import Verdict, verdicts
-from evaluation.recorded.results import Results
-from evaluation.report import commands, first_screen, packing, path_maps, ranking, starved, time_series
-from evaluation.report.tables import table
-from evaluation.runs import unannounced
-from results import figure_style
-from results.intervals import RESAMPLES
-from results.metrics import METRICS
+from leogym.configs.atomic import write_atomically
+from leogym.configs.suite import Suite
+from leogym.evaluation.fidelity import BEYOND, kernel, of_results, spot
+from leogym.evaluation.figures import figure_module
+from leogym.evaluation.papers import table as claims
+from leogym.evaluation.papers.verdicts import Verdict, verdicts
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.report import commands, first_screen, packing, path_maps, ranking, starved, time_series
+from leogym.evaluation.report.tables import table
+from leogym.evaluation.runs import unannounced
+from leogym.results import figure_style
+from leogym.results.intervals import RESAMPLES
+from leogym.results.metrics import METRICS
 
 TEMPLATES = Path(__file__).parent / "templates"
 PARTS = ("figures", "table", "claims")

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from configs.errors import InputError
-from evaluation.recorded.results import Results
-from evaluation.report.packing import packed
-from traces.orbit import ground
-from traces.path import named_paths
-from traces.plot.chains import ChainSpan, chain_spans, lon_lat_deg
+from leogym.configs.errors import InputError
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.report.packing import packed
+from leogym.traces.orbit import ground
+from leogym.traces.path import named_paths
+from leogym.traces.plot.chains import ChainSpan, chain_spans, lon_lat_deg
 
 WINDOW_S = 180.0
 """Time from the trace's start: covers a dozen re-selections, built in a fraction of a second."""

@@ -6,11 +6,11 @@ from statistics import mean
 
 import polars as pl
 
-from configs.suite import Suite
-from evaluation.recorded.results import Results
-from evaluation.report import starved
-from evaluation.report.tables import of_metric
-from results.intervals import Interval, interval, seed_of
+from leogym.configs.suite import Suite
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.report import starved
+from leogym.evaluation.report.tables import of_metric
+from leogym.results.intervals import Interval, interval, seed_of
 
 METRIC = "power"
 SCHEMA = {

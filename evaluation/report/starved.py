@@ -5,8 +5,8 @@ from statistics import median
 
 import polars as pl
 
-from evaluation.recorded.results import Results
-from evaluation.runs.unannounced import shortened
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.runs.unannounced import shortened
 
 SHARE_OF_LINK = 0.1
 SHARE_OF_MEDIAN = 0.5

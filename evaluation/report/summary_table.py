@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from configs.suite import Suite
-from evaluation.fidelity import kernel, of_results
-from evaluation.recorded.results import Results
-from evaluation.report import page, starved
-from evaluation.report.tables import table as table_of
-from results.metrics import METRICS
+from leogym.configs.suite import Suite
+from leogym.evaluation.fidelity import kernel, of_results
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.report import page, starved
+from leogym.evaluation.report.tables import table as table_of
+from leogym.results.metrics import METRICS
 
 _GAP = 2
 _ANY_WIDTH = 10_000

@@ -4,10 +4,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from configs.suite import Suite
-from evaluation.recorded.results import Results
-from evaluation.report import starved
-from results.metrics import METRICS, Metric
+from leogym.configs.suite import Suite
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.report import starved
+from leogym.results.metrics import METRICS, Metric
 
 
 @dataclass(frozen=True)

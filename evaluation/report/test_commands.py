@@ -4,10 +4,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from configs import suite as suites
-from configs.suite import Suite
-from evaluation.recorded.results import Results
-from evaluation.report import commands
+from leogym.configs import suite as suites
+from leogym.configs.suite import Suite
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.report import commands
 
 OWN = "name: mine\ntitle: mine\nscenario:\n  duration_s: 2\n  links: {l: {rate_mbps: 10, delay_ms: 5}}\n"
 

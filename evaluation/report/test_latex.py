@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from configs.errors import InputError
-from evaluation import cli
-from evaluation.made_up import made_up_results
-from evaluation.recorded.results import Results
-from evaluation.report import latex
+from leogym.configs.errors import InputError
+from leogym.evaluation import cli
+from leogym.evaluation.made_up import made_up_results
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.report import latex
 
 ODD = "mine_50%&co"
 

@@ -3,10 +3,10 @@ import math
 import polars as pl
 import pytest
 
-from configs import suite as suites
-from evaluation.made_up import made_up_results
-from evaluation.recorded.results import Results
-from evaluation.report import first_screen, ranking, winners
+from leogym.configs import suite as suites
+from leogym.evaluation.made_up import made_up_results
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.report import first_screen, ranking, winners
 
 SCHEMES = ["cubic", "reno", "astraea"]
 

@@ -11,16 +11,16 @@ import polars as pl
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from evaluation.figures import timeline
-from evaluation.figures.timeline import binned
-from evaluation.made_up import made_up_results
-from evaluation.recorded.results import Results
-from evaluation.report import packing, path_maps, ranking
-from evaluation.report import page as report
-from evaluation.report.tables import best_of
-from results import figure_style
-from results.intervals import SUMMARY_COLUMNS
-from results.metrics import METRICS
+from leogym.evaluation.figures import timeline
+from leogym.evaluation.figures.timeline import binned
+from leogym.evaluation.made_up import made_up_results
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.report import packing, path_maps, ranking
+from leogym.evaluation.report import page as report
+from leogym.evaluation.report.tables import best_of
+from leogym.results import figure_style
+from leogym.results.intervals import SUMMARY_COLUMNS
+from leogym.results.metrics import METRICS
 
 pytestmark = pytest.mark.xdist_group("report")  # their report takes seconds to write
 

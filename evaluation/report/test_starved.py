@@ -4,10 +4,10 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from evaluation import cli
-from evaluation.report import starved, summary_table, tables
-from evaluation.runs import unannounced
-from results.metrics import METRICS
+from leogym.evaluation import cli
+from leogym.evaluation.report import starved, summary_table, tables
+from leogym.evaluation.runs import unannounced
+from leogym.results.metrics import METRICS
 
 HALF = {"mean": 1.0, "ci_low": 0.9, "ci_high": 1.1, "n": 3}
 

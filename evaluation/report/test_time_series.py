@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evaluation.made_up import made_up_results
-from evaluation.recorded.results import Results, Series
-from evaluation.report import packing, time_series
-from evaluation.report.packing import Part, placed
+from leogym.evaluation.made_up import made_up_results
+from leogym.evaluation.recorded.results import Results, Series
+from leogym.evaluation.report import packing, time_series
+from leogym.evaluation.report.packing import Part, placed
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from configs.suite import Suite
-from evaluation.recorded.results import Results, Series
-from evaluation.report.packing import packed
-from results.figure_style import Look, looks
-from results.measurement import Column
+from leogym.configs.suite import Suite
+from leogym.evaluation.recorded.results import Results, Series
+from leogym.evaluation.report.packing import packed
+from leogym.results.figure_style import Look, looks
+from leogym.results.measurement import Column
 
 KINDS = ("timeline", "sharing")
 """Kinds of figures that the interactive one replaces in the page; their files stay."""

@@ -3,10 +3,10 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from configs.suite import Suite
-from evaluation.recorded.results import Results
-from evaluation.report.tables import best_in, of_metric
-from results.metrics import METRICS, Metric
+from leogym.configs.suite import Suite
+from leogym.evaluation.recorded.results import Results
+from leogym.evaluation.report.tables import best_in, of_metric
+from leogym.results.metrics import METRICS, Metric
 
 MOST_NAMED = 3
 

@@ -11,19 +11,19 @@ from typing import Protocol, runtime_checkable
 
 import leosim
 
-import kernel_bridge
-from configs.errors import InputError
-from configs.scenario import Scenario
-from kernel_bridge.host import schemes
-from kernel_bridge.lab import image, qemu
-from kernel_bridge.lab import virtual_run as lab
-from kernel_bridge.runner import backends as real
-from kernel_bridge.runner.link_shells import Backend as LinkBackend
-from kernel_bridge.runner.run import check, execute
-from kernel_bridge.runner.run_folder import TooSlowError
-from kernel_bridge.runner.served_flows import known
-from kernel_bridge.runner.stop import Stop
-from results.measurement import Measurement
+from leogym import kernel_bridge
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import Scenario
+from leogym.kernel_bridge.host import schemes
+from leogym.kernel_bridge.lab import image, qemu
+from leogym.kernel_bridge.lab import virtual_run as lab
+from leogym.kernel_bridge.runner import backends as real
+from leogym.kernel_bridge.runner.link_shells import Backend as LinkBackend
+from leogym.kernel_bridge.runner.run import check, execute
+from leogym.kernel_bridge.runner.run_folder import TooSlowError
+from leogym.kernel_bridge.runner.served_flows import known
+from leogym.kernel_bridge.runner.stop import Stop
+from leogym.results.measurement import Measurement
 
 SERIES_MS = 100.0
 """Interval of the recorded time series: the path traces' grid."""

@@ -8,11 +8,11 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
-from configs.errors import InputError
-from evaluation.runs.backends import Backend, Inputs, backend, measure
-from evaluation.runs.plan import Run
-from kernel_bridge.runner.stop import Stop
-from results.measurement import Measurement
+from leogym.configs.errors import InputError
+from leogym.evaluation.runs.backends import Backend, Inputs, backend, measure
+from leogym.evaluation.runs.plan import Run
+from leogym.kernel_bridge.runner.stop import Stop
+from leogym.results.measurement import Measurement
 
 RAY_ANSWER_S = 5.0
 PARTS_AHEAD = 2

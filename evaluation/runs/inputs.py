@@ -4,11 +4,11 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from configs.suite import Suite
-from evaluation.runs.backends import Inputs
-from evaluation.runs.plan import Run
-from evaluation.runs.schemes import Contestants
-from traces.path import cache
+from leogym.configs.suite import Suite
+from leogym.evaluation.runs.backends import Inputs
+from leogym.evaluation.runs.plan import Run
+from leogym.evaluation.runs.schemes import Contestants
+from leogym.traces.path import cache
 
 
 @dataclass(frozen=True)

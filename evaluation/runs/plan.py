@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from configs.errors import InputError
-from configs.scenario import Scenario
-from configs.suite import Compare, Suite
-from evaluation.runs.schemes import Contestants, Policy, require_known
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import Scenario
+from leogym.configs.suite import Compare, Suite
+from leogym.evaluation.runs.schemes import Contestants, Policy, require_known
 
 DEFAULT_INTERVAL_MS = 30.0
 

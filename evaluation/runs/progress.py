@@ -9,7 +9,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from evaluation.runs.plan import Run
+from leogym.evaluation.runs.plan import Run
 
 NOMINAL_MBPS = 100.0
 """Assumed capacity of a link whose path trace defines it."""

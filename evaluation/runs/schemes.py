@@ -9,10 +9,10 @@ from typing import Any
 
 import leosim
 
-import agents
-from agents.training import registry
-from configs.errors import InputError, printable
-from configs.suite import Suite
+from leogym import agents
+from leogym.agents.training import registry
+from leogym.configs.errors import InputError, printable
+from leogym.configs.suite import Suite
 
 POLICY_FILES = ("policy.onnx", "policy.json")
 

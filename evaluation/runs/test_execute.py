@@ -14,17 +14,17 @@ import leosim
 import polars as pl
 import pytest
 
-from configs import suite
-from configs.errors import InputError
-from evaluation import cli
-from evaluation.made_up import made_up_measurement, made_up_plan
-from evaluation.recorded.store import Store
-from evaluation.runs import execute, plan
-from evaluation.runs.backends import Inputs, Simulator, measure
-from evaluation.runs.plan import Run
-from evaluation.runs.schemes import Contestants
-from results.measurement import Measurement
-from results.metrics import WHOLE as WHOLE_RUN
+from leogym.configs import suite
+from leogym.configs.errors import InputError
+from leogym.evaluation import cli
+from leogym.evaluation.made_up import made_up_measurement, made_up_plan
+from leogym.evaluation.recorded.store import Store
+from leogym.evaluation.runs import execute, plan
+from leogym.evaluation.runs.backends import Inputs, Simulator, measure
+from leogym.evaluation.runs.plan import Run
+from leogym.evaluation.runs.schemes import Contestants
+from leogym.results.measurement import Measurement
+from leogym.results.metrics import WHOLE as WHOLE_RUN
 
 ROOT = Path(__file__).resolve().parents[2]
 WHOLE = Inputs({}, {})
@@ -47,9 +47,9 @@ scenario:
 HUNGRY = """
 import sys
 from pathlib import Path
-from evaluation.runs.test_execute import memory_plan, WHOLE
-from evaluation.runs.backends import Simulator, measure
-from evaluation.recorded.store import Store
+from leogym.evaluation.runs.test_execute import memory_plan, WHOLE
+from leogym.evaluation.runs.backends import Simulator, measure
+from leogym.evaluation.recorded.store import Store
 from dataclasses import replace
 
 def peak_mib():

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from configs import suite as suites
-from configs.errors import InputError
-from evaluation.made_up import MADE_UP_TRACES, made_up_plan
-from evaluation.runs.plan import Run, draw_offset_s, expand
-from evaluation.runs.schemes import Contestants, Policy
+from leogym.configs import suite as suites
+from leogym.configs.errors import InputError
+from leogym.evaluation.made_up import MADE_UP_TRACES, made_up_plan
+from leogym.evaluation.runs.plan import Run, draw_offset_s, expand
+from leogym.evaluation.runs.schemes import Contestants, Policy
 
 
 def policy(interval_ms: float, onnx: bytes = b"net") -> Policy:

@@ -3,8 +3,8 @@ import io
 import pytest
 from rich.console import Console
 
-from evaluation.made_up import made_up_plan
-from evaluation.runs.progress import Estimate, Shown, duration, weight
+from leogym.evaluation.made_up import made_up_plan
+from leogym.evaluation.runs.progress import Estimate, Shown, duration, weight
 
 
 def test_the_time_left_is_right_where_schemes_cost_differently() -> None:

@@ -8,13 +8,13 @@ import pytest
 import yaml
 from rich.console import Console
 
-from configs import suite
-from configs.errors import InputError
-from evaluation.cli import print_list
-from evaluation.runs.backends import backend
-from evaluation.runs.schemes import about, load_policy, of_suites, parse, shipped
+from leogym.configs import suite
+from leogym.configs.errors import InputError
+from leogym.evaluation.cli import print_list
+from leogym.evaluation.runs.backends import backend
+from leogym.evaluation.runs.schemes import about, load_policy, of_suites, parse, shipped
 
-README = Path(__file__).parents[2] / "README.md"
+README = Path(__file__).resolve().parents[2] / "README.md"
 
 
 def words(text: str) -> str:

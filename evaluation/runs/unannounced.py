@@ -5,7 +5,7 @@ from typing import Any
 
 import leosim
 
-from evaluation.runs.plan import Run
+from leogym.evaluation.runs.plan import Run
 
 _WHAT = {
     "handovers": "announced handovers (handovers in the trace's metadata)",

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
-from kernel_bridge.bridge.client import Bridge, BridgeError, Closed, Opened
+from leogym.kernel_bridge.bridge.client import Bridge, BridgeError, Closed, Opened
 
 NS_PER_MS, NS_PER_S = 1_000_000, 1_000_000_000
 LATE_NS = 100 * NS_PER_MS  # a later report makes the run invalid

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from configs.errors import InputError
-from kernel_bridge.bridge.client import Bridge
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge.bridge.client import Bridge
 
 
 def program() -> str | None:

@@ -13,10 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from configs.errors import InputError
-from kernel_bridge import mahimahi
-from kernel_bridge.bridge.client import PROTOCOL, REPORT_FIELDS, BridgeError, Closed, Opened, Refused, Report
-from kernel_bridge.bridge.process import BridgeProcess, program
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge import mahimahi
+from leogym.kernel_bridge.bridge.client import (
+    PROTOCOL,
+    REPORT_FIELDS,
+    BridgeError,
+    Closed,
+    Opened,
+    Refused,
+    Report,
+)
+from leogym.kernel_bridge.bridge.process import BridgeProcess, program
 from tests.support.bridge_world import (
     LIMIT_S,
     MSS,

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from configs.errors import InputError
-from kernel_bridge.bridge.client import Bridge
-from kernel_bridge.bridge.process import BridgeProcess, clean, program
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge.bridge.client import Bridge
+from leogym.kernel_bridge.bridge.process import BridgeProcess, clean, program
 from tests.support import bpf_objects
 from tests.support.bridge_world import (
     LIMIT_S,
@@ -36,7 +36,7 @@ MOVED_BYTES = 10_000_000
 
 AGENT = """
 import sys
-from kernel_bridge.bridge.client import Bridge, Report
+from leogym.kernel_bridge.bridge.client import Bridge, Report
 
 with Bridge(sys.argv[1]) as bridge:
     bridge.subscribe(sys.argv[2], interval_ms=20)

@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
-from kernel_bridge import mahimahi
-from kernel_bridge.bridge.client import Bridge, Opened, Report
-from kernel_bridge.bridge.process import OVER_CUBIC, BridgeProcess
+from leogym.kernel_bridge import mahimahi
+from leogym.kernel_bridge.bridge.client import Bridge, Opened, Report
+from leogym.kernel_bridge.bridge.process import OVER_CUBIC, BridgeProcess
 from tests.support.bridge_world import (
     LIMIT_S,
     MSS,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import agents
-from kernel_bridge import mahimahi
-from kernel_bridge.bridge.process import BridgeProcess
+from leogym import agents
+from leogym.kernel_bridge import mahimahi
+from leogym.kernel_bridge.bridge.process import BridgeProcess
 from tests.support.bridge_world import LIMIT_S, MSS, SCHEME, Collecting, needs_bridge
 from tests.support.lateness import Lateness
 

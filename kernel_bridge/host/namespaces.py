@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import leogym
+
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 FOLDERS = Path("/tmp")  # of sessions; not $TMPDIR, which other users may not be able to access
 PREFIX = "leogym-"
-_PROJECT = Path(__file__).parents[2]
+_PACKAGES = Path(leogym.__file__).parents[1]  # where `leogym` is imported from
 
 
 def start_in_namespaces(program: str, session: Path, told: int | None = None) -> subprocess.Popen[str]:
@@ -28,7 +30,7 @@ def start_in_namespaces(program: str, session: Path, told: int | None = None) ->
     start = ["setpriv", "--pdeathsig", "KILL"]
     start += ["unshare", "--kill-child", "--pid", "--fork", "--mount-proc", "--net"]
     start += ["--mount", "--propagation", "private", "--"]
-    start += [sys.executable, "-S", "-P", "-m", f"kernel_bridge.inside.{program}"]
+    start += [sys.executable, "-S", "-P", "-m", f"leogym.kernel_bridge.inside.{program}"]
     try:
         return subprocess.Popen(
             [*start, str(session)],
@@ -37,7 +39,7 @@ def start_in_namespaces(program: str, session: Path, told: int | None = None) ->
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            env={"PATH": PATH, "LANG": "C.UTF-8", "PYTHONPATH": str(_PROJECT)},
+            env={"PATH": PATH, "LANG": "C.UTF-8", "PYTHONPATH": str(_PACKAGES)},
             start_new_session=True,
             pass_fds=() if told is None else (told,),
         )

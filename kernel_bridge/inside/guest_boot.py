@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from kernel_bridge.inside.session import GuestJob, GuestJobResult
+from leogym.kernel_bridge.inside.session import GuestJob, GuestJobResult
 
 PROGRESS = "org.leogym.progress"
 RESULT = "org.leogym.result"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import subprocess
 
-from kernel_bridge.bridge.announcer import Announcer
-from kernel_bridge.bridge.client import Bridge, BridgeError
-from kernel_bridge.inside.session import ServedResult, ServedSession
+from leogym.kernel_bridge.bridge.announcer import Announcer
+from leogym.kernel_bridge.bridge.client import Bridge, BridgeError
+from leogym.kernel_bridge.inside.session import ServedResult, ServedSession
 
 ADDRESS = "@leo-bridge"
 PROGRAM = "/bin/leo-bridge"

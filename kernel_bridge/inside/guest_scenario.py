@@ -14,13 +14,20 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernel_bridge.inside import preparation, scenario
-from kernel_bridge.inside.guest_boot import PROGRESS_FD
-from kernel_bridge.inside.session import Branch, GuestResult, GuestSession, Role, ServedSession, SessionFlow
-from kernel_bridge.inside.wires import Wires, namespace
+from leogym.kernel_bridge.inside import preparation, scenario
+from leogym.kernel_bridge.inside.guest_boot import PROGRESS_FD
+from leogym.kernel_bridge.inside.session import (
+    Branch,
+    GuestResult,
+    GuestSession,
+    Role,
+    ServedSession,
+    SessionFlow,
+)
+from leogym.kernel_bridge.inside.wires import Wires, namespace
 
 if TYPE_CHECKING:
-    from kernel_bridge.inside.guest_bridge import Daemon
+    from leogym.kernel_bridge.inside.guest_bridge import Daemon
 
 _CUBIC = Path("/sys/module/tcp_cubic/parameters")
 _TOLD_EVERY_S = 1.0
@@ -28,7 +35,7 @@ _TOLD_EVERY_S = 1.0
 
 def _daemon(served: ServedSession) -> Daemon:
     # Importing the client takes long on an emulated processor, and most runs have no daemon.
-    from kernel_bridge.inside.guest_bridge import Daemon
+    from leogym.kernel_bridge.inside.guest_bridge import Daemon
 
     return Daemon(served)
 

@@ -20,8 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from kernel_bridge.inside import preparation
-from kernel_bridge.inside.ending import (
+from leogym.kernel_bridge.inside import preparation
+from leogym.kernel_bridge.inside.ending import (
     FAILED,
     GRACE_S,
     LATE,
@@ -31,8 +31,8 @@ from kernel_bridge.inside.ending import (
     explained,
     left,
 )
-from kernel_bridge.inside.session import Branch, Role, RunResult, RunSession, SessionFlow
-from kernel_bridge.inside.shell_logs import wait_until_begun
+from leogym.kernel_bridge.inside.session import Branch, Role, RunResult, RunSession, SessionFlow
+from leogym.kernel_bridge.inside.shell_logs import wait_until_begun
 
 START_S = 0.05  # time from the last preparation to the run's start, unless the run asks for more
 

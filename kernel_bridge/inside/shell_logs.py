@@ -7,7 +7,7 @@ import select
 import time
 from pathlib import Path
 
-from kernel_bridge.inside.ending import SETUP_S, TooSlowError
+from leogym.kernel_bridge.inside.ending import SETUP_S, TooSlowError
 
 
 def wait_until_begun(log: Path) -> int:

@@ -12,15 +12,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kernel_bridge.inside.ending import FAILED, explained
-from kernel_bridge.inside.preparation import (
+from leogym.kernel_bridge.inside.ending import FAILED, explained
+from leogym.kernel_bridge.inside.preparation import (
     make_forwarding,
     make_setuid,
     mount_private,
     prepare_network,
     wrap_iptables,
 )
-from kernel_bridge.inside.session import CommandSession
+from leogym.kernel_bridge.inside.session import CommandSession
 
 _LISTENING = "0A"
 

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from kernel_bridge.inside.ending import left
-from kernel_bridge.inside.shell_logs import began_ns
+from leogym.kernel_bridge.inside.ending import left
+from leogym.kernel_bridge.inside.shell_logs import began_ns
 
 
 def test_a_log_tells_when_its_shell_began_only_once_its_header_is_whole(tmp_path):

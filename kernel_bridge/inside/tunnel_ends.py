@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import IO
 
-from kernel_bridge.inside import scenario
+from leogym.kernel_bridge.inside import scenario
 
 LOGS = ("ingress", "egress")
 

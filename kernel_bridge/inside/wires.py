@@ -18,8 +18,8 @@ import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kernel_bridge.inside.preparation import call
-from kernel_bridge.inside.session import Wire
+from leogym.kernel_bridge.inside.preparation import call
+from leogym.kernel_bridge.inside.session import Wire
 
 NAMESPACES = "/run/netns"
 PROGRAMS = "/run/programs"  # a BPF file system, not /sys/fs/bpf: ip mounts another /sys in each namespace

@@ -9,9 +9,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-PROGRAMS = tuple(f"kernel_bridge.inside.{name}" for name in ("guest_boot", "guest_scenario", "guest_bridge"))
+import leogym
+
+PROGRAMS = tuple(
+    f"leogym.kernel_bridge.inside.{name}" for name in ("guest_boot", "guest_scenario", "guest_bridge")
+)
 """The guest's programs, and a module that they import only if a flow needs leo-bridge."""
-PROJECT = Path(__file__).parents[2]  # on the host, `_IN_GUEST` in the guest
+PROJECT = Path(leogym.__file__).parents[1]  # on the host, `_IN_GUEST` in the guest
 _IN_GUEST = Path("/project")
 LIBRARY = Path(sysconfig.get_path("stdlib"))
 
@@ -46,7 +50,7 @@ def imported(programs: Sequence[str] = PROGRAMS) -> tuple[list[Path], list[Path]
         raise RuntimeError(f"lab: the guest's modules: {done.stderr.strip().splitlines()[-1]}")
     paths = sorted({LIBRARY / "site.py", *map(Path, done.stdout.splitlines())})
     library = [path for path in paths if path.is_relative_to(LIBRARY) and path.suffix in (".py", ".so")]
-    return library, [path for path in paths if path.is_relative_to(PROJECT / "kernel_bridge")]
+    return library, [path for path in paths if path.is_relative_to(PROJECT / "leogym")]
 
 
 def compiled(modules: Sequence[Path]) -> dict[Path, bytes]:

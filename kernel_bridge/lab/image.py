@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from configs.errors import InputError
-from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.inside.preparation import SOURCES
-from kernel_bridge.lab import guest_modules
-from kernel_bridge.lab.initramfs import File, archive
-from kernel_bridge.lab.modules import FOR_JOBS, with_dependencies
-from kernel_bridge.lab.packages import SHELL, Packages
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge.bridge import process as bridge_process
+from leogym.kernel_bridge.inside.preparation import SOURCES
+from leogym.kernel_bridge.lab import guest_modules
+from leogym.kernel_bridge.lab.initramfs import File, archive
+from leogym.kernel_bridge.lab.modules import FOR_JOBS, with_dependencies
+from leogym.kernel_bridge.lab.packages import SHELL, Packages
 
 _SYSTEM_PROGRAMS = ("ip", "tc", "ss", "nsenter", "unshare", "setpriv", "mount")
 MM_LEO, BRIDGE = "mm-leo", "leo-bridge"  # optional, built by `make setup` and `make kernel`

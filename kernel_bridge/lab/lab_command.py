@@ -11,12 +11,12 @@ from typing import Any
 
 import polars as pl
 
-from configs import scenario
-from configs.atomic import write_atomically
-from configs.errors import InputError
-from kernel_bridge.lab import image, links, machine, virtual_run
-from results.measurement import Measurement
-from traces.path import cache
+from leogym.configs import scenario
+from leogym.configs.atomic import write_atomically
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge.lab import image, links, machine, virtual_run
+from leogym.results.measurement import Measurement
+from leogym.traces.path import cache
 
 
 def add_to(commands: argparse._SubParsersAction[Any]) -> None:

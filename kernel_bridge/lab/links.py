@@ -12,13 +12,13 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from configs.errors import InputError
-from configs.queue import Queue
-from kernel_bridge.inside.session import Wire
-from kernel_bridge.lab import image, qemu
-from kernel_bridge.runner.leo_links import LeoLinks
-from kernel_bridge.runner.link_shells import Folders, LinkEvents, LinkShells, Origin
-from kernel_bridge.runner.plan import NS_PER_S, PACKET_BYTES, Limit, Plan, PlannedLink
+from leogym.configs.errors import InputError
+from leogym.configs.queue import Queue
+from leogym.kernel_bridge.inside.session import Wire
+from leogym.kernel_bridge.lab import image, qemu
+from leogym.kernel_bridge.runner.leo_links import LeoLinks
+from leogym.kernel_bridge.runner.link_shells import Folders, LinkEvents, LinkShells, Origin
+from leogym.kernel_bridge.runner.plan import NS_PER_S, PACKET_BYTES, Limit, Plan, PlannedLink
 
 NAME = "lab"
 WIRE = "wire"

@@ -15,14 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from configs.errors import InputError
-from kernel_bridge.host.namespaces import FOLDERS, PREFIX
-from kernel_bridge.inside.session import GuestJob, GuestJobResult
-from kernel_bridge.lab import qemu
-from kernel_bridge.lab.image import Image
-from kernel_bridge.lab.initramfs import File
-from kernel_bridge.lab.qemu import Guest, GuestError
-from kernel_bridge.runner.stop import Stop
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge.host.namespaces import FOLDERS, PREFIX
+from leogym.kernel_bridge.inside.session import GuestJob, GuestJobResult
+from leogym.kernel_bridge.lab import qemu
+from leogym.kernel_bridge.lab.image import Image
+from leogym.kernel_bridge.lab.initramfs import File
+from leogym.kernel_bridge.lab.qemu import Guest, GuestError
+from leogym.kernel_bridge.runner.stop import Stop
 
 _LEAST_WALL_S = 120.0  # wall time for a job's start and end on a busy machine
 _WALL_PER_VIRTUAL_S = 60.0

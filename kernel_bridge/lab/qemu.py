@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kernel_bridge.inside.guest_boot import JOB, PROGRESS, RESULT, STOP_PORT
-from kernel_bridge.lab.image import Image
+from leogym.kernel_bridge.inside.guest_boot import JOB, PROGRESS, RESULT, STOP_PORT
+from leogym.kernel_bridge.lab.image import Image
 
 _ICOUNT = "shift=0,sleep=off,align=off"
 _TAKE_TURNS = ",rr=record,rrfile=/dev/null"

@@ -6,13 +6,13 @@ Policies go into the guest with the run; `kernel_bridge.inside.guest_bridge` sta
 from collections.abc import Mapping
 from pathlib import Path
 
-from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.host.schemes import OURS
-from kernel_bridge.inside.session import Role, ServedResult, ServedSession
-from kernel_bridge.lab.image import BRIDGE, Image
-from kernel_bridge.lab.initramfs import File
-from kernel_bridge.runner import served_flows
-from kernel_bridge.runner.plan import Plan
+from leogym.kernel_bridge.bridge import process as bridge_process
+from leogym.kernel_bridge.host.schemes import OURS
+from leogym.kernel_bridge.inside.session import Role, ServedResult, ServedSession
+from leogym.kernel_bridge.lab.image import BRIDGE, Image
+from leogym.kernel_bridge.lab.initramfs import File
+from leogym.kernel_bridge.runner import served_flows
+from leogym.kernel_bridge.runner.plan import Plan
 
 Policies = Mapping[str, Mapping[str, bytes]]  # the files of each scheme's policy folder
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from configs.errors import InputError
-from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.lab import image, qemu
-from kernel_bridge.lab.initramfs import File, archive
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge.bridge import process as bridge_process
+from leogym.kernel_bridge.lab import image, qemu
+from leogym.kernel_bridge.lab.initramfs import File, archive
 
 LIMIT_S = 240  # only against hanging
-POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
+POLICY = Path(__file__).resolve().parents[2] / "core/control/tests/fixtures/perceptron"
 SCHEMES = {
     "t_offer": "--offer t_offer",
     "t_orca": "--offer-over-cubic t_orca",

@@ -5,10 +5,10 @@ import lzma
 
 import pytest
 
-from configs.errors import InputError
-from kernel_bridge.lab import image, modules
-from kernel_bridge.lab.image import uncompressed
-from kernel_bridge.lab.initramfs import File, archive
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge.lab import image, modules
+from leogym.kernel_bridge.lab.image import uncompressed
+from leogym.kernel_bridge.lab.initramfs import File, archive
 
 
 def test_cpio_reads_the_archive_as_it_was_meant(tmp_path):

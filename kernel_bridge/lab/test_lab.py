@@ -13,12 +13,12 @@ import leosim
 import numpy as np
 import pytest
 
-from configs.errors import InputError
-from configs.scenario import parse
-from evaluation.fidelity import golden
-from kernel_bridge.lab import image, links, machine, qemu, virtual_run
-from kernel_bridge.lab.machine import GuestError, Job
-from kernel_bridge.runner.plan import plan
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import parse
+from leogym.evaluation.fidelity import golden
+from leogym.kernel_bridge.lab import image, links, machine, qemu, virtual_run
+from leogym.kernel_bridge.lab.machine import GuestError, Job
+from leogym.kernel_bridge.runner.plan import plan
 
 LACK = links.missing()
 needs_lab = pytest.mark.skipif(LACK is not None, reason=LACK or "")
@@ -268,7 +268,7 @@ def test_a_golden_run_gives_its_figures_again():
 FULL = """
 import sys
 from pathlib import Path
-from kernel_bridge.lab import image, machine
+from leogym.kernel_bridge.lab import image, machine
 machine.ready(image.latest())
 machine.FOLDERS = Path(sys.argv[1])
 command = ["/bin/busybox", "dd", "if=/dev/zero", "of=/big", "bs=65536", "count=256"]

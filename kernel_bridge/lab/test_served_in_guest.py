@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from configs.errors import InputError
-from configs.scenario import parse
-from evaluation.runs.backends import Inputs, Lab
-from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.lab import image, links, served_in_guest, virtual_run
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import parse
+from leogym.evaluation.runs.backends import Inputs, Lab
+from leogym.kernel_bridge.bridge import process as bridge_process
+from leogym.kernel_bridge.lab import image, links, served_in_guest, virtual_run
 
-POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
+POLICY = Path(__file__).resolve().parents[2] / "core/control/tests/fixtures/perceptron"
 TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "t", "handovers": [{"predicted_s": 0.5}]}
 time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
 0,10,12,12,0,1,0,

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from configs.scenario import parse
-from kernel_bridge.lab import image, links, machine, served_in_guest, virtual_run
+from leogym.configs.scenario import parse
+from leogym.kernel_bridge.lab import image, links, machine, served_in_guest, virtual_run
 
-POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
+POLICY = Path(__file__).resolve().parents[2] / "core/control/tests/fixtures/perceptron"
 TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "t", "handovers": [{"predicted_s": 1.0}]}
 time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
 0,20,12,12,0.001,1,1,

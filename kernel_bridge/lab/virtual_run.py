@@ -7,25 +7,25 @@ from pathlib import Path
 
 import leosim
 
-from configs.errors import InputError
-from configs.scenario import Scenario
-from configs.units import NS_PER_S
-from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.host.namespaces import folders
-from kernel_bridge.host.schemes import DATAGRAMS
-from kernel_bridge.inside.ending import GRACE_S
-from kernel_bridge.inside.session import GuestResult, GuestSession, Role
-from kernel_bridge.lab import image, links, machine, served_in_guest
-from kernel_bridge.lab.initramfs import File
-from kernel_bridge.lab.served_in_guest import Policies, ServedInGuest
-from kernel_bridge.runner import run
-from kernel_bridge.runner.link_shells import LEAD_S
-from kernel_bridge.runner.plan import Plan, ack_jitter_ns
-from kernel_bridge.runner.run_folder import FIRST_PORT, describe, raise_for, read
-from kernel_bridge.runner.run_log import FlowRecord
-from kernel_bridge.runner.served_flows import SATCP
-from kernel_bridge.runner.stop import Stop
-from results.measurement import Measurement
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import Scenario
+from leogym.configs.units import NS_PER_S
+from leogym.kernel_bridge.bridge import process as bridge_process
+from leogym.kernel_bridge.host.namespaces import folders
+from leogym.kernel_bridge.host.schemes import DATAGRAMS
+from leogym.kernel_bridge.inside.ending import GRACE_S
+from leogym.kernel_bridge.inside.session import GuestResult, GuestSession, Role
+from leogym.kernel_bridge.lab import image, links, machine, served_in_guest
+from leogym.kernel_bridge.lab.initramfs import File
+from leogym.kernel_bridge.lab.served_in_guest import Policies, ServedInGuest
+from leogym.kernel_bridge.runner import run
+from leogym.kernel_bridge.runner.link_shells import LEAD_S
+from leogym.kernel_bridge.runner.plan import Plan, ack_jitter_ns
+from leogym.kernel_bridge.runner.run_folder import FIRST_PORT, describe, raise_for, read
+from leogym.kernel_bridge.runner.run_log import FlowRecord
+from leogym.kernel_bridge.runner.served_flows import SATCP
+from leogym.kernel_bridge.runner.stop import Stop
+from leogym.results.measurement import Measurement
 
 CUBICS = {
     "cubic": {"hystart": 1, "hystart_detect": 3},
@@ -170,7 +170,7 @@ def _carry_out(
     files[f"{FOLDER}/session.json"] = File(described.encode())
     modes = {"logs": 0o755, "work": 0o777, "private": 0o755}
     job = machine.Job(
-        command=[*PYTHON, "kernel_bridge.inside.guest_scenario", f"{FOLDER}/session.json"],
+        command=[*PYTHON, "leogym.kernel_bridge.inside.guest_scenario", f"{FOLDER}/session.json"],
         files=files,
         folders={f"{FOLDER}/{name}": mode for name, mode in modes.items()},
         results=[f"{FOLDER}/logs", f"{FOLDER}/work", f"{FOLDER}/result.json"],

@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from configs.errors import InputError
-from kernel_bridge.host.namespaces import PATH, folders, in_namespaces, ordinary_user
-from kernel_bridge.inside.session import CommandSession
-from kernel_bridge.mahimahi.shell import Link, Shell, chain
-from kernel_bridge.shell import Leo, leo
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge.host.namespaces import PATH, folders, in_namespaces, ordinary_user
+from leogym.kernel_bridge.inside.session import CommandSession
+from leogym.kernel_bridge.mahimahi.shell import Link, Shell, chain
+from leogym.kernel_bridge.shell import Leo, leo
 
 _PROGRAMS = {
     "mm-link": "scripts/mahimahi.sh installs mahimahi",

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from configs.errors import InputError
-from kernel_bridge.shell import Leo
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge.shell import Leo
 
 _QUEUE_ARGUMENTS = {
     # kind: (allowed, required); mahimahi 0.98 also requires packets or bytes for every finite queue.

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from configs.errors import InputError
-from kernel_bridge.mahimahi import Delay, Link, Loss, Server, missing, read_log, run
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge.mahimahi import Delay, Link, Loss, Server, missing, read_log, run
 
 pytestmark = pytest.mark.real_time
 

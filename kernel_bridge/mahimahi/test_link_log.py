@@ -2,8 +2,8 @@
 
 import pytest
 
-from configs.errors import InputError
-from kernel_bridge.mahimahi.link_log import parse_log, read_log
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge.mahimahi.link_log import parse_log, read_log
 
 LOG = """\
 # mahimahi mm-link (Uplink) [up.trace] > up.log

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from configs.errors import InputError
-from kernel_bridge.mahimahi import Delay, Link, Loss, Queue, chain
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge.mahimahi import Delay, Link, Loss, Queue, chain
 
 UP, DOWN = Path("up.trace"), Path("down.trace")
 

@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-import traces
-from kernel_bridge.mahimahi import Link, Queue, Server, missing, read_log, run
+from leogym import traces
+from leogym.kernel_bridge.mahimahi import Link, Queue, Server, missing, read_log, run
 
 pytestmark = pytest.mark.real_time
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import leosim
 
-from configs.units import NS_PER_MS, NS_PER_S
-from kernel_bridge.runner.plan import Plan, PlannedFlow, PlannedLink
+from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.kernel_bridge.runner.plan import Plan, PlannedFlow, PlannedLink
 
 REPORT_ERROR_NS = 600 * NS_PER_MS
 INHIBITION_NS = 2 * REPORT_ERROR_NS + 200 * NS_PER_MS + 100 * NS_PER_MS

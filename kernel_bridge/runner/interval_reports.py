@@ -12,10 +12,10 @@ the minimum are the kernel's.
 import numpy as np
 from numpy.typing import NDArray
 
-from configs.units import NS_PER_MS
-from kernel_bridge.bridge.client import REPORT_FIELDS
-from kernel_bridge.runner.run_log import sent_packets
-from kernel_bridge.runner.socket_log import UNPACED, Samples
+from leogym.configs.units import NS_PER_MS
+from leogym.kernel_bridge.bridge.client import REPORT_FIELDS
+from leogym.kernel_bridge.runner.run_log import sent_packets
+from leogym.kernel_bridge.runner.socket_log import UNPACED, Samples
 
 SAMPLE_MS = 10
 """The sampling interval of `traffic.c`."""

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from configs.errors import InputError
-from configs.queue import KNOBS
-from configs.units import NS_PER_MS, NS_PER_S
-from kernel_bridge.mahimahi import command as mahimahi
-from kernel_bridge.runner.link_shells import LEAD_S, Folders, LinkEvents, LinkShells, Origin
-from kernel_bridge.runner.plan import Plan, PlannedLink
-from kernel_bridge.shell import leo as mm_leo
-from kernel_bridge.shell.leo import NAME
+from leogym.configs.errors import InputError
+from leogym.configs.queue import KNOBS
+from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.kernel_bridge.mahimahi import command as mahimahi
+from leogym.kernel_bridge.runner.link_shells import LEAD_S, Folders, LinkEvents, LinkShells, Origin
+from leogym.kernel_bridge.runner.plan import Plan, PlannedLink
+from leogym.kernel_bridge.shell import leo as mm_leo
+from leogym.kernel_bridge.shell.leo import NAME
 
 QUEUES = ("droptail", "codel", "fq_codel", "pie", "cake", "sfq", "gateway")
 UNLIMITED = "unlimited"

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kernel_bridge.runner.plan import Plan, PlannedLink
+from leogym.kernel_bridge.runner.plan import Plan, PlannedLink
 
 LEAD_S = 2.0
 """Lead time of shells with varying links before the run, which covers the preparation of the flows."""

@@ -10,18 +10,18 @@ from pathlib import Path
 import leosim
 import numpy as np
 
-from configs.errors import InputError
-from configs.units import NS_PER_MS, NS_PER_S
-from kernel_bridge.mahimahi import Delay, Link, LinkLog, Loss, Queue, read_log
-from kernel_bridge.mahimahi import command as mahimahi
-from kernel_bridge.mahimahi.shell import Shell
-from kernel_bridge.runner.leo_links import UNLIMITED, LeoLinks, header_of, leo, report_of
-from kernel_bridge.runner.leo_links import late as late_leo
-from kernel_bridge.runner.link_shells import LEAD_S, Folders, Integers, LinkEvents, LinkShells, Origin
-from kernel_bridge.runner.plan import Limit, Plan, PlannedLink
-from kernel_bridge.shell import leo as mm_leo
-from traces.formats import mahimahi as files
-from traces.formats.series import Series
+from leogym.configs.errors import InputError
+from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.kernel_bridge.mahimahi import Delay, Link, LinkLog, Loss, Queue, read_log
+from leogym.kernel_bridge.mahimahi import command as mahimahi
+from leogym.kernel_bridge.mahimahi.shell import Shell
+from leogym.kernel_bridge.runner.leo_links import UNLIMITED, LeoLinks, header_of, leo, report_of
+from leogym.kernel_bridge.runner.leo_links import late as late_leo
+from leogym.kernel_bridge.runner.link_shells import LEAD_S, Folders, Integers, LinkEvents, LinkShells, Origin
+from leogym.kernel_bridge.runner.plan import Limit, Plan, PlannedLink
+from leogym.kernel_bridge.shell import leo as mm_leo
+from leogym.traces.formats import mahimahi as files
+from leogym.traces.formats.series import Series
 
 LATE_MS = 10
 """A link is invalid if it handles more than 1 % of its opportunities later than this."""

@@ -14,11 +14,11 @@ from typing import Literal
 import leosim
 import numpy as np
 
-from configs.errors import InputError
-from configs.queue import Queue
-from configs.scenario import Flow, Link, Scenario
-from configs.units import NS_PER_MS, NS_PER_S
-from kernel_bridge.host.schemes import DATAGRAMS
+from leogym.configs.errors import InputError
+from leogym.configs.queue import Queue
+from leogym.configs.scenario import Flow, Link, Scenario
+from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.kernel_bridge.host.schemes import DATAGRAMS
 
 MAX_FLOWS = 256
 PACKET_BYTES = 1500

@@ -8,20 +8,20 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from configs.errors import InputError
-from configs.scenario import Scenario
-from configs.units import NS_PER_S
-from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.bridge.client import BridgeError
-from kernel_bridge.host.namespaces import folders, start_in_namespaces
-from kernel_bridge.host.schemes import available
-from kernel_bridge.inside.ending import GRACE_S, SETUP_S
-from kernel_bridge.runner.link_shells import LEAD_S, Backend, Folders
-from kernel_bridge.runner.plan import Plan, plan
-from kernel_bridge.runner.run_folder import FIRST_PORT, TooSlowError, access, describe, raise_for, read
-from kernel_bridge.runner.served_flows import Served, known
-from kernel_bridge.runner.stop import Stop
-from results.measurement import Measurement
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import Scenario
+from leogym.configs.units import NS_PER_S
+from leogym.kernel_bridge.bridge import process as bridge_process
+from leogym.kernel_bridge.bridge.client import BridgeError
+from leogym.kernel_bridge.host.namespaces import folders, start_in_namespaces
+from leogym.kernel_bridge.host.schemes import available
+from leogym.kernel_bridge.inside.ending import GRACE_S, SETUP_S
+from leogym.kernel_bridge.runner.link_shells import LEAD_S, Backend, Folders
+from leogym.kernel_bridge.runner.plan import Plan, plan
+from leogym.kernel_bridge.runner.run_folder import FIRST_PORT, TooSlowError, access, describe, raise_for, read
+from leogym.kernel_bridge.runner.served_flows import Served, known
+from leogym.kernel_bridge.runner.stop import Stop
+from leogym.results.measurement import Measurement
 
 PREPARE_S = SETUP_S + GRACE_S
 """Limit for the preparation of a run."""

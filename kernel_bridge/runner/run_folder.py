@@ -7,17 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from configs.units import NS_PER_MS, NS_PER_S
-from kernel_bridge.host.namespaces import PATH, ordinary_user
-from kernel_bridge.host.schemes import DATAGRAMS
-from kernel_bridge.inside.ending import TOO_SLOW, left
-from kernel_bridge.inside.scenario import START_S
-from kernel_bridge.inside.session import Branch, Role, RunResult, RunSession, SessionFlow
-from kernel_bridge.runner.link_shells import LEAD_S, Backend, Folders, LinkEvents, LinkShells, Origin
-from kernel_bridge.runner.plan import Plan, PlannedFlow
-from kernel_bridge.runner.run_log import FlowRecord, run_log
-from kernel_bridge.runner.socket_log import read_counts, read_samples
-from results.measurement import Measurement
+from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.kernel_bridge.host.namespaces import PATH, ordinary_user
+from leogym.kernel_bridge.host.schemes import DATAGRAMS
+from leogym.kernel_bridge.inside.ending import TOO_SLOW, left
+from leogym.kernel_bridge.inside.scenario import START_S
+from leogym.kernel_bridge.inside.session import Branch, Role, RunResult, RunSession, SessionFlow
+from leogym.kernel_bridge.runner.link_shells import LEAD_S, Backend, Folders, LinkEvents, LinkShells, Origin
+from leogym.kernel_bridge.runner.plan import Plan, PlannedFlow
+from leogym.kernel_bridge.runner.run_log import FlowRecord, run_log
+from leogym.kernel_bridge.runner.socket_log import read_counts, read_samples
+from leogym.results.measurement import Measurement
 
 LATE_SHARE = 0.01
 """A run is invalid if a sender slept for more than this share of its time."""

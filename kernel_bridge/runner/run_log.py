@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from configs.units import NS_PER_MS, NS_PER_S
-from kernel_bridge.host.schemes import DATAGRAMS
-from kernel_bridge.runner.link_shells import LEAD_S, LinkEvents
-from kernel_bridge.runner.plan import PACKET_BYTES, Plan, PlannedFlow
-from kernel_bridge.runner.socket_log import UNPACED, Counts, Samples
-from results.measurement import Measurement, ordered
+from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.kernel_bridge.host.schemes import DATAGRAMS
+from leogym.kernel_bridge.runner.link_shells import LEAD_S, LinkEvents
+from leogym.kernel_bridge.runner.plan import PACKET_BYTES, Plan, PlannedFlow
+from leogym.kernel_bridge.runner.socket_log import UNPACED, Counts, Samples
+from leogym.results.measurement import Measurement, ordered
 
 SEGMENT_BYTES = 1448
 

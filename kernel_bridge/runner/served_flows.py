@@ -7,14 +7,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
-from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.bridge.announcer import Announcer
-from kernel_bridge.bridge.client import Bridge, BridgeError
-from kernel_bridge.bridge.process import SCHEMES, BridgeProcess, Offered
-from kernel_bridge.host.schemes import OURS
-from kernel_bridge.inside.session import Role
-from kernel_bridge.runner import handovers
-from kernel_bridge.runner.plan import Plan
+from leogym.kernel_bridge.bridge import process as bridge_process
+from leogym.kernel_bridge.bridge.announcer import Announcer
+from leogym.kernel_bridge.bridge.client import Bridge, BridgeError
+from leogym.kernel_bridge.bridge.process import SCHEMES, BridgeProcess, Offered
+from leogym.kernel_bridge.host.schemes import OURS
+from leogym.kernel_bridge.inside.session import Role
+from leogym.kernel_bridge.runner import handovers
+from leogym.kernel_bridge.runner.plan import Plan
 
 AGENT = "agent"
 """The scheme of flows that a client steers."""

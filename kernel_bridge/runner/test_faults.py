@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from configs.scenario import parse
-from kernel_bridge import mahimahi
-from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.host import schemes
-from kernel_bridge.runner.backends import BACKENDS
-from kernel_bridge.runner.leo_links import LeoLinks
-from kernel_bridge.runner.run import Run, check
-from kernel_bridge.runner.run_folder import TooSlowError
+from leogym.configs.scenario import parse
+from leogym.kernel_bridge import mahimahi
+from leogym.kernel_bridge.bridge import process as bridge_process
+from leogym.kernel_bridge.host import schemes
+from leogym.kernel_bridge.runner.backends import BACKENDS
+from leogym.kernel_bridge.runner.leo_links import LeoLinks
+from leogym.kernel_bridge.runner.run import Run, check
+from leogym.kernel_bridge.runner.run_folder import TooSlowError
 from tests.support.processes import descendants
 
 pytestmark = pytest.mark.real_time
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.real_time
 LACK = LeoLinks().missing() or bridge_process.missing()
 needs_everything = pytest.mark.skipif(LACK is not None, reason=LACK or "")
 TRIALS = [1, pytest.param(20, marks=pytest.mark.soak)]
-POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
+POLICY = Path(__file__).resolve().parents[2] / "core/control/tests/fixtures/perceptron"
 
 
 def _planned(duration_s, backend):

@@ -1,8 +1,8 @@
 import json
 
-from configs.scenario import parse
-from kernel_bridge.runner.handovers import expected_ns, reports_ns
-from kernel_bridge.runner.plan import plan
+from leogym.configs.scenario import parse
+from leogym.kernel_bridge.runner.handovers import expected_ns, reports_ns
+from leogym.kernel_bridge.runner.plan import plan
 
 MS = 1_000_000
 TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "t", "handovers": %s}

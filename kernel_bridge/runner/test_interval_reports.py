@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from kernel_bridge.bridge.client import REPORT_FIELDS
-from kernel_bridge.runner.interval_reports import interval_reports
-from kernel_bridge.runner.socket_log import CC_BYTES, INFO_BYTES, read_samples
+from leogym.kernel_bridge.bridge.client import REPORT_FIELDS
+from leogym.kernel_bridge.runner.interval_reports import interval_reports
+from leogym.kernel_bridge.runner.socket_log import CC_BYTES, INFO_BYTES, read_samples
 
 # Offsets in struct tcp_info, counted in linux/tcp.h independently of the code under test.
 TCP_INFO = {

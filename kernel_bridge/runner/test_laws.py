@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from configs.scenario import parse
-from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.runner.leo_links import LeoLinks
-from kernel_bridge.runner.run import Run, check
-from kernel_bridge.runner.run_folder import TooSlowError
-from results.measurement import Measurement
+from leogym.configs.scenario import parse
+from leogym.kernel_bridge.bridge import process as bridge_process
+from leogym.kernel_bridge.runner.leo_links import LeoLinks
+from leogym.kernel_bridge.runner.run import Run, check
+from leogym.kernel_bridge.runner.run_folder import TooSlowError
+from leogym.results.measurement import Measurement
 from tests.support.lateness import Lateness
 
 pytestmark = pytest.mark.real_time

@@ -4,14 +4,14 @@ import leosim
 import numpy as np
 import pytest
 
-from configs.errors import InputError
-from configs.scenario import parse
-from kernel_bridge.mahimahi.link_log import parse_log
-from kernel_bridge.runner import mahimahi_links
-from kernel_bridge.runner.link_shells import LEAD_S, Folders
-from kernel_bridge.runner.mahimahi_links import MahimahiLinks, drops, late, opportunities
-from kernel_bridge.runner.plan import plan
-from traces.formats.mahimahi import opportunities_ms
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import parse
+from leogym.kernel_bridge.mahimahi.link_log import parse_log
+from leogym.kernel_bridge.runner import mahimahi_links
+from leogym.kernel_bridge.runner.link_shells import LEAD_S, Folders
+from leogym.kernel_bridge.runner.mahimahi_links import MahimahiLinks, drops, late, opportunities
+from leogym.kernel_bridge.runner.plan import plan
+from leogym.traces.formats.mahimahi import opportunities_ms
 
 TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "short"}
 time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event

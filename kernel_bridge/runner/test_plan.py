@@ -1,8 +1,8 @@
 import pytest
 
-from configs.errors import InputError
-from configs.scenario import parse
-from kernel_bridge.runner.plan import Limit, plan
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import parse
+from leogym.kernel_bridge.runner.plan import Limit, plan
 
 LINKS = {name: {"rate_mbps": 12, "delay_ms": 10} for name in "abcd"}
 SCHEMES = ["cubic", "reno", "udp"]

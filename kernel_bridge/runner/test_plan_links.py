@@ -2,7 +2,7 @@ import leosim
 import numpy as np
 import pytest
 
-from configs.scenario import parse
+from leogym.configs.scenario import parse
 
 TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "short"}
 time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event

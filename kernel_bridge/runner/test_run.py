@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from configs.errors import InputError
-from configs.scenario import parse
-from kernel_bridge import mahimahi
-from kernel_bridge.runner.mahimahi_links import MahimahiLinks
-from kernel_bridge.runner.run import execute
-from kernel_bridge.runner.run_folder import TooSlowError
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import parse
+from leogym.kernel_bridge import mahimahi
+from leogym.kernel_bridge.runner.mahimahi_links import MahimahiLinks
+from leogym.kernel_bridge.runner.run import execute
+from leogym.kernel_bridge.runner.run_folder import TooSlowError
 from tests.support.processes import descendants
 
 pytestmark = pytest.mark.real_time

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from configs.errors import InputError
-from configs.scenario import parse
-from kernel_bridge.bridge import process as bridge_process
-from kernel_bridge.host import schemes
-from kernel_bridge.runner.leo_links import LeoLinks
-from kernel_bridge.runner.run import Run, check
-from kernel_bridge.runner.run_folder import TooSlowError
+from leogym.configs.errors import InputError
+from leogym.configs.scenario import parse
+from leogym.kernel_bridge.bridge import process as bridge_process
+from leogym.kernel_bridge.host import schemes
+from leogym.kernel_bridge.runner.leo_links import LeoLinks
+from leogym.kernel_bridge.runner.run import Run, check
+from leogym.kernel_bridge.runner.run_folder import TooSlowError
 
 pytestmark = pytest.mark.real_time
 
 LACK = LeoLinks().missing() or bridge_process.missing()
 needs_bridge = pytest.mark.skipif(LACK is not None, reason=LACK or "")
-POLICY = Path(__file__).parents[2] / "core/control/tests/fixtures/perceptron"
+POLICY = Path(__file__).resolve().parents[2] / "core/control/tests/fixtures/perceptron"
 TRACE = """# {"format": "leogym-path-trace", "version": 1, "name": "t", "handovers": [{"predicted_s": 1.0}]}
 time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event
 0,10,24,24,0,1,0,

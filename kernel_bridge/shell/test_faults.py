@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kernel_bridge.shell import missing, program
+from leogym.kernel_bridge.shell import missing, program
 
 pytestmark = pytest.mark.real_time
 

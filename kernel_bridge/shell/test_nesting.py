@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from configs.errors import InputError
-from kernel_bridge import mahimahi
-from kernel_bridge.mahimahi import Delay, Link, Loss, Server, read_log, run
-from kernel_bridge.shell import Leo, missing
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge import mahimahi
+from leogym.kernel_bridge.mahimahi import Delay, Link, Loss, Server, read_log, run
+from leogym.kernel_bridge.shell import Leo, missing
 
 pytestmark = pytest.mark.real_time
 

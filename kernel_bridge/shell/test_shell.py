@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from kernel_bridge.shell import missing, program
+from leogym.kernel_bridge.shell import missing, program
 from tests.support import udp_server
 from tests.support.lateness import Lateness
 

@@ -9,18 +9,18 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from configs.errors import InputError
-from configs.units import NS_PER_S
-from kernel_bridge.host import schemes
-from kernel_bridge.host.namespaces import PATH, folders, ordinary_user, start_in_namespaces
-from kernel_bridge.inside.ending import TOO_SLOW
-from kernel_bridge.inside.scenario import START_S
-from kernel_bridge.inside.session import RunSession, SessionFlow
-from kernel_bridge.mahimahi import command as mahimahi
-from kernel_bridge.runner.run import PREPARE_S
-from kernel_bridge.runner.run_folder import FIRST_PORT, TooSlowError
-from kernel_bridge.tunnel.measure import Logs, measured
-from results.measurement import Measurement
+from leogym.configs.errors import InputError
+from leogym.configs.units import NS_PER_S
+from leogym.kernel_bridge.host import schemes
+from leogym.kernel_bridge.host.namespaces import PATH, folders, ordinary_user, start_in_namespaces
+from leogym.kernel_bridge.inside.ending import TOO_SLOW
+from leogym.kernel_bridge.inside.scenario import START_S
+from leogym.kernel_bridge.inside.session import RunSession, SessionFlow
+from leogym.kernel_bridge.mahimahi import command as mahimahi
+from leogym.kernel_bridge.runner.run import PREPARE_S
+from leogym.kernel_bridge.runner.run_folder import FIRST_PORT, TooSlowError
+from leogym.kernel_bridge.tunnel.measure import Logs, measured
+from leogym.results.measurement import Measurement
 
 PROGRAMS = ("mm-tunnelserver", "mm-tunnelclient")
 ENDS = ("server", "client")

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from configs.errors import InputError
-from configs.units import NS_PER_MS, NS_PER_S
-from kernel_bridge.runner.plan import PACKET_BYTES
-from kernel_bridge.runner.run_log import weighted_quantile
-from kernel_bridge.tunnel.tunnel_log import TunnelLog, read_log
-from results.measurement import Measurement, ordered
+from leogym.configs.errors import InputError
+from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.kernel_bridge.runner.plan import PACKET_BYTES
+from leogym.kernel_bridge.runner.run_log import weighted_quantile
+from leogym.kernel_bridge.tunnel.tunnel_log import TunnelLog, read_log
+from leogym.results.measurement import Measurement, ordered
 
 HEADER_BYTES = 52
 """IP and TCP headers with timestamps."""

@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from configs.errors import InputError
-from kernel_bridge.runner.run_folder import TooSlowError
-from kernel_bridge.tunnel.local_flow import run
-from kernel_bridge.tunnel.measure import Logs, measured
-from results.measurement import Measurement
+from leogym.configs.errors import InputError
+from leogym.kernel_bridge.runner.run_folder import TooSlowError
+from leogym.kernel_bridge.tunnel.local_flow import run
+from leogym.kernel_bridge.tunnel.measure import Logs, measured
+from leogym.results.measurement import Measurement
 
 
 def add_to(commands: Any) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from kernel_bridge.bridge.process import BridgeProcess, missing
+from leogym.kernel_bridge.bridge.process import BridgeProcess, missing
 from tests.bench.row import Row
 from tests.support.lateness import Lateness
 from tests.support.veth import SERVER, Pair

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import gymnasium
 import numpy as np
 
-from configs.scenario import Flow, Link, Scenario
+from leogym.configs.scenario import Flow, Link, Scenario
 from tests.bench import simulator
 from tests.bench.row import Row
 
@@ -54,7 +54,7 @@ def bare() -> float:
 
 def rows() -> Iterator[Row]:
     """Yield env steps/s per core of the native vector environment and of a single one."""
-    vector = gymnasium.make_vec("envs:leo/Flow-v0", num_envs=SIZE, scenario=STATIC)
+    vector = gymnasium.make_vec("leo/Flow-v0", num_envs=SIZE, scenario=STATIC)
     observations, _ = vector.reset(seed=1)
 
     def step_vector() -> None:
@@ -66,7 +66,7 @@ def rows() -> Iterator[Row]:
     yield Row(f"envs.{name}", speed, "env steps/CPU s", bare(), AGAINST, MUST_HOLD[name])
     vector.close()
 
-    single = gymnasium.make("envs:leo/Flow-v0", scenario=STATIC)
+    single = gymnasium.make("leo/Flow-v0", scenario=STATIC)
     observation, _ = single.reset(seed=1)
 
     def step_single() -> None:

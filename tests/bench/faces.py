@@ -8,9 +8,9 @@ import gymnasium
 import leosim
 import numpy as np
 
-from configs.scenario import Scenario
-from envs.parallel import FlowsParallelEnv
-from envs.sb3 import LeoVecEnv
+from leogym.configs.scenario import Scenario
+from leogym.envs.parallel import FlowsParallelEnv
+from leogym.envs.sb3 import LeoVecEnv
 from tests.bench.envs import STATIC, hold_queue
 from tests.bench.rollouts import native
 from tests.bench.row import Row
@@ -57,7 +57,7 @@ def paired(step: Callable[[], None], native: Callable[[], None], steps: int, rou
 
 
 def _vector(size: int, scenario: Scenario) -> Callable[[], None]:
-    env = gymnasium.make_vec("envs:leo/Flow-v0", num_envs=size, scenario=scenario)
+    env = gymnasium.make_vec("leo/Flow-v0", num_envs=size, scenario=scenario)
     seen = [env.reset(seed=1)[0]]
 
     def step() -> None:
@@ -80,7 +80,7 @@ def _sb3(size: int, scenario: Scenario) -> Callable[[], None]:
 
 def _single(size: int, scenario: Scenario) -> Callable[[], None]:
     assert size == 1
-    env = gymnasium.make("envs:leo/Flow-v0", scenario=scenario)
+    env = gymnasium.make("leo/Flow-v0", scenario=scenario)
     seen = [env.reset(seed=1)[0]]
 
     def step() -> None:
@@ -95,7 +95,7 @@ def _parallel(size: int, scenario: Scenario) -> Callable[[], None]:
 
 
 def _rllib(size: int, scenario: Scenario) -> Callable[[], None]:
-    from envs.rllib import MultiFlowEnv  # imported here: RLlib takes seconds to import
+    from leogym.envs.rllib import MultiFlowEnv  # imported here: RLlib takes seconds to import
 
     assert size == 1
     return _flows(MultiFlowEnv({"scenario": scenario}))

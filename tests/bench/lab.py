@@ -7,8 +7,8 @@ import resource
 import sys
 from collections.abc import Iterator
 
-from configs.scenario import parse
-from kernel_bridge.lab import image, links, machine, virtual_run
+from leogym.configs.scenario import parse
+from leogym.kernel_bridge.lab import image, links, machine, virtual_run
 from tests.bench.row import Row
 
 MOST_COUNTING_S = 1.5

@@ -11,10 +11,10 @@ import leosim
 import numpy as np
 import torch
 
-from agents.engines.actor import export, layers
-from agents.training.run_folder import RunFolder
-from agents.training.settings import TrainSettings
-from configs.scenario import Scenario
+from leogym.agents.engines.actor import export, layers
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import TrainSettings
+from leogym.configs.scenario import Scenario
 from tests.bench.envs import AGAINST, STATIC, bare, fastest, hold_queue
 from tests.bench.row import Row
 

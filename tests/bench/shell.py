@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kernel_bridge import mahimahi
-from kernel_bridge.mahimahi import Delay, Link, Queue, Server
-from kernel_bridge.mahimahi.shell import Shell
-from kernel_bridge.shell import Leo, missing
+from leogym.kernel_bridge import mahimahi
+from leogym.kernel_bridge.mahimahi import Delay, Link, Queue, Server
+from leogym.kernel_bridge.mahimahi.shell import Shell
+from leogym.kernel_bridge.shell import Leo, missing
 from tests.bench.row import Row
 from tests.support.lateness import Lateness
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import leosim
 
-from configs.queue import Queue
-from configs.scenario import Flow, Link, Scenario
+from leogym.configs.queue import Queue
+from leogym.configs.scenario import Flow, Link, Scenario
 from tests.bench import yardstick
 from tests.bench.peer import Peer
 from tests.bench.row import Row

@@ -5,9 +5,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from leogym.traces.path import batch, named_paths
 from tests.bench import yardstick
 from tests.bench.row import Row
-from traces.path import batch, named_paths
 
 MUST_HOLD = 12.0
 JOBS = 2

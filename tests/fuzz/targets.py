@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import leosim
 
-from configs import scenario
-from configs.errors import InputError
-from traces.formats import hypatia, leoem, leoreplayer, mahimahi, netem_trace, series, starlink_csv
-from traces.orbit import tle
-from traces.path import cache, physics
+from leogym.configs import scenario
+from leogym.configs.errors import InputError
+from leogym.traces.formats import hypatia, leoem, leoreplayer, mahimahi, netem_trace, series, starlink_csv
+from leogym.traces.orbit import tle
+from leogym.traces.path import cache, physics
 
 ROOT = Path(__file__).resolve().parents[2]
 _FIXTURE = ROOT / "core" / "control" / "tests" / "fixtures" / "perceptron"

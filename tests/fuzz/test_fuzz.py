@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from configs.errors import InputError
+from leogym.configs.errors import InputError
 from tests.fuzz import targets
 from tests.fuzz.mutation import near
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kernel_bridge.bridge.client import Bridge, BridgeError, Report
-from kernel_bridge.bridge.process import missing
+from leogym.kernel_bridge.bridge.client import Bridge, BridgeError, Report
+from leogym.kernel_bridge.bridge.process import missing
 from tests.support.veth import PORT
 
 LACK = missing()

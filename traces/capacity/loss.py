@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from configs.units import NS_PER_MS
-from traces.capacity.settings import LossBurst
-from traces.capacity.span import Span, View, span
+from leogym.configs.units import NS_PER_MS
+from leogym.traces.capacity.settings import LossBurst
+from leogym.traces.capacity.span import Span, View, span
 
 _STREAM = 3
 

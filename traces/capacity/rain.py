@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 from scipy.stats import norm
 
-from configs.units import NS_PER_S
-from traces.capacity import modcod
-from traces.capacity.settings import parse_rain
-from traces.capacity.span import End, Floats, Ints, Span, View, span
-from traces.orbit.ground import Site
+from leogym.configs.units import NS_PER_S
+from leogym.traces.capacity import modcod
+from leogym.traces.capacity.settings import parse_rain
+from leogym.traces.capacity.span import End, Floats, Ints, Span, View, span
+from leogym.traces.orbit.ground import Site
 
 DOWN_GHZ, UP_GHZ = 11.7, 14.25  # Centres of Starlink's user bands, 10.7-12.7 and 14.0-14.5 GHz
 CLEAR_SKY_DB = 12.5

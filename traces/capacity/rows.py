@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.capacity.span import Floats, Ints, Model, Span, View, combined
+from leogym.traces.capacity.span import Floats, Ints, Model, Span, View, combined
 
 UNREACHABLE = "unreachable"
 

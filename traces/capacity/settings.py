@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from configs.errors import number
-from configs.strict import Probability, Strict
+from leogym.configs.errors import number
+from leogym.configs.strict import Probability, Strict
 
 FLAGS = {
     "seed": "--seed",

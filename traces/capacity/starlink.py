@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from configs.units import NS_PER_MS
-from traces.capacity.span import End, Floats, Grid, Ints, SlotModel, Span, combined, span
+from leogym.configs.units import NS_PER_MS
+from leogym.traces.capacity.span import End, Floats, Grid, Ints, SlotModel, Span, combined, span
 
 DOWNLINK_MBPS = (30.0, 48.7, 73.0)  # minimum, mean, maximum
 UPLINK_SHARE = 14.84 / 104.71

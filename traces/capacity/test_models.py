@@ -3,13 +3,13 @@ import itertools
 import numpy as np
 import pytest
 
-from configs.units import NS_PER_MS, NS_PER_S
-from traces.capacity import modcod, starlink
-from traces.capacity.loss import ConstantLoss, GilbertElliott
-from traces.capacity.settings import LossBurst, parse_loss_burst, parse_rain
-from traces.capacity.span import Grid, Span, View, combined, span
-from traces.capacity.starlink import Starlink
-from traces.capacity.uniform_steps import UniformSteps
+from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.traces.capacity import modcod, starlink
+from leogym.traces.capacity.loss import ConstantLoss, GilbertElliott
+from leogym.traces.capacity.settings import LossBurst, parse_loss_burst, parse_rain
+from leogym.traces.capacity.span import Grid, Span, View, combined, span
+from leogym.traces.capacity.starlink import Starlink
+from leogym.traces.capacity.uniform_steps import UniformSteps
 
 GRID = Grid(15 * NS_PER_S)
 FIELDS = ("time_ns", "forward", "backward", "extra_ns", "loss", "up")

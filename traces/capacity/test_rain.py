@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from configs.units import NS_PER_S
-from traces.capacity import modcod, rain
-from traces.capacity.rain import Rain
-from traces.capacity.span import View
-from traces.orbit.ground import Site
+from leogym.configs.units import NS_PER_S
+from leogym.traces.capacity import modcod, rain
+from leogym.traces.capacity.rain import Rain
+from leogym.traces.capacity.span import View
+from leogym.traces.orbit.ground import Site
 
 NEW_YORK = Site(name="New York", lat_deg=40.7143, lon_deg=-74.006)
 SAHARA = Site(name="Sahara", lat_deg=23.0, lon_deg=12.0)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from configs.units import NS_PER_MS
-from traces.capacity.span import Grid, SlotModel, Span, span
+from leogym.configs.units import NS_PER_MS
+from leogym.traces.capacity.span import Grid, SlotModel, Span, span
 
 CAPACITY_MBPS = (50.0, 100.0)
 RTT_MS = (10.0, 100.0)

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from configs.errors import InputError
-from configs.units import NS_PER_S
-from traces.formats import grid
-from traces.formats.grid import Grid
-from traces.formats.leoem import Change
-from traces.formats.series import Series
-from traces.path import announcement
-from traces.path.announcement import ReportError
+from leogym.configs.errors import InputError
+from leogym.configs.units import NS_PER_S
+from leogym.traces.formats import grid
+from leogym.traces.formats.grid import Grid
+from leogym.traces.formats.leoem import Change
+from leogym.traces.formats.series import Series
+from leogym.traces.path import announcement
+from leogym.traces.path.announcement import ReportError
 
 MAX_REATTACH_S = 3600.0
 _LINE_S = 1.0  # LeoEM's logs have one line per second

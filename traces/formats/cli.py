@@ -5,9 +5,9 @@ import shlex
 import sys
 from pathlib import Path
 
-from configs.errors import InputError
-from traces.formats import announced, exchange, leoem, starlink_csv
-from traces.formats import series as rows
+from leogym.configs.errors import InputError
+from leogym.traces.formats import announced, exchange, leoem, starlink_csv
+from leogym.traces.formats import series as rows
 
 DEFAULT_CAPACITY_MBPS = 100.0
 

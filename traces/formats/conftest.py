@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from traces.formats.series import Series, unreachable_events, without_overtaking
+from leogym.traces.formats.series import Series, unreachable_events, without_overtaking
 
 
 def make_series(rows, period_ms, loss=0.0):

@@ -11,10 +11,10 @@ from typing import Any
 import leosim
 import numpy as np
 
-from configs.errors import InputError
-from configs.output_file import whole_file
-from configs.units import NS_PER_MS
-from traces.formats import (
+from leogym.configs.errors import InputError
+from leogym.configs.output_file import whole_file
+from leogym.configs.units import NS_PER_MS
+from leogym.traces.formats import (
     announced,
     hypatia,
     leoem,
@@ -24,11 +24,11 @@ from traces.formats import (
     starlink_csv,
     writing,
 )
-from traces.formats import series as rows
-from traces.formats.announced import NOTHING_TOLD, Told
-from traces.formats.mahimahi import DIRECTIONS
-from traces.formats.series import Series
-from traces.path import cache
+from leogym.traces.formats import series as rows
+from leogym.traces.formats.announced import NOTHING_TOLD, Told
+from leogym.traces.formats.mahimahi import DIRECTIONS
+from leogym.traces.formats.series import Series
+from leogym.traces.path import cache
 
 EXPORTS = ("mahimahi", "leoreplayer", "netem-trace")
 IMPORTS = ("leoem", "hypatia", "leoreplayer", "mahimahi", "starlink-csv")

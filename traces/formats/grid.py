@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from configs.units import NS_PER_S
-from traces.formats.series import Series
+from leogym.configs.units import NS_PER_S
+from leogym.traces.formats.series import Series
 
 Seconds = NDArray[np.float64]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from configs.units import NS_PER_MS, NS_PER_S
-from traces.formats import series as rows
-from traces.formats.series import Series
-from traces.formats.source import Source
+from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.traces.formats import series as rows
+from leogym.traces.formats.series import Series
+from leogym.traces.formats.source import Source
 
 COLUMNS = ("time_ns", "rtt_ns")
 _MAX_TIME_NS = round(rows.MAX_PERIOD_S * NS_PER_S)

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-from configs.units import NS_PER_S
-from traces.formats import series as rows
-from traces.formats.series import Series
-from traces.formats.source import Source
-from traces.orbit.earth import LIGHT_KM_PER_S
+from leogym.configs.units import NS_PER_S
+from leogym.traces.formats import series as rows
+from leogym.traces.formats.series import Series
+from leogym.traces.formats.source import Source
+from leogym.traces.orbit.earth import LIGHT_KM_PER_S
 
 SATELLITES = 1584
 ALTITUDE_KM = 550.0

@@ -11,12 +11,12 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from configs.errors import InputError
-from configs.units import NS_PER_MS
-from traces.formats import mahimahi
-from traces.formats import series as rows
-from traces.formats.series import Series
-from traces.formats.source import Source
+from leogym.configs.errors import InputError
+from leogym.configs.units import NS_PER_MS
+from leogym.traces.formats import mahimahi
+from leogym.traces.formats import series as rows
+from leogym.traces.formats.series import Series
+from leogym.traces.formats.source import Source
 
 INTERVAL_MS = 10
 _MAX_DELAY_MS = int(rows.MAX_DELAY_MS)

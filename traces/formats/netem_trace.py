@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.formats.series import Series
+from leogym.traces.formats.series import Series
 
 
 def _spans(series: Series, values: NDArray[Any]) -> tuple[list[Any], list[int]]:

@@ -11,8 +11,8 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from configs.output_file import whole_file
-from traces.path.path_trace import COLUMNS, FORMAT, VERSION, decimal
+from leogym.configs.output_file import whole_file
+from leogym.traces.path.path_trace import COLUMNS, FORMAT, VERSION, decimal
 
 MAX_ROWS = 10_000_000
 MAX_PERIOD_S = 1e7

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from configs.errors import InputError
-from traces.path.cache import MAX_BYTES
+from leogym.configs.errors import InputError
+from leogym.traces.path.cache import MAX_BYTES
 
 MAX_LINE_BYTES = 1 << 20
 """No format has longer lines, and a file without line breaks must not fill the memory."""

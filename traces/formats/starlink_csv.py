@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from configs.errors import InputError
-from configs.units import NS_PER_MS, NS_PER_S
-from traces.formats import series as rows
-from traces.formats.series import Series
-from traces.formats.source import Source
+from leogym.configs.errors import InputError
+from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.traces.formats import series as rows
+from leogym.traces.formats.series import Series
+from leogym.traces.formats.source import Source
 
 FIELDS = {
     "time_s": "time in s",

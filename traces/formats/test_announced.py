@@ -6,10 +6,10 @@ import leosim
 import numpy as np
 import pytest
 
-from configs.errors import reports_input_errors
-from traces.__main__ import main
-from traces.formats import grid
-from traces.formats.test_leoem import _line
+from leogym.configs.errors import reports_input_errors
+from leogym.traces.__main__ import main
+from leogym.traces.formats import grid
+from leogym.traces.formats.test_leoem import _line
 
 
 def _import(monkeypatch, tmp_path, text, kind, *words):

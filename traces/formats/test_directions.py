@@ -4,9 +4,9 @@ import sys
 import leosim
 import pytest
 
-from configs.errors import reports_input_errors
-from configs.scenario import parse
-from traces.__main__ import main
+from leogym.configs.errors import reports_input_errors
+from leogym.configs.scenario import parse
+from leogym.traces.__main__ import main
 
 
 def _goodputs_mbps(trace):

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from configs.errors import reports_input_errors
-from traces.__main__ import main
-from traces.formats import exchange, mahimahi
-from traces.formats import series as rows
-from traces.formats.conftest import random_series
-from traces.path import cache
+from leogym.configs.errors import reports_input_errors
+from leogym.traces.__main__ import main
+from leogym.traces.formats import exchange, mahimahi
+from leogym.traces.formats import series as rows
+from leogym.traces.formats.conftest import random_series
+from leogym.traces.path import cache
 
 HEAD = '# {"format": "leogym-path-trace", "version": 1, "name": "x"}\n'
 COLUMNS = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event\n"

@@ -1,8 +1,8 @@
 import pytest
 
-from configs.errors import InputError
-from traces.formats import exchange, leoem
-from traces.formats import series as rows
+from leogym.configs.errors import InputError
+from leogym.traces.formats import exchange, leoem
+from leogym.traces.formats import series as rows
 
 
 def _line(cycle, nodes, delays_ms):

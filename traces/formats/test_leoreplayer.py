@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from configs.errors import InputError
-from traces.formats import leoreplayer, mahimahi
-from traces.formats import series as rows
-from traces.formats.conftest import make_series, random_series
+from leogym.configs.errors import InputError
+from leogym.traces.formats import leoreplayer, mahimahi
+from leogym.traces.formats import series as rows
+from leogym.traces.formats.conftest import make_series, random_series
 
 
 def test_delays_are_sampled_every_10_ms_and_rounded_to_the_nearest_ms():

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from configs.errors import InputError
-from traces.formats import mahimahi
-from traces.formats.conftest import make_series, random_series
+from leogym.configs.errors import InputError
+from leogym.traces.formats import mahimahi
+from leogym.traces.formats.conftest import make_series, random_series
 
 
 def _opportunities(series, direction="uplink"):

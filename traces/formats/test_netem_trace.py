@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from traces.formats import exchange
-from traces.formats import series as rows
-from traces.path import cache
+from leogym.traces.formats import exchange
+from leogym.traces.formats import series as rows
+from leogym.traces.path import cache
 
 FIXTURES = Path(__file__).resolve().parents[2] / "core" / "link" / "tests" / "fixtures" / "netem_trace"
 FILES = ("uplink.bw.json", "downlink.bw.json", "delay.json", "loss.json")

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from configs.errors import InputError
-from traces.formats import starlink_csv
+from leogym.configs.errors import InputError
+from leogym.traces.formats import starlink_csv
 
 
 def _read(tmp_path, text, columns="", delay_ms=None, bin_ms=100):

@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from configs.errors import reports_input_errors
-from traces.__main__ import main
-from traces.formats import exchange, mahimahi, writing
-from traces.formats.conftest import make_series
+from leogym.configs.errors import reports_input_errors
+from leogym.traces.__main__ import main
+from leogym.traces.formats import exchange, mahimahi, writing
+from leogym.traces.formats.conftest import make_series
 
 HEAD = '# {"format": "leogym-path-trace", "version": 1, "name": "x"}\n'
 COLUMNS = "time_s,delay_ms,uplink_mbps,downlink_mbps,loss,connected,path_id,event\n"

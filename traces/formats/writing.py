@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from configs.errors import InputError
+from leogym.configs.errors import InputError
 
 SAID_BYTES = 10_000_000  # smaller exports are fast, and report nothing
 _STEPS = 10

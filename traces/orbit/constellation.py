@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
-from configs.errors import InputError, one_line
-from configs.scenario import load_yaml
-from configs.strict import Strict
-from traces.orbit import tle
-from traces.orbit.earth import EARTH_MU_KM3_PER_S2, EARTH_RADIUS_KM
+from leogym.configs.errors import InputError, one_line
+from leogym.configs.scenario import load_yaml
+from leogym.configs.strict import Strict
+from leogym.traces.orbit import tle
+from leogym.traces.orbit.earth import EARTH_MU_KM3_PER_S2, EARTH_RADIUS_KM
 
-FOLDER = Path(__file__).parents[1] / "data" / "constellations"
+FOLDER = Path(__file__).resolve().parents[1] / "data" / "constellations"
 Floats = NDArray[np.float64]
 
 _J2000 = datetime(2000, 1, 1, 12, tzinfo=UTC)

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
-from configs.errors import InputError, one_line
-from configs.strict import Strict
-from traces.orbit.earth import EARTH_RADIUS_KM, FLATTENING
+from leogym.configs.errors import InputError, one_line
+from leogym.configs.strict import Strict
+from leogym.traces.orbit.earth import EARTH_RADIUS_KM, FLATTENING
 
-FOLDER = Path(__file__).parents[1] / "data"
+FOLDER = Path(__file__).resolve().parents[1] / "data"
 Floats = NDArray[np.float64]
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.orbit.constellation import Constellation, Shell
-from traces.orbit.earth import EARTH_RADIUS_KM
-from traces.orbit.satellites import Sgp4Orbits
+from leogym.traces.orbit.constellation import Constellation, Shell
+from leogym.traces.orbit.earth import EARTH_RADIUS_KM
+from leogym.traces.orbit.satellites import Sgp4Orbits
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

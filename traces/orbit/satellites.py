@@ -7,9 +7,9 @@ import leosim
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from configs.errors import InputError
-from traces.orbit.constellation import Constellation
-from traces.orbit.earth import EARTH_RADIUS_KM, SIDEREAL_RATE_RAD_PER_S, sidereal_angle_rad
+from leogym.configs.errors import InputError
+from leogym.traces.orbit.constellation import Constellation
+from leogym.traces.orbit.earth import EARTH_RADIUS_KM, SIDEREAL_RATE_RAD_PER_S, sidereal_angle_rad
 
 Floats = NDArray[np.float64]
 

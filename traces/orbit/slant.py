@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.orbit.earth import EARTH_RADIUS_KM, sidereal_angle_rad
+from leogym.traces.orbit.earth import EARTH_RADIUS_KM, sidereal_angle_rad
 
 Floats = NDArray[np.float64]
 

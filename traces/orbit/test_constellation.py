@@ -3,11 +3,11 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from configs.errors import InputError
-from traces.orbit import constellation, ground, isl
-from traces.orbit.satellites import CircularOrbits
-from traces.path.build import Builder, build
-from traces.path.spec import PathSpec
+from leogym.configs.errors import InputError
+from leogym.traces.orbit import constellation, ground, isl
+from leogym.traces.orbit.satellites import CircularOrbits
+from leogym.traces.path.build import Builder, build
+from leogym.traces.path.spec import PathSpec
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from configs.errors import InputError
-from traces.orbit import ground
+from leogym.configs.errors import InputError
+from leogym.traces.orbit import ground
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).resolve().parents[1] / "data"
 
 
 def _rows(name: str) -> list[dict[str, str]]:

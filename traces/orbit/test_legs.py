@@ -2,12 +2,12 @@ import leosim
 import numpy as np
 import pytest
 
-from configs.errors import InputError
-from traces.orbit import legs
-from traces.orbit.earth import LIGHT_KM_PER_S
-from traces.path import named_paths, path_trace, physics
-from traces.path.build import build
-from traces.path.spec import parse
+from leogym.configs.errors import InputError
+from leogym.traces.orbit import legs
+from leogym.traces.orbit.earth import LIGHT_KM_PER_S
+from leogym.traces.path import named_paths, path_trace, physics
+from leogym.traces.path.build import build
+from leogym.traces.path.spec import parse
 
 
 def test_without_the_z_axis_the_y_axis_counts_twice_and_lasers_stay_right() -> None:

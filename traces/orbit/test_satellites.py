@@ -7,9 +7,9 @@ from skyfield.api import load as skyfield_load
 from skyfield.toposlib import Geoid, ITRSPosition
 from skyfield.units import Distance
 
-from traces.orbit import constellation, earth, ground
-from traces.orbit.satellites import CircularOrbits, Sgp4Orbits
-from traces.orbit.visibility import elevation_deg
+from leogym.traces.orbit import constellation, earth, ground
+from leogym.traces.orbit.satellites import CircularOrbits, Sgp4Orbits
+from leogym.traces.orbit.visibility import elevation_deg
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 

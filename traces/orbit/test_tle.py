@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sgp4.api import WGS72, Satrec, jday
 
-from configs.errors import InputError
-from traces.orbit import constellation, ground, isl, tle
-from traces.orbit.satellites import Sgp4Orbits
-from traces.path.build import build
-from traces.path.spec import PathSpec
+from leogym.configs.errors import InputError
+from leogym.traces.orbit import constellation, ground, isl, tle
+from leogym.traces.orbit.satellites import Sgp4Orbits
+from leogym.traces.path.build import build
+from leogym.traces.path.spec import PathSpec
 
 # Vallado et al., "Revisiting Spacetrack Report #3" (AIAA 2006-6753): a near-earth and a deep-space satellite.
 VANGUARD = (

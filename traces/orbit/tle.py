@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from configs.errors import InputError
+from leogym.configs.errors import InputError
 
 MAX_BYTES = 64 << 20
 """Enough for over 300,000 satellites. Larger files are refused, because a file is read into memory whole."""

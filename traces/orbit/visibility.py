@@ -6,8 +6,8 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.orbit import slant
-from traces.orbit.ground import Stations
+from leogym.traces.orbit import slant
+from leogym.traces.orbit.ground import Stations
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

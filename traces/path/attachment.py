@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.orbit.ground import Stations
-from traces.orbit.legs import Delays, measured_km
-from traces.orbit.satellites import Orbits
-from traces.orbit.visibility import Visibility
-from traces.path.clock import Clock
-from traces.path.routing import Chain
+from leogym.traces.orbit.ground import Stations
+from leogym.traces.orbit.legs import Delays, measured_km
+from leogym.traces.orbit.satellites import Orbits
+from leogym.traces.orbit.visibility import Visibility
+from leogym.traces.path.clock import Clock
+from leogym.traces.path.routing import Chain
 
 NONE = -1  # no satellite in reach
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from configs.errors import InputError
-from traces.path import path_trace
-from traces.path.spec import PathSpec
+from leogym.configs.errors import InputError
+from leogym.traces.path import path_trace
+from leogym.traces.path.spec import PathSpec
 
 
 def write_all(specs: list[PathSpec], folder: Path, jobs: int | None = None) -> Iterator[tuple[Path, str]]:

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from configs.errors import InputError
-from traces.orbit import constellation
-from traces.orbit.satellites import propagator
-from traces.orbit.visibility import Visibility
-from traces.path import attachment, handover
-from traces.path.attachment import Hold
-from traces.path.clock import Clock
-from traces.path.network import Network
-from traces.path.path import Block, NoRouteError, blocks
-from traces.path.routing import Chain
-from traces.path.spec import PathSpec
+from leogym.configs.errors import InputError
+from leogym.traces.orbit import constellation
+from leogym.traces.orbit.satellites import propagator
+from leogym.traces.orbit.visibility import Visibility
+from leogym.traces.path import attachment, handover
+from leogym.traces.path.attachment import Hold
+from leogym.traces.path.clock import Clock
+from leogym.traces.path.network import Network
+from leogym.traces.path.path import Block, NoRouteError, blocks
+from leogym.traces.path.routing import Chain
+from leogym.traces.path.spec import PathSpec
 
 
 class Builder:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import leosim
 
-from configs.errors import InputError
-from traces.path import named_paths, path_trace, shared, synth
+from leogym.configs.errors import InputError
+from leogym.traces.path import named_paths, path_trace, shared, synth
 
 MAX_BYTES = 1 << 30  # larger files are refused, because files are read into memory whole
 
@@ -26,7 +26,7 @@ def folder() -> Path:
 @cache
 def _builder_digest() -> str:
     """Return a digest of this package and its data, so that a change to them invalidates cached traces."""
-    package = Path(__file__).parents[1]
+    package = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*")):
         if path.suffix in {".py", ".csv", ".yaml"} and not path.name.startswith("test_"):

@@ -2,10 +2,10 @@
 
 import shlex
 
-from traces.capacity.settings import FLAGS as CONDITIONS_FLAGS
-from traces.orbit import ground
-from traces.path import named_paths
-from traces.path.spec import DEFAULT_EPOCH, PathSpec
+from leogym.traces.capacity.settings import FLAGS as CONDITIONS_FLAGS
+from leogym.traces.orbit import ground
+from leogym.traces.path import named_paths
+from leogym.traces.path.spec import DEFAULT_EPOCH, PathSpec
 
 _FLAGS = {
     "constellation": "--constellation",

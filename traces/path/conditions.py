@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from configs.errors import InputError
-from configs.units import NS_PER_MS, NS_PER_S
-from traces.capacity.loss import ConstantLoss, GilbertElliott
-from traces.capacity.rows import Overlay, Rows
-from traces.capacity.settings import parse_loss_burst
-from traces.capacity.span import End, Floats, Grid, Model, View
-from traces.capacity.starlink import Starlink
-from traces.capacity.uniform_steps import UniformSteps
-from traces.orbit import visibility
+from leogym.configs.errors import InputError
+from leogym.configs.units import NS_PER_MS, NS_PER_S
+from leogym.traces.capacity.loss import ConstantLoss, GilbertElliott
+from leogym.traces.capacity.rows import Overlay, Rows
+from leogym.traces.capacity.settings import parse_loss_burst
+from leogym.traces.capacity.span import End, Floats, Grid, Model, View
+from leogym.traces.capacity.starlink import Starlink
+from leogym.traces.capacity.uniform_steps import UniformSteps
+from leogym.traces.orbit import visibility
 
 if TYPE_CHECKING:
-    from traces.path.build import Builder
-    from traces.path.path import Block
+    from leogym.traces.path.build import Builder
+    from leogym.traces.path.path import Block
 
 SLOT_S = 15  # slot length for a path without re-selections (``--attach shortest``)
 
@@ -48,7 +48,7 @@ class Conditions:
                 self._models["loss_burst"] = GilbertElliott(parse_loss_burst(spec.loss_burst), spec.seed)
             if spec.rain is not None:
                 # Rain imports libraries that load slowly.
-                from traces.capacity.rain import Rain
+                from leogym.traces.capacity.rain import Rain
 
                 site = spec.from_site if spec.rain_at == "from" else spec.to_site
                 self._models["rain"] = Rain(spec.rain, site, spec.rain_at, spec.seed, spec.duration_s)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.orbit.earth import LIGHT_KM_PER_S
-from traces.orbit.legs import measured_km
-from traces.path import attachment
-from traces.path.attachment import Hold
-from traces.path.clock import Clock
-from traces.path.network import Network
-from traces.path.routing import Chain
+from leogym.traces.orbit.earth import LIGHT_KM_PER_S
+from leogym.traces.orbit.legs import measured_km
+from leogym.traces.path import attachment
+from leogym.traces.path.attachment import Hold
+from leogym.traces.path.clock import Clock
+from leogym.traces.path.network import Network
+from leogym.traces.path.routing import Chain
 
 HARD = "hard_handover"
 SOFT = "soft_handover"

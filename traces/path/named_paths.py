@@ -1,9 +1,9 @@
 """Paths that scenarios use by name."""
 
-from configs.errors import InputError
-from traces.orbit import constellation, ground
-from traces.orbit.legs import FLAT
-from traces.path.spec import PathSpec
+from leogym.configs.errors import InputError
+from leogym.traces.orbit import constellation, ground
+from leogym.traces.orbit.legs import FLAT
+from leogym.traces.path.spec import PathSpec
 
 _PAIRS = {
     "sd-ny-isl": ("sd", "ny", "isl"),

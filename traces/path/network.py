@@ -5,12 +5,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.orbit import ground, isl, legs
-from traces.orbit.constellation import Constellation
-from traces.orbit.legs import Delays
-from traces.orbit.satellites import Orbits, Sgp4Orbits
-from traces.orbit.visibility import Visibility
-from traces.path.routing import Chain, chain_km, shortest, within
+from leogym.traces.orbit import ground, isl, legs
+from leogym.traces.orbit.constellation import Constellation
+from leogym.traces.orbit.legs import Delays
+from leogym.traces.orbit.satellites import Orbits, Sgp4Orbits
+from leogym.traces.orbit.visibility import Visibility
+from leogym.traces.path.routing import Chain, chain_km, shortest, within
 
 Floats = NDArray[np.float64]
 Links = Literal["isl", "bent-pipe"]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.orbit.earth import LIGHT_KM_PER_S
-from traces.path.clock import Clock
-from traces.path.handover import Segment
-from traces.path.network import Network
-from traces.path.routing import Chain
+from leogym.traces.orbit.earth import LIGHT_KM_PER_S
+from leogym.traces.path.clock import Clock
+from leogym.traces.path.handover import Segment
+from leogym.traces.path.network import Network
+from leogym.traces.path.routing import Chain
 
 Ints = NDArray[np.int64]
 

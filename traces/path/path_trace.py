@@ -10,18 +10,18 @@ from typing import IO, Any
 
 import numpy as np
 
-from configs.errors import InputError
-from traces.capacity.rows import decimal
-from traces.orbit.earth import LIGHT_KM_PER_S
-from traces.orbit.ground import Site
-from traces.path import handover
-from traces.path.announcement import ReportError
-from traces.path.build import Builder
-from traces.path.clock import Clock
-from traces.path.command import canonical
-from traces.path.conditions import Conditions
-from traces.path.path import Block
-from traces.path.spec import PathSpec
+from leogym.configs.errors import InputError
+from leogym.traces.capacity.rows import decimal
+from leogym.traces.orbit.earth import LIGHT_KM_PER_S
+from leogym.traces.orbit.ground import Site
+from leogym.traces.path import handover
+from leogym.traces.path.announcement import ReportError
+from leogym.traces.path.build import Builder
+from leogym.traces.path.clock import Clock
+from leogym.traces.path.command import canonical
+from leogym.traces.path.conditions import Conditions
+from leogym.traces.path.path import Block
+from leogym.traces.path.spec import PathSpec
 
 FORMAT = "leogym-path-trace"
 VERSION = 1

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from configs.errors import InputError, one_line
-from traces.orbit import ground
-from traces.orbit.earth import EARTH_RADIUS_KM, LIGHT_KM_PER_S
-from traces.orbit.legs import FLAT
+from leogym.configs.errors import InputError, one_line
+from leogym.traces.orbit import ground
+from leogym.traces.orbit.earth import EARTH_RADIUS_KM, LIGHT_KM_PER_S
+from leogym.traces.orbit.legs import FLAT
 
 FROZEN_S = 2.0
 """Satellites move at 7 km/s, so a delay that is constant for this long has a leg that was not updated."""

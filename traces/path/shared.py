@@ -11,14 +11,14 @@ from typing import Any, get_args
 import numpy as np
 import yaml
 
-from configs.errors import InputError
-from configs.output_file import write_file
-from traces.orbit import ground
-from traces.path import command, named_paths
-from traces.path.network import Links
-from traces.path.path_trace import COLUMNS, FORMAT, VERSION, decimal
-from traces.path.shared_stretch import Sharing, Side, Stretch, split
-from traces.path.spec import PathSpec, parse, parse_epoch
+from leogym.configs.errors import InputError
+from leogym.configs.output_file import write_file
+from leogym.traces.orbit import ground
+from leogym.traces.path import command, named_paths
+from leogym.traces.path.network import Links
+from leogym.traces.path.path_trace import COLUMNS, FORMAT, VERSION, decimal
+from leogym.traces.path.shared_stretch import Sharing, Side, Stretch, split
+from leogym.traces.path.spec import PathSpec, parse, parse_epoch
 
 DEFAULT_DURATION_S = 300.0
 ANY_SCHEME = "$scheme"  # placeholder in scenarios for the schemes under evaluation

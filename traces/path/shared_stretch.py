@@ -17,12 +17,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.orbit.earth import LIGHT_KM_PER_S
-from traces.path import handover
-from traces.path.build import Builder
-from traces.path.path import Block
-from traces.path.routing import Chain
-from traces.path.spec import PathSpec
+from leogym.traces.orbit.earth import LIGHT_KM_PER_S
+from leogym.traces.path import handover
+from leogym.traces.path.build import Builder
+from leogym.traces.path.path import Block
+from leogym.traces.path.routing import Chain
+from leogym.traces.path.spec import PathSpec
 
 Ints = NDArray[np.int64]
 

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, Field, ValidationError, model_validator
 
-from configs.errors import InputError, one_line
-from traces.capacity.settings import ConditionsSpec
-from traces.orbit.ground import Site
-from traces.orbit.legs import FLAT, Delays
-from traces.path import announcement
+from leogym.configs.errors import InputError, one_line
+from leogym.traces.capacity.settings import ConditionsSpec
+from leogym.traces.orbit.ground import Site
+from leogym.traces.orbit.legs import FLAT, Delays
+from leogym.traces.path import announcement
 
 DEFAULT_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """Arbitrary: plane 0's ascending node points to the vernal equinox at this instant."""

@@ -13,18 +13,18 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from configs.errors import InputError, number, one_line
-from configs.output_file import whole_file
-from configs.strict import NonNegative, Positive, Probability, Strict
-from configs.units import NS_PER_S
-from traces.capacity import starlink, uniform_steps
-from traces.capacity.loss import ConstantLoss, GilbertElliott
-from traces.capacity.outages import Outages
-from traces.capacity.rows import Overlay
-from traces.capacity.settings import parse_loss_burst
-from traces.capacity.span import Grid, Model, View
-from traces.capacity.starlink import Starlink
-from traces.capacity.uniform_steps import UniformSteps
+from leogym.configs.errors import InputError, number, one_line
+from leogym.configs.output_file import whole_file
+from leogym.configs.strict import NonNegative, Positive, Probability, Strict
+from leogym.configs.units import NS_PER_S
+from leogym.traces.capacity import starlink, uniform_steps
+from leogym.traces.capacity.loss import ConstantLoss, GilbertElliott
+from leogym.traces.capacity.outages import Outages
+from leogym.traces.capacity.rows import Overlay
+from leogym.traces.capacity.settings import parse_loss_burst
+from leogym.traces.capacity.span import Grid, Model, View
+from leogym.traces.capacity.starlink import Starlink
+from leogym.traces.capacity.uniform_steps import UniformSteps
 
 Range = tuple[float, float]
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from configs.errors import InputError
-from traces.path.announcement import DEFAULT, ReportError
+from leogym.configs.errors import InputError
+from leogym.traces.path.announcement import DEFAULT, ReportError
 
 
 def _errors(text, seed=1, count=4000):

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from configs.errors import InputError
-from traces.orbit.earth import LIGHT_KM_PER_S
-from traces.orbit.ground import Site
-from traces.orbit.visibility import elevation_deg
-from traces.path import attachment, handover, named_paths
-from traces.path.build import Builder, Path, build
-from traces.path.spec import PathSpec
+from leogym.configs.errors import InputError
+from leogym.traces.orbit.earth import LIGHT_KM_PER_S
+from leogym.traces.orbit.ground import Site
+from leogym.traces.orbit.visibility import elevation_deg
+from leogym.traces.path import attachment, handover, named_paths
+from leogym.traces.path.build import Builder, Path, build
+from leogym.traces.path.spec import PathSpec
 
 # All tests run in one worker, which builds each path once.
 PATHS = [

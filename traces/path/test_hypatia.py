@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from traces.orbit import ground, slant
-from traces.orbit.constellation import load
-from traces.orbit.satellites import propagator
-from traces.path.build import build
-from traces.path.spec import DEFAULT_EPOCH, PathSpec
+from leogym.traces.orbit import ground, slant
+from leogym.traces.orbit.constellation import load
+from leogym.traces.orbit.satellites import propagator
+from leogym.traces.path.build import build
+from leogym.traces.path.spec import DEFAULT_EPOCH, PathSpec
 
-PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "hypatia" / "rtt_manila_dalian.txt"
+PUBLISHED = Path(__file__).resolve().parents[3] / "shared" / "data" / "hypatia" / "rtt_manila_dalian.txt"
 MANILA = ground.Site(name="Manila", lat_deg=14.6042, lon_deg=120.9822)
 DALIAN = ground.Site(name="Dalian", lat_deg=38.913811, lon_deg=121.602322)
 ST_PETERSBURG = ground.Site(name="St Petersburg", lat_deg=59.929858, lon_deg=30.326228)

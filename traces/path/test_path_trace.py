@@ -5,11 +5,11 @@ import leosim
 import numpy as np
 import pytest
 
-import traces
-from configs.errors import InputError
-from traces.__main__ import _parser, _spec
-from traces.path import batch, cache, command, named_paths, path_trace, spec
-from traces.path.build import build
+from leogym import traces
+from leogym.configs.errors import InputError
+from leogym.traces.__main__ import _parser, _spec
+from leogym.traces.path import batch, cache, command, named_paths, path_trace, spec
+from leogym.traces.path.build import build
 
 
 def _short(name="sd-ny-bp", **changes):

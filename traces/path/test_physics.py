@@ -3,8 +3,8 @@ import re
 import leosim
 import pytest
 
-from configs.errors import InputError
-from traces.path import named_paths, path_trace, physics
+from leogym.configs.errors import InputError
+from leogym.traces.path import named_paths, path_trace, physics
 
 
 @pytest.fixture(scope="module")

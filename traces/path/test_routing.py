@@ -6,11 +6,11 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import floyd_warshall
 
-from traces.orbit import constellation, ground
-from traces.orbit.satellites import CircularOrbits
-from traces.orbit.visibility import Visibility
-from traces.path.network import Network
-from traces.path.routing import chain_km, shortest, within
+from leogym.traces.orbit import constellation, ground
+from leogym.traces.orbit.satellites import CircularOrbits
+from leogym.traces.orbit.visibility import Visibility
+from leogym.traces.path.network import Network
+from leogym.traces.path.routing import chain_km, shortest, within
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import yaml
 
-import traces
-from configs import scenario, suite
-from configs.errors import InputError, reports_input_errors
-from traces.__main__ import main
-from traces.orbit.earth import LIGHT_KM_PER_S
-from traces.path import cache as trace_cache
-from traces.path import physics, shared
-from traces.path.build import Builder
-from traces.path.shared_stretch import Sharing, common_run, split
+from leogym import traces
+from leogym.configs import scenario, suite
+from leogym.configs.errors import InputError, reports_input_errors
+from leogym.traces.__main__ import main
+from leogym.traces.orbit.earth import LIGHT_KM_PER_S
+from leogym.traces.path import cache as trace_cache
+from leogym.traces.path import physics, shared
+from leogym.traces.path.build import Builder
+from leogym.traces.path.shared_stretch import Sharing, common_run, split
 
-SCENARIOS = Path(__file__).parents[2] / "configs" / "scenarios"
+SCENARIOS = Path(__file__).resolve().parents[2] / "configs" / "scenarios"
 BENT_PIPE = {"links": "bent-pipe", "duration_s": 200.0}
 
 

@@ -6,10 +6,10 @@ import leosim
 import numpy as np
 import pytest
 
-from configs import scenario
-from configs.errors import InputError, reports_input_errors
-from traces.__main__ import main
-from traces.path import cache, named_paths, path_trace, physics, synth
+from leogym.configs import scenario
+from leogym.configs.errors import InputError, reports_input_errors
+from leogym.traces.__main__ import main
+from leogym.traces.path import cache, named_paths, path_trace, physics, synth
 
 
 def _run(monkeypatch, *words):

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import leosim
 
-from configs.errors import InputError
-from configs.output_file import write_file
-from traces.path.spec import PathSpec
-from traces.plot import figure, globe
-from traces.plot.chains import chain_spans
+from leogym.configs.errors import InputError
+from leogym.configs.output_file import write_file
+from leogym.traces.path.spec import PathSpec
+from leogym.traces.plot import figure, globe
+from leogym.traces.plot.chains import chain_spans
 
 FORMATS = (*figure.FORMATS, "html")
 

@@ -6,9 +6,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.path.build import Builder
-from traces.path.network import Network
-from traces.path.spec import PathSpec
+from leogym.traces.path.build import Builder
+from leogym.traces.path.network import Network
+from leogym.traces.path.spec import PathSpec
 
 SAMPLE_S = 10.0  # between samples, satellites deviate from a straight line by at most 0.1 km
 

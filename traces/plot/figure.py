@@ -7,11 +7,11 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from traces.orbit import ground
-from traces.path import physics
-from traces.plot import map as path_map
-from traces.plot import timeline
-from traces.plot.chains import ChainSpan
+from leogym.traces.orbit import ground
+from leogym.traces.path import physics
+from leogym.traces.plot import map as path_map
+from leogym.traces.plot import timeline
+from leogym.traces.plot.chains import ChainSpan
 
 FORMATS = ("png", "svg", "pdf")
 

@@ -9,11 +9,11 @@ import leosim
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.orbit import ground
-from traces.orbit.earth import EARTH_RADIUS_KM
-from traces.path import physics
-from traces.plot.chains import ChainSpan
-from traces.plot.figure import sites
+from leogym.traces.orbit import ground
+from leogym.traces.orbit.earth import EARTH_RADIUS_KM
+from leogym.traces.path import physics
+from leogym.traces.plot.chains import ChainSpan
+from leogym.traces.plot.figure import sites
 
 _FOLDER = Path(__file__).parent
 _SERIES_POINTS = 4000  # more than a screen's columns would only make the file larger

@@ -7,9 +7,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
-from traces.orbit import ground
-from traces.plot.chains import ChainSpan, lon_lat_deg
-from traces.plot.style import DARK, DELAY, EVENTS, HARD
+from leogym.traces.orbit import ground
+from leogym.traces.plot.chains import ChainSpan, lon_lat_deg
+from leogym.traces.plot.style import DARK, DELAY, EVENTS, HARD
 
 Floats = NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """Colours of all pictures of path traces."""
 
-from traces.path import handover
+from leogym.traces.path import handover
 
 DELAY, DOWN, HARD, SOFT, DARK = "#0b5cad", "#c8c8c8", "#b3261e", "#8a6d00", "#444444"
 

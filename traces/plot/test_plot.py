@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
-from traces import plot
-from traces.path import cache, named_paths, path_trace
-from traces.path.build import build
-from traces.path.spec import PathSpec
-from traces.plot import figure
-from traces.plot.chains import chain_spans, lon_lat_deg
+from leogym.traces import plot
+from leogym.traces.path import cache, named_paths, path_trace
+from leogym.traces.path.build import build
+from leogym.traces.path.spec import PathSpec
+from leogym.traces.plot import figure
+from leogym.traces.plot.chains import chain_spans, lon_lat_deg
 
 
 def _spec() -> PathSpec:

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from traces.plot.style import DELAY, DOWN, EVENTS, HARD
+from leogym.traces.plot.style import DELAY, DOWN, EVENTS, HARD
 
 
 def _series(

@@ -1,11 +1,11 @@
 """Asynchronous PPO with parameters shared by all flows, trained by RLlib."""
 
-from agents.baselines.appo.settings import AppoSettings
-from agents.training.scheme import Scheme
+from leogym.agents.baselines.appo.settings import AppoSettings
+from leogym.agents.training.scheme import Scheme
 
 SCHEME = Scheme(
     name="appo",
     summary="APPO (RLlib's asynchronous PPO, after IMPALA, 2018): samples while it learns",
     settings=AppoSettings,
-    trainers={"rllib": "agents.engines.rllib.online:train"},
+    trainers={"rllib": "leogym.agents.engines.rllib.online:train"},
 )

@@ -1,7 +1,7 @@
 """APPO's hyperparameters: those of PPO, with updates on fragments as they arrive."""
 
-from agents.baselines.ppo.settings import PpoSettings
-from agents.training.settings import Count, Engine
+from leogym.agents.baselines.ppo.settings import PpoSettings
+from leogym.agents.training.settings import Count, Engine
 
 
 class AppoSettings(PpoSettings):

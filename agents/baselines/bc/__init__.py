@@ -1,11 +1,11 @@
 """Behavioural cloning of the schemes in Sage's pool, by RLlib's learner."""
 
-from agents.engines.offline_settings import OfflineSettings
-from agents.training.scheme import Scheme
+from leogym.agents.engines.offline_settings import OfflineSettings
+from leogym.agents.training.scheme import Scheme
 
 SCHEME = Scheme(
     name="bc",
     summary="Behavioural cloning of Sage's pool: the baseline of offline learning",
     settings=OfflineSettings,
-    trainers={"rllib": "agents.engines.rllib.offline:train_bc"},
+    trainers={"rllib": "leogym.agents.engines.rllib.offline:train_bc"},
 )

@@ -4,12 +4,12 @@ The policy runner of `core/control` cannot run the recurrent stochastic world mo
 but no ``policy/``.
 """
 
-from agents.baselines.dreamerv3.settings import DreamerV3Settings
-from agents.training.scheme import Scheme
+from leogym.agents.baselines.dreamerv3.settings import DreamerV3Settings
+from leogym.agents.training.scheme import Scheme
 
 SCHEME = Scheme(
     name="dreamerv3",
     summary="DreamerV3 (Hafner et al., 2023): learns a world model and acts in it",
     settings=DreamerV3Settings,
-    trainers={"rllib": "agents.engines.rllib.online:train"},
+    trainers={"rllib": "leogym.agents.engines.rllib.online:train"},
 )

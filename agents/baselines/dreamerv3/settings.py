@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from agents.training.settings import Count, Engine, Fraction, TrainSettings
-from configs.strict import Positive
+from leogym.agents.training.settings import Count, Engine, Fraction, TrainSettings
+from leogym.configs.strict import Positive
 
 
 class DreamerV3Settings(TrainSettings):

@@ -1,8 +1,8 @@
 """PPO's hyperparameters that Stable-Baselines3 and RLlib share."""
 
-from agents.engines.settings import Sb3Settings
-from agents.training.settings import Count, Fraction
-from configs.strict import NonNegative, Positive
+from leogym.agents.engines.settings import Sb3Settings
+from leogym.agents.training.settings import Count, Fraction
+from leogym.configs.strict import NonNegative, Positive
 
 
 class PpoSettings(Sb3Settings):

@@ -1,7 +1,7 @@
 """Hyperparameters of PPO with an LSTM."""
 
-from agents.baselines.ppo.settings import PpoSettings
-from agents.training.settings import Count
+from leogym.agents.baselines.ppo.settings import PpoSettings
+from leogym.agents.training.settings import Count
 
 
 class RecurrentPpoSettings(PpoSettings):

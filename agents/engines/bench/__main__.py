@@ -15,12 +15,12 @@ from typing import Any
 import leosim
 import torch
 
-from agents.training import registry
-from agents.training.rollout import evaluate_policy
-from agents.training.run_folder import RunFolder
-from agents.training.settings import build
-from configs.errors import reports_input_errors
-from results.intervals import Interval, interval
+from leogym.agents.training import registry
+from leogym.agents.training.rollout import evaluate_policy
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import build
+from leogym.configs.errors import reports_input_errors
+from leogym.results.intervals import Interval, interval
 
 EPISODES = 16
 SCENARIOS = {

@@ -16,17 +16,17 @@ from ray.rllib.algorithms.sac import SACConfig
 from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
-from agents.baselines.appo.settings import AppoSettings
-from agents.baselines.dreamerv3.settings import DreamerV3Settings
-from agents.baselines.ppo.settings import PpoSettings
-from agents.engines.replay_settings import ReplaySettings
-from agents.engines.rllib.flow_replay import FlowReplayBuffer
-from agents.engines.rllib.learner_checkpoint import learner_of, lock_updates
-from agents.engines.rllib.modules import AsynchronousFlowModule, flow_module, own_module
-from agents.engines.rllib.rewards import FlowRewards
-from agents.engines.settings import Sb3Settings
-from agents.training.settings import TrainSettings
-from envs.rllib import MultiFlowEnv, SingleFlowEnv
+from leogym.agents.baselines.appo.settings import AppoSettings
+from leogym.agents.baselines.dreamerv3.settings import DreamerV3Settings
+from leogym.agents.baselines.ppo.settings import PpoSettings
+from leogym.agents.engines.replay_settings import ReplaySettings
+from leogym.agents.engines.rllib.flow_replay import FlowReplayBuffer
+from leogym.agents.engines.rllib.learner_checkpoint import learner_of, lock_updates
+from leogym.agents.engines.rllib.modules import AsynchronousFlowModule, flow_module, own_module
+from leogym.agents.engines.rllib.rewards import FlowRewards
+from leogym.agents.engines.settings import Sb3Settings
+from leogym.agents.training.settings import TrainSettings
+from leogym.envs.rllib import MultiFlowEnv, SingleFlowEnv
 
 if TYPE_CHECKING:
     from ray.rllib.algorithms.dreamerv3 import DreamerV3Config

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from ray.rllib.algorithms.algorithm import Algorithm
 
-from configs.errors import InputError
+from leogym.configs.errors import InputError
 
 FILE = "learner.pt"
 

@@ -13,8 +13,8 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
 from torch import nn
 
-from agents.engines.actor import ACTIVATIONS, dense_layer, dense_layers, layers
-from agents.engines.settings import Sb3Settings
+from leogym.agents.engines.actor import ACTIVATIONS, dense_layer, dense_layers, layers
+from leogym.agents.engines.settings import Sb3Settings
 
 
 class FlowModule(TorchRLModule, ValueFunctionAPI):

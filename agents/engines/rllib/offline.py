@@ -26,19 +26,19 @@ from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 from torch import nn
 
-from agents.engines.actor import dense_layer, export
-from agents.engines.offline_settings import CqlSettings, OfflineSettings
-from agents.engines.ray_cluster import quieten
-from agents.engines.rllib import learner_checkpoint
-from agents.engines.rllib.modules import actor_layers, flow_module, own_module
-from agents.sage import pool
-from agents.sage.pool import ACTION_MAX
-from agents.sage.sequences import Sequences
-from agents.training.reporter import Reporter
-from agents.training.run_folder import RunFolder
-from agents.training.settings import TrainSettings
-from configs.errors import InputError
-from envs.flow import action_space, observation_space
+from leogym.agents.engines.actor import dense_layer, export
+from leogym.agents.engines.offline_settings import CqlSettings, OfflineSettings
+from leogym.agents.engines.ray_cluster import quieten
+from leogym.agents.engines.rllib import learner_checkpoint
+from leogym.agents.engines.rllib.modules import actor_layers, flow_module, own_module
+from leogym.agents.sage import pool
+from leogym.agents.sage.pool import ACTION_MAX
+from leogym.agents.sage.sequences import Sequences
+from leogym.agents.training.reporter import Reporter
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import TrainSettings
+from leogym.configs.errors import InputError
+from leogym.envs.flow import action_space, observation_space
 
 LOSSES = {"policy_loss": "policy_loss", "value_loss": "qf_loss", "conservative_loss": "cql_loss"}
 """Columns of progress.csv and RLlib's names for them."""

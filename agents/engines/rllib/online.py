@@ -21,18 +21,18 @@ from ray.exceptions import RayError
 from ray.rllib.algorithms.algorithm import Algorithm
 from torch import nn
 
-from agents.engines.actor import export
-from agents.engines.ray_cluster import running
-from agents.engines.rllib import learner_checkpoint
-from agents.engines.rllib.algorithms import build, builder
-from agents.engines.rllib.modules import actor_layers
-from agents.engines.rllib.rewards import Rewards
-from agents.engines.schedule import Every
-from agents.engines.settings import Sb3Settings
-from agents.training.reporter import Reporter
-from agents.training.run_folder import RunFolder
-from agents.training.settings import TrainSettings
-from configs.errors import InputError
+from leogym.agents.engines.actor import export
+from leogym.agents.engines.ray_cluster import running
+from leogym.agents.engines.rllib import learner_checkpoint
+from leogym.agents.engines.rllib.algorithms import build, builder
+from leogym.agents.engines.rllib.modules import actor_layers
+from leogym.agents.engines.rllib.rewards import Rewards
+from leogym.agents.engines.schedule import Every
+from leogym.agents.engines.settings import Sb3Settings
+from leogym.agents.training.reporter import Reporter
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import TrainSettings
+from leogym.configs.errors import InputError
 
 
 def train(settings: TrainSettings, run: RunFolder) -> None:

@@ -11,9 +11,9 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecMonitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 from torch import nn
 
-from agents.engines.settings import Sb3Settings
-from agents.training.curriculum import Curriculum
-from envs.sb3 import LeoVecEnv
+from leogym.agents.engines.settings import Sb3Settings
+from leogym.agents.training.curriculum import Curriculum
+from leogym.envs.sb3 import LeoVecEnv
 
 
 def _no_lstm(model: Any) -> None:

@@ -12,12 +12,12 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import VecEnv
 
-from agents.engines.data_parallel import ALONE, Ranks
-from agents.engines.sb3 import episodes
-from agents.engines.sb3.algorithm import Algorithm, make_environment
-from agents.engines.settings import Sb3Settings
-from configs.atomic import sync_folder
-from configs.errors import InputError
+from leogym.agents.engines.data_parallel import ALONE, Ranks
+from leogym.agents.engines.sb3 import episodes
+from leogym.agents.engines.sb3.algorithm import Algorithm, make_environment
+from leogym.agents.engines.settings import Sb3Settings
+from leogym.configs.atomic import sync_folder
+from leogym.configs.errors import InputError
 
 
 def seed_episodes(environment: VecEnv, settings: Sb3Settings, steps: int, rank: int) -> int:

@@ -15,7 +15,7 @@ from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor, unwrap_vec_wrapper
 
-from envs.sb3 import LeoVecEnv
+from leogym.envs.sb3 import LeoVecEnv
 
 TEXT, ARRAYS = "episodes.json", "episodes.npz"
 

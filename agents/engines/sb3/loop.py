@@ -23,16 +23,16 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.utils import set_random_seed
 
-from agents.engines import data_parallel
-from agents.engines.actor import export
-from agents.engines.data_parallel import MeanGradients, Ranks
-from agents.engines.sb3.algorithm import Algorithm, make_environment
-from agents.engines.sb3.checkpoint import load, save, save_beside, seed_episodes
-from agents.engines.schedule import Every
-from agents.engines.settings import Sb3Settings
-from agents.training.reporter import Reporter
-from agents.training.run_folder import RunFolder
-from agents.training.stopping import Stopped
+from leogym.agents.engines import data_parallel
+from leogym.agents.engines.actor import export
+from leogym.agents.engines.data_parallel import MeanGradients, Ranks
+from leogym.agents.engines.sb3.algorithm import Algorithm, make_environment
+from leogym.agents.engines.sb3.checkpoint import load, save, save_beside, seed_episodes
+from leogym.agents.engines.schedule import Every
+from leogym.agents.engines.settings import Sb3Settings
+from leogym.agents.training.reporter import Reporter
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.stopping import Stopped
 
 
 @dataclass

@@ -12,11 +12,11 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
-from agents.engines.actor import ACTIVATIONS, dense_layers
-from agents.engines.replay_settings import ReplaySettings, Td3Settings, TqcSettings
-from agents.engines.sb3 import loop
-from agents.training.run_folder import RunFolder
-from agents.training.settings import TrainSettings
+from leogym.agents.engines.actor import ACTIVATIONS, dense_layers
+from leogym.agents.engines.replay_settings import ReplaySettings, Td3Settings, TqcSettings
+from leogym.agents.engines.sb3 import loop
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import TrainSettings
 
 ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 """A replay buffer's arrays, each (capacity, simulations, …)."""

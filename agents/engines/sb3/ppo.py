@@ -10,11 +10,11 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
-from agents.baselines.ppo.settings import PpoSettings
-from agents.engines.actor import ACTIVATIONS, dense_layers
-from agents.engines.sb3 import loop
-from agents.training.run_folder import RunFolder
-from agents.training.settings import TrainSettings
+from leogym.agents.baselines.ppo.settings import PpoSettings
+from leogym.agents.engines.actor import ACTIVATIONS, dense_layers
+from leogym.agents.engines.sb3 import loop
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import TrainSettings
 
 
 class BoundedActorCritic(ActorCriticPolicy):

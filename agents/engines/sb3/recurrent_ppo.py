@@ -7,12 +7,12 @@ from stable_baselines3.common.distributions import Distribution
 from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
-from agents.baselines.recurrent_ppo.settings import RecurrentPpoSettings
-from agents.engines.actor import ACTIVATIONS, dense_layers
-from agents.engines.sb3 import loop
-from agents.engines.sb3.ppo import hyperparameters
-from agents.training.run_folder import RunFolder
-from agents.training.settings import TrainSettings
+from leogym.agents.baselines.recurrent_ppo.settings import RecurrentPpoSettings
+from leogym.agents.engines.actor import ACTIVATIONS, dense_layers
+from leogym.agents.engines.sb3 import loop
+from leogym.agents.engines.sb3.ppo import hyperparameters
+from leogym.agents.training.run_folder import RunFolder
+from leogym.agents.training.settings import TrainSettings
 
 
 class BoundedRecurrent(RecurrentActorCriticPolicy):

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from agents.engines.actor import SPEC_VERSION
-from agents.hillclimb.settings import HillclimbSettings
-from agents.training.episode_batch import Episodes
-from agents.training.onnx_export import perceptron
-from agents.training.reporter import Reporter
-from agents.training.run_folder import RunFolder
-from configs.errors import InputError
+from leogym.agents.engines.actor import SPEC_VERSION
+from leogym.agents.hillclimb.settings import HillclimbSettings
+from leogym.agents.training.episode_batch import Episodes
+from leogym.agents.training.onnx_export import perceptron
+from leogym.agents.training.reporter import Reporter
+from leogym.agents.training.run_folder import RunFolder
+from leogym.configs.errors import InputError
 
 Weights = dict[str, np.ndarray]
 
