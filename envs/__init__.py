@@ -11,21 +11,18 @@
 
 from typing import TYPE_CHECKING, Any
 
+from leogym.envs.registration import FLOW_ID
+
 if TYPE_CHECKING:
     from leogym.envs.parallel import FLOWS_ID, parallel_env
-    from leogym.envs.registration import FLOW_ID
 
 __all__ = ["FLOWS_ID", "FLOW_ID", "parallel_env"]
 
 
 def __getattr__(name: str) -> Any:
     """Import PettingZoo's face on first use: every command imports this package, and few need the face."""
-    if name in ("FLOWS_ID", "parallel_env"):
-        from leogym.envs import parallel
+    if name not in ("FLOWS_ID", "parallel_env"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from leogym.envs import parallel
 
-        return getattr(parallel, name)
-    if name == "FLOW_ID":
-        from leogym.envs import registration
-
-        return registration.FLOW_ID
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(parallel, name)

@@ -151,7 +151,7 @@ def test_every_shipped_preset_is_valid():
 
 
 def test_a_policy_of_another_agent_is_refused(tmp_path):
-    fixture = train_cli.CONFIGS.parents[1] / "core/control/tests/fixtures/perceptron"
+    fixture = train_cli.CONFIGS.resolve().parents[1] / "core/control/tests/fixtures/perceptron"
     with pytest.raises(InputError, match=r"policy.json: agent: is 'astraea', not 'sage'"):
         evaluation.load(fixture)
 

@@ -38,7 +38,7 @@ settings:
 search: {{actor_learning_rate: {{grid: [1e-4, 1e-3]}}}}
 metric: reward
 """
-ROOT = Path(train_cli.__file__).parents[1]
+ROOT = Path(train_cli.__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="module")
