@@ -24,6 +24,7 @@ def load_traces(suites: Iterable[Suite]) -> dict[str, LoadedTrace]:
     """Return all path traces of the suites' scenarios; build missing named paths."""
     # The traces do not depend on the scheme under test.
     names = {name for suite in suites for case in suite.cases("cubic") for name in case.scenario.traces}
+    cache.build(sorted(names))
     return {name: _load(name) for name in sorted(names)}
 
 

@@ -2,9 +2,11 @@
 
 import fcntl
 import hashlib
+import multiprocessing
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -51,7 +53,7 @@ def file(name_or_file: str) -> Path:
             known = ", ".join([*named_paths.names(), *synth.PRESETS])
             raise InputError(f"{name_or_file}: trace: neither a file nor a named path ({known})")
         return path
-    path = folder() / f"{name_or_file}-{_builder_digest()}.csv"
+    path = _built(name_or_file)
     if not path.is_file():
         _make_folder(path.parent)
         with _locked(path.with_suffix(".lock")):
@@ -64,9 +66,39 @@ def file(name_or_file: str) -> Path:
     return path
 
 
+def build(names_or_files: Iterable[str]) -> None:
+    """Build the named ones that are not cached, one process a core; the rest has no effect.
+
+    Raises:
+        InputError: the cache folder cannot be written, or a path cannot be built.
+    """
+    missing = {}
+    for name in names_or_files:
+        owner = shared.pairs_of_trace(name)
+        if owner is not None or named_paths.is_named(name) or synth.named(name) is not None:
+            path = _built(name)
+            # All stretches of shared paths are built together.
+            together = path if owner is None else path.parent
+            if not together.exists():
+                missing[together] = name
+    workers = min(len(missing), len(os.sched_getaffinity(0)))
+    if workers > 1:
+        # Spawn: a forked process would inherit locks of threads that do not exist in it.
+        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+            list(pool.map(file, missing.values()))
+
+
+def _built(name: str) -> Path:
+    """Return where the named path trace is once it is built."""
+    owner = shared.pairs_of_trace(name)
+    if owner is None:
+        return folder() / f"{name}-{_builder_digest()}.csv"
+    return folder() / f"{owner}-{_builder_digest()}" / f"{name.partition('/')[2]}.csv"
+
+
 def _stretch(owner: str, name: str) -> Path:
     """Return the file of a stretch of shared paths; build all stretches together."""
-    path = folder() / f"{owner}-{_builder_digest()}" / f"{name.partition('/')[2]}.csv"
+    path = _built(name)
     if not path.parent.is_dir():
         _make_folder(folder())
         with _locked(path.parent.with_suffix(".lock")):

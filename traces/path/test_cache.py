@@ -1,0 +1,27 @@
+import pytest
+
+from leogym.traces.path import cache, path_trace, synth
+
+NAMES = ("starlink", "starlink-fast")
+
+
+def test_what_is_missing_is_built_side_by_side_with_the_same_bytes(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEOGYM_CACHE", str(tmp_path / "together"))
+    cache.build([*NAMES, str(tmp_path / "no-such-file.csv")])
+    together = sorted((tmp_path / "together" / "traces").glob("*.csv"))
+    assert len(together) == len(NAMES)
+
+    monkeypatch.setenv("LEOGYM_CACHE", str(tmp_path / "alone"))
+    assert [cache.file(name).read_bytes() for name in sorted(NAMES)] == [
+        path.read_bytes() for path in together
+    ]
+
+
+def test_what_is_cached_is_not_built_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEOGYM_CACHE", str(tmp_path))
+    cache.build(NAMES)
+    for module in (synth, path_trace):
+        monkeypatch.setattr(module, "write", lambda *_: pytest.fail("built twice"))
+    monkeypatch.setattr(cache, "ProcessPoolExecutor", lambda *_, **__: pytest.fail("processes for nothing"))
+    cache.build(NAMES)
+    assert all(cache.file(name).is_file() for name in NAMES)
