@@ -12,16 +12,19 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from leogym.configs.errors import InputError
+from leogym.envs.autoreset import parse_limit, parse_mask, parse_mode
 from leogym.envs.reports import FIELDS, ReportReader
 from leogym.envs.scenarios import ScenarioLike
 from leogym.envs.simulation import Options, Simulations, single_flow
+from leogym.envs.views import Viewing
 
 Observation = NDArray[np.float32]
 
 
-def observation_space(dimension: int) -> Box:
-    """Return the space of an observation; features are finite, but most have no bound."""
-    return Box(-np.inf, np.inf, (dimension,), np.float32)
+def observation_space(bounds: tuple[Observation, Observation]) -> Box:
+    """Return the space of observations between the smallest and the largest one, each (observation_dim,)."""
+    return Box(*bounds, dtype=np.float32)
 
 
 def action_space(dimension: int) -> Box:
@@ -29,7 +32,7 @@ def action_space(dimension: int) -> Box:
     return Box(-1.0, 1.0, (dimension,), np.float32)
 
 
-class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
+class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
     """One learning flow over simulated links, among other flows.
 
     ## Description
@@ -39,21 +42,23 @@ class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
     scenario names. The simulator models every packet, ACK, loss and retransmission.
 
     ## Observation Space
-    With ``agent="astraea"``: ``Box(-inf, inf, (50,), float32)``: the ten features below for each of the last
-    five intervals, oldest first. Features are at least 0; intervals before the first are zeros.
+    With ``agent="astraea"``: ``Box(0, high, (50,), float32)``: the ten features below for each of the last
+    five intervals, oldest first; intervals before the first are zeros. Larger values are clipped.
 
-    | Num | Feature | Clip |
+    | Num | Feature | High |
     |---|---|---|
-    | 0 | mean delivery rate / its maximum so far (0.5 without a sample) | |
+    | 0 | mean delivery rate / its maximum so far (0.5 without a sample) | 1 |
     | 1 | mean RTT / minimum RTT (2 without a sample) | 2 |
     | 2 | smoothed RTT / minimum RTT | 2 |
     | 3 | congestion window in bits / minimum RTT, over ten times the maximum delivery rate in bytes/s | 2 |
-    | 4 | maximum delivery rate / 10 MB/s | |
-    | 5 | minimum RTT / 0.5 s | |
-    | 6 | bytes lost per second / maximum delivery rate | |
-    | 7 | packets in flight / congestion window | |
+    | 4 | maximum delivery rate / 10 MB/s | 10⁶ |
+    | 5 | minimum RTT / 0.5 s | 10⁶ |
+    | 6 | bytes lost per second / maximum delivery rate | 10⁶ |
+    | 7 | packets in flight / congestion window | 10⁶ |
     | 8 | pacing rate / maximum delivery rate | 2 |
-    | 9 | retransmissions in flight / congestion window | |
+    | 9 | retransmissions in flight / congestion window | 10⁶ |
+
+    With ``normalize_observations=True``: ``Box(-1, 1, (50,), float32)``, each feature x as x / (1 + |x|).
 
     ## Action Space
     With ``agent="astraea"``: ``Box(-1, 1, (1,), float32)``: the congestion window grows to
@@ -87,11 +92,18 @@ class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
       monitor interval of real time. ``info`` then also has ``late_decisions``, the number of intervals so far
       that ended before the action on the previous one, and ``invalid``: at the episode's end, why its result
       is invalid, else an empty string.
+    - ``normalize_observations``: whether observations are scaled to [-1, 1]. Policies that run without Python
+      need unscaled ones.
     - ``policies``: policy folders by scheme, for other flows that trained policies control.
 
     ## Vectorized environment
     ``gymnasium.make_vec("leo/Flow-v0", num_envs=16)`` steps all simulations in one native call and gives
     the same results for the same seeds; ``threads=0`` uses all cores.
+
+    ## Copies
+    ``copy.deepcopy`` and ``pickle`` keep the running episode and the generator: the copy gives the trajectory
+    that the original gives. A pickle holds the episode's scenario and actions; reading it runs them again.
+    Environments on real TCP cannot be copied.
 
     ## Version History
     - v0: first version.
@@ -114,15 +126,19 @@ class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
             "leo/Flow-v0",
         )
         batch = self._batch = self._simulations.batch
-        self.observation_space = observation_space(batch.observation_dim)
+        self.observation_space = observation_space(batch.observation_bounds)
         self.action_space = action_space(batch.action_dim)
+        self._reader = ReportReader(batch.report_fields)
+        self._actions = np.zeros((1, 1, batch.action_dim), np.float32)
+        self._over = True
+        self._take_views()
+
+    def _set_views(self) -> None:
+        batch = self._batch
         self._observation = batch.observations[0, 0]
         self._rewards = batch.rewards_view
         self._active, self._finished = batch.active, batch.finished
         self._report = batch.reports[0, 0]
-        self._reader = ReportReader(batch.report_fields)
-        self._actions = np.zeros((1, 1, batch.action_dim), np.float32)
-        self._over = True
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -160,11 +176,16 @@ class FlowEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
         return info
 
 
-class FlowVectorEnv(VectorEnv[Observation, NDArray[np.float32], NDArray[Any]]):
+class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray[Any]]):
     """Many `FlowEnv` that native code steps together; ``gymnasium.make_vec`` returns it.
 
-    Takes the arguments of `FlowEnv`, and ``threads`` (0: one per core). The `step` after an episode's end
-    resets the sub-environment and ignores its action (``AutoresetMode.NEXT_STEP``).
+    Takes the arguments of `FlowEnv`, and ``threads`` (0: one per core). Observations, rewards, flags and
+    ``info`` are those of ``gymnasium.vector.SyncVectorEnv`` over `FlowEnv`.
+
+    ``autoreset_mode`` says when a sub-environment is reset whose episode ended: by the next `step`, which
+    ignores its action (``"NextStep"``); in the same `step`, with the last observation and information in
+    ``info["final_obs"]`` and ``info["final_info"]`` (``"SameStep"``); or only by `reset` (``"Disabled"``).
+    ``max_episode_steps`` truncates longer episodes, as ``gymnasium.wrappers.TimeLimit`` (None, -1: no limit).
     """
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
@@ -177,10 +198,15 @@ class FlowVectorEnv(VectorEnv[Observation, NDArray[np.float32], NDArray[Any]]):
         backend: str = "simulator",
         *,
         threads: int = 1,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        max_episode_steps: int | None = None,
         render_mode: None = None,
         **options: Unpack[Options],
     ) -> None:
         self.num_envs = num_envs
+        self._autoreset = parse_mode(autoreset_mode)
+        self._limit = parse_limit(max_episode_steps)
+        self.metadata = {**self.metadata, "autoreset_mode": self._autoreset}
         self.render_mode = render_mode
         self._simulations = single_flow(
             Simulations(
@@ -189,19 +215,24 @@ class FlowVectorEnv(VectorEnv[Observation, NDArray[np.float32], NDArray[Any]]):
             "leo/Flow-v0",
         )
         batch = self._batch = self._simulations.batch
-        self.single_observation_space = observation_space(batch.observation_dim)
+        self.single_observation_space = observation_space(batch.observation_bounds)
         self.single_action_space = action_space(batch.action_dim)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._observations = batch.observations[:, 0]
-        self._rewards = batch.rewards_view[:, 0]
-        self._active, self._finished = batch.active[:, 0], batch.finished
-        self._reports = batch.reports[:, 0]
         self._reader = ReportReader(batch.report_fields)
         self._action_shape = (num_envs, 1, batch.action_dim)
         self._rngs: list[np.random.Generator | None] = [None] * num_envs
         self._ended: NDArray[np.intp] = np.arange(0)
+        self._elapsed = np.zeros(num_envs, dtype=np.int64)
         self._present = np.ones(num_envs, dtype=bool)
+        self._take_views()
+
+    def _set_views(self) -> None:
+        batch = self._batch
+        self._observations = batch.observations[:, 0]
+        self._rewards = batch.rewards_view[:, 0]
+        self._active, self._finished = batch.active[:, 0], batch.finished
+        self._reports = batch.reports[:, 0]
 
     def reset(
         self,
@@ -209,19 +240,29 @@ class FlowVectorEnv(VectorEnv[Observation, NDArray[np.float32], NDArray[Any]]):
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start new episodes; sub-environment i gets the seed ``seed + i`` or ``seed[i]``."""
+        """Start new episodes; sub-environment i gets the seed ``seed + i`` or ``seed[i]``.
+
+        ``options["reset_mask"]`` (num_envs,) resets only the sub-environments where it is true; ``info`` has
+        entries only for these. Raises `InputError` for a wrong mask or number of seeds.
+        """
+        mask = parse_mask(options, self.num_envs)
         if seed is None:
             seeds: Sequence[int | None] = [None] * self.num_envs
         elif isinstance(seed, int):
             seeds = [seed + index for index in range(self.num_envs)]
         else:
             seeds = seed
-        for index, one in zip(range(self.num_envs), seeds, strict=True):
-            if one is not None or self._rngs[index] is None:
+        if len(seeds) != self.num_envs:
+            raise InputError(f"seed: {len(seeds)} seeds: must be {self.num_envs}, one per environment")
+        reset = self._present if mask is None else mask
+        if waiting := [index for index in np.flatnonzero(~reset).tolist() if self._rngs[index] is None]:
+            raise ResetNeeded(f"options: reset_mask: environments {waiting} were never reset")
+        for index in np.flatnonzero(reset):
+            if (one := seeds[index]) is not None or self._rngs[index] is None:
                 self._rngs[index] = np_random(one)[0]
             self._reset_one(index)
-        self._ended = np.arange(0)
-        return self._observations.copy(), self._info()
+        self._ended = self._ended[~reset[self._ended]]
+        return self._observations.copy(), self._info(mask)
 
     def step(
         self, actions: NDArray[np.float32]
@@ -229,8 +270,11 @@ class FlowVectorEnv(VectorEnv[Observation, NDArray[np.float32], NDArray[Any]]):
         """Apply ``actions`` (num_envs, action_dim) and run one monitor interval of each simulation."""
         if self._rngs[0] is None:
             raise ResetNeeded("call reset before step")
+        if self._autoreset is AutoresetMode.DISABLED and self._ended.size:
+            raise ResetNeeded(f"episodes {self._ended.tolist()} are over: reset them by options reset_mask")
         self._batch.step(np.ascontiguousarray(actions, np.float32).reshape(self._action_shape))
         rewards = self._rewards.astype(np.float64)
+        self._elapsed += 1
         # Simulations whose episode ended in the last step ran on in this one; reset them now.
         for index in self._ended:
             self._reset_one(index)
@@ -238,22 +282,48 @@ class FlowVectorEnv(VectorEnv[Observation, NDArray[np.float32], NDArray[Any]]):
         over = self._finished | ~self._active
         truncated = over & self._simulations.at_end()[:, 0]
         terminated = over & ~truncated
+        if self._limit is not None:
+            truncated |= self._elapsed >= self._limit
+            over |= truncated
         self._ended = np.flatnonzero(over)
-        return self._observations.copy(), rewards, terminated, truncated, self._info()
+        if self._autoreset is AutoresetMode.SAME_STEP and self._ended.size:
+            info = self._reset_ended()
+        else:
+            info = self._info()
+        return self._observations.copy(), rewards, terminated, truncated, info
 
-    def _reset_one(self, index: int) -> None:
+    def _reset_ended(self) -> dict[str, Any]:
+        """Reset the environments that ended; return ``info`` with their last observation and information."""
+        final: dict[str, Any] = {}
+        for index in self._ended:
+            last = {**self._reader.one(self._reports[index]), **self._simulations.punctuality()}
+            observation = self._observations[index].copy()
+            final = self._add_info(final, {"final_obs": observation, "final_info": last}, int(index))
+            self._reset_one(index)
+        self._ended = np.arange(0)
+        return {**self._info(), **final}
+
+    def _reset_one(self, index: np.intp) -> None:
         rng = self._rngs[index]
         assert rng is not None
+        self._elapsed[index] = 0
         self._simulations.reset(int(index), rng)
 
-    def _info(self) -> dict[str, Any]:
-        """Return the report's fields as arrays (num_envs,), with Gymnasium's ``_`` masks."""
+    def _info(self, mask: NDArray[np.bool_] | None = None) -> dict[str, Any]:
+        """Return the report's fields as arrays (num_envs,), with Gymnasium's ``_`` masks.
+
+        Fields are 0 outside ``mask``, which is everywhere if it is None.
+        """
         columns = np.ascontiguousarray(self._reader.table(self._reports).T)
+        present = self._present
+        if mask is not None:
+            columns[:, ~mask] = 0.0
+            present = mask.copy()
         info: dict[str, Any] = dict(zip(FIELDS, columns, strict=True))
         for name in FIELDS:
-            info[f"_{name}"] = self._present
+            info[f"_{name}"] = present
         for name, value in self._simulations.punctuality().items():
-            info[name], info[f"_{name}"] = np.array([value]), self._present
+            info[name], info[f"_{name}"] = np.array([value]), present
         return info
 
     def close_extras(self, **_: Any) -> None:

@@ -15,6 +15,7 @@ from leogym.envs.flow import action_space, observation_space
 from leogym.envs.reports import ReportReader
 from leogym.envs.scenarios import ScenarioLike
 from leogym.envs.simulation import Options, Simulations
+from leogym.envs.views import Viewing
 
 FLOWS_ID = "leo/Flows-v0"
 
@@ -22,7 +23,7 @@ Observations = dict[str, NDArray[np.float32]]
 Infos = dict[str, dict[str, Any]]
 
 
-class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]]):
+class FlowsParallelEnv(Viewing, ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]]):
     """Learning flows over simulated links; each flow is an agent.
 
     ## Description
@@ -49,8 +50,12 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
     reward 0 and neither flag. If no learning flow runs but one starts later, `step` runs the simulation until
     then. When no learning flow is left, the episode is over and `agents` is empty.
 
+    ## Copies
+    As `envs.flow.FlowEnv`.
+
     ## Arguments
     Those of `envs.flow.FlowEnv`, and ``max_learning_flows`` for a callable scenario without that attribute.
+    `parallel_env` also takes ``constant_agents``, for clients that assume the same agents in every step.
 
     ## Version History
     - v0: first version.
@@ -74,19 +79,23 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
         self._slot = {name: slot for slot, name in enumerate(self.possible_agents)}
         self.agents: list[str] = []
         # Always the same object per agent, so that seeding a space lasts.
-        self.observation_spaces = {name: observation_space(batch.observation_dim) for name in self._slot}
+        self.observation_spaces = {name: observation_space(batch.observation_bounds) for name in self._slot}
         self.action_spaces = {name: action_space(batch.action_dim) for name in self._slot}
-        self.state_space = observation_space(batch.global_dim)
+        self.state_space = Box(-np.inf, np.inf, (batch.global_dim,), np.float32)
+        self._reader = ReportReader(batch.report_fields)
+        self._ran = b""  # `_active` of the last step, as bytes
+        self._rng: np.random.Generator | None = None
+        self._take_views()
+
+    def _set_views(self) -> None:
+        batch = self._batch
         self._rewards = batch.rewards_view[0]
         self._active, self._finished = batch.active[0], batch.finished
-        self._reader = ReportReader(batch.report_fields)
         self._actions = np.zeros((1, self._simulations.slots, batch.action_dim), np.float32)
         # Views of each agent's rows of the batch's arrays, which never move.
         self._observation = dict(zip(self._slot, batch.observations[0], strict=True))
         self._report = dict(zip(self._slot, batch.reports[0], strict=True))
         self._action = dict(zip(self._slot, self._actions[0], strict=True))
-        self._ran = b""  # `_active` of the last step, as bytes
-        self._rng: np.random.Generator | None = None
 
     def observation_space(self, agent: str) -> Box:
         """Return the observation space of ``agent``, always the same object."""
@@ -160,9 +169,77 @@ class FlowsParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]
         self._simulations.close()
 
 
-def parallel_env(scenario: ScenarioLike = None, agent: str = "astraea", **arguments: Any) -> FlowsParallelEnv:
-    """Make a `FlowsParallelEnv`; the name follows PettingZoo's modules."""
-    return FlowsParallelEnv(scenario, agent, **arguments)
+class ConstantFlowsParallelEnv(FlowsParallelEnv):
+    """`FlowsParallelEnv` with all agents from `reset` to the end, whether their flows run or not.
+
+    SuperSuit's and TorchRL's vector environments need it. `agents` are `possible_agents` until the episode is
+    over. All end together: truncated if the scenario's end stopped a flow, else terminated.
+
+    An agent is active in a step if `FlowsParallelEnv` would report it; ``info[agent]["active"]`` says so, and
+    `active` for all agents. An inactive one gets zeros as observation, reward and ``info``; its actions are
+    ignored. A transition is a flow's if the agent is active before and after it.
+
+    Attributes:
+        active: whether each of `possible_agents` is active, (agents,).
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.active = np.zeros(len(self.possible_agents), np.bool_)
+        self._flows: list[str] = []
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observations, Infos]:
+        """Start the next episode, as `FlowsParallelEnv.reset`."""
+        observations, infos = super().reset(seed, options)
+        self._flows, self.agents = self.agents, [*self.possible_agents]
+        return self._complete(observations, infos)
+
+    def step(
+        self, actions: Mapping[str, NDArray[np.float32]]
+    ) -> tuple[Observations, dict[str, float], dict[str, bool], dict[str, bool], Infos]:
+        """Apply the actions of the agents whose flows run, and run one monitor interval."""
+        self.agents, present = self._flows, self.agents
+        acting = {name: actions[name] for name in self._flows if name in actions}
+        observations, rewards, _, truncations, infos = super().step(acting)
+        self._flows, over = self.agents, not self.agents
+        truncated = over and any(truncations.values())
+        self.agents = [] if over else present
+        observations, infos = self._complete(observations, infos)
+        return (
+            observations,
+            {name: rewards.get(name, 0.0) for name in present},
+            dict.fromkeys(present, over and not truncated),
+            dict.fromkeys(present, truncated),
+            infos,
+        )
+
+    def _complete(self, observations: Observations, infos: Infos) -> tuple[Observations, Infos]:
+        self.active = np.array([name in observations for name in self.possible_agents])
+        # Clients that gather infos in arrays need all entries in every step: 0, or the empty text.
+        nothing = {key: type(value)() for key, value in next(iter(infos.values())).items()}
+        return (
+            {
+                name: observations[name] if name in observations else np.zeros_like(self._observation[name])
+                for name in self.possible_agents
+            },
+            {
+                name: {**infos.get(name, nothing), "active": bool(active)}
+                for name, active in zip(self.possible_agents, self.active, strict=True)
+            },
+        )
+
+
+def parallel_env(
+    scenario: ScenarioLike = None, agent: str = "astraea", *, constant_agents: bool = False, **arguments: Any
+) -> FlowsParallelEnv:
+    """Make a `FlowsParallelEnv`, with ``constant_agents`` a `ConstantFlowsParallelEnv`.
+
+    The name follows PettingZoo's modules.
+    """
+    face = ConstantFlowsParallelEnv if constant_agents else FlowsParallelEnv
+    return face(scenario, agent, **arguments)
 
 
 # Workers of RLlib may import this module twice, and the registry warns about a second entry.

@@ -54,13 +54,17 @@ class RealTcpBatch:
         reward: str = "astraea",
         interval_ms: float = 30.0,
         policies: Mapping[str, Path] | None = None,
+        normalize_observations: bool = False,
     ) -> None:
         if size != 1:
             raise InputError(f"backend: {backend}: runs one scenario at a time in real time, not {size}")
         self._links = BACKENDS[backend]()
         if (lack := self._links.missing()) is not None:
             raise InputError(lack)
-        self._agents = leosim.Agents(slots, agent=agent, reward=reward)
+        self._agents = leosim.Agents(
+            slots, agent=agent, reward=reward, normalize_observations=normalize_observations
+        )
+        self._backend = backend
         self._agent, self._interval_ms = agent, interval_ms
         self._intervals_ms = np.full(slots, interval_ms)
         self._policies = dict(policies or {})
@@ -85,6 +89,15 @@ class RealTcpBatch:
     def observation_dim(self) -> int:
         """Width of an observation."""
         return self._agents.observation_dim
+
+    @property
+    def observation_bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Smallest and largest observation."""
+        return self._agents.observation_bounds
+
+    def __getstate__(self) -> object:
+        """Refuse copies and pickles."""
+        raise InputError(f"backend: {self._backend}: a running kernel cannot be copied or pickled")
 
     @property
     def action_dim(self) -> int:

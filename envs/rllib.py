@@ -14,7 +14,7 @@ from ray.rllib.utils.typing import MultiAgentDict
 from leogym.configs import sampling
 from leogym.configs.sampling import with_learning_flows
 from leogym.envs.flow import FlowEnv
-from leogym.envs.parallel import FlowsParallelEnv
+from leogym.envs.parallel import parallel_env
 
 Step = tuple[MultiAgentDict, MultiAgentDict, MultiAgentDict, MultiAgentDict, MultiAgentDict]
 
@@ -34,12 +34,12 @@ class MultiFlowEnv(MultiAgentEnv):
       them as terminated and learn a value of 0 for what follows.
 
     Args:
-        config: arguments of `FlowsParallelEnv` by name, as in
+        config: arguments of `envs.parallel_env` by name, as in
             ``PPOConfig().environment(MultiFlowEnv, env_config={"scenario": "leo"})``.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
-        self._flows = FlowsParallelEnv(**dict(config or {}))
+        self._flows = parallel_env(**dict(config or {}))
         self.possible_agents = [*self._flows.possible_agents]
         self.agents = []
         self.observation_spaces = {**self._flows.observation_spaces}

@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 
+from leogym.configs.scenario import Scenario
 from leogym.envs.flow import action_space, observation_space
+from leogym.envs.members import Member
 from leogym.envs.reports import ReportReader
 from leogym.envs.scenarios import ScenarioLike
 from leogym.envs.simulation import Options, Simulations, single_flow
+from leogym.envs.views import Viewing
 
 
-class LeoVecEnv(VecEnv):
+class LeoVecEnv(Viewing, VecEnv):
     """Many `envs.flow.FlowEnv` as a ``VecEnv`` of Stable-Baselines3.
 
     `step` resets a sub-environment whose episode ends. Its ``info`` then has ``terminal_observation``, the
@@ -27,7 +30,8 @@ class LeoVecEnv(VecEnv):
     entries of ``info`` are those of `FlowEnv` for the interval that ended.
 
     ``num_envs`` is the number of simulations, and ``threads`` step them (0: one per core). Other arguments
-    are those of `FlowEnv`.
+    are those of `FlowEnv`. `get_attr`, `set_attr` and `env_method` address the simulations as
+    `envs.members.Member`.
     """
 
     def __init__(
@@ -48,18 +52,25 @@ class LeoVecEnv(VecEnv):
         )
         batch = self._batch = self._simulations.batch
         self.render_mode = None
-        super().__init__(num_envs, observation_space(batch.observation_dim), action_space(batch.action_dim))
-        self.global_states = batch.global_states
-        """Input of a centralised critic, (num_envs, global_dim); every step overwrites it."""
+        self._members = [Member(self, index) for index in range(num_envs)]
+        super().__init__(
+            num_envs, observation_space(batch.observation_bounds), action_space(batch.action_dim)
+        )
         self.rewards_as_given = np.zeros(num_envs, np.float32)
         """Rewards of the last step, before any wrapper changes them."""
+        self._reader = ReportReader(batch.report_fields)
+        self._actions = np.zeros((num_envs, 1, batch.action_dim), np.float32)
+        self._rngs: list[np.random.Generator | None] = [None] * num_envs
+        self._take_views()
+
+    def _set_views(self) -> None:
+        batch = self._batch
+        self.global_states = batch.global_states
+        """Input of a centralised critic, (num_envs, global_dim); every step overwrites it."""
         self._observations = batch.observations[:, 0]
         self._rewards = batch.rewards_view[:, 0]
         self._active, self._finished = batch.active[:, 0], batch.finished
         self._reports = batch.reports[:, 0]
-        self._reader = ReportReader(batch.report_fields)
-        self._actions = np.zeros((num_envs, 1, batch.action_dim), np.float32)
-        self._rngs: list[np.random.Generator | None] = [None] * num_envs
 
     def reset(self) -> NDArray[np.float32]:
         """Start new episodes, with the seeds of an earlier `seed`; return (num_envs, observation_dim)."""
@@ -125,22 +136,39 @@ class LeoVecEnv(VecEnv):
         """End a run on real TCP."""
         self._simulations.close()
 
+    def generator(self, index: int) -> np.random.Generator | None:
+        """Return the generator of the episodes of simulation ``index``; None before the first reset."""
+        return self._rngs[index]
+
+    def scenario(self, index: int) -> Scenario | None:
+        """Return the scenario of the episode of simulation ``index``; None before the first reset."""
+        return self._simulations.scenario(index)
+
+    def run_log(self, index: int) -> Any:
+        """Return the run log of the episode of simulation ``index`` so far."""
+        return self._batch.run_log(index)
+
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """Return this object's attribute for each index: the simulations are not separate objects."""
-        return [getattr(self, attr_name) for _ in self._get_indices(indices)]
+        """Return an attribute of each simulation (`envs.members.Member`), or else this object's for each."""
+        members = self._of(indices)
+        return [getattr(one if hasattr(one, attr_name) else self, attr_name) for one in members]
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Raise: sub-environments have no attributes of their own."""
-        raise AttributeError(f"{attr_name}: simulations of a native batch have no attributes")
+        """Set an attribute of simulations; raise AttributeError for those that are their state."""
+        for member in self._of(indices):
+            setattr(member, attr_name, value)
 
     def env_method(
         self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
     ) -> list[Any]:
-        """Raise: sub-environments have no methods of their own."""
-        raise AttributeError(f"{method_name}: simulations of a native batch have no methods")
+        """Call a method of each simulation (`envs.members.Member`)."""
+        return [getattr(one, method_name)(*method_args, **method_kwargs) for one in self._of(indices)]
 
     def env_is_wrapped(
         self, wrapper_class: type[gymnasium.Wrapper], indices: VecEnvIndices = None
     ) -> list[bool]:
-        """Return False for each index."""
+        """Return False for each index: nothing wraps the simulations."""
         return [False for _ in self._get_indices(indices)]
+
+    def _of(self, indices: VecEnvIndices) -> list[Member]:
+        return [self._members[index] for index in self._get_indices(indices)]

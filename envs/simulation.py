@@ -12,6 +12,7 @@ from leogym.configs.errors import InputError
 from leogym.configs.scenario import Scenario
 from leogym.envs.scenarios import ScenarioLike, ScenarioSource
 from leogym.envs.stepped_batch import BACKENDS, SteppedBatch
+from leogym.envs.views import Viewing
 
 
 class Options(TypedDict, total=False):
@@ -21,9 +22,10 @@ class Options(TypedDict, total=False):
     interval_ms: float
     policies: Mapping[str, str | Path] | None
     max_learning_flows: int | None
+    normalize_observations: bool
 
 
-class Simulations(SteppedBatch):
+class Simulations(Viewing, SteppedBatch):
     """Independent simulations that step together, one monitor interval at a time.
 
     Args:
@@ -35,6 +37,7 @@ class Simulations(SteppedBatch):
         interval_ms: the monitor interval in ms, from one action to the next.
         policies: policy folders by scheme, for flows that trained policies control.
         max_learning_flows: the most learning flows of any episode; only a plain callable needs it.
+        normalize_observations: whether each number x of an observation is x / (1 + |x|), within [-1, 1].
         threads: threads that step the simulations; 0: one per core. Results do not depend on it.
 
     Raises:
@@ -52,6 +55,7 @@ class Simulations(SteppedBatch):
         interval_ms: float = 30.0,
         policies: Mapping[str, str | Path] | None = None,
         max_learning_flows: int | None = None,
+        normalize_observations: bool = False,
         threads: int = 1,
     ) -> None:
         _require("backend", backend, BACKENDS)
@@ -74,14 +78,22 @@ class Simulations(SteppedBatch):
                 agent=agent,
                 reward=reward,
                 interval_ms=interval_ms,
+                normalize_observations=normalize_observations,
             )
         except leosim.InputError as error:
             raise InputError(str(error)) from None
+        self._take_views()
+
+    def _set_views(self) -> None:
         self._time_ns = self.batch.reports[:, :, self.batch.report_fields.index("time_ns")]
 
     def reset(self, index: int, rng: np.random.Generator) -> None:
         """Start simulation ``index`` with a scenario from ``rng``; run to a learning flow's first report."""
         self._begin(index, self._source.draw(rng))
+
+    def scenario(self, index: int) -> Scenario | None:
+        """Return the scenario of simulation ``index``; None before its first reset."""
+        return self._scenarios[index]
 
     def state(self) -> dict[str, Any]:
         """Return the state for `restore`: scenarios and actions."""

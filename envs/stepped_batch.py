@@ -24,7 +24,7 @@ class SteppedBatch:
         backend: one of `BACKENDS`.
         threads: threads that step simulations; 0: one per core. Results do not depend on it.
         policies: policy folders by scheme, for flows that trained policies control.
-        **common: ``agent``, ``reward`` and ``interval_ms``, see `leosim.Batch`.
+        **common: ``agent``, ``reward``, ``interval_ms`` and ``normalize_observations``, see `leosim.Batch`.
 
     Attributes:
         batch: a `leosim.Batch` or `RealTcpBatch`; stepping and beginning overwrite its arrays.

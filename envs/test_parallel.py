@@ -7,6 +7,7 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from leogym import envs
 from leogym.configs.errors import InputError
+from leogym.envs.parallel import FLOWS_ID
 from leogym.envs.test_flow import static
 
 REGISTERED = [name for name in pettingzoo.parallel_registry if name.startswith("leo/")]
@@ -24,7 +25,7 @@ COME_AND_GO = static({"stop_s": 0.6}, {"start_s": 0.3}, duration_s=0.9)
 
 
 def test_the_registry_has_the_environment():
-    assert REGISTERED == [envs.FLOWS_ID] == ["leo/Flows-v0"]
+    assert REGISTERED == [FLOWS_ID] == ["leo/Flows-v0"]
 
 
 @pytest.mark.parametrize("scenario", [None, COME_AND_GO, MANY], ids=["default", "come-and-go", "sampled"])

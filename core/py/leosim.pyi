@@ -269,11 +269,21 @@ class Agents:
     Each flow has a slot. Reports, observations, actions and rewards are those of `Batch`.
     """
 
-    def __init__(self, slots: int, *, agent: str = "astraea", reward: str = "astraea") -> None: ...
+    def __init__(
+        self,
+        slots: int,
+        *,
+        agent: str = "astraea",
+        reward: str = "astraea",
+        normalize_observations: bool = False,
+    ) -> None: ...
     @property
     def observation_dim(self) -> int: ...
     @property
     def action_dim(self) -> int: ...
+    @property
+    def observation_bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Smallest and largest observation, each of shape (observation_dim,)."""
     @property
     def global_dim(self) -> int: ...
     @property
@@ -317,6 +327,10 @@ class Batch:
     Every array property is a view of the batch's memory: always the same object, overwritten by `reset` and
     `step`. Do not write to it. Learning flows (scheme ``agent``) take the slots 0, 1, … in the scenario's
     order.
+
+    A deep copy continues on its own as the original does, and so does a batch from a pickle, which runs the
+    current episodes again. `InputError` if another version of the simulator, which runs them differently, wrote
+    the pickle.
     """
 
     def __init__(
@@ -331,12 +345,15 @@ class Batch:
         threads: int = 1,
         watch: bool = False,
         hold: int = 0,
+        normalize_observations: bool = False,
     ) -> None:
         """Create a batch; with ``watch``, flows of classic schemes take the slots.
 
         The observations and rewards are then those of an agent in the scheme's place, and actions are
         ignored. The windows of the first ``hold`` schemes change only at the ends of intervals with
         deliveries, and are paced at one window per RTT, like an agent's.
+
+        With ``normalize_observations``, each number x of an observation is x / (1 + |x|), within [-1, 1].
         """
     @staticmethod
     def agents() -> list[str]:
@@ -349,6 +366,9 @@ class Batch:
     def action_dim(self) -> int: ...
     @property
     def global_dim(self) -> int: ...
+    @property
+    def observation_bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Smallest and largest observation of a flow, each of shape (observation_dim,)."""
     @property
     def report_fields(self) -> list[str]: ...
     @property

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium.spaces import Box
 from numpy.typing import NDArray
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.algorithms.bc import BCConfig
@@ -38,7 +39,7 @@ from leogym.agents.training.reporter import Reporter
 from leogym.agents.training.run_folder import RunFolder
 from leogym.agents.training.settings import TrainSettings
 from leogym.configs.errors import InputError
-from leogym.envs.flow import action_space, observation_space
+from leogym.envs.flow import action_space
 
 LOSSES = {"policy_loss": "policy_loss", "value_loss": "qf_loss", "conservative_loss": "cql_loss"}
 """Columns of progress.csv and RLlib's names for them."""
@@ -79,7 +80,9 @@ class Training:
         self.transitions = Sequences(folder, 2, settings.resident, settings.seed)
         self.mean, self.deviation = self.transitions.moments()
         torch.manual_seed(settings.seed)
-        spaces = (observation_space(self.transitions.observation_dim), action_space(1))
+        # The learner reads only the shape.
+        observations = Box(-np.inf, np.inf, (self.transitions.observation_dim,), np.float32)
+        spaces = (observations, action_space(1))
         self.learner: Any = algorithm.config(settings).build_learner(spaces={DEFAULT_MODULE_ID: spaces})
         self.steps = 0
         self._seen: dict[str, list[float]] = {name: [] for name in LOSSES}

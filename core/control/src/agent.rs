@@ -91,6 +91,11 @@ impl AgentSpec {
         self.observation.dim()
     }
 
+    /// Smallest and largest value of each number in an observation.
+    pub fn observation_bounds(self) -> Vec<(f32, f32)> {
+        self.observation.bounds()
+    }
+
     /// Numbers in an action, each in [-1, 1].
     pub const fn action_dim(self) -> usize {
         1

@@ -25,7 +25,7 @@ pub use action::{
 };
 pub use agent::{AgentSpec, AgentState, MAX_OBSERVATION_DIM};
 pub use error::ControlError;
-pub use features::Observation;
+pub use features::{Observation, normalize};
 pub use global_state::{GLOBAL_DIM, write_global_state};
 pub use judgement::Judgement;
 pub use policy::Policy;

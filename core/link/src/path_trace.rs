@@ -127,6 +127,29 @@ pub struct PathTrace {
     pub period_ns: u64,
 }
 
+impl fmt::Display for PathTrace {
+    /// Write the text of a file; [`PathTrace::parse`] reads the same trace from it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "# {}\n{HEADER}", self.metadata)?;
+        let last = self.rows.last().map(|row| Row { time_ns: self.period_ns, event: Event::None, ..*row });
+        for row in self.rows.iter().chain(&last) {
+            let Row { time_ns, delay_ns, uplink_bps, downlink_bps, loss, path_id, connected, event } = row;
+            let scaled = [
+                (time_ns, NS_PER_S),
+                (delay_ns, NS_PER_MS),
+                (uplink_bps, BPS_PER_MBPS),
+                (downlink_bps, BPS_PER_MBPS),
+            ];
+            for (value, scale) in scaled {
+                let digits = scale.ilog10() as usize;
+                write!(f, "{}.{:0digits$},", value / scale, value % scale)?;
+            }
+            writeln!(f, "{loss},{},{path_id},{event}", u8::from(*connected))?;
+        }
+        Ok(())
+    }
+}
+
 /// A parse error of a path trace, displayed as one line: `source:line: field: rule`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError {

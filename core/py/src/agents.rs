@@ -1,12 +1,25 @@
 //! `leosim.Agents`: observations, rewards and commands for flows outside the simulator.
 
-use leo_control::{AgentSpec, AgentState, FlowState, GLOBAL_DIM, Judgement, Report, Reward, World};
+use leo_control::{
+    AgentSpec, AgentState, FlowState, GLOBAL_DIM, Judgement, Report, Reward, World, normalize,
+};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::input_error;
 
-type Row<'py> = Bound<'py, PyArray1<f32>>;
+/// Numbers of one flow.
+pub type Vector<'py> = Bound<'py, PyArray1<f32>>;
+
+/// Return the smallest and largest value of each number in an observation.
+pub fn observation_bounds(py: Python<'_>, spec: AgentSpec, normalized: bool) -> (Vector<'_>, Vector<'_>) {
+    let (mut low, mut high): (Vec<f32>, Vec<f32>) = spec.observation_bounds().into_iter().unzip();
+    if normalized {
+        normalize(&mut low);
+        normalize(&mut high);
+    }
+    (PyArray1::from_vec(py, low), PyArray1::from_vec(py, high))
+}
 
 struct Agent {
     state: AgentState,
@@ -17,6 +30,7 @@ struct Agent {
 #[pyclass(module = "leosim")]
 pub struct Agents {
     spec: AgentSpec,
+    normalize_observations: bool,
     reward: Reward,
     slots: Vec<Option<Agent>>,
 }
@@ -40,11 +54,12 @@ fn not_started(slot: usize) -> PyErr {
 #[pymethods]
 impl Agents {
     #[new]
-    #[pyo3(signature = (slots, *, agent = "astraea", reward = "astraea"))]
-    fn new(slots: usize, agent: &str, reward: &str) -> PyResult<Self> {
+    #[pyo3(signature = (slots, *, agent = "astraea", reward = "astraea", normalize_observations = false))]
+    fn new(slots: usize, agent: &str, reward: &str, normalize_observations: bool) -> PyResult<Self> {
         let spec = AgentSpec::by_name(agent).map_err(input_error)?;
         Ok(Self {
             spec,
+            normalize_observations,
             reward: Reward::by_name(reward).map_err(input_error)?,
             slots: (0..slots).map(|_| None).collect(),
         })
@@ -53,6 +68,11 @@ impl Agents {
     #[getter]
     fn observation_dim(&self) -> usize {
         self.spec.observation_dim()
+    }
+
+    #[getter]
+    fn observation_bounds<'py>(&self, py: Python<'py>) -> (Vector<'py>, Vector<'py>) {
+        observation_bounds(py, self.spec, self.normalize_observations)
     }
 
     #[getter]
@@ -96,9 +116,12 @@ impl Agents {
         Ok(self.spec.observation.next_interval_ns(&self.agent(slot)?.history.report))
     }
 
-    fn observation<'py>(&self, py: Python<'py>, slot: usize) -> PyResult<Row<'py>> {
+    fn observation<'py>(&self, py: Python<'py>, slot: usize) -> PyResult<Vector<'py>> {
         let mut out = vec![0.0; self.spec.observation_dim()];
         self.agent(slot)?.state.write_observation(&mut out);
+        if self.normalize_observations {
+            normalize(&mut out);
+        }
         Ok(PyArray1::from_vec(py, out))
     }
 
@@ -112,7 +135,7 @@ impl Agents {
         base_delay_ns: u64,
         buffer_bytes: u64,
         flows_on_path: u32,
-    ) -> PyResult<(Row<'py>, Row<'py>)> {
+    ) -> PyResult<(Vector<'py>, Vector<'py>)> {
         for &slot in &slots {
             self.agent(slot)?;
         }

@@ -7,15 +7,21 @@ use numpy::{
     Element, PyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray3, PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyEllipsis, PyList};
 
+use crate::agents::{Vector, observation_bounds};
+use crate::batch_state::{Begun, Told, check_same, duplicate};
 use crate::input_error;
-use crate::inputs::{Policies, Traces, interval, policy_set, trace_set};
+use crate::inputs::{Policies, Traces, interval};
 use crate::run_log::RunLog;
 
 /// Independent simulations that advance together, one monitor interval at a time.
 #[pyclass(module = "leosim")]
 pub struct Batch {
     inner: leo_sim::Batch,
+    /// Keyword arguments of the constructor.
+    arguments: Py<PyDict>,
+    begun: Vec<Option<Begun>>,
     observations: Py<PyArray3<f32>>,
     rewards: Py<PyArray2<f32>>,
     global_states: Py<PyArray2<f32>>,
@@ -56,12 +62,23 @@ impl Batch {
             }
         }
     }
+
+    /// Return the arrays that the actions since the resets determine.
+    fn determined<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let arrays = PyList::new(py, [self.observations.bind(py)])?;
+        arrays.append(&self.global_states)?;
+        arrays.append(&self.active)?;
+        arrays.append(&self.finished)?;
+        arrays.append(&self.reports)?;
+        arrays.append(&self.time_s)?;
+        Ok(arrays)
+    }
 }
 
 #[pymethods]
 impl Batch {
     #[new]
-    #[pyo3(signature = (size, *, slots = 1, agent = "astraea", reward = "astraea", interval_ms = 30.0, series_ms = 0.0, threads = 1, watch = false, hold = 0))]
+    #[pyo3(signature = (size, *, slots = 1, agent = "astraea", reward = "astraea", interval_ms = 30.0, series_ms = 0.0, threads = 1, watch = false, hold = 0, normalize_observations = false))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python constructor")]
     fn new(
         py: Python<'_>,
@@ -74,6 +91,7 @@ impl Batch {
         threads: usize,
         watch: bool,
         hold: usize,
+        normalize_observations: bool,
     ) -> PyResult<Self> {
         if size == 0 || slots == 0 {
             return Err(input_error("arguments: size and slots: must be positive"));
@@ -86,9 +104,22 @@ impl Batch {
             interval: interval("interval_ms", interval_ms, 0.1)?,
             series_interval: if series_ms == 0.0 { 0 } else { interval("series_ms", series_ms, 0.1)? },
             threads,
+            normalize_observations,
         };
         let batch = leo_sim::Batch::new(size, settings);
+        let arguments = PyDict::new(py);
+        arguments.set_item("slots", slots)?;
+        arguments.set_item("agent", agent)?;
+        arguments.set_item("reward", reward)?;
+        arguments.set_item("interval_ms", interval_ms)?;
+        arguments.set_item("series_ms", series_ms)?;
+        arguments.set_item("threads", threads)?;
+        arguments.set_item("watch", watch)?;
+        arguments.set_item("hold", hold)?;
+        arguments.set_item("normalize_observations", normalize_observations)?;
         Ok(Self {
+            arguments: arguments.unbind(),
+            begun: (0..size).map(|_| None).collect(),
             inner: match (watch, hold) {
                 (false, 0) => batch,
                 (true, 0) => batch.watching_schemes(),
@@ -127,6 +158,12 @@ impl Batch {
     #[getter]
     fn global_dim(&self) -> usize {
         self.inner.settings().spec.global_dim()
+    }
+
+    #[getter]
+    fn observation_bounds<'py>(&self, py: Python<'py>) -> (Vector<'py>, Vector<'py>) {
+        let settings = self.inner.settings();
+        observation_bounds(py, settings.spec, settings.normalize_observations)
     }
 
     #[getter]
@@ -185,15 +222,17 @@ impl Batch {
                 self.inner.size()
             )));
         }
-        let traces = trace_set(&traces);
-        let policies = policy_set(policies.as_ref());
+        let begun = Begun::new(scenario, traces, policies);
+        let (traces, policies) = begun.sets();
         // SAFETY: this method holds the batch exclusively.
         let view = unsafe { self.view(py) };
         py.detach(|| {
             let scenario = Scenario::from_json(scenario)?;
             self.inner.reset(index, &scenario, &traces, &policies, view)
         })
-        .map_err(input_error)
+        .map_err(input_error)?;
+        self.begun[index] = Some(begun);
+        Ok(())
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts owned arguments")]
@@ -214,6 +253,56 @@ impl Batch {
         let view = unsafe { self.view(py) };
         py.detach(|| self.inner.step(actions, view));
         Ok(())
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            arguments: self.arguments.clone_ref(py),
+            begun: self.begun.iter().map(|begun| Some(begun.as_ref()?.clone_ref(py))).collect(),
+            observations: duplicate(py, &self.observations),
+            rewards: duplicate(py, &self.rewards),
+            global_states: duplicate(py, &self.global_states),
+            active: duplicate(py, &self.active),
+            finished: duplicate(py, &self.finished),
+            reports: duplicate(py, &self.reports),
+            time_s: duplicate(py, &self.time_s),
+        }
+    }
+
+    fn __getnewargs_ex__(&self, py: Python<'_>) -> ((usize,), Py<PyDict>) {
+        ((self.inner.size(),), self.arguments.clone_ref(py))
+    }
+
+    fn __getstate__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>, Py<PyArray2<f32>>)> {
+        let told = PyList::empty(py);
+        for (index, begun) in self.begun.iter().enumerate() {
+            let actions = self.inner.actions(index).unwrap_or_default();
+            told.append(begun.as_ref().map(|begun| begun.told(py, actions)).transpose()?)?;
+        }
+        Ok((told, self.determined(py)?, self.rewards.clone_ref(py)))
+    }
+
+    fn __setstate__(
+        &mut self,
+        py: Python<'_>,
+        state: (Vec<Option<Told<'_>>>, Bound<'_, PyList>, Bound<'_, PyAny>),
+    ) -> PyResult<()> {
+        let (told, arrays, rewards) = state;
+        for (index, told) in told.into_iter().enumerate() {
+            let Some((scenario, traces, policies, actions)) = told else { continue };
+            self.reset(py, index, &scenario, traces, Some(policies))?;
+            let actions = actions.as_slice()?;
+            // SAFETY: this method holds the batch exclusively.
+            let view = unsafe { self.view(py) };
+            py.detach(|| self.inner.replay(index, actions, view));
+        }
+        check_same(&self.determined(py)?, &arrays)?;
+        // A step sets the rewards of simulations that ended before it to 0 and is no part of their actions.
+        self.rewards.bind(py).set_item(PyEllipsis::get(py), rewards)
     }
 
     fn run_log(&mut self, py: Python<'_>, index: usize) -> PyResult<RunLog> {

@@ -3,11 +3,16 @@
 use std::collections::BTreeMap;
 
 use leo_sim::{Nanos, PolicySet, TraceSet};
+use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 
 use crate::input_error;
 use crate::path_trace::PathTrace;
 use crate::policy::Policy;
+
+/// A function and its argument, which is a class, as a pickle stores them.
+pub type Revived<'py> = (Bound<'py, PyAny>, (Bound<'py, PyType>,));
 
 /// Path traces by name.
 pub type Traces<'py> = BTreeMap<String, PyRef<'py, PathTrace>>;
@@ -20,6 +25,17 @@ pub fn trace_set(traces: &Traces<'_>) -> TraceSet {
 
 pub fn policy_set(policies: Option<&Policies<'_>>) -> PolicySet {
     policies.into_iter().flatten().map(|(name, policy)| (name.clone(), policy.inner.clone())).collect()
+}
+
+/// Return what rebuilds a `T` in a pickle: a call of its static `method` with `argument`.
+pub fn revived<'py, T: PyTypeInfo>(
+    py: Python<'py>,
+    method: &str,
+    argument: String,
+) -> PyResult<Revived<'py>> {
+    // Static methods of native classes cannot be pickled themselves.
+    let call = py.import("operator")?.call_method1("methodcaller", (method, argument))?;
+    Ok((call, (py.get_type::<T>(),)))
 }
 
 /// Convert the interval `field` to nanoseconds, if it is at least `minimum_ms`.

@@ -8,6 +8,7 @@ use pyo3::types::{IntoPyDict, PyDict};
 mod agents;
 mod announcements;
 mod batch;
+mod batch_state;
 mod inputs;
 mod link_plan;
 mod losses;

@@ -7,6 +7,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
 use crate::input_error;
+use crate::inputs::{Revived, revived};
 
 /// A path trace: piecewise constant rows that repeat periodically.
 #[pyclass(frozen, module = "leosim")]
@@ -40,6 +41,15 @@ impl PathTrace {
                 .map_err(|error| input_error(format!("{path}: file: cannot be read: {error}")))?;
             Self::parse(&text, path)
         })
+    }
+
+    // Nothing changes a trace, so copies share it.
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Revived<'py>> {
+        revived::<Self>(py, "parse", self.inner.to_string())
     }
 
     #[getter]

@@ -1,17 +1,20 @@
 //! `leosim.Policy`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use crate::input_error;
+use crate::inputs::{Revived, revived};
 
 /// An exported policy: `policy.onnx` and `policy.json`.
 #[pyclass(frozen, module = "leosim")]
 pub struct Policy {
     pub inner: Arc<leo_control::Policy>,
+    /// Its folder, from the root: a pickle may be read in another one.
+    folder: PathBuf,
 }
 
 #[pymethods]
@@ -19,7 +22,17 @@ impl Policy {
     #[staticmethod]
     fn load(folder: &str) -> PyResult<Self> {
         let inner = leo_control::Policy::load(Path::new(folder)).map_err(input_error)?;
-        Ok(Self { inner: Arc::new(inner) })
+        let folder = absolute(folder).map_err(|error| input_error(format!("{folder}: file: {error}")))?;
+        Ok(Self { inner: Arc::new(inner), folder })
+    }
+
+    // Nothing changes a policy, so copies share it.
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Revived<'py>> {
+        revived::<Self>(py, "load", self.folder.display().to_string())
     }
 
     #[getter]

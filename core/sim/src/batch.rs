@@ -1,6 +1,6 @@
 //! Batches of simulations with learning flows that advance together, one monitor interval at a time.
 
-use leo_control::{AgentSpec, FlowState, GLOBAL_DIM, Judgement, Report, Reward};
+use leo_control::{AgentSpec, FlowState, GLOBAL_DIM, Judgement, Report, Reward, normalize};
 use leo_link::Nanos;
 use rayon::prelude::*;
 
@@ -10,6 +10,7 @@ use crate::network::{PolicySet, TraceSet};
 use crate::run_log::RunLog;
 use crate::scenario::{AGENT_SCHEME, Scenario, ScenarioError};
 use crate::simulation::Simulation;
+use crate::workers::Workers;
 use crate::world::world;
 
 /// Settings that all simulations of a batch share.
@@ -27,6 +28,8 @@ pub struct BatchSettings {
     pub series_interval: Nanos,
     /// Number of threads; 0 means one per core.
     pub threads: usize,
+    /// Whether observations are scaled to [-1, 1], see [`normalize`].
+    pub normalize_observations: bool,
 }
 
 /// The output arrays of a batch: row-major, one row per simulation.
@@ -58,8 +61,25 @@ struct Row<'a> {
     time_s: &'a mut f64,
 }
 
+impl Row<'_> {
+    const fn reborrow(&mut self) -> Row<'_> {
+        Row {
+            observations: &mut *self.observations,
+            rewards: &mut *self.rewards,
+            global_state: &mut *self.global_state,
+            active: &mut *self.active,
+            finished: &mut *self.finished,
+            reports: &mut *self.reports,
+            time_s: &mut *self.time_s,
+        }
+    }
+}
+
+#[derive(Clone)]
 struct Environment {
     simulation: Simulation,
+    /// The actions of all slots in each step since the reset.
+    actions: Vec<f32>,
     /// The flow index of each slot.
     learners: Vec<usize>,
     /// Classic schemes steer the flows; the batch only observes them.
@@ -68,27 +88,22 @@ struct Environment {
     holds: usize,
 }
 
-/// A batch of independent simulations.
+/// A batch of independent simulations. A clone runs on as the original does.
+#[derive(Clone)]
 pub struct Batch {
     settings: BatchSettings,
     environments: Vec<Option<Environment>>,
-    pool: Option<rayon::ThreadPool>,
+    workers: Workers,
     watches: bool,
     holds: usize,
 }
 
 impl Batch {
     /// Create `size` simulations that have not started.
-    ///
-    /// # Panics
-    /// When the system cannot start threads.
     #[must_use]
     pub fn new(size: usize, settings: BatchSettings) -> Self {
-        let pool = (settings.threads != 1).then(|| {
-            let builder = rayon::ThreadPoolBuilder::new().num_threads(settings.threads);
-            builder.build().expect("threads can be started")
-        });
-        Self { settings, environments: (0..size).map(|_| None).collect(), pool, watches: false, holds: 0 }
+        let workers = Workers::new(settings.threads);
+        Self { settings, environments: (0..size).map(|_| None).collect(), workers, watches: false, holds: 0 }
     }
 
     /// Observe the flows of classic schemes: write the observations, rewards and reports that an agent in the
@@ -161,7 +176,7 @@ impl Batch {
                 simulation.flow_mut(flow).attach(settings.spec);
             }
         }
-        let mut environment = Environment { simulation, learners, watches, holds };
+        let mut environment = Environment { simulation, actions: Vec::new(), learners, watches, holds };
         let row = rows(settings, view).nth(index).expect("the index is in range");
         // Clear slots that the new simulation does not use.
         row.observations.fill(0.0);
@@ -174,6 +189,9 @@ impl Batch {
     }
 
     /// Apply `actions` (size, slots, action_dim) and advance every running simulation by one interval.
+    ///
+    /// # Panics
+    /// When `actions` or `view` has other dimensions, or the system cannot start threads.
     pub fn step(&mut self, actions: &[f32], view: View<'_>) {
         let settings = &self.settings;
         let per_row = settings.slots * settings.spec.action_dim();
@@ -184,12 +202,36 @@ impl Batch {
             }
         };
         let work = self.environments.iter_mut().zip(actions.chunks_exact(per_row)).zip(rows(settings, view));
-        match &self.pool {
+        match self.workers.pool() {
             None => work.for_each(step),
             Some(pool) => {
                 let work: Vec<_> = work.collect();
                 pool.install(|| work.into_par_iter().for_each(step));
             }
+        }
+    }
+
+    /// Return the actions (steps, slots, action_dim) of simulation `index` since its reset; `None` before its
+    /// first one.
+    #[must_use]
+    pub fn actions(&self, index: usize) -> Option<&[f32]> {
+        self.environments.get(index)?.as_ref().map(|environment| environment.actions.as_slice())
+    }
+
+    /// Advance simulation `index` alone, by one interval for each of `actions` (steps, slots, action_dim).
+    ///
+    /// After a reset with the same scenario, the actions of another simulation lead to that one's state.
+    ///
+    /// # Panics
+    /// When `index` is out of range, was never reset, or `actions` or `view` has other dimensions.
+    pub fn replay(&mut self, index: usize, actions: &[f32], view: View<'_>) {
+        let settings = &self.settings;
+        let per_step = settings.slots * settings.spec.action_dim();
+        assert_eq!(actions.len() % per_step, 0, "actions have the shape of steps");
+        let mut row = rows(settings, view).nth(index).expect("the index is in range");
+        let environment = self.environments[index].as_mut().expect("the simulation was reset");
+        for actions in actions.chunks_exact(per_step) {
+            environment.step(settings, actions, row.reborrow());
         }
     }
 
@@ -205,6 +247,7 @@ impl Environment {
             row.rewards.fill(0.0);
             return;
         }
+        self.actions.extend_from_slice(actions);
         for (slot, action) in actions.chunks_exact(settings.spec.action_dim()).enumerate() {
             if row.active[slot] && !self.watches {
                 control_loop::act(&mut self.simulation, self.learners[slot], action);
@@ -256,9 +299,11 @@ impl Environment {
             reporting += 1;
             report.write_f64(&mut row.reports[slot * Report::FIELDS.len()..][..Report::FIELDS.len()]);
             if let Some(agent) = &flow.agent {
-                agent
-                    .state
-                    .write_observation(&mut row.observations[slot * observation_dim..][..observation_dim]);
+                let observation = &mut row.observations[slot * observation_dim..][..observation_dim];
+                agent.state.write_observation(observation);
+                if settings.normalize_observations {
+                    normalize(observation);
+                }
             }
         }
         if reporting > 0 {

@@ -71,7 +71,7 @@ pub struct Agent {
     pub pace: Option<(Nanos, Nanos)>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Flow {
     pub name: String,
     pub sender: Sender,

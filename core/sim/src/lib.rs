@@ -21,6 +21,7 @@ mod simulation;
 mod source;
 mod telemetry;
 mod windows;
+mod workers;
 mod world;
 
 pub use batch::{Batch, BatchSettings, View};

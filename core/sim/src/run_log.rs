@@ -120,6 +120,7 @@ struct FlowMark {
 }
 
 /// Records the series and computes the summary.
+#[derive(Clone)]
 pub struct Recorder {
     interval: Nanos,
     next: Nanos,

@@ -17,7 +17,8 @@ use crate::telemetry::{Port, bandwidth_bps};
 /// The shortest monitor interval.
 pub(crate) const MIN_INTERVAL: Nanos = 1_000_000;
 
-/// A simulation of a scenario.
+/// A simulation of a scenario. A clone runs on as the original does.
+#[derive(Clone)]
 pub struct Simulation {
     now: Nanos,
     end: Nanos,

@@ -3,6 +3,7 @@
 //! Source: Astraea (EuroSys 2024) and its released Python client. The released C++ client has two bugs, fixed
 //! here: feature 0 is `avg_thr / avg_thr` (always 1), and feature 9 divides by `packets_out`, not by `cwnd`.
 
+use super::{Bounds, LARGEST, bounded};
 use crate::Report;
 use crate::report::ratio;
 
@@ -24,20 +25,34 @@ const PACKET_BYTES: f64 = 1_460.0;
 /// Upper limit of ratios of rates or delays.
 const CLIP: f64 = 2.0;
 
+/// Bounds of the features of an interval; see [`features`].
+pub const BOUNDS: [Bounds; FEATURES] = [
+    (0.0, 1.0),
+    (0.0, CLIP),
+    (0.0, CLIP),
+    (0.0, CLIP),
+    (0.0, LARGEST),
+    (0.0, LARGEST),
+    (0.0, LARGEST),
+    (0.0, LARGEST),
+    (0.0, CLIP),
+    (0.0, LARGEST),
+];
+
 /// Compute the 10 features of an interval.
 ///
 /// | # | feature | range |
 /// |---|---------|-------|
 /// | 0 | mean throughput / its running maximum; 0.5 without a delivery | [0, 1] |
-/// | 1 | mean RTT / minimum RTT; 2 without a sample | [1, 2] |
+/// | 1 | mean RTT / minimum RTT; 2 without a sample | [0, 2] |
 /// | 2 | smoothed RTT / minimum RTT | [0, 2] |
 /// | 3 | window × 1,460 B × 8 / minimum RTT / maximum throughput / 10: 0.8 × window in BDPs of the bytes/s maximum | [0, 2] |
-/// | 4 | maximum throughput / 10 MB/s | ≥ 0 |
-/// | 5 | minimum RTT / 500 ms | ≥ 0 |
-/// | 6 | bytes lost per second / maximum throughput | ≥ 0 |
-/// | 7 | packets out / window | ≥ 0 |
+/// | 4 | maximum throughput / 10 MB/s | [0, 10⁶] |
+/// | 5 | minimum RTT / 500 ms | [0, 10⁶] |
+/// | 6 | bytes lost per second / maximum throughput | [0, 10⁶] |
+/// | 7 | packets out / window | [0, 10⁶] |
 /// | 8 | pacing rate / maximum throughput | [0, 2] |
-/// | 9 | retransmitted packets out / window | ≥ 0 |
+/// | 9 | retransmitted packets out / window | [0, 10⁶] |
 ///
 /// A ratio is 0 while its denominator is unknown (no delivery, no RTT sample). Feature 3 mixes bits and bytes
 /// like the original, because policies were trained with it.
@@ -47,19 +62,19 @@ pub fn features(report: &Report) -> [f32; FEATURES] {
     let min_rtt_us = f64::from(report.min_rtt_us);
     let cwnd = f64::from(report.cwnd);
     let window_bits_per_s = ratio(cwnd * PACKET_BYTES * 8.0, min_rtt_us / 1e6);
-    [
+    let values = [
         if report.avg_throughput == 0 { 0.5 } else { ratio(throughput, max_throughput) },
-        if report.avg_rtt_us == 0 { CLIP } else { ratio(f64::from(report.avg_rtt_us), min_rtt_us).min(CLIP) },
-        ratio(f64::from(report.srtt_us), min_rtt_us).min(CLIP),
-        (ratio(window_bits_per_s, max_throughput) / 10.0).min(CLIP),
+        if report.avg_rtt_us == 0 { CLIP } else { ratio(f64::from(report.avg_rtt_us), min_rtt_us) },
+        ratio(f64::from(report.srtt_us), min_rtt_us),
+        ratio(window_bits_per_s, max_throughput) / 10.0,
         max_throughput / 1e7,
         min_rtt_us / 5e5,
         ratio(report.loss_rate_bytes_per_s(), max_throughput),
         ratio(f64::from(report.packets_out), cwnd),
-        ratio(report.pacing_rate as f64, max_throughput).min(CLIP),
+        ratio(report.pacing_rate as f64, max_throughput),
         ratio(f64::from(report.retrans_out), cwnd),
-    ]
-    .map(|feature| feature as f32)
+    ];
+    bounded(values, &BOUNDS)
 }
 
 /// The observation of one flow: the last [`HISTORY`] intervals, zeros before the first.

@@ -3,6 +3,7 @@
 //! Source: Aurora (Jay et al., ICML 2019), with a history of k = 10 intervals, and its released simulator.
 
 use super::history::History;
+use super::{Bounds, bounded};
 use crate::Report;
 use crate::report::ratio;
 
@@ -19,7 +20,7 @@ pub const OBSERVATION_DIM: usize = FEATURES * HISTORY;
 pub const SPEC_VERSION: u32 = 1;
 
 /// Bounds in the released simulator's observation space.
-const BOUNDS: [(f64, f64); FEATURES] = [(-1.0, 10.0), (0.0, 10_000.0), (0.0, 1_000.0)];
+pub const BOUNDS: [Bounds; FEATURES] = [(-1.0, 10.0), (0.0, 10_000.0), (0.0, 1_000.0)];
 
 /// Features of an interval without a packet.
 const EMPTY: [f32; FEATURES] = [0.0, 1.0, 1.0];
@@ -43,7 +44,7 @@ fn features(report: &Report, smallest_avg_rtt_us: u32) -> [f32; FEATURES] {
     let send_ratio = ratio(report.sent_bytes as f64, report.delivered_bytes as f64);
     let send_ratio = if report.delivered_bytes == 0 || send_ratio >= 1_000.0 { 1.0 } else { send_ratio };
     let values = [report.rtt_slope / 2.0, latency_ratio, send_ratio];
-    std::array::from_fn(|i| values[i].clamp(BOUNDS[i].0, BOUNDS[i].1) as f32)
+    bounded(values, &BOUNDS)
 }
 
 /// The observation of one flow.

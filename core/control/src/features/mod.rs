@@ -9,6 +9,27 @@ mod sliding;
 
 use crate::Report;
 
+/// Smallest and largest value of a feature.
+pub type Bounds = (f64, f64);
+
+/// Largest value of features that have none by definition, such as a loss rate over a delivery rate. It is far
+/// beyond ordinary runs, so it changes no policy.
+pub(crate) const LARGEST: f64 = 1e6;
+
+/// Clamp each feature to its bounds.
+pub(crate) fn bounded<const N: usize>(features: [f64; N], bounds: &[Bounds; N]) -> [f32; N] {
+    std::array::from_fn(|i| features[i].clamp(bounds[i].0, bounds[i].1) as f32)
+}
+
+/// Scale an observation to [-1, 1]: each x becomes `x / (1 + |x|)`, the softsign.
+///
+/// Zeros stay zeros, and the ratios near 1 that most features are keep the most detail.
+pub fn normalize(observation: &mut [f32]) {
+    for value in observation {
+        *value /= 1.0 + value.abs();
+    }
+}
+
 /// An observation by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observation {
@@ -53,6 +74,20 @@ impl Observation {
             Self::Orca => orca::OBSERVATION_DIM,
             Self::Aurora => aurora::OBSERVATION_DIM,
             Self::Sage => sage::OBSERVATION_DIM,
+        }
+    }
+
+    /// Smallest and largest value of each number in an observation.
+    pub fn bounds(self) -> Vec<(f32, f32)> {
+        let of_intervals = |features: &[Bounds]| {
+            let all = features.iter().cycle().take(self.dim());
+            all.map(|&(low, high)| (low as f32, high as f32)).collect()
+        };
+        match self {
+            Self::Astraea => of_intervals(&astraea::BOUNDS),
+            Self::Orca => of_intervals(&orca::BOUNDS),
+            Self::Aurora => of_intervals(&aurora::BOUNDS),
+            Self::Sage => of_intervals(&sage::bounds()),
         }
     }
 

@@ -4,6 +4,7 @@
 //! before CUBIC's first slow start is over.
 
 use super::history::History;
+use super::{Bounds, LARGEST, bounded};
 use crate::Report;
 use crate::report::ratio;
 
@@ -28,31 +29,35 @@ pub(crate) const LOSS_WEIGHT: f64 = 5.0;
 /// RTTs up to this multiple of the smallest RTT cost nothing.
 const DELAY_MARGIN: f64 = 1.25;
 
+/// Bounds of the features of an interval; see [`features`].
+pub const BOUNDS: [Bounds; FEATURES] =
+    [(0.0, 1.0), (0.0, PACING_CLIP), (0.0, LARGEST), (0.0, LARGEST), (0.0, LARGEST), (0.0, 1.0), (0.0, 1.0)];
+
 /// Compute the 7 features of an interval.
 ///
 /// | # | feature | range |
 /// |---|---------|-------|
 /// | 0 | mean throughput / its running maximum | [0, 1] |
 /// | 1 | pacing rate / maximum throughput | [0, 10] |
-/// | 2 | 5 × bytes lost per second / maximum throughput | ≥ 0 |
-/// | 3 | RTT samples / window | ≥ 0 |
-/// | 4 | length of the interval, in s | > 0 |
+/// | 2 | 5 × bytes lost per second / maximum throughput | [0, 10⁶] |
+/// | 3 | RTT samples / window | [0, 10⁶] |
+/// | 4 | length of the interval, in s | [0, 10⁶] |
 /// | 5 | minimum RTT / smoothed RTT | [0, 1] |
 /// | 6 | the delay metric: 1.25 × minimum RTT / smoothed RTT, at most 1 | [0, 1] |
 ///
 /// A ratio is 0 while its denominator is unknown.
 pub fn features(report: &Report) -> [f32; FEATURES] {
     let max_throughput = report.max_throughput as f64;
-    [
+    let values = [
         ratio(report.avg_throughput as f64, max_throughput),
-        ratio(report.sending_rate_bytes_per_s(), max_throughput).min(PACING_CLIP),
+        ratio(report.sending_rate_bytes_per_s(), max_throughput),
         ratio(LOSS_WEIGHT * report.loss_rate_bytes_per_s(), max_throughput),
         ratio(f64::from(report.rtt_samples), f64::from(report.cwnd)),
         report.interval_ns as f64 / 1e9,
         ratio(f64::from(report.min_rtt_us), f64::from(report.srtt_us)),
         delay_metric(report),
-    ]
-    .map(|feature| feature as f32)
+    ];
+    bounded(values, &BOUNDS)
 }
 
 /// `min(1, 1.25 · min RTT / smoothed RTT)`; 0 before the first sample.

@@ -10,6 +10,7 @@
 //! - *lost packets*: those newly marked lost, not those marked at the interval's end.
 //! - *acknowledged bytes*: delivered bytes, including SACKed ones.
 
+use super::Bounds;
 use super::sliding::{BOUND, Extremes, Signal};
 use crate::rate_window::RateWindow;
 use crate::report::ratio;
@@ -40,6 +41,7 @@ const RECOVERY: f64 = 3.0;
 /// First entry of the smoothed signals: RTT, delivery rate, RTT ratio, RTT variation, inflight, lost.
 const SMOOTHED_AT: usize = 4;
 const SIGNALS: usize = 6;
+const RTT_RATIO: usize = 2;
 
 /// The observation of one flow: zeros before the first delivery.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,7 +102,7 @@ impl Observation {
         let rtt = srtt_us / 1e5;
         let variation = f64::from(report.rttvar_us) / 1e3;
         let delivery_rate = self.delivery_rate as f64 / RATE_UNIT_BYTES_PER_S;
-        let rtt_ratio = ratio(min_rtt_us, srtt_us);
+        let rtt_ratio = ratio(min_rtt_us, srtt_us).min(1.0);
         let inflight = f64::from(report.packets_out) / 1e3;
         let lost = (rates.last_lost_bytes() / mss) as f64 / 1e2;
         let recovering = report.retrans_out > 0 || rates.last_lost_bytes() > 0;
@@ -150,6 +152,18 @@ impl Observation {
     pub const fn values(&self) -> &[f32; OBSERVATION_DIM] {
         &self.values
     }
+}
+
+/// Bounds of each signal: those that the released environment declares, or tighter ones by definition.
+pub fn bounds() -> [Bounds; OBSERVATION_DIM] {
+    let mut bounds = [(0.0, f64::from(BOUND)); OBSERVATION_DIM];
+    bounds[3].1 = RECOVERY;
+    bounds[59].1 = 1.0;
+    // The logarithm of a ratio of two windows of 32 bits.
+    bounds[68] = (-32.0, 32.0);
+    let ratios = SMOOTHED_AT + RTT_RATIO * 3 * WINDOWS.len();
+    bounds[ratios..][..3 * WINDOWS.len()].fill((0.0, 1.0));
+    bounds
 }
 
 /// Clamp to the bounds that the released environment declares.

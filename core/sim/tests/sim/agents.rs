@@ -19,8 +19,15 @@ fn scenario(schemes: [&str; 2]) -> Value {
 
 /// Run with constant actions per slot; return reports and rewards of every step.
 fn run(spec: AgentSpec, reward: Reward, actions: [f32; 2]) -> Vec<([Vec<f64>; 2], [f32; 2])> {
-    let settings =
-        BatchSettings { slots: 2, spec, reward, interval: 20 * MS, series_interval: 0, threads: 1 };
+    let settings = BatchSettings {
+        slots: 2,
+        spec,
+        reward,
+        interval: 20 * MS,
+        series_interval: 0,
+        threads: 1,
+        normalize_observations: false,
+    };
     let mut batch = Batch::new(1, settings);
     let mut observations = vec![0.0; 2 * spec.observation_dim()];
     let (mut rewards, mut global_states) = ([0.0; 2], [0.0; GLOBAL_DIM]);

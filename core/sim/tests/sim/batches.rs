@@ -29,6 +29,7 @@ impl Arrays {
             interval: INTERVAL,
             series_interval: 0,
             threads,
+            normalize_observations: false,
         };
         Self {
             batch: Batch::new(size, settings),

@@ -37,6 +37,7 @@ fn run(
         interval: 10 * MS,
         series_interval: 0,
         threads: 1,
+        normalize_observations: false,
     };
     let mut batch = what(Batch::new(1, settings));
     let (dim, fields) = (SPEC.observation_dim(), Report::FIELDS.len());

@@ -1,0 +1,92 @@
+//! Copies and pickles of a `leosim.Batch`.
+//!
+//! A copy in memory clones the simulations. A pickle holds what each simulation began with and its actions since
+//! then: simulations are deterministic and faster than real time, so these replace their state.
+
+use std::collections::BTreeMap;
+
+use leo_sim::{PolicySet, TraceSet};
+use numpy::ndarray::Dimension;
+use numpy::{Element, PyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use crate::input_error;
+use crate::inputs::{Policies, Traces};
+use crate::path_trace::PathTrace;
+use crate::policy::Policy;
+
+/// What a simulation began with.
+pub struct Begun {
+    scenario: String,
+    traces: BTreeMap<String, Py<PathTrace>>,
+    policies: BTreeMap<String, Py<Policy>>,
+}
+
+impl Begun {
+    pub fn new(scenario: &str, traces: Traces<'_>, policies: Option<Policies<'_>>) -> Self {
+        Self {
+            scenario: scenario.to_owned(),
+            traces: traces.into_iter().map(|(name, trace)| (name, trace.into())).collect(),
+            policies: policies.into_iter().flatten().map(|(name, policy)| (name, policy.into())).collect(),
+        }
+    }
+
+    pub fn sets(&self) -> (TraceSet, PolicySet) {
+        (
+            self.traces.iter().map(|(name, trace)| (name.clone(), trace.get().inner.clone())).collect(),
+            self.policies.iter().map(|(name, policy)| (name.clone(), policy.get().inner.clone())).collect(),
+        )
+    }
+
+    pub fn clone_ref(&self, py: Python<'_>) -> Self {
+        Self {
+            scenario: self.scenario.clone(),
+            traces: self.traces.iter().map(|(name, trace)| (name.clone(), trace.clone_ref(py))).collect(),
+            policies: self
+                .policies
+                .iter()
+                .map(|(name, policy)| (name.clone(), policy.clone_ref(py)))
+                .collect(),
+        }
+    }
+
+    /// Return scenario, traces, policies and the `actions` since the beginning, as [`Told`] reads them.
+    pub fn told<'py>(&self, py: Python<'py>, actions: &[f32]) -> PyResult<Bound<'py, PyTuple>> {
+        let (traces, policies) = (PyDict::new(py), PyDict::new(py));
+        for (name, trace) in &self.traces {
+            traces.set_item(name, trace)?;
+        }
+        for (name, policy) in &self.policies {
+            policies.set_item(name, policy)?;
+        }
+        (&self.scenario, traces, policies, PyArray1::from_slice(py, actions)).into_pyobject(py)
+    }
+}
+
+/// What a pickled simulation began with, and the actions that it was told since.
+pub type Told<'py> = (String, Traces<'py>, Policies<'py>, PyReadonlyArray1<'py, f32>);
+
+/// Return a new array with the same numbers.
+pub fn duplicate<T: Element + Copy, D: Dimension>(
+    py: Python<'_>,
+    array: &Py<PyArray<T, D>>,
+) -> Py<PyArray<T, D>> {
+    PyArray::from_owned_array(py, array.bind(py).to_owned_array()).unbind()
+}
+
+/// Check that the arrays of simulations that ran again are those of the pickle.
+///
+/// # Errors
+/// They differ: another version of the simulator wrote the pickle.
+pub fn check_same(now: &Bound<'_, PyList>, pickled: &Bound<'_, PyList>) -> PyResult<()> {
+    for (one, other) in now.iter().zip(pickled) {
+        if !one.call_method0("tobytes")?.eq(other.call_method0("tobytes")?)? {
+            let version = env!("CARGO_PKG_VERSION");
+            return Err(input_error(format!(
+                "pickle: simulations: leosim {version} runs them differently from the version that wrote it"
+            )));
+        }
+    }
+    Ok(())
+}
