@@ -257,7 +257,7 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         reset = self._present if mask is None else mask
         if waiting := [index for index in np.flatnonzero(~reset).tolist() if self._rngs[index] is None]:
             raise ResetNeeded(f"options: reset_mask: environments {waiting} were never reset")
-        for index in np.flatnonzero(reset):
+        for index in np.flatnonzero(reset).tolist():
             if (one := seeds[index]) is not None or self._rngs[index] is None:
                 self._rngs[index] = np_random(one)[0]
             self._reset_one(index)
@@ -276,7 +276,7 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
         rewards = self._rewards.astype(np.float64)
         self._elapsed += 1
         # Simulations whose episode ended in the last step ran on in this one; reset them now.
-        for index in self._ended:
+        for index in self._ended.tolist():
             self._reset_one(index)
             rewards[index] = 0.0
         over = self._finished | ~self._active
@@ -295,19 +295,19 @@ class FlowVectorEnv(Viewing, VectorEnv[Observation, NDArray[np.float32], NDArray
     def _reset_ended(self) -> dict[str, Any]:
         """Reset the environments that ended; return ``info`` with their last observation and information."""
         final: dict[str, Any] = {}
-        for index in self._ended:
+        for index in self._ended.tolist():
             last = {**self._reader.one(self._reports[index]), **self._simulations.punctuality()}
             observation = self._observations[index].copy()
-            final = self._add_info(final, {"final_obs": observation, "final_info": last}, int(index))
+            final = self._add_info(final, {"final_obs": observation, "final_info": last}, index)
             self._reset_one(index)
         self._ended = np.arange(0)
         return {**self._info(), **final}
 
-    def _reset_one(self, index: np.intp) -> None:
+    def _reset_one(self, index: int) -> None:
         rng = self._rngs[index]
         assert rng is not None
         self._elapsed[index] = 0
-        self._simulations.reset(int(index), rng)
+        self._simulations.reset(index, rng)
 
     def _info(self, mask: NDArray[np.bool_] | None = None) -> dict[str, Any]:
         """Return the report's fields as arrays (num_envs,), with Gymnasium's ``_`` masks.

@@ -6,8 +6,10 @@
 from typing import Any, Unpack
 
 import gymnasium
+import leosim
 import numpy as np
 from gymnasium.error import ResetNeeded
+from gymnasium.spaces import Box
 from gymnasium.utils.seeding import np_random
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
@@ -15,11 +17,59 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvS
 
 from leogym.configs.scenario import Scenario
 from leogym.envs.flow import action_space, observation_space
-from leogym.envs.members import Member
 from leogym.envs.reports import ReportReader
 from leogym.envs.scenarios import ScenarioLike
 from leogym.envs.simulation import Options, Simulations, single_flow
 from leogym.envs.views import Viewing
+
+
+class Member:
+    """One simulation of a `LeoVecEnv`; attributes that a caller sets stay with it."""
+
+    def __init__(self, of: "LeoVecEnv", index: int) -> None:
+        self._of, self._index = of, index
+
+    @property
+    def observation_space(self) -> Box:
+        """Space of its observations."""
+        return self._of.observation_space  # type: ignore[return-value]
+
+    @property
+    def action_space(self) -> Box:
+        """Space of its actions."""
+        return self._of.action_space  # type: ignore[return-value]
+
+    @property
+    def render_mode(self) -> str | None:
+        """The render mode."""
+        return self._of.render_mode
+
+    @property
+    def np_random(self) -> np.random.Generator | None:
+        """The generator of its episodes; None before the first reset."""
+        return self._of.generator(self._index)
+
+    @property
+    def scenario(self) -> Scenario | None:
+        """The scenario of its episode; None before the first reset."""
+        return self._of.scenario(self._index)
+
+    @property
+    def unwrapped(self) -> "Member":
+        """Itself: nothing wraps it."""
+        return self
+
+    def run_log(self) -> leosim.RunLog:
+        """Return the run log of its episode so far."""
+        return self._of.run_log(self._index)
+
+    def has_wrapper_attr(self, name: str) -> bool:
+        """Return whether it has the attribute ``name``."""
+        return hasattr(self, name)
+
+    def get_wrapper_attr(self, name: str) -> Any:
+        """Return the attribute ``name``."""
+        return getattr(self, name)
 
 
 class LeoVecEnv(Viewing, VecEnv):
@@ -31,7 +81,7 @@ class LeoVecEnv(Viewing, VecEnv):
 
     ``num_envs`` is the number of simulations, and ``threads`` step them (0: one per core). Other arguments
     are those of `FlowEnv`. `get_attr`, `set_attr` and `env_method` address the simulations as
-    `envs.members.Member`.
+    `Member`.
     """
 
     def __init__(
@@ -149,7 +199,7 @@ class LeoVecEnv(Viewing, VecEnv):
         return self._batch.run_log(index)
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """Return an attribute of each simulation (`envs.members.Member`), or else this object's for each."""
+        """Return an attribute of each simulation (`Member`), or else this object's for each."""
         members = self._of(indices)
         return [getattr(one if hasattr(one, attr_name) else self, attr_name) for one in members]
 
@@ -161,7 +211,7 @@ class LeoVecEnv(Viewing, VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
     ) -> list[Any]:
-        """Call a method of each simulation (`envs.members.Member`)."""
+        """Call a method of each simulation (`Member`)."""
         return [getattr(one, method_name)(*method_args, **method_kwargs) for one in self._of(indices)]
 
     def env_is_wrapped(

@@ -1,7 +1,10 @@
+from functools import partial
+
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
+from stable_baselines3.common.vec_env import DummyVecEnv
 
 from leogym import envs
 from leogym.configs.errors import InputError
@@ -65,3 +68,43 @@ def test_step_before_reset_and_several_learners_are_refused():
         LeoVecEnv(1).step(np.zeros((1, 1), np.float32))
     with pytest.raises(InputError, match="LeoVecEnv: scenario: has up to 2 flows"):
         LeoVecEnv(1, static({}, {}))
+
+
+def test_attributes_of_simulations_are_read_and_set_one_by_one_as_in_stable_baselines():
+    ours, oracle = (
+        LeoVecEnv(3, SHORT),
+        DummyVecEnv([lambda: gymnasium.make(envs.FLOW_ID, scenario=SHORT)] * 3),
+    )
+    for env in (ours, oracle):
+        env.seed(7)
+        env.reset()
+        for name in ("observation_space", "action_space", "render_mode"):
+            assert env.get_attr(name) == [getattr(env, name)] * 3
+        assert env.get_attr("unwrapped", [2])[0].action_space == env.action_space
+        env.set_attr("stage", 1)
+        env.set_attr("stage", 2, indices=[1])
+        assert env.get_attr("stage") == [1, 2, 1]
+        assert env.get_attr("stage", indices=1) == [2]
+        assert env.env_method("get_wrapper_attr", "stage", indices=[0, 1]) == [1, 2]
+        assert env.has_attr("stage")
+        assert not env.has_attr("moon")
+        assert env.env_is_wrapped(gymnasium.wrappers.RecordVideo) == [False] * 3
+        for refused in (lambda env=env: env.get_attr("moon"), lambda env=env: env.env_method("moon")):
+            with pytest.raises(AttributeError, match="moon"):
+                refused()
+    states = [[rng.bit_generator.state for rng in env.get_attr("np_random")] for env in (ours, oracle)]
+    assert states[0] == states[1]
+
+
+def test_simulations_know_their_scenario_and_run_log():
+    env = LeoVecEnv(2, SHORT)
+    assert env.get_attr("scenario") == env.get_attr("np_random") == [None, None]
+    env.seed(1)
+    env.reset()
+    first, second = env.get_attr("scenario")
+    assert first != second
+    assert [flow.scheme for flow in first.flows].count("agent") == 1
+    (log,) = env.env_method("run_log", indices=[1])
+    assert len(log.flows) == len(second.flows)
+    with pytest.raises(AttributeError, match="scenario"):
+        env.set_attr("scenario", first)
