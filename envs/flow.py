@@ -51,12 +51,12 @@ class FlowEnv(Viewing, gymnasium.Env[Observation, NDArray[np.float32]]):
     | 1 | mean RTT / minimum RTT (2 without a sample) | 2 |
     | 2 | smoothed RTT / minimum RTT | 2 |
     | 3 | congestion window in bits / minimum RTT, over ten times the maximum delivery rate in bytes/s | 2 |
-    | 4 | maximum delivery rate / 10 MB/s | 10⁶ |
-    | 5 | minimum RTT / 0.5 s | 10⁶ |
-    | 6 | bytes lost per second / maximum delivery rate | 10⁶ |
-    | 7 | packets in flight / congestion window | 10⁶ |
+    | 4 | maximum delivery rate / 10 MB/s | 10,000 |
+    | 5 | minimum RTT / 0.5 s | 10,000 |
+    | 6 | bytes lost per second / maximum delivery rate | 10,000 |
+    | 7 | packets in flight / congestion window | 10,000 |
     | 8 | pacing rate / maximum delivery rate | 2 |
-    | 9 | retransmissions in flight / congestion window | 10⁶ |
+    | 9 | retransmissions in flight / congestion window | 10,000 |
 
     With ``normalize_observations=True``: ``Box(-1, 1, (50,), float32)``, each feature x as x / (1 + |x|).
 

@@ -7,7 +7,8 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from leogym import envs
 from leogym.configs.errors import InputError
-from leogym.envs.parallel import FLOWS_ID
+from leogym.envs.parallel import FLOWS_ID, FlowsParallelEnv
+from leogym.envs.reports import FIELDS
 from leogym.envs.test_flow import static
 
 REGISTERED = [name for name in pettingzoo.parallel_registry if name.startswith("leo/")]
@@ -137,3 +138,59 @@ def test_the_global_state_has_its_space():
 def test_flows_that_never_come_to_life_are_bad_input():
     with pytest.raises(InputError, match="no learning flow runs for a whole monitor interval"):
         envs.parallel_env(static({"start_s": 0.99})).reset(seed=1)
+
+
+def constant(scenario) -> FlowsParallelEnv:
+    return envs.parallel_env(scenario, constant_agents=True)
+
+
+@pytest.mark.parametrize("scenario", [None, COME_AND_GO, MANY], ids=["default", "come-and-go", "sampled"])
+@pytest.mark.filterwarnings("error")
+def test_a_constant_set_of_agents_passes_pettingzoos_tests(scenario):
+    parallel_api_test(constant(scenario), num_cycles=100)
+    parallel_seed_test(lambda: constant(scenario), num_cycles=100)
+
+
+@pytest.mark.parametrize("scenario", [COME_AND_GO, MANY], ids=["come-and-go", "sampled"])
+def test_constant_agents_get_what_their_flows_get_and_zeros_while_they_do_not_run(scenario):
+    ours, oracle = constant(scenario), envs.parallel_env(scenario)
+    rng = np.random.default_rng(1)
+    seen = set()
+    for episode in range(3):
+        resets = ours.reset(seed=episode), oracle.reset(seed=episode)
+        assert_completed(ours, *resets)
+        while oracle.agents:
+            assert ours.agents == ours.possible_agents
+            actions = {name: rng.uniform(-1, 1, 1).astype(np.float32) for name in ours.agents}
+            actions |= {name: np.full(1, np.nan, np.float32) for name in set(ours.agents) - {*oracle.agents}}
+            step, told = ours.step(actions), oracle.step({name: actions[name] for name in oracle.agents})
+            assert_completed(ours, (step[0], step[4]), (told[0], told[4]))
+            assert step[1] == {name: told[1].get(name, 0.0) for name in ours.possible_agents}
+            seen.add(tuple(ours.active))
+            over = not oracle.agents
+            truncated = over and any(told[3].values())
+            assert step[2] == dict.fromkeys(ours.possible_agents, over and not truncated)
+            assert step[3] == dict.fromkeys(ours.possible_agents, truncated)
+        assert ours.agents == []
+        with pytest.raises(ResetNeeded):
+            ours.step({})
+    assert len(seen) > 2, "flows come and go"
+
+
+def assert_completed(env: FlowsParallelEnv, ours: tuple, theirs: tuple) -> None:
+    """Check observations and infos of constant agents beside those of running flows."""
+    (observations, infos), (expected, expected_infos) = ours, theirs
+    assert list(observations) == list(infos) == env.possible_agents
+    for place, name in enumerate(env.possible_agents):
+        active = name in expected
+        assert infos[name].pop("active") is active is bool(env.active[place])
+        wanted = expected[name] if active else np.zeros_like(observations[name])
+        np.testing.assert_array_equal(observations[name], wanted)
+        assert infos[name] == (expected_infos[name] if active else dict.fromkeys(FIELDS, 0.0))
+
+
+def test_the_flags_of_constant_agents_are_terminations_if_every_flow_stopped_before_the_end():
+    stop = static({"stop_s": 0.3}, {"start_s": 0.1, "stop_s": 0.6}, duration_s=60.0)
+    *_, last = played(constant(stop))
+    assert set(last[3].values()) == {True}
+    assert set(last[4].values()) == {False}

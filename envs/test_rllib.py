@@ -95,3 +95,23 @@ def test_a_flow_that_ends_with_the_last_of_the_others_is_reported():
     episode = episode_of(scenario)
     assert_complete(episode, scenario)
     assert episode.is_terminated
+
+
+def test_a_constant_set_of_agents_is_one_episode_for_all():
+    env = MultiFlowEnv({"scenario": COME_AND_GO, "constant_agents": True})
+    check_multiagent_environments(env)
+    observations, _ = env.reset(seed=1)
+    active = []
+    truncated = False
+    while not truncated:
+        assert list(observations) == env.agents == env.possible_agents == ["flow_0", "flow_1"]
+        observations, _, terminateds, truncateds, infos = env.step(dict.fromkeys(env.agents, ZERO))
+        active.append([infos[name]["active"] for name in env.possible_agents])
+        truncated = truncateds["__all__"]
+        assert not any(terminateds.values())
+        assert not any(truncateds[name] for name in env.possible_agents)
+    assert [one for at, one in enumerate(active) if at == 0 or one != active[at - 1]] == [
+        [True, False],
+        [True, True],
+        [False, True],
+    ]

@@ -71,10 +71,8 @@ def test_step_before_reset_and_several_learners_are_refused():
 
 
 def test_attributes_of_simulations_are_read_and_set_one_by_one_as_in_stable_baselines():
-    ours, oracle = (
-        LeoVecEnv(3, SHORT),
-        DummyVecEnv([lambda: gymnasium.make(envs.FLOW_ID, scenario=SHORT)] * 3),
-    )
+    make = partial(gymnasium.make, envs.FLOW_ID, scenario=SHORT)
+    ours, oracle = LeoVecEnv(3, SHORT), DummyVecEnv([make] * 3)
     for env in (ours, oracle):
         env.seed(7)
         env.reset()

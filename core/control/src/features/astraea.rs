@@ -47,12 +47,12 @@ pub const BOUNDS: [Bounds; FEATURES] = [
 /// | 1 | mean RTT / minimum RTT; 2 without a sample | [0, 2] |
 /// | 2 | smoothed RTT / minimum RTT | [0, 2] |
 /// | 3 | window × 1,460 B × 8 / minimum RTT / maximum throughput / 10: 0.8 × window in BDPs of the bytes/s maximum | [0, 2] |
-/// | 4 | maximum throughput / 10 MB/s | [0, 10⁶] |
-/// | 5 | minimum RTT / 500 ms | [0, 10⁶] |
-/// | 6 | bytes lost per second / maximum throughput | [0, 10⁶] |
-/// | 7 | packets out / window | [0, 10⁶] |
+/// | 4 | maximum throughput / 10 MB/s | [0, 10,000] |
+/// | 5 | minimum RTT / 500 ms | [0, 10,000] |
+/// | 6 | bytes lost per second / maximum throughput | [0, 10,000] |
+/// | 7 | packets out / window | [0, 10,000] |
 /// | 8 | pacing rate / maximum throughput | [0, 2] |
-/// | 9 | retransmitted packets out / window | [0, 10⁶] |
+/// | 9 | retransmitted packets out / window | [0, 10,000] |
 ///
 /// A ratio is 0 while its denominator is unknown (no delivery, no RTT sample). Feature 3 mixes bits and bytes
 /// like the original, because policies were trained with it.

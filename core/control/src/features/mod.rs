@@ -12,9 +12,9 @@ use crate::Report;
 /// Smallest and largest value of a feature.
 pub type Bounds = (f64, f64);
 
-/// Largest value of features that have none by definition, such as a loss rate over a delivery rate. It is far
-/// beyond ordinary runs, so it changes no policy.
-pub(crate) const LARGEST: f64 = 1e6;
+/// Largest value of features that have none by definition, such as a loss rate over a delivery rate: the one
+/// that Aurora published for its latency ratio. The shipped policies' runs stay far below it.
+pub(crate) const LARGEST: f64 = 10_000.0;
 
 /// Clamp each feature to its bounds.
 pub(crate) fn bounded<const N: usize>(features: [f64; N], bounds: &[Bounds; N]) -> [f32; N] {
@@ -163,5 +163,70 @@ impl ObservationState {
             Self::Aurora(observation) => observation.values(),
             Self::Sage(observation) => observation.values(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::AgentSpec;
+
+    proptest! {
+        #[test]
+        fn every_observation_of_any_reports_lies_within_its_bounds(
+            rows in proptest::collection::vec((any::<[u64; 6]>(), any::<[u32; 9]>(), -1e3..1e3), 1..12),
+        ) {
+            for observation in Observation::ALL {
+                let bounds = observation.bounds();
+                prop_assert_eq!(bounds.len(), observation.dim());
+                let mut state = ObservationState::new(observation);
+                for (long, short, rtt_slope) in &rows {
+                    // Shifts give small and large numbers.
+                    let long = long.map(|number| number >> (number % 64));
+                    let short = short.map(|number| number >> (number % 32));
+                    let report = Report {
+                        interval_ns: long[0],
+                        delivered_bytes: long[1],
+                        sent_bytes: long[2],
+                        lost_bytes: long[3],
+                        avg_throughput: long[4],
+                        pacing_rate: long[5],
+                        max_throughput: long[4].saturating_add(long[0] % 3),
+                        avg_rtt_us: short[0],
+                        rtt_samples: short[1],
+                        min_rtt_us: short[2],
+                        srtt_us: short[3],
+                        rttvar_us: short[4],
+                        cwnd: short[5],
+                        packets_out: short[6],
+                        retrans_out: short[7],
+                        mss: short[8],
+                        ssthresh: short[5] / 2,
+                        rtt_slope: *rtt_slope,
+                        ..Report::default()
+                    };
+                    state.push(&report);
+                    for (at, (value, (low, high))) in state.values().iter().zip(&bounds).enumerate() {
+                        prop_assert!((low..=high).contains(&value), "{observation:?} {at}: {value}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_normalised_observation_lies_between_minus_1_and_1_and_keeps_zeros_and_signs() {
+        let mut values = [0.0, 1.0, -1.0, 3.0, 1e6, -1e6];
+        normalize(&mut values);
+        assert_eq!(values[..4], [0.0, 0.5, -0.5, 0.75]);
+        assert!(0.999_998 < values[4] && values[4] < 1.0 && values[5] == -values[4]);
+    }
+
+    #[test]
+    fn composed_specifications_have_the_bounds_of_their_observation() {
+        let composed = AgentSpec::by_name("orca+cwnd_step").unwrap();
+        assert_eq!(composed.observation_bounds(), AgentSpec::ORCA.observation_bounds());
     }
 }

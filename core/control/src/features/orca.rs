@@ -39,9 +39,9 @@ pub const BOUNDS: [Bounds; FEATURES] =
 /// |---|---------|-------|
 /// | 0 | mean throughput / its running maximum | [0, 1] |
 /// | 1 | pacing rate / maximum throughput | [0, 10] |
-/// | 2 | 5 × bytes lost per second / maximum throughput | [0, 10⁶] |
-/// | 3 | RTT samples / window | [0, 10⁶] |
-/// | 4 | length of the interval, in s | [0, 10⁶] |
+/// | 2 | 5 × bytes lost per second / maximum throughput | [0, 10,000] |
+/// | 3 | RTT samples / window | [0, 10,000] |
+/// | 4 | length of the interval, in s | [0, 10,000] |
 /// | 5 | minimum RTT / smoothed RTT | [0, 1] |
 /// | 6 | the delay metric: 1.25 × minimum RTT / smoothed RTT, at most 1 | [0, 1] |
 ///

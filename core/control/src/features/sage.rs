@@ -41,7 +41,6 @@ const RECOVERY: f64 = 3.0;
 /// First entry of the smoothed signals: RTT, delivery rate, RTT ratio, RTT variation, inflight, lost.
 const SMOOTHED_AT: usize = 4;
 const SIGNALS: usize = 6;
-const RTT_RATIO: usize = 2;
 
 /// The observation of one flow: zeros before the first delivery.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,7 +101,7 @@ impl Observation {
         let rtt = srtt_us / 1e5;
         let variation = f64::from(report.rttvar_us) / 1e3;
         let delivery_rate = self.delivery_rate as f64 / RATE_UNIT_BYTES_PER_S;
-        let rtt_ratio = ratio(min_rtt_us, srtt_us).min(1.0);
+        let rtt_ratio = ratio(min_rtt_us, srtt_us);
         let inflight = f64::from(report.packets_out) / 1e3;
         let lost = (rates.last_lost_bytes() / mss) as f64 / 1e2;
         let recovering = report.retrans_out > 0 || rates.last_lost_bytes() > 0;
@@ -154,15 +153,12 @@ impl Observation {
     }
 }
 
-/// Bounds of each signal: those that the released environment declares, or tighter ones by definition.
+/// Bounds of each signal: those that the released environment declares, or tighter ones.
 pub fn bounds() -> [Bounds; OBSERVATION_DIM] {
     let mut bounds = [(0.0, f64::from(BOUND)); OBSERVATION_DIM];
     bounds[3].1 = RECOVERY;
-    bounds[59].1 = 1.0;
     // The logarithm of a ratio of two windows of 32 bits.
     bounds[68] = (-32.0, 32.0);
-    let ratios = SMOOTHED_AT + RTT_RATIO * 3 * WINDOWS.len();
-    bounds[ratios..][..3 * WINDOWS.len()].fill((0.0, 1.0));
     bounds
 }
 

@@ -232,3 +232,36 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn a_trace_is_read_from_its_own_text(
+        rows in proptest::collection::vec(
+            (1..NS_PER_S, 1..DELAY_LIMIT_NS, any::<[u32; 2]>(), 0.0..=1.0, any::<(u32, bool)>(), 0..4u8), 1..20,
+        ),
+    ) {
+        let mut time_ns = 0;
+        let mut trace = PathTrace { metadata: METADATA[2..].to_owned(), rows: Vec::new(), period_ns: 0 };
+        for (length, delay_ns, [up, down], loss, (path_id, connected), event) in rows {
+            let event = match event {
+                0 => Event::None,
+                1 => Event::HardHandover,
+                2 => Event::SoftHandover(Stretch { from_us: path_id / 2, to_us: path_id / 2 + 1 }),
+                _ => Event::Unreachable,
+            };
+            trace.rows.push(Row {
+                time_ns,
+                delay_ns,
+                uplink_bps: up.into(),
+                downlink_bps: down.into(),
+                loss,
+                path_id,
+                connected,
+                event,
+            });
+            time_ns += length;
+        }
+        trace.period_ns = time_ns;
+        prop_assert_eq!(PathTrace::parse(&trace.to_string(), "x.csv"), Ok(trace));
+    }
+}

@@ -9,6 +9,7 @@ const SLOTS: usize = 3;
 const SPEC: AgentSpec = AgentSpec::ASTRAEA;
 
 /// A batch and its output arrays, initialized with garbage.
+#[derive(Clone)]
 struct Arrays {
     batch: Batch,
     observations: Vec<f32>,
@@ -137,6 +138,33 @@ fn a_batch_of_one_does_what_each_row_of_a_large_batch_does() {
             assert_eq!(text(&log), text(&one.batch.run_log(0).expect("it was reset")));
         }
     }
+}
+
+#[test]
+fn a_clone_and_a_replay_of_the_actions_go_on_like_the_original() {
+    let seeds = [3, 1];
+    let mut original = Arrays::new(seeds.len(), 2);
+    for (index, seed) in seeds.into_iter().enumerate() {
+        original.reset(index, &parse(&scenario(seed))).expect("it can be built");
+    }
+    for step in 0..80 {
+        let mut copy = original.clone();
+        let mut replay = Arrays::new(1, 1);
+        replay.reset(0, &parse(&scenario(seeds[1]))).expect("it can be built");
+        let actions = original.batch.actions(1).expect("it was reset").to_vec();
+        assert_eq!(actions.len(), step.min(66) * SLOTS, "a step after the end is none of its actions");
+        let (batch, view) = replay.split();
+        batch.replay(0, &actions, view);
+        for arrays in [&mut copy, &mut original] {
+            arrays.step(|row, slot| action(seeds[row], slot, step));
+        }
+        replay.step(|_, slot| action(seeds[1], slot, step));
+        for index in 0..seeds.len() {
+            assert_eq!(copy.row(index), original.row(index), "row {index}, step {step}");
+        }
+        assert_eq!(replay.row(0), original.row(1), "step {step}");
+    }
+    assert!(original.finished.iter().all(|&finished| finished));
 }
 
 #[test]
